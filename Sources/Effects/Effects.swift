@@ -1,0 +1,40 @@
+import Foundation
+
+/// The doors to the outside that a container, a store or a server is given.
+///
+/// Code behind these doors asks for the time, for randomness and for concurrent work here and
+/// nowhere else, so that one seeded thread can run several devices and a server under a virtual
+/// clock with every schedule repeatable.
+public struct Effects: Sendable {
+  /// The time, and waiting for it.
+  public var clock: any EffectClock
+  /// Random bits and identifiers.
+  public var randomness: any RandomSource
+  /// The one place where concurrent work is started.
+  public var tasks: any TaskSpawner
+
+  /// Creates a set of doors.
+  public init(clock: any EffectClock, randomness: any RandomSource, tasks: any TaskSpawner) {
+    self.clock = clock
+    self.randomness = randomness
+    self.tasks = tasks
+  }
+
+  /// The real clock, the system's randomness and the concurrent pool.
+  public static let live = Effects(
+    clock: LiveClock(),
+    randomness: SystemRandomness(),
+    tasks: PoolTaskSpawner()
+  )
+
+  /// The wall-clock time now.
+  public var now: Date { clock.now }
+
+  /// A new random identifier.
+  public func uuid() -> UUID { randomness.uuid() }
+
+  /// A serial lane of work on the concurrent pool.
+  public func lane(_ label: String) -> Lane {
+    .serial(SerialLane(label: label, tasks: tasks))
+  }
+}

@@ -1,0 +1,46 @@
+import Dispatch
+import Foundation
+
+/// Where a context's work runs: a serial lane of its own, or the main queue.
+public enum Lane: Sendable {
+  /// A FIFO on the concurrent pool.
+  case serial(SerialLane)
+  /// The main thread's queue.
+  case main
+
+  /// Runs the body when its turn has come, on the calling thread or on the main thread.
+  public func sync<Result>(_ body: () throws -> Result) rethrows -> Result {
+    switch self {
+    case .serial(let lane):
+      return try lane.sync(body)
+    case .main:
+      if Thread.isMainThread { return try body() }
+      return try DispatchQueue.main.sync(execute: body)
+    }
+  }
+
+  /// Queues the body and returns at once.
+  public func async(_ body: @escaping @Sendable () -> Void) {
+    switch self {
+    case .serial(let lane): lane.async(body)
+    case .main: DispatchQueue.main.async(execute: body)
+    }
+  }
+
+  /// Queues the body and suspends until it has run.
+  public func run<Result: Sendable>(
+    _ body: @escaping @Sendable () throws -> Result
+  ) async throws -> Result {
+    try await withCheckedThrowingContinuation { continuation in
+      async { continuation.resume(with: Swift.Result { try body() }) }
+    }
+  }
+
+  /// Whether the calling code runs on this lane now.
+  public var isCurrent: Bool {
+    switch self {
+    case .serial(let lane): lane.isCurrent
+    case .main: Thread.isMainThread
+    }
+  }
+}

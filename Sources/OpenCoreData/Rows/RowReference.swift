@@ -1,0 +1,12 @@
+/// Names a row of one store: its concrete entity by `Z_ENT` number, and its primary key.
+package struct RowReference: Sendable, Hashable {
+  /// The row's `Z_ENT`.
+  package var entityNumber: Int32
+  /// The row's `Z_PK`. Unique in the whole inheritance tree.
+  package var key: Int64
+
+  package init(entityNumber: Int32, key: Int64) {
+    self.entityNumber = entityNumber
+    self.key = key
+  }
+}

@@ -1,0 +1,61 @@
+/// The seam between the object graph and a store of rows.
+///
+/// Every call is synchronous and may come from any thread; a store guards itself.
+package protocol RowStore: AnyObject, Sendable {
+  /// The entity's `Z_ENT` in this store.
+  func number(of entity: NSEntityDescription) throws -> Int32
+  /// The entity with this `Z_ENT`; nil for numbers the model does not know.
+  func layout(number: Int32) -> EntityLayout?
+  /// Hands out keys of the entity's inheritance tree, never used before or again.
+  func reserveKeys(for entity: NSEntityDescription, count: Int) throws -> Range<Int64>
+
+  func fetch(_ request: RowFetch) throws -> RowFetchResult
+  /// The row from the row cache, or else from the file; nil where there is none.
+  func row(_ reference: RowReference) throws -> Row?
+  /// Many rows at once; those that are gone are left out.
+  func rows(_ references: [RowReference]) throws -> [RowReference: Row]
+  /// Whom a to-many relationship leads to, for many sources at once, in order where it is ordered.
+  func destinations(
+    of relationship: NSRelationshipDescription,
+    from sources: [RowReference]
+  ) throws -> [RowReference: [RowReference]]
+
+  /// Writes all changes in one transaction; throws ``RowConflictError`` where a version differs.
+  func commit(_ changes: RowChanges) throws -> RowCommit
+  /// Forgets a cached row, so that the next read goes to the file.
+  func forget(_ references: [RowReference])
+
+  /// Calls the observer after each commit to this store by this process, whoever wrote it, on the
+  /// thread that committed, with no lock held.
+  func observeCommits(_ observer: @escaping @Sendable (StoreCommit) -> Void)
+}
+
+/// A commit as told to whom it may concern.
+package struct StoreCommit: Sendable {
+  package var author: String?
+  package var contextName: String?
+  package var transactionNumber: Int64?
+  package var inserted: [RowReference]
+  package var updated: [RowReference]
+  package var deleted: [RowReference]
+  /// Whether a context's save wrote it; otherwise contexts have yet to learn of it.
+  package var isContextSave: Bool
+
+  package init(
+    author: String?,
+    contextName: String?,
+    transactionNumber: Int64?,
+    inserted: [RowReference],
+    updated: [RowReference],
+    deleted: [RowReference],
+    isContextSave: Bool
+  ) {
+    self.author = author
+    self.contextName = contextName
+    self.transactionNumber = transactionNumber
+    self.inserted = inserted
+    self.updated = updated
+    self.deleted = deleted
+    self.isContextSave = isContextSave
+  }
+}

@@ -1,0 +1,184 @@
+import CSQLite
+import Foundation
+
+/// One connection to one database file.
+///
+/// It is confined to one thread at a time by whoever owns it: a store's writer lock or a reader
+/// pool. Nothing else in the project opens a database file, because opening and closing one behind
+/// SQLite's back drops the POSIX locks of the process (sqlite.org/howtocorrupt.html, 2.2).
+package final class SQLiteConnection: @unchecked Sendable {
+  // Unchecked: confined by its owner, see above.
+
+  /// How a file is opened.
+  package enum Mode: Sendable {
+    case readOnly
+    case readWrite
+    case readWriteCreate
+  }
+
+  /// When a transaction takes its locks.
+  package enum TransactionKind: String, Sendable {
+    case deferred = "DEFERRED"
+    case immediate = "IMMEDIATE"
+    case exclusive = "EXCLUSIVE"
+  }
+
+  /// The file, or `:memory:`.
+  package let path: String
+  let handle: OpaquePointer
+  private var cache: [String: SQLiteStatement] = [:]
+
+  /// Bounds the statements kept compiled; a store's own statements are far fewer.
+  private static let cachedStatementLimit = 256
+
+  /// Opens the file. `busyTimeout` is how long a lock held elsewhere is waited for, in seconds.
+  package init(
+    path: String,
+    mode: Mode = .readWriteCreate,
+    busyTimeout: Double = 10
+  ) throws {
+    var flags: Int32 = SQLITE_OPEN_NOMUTEX
+    switch mode {
+    case .readOnly: flags |= SQLITE_OPEN_READONLY
+    case .readWrite: flags |= SQLITE_OPEN_READWRITE
+    case .readWriteCreate: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+    }
+    var opened: OpaquePointer?
+    let result = sqlite3_open_v2(path, &opened, flags, nil)
+    guard result == SQLITE_OK, let opened else {
+      let message =
+        opened.map { String(cString: sqlite3_errmsg($0)) }
+        ?? String(cString: sqlite3_errstr(result))
+      sqlite3_close_v2(opened)
+      throw SQLiteError(
+        code: result & 0xFF, extendedCode: result, message: "\(message): \(path)", sql: nil
+      )
+    }
+    self.path = path
+    handle = opened
+    sqlite3_extended_result_codes(opened, 1)
+    sqlite3_busy_timeout(opened, Int32(busyTimeout * 1000))
+  }
+
+  deinit {
+    cache.removeAll()
+    // The deferred form: statements that are still alive finish first.
+    sqlite3_close_v2(handle)
+  }
+
+  func lastError(sql: String?) -> SQLiteError {
+    SQLiteError(
+      code: sqlite3_errcode(handle) & 0xFF,
+      extendedCode: sqlite3_extended_errcode(handle),
+      message: String(cString: sqlite3_errmsg(handle)),
+      sql: sql
+    )
+  }
+
+  // MARK: Statements
+
+  /// Runs statements that return nothing, separated by semicolons.
+  package func execute(_ sql: String) throws {
+    guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else {
+      throw lastError(sql: sql)
+    }
+  }
+
+  /// Compiles a statement anew.
+  package func makeStatement(_ sql: String) throws -> SQLiteStatement {
+    var compiled: OpaquePointer?
+    guard sqlite3_prepare_v3(handle, sql, -1, 0, &compiled, nil) == SQLITE_OK, let compiled else {
+      throw lastError(sql: sql)
+    }
+    return SQLiteStatement(handle: compiled, connection: self, sql: sql)
+  }
+
+  /// A compiled statement from the cache, reset and ready; not for use while an earlier use of the
+  /// same text is still being stepped.
+  package func statement(_ sql: String) throws -> SQLiteStatement {
+    if let kept = cache[sql] {
+      kept.reset()
+      return kept
+    }
+    let made = try makeStatement(sql)
+    if cache.count >= Self.cachedStatementLimit { cache.removeAll() }
+    cache[sql] = made
+    return made
+  }
+
+  /// Compiles, binds and runs a statement that returns nothing.
+  package func run(_ sql: String, _ values: [SQLiteValue] = []) throws {
+    let statement = try statement(sql)
+    try statement.run(values)
+    statement.clearBindings()
+  }
+
+  /// Runs a query and maps every row.
+  package func query<Row>(
+    _ sql: String,
+    _ values: [SQLiteValue] = [],
+    _ map: (SQLiteStatement) throws -> Row
+  ) throws -> [Row] {
+    let statement = try statement(sql)
+    statement.bind(values)
+    defer {
+      statement.reset()
+      statement.clearBindings()
+    }
+    var rows: [Row] = []
+    while try statement.step() { rows.append(try map(statement)) }
+    return rows
+  }
+
+  /// The first column of the first row, or nil where there is no row.
+  package func scalar(_ sql: String, _ values: [SQLiteValue] = []) throws -> SQLiteValue? {
+    let statement = try statement(sql)
+    statement.bind(values)
+    defer {
+      statement.reset()
+      statement.clearBindings()
+    }
+    return try statement.step() ? statement.value(0) : nil
+  }
+
+  /// The row id of the last insert.
+  package var lastInsertRowID: Int64 { sqlite3_last_insert_rowid(handle) }
+  /// How many rows the last statement changed.
+  package var changes: Int { Int(sqlite3_changes64(handle)) }
+  /// Whether a transaction is open.
+  package var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
+
+  // MARK: Transactions
+
+  /// Runs the body in a transaction: committed when it returns, rolled back when it throws.
+  package func transaction<Result>(
+    _ kind: TransactionKind = .immediate,
+    _ body: () throws -> Result
+  ) throws -> Result {
+    try execute("BEGIN \(kind.rawValue)")
+    do {
+      let result = try body()
+      try execute("COMMIT")
+      return result
+    } catch {
+      // Some errors (a full disk, an I/O error) have rolled back already.
+      if isInTransaction { try? execute("ROLLBACK") }
+      throw error
+    }
+  }
+
+  /// Ends what runs on this connection from another thread.
+  package func interrupt() {
+    sqlite3_interrupt(handle)
+  }
+
+  /// Copies the whole database into a new file, through SQLite's backup API.
+  package func backup(to path: String) throws {
+    let target = try SQLiteConnection(path: path)
+    guard let backup = sqlite3_backup_init(target.handle, "main", handle, "main") else {
+      throw target.lastError(sql: nil)
+    }
+    sqlite3_backup_step(backup, -1)
+    guard sqlite3_backup_finish(backup) == SQLITE_OK else { throw target.lastError(sql: nil) }
+  }
+}

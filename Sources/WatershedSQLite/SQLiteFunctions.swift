@@ -1,0 +1,110 @@
+import CSQLite
+import Foundation
+
+/// Keeps a closure for SQLite, which frees it with the function it was registered for.
+private final class FunctionBox {
+  let body: ([SQLiteValue]) throws -> SQLiteValue
+
+  init(_ body: @escaping ([SQLiteValue]) throws -> SQLiteValue) {
+    self.body = body
+  }
+}
+
+private final class CollationBox {
+  let compare: (String, String) -> ComparisonResult
+
+  init(_ compare: @escaping (String, String) -> ComparisonResult) {
+    self.compare = compare
+  }
+}
+
+extension SQLiteConnection {
+  /// Makes a scalar SQL function. A thrown error becomes the statement's error.
+  package func register(
+    function name: String,
+    argumentCount: Int,
+    deterministic: Bool = true,
+    _ body: @escaping ([SQLiteValue]) throws -> SQLiteValue
+  ) throws {
+    let box = Unmanaged.passRetained(FunctionBox(body)).toOpaque()
+    let flags = SQLITE_UTF8 | (deterministic ? SQLITE_DETERMINISTIC : 0)
+    let result = sqlite3_create_function_v2(
+      handle, name, Int32(argumentCount), flags, box,
+      { context, count, values in
+        guard let data = sqlite3_user_data(context) else { return }
+        let box = Unmanaged<FunctionBox>.fromOpaque(data).takeUnretainedValue()
+        var arguments: [SQLiteValue] = []
+        arguments.reserveCapacity(Int(count))
+        for index in 0..<Int(count) { arguments.append(argument(values?[index])) }
+        do {
+          report(try box.body(arguments), to: context)
+        } catch {
+          sqlite3_result_error(context, "\(error)", -1)
+        }
+      },
+      nil, nil,
+      { data in
+        if let data { Unmanaged<FunctionBox>.fromOpaque(data).release() }
+      }
+    )
+    guard result == SQLITE_OK else { throw lastError(sql: nil) }
+  }
+
+  /// Makes a collation.
+  package func register(
+    collation name: String,
+    _ compare: @escaping (String, String) -> ComparisonResult
+  ) throws {
+    let box = Unmanaged.passRetained(CollationBox(compare)).toOpaque()
+    let result = sqlite3_create_collation_v2(
+      handle, name, SQLITE_UTF8, box,
+      { data, leftCount, left, rightCount, right in
+        guard let data else { return 0 }
+        let box = Unmanaged<CollationBox>.fromOpaque(data).takeUnretainedValue()
+        let order = box.compare(string(left, leftCount), string(right, rightCount))
+        return Int32(order.rawValue)
+      },
+      { data in
+        if let data { Unmanaged<CollationBox>.fromOpaque(data).release() }
+      }
+    )
+    guard result == SQLITE_OK else { throw lastError(sql: nil) }
+  }
+}
+
+private func string(_ pointer: UnsafeRawPointer?, _ count: Int32) -> String {
+  guard let pointer else { return "" }
+  return String(
+    decoding: UnsafeRawBufferPointer(start: pointer, count: Int(count)), as: UTF8.self
+  )
+}
+
+private func argument(_ value: OpaquePointer?) -> SQLiteValue {
+  switch sqlite3_value_type(value) {
+  case SQLITE_INTEGER: return .integer(sqlite3_value_int64(value))
+  case SQLITE_FLOAT: return .real(sqlite3_value_double(value))
+  case SQLITE_TEXT:
+    return .text(string(sqlite3_value_text(value), sqlite3_value_bytes(value)))
+  case SQLITE_BLOB:
+    guard let bytes = sqlite3_value_blob(value) else { return .blob(Data()) }
+    return .blob(Data(bytes: bytes, count: Int(sqlite3_value_bytes(value))))
+  default: return .null
+  }
+}
+
+private func report(_ value: SQLiteValue, to context: OpaquePointer?) {
+  switch value {
+  case .null: sqlite3_result_null(context)
+  case .integer(let value): sqlite3_result_int64(context, value)
+  case .real(let value): sqlite3_result_double(context, value)
+  case .text(let value): sqlite3_result_text(context, value, -1, transientDestructor)
+  case .blob(let value):
+    value.withUnsafeBytes { bytes in
+      if let base = bytes.baseAddress, !bytes.isEmpty {
+        sqlite3_result_blob64(context, base, UInt64(bytes.count), transientDestructor)
+      } else {
+        sqlite3_result_zeroblob(context, 0)
+      }
+    }
+  }
+}
