@@ -1,0 +1,29 @@
+/// What exactly happened, for a client that sent the capability header.
+package struct ErrorExtension: Codable, Hashable, Sendable {
+  package var code: ErrorExtensionCode
+  /// With a conflict: the record as the server has it now.
+  package var serverRecord: RecordDictionary?
+
+  package init(code: ErrorExtensionCode, serverRecord: RecordDictionary? = nil) {
+    self.code = code
+    self.serverRecord = serverRecord
+  }
+
+  private enum CodingKeys: String, CodingKey { case code, serverRecord }
+}
+
+/// The exact errors of the extension; a code that this list lacks is kept as it came.
+package struct ErrorExtensionCode: RawRepresentable, Codable, Hashable, Sendable {
+  package var rawValue: String
+
+  package init(rawValue: String) { self.rawValue = rawValue }
+
+  package static let changeTokenExpired = ErrorExtensionCode(rawValue: "CHANGE_TOKEN_EXPIRED")
+  package static let zonePurged = ErrorExtensionCode(rawValue: "ZONE_PURGED")
+  package static let userDeletedZone = ErrorExtensionCode(rawValue: "USER_DELETED_ZONE")
+  package static let serverRecordChanged = ErrorExtensionCode(rawValue: "SERVER_RECORD_CHANGED")
+  package static let recordExists = ErrorExtensionCode(rawValue: "RECORD_EXISTS")
+  package static let limitExceeded = ErrorExtensionCode(rawValue: "LIMIT_EXCEEDED")
+  package static let schemaMismatch = ErrorExtensionCode(rawValue: "SCHEMA_MISMATCH")
+  package static let assetNotAvailable = ErrorExtensionCode(rawValue: "ASSET_NOT_AVAILABLE")
+}

@@ -1,0 +1,12 @@
+/// An array, or the single object that older clients send in its place.
+struct OneOrMany<Item: Decodable>: Decodable {
+  var items: [Item]
+
+  init(from decoder: any Decoder) throws {
+    if (try? decoder.unkeyedContainer()) != nil {
+      items = try [Item](from: decoder)
+    } else {
+      items = [try Item(from: decoder)]
+    }
+  }
+}

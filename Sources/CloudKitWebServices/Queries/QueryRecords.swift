@@ -1,0 +1,49 @@
+import Foundation
+
+/// The body of `records/query`.
+package struct QueryRecordsRequest: Codable, Hashable, Sendable {
+  package var query: RecordQuery
+  package var zoneID: ZoneID?
+  /// All zones of the database; ignored where a zone is given.
+  package var zoneWide: Bool?
+  package var resultsLimit: Int?
+  package var continuationMarker: String?
+  package var desiredKeys: [String]?
+  package var numbersAsStrings: Bool?
+
+  package init(
+    query: RecordQuery,
+    zoneID: ZoneID? = nil,
+    zoneWide: Bool? = nil,
+    resultsLimit: Int? = nil,
+    continuationMarker: String? = nil,
+    desiredKeys: [String]? = nil,
+    numbersAsStrings: Bool? = nil
+  ) {
+    self.query = query
+    self.zoneID = zoneID
+    self.zoneWide = zoneWide
+    self.resultsLimit = resultsLimit
+    self.continuationMarker = continuationMarker
+    self.desiredKeys = desiredKeys
+    self.numbersAsStrings = numbersAsStrings
+  }
+}
+
+/// The reply of `records/query`.
+package struct QueryRecordsResponse: Codable, Hashable, Sendable {
+  package var records: [ItemResult<RecordDictionary>]
+  /// Only when more results exist.
+  package var continuationMarker: String?
+  package var syncToken: String?
+
+  package init(
+    records: [ItemResult<RecordDictionary>],
+    continuationMarker: String? = nil,
+    syncToken: String? = nil
+  ) {
+    self.records = records
+    self.continuationMarker = continuationMarker
+    self.syncToken = syncToken
+  }
+}

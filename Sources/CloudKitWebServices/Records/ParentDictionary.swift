@@ -1,0 +1,15 @@
+import Foundation
+
+/// The record that another record hangs below, for sharing.
+package struct ParentDictionary: Codable, Hashable, Sendable {
+  package var recordName: String
+  package var zoneID: ZoneID?
+
+  package init(
+    recordName: String,
+    zoneID: ZoneID? = nil
+  ) {
+    self.recordName = recordName
+    self.zoneID = zoneID
+  }
+}

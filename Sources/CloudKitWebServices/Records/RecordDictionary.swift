@@ -1,0 +1,106 @@
+import Foundation
+
+/// A record in requests and replies: one tolerant shape, since clients send back what they read.
+package struct RecordDictionary: Hashable, Sendable {
+  /// Absent in a create: the server invents one.
+  package var recordName: String?
+  package var recordType: String?
+  /// Changes with every save; compared for equality only.
+  package var recordChangeTag: String?
+  package var fields: [String: FieldValue]?
+  package var zoneID: ZoneID?
+  package var created: ServerStamp?
+  package var modified: ServerStamp?
+  package var deleted: Bool?
+  package var parent: ParentDictionary?
+  package var share: ReferenceValue?
+  package var shortGUID: String?
+  package var createShortGUID: Bool?
+  /// How `encode(to:)` writes numbers; not part of the record and never decoded.
+  package var writesNumbersAsStrings = false
+
+  package init(
+    recordName: String? = nil,
+    recordType: String? = nil,
+    recordChangeTag: String? = nil,
+    fields: [String: FieldValue]? = nil,
+    zoneID: ZoneID? = nil,
+    created: ServerStamp? = nil,
+    modified: ServerStamp? = nil,
+    deleted: Bool? = nil,
+    parent: ParentDictionary? = nil,
+    share: ReferenceValue? = nil,
+    shortGUID: String? = nil,
+    createShortGUID: Bool? = nil
+  ) {
+    self.recordName = recordName
+    self.recordType = recordType
+    self.recordChangeTag = recordChangeTag
+    self.fields = fields
+    self.zoneID = zoneID
+    self.created = created
+    self.modified = modified
+    self.deleted = deleted
+    self.parent = parent
+    self.share = share
+    self.shortGUID = shortGUID
+    self.createShortGUID = createShortGUID
+  }
+}
+
+extension RecordDictionary: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case recordName, recordType, recordChangeTag, fields, zoneID, created, modified, deleted
+    case parent, share, shortGUID, createShortGUID
+  }
+
+  /// A field's name as a coding key.
+  private struct FieldName: CodingKey {
+    var stringValue: String
+    var intValue: Int? { nil }
+
+    init(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
+  }
+
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    recordName = try container.decodeIfPresent(String.self, forKey: .recordName)
+    recordType = try container.decodeIfPresent(String.self, forKey: .recordType)
+    recordChangeTag = try container.decodeIfPresent(String.self, forKey: .recordChangeTag)
+    fields = try container.decodeIfPresent([String: FieldValue].self, forKey: .fields)
+    zoneID = try container.decodeIfPresent(ZoneID.self, forKey: .zoneID)
+    created = try container.decodeIfPresent(ServerStamp.self, forKey: .created)
+    modified = try container.decodeIfPresent(ServerStamp.self, forKey: .modified)
+    deleted = try container.decodeIfPresent(Bool.self, forKey: .deleted)
+    parent = try container.decodeIfPresent(ParentDictionary.self, forKey: .parent)
+    share = try container.decodeIfPresent(ReferenceValue.self, forKey: .share)
+    shortGUID = try container.decodeIfPresent(String.self, forKey: .shortGUID)
+    createShortGUID = try container.decodeIfPresent(Bool.self, forKey: .createShortGUID)
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encodeIfPresent(recordName, forKey: .recordName)
+    try container.encodeIfPresent(recordType, forKey: .recordType)
+    try container.encodeIfPresent(recordChangeTag, forKey: .recordChangeTag)
+    if let fields {
+      var nested = container.nestedContainer(keyedBy: FieldName.self, forKey: .fields)
+      for (name, value) in fields {
+        var field = nested.nestedContainer(
+          keyedBy: FieldValueKeys.self,
+          forKey: FieldName(stringValue: name)
+        )
+        try value.encode(into: &field, numbersAsStrings: writesNumbersAsStrings)
+      }
+    }
+    try container.encodeIfPresent(zoneID, forKey: .zoneID)
+    try container.encodeIfPresent(created, forKey: .created)
+    try container.encodeIfPresent(modified, forKey: .modified)
+    try container.encodeIfPresent(deleted, forKey: .deleted)
+    try container.encodeIfPresent(parent, forKey: .parent)
+    try container.encodeIfPresent(share, forKey: .share)
+    try container.encodeIfPresent(shortGUID, forKey: .shortGUID)
+    try container.encodeIfPresent(createShortGUID, forKey: .createShortGUID)
+  }
+}

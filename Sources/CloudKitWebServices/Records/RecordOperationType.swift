@@ -1,0 +1,12 @@
+/// The seven things `records/modify` can do with a record.
+package enum RecordOperationType: String, Codable, Hashable, Sendable, CaseIterable {
+  case create
+  case update
+  case forceUpdate
+  case replace
+  case forceReplace
+  case delete
+  case forceDelete
+
+  package var isDelete: Bool { self == .delete || self == .forceDelete }
+}

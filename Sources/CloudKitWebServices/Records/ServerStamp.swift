@@ -1,0 +1,20 @@
+import Foundation
+
+/// Who touched a record, when, and with which device.
+package struct ServerStamp: Codable, Hashable, Sendable {
+  /// Milliseconds since 1970.
+  package var timestamp: Int64
+  package var userRecordName: String?
+  /// Some clients drop the stamp without it.
+  package var deviceID: String?
+
+  package init(
+    timestamp: Int64,
+    userRecordName: String? = nil,
+    deviceID: String? = nil
+  ) {
+    self.timestamp = timestamp
+    self.userRecordName = userRecordName
+    self.deviceID = deviceID
+  }
+}

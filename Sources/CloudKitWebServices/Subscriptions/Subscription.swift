@@ -1,0 +1,75 @@
+import Foundation
+
+/// A wish to be told of changes.
+package struct Subscription: Codable, Hashable, Sendable {
+  package var subscriptionID: String?
+  package var subscriptionType: SubscriptionType?
+  package var query: RecordQuery?
+  package var firesOn: [String]?
+  package var firesOnce: Bool?
+  package var zoneID: ZoneID?
+  package var zoneWide: Bool?
+  package var notificationInfo: NotificationInfo?
+  /// In the reply to a delete.
+  package var deleted: Bool?
+
+  package init(
+    subscriptionID: String? = nil,
+    subscriptionType: SubscriptionType? = nil,
+    query: RecordQuery? = nil,
+    firesOn: [String]? = nil,
+    firesOnce: Bool? = nil,
+    zoneID: ZoneID? = nil,
+    zoneWide: Bool? = nil,
+    notificationInfo: NotificationInfo? = nil,
+    deleted: Bool? = nil
+  ) {
+    self.subscriptionID = subscriptionID
+    self.subscriptionType = subscriptionType
+    self.query = query
+    self.firesOn = firesOn
+    self.firesOnce = firesOnce
+    self.zoneID = zoneID
+    self.zoneWide = zoneWide
+    self.notificationInfo = notificationInfo
+    self.deleted = deleted
+  }
+}
+
+/// How a notification presents itself.
+package struct NotificationInfo: Codable, Hashable, Sendable {
+  package var alertBody: String?
+  package var alertLocalizationKey: String?
+  package var alertLocalizationArgs: [String]?
+  package var alertActionLocalizationKey: String?
+  package var alertLaunchImage: String?
+  package var soundName: String?
+  package var shouldBadge: Bool?
+  package var shouldSendContentAvailable: Bool?
+  package var additionalFields: [String]?
+  package var category: String?
+
+  package init(
+    alertBody: String? = nil,
+    alertLocalizationKey: String? = nil,
+    alertLocalizationArgs: [String]? = nil,
+    alertActionLocalizationKey: String? = nil,
+    alertLaunchImage: String? = nil,
+    soundName: String? = nil,
+    shouldBadge: Bool? = nil,
+    shouldSendContentAvailable: Bool? = nil,
+    additionalFields: [String]? = nil,
+    category: String? = nil
+  ) {
+    self.alertBody = alertBody
+    self.alertLocalizationKey = alertLocalizationKey
+    self.alertLocalizationArgs = alertLocalizationArgs
+    self.alertActionLocalizationKey = alertActionLocalizationKey
+    self.alertLaunchImage = alertLaunchImage
+    self.soundName = soundName
+    self.shouldBadge = shouldBadge
+    self.shouldSendContentAvailable = shouldSendContentAvailable
+    self.additionalFields = additionalFields
+    self.category = category
+  }
+}

@@ -1,0 +1,20 @@
+/// Names of headers and query items, by what they are for.
+package enum WebServiceName {
+  package static let protocolVersion = "1"
+
+  /// Header of our clients: with the value `1` the server answers with the extensions.
+  package static let capabilities = "x-watershed-capabilities"
+  package static let capabilitiesValue = "1"
+
+  package static let requestUUID = "x-apple-request-uuid"
+  /// Carries the user token of the next request.
+  package static let webAuthTokenHeader = "x-apple-cloudkit-web-auth-token"
+  package static let retryAfter = "retry-after"
+  package static let contentType = "content-type"
+
+  package static let apiToken = "ckAPIToken"
+  package static let webAuthToken = "ckWebAuthToken"
+  /// What CloudKit JS 1 calls the user token; signed out it sends the word `null`.
+  package static let session = "ckSession"
+  package static let currentSyncToken = "getCurrentSyncToken"
+}

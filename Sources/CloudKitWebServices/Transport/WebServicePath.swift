@@ -1,0 +1,71 @@
+import Foundation
+
+/// The path of a request to a container: which container, which side, which database, what.
+package struct WebServicePath: Hashable, Sendable {
+  package var container: String
+  package var environment: ContainerEnvironment
+  /// Absent for device tokens.
+  package var database: DatabaseScope?
+  /// Module and verb; kept as text so that an unknown one can be named in the reply.
+  package var verb: String
+
+  package init(
+    container: String,
+    environment: ContainerEnvironment,
+    database: DatabaseScope?,
+    endpoint: Endpoint
+  ) {
+    self.container = container
+    self.environment = environment
+    self.database = database
+    self.verb = endpoint.rawValue
+  }
+
+  package var endpoint: Endpoint? { Endpoint(rawValue: verb) }
+
+  /// The path with `items` as its query, percent-encoded.
+  package func text(items: [(name: String, value: String)] = []) -> String {
+    var parts: [String] = []
+    if let database {
+      parts = ["database", WebServiceName.protocolVersion, Self.escape(container)]
+      parts += [environment.rawValue, database.rawValue, verb]
+    } else {
+      parts = ["device", WebServiceName.protocolVersion, Self.escape(container)]
+      parts += [environment.rawValue, verb]
+    }
+    let path = "/" + parts.joined(separator: "/")
+    guard !items.isEmpty else { return path }
+    let query = items.map { "\(Self.escape($0.name))=\(Self.escape($0.value))" }
+    return path + "?" + query.joined(separator: "&")
+  }
+
+  /// Reads `/database/1/…` and `/device/1/…`; nil where the path is not of that shape.
+  package init?(path: String) {
+    let parts = path.split(separator: "/", omittingEmptySubsequences: true).map {
+      $0.removingPercentEncoding ?? String($0)
+    }
+    guard parts.count >= 6 || (parts.first == "device" && parts.count >= 5),
+      parts[0] == "database" || parts[0] == "device",
+      parts[1] == WebServiceName.protocolVersion,
+      let environment = ContainerEnvironment(rawValue: parts[3])
+    else { return nil }
+    container = parts[2]
+    self.environment = environment
+    if let scope = DatabaseScope(rawValue: parts[4]) {
+      database = scope
+      verb = parts[5...].joined(separator: "/")
+    } else {
+      database = nil
+      verb = parts[4...].joined(separator: "/")
+    }
+  }
+
+  /// Percent-encodes all but unreserved characters: `+ / =` of a token must not stay.
+  package static func escape(_ text: String) -> String {
+    text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? text
+  }
+
+  private static let unreserved = CharacterSet(
+    charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+  )
+}

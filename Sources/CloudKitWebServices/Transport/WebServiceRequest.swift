@@ -1,0 +1,24 @@
+import Foundation
+
+/// One request to the service, whichever way it travels: over HTTP or within the process.
+package struct WebServiceRequest: Hashable, Sendable {
+  /// `GET`, `POST`, `PUT` or `OPTIONS`.
+  package var method: String
+  /// Percent-encoded path and query exactly as sent; a signature covers these bytes.
+  package var path: String
+  /// By lower-case name.
+  package var headers: [String: String]
+  package var body: Data
+
+  package init(
+    method: String,
+    path: String,
+    headers: [String: String] = [:],
+    body: Data = Data()
+  ) {
+    self.method = method
+    self.path = path
+    self.headers = headers
+    self.body = body
+  }
+}

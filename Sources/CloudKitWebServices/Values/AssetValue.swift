@@ -1,0 +1,32 @@
+import Foundation
+
+/// A file kept apart from its record.
+///
+/// A writer sends what the upload answered; a reader gets a checksum, a size and a download URL.
+package struct AssetValue: Codable, Hashable, Sendable {
+  package var fileChecksum: String?
+  /// In bytes.
+  package var size: Int64?
+  /// Proof of the upload, in requests.
+  package var receipt: String?
+  package var wrappingKey: String?
+  package var referenceChecksum: String?
+  /// In replies; may hold `${f}` where a file name goes.
+  package var downloadURL: String?
+
+  package init(
+    fileChecksum: String? = nil,
+    size: Int64? = nil,
+    receipt: String? = nil,
+    wrappingKey: String? = nil,
+    referenceChecksum: String? = nil,
+    downloadURL: String? = nil
+  ) {
+    self.fileChecksum = fileChecksum
+    self.size = size
+    self.receipt = receipt
+    self.wrappingKey = wrappingKey
+    self.referenceChecksum = referenceChecksum
+    self.downloadURL = downloadURL
+  }
+}

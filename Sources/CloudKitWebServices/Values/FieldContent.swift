@@ -1,0 +1,77 @@
+import Foundation
+
+/// What a field holds.
+package enum FieldContent: Hashable, Sendable {
+  /// No value: in a request it removes the field.
+  case null
+  case string(String)
+  case int64(Int64)
+  case double(Double)
+  /// Milliseconds since 1970.
+  case timestamp(Int64)
+  case bytes(Data)
+  case location(LocationValue)
+  case reference(ReferenceValue)
+  case asset(AssetValue)
+  case stringList([String])
+  case int64List([Int64])
+  case doubleList([Double])
+  case timestampList([Int64])
+  case bytesList([Data])
+  case locationList([LocationValue])
+  case referenceList([ReferenceValue])
+  case assetList([AssetValue])
+  /// An empty list of elements whose type nobody knows: `UNKNOWN_LIST`.
+  case unknownList
+  /// A value that came without a type tag; a schema decides what it is.
+  case untagged(UntaggedValue)
+
+  /// The tag; nil for null, for an unknown list and for an untagged value.
+  package var type: FieldType? {
+    switch self {
+    case .null, .unknownList, .untagged: nil
+    case .string: .string
+    case .int64: .int64
+    case .double: .double
+    case .timestamp: .timestamp
+    case .bytes: .bytes
+    case .location: .location
+    case .reference: .reference
+    case .asset: .asset
+    case .stringList: .stringList
+    case .int64List: .int64List
+    case .doubleList: .doubleList
+    case .timestampList: .timestampList
+    case .bytesList: .bytesList
+    case .locationList: .locationList
+    case .referenceList: .referenceList
+    case .assetList: .assetList
+    }
+  }
+
+  /// The place, where this is one, tagged or not.
+  package var location: LocationValue? {
+    switch self {
+    case .location(let value), .untagged(.location(let value)): value
+    default: nil
+    }
+  }
+
+  /// Every reference in this value, in order.
+  package var references: [ReferenceValue] {
+    switch self {
+    case .reference(let value): [value]
+    case .referenceList(let values): values
+    default: []
+    }
+  }
+
+  /// Every asset in this value, in order.
+  package var assets: [AssetValue] {
+    switch self {
+    case .asset(let value): [value]
+    case .assetList(let values): values
+    default: []
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import Foundation
+
+/// A value without a type tag, as far as JSON alone tells.
+package enum UntaggedValue: Hashable, Sendable {
+  case string(String)
+  case integer(Int64)
+  case fraction(Double)
+  case boolean(Bool)
+  case location(LocationValue)
+  case reference(ReferenceValue)
+  case asset(AssetValue)
+  case list([UntaggedValue])
+}
+
+extension UntaggedValue: Codable {
+  private enum Shape: String, CodingKey {
+    case latitude, longitude, recordName, fileChecksum, receipt, downloadURL
+  }
+
+  package init(from decoder: any Decoder) throws {
+    if let object = try? decoder.container(keyedBy: Shape.self) {
+      if object.contains(.latitude), object.contains(.longitude) {
+        self = .location(try LocationValue(from: decoder))
+      } else if object.contains(.recordName) {
+        self = .reference(try ReferenceValue(from: decoder))
+      } else if object.contains(.fileChecksum) || object.contains(.receipt)
+        || object.contains(.downloadURL)
+      {
+        self = .asset(try AssetValue(from: decoder))
+      } else {
+        throw DecodingError.dataCorrupted(
+          .init(
+            codingPath: decoder.codingPath,
+            debugDescription: "Expected a location, a reference or an asset"
+          )
+        )
+      }
+      return
+    }
+    if (try? decoder.unkeyedContainer()) != nil {
+      let elements = try [UntaggedValue](from: decoder)
+      if elements.contains(where: { if case .list = $0 { true } else { false } }) {
+        throw DecodingError.dataCorrupted(
+          .init(codingPath: decoder.codingPath, debugDescription: "A list cannot hold lists")
+        )
+      }
+      self = .list(elements)
+      return
+    }
+    let single = try decoder.singleValueContainer()
+    if let value = try? single.decode(String.self) {
+      self = .string(value)
+    } else if let value = try? single.decode(Bool.self) {
+      self = .boolean(value)
+    } else if let value = try? single.decode(Int64.self) {
+      self = .integer(value)
+    } else {
+      self = .fraction(try single.decode(Double.self))
+    }
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    switch self {
+    case .string(let value): try value.encode(to: encoder)
+    case .integer(let value): try value.encode(to: encoder)
+    case .fraction(let value): try value.encode(to: encoder)
+    case .boolean(let value): try value.encode(to: encoder)
+    case .location(let value): try value.encode(to: encoder)
+    case .reference(let value): try value.encode(to: encoder)
+    case .asset(let value): try value.encode(to: encoder)
+    case .list(let values): try values.encode(to: encoder)
+    }
+  }
+}

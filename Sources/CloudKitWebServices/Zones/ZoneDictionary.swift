@@ -1,0 +1,23 @@
+import Foundation
+
+/// A zone in requests and replies.
+package struct ZoneDictionary: Codable, Hashable, Sendable {
+  package var zoneID: ZoneID
+  /// The zone's newest change token, opaque.
+  package var syncToken: String?
+  /// Whether batches in this zone may be atomic.
+  package var atomic: Bool?
+  package var deleted: Bool?
+
+  package init(
+    zoneID: ZoneID,
+    syncToken: String? = nil,
+    atomic: Bool? = nil,
+    deleted: Bool? = nil
+  ) {
+    self.zoneID = zoneID
+    self.syncToken = syncToken
+    self.atomic = atomic
+    self.deleted = deleted
+  }
+}
