@@ -56,7 +56,7 @@ package final class ParsedPredicateSource: @unchecked Sendable {
   }
 
   package init(predicate: NSPredicate) {
-    format = predicate.predicateFormat
+    format = predicate.description
     parsed = predicate
     isParsed = true
   }

@@ -1,0 +1,66 @@
+import Foundation
+
+/// The class names to try for an entity's objects.
+///
+/// `NSClassFromString` wants "Module.Class" on Linux, while models mostly name the class alone or
+/// say ".Class" for "the module that is being built". The modules of an app are not listed
+/// anywhere, but SwiftPM leaves a `<Package>_<Target>.resources` folder for each that has resources.
+package enum ManagedObjectClassResolver {
+  /// In the order in which they should be tried.
+  package static func candidates(for entity: NSEntityDescription) -> [String] {
+    guard let raw = entity.rawClassName, !raw.isEmpty, raw != "NSManagedObject" else { return [] }
+    let name = entity.managedObjectClassName
+    var candidates: [String] = []
+    func add(_ candidate: String) {
+      if !candidates.contains(candidate) { candidates.append(candidate) }
+    }
+    let isPlain = !name.contains(".")
+    if !isPlain { add(name) }
+    // A class named for another module is still looked up in the app's: targets get renamed.
+    let last = name.split(separator: ".").last.map(String.init) ?? name
+    for module in modules(near: entity.modelReference?.sourceURL) { add("\(module).\(last)") }
+    if isPlain { add(name) }
+    return candidates
+  }
+
+  /// The modules that could hold the app's classes: the model's own target first, then the
+  /// executable, then every target with resources.
+  private static func modules(near modelURL: URL?) -> [String] {
+    var modules: [String] = []
+    func add(_ text: String) {
+      let name = moduleName(text)
+      if !name.isEmpty, !modules.contains(name) { modules.append(name) }
+    }
+    if let modelURL {
+      for component in modelURL.pathComponents.reversed() {
+        if let target = target(ofResourceFolder: component) { add(target) }
+      }
+    }
+    for module in processModules { add(module) }
+    return modules
+  }
+
+  /// What does not change while the process runs.
+  private static let processModules: [String] = {
+    var modules: [String] = []
+    if let executable = Bundle.main.executableURL {
+      modules.append(executable.deletingPathExtension().lastPathComponent)
+    }
+    for folder in ModelLocator.resourceFolders() {
+      if let target = target(ofResourceFolder: folder.lastPathComponent) { modules.append(target) }
+    }
+    return modules
+  }()
+
+  private static func target(ofResourceFolder name: String) -> String? {
+    guard name.hasSuffix(".resources") else { return nil }
+    let stem = name.dropLast(".resources".count)
+    guard let underscore = stem.firstIndex(of: "_") else { return nil }
+    return String(stem[stem.index(after: underscore)...])
+  }
+
+  /// Swift's spelling of a target's name as a module.
+  private static func moduleName(_ text: String) -> String {
+    String(text.map { $0.isLetter || $0.isNumber || $0 == "_" ? $0 : "_" })
+  }
+}

@@ -1,0 +1,49 @@
+import Foundation
+
+extension NSManagedObjectModel {
+  /// Merges models into one; nil when two of them define one entity differently.
+  ///
+  /// Differs from Core Data, which raises an exception where the models disagree.
+  public convenience init?(byMerging models: [NSManagedObjectModel]?) {
+    guard let models else { return nil }
+    self.init()
+    var chosen: [String: NSEntityDescription] = [:]
+    var order: [NSEntityDescription] = []
+    for entity in models.flatMap(\.entities) {
+      guard let name = entity.name else { continue }
+      if let present = chosen[name] {
+        guard present.versionHash == entity.versionHash else { return nil }
+        continue
+      }
+      chosen[name] = entity
+      order.append(entity)
+    }
+    ModelCopier.fill(self, with: order)
+    for model in models { ModelCopier.copyAttachments(of: model, into: self) }
+  }
+
+  /// Merges those entities of the models that a store was written with; nil when one is missing.
+  public convenience init?(
+    byMerging models: [NSManagedObjectModel],
+    forStoreMetadata metadata: [String: Any]
+  ) {
+    guard let stored = Self.versionHashes(inStoreMetadata: metadata) else { return nil }
+    // One model that describes the store alone is better than a patchwork of versions.
+    let whole = models.first { $0.entityVersionHashesByName == stored }
+    var order: [NSEntityDescription] = []
+    var missing = stored
+    for entity in (whole.map { [$0] } ?? models).flatMap(\.entities) {
+      guard let name = entity.name, let hash = missing[name], hash == entity.versionHash else {
+        continue
+      }
+      missing[name] = nil
+      order.append(entity)
+    }
+    guard missing.isEmpty else { return nil }
+    self.init()
+    ModelCopier.fill(self, with: order)
+    for model in whole.map({ [$0] }) ?? models {
+      ModelCopier.copyAttachments(of: model, into: self)
+    }
+  }
+}

@@ -1,0 +1,170 @@
+import Foundation
+
+/// A description of all the entities that an app works with.
+open class NSManagedObjectModel: NSObject, NSCopying, @unchecked Sendable {
+  // Sendable: settable by one thread while it is being built, read-only once frozen; freezing is
+  // guarded by a lock.
+
+  /// Texts that tell versions of the model apart.
+  open var versionIdentifiers: Set<AnyHashable> = [] { willSet { requireEditable() } }
+  /// Translations of names and messages.
+  open var localizationDictionary: [String: String]?
+
+  /// The fetch requests of the model file by name, as values.
+  package var requestTemplates: [String: FetchRequestTemplate] = [:]
+  /// The configurations that the editor marked "used with CloudKit".
+  package var cloudKitConfigurations: Set<String> = [] { willSet { requireEditable() } }
+  /// Whether the whole model is marked "used with CloudKit".
+  package var isUsedWithCloudKit = false { willSet { requireEditable() } }
+  /// Where the model was read from, for error messages.
+  package var sourceURL: URL?
+  /// Whether the model is in use, so that nothing can be changed any more.
+  package private(set) var isFrozen = false
+
+  private var allEntities: [NSEntityDescription] = []
+  private var configurationEntities: [String: [NSEntityDescription]] = [:]
+  private let freezing = NSRecursiveLock()
+  private var frozenEntities: [String: NSEntityDescription] = [:]
+  private var frozenHashes: [String: Data]?
+
+  /// The name of the configuration that holds every entity.
+  package static let defaultConfigurationName = "PF_DEFAULT_CONFIGURATION_NAME"
+
+  /// Creates a model without entities.
+  public required override init() {
+    super.init()
+  }
+
+  // MARK: Entities
+
+  /// The entities of the model, those that inherit from others included.
+  open var entities: [NSEntityDescription] {
+    get { allEntities }
+    set {
+      requireEditable()
+      for entity in allEntities { entity.modelReference = nil }
+      allEntities = []
+      for entity in newValue { adopt(entity) }
+    }
+  }
+
+  /// The entities of the model by name.
+  open var entitiesByName: [String: NSEntityDescription] {
+    if isFrozen { return frozenEntities }
+    return Dictionary(
+      allEntities.compactMap { entity in entity.name.map { ($0, entity) } },
+      uniquingKeysWith: { first, _ in first }
+    )
+  }
+
+  /// Adds an entity and those that inherit from it, unless they are there already.
+  func adopt(_ entity: NSEntityDescription) {
+    if !allEntities.contains(where: { $0 === entity }) {
+      allEntities.append(entity)
+    }
+    entity.modelReference = self
+    for child in entity.subentities where child.modelReference !== self { adopt(child) }
+  }
+
+  // MARK: Configurations
+
+  /// The names of the configurations, in order.
+  open var configurations: [String] {
+    configurationEntities.keys.sorted(by: VersionHash.precedes)
+  }
+
+  /// The entities of a configuration; nil names the one that holds all of them.
+  open func entities(forConfigurationName configuration: String?) -> [NSEntityDescription]? {
+    guard let configuration, configuration != Self.defaultConfigurationName else {
+      return allEntities
+    }
+    return configurationEntities[configuration]
+  }
+
+  /// Sets the entities of a configuration.
+  open func setEntities(
+    _ entities: [NSEntityDescription],
+    forConfigurationName configuration: String
+  ) {
+    requireEditable()
+    configurationEntities[configuration] = entities
+  }
+
+  // MARK: Versions
+
+  /// The version hash of each entity.
+  open var entityVersionHashesByName: [String: Data] {
+    frozenHashes ?? entitiesByName.mapValues(\.versionHash)
+  }
+
+  /// The checksum of the whole model, as staged migrations name it.
+  open var versionChecksum: String {
+    VersionHash.checksum(of: entityVersionHashesByName)
+  }
+
+  /// The digest that a store's metadata holds beside the hashes.
+  package static func metadataDigest(of hashes: [String: Data]) -> String {
+    VersionHash.metadataDigest(of: hashes)
+  }
+
+  /// The checksum that a store's metadata holds beside the hashes.
+  package static func metadataChecksum(of hashes: [String: Data]) -> String {
+    VersionHash.checksum(of: hashes)
+  }
+
+  /// Whether a configuration describes a store exactly.
+  open func isConfiguration(
+    withName configuration: String?,
+    compatibleWithStoreMetadata metadata: [String: Any]
+  ) -> Bool {
+    guard let entities = entities(forConfigurationName: configuration),
+      let stored = Self.versionHashes(inStoreMetadata: metadata)
+    else { return false }
+    let ours = Dictionary(
+      entities.compactMap { entity in entity.name.map { ($0, entity.versionHash) } },
+      uniquingKeysWith: { first, _ in first }
+    )
+    return ours == stored
+  }
+
+  /// The entity hashes of a store's metadata.
+  package static func versionHashes(inStoreMetadata metadata: [String: Any]) -> [String: Data]? {
+    guard let hashes = metadata["NSStoreModelVersionHashes"] else { return nil }
+    if let hashes = hashes as? [String: Data] { return hashes }
+    guard let hashes = hashes as? [String: Any] else { return nil }
+    let data = hashes.compactMapValues { $0 as? Data }
+    return data.count == hashes.count ? data : nil
+  }
+
+  // MARK: Freezing
+
+  /// Makes the model immutable, because a store or an object uses it from now on.
+  package func freeze() {
+    freezing.withLock {
+      guard !isFrozen else { return }
+      let hashes = entityVersionHashesByName
+      frozenEntities = entitiesByName
+      let byDepth = allEntities.map { (depth: $0.ancestors.count, entity: $0) }
+        .sorted { $0.depth < $1.depth }
+      for (_, entity) in byDepth { entity.freeze(in: self) }
+      for (_, entity) in byDepth { entity.compileLayout() }
+      frozenHashes = hashes
+      isFrozen = true
+    }
+  }
+
+  /// Copies the model with all its entities; the copy can be changed.
+  open func copy(with zone: NSZone? = nil) -> Any {
+    let copy = type(of: self).init()
+    ModelCopier.copy(self, into: copy)
+    return copy
+  }
+
+  func requireEditable() {
+    precondition(!isFrozen, "Can't modify an immutable model.")
+  }
+
+  var configurationEntityNames: [String: [String]] {
+    configurationEntities.mapValues { $0.compactMap(\.name) }
+  }
+}
