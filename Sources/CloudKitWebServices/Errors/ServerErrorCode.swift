@@ -1,4 +1,4 @@
-/// The error codes of the service. A code that this list lacks is kept as it came.
+/// The error codes of the service; a code that this list lacks is kept as it came.
 package enum ServerErrorCode: Sendable {
   case accessDenied
   case atomicError

@@ -68,7 +68,8 @@ extension FieldValue: Decodable {
         return .referenceList(try container.decode([ReferenceValue].self, forKey: .value))
       case .assetList: return .assetList(try container.decode([AssetValue].self, forKey: .value))
       }
-    } catch is DecodingError {
+    } catch {
+      // Whatever it is: a number out of range is not even a `DecodingError` at this depth.
       throw DecodingError.dataCorruptedError(
         forKey: .value,
         in: container,

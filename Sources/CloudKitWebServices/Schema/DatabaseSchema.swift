@@ -1,0 +1,121 @@
+/// The record types and roles of a container's environment.
+package struct DatabaseSchema: Codable, Hashable, Sendable {
+  package var roles: [String]
+  package var recordTypes: [RecordTypeSchema]
+
+  package init(roles: [String] = [], recordTypes: [RecordTypeSchema] = [.users]) {
+    self.roles = roles
+    self.recordTypes = recordTypes
+  }
+
+  package subscript(recordType name: String) -> RecordTypeSchema? {
+    recordTypes.first { $0.name == name }
+  }
+}
+
+/// A record type: its fields, their indexes, and who may do what in the public database.
+package struct RecordTypeSchema: Codable, Hashable, Sendable {
+  package var name: String
+  package var fields: [FieldSchema]
+  package var grants: [SchemaGrant]
+
+  package init(name: String, fields: [FieldSchema], grants: [SchemaGrant]) {
+    self.name = name
+    self.fields = fields
+    self.grants = grants
+  }
+
+  package subscript(field name: String) -> FieldSchema? {
+    fields.first { $0.name == name }
+  }
+
+  /// A new type as development makes it: system fields without indexes, the default grants.
+  package static func new(_ name: String, fields: [FieldSchema] = []) -> RecordTypeSchema {
+    RecordTypeSchema(
+      name: name,
+      fields: FieldSchema.system + fields,
+      grants: [
+        SchemaGrant(role: SchemaGrant.creator, permissions: [.write]),
+        SchemaGrant(role: SchemaGrant.signedIn, permissions: [.create]),
+        SchemaGrant(role: SchemaGrant.world, permissions: [.read]),
+      ]
+    )
+  }
+
+  /// The type that every environment has.
+  package static let users = RecordTypeSchema(
+    name: "Users",
+    fields: FieldSchema.system + [FieldSchema(name: "roles", type: .typed(.int64List))],
+    grants: [
+      SchemaGrant(role: SchemaGrant.creator, permissions: [.write]),
+      SchemaGrant(role: SchemaGrant.world, permissions: [.read]),
+    ]
+  )
+}
+
+/// A field of a record type.
+package struct FieldSchema: Codable, Hashable, Sendable {
+  package var name: String
+  package var type: FieldSchemaType
+  package var indexes: Set<FieldIndex>
+
+  package init(name: String, type: FieldSchemaType, indexes: Set<FieldIndex> = []) {
+    self.name = name
+    self.type = type
+    self.indexes = indexes
+  }
+
+  /// The fields that every record has; they stand in a schema so that they can be indexed.
+  package static let system = [
+    FieldSchema(name: "___createTime", type: .typed(.timestamp)),
+    FieldSchema(name: "___createdBy", type: .typed(.reference)),
+    FieldSchema(name: "___etag", type: .typed(.string)),
+    FieldSchema(name: "___modTime", type: .typed(.timestamp)),
+    FieldSchema(name: "___modifiedBy", type: .typed(.reference)),
+    FieldSchema(name: "___recordID", type: .typed(.reference)),
+  ]
+
+  package var isSystem: Bool { name.hasPrefix("___") }
+
+  private enum CodingKeys: String, CodingKey { case name, type, indexes }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(name, forKey: .name)
+    try container.encode(type, forKey: .type)
+    try container.encode(FieldIndex.allCases.filter(indexes.contains), forKey: .indexes)
+  }
+}
+
+/// What a role may do with a type's records in the public database.
+package struct SchemaGrant: Codable, Hashable, Sendable {
+  package enum Permission: String, Codable, Hashable, Sendable, CaseIterable {
+    case read = "READ"
+    case create = "CREATE"
+    /// Includes deletion.
+    case write = "WRITE"
+  }
+
+  /// Anyone; only reading can be granted.
+  package static let world = "_world"
+  /// Anyone who is signed in.
+  package static let signedIn = "_icloud"
+  /// Whoever created the record.
+  package static let creator = "_creator"
+
+  package var role: String
+  package var permissions: Set<Permission>
+
+  package init(role: String, permissions: Set<Permission>) {
+    self.role = role
+    self.permissions = permissions
+  }
+
+  private enum CodingKeys: String, CodingKey { case role, permissions }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(role, forKey: .role)
+    try container.encode(Permission.allCases.filter(permissions.contains), forKey: .permissions)
+  }
+}
