@@ -1,0 +1,46 @@
+import Foundation
+
+/// A place in the feed of changes of a database or a zone.
+public final class CKServerChangeToken: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
+  // Unchecked: nothing changes after the initializer.
+
+  /// The service's own text for the place.
+  package let syncToken: String
+
+  /// Wraps the service's text.
+  package init(syncToken: String) {
+    self.syncToken = syncToken
+    super.init()
+  }
+
+  /// Whether archives of this class are read securely.
+  public static var supportsSecureCoding: Bool { true }
+
+  /// Reads a token from an archive.
+  public init?(coder: NSCoder) {
+    guard let syncToken = coder.decodeString(forKey: "SyncToken") else { return nil }
+    self.syncToken = syncToken
+    super.init()
+  }
+
+  /// Writes the token to an archive.
+  public func encode(with coder: NSCoder) {
+    coder.encode(syncToken as NSString, forKey: "SyncToken")
+  }
+
+  /// The token itself: it never changes.
+  public func copy(with zone: NSZone? = nil) -> Any { self }
+
+  /// Whether the other object is a token of the same place.
+  public override func isEqual(_ object: Any?) -> Bool {
+    (object as? CKServerChangeToken)?.syncToken == syncToken
+  }
+
+  /// A hash of the token.
+  public override var hash: Int { syncToken.hashValue }
+
+  /// The form CloudKit prints.
+  public override var description: String {
+    "<CKServerChangeToken: \(RecordFormatter.address(of: self)); data=\(syncToken)>"
+  }
+}

@@ -1,0 +1,84 @@
+import Foundation
+import Synchronization
+
+/// A file that belongs to a record and is stored beside it.
+///
+/// A fetched record's assets are files in a temporary folder: copy what you want to keep.
+public final class CKAsset: NSObject, @unchecked Sendable {
+  // Unchecked: what changes is inside `state`.
+
+  /// How the service knows a stored file.
+  package struct StoredFile: Hashable, Codable, Sendable {
+    package var fileChecksum: String
+    package var size: Int64
+    package var receipt: String?
+    package var wrappingKey: String?
+    package var referenceChecksum: String?
+    package var downloadURL: String?
+
+    package init(fileChecksum: String, size: Int64) {
+      self.fileChecksum = fileChecksum
+      self.size = size
+    }
+  }
+
+  private struct State {
+    var fileURL: URL?
+    var storedFile: StoredFile?
+  }
+
+  private let state: Mutex<State>
+  /// An identifier of this asset in this process, as descriptions print it.
+  package let uuid: UUID
+
+  /// The file, or nothing where it was not fetched.
+  public var fileURL: URL? { state.withLock { $0.fileURL } }
+
+  /// How the service knows the file, once it is stored there.
+  package var storedFile: StoredFile? {
+    get { state.withLock { $0.storedFile } }
+    set { state.withLock { $0.storedFile = newValue } }
+  }
+
+  /// Creates an asset of a file, which a save of the record uploads.
+  public convenience init(fileURL: URL) {
+    self.init(fileURL: fileURL, storedFile: nil, uuid: ProcessEffects.current.uuid())
+  }
+
+  package init(fileURL: URL?, storedFile: StoredFile?, uuid: UUID) {
+    state = Mutex(State(fileURL: fileURL, storedFile: storedFile))
+    self.uuid = uuid
+    super.init()
+  }
+
+  /// Notes where the downloaded bytes are.
+  package func adopt(fileURL: URL) {
+    state.withLock { $0.fileURL = fileURL }
+  }
+
+  /// The form CloudKit prints.
+  public override var description: String {
+    RecordFormatter(address: true, wrapped: false).text(of: self)
+  }
+
+  /// An asset in an archive: the file stays where it is.
+  struct Archive: Codable {
+    var path: String?
+    var storedFile: StoredFile?
+    var uuid: UUID
+
+    init(_ asset: CKAsset) {
+      path = asset.fileURL?.path
+      storedFile = asset.storedFile
+      uuid = asset.uuid
+    }
+
+    var asset: CKAsset {
+      CKAsset(
+        fileURL: path.map { URL(fileURLWithPath: $0) },
+        storedFile: storedFile,
+        uuid: uuid
+      )
+    }
+  }
+}

@@ -1,0 +1,308 @@
+import Foundation
+import Synchronization
+
+/// The fields of one record and what the service knows about it.
+///
+/// Differs from CloudKit: a record may be shared between threads; each access is atomic by itself.
+open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSetting, Sequence,
+  @unchecked Sendable
+{
+  // Unchecked: all that changes is inside `state`.
+
+  /// The name of a record's type.
+  public typealias RecordType = String
+  /// The name of a field.
+  public typealias FieldKey = String
+
+  /// The names of the service's own record types.
+  public enum SystemType {
+    /// The type of the record that stands for a person.
+    public static let userRecord: CKRecord.RecordType = "Users"
+    /// The type of the record that stands for a share.
+    public static let share: CKRecord.RecordType = "cloudkit.share"
+  }
+
+  /// The names of the fields that the service keeps.
+  public enum SystemFieldKey {
+    /// The record's parent.
+    public static let parent: CKRecord.FieldKey = "parent"
+    /// The record's share.
+    public static let share: CKRecord.FieldKey = "share"
+    /// The record's identifier.
+    public static var recordID: CKRecord.FieldKey { "recordID" }
+    /// Who made the record.
+    public static var creatorUserRecordID: CKRecord.FieldKey { "creatorUserRecordID" }
+    /// When the record was made.
+    public static var creationDate: CKRecord.FieldKey { "creationDate" }
+    /// Who changed the record last.
+    public static var lastModifiedUserRecordID: CKRecord.FieldKey { "lastModifiedUserRecordID" }
+    /// When the record was changed last.
+    public static var modificationDate: CKRecord.FieldKey { "modificationDate" }
+  }
+
+  /// One field: its value and whether the service keeps it encrypted.
+  package struct Field: Hashable, Codable, Sendable {
+    package var value: RecordValue
+    package var isEncrypted: Bool
+
+    package init(_ value: RecordValue, isEncrypted: Bool = false) {
+      self.value = value
+      self.isEncrypted = isEncrypted
+    }
+  }
+
+  /// Everything in a record that changes.
+  struct State: Sendable {
+    var system: SystemFields
+    var fields: [FieldKey: Field]
+    var changed: Set<FieldKey>
+  }
+
+  private let state: Mutex<State>
+
+  /// The name of the record's type.
+  public let recordType: CKRecord.RecordType
+  /// What identifies the record in its database.
+  public let recordID: CKRecord.ID
+
+  // MARK: Making records
+
+  /// Creates a record that the service does not know yet.
+  public convenience init(
+    recordType: CKRecord.RecordType,
+    recordID: CKRecord.ID = CKRecord.ID()
+  ) {
+    self.init(recordType: recordType, recordID: recordID, system: SystemFields(), fields: [:])
+  }
+
+  /// Creates a record with a new name in a zone.
+  @available(*, deprecated, message: "Use init(recordType:recordID:) with a record ID in the zone")
+  public convenience init(recordType: CKRecord.RecordType, zoneID: CKRecordZone.ID) {
+    self.init(recordType: recordType, recordID: CKRecord.ID(zoneID: zoneID))
+  }
+
+  /// Creates a record as the service knows it: no key counts as changed.
+  package init(
+    recordType: CKRecord.RecordType,
+    recordID: CKRecord.ID,
+    system: SystemFields,
+    fields: [FieldKey: Field]
+  ) {
+    precondition(!recordType.isEmpty, "recordType may not be empty")
+    self.recordType = recordType
+    self.recordID = recordID
+    state = Mutex(State(system: system, fields: fields, changed: []))
+    super.init()
+  }
+
+  private init(recordType: CKRecord.RecordType, recordID: CKRecord.ID, state: State) {
+    self.recordType = recordType
+    self.recordID = recordID
+    self.state = Mutex(state)
+    super.init()
+  }
+
+  /// A record of its own with the same contents and the same changed keys.
+  open func copy(with zone: NSZone? = nil) -> Any {
+    CKRecord(recordType: recordType, recordID: recordID, state: state.withLock { $0 })
+  }
+
+  // MARK: Archives
+
+  /// Whether archives of this class are read securely.
+  open class var supportsSecureCoding: Bool { true }
+
+  /// Reads a record from an archive made whole or of its system fields only.
+  public required init?(coder: NSCoder) {
+    guard let archive = RecordArchive(coder: coder) else { return nil }
+    recordType = archive.recordType
+    recordID = archive.recordID
+    state = Mutex(
+      State(
+        system: archive.system,
+        fields: archive.contents?.fields ?? [:],
+        changed: Set(archive.contents?.changedKeys ?? [])
+      )
+    )
+    super.init()
+  }
+
+  /// Writes the whole record to an archive.
+  open func encode(with coder: NSCoder) {
+    let contents = state.withLock {
+      RecordArchive.Contents(fields: $0.fields, changedKeys: $0.changed.sorted())
+    }
+    archive(contents).encode(with: coder)
+  }
+
+  /// Writes what the service knows about the record, without its fields, to an archive.
+  open func encodeSystemFields(with coder: NSCoder) {
+    archive(nil).encode(with: coder)
+  }
+
+  private func archive(_ contents: RecordArchive.Contents?) -> RecordArchive {
+    RecordArchive(
+      recordType: recordType,
+      recordID: recordID,
+      system: systemFields,
+      contents: contents
+    )
+  }
+
+  // MARK: What the service knows
+
+  /// What the service knows about the record.
+  package var systemFields: SystemFields {
+    get { state.withLock { $0.system } }
+    set { state.withLock { $0.system = newValue } }
+  }
+
+  /// When the record was first saved.
+  open var creationDate: Date? { systemFields.creationDate }
+  /// When the record was last saved.
+  open var modificationDate: Date? { systemFields.modificationDate }
+  /// Who first saved the record.
+  open var creatorUserRecordID: CKRecord.ID? { systemFields.creatorUserRecordID }
+  /// Who last saved the record.
+  open var lastModifiedUserRecordID: CKRecord.ID? { systemFields.lastModifiedUserRecordID }
+  /// The service's mark of this version of the record.
+  open var recordChangeTag: String? { systemFields.recordChangeTag }
+  /// The share that the record is the root of.
+  open var share: CKRecord.Reference? { systemFields.share }
+
+  /// The record whose share also shares this one.
+  open var parent: CKRecord.Reference? {
+    get { systemFields.parent }
+    set {
+      state.withLock { state in
+        state.system.parent = newValue
+        state.system.isParentChanged = true
+      }
+    }
+  }
+
+  /// Sets the parent to a record.
+  open func setParent(_ parentRecord: CKRecord?) {
+    setParent(parentRecord?.recordID)
+  }
+
+  /// Sets the parent to the record of an identifier.
+  open func setParent(_ parentRecordID: CKRecord.ID?) {
+    parent = parentRecordID.map { CKRecord.Reference(recordID: $0, action: .none) }
+  }
+
+  // MARK: Values
+
+  /// The value of a key, or nothing.
+  open func object(forKey key: CKRecord.FieldKey) -> (any CKRecordValueProtocol)? {
+    field(forKey: key, encrypted: false)?.objectValue
+  }
+
+  /// Sets the value of a key; `nil` removes it.
+  open func setObject(_ object: (any CKRecordValueProtocol)?, forKey key: CKRecord.FieldKey) {
+    set(object, forKey: key, encrypted: false)
+  }
+
+  /// The keys that have values, sorted.
+  open func allKeys() -> [CKRecord.FieldKey] { keys(encrypted: false) }
+
+  /// The words of the record's texts, lower case, each once.
+  open func allTokens() -> [String] {
+    var tokens: Set<String> = []
+    for field in fields.values where !field.isEncrypted {
+      guard case .string(let text) = field.value else { continue }
+      for word in text.lowercased().split(whereSeparator: { !$0.isLetter && !$0.isNumber }) {
+        tokens.insert(String(word))
+      }
+    }
+    return tokens.sorted()
+  }
+
+  /// The keys whose values were set since the record was made, fetched or saved, sorted.
+  open func changedKeys() -> [CKRecord.FieldKey] {
+    state.withLock { $0.changed.sorted() }
+  }
+
+  /// The values that the service keeps encrypted.
+  open var encryptedValues: any CKRecordKeyValueSetting & Sendable { EncryptedValues(of: self) }
+
+  /// Walks through the keys and values in the order of the keys.
+  public func makeIterator() -> CKRecordKeyValueIterator {
+    let fields = self.fields
+    return CKRecordKeyValueIterator(
+      fields.keys.sorted().compactMap { key in
+        guard let field = fields[key], !field.isEncrypted else { return nil }
+        return (key, field.value.objectValue)
+      }
+    )
+  }
+
+  /// The record in the form CloudKit prints.
+  open override var description: String { formatted() }
+  /// The record in the form CloudKit prints.
+  open override var debugDescription: String { formatted() }
+}
+
+extension CKRecord {
+  /// All fields, typed.
+  package var fields: [FieldKey: Field] { state.withLock { $0.fields } }
+
+  /// The typed value of a key, encrypted or not.
+  package func value(forKey key: FieldKey) -> RecordValue? {
+    state.withLock { $0.fields[key]?.value }
+  }
+
+  /// Sets the typed value of a key; `nil` removes it. The key counts as changed.
+  package func setValue(_ value: RecordValue?, forKey key: FieldKey, encrypted: Bool = false) {
+    state.withLock { state in
+      state.fields[key] = value.map { Field($0, isEncrypted: encrypted) }
+      state.changed.insert(key)
+    }
+  }
+
+  /// Takes over what a reply of the service says of this record; no key counts as changed after.
+  package func adopt(system: SystemFields, fields: [FieldKey: Field]) {
+    state.withLock { state in
+      state = State(system: system, fields: fields, changed: [])
+    }
+  }
+
+  /// Forgets which keys were changed.
+  package func clearChangedKeys() {
+    state.withLock { state in
+      state.changed = []
+      state.system.isParentChanged = false
+    }
+  }
+
+  func field(forKey key: FieldKey, encrypted: Bool) -> RecordValue? {
+    state.withLock { state in
+      guard let field = state.fields[key], field.isEncrypted == encrypted else { return nil }
+      return field.value
+    }
+  }
+
+  func set(_ object: (any CKRecordValueProtocol)?, forKey key: FieldKey, encrypted: Bool) {
+    guard let object else { return setValue(nil, forKey: key, encrypted: encrypted) }
+    guard let value = RecordValue(object) else {
+      preconditionFailure(
+        """
+        Value of type \(type(of: object)) for key "\(key)" of a \(recordType) record can't be \
+        stored: expected one of NSString, NSNumber, NSArray, NSDate, NSData, CLLocation, \
+        CKReference, CKAsset.
+        """
+      )
+    }
+    setValue(value, forKey: key, encrypted: encrypted)
+  }
+
+  func keys(encrypted: Bool) -> [FieldKey] {
+    state.withLock { state in
+      state.fields.filter { $0.value.isEncrypted == encrypted }.keys.sorted()
+    }
+  }
+
+  func isEncrypted(_ key: FieldKey) -> Bool {
+    state.withLock { $0.fields[key]?.isEncrypted ?? false }
+  }
+}
