@@ -66,6 +66,21 @@ open class NSManagedObjectModel: NSObject, NSCopying, @unchecked Sendable {
     for child in entity.subentities where child.modelReference !== self { adopt(child) }
   }
 
+  /// Takes over everything of a model that nothing else uses.
+  func take(_ model: NSManagedObjectModel) {
+    let entities = model.entities
+    let configurations = model.configurationEntities
+    model.entities = []
+    self.entities = entities
+    configurationEntities = configurations
+    versionIdentifiers = model.versionIdentifiers
+    localizationDictionary = model.localizationDictionary
+    requestTemplates = model.requestTemplates
+    cloudKitConfigurations = model.cloudKitConfigurations
+    isUsedWithCloudKit = model.isUsedWithCloudKit
+    sourceURL = model.sourceURL
+  }
+
   // MARK: Configurations
 
   /// The names of the configurations, in order.

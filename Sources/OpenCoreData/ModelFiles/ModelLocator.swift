@@ -51,10 +51,7 @@ package enum ModelLocator {
 
   /// Every version of every model file of the bundles.
   package static func allModels(in bundles: [Bundle]?) -> [NSManagedObjectModel] {
-    allModelFiles(in: bundles).flatMap { file in
-      // A file that cannot be read cannot be the one that is looked for.
-      ((try? ModelFile.versions(of: file)) ?? []).map(\.model)
-    }
+    allModelFiles(in: bundles).flatMap { ModelFile.readableVersions(of: $0).map(\.model) }
   }
 
   /// The `*.resources` folders that SwiftPM made, beside the executable and the main bundle.
