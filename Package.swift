@@ -85,9 +85,11 @@ let package = Package(
     .target(
       name: "CloudKitServerHTTP",
       dependencies: [
-        "CloudKitServer",
+        "CloudKitServer", "CloudKitWebServices",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Hummingbird", package: "hummingbird"),
+        .product(name: "HummingbirdCore", package: "hummingbird"),
+        .product(name: "HummingbirdTLS", package: "hummingbird"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOFoundationCompat", package: "swift-nio"),
@@ -122,5 +124,12 @@ let package = Package(
       swiftSettings: strict
     ),
     .target(name: "CloudKit", dependencies: ["OpenCloudKit"], swiftSettings: strict),
+
+    .testTarget(name: "EffectsTests", dependencies: ["Effects"], swiftSettings: strict),
+    .testTarget(
+      name: "WatershedSQLiteTests",
+      dependencies: ["WatershedSQLite"],
+      swiftSettings: strict
+    ),
   ]
 )

@@ -1,0 +1,142 @@
+import CloudKitWebServices
+import Foundation
+import Hummingbird
+import HummingbirdCore
+import HummingbirdTLS
+import Logging
+import NIOCore
+import ServiceLifecycle
+
+/// The service behind a socket: bytes in, bytes out, and nothing decided here.
+///
+/// Everything that a request means is the service's business. This type owns what only a socket
+/// has: binding, size limits, connections that go away, and stopping without cutting an answer off.
+package struct CloudKitHTTPServer: Service {
+  package typealias Respond = @Sendable (WebServiceRequest) async -> WebServiceResponse
+
+  package var configuration: Configuration
+  private let respond: Respond
+  private let landingPage: @Sendable () async -> LandingPage
+  private let logger: Logger
+  private let onListening: @Sendable (ListeningAddress) async -> Void
+
+  /// `onListening` is told the bound address before the first request is served.
+  package init(
+    configuration: Configuration = Configuration(),
+    logger: Logger,
+    landingPage: @escaping @Sendable () async -> LandingPage = { LandingPage() },
+    onListening: @escaping @Sendable (ListeningAddress) async -> Void = { _ in },
+    respond: @escaping Respond
+  ) {
+    self.configuration = configuration
+    self.logger = logger
+    self.landingPage = landingPage
+    self.onListening = onListening
+    self.respond = respond
+  }
+
+  /// Serves until the service group stops gracefully: no new connections, running requests are
+  /// answered, long polls end at once.
+  package func run() async throws {
+    try await run(onListening: onListening)
+  }
+
+  private func run(onListening: @escaping @Sendable (ListeningAddress) async -> Void) async throws {
+    let configuration = configuration
+    let application = Application(
+      responder: ServiceResponder(
+        bodyLimit: configuration.bodyLimit,
+        isSecure: configuration.tls != nil,
+        landingPage: landingPage,
+        respond: respond
+      ),
+      server: try makeServer(),
+      configuration: ApplicationConfiguration(
+        address: .hostname(configuration.host, port: configuration.port)
+      ),
+      onServerRunning: { channel in
+        await onListening(
+          ListeningAddress(
+            scheme: configuration.tls == nil ? "http" : "https",
+            host: configuration.host,
+            port: channel.localAddress?.port ?? configuration.port
+          )
+        )
+      },
+      logger: logger
+    )
+    do {
+      try await application.run()
+    } catch let error as IOError {
+      throw HTTPServerError(error, host: configuration.host, port: configuration.port)
+    } catch let error as SocketAddressError {
+      throw HTTPServerError.unknownHost(configuration.host, "\(error)")
+    }
+  }
+
+  /// Serves while `body` runs, then stops gracefully and returns what `body` returned.
+  package func whileListening<Result: Sendable>(
+    _ body: @escaping @Sendable (ListeningAddress) async throws -> Result
+  ) async throws -> Result {
+    let (addresses, found) = AsyncStream.makeStream(of: ListeningAddress.self)
+    let announce = onListening
+    let server = StartedServer { [self] in
+      defer { found.finish() }
+      try await run { address in
+        await announce(address)
+        found.yield(address)
+      }
+    }
+    let group = ServiceGroup(
+      configuration: ServiceGroupConfiguration(services: [server], logger: logger)
+    )
+    return try await withThrowingTaskGroup(of: Void.self) { tasks in
+      tasks.addTask { try await group.run() }
+      guard let address = await addresses.first(where: { _ in true }) else {
+        // The server ended before it listened; its error is the story.
+        try await tasks.waitForAll()
+        throw HTTPServerError.stoppedEarly
+      }
+      let result: Swift.Result<Result, any Error>
+      do {
+        result = .success(try await body(address))
+      } catch {
+        result = .failure(error)
+      }
+      await group.triggerGracefulShutdown()
+      try await tasks.waitForAll()
+      return try result.get()
+    }
+  }
+
+  private func makeServer() throws -> HTTPServerBuilder {
+    let plain = HTTPServerBuilder.http1(
+      configuration: .init(idleTimeout: .seconds(configuration.idleSeconds))
+    )
+    guard let tls = configuration.tls else { return plain }
+    return try .tls(plain, tlsConfiguration: tls.load())
+  }
+}
+
+/// Where a server listens.
+package struct ListeningAddress: Hashable, Sendable {
+  package var scheme: String
+  package var host: String
+  package var port: Int
+
+  /// The address as people type it. A server on all interfaces is named by this machine's name.
+  package var text: String {
+    let name =
+      switch host {
+      case "0.0.0.0", "::", "": "localhost"
+      default: host.contains(":") ? "[\(host)]" : host
+      }
+    return "\(scheme)://\(name):\(port)"
+  }
+}
+
+private struct StartedServer: Service {
+  let body: @Sendable () async throws -> Void
+
+  func run() async throws { try await body() }
+}

@@ -1,0 +1,106 @@
+import CloudKitWebServices
+import Foundation
+
+/// The page at the root: what this server is. It shows no record and no name of a person.
+package struct LandingPage: Hashable, Sendable {
+  /// A container of the server and the link to its sign-in page.
+  package struct Container: Hashable, Sendable {
+    package var identifier: String
+    package var environment: String
+    package var signInURL: String?
+
+    package init(identifier: String, environment: String, signInURL: String? = nil) {
+      self.identifier = identifier
+      self.environment = environment
+      self.signInURL = signInURL
+    }
+  }
+
+  package var containers: [Container]
+
+  package init(containers: [Container] = []) {
+    self.containers = containers
+  }
+
+  package var html: String {
+    """
+    <!doctype html>
+    <html lang="en">
+    <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>Watershed</title>
+    <style>\(Self.style)</style>
+    </head>
+    <body>
+    <main>
+    <h1>Watershed</h1>
+    <p>This server keeps CloudKit records and answers CloudKit's web services.
+    Apps reach it through the address of this page, a container and an API token.</p>
+    \(containerSection)
+    <p class="quiet"><a href="/healthz">Health</a> · Records are shown to nobody here:
+    reading them takes an API token and, for private data, a signed-in person.</p>
+    </main>
+    </body>
+    </html>
+
+    """
+  }
+
+  private var containerSection: String {
+    guard !containers.isEmpty else { return "<p>It has no containers yet.</p>" }
+    let rows = containers.map { container in
+      let link = container.signInURL.map {
+        "<a href=\"\(Self.escape($0))\">Sign in</a>"
+      }
+      return """
+        <tr><td><code>\(Self.escape(container.identifier))</code></td>\
+        <td>\(Self.escape(container.environment))</td><td>\(link ?? "")</td></tr>
+        """
+    }
+    return """
+      <h2>Containers</h2>
+      <table>
+      <thead><tr><th scope="col">Identifier</th><th scope="col">Environment</th>\
+      <th scope="col">Account</th></tr></thead>
+      <tbody>
+      \(rows.joined(separator: "\n"))
+      </tbody>
+      </table>
+      """
+  }
+
+  var response: WebServiceResponse {
+    WebServiceResponse(
+      status: 200,
+      headers: [
+        "content-type": "text/html; charset=UTF-8",
+        "cache-control": "no-store",
+        "content-security-policy":
+          "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'",
+        "referrer-policy": "no-referrer",
+        "x-content-type-options": "nosniff",
+      ],
+      body: Data(html.utf8)
+    )
+  }
+
+  private static let style = """
+    :root { color-scheme: light dark; }
+    body { font: 16px/1.5 system-ui, sans-serif; margin: 0; }
+    main { max-width: 44rem; margin: 4rem auto; padding: 0 1.5rem; }
+    h1 { font-size: 1.75rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
+    table { border-collapse: collapse; width: 100%; }
+    th, td { text-align: left; padding: .4rem .6rem .4rem 0; border-bottom: 1px solid #8884; }
+    .quiet { opacity: .75; font-size: .9rem; margin-top: 2rem; }
+    """
+
+  private static func escape(_ text: String) -> String {
+    text
+      .replacingOccurrences(of: "&", with: "&amp;")
+      .replacingOccurrences(of: "<", with: "&lt;")
+      .replacingOccurrences(of: ">", with: "&gt;")
+      .replacingOccurrences(of: "\"", with: "&quot;")
+      .replacingOccurrences(of: "'", with: "&#39;")
+  }
+}
