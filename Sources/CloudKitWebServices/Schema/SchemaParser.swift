@@ -108,7 +108,7 @@ struct SchemaParser {
     return .typed(scalar, isEncrypted: isEncrypted)
   }
 
-  /// After the word GRANT. A comma is followed by another permission until TO.
+  /// What follows the word GRANT; a comma is followed by another permission until TO.
   private mutating func grant() throws(SchemaSyntaxError) -> SchemaGrant {
     var permissions: Set<SchemaGrant.Permission> = []
     repeat {
