@@ -14,7 +14,9 @@ package protocol SQLNaming {
   func sqlRow(of identifier: AnyHashable) -> SQLRow?
 }
 
-/// A row as comparisons see it. The key is unique in the table, whatever the entity.
+/// A row as comparisons see it.
+///
+/// The key is unique in the table, whatever the entity.
 package struct SQLRow: Sendable, Hashable {
   package var table: String
   package var key: Int64
@@ -40,7 +42,10 @@ package enum SQLToManyLink: Sendable, Hashable {
   /// The destination's table holds the source's key; `orderColumn` is `Z_FOK_…`.
   case foreignKey(column: String, orderColumn: String?)
   case joinTable(
-    table: String, sourceColumn: String, destinationColumn: String, orderColumn: String?
+    table: String,
+    sourceColumn: String,
+    destinationColumn: String,
+    orderColumn: String?
   )
 }
 

@@ -1,0 +1,58 @@
+extension ExpressionValue {
+  /// Whether the comparison holds between this value and the other.
+  package func holds(
+    _ kind: ComparisonKind,
+    _ other: ExpressionValue,
+    options: StringComparisonOptions
+  ) -> Bool {
+    switch kind {
+    case .equal:
+      return isEqual(to: other, options: options)
+    case .notEqual:
+      return !isEqual(to: other, options: options)
+    case .lessThan:
+      return order(to: other, options: options) == .orderedAscending
+    case .greaterThan:
+      return order(to: other, options: options) == .orderedDescending
+    case .lessThanOrEqual:
+      return order(to: other, options: options).map { $0 != .orderedDescending } ?? false
+    case .greaterThanOrEqual:
+      return order(to: other, options: options).map { $0 != .orderedAscending } ?? false
+    case .between:
+      guard case .collection(let bounds) = other, bounds.count == 2 else { return false }
+      return holds(.greaterThanOrEqual, bounds[0], options: options)
+        && holds(.lessThanOrEqual, bounds[1], options: options)
+    case .in:
+      return other.contains(self, options: options)
+    case .contains:
+      return contains(other, options: options)
+    case .matches, .like, .beginsWith, .endsWith:
+      guard let text, let pattern = other.text else { return false }
+      return StringComparison(options).test(kind, text, pattern)
+    }
+  }
+
+  /// A collection contains its members, a string its parts.
+  private func contains(_ part: ExpressionValue, options: StringComparisonOptions) -> Bool {
+    if case .collection(let members) = self {
+      return members.contains { $0.isEqual(to: part, options: options) }
+    }
+    guard let text, let part = part.text else { return false }
+    return StringComparison(options).test(.contains, text, part)
+  }
+}
+
+extension SetOperation {
+  /// The members of both, of the left that are in the right, or of the left that are not.
+  func applied(_ left: ExpressionValue, _ right: ExpressionValue) -> ExpressionValue {
+    let (left, right) = (left.members, right.members)
+    func holds(_ members: [ExpressionValue], _ value: ExpressionValue) -> Bool {
+      members.contains { $0.isEqual(to: value) }
+    }
+    switch self {
+    case .union: return .collection(left + right.filter { !holds(left, $0) })
+    case .intersect: return .collection(left.filter { holds(right, $0) })
+    case .minus: return .collection(left.filter { !holds(right, $0) })
+    }
+  }
+}

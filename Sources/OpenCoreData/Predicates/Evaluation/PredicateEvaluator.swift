@@ -1,0 +1,142 @@
+import Effects
+import Foundation
+
+/// Evaluates trees against objects in memory.
+///
+/// `PredicateTree` says what nil and conflicting kinds mean; the SQL writer keeps to the same.
+package struct PredicateEvaluator {
+  /// What `$variables` stand for.
+  package var variables: [String: Any?]
+  /// What `now()` is.
+  package var clock: any EffectClock
+
+  package init(variables: [String: Any?] = [:], clock: any EffectClock = Effects.live.clock) {
+    self.variables = variables
+    self.clock = clock
+  }
+
+  /// Whether the predicate is true of the object.
+  package func evaluate(_ tree: PredicateTree, with object: Any?) throws -> Bool {
+    try evaluate(tree, EvaluationSubject(object))
+  }
+
+  /// The expression's value for the object.
+  package func value(_ tree: ExpressionTree, of object: Any?) throws -> ExpressionValue {
+    try value(tree, EvaluationSubject(object))
+  }
+
+  // MARK: Predicates
+
+  func evaluate(_ tree: PredicateTree, _ subject: EvaluationSubject) throws -> Bool {
+    switch tree {
+    case .constant(let value):
+      return value
+    case .comparison(let comparison):
+      return try evaluate(comparison, subject)
+    case .and(let parts):
+      return try parts.allSatisfy { try evaluate($0, subject) }
+    case .or(let parts):
+      return try parts.contains { try evaluate($0, subject) }
+    case .not(let part):
+      return try !evaluate(part, subject)
+    case .opaque(let opaque):
+      return opaque.predicate.evaluate(
+        with: subject.raw,
+        substitutionVariables: variables.compactMapValues { $0 }
+      )
+    }
+  }
+
+  private func evaluate(
+    _ comparison: ComparisonTree,
+    _ subject: EvaluationSubject
+  ) throws -> Bool {
+    let left = try value(comparison.left, subject)
+    let right = try value(comparison.right, subject)
+    func holds(_ member: ExpressionValue) -> Bool {
+      member.holds(comparison.comparison, right, options: comparison.options)
+    }
+    switch comparison.modifier {
+    case .direct: return holds(left)
+    case .any: return left.members.contains(where: holds)
+    case .all: return left.members.allSatisfy(holds)
+    }
+  }
+
+  // MARK: Expressions
+
+  func value(_ tree: ExpressionTree, _ subject: EvaluationSubject) throws -> ExpressionValue {
+    switch tree {
+    case .constant(let constant):
+      return constant.value
+    case .keyPath(.evaluatedObject, let keys):
+      if keys.count == 1, let value = subject.rows?.rowValue(forKey: keys[0]) {
+        return ExpressionValue(row: value)
+      }
+      return ExpressionValue(KeyPathWalk.value(of: subject.raw, keys))
+    case .evaluatedObject, .variable, .keyPath, .subquery:
+      return ExpressionValue(try boxed(tree, subject))
+    case .function(let name, let arguments):
+      if name == "now" { return .date(clock.now.timeIntervalSinceReferenceDate) }
+      return ExpressionFunction.apply(name, try arguments.map { try value($0, subject) })
+    case .call(let target, let selector, let arguments):
+      return try SelectorCall.value(
+        selector,
+        of: try boxed(target, subject),
+        try arguments.map { try value($0, subject) }
+      )
+    case .aggregate(let members):
+      return .collection(try members.map { try value($0, subject) })
+    case .set(let operation, let left, let right):
+      return operation.applied(try value(left, subject), try value(right, subject))
+    case .conditional(let predicate, let first, let second):
+      return try value(try evaluate(predicate, subject) ? first : second, subject)
+    case .anyKey:
+      return .null
+    case .block(let block, let arguments):
+      let values = try arguments.map { try value($0, subject).foundationValue ?? NSNull() }
+      let context = NSMutableDictionary()
+      for (name, value) in variables { context[name] = value ?? NSNull() }
+      return ExpressionValue(block.body(subject.raw, values, context))
+    }
+  }
+
+  /// The value in its box, so that a key path can go on from it.
+  func boxed(_ tree: ExpressionTree, _ subject: EvaluationSubject) throws -> Any? {
+    switch tree {
+    case .evaluatedObject:
+      return subject.raw
+    case .constant(let constant):
+      return constant.raw
+    case .variable(let name):
+      guard let value = variables[name] else {
+        throw PredicateEvaluationError.unboundVariable(name)
+      }
+      if let expression = value as? NSExpression { return try boxed(expression.tree, subject) }
+      return value
+    case .keyPath(let base, let keys):
+      return KeyPathWalk.value(of: try boxed(base, subject), keys)
+    case .subquery(let collection, let variable, let predicate):
+      guard let source = flattened(try boxed(collection, subject)) else { return nil }
+      let members = ExpressionValue.members(of: source) ?? [source]
+      var inner = self
+      return try members.filter { member in
+        inner.variables[variable] = .some(member)
+        return try inner.evaluate(predicate, subject)
+      }
+    default:
+      return try value(tree, subject).foundationValue
+    }
+  }
+}
+
+/// What a predicate is evaluated with, with its doors looked up once.
+struct EvaluationSubject {
+  let raw: Any?
+  let rows: (any RowValueReading)?
+
+  init(_ object: Any?) {
+    raw = flattened(object)
+    rows = raw as? any RowValueReading
+  }
+}

@@ -1,0 +1,192 @@
+import Foundation
+
+/// Writes trees in the format language, so that reading them gives the same tree again.
+///
+/// Objects and blocks have no spelling in the language; they are described between angle brackets.
+package enum PredicateFormatWriter {
+  // MARK: Predicates
+
+  package static func string(_ tree: PredicateTree) -> String {
+    switch tree {
+    case .constant(let value): value ? "TRUEPREDICATE" : "FALSEPREDICATE"
+    case .comparison(let comparison): string(comparison)
+    case .and(let parts):
+      parts.isEmpty ? "TRUEPREDICATE" : joined(parts, with: " AND ")
+    case .or(let parts):
+      parts.isEmpty ? "FALSEPREDICATE" : joined(parts, with: " OR ")
+    case .not(let part): "NOT " + grouped(part)
+    case .opaque(let opaque): "<\(type(of: opaque.predicate))>"
+    }
+  }
+
+  private static func joined(_ parts: [PredicateTree], with word: String) -> String {
+    if parts.count == 1 { return string(parts[0]) }
+    return parts.map(grouped).joined(separator: word)
+  }
+
+  private static func grouped(_ tree: PredicateTree) -> String {
+    switch tree {
+    case .and(let parts) where parts.count > 1, .or(let parts) where parts.count > 1:
+      "(" + string(tree) + ")"
+    case .and(let parts) where parts.count == 1, .or(let parts) where parts.count == 1:
+      grouped(parts[0])
+    default: string(tree)
+    }
+  }
+
+  private static func string(_ comparison: ComparisonTree) -> String {
+    var text = comparison.modifier == .direct ? "" : comparison.modifier.rawValue + " "
+    text += operand(comparison.left) + " " + comparison.comparison.rawValue
+    if !comparison.options.isEmpty { text += "[" + comparison.options.letters + "]" }
+    return text + " " + operand(comparison.right)
+  }
+
+  /// Set operators are looser than comparisons look; parentheses make that plain.
+  private static func operand(_ tree: ExpressionTree) -> String {
+    if case .set = tree { return "(" + string(tree) + ")" }
+    return string(tree)
+  }
+
+  // MARK: Expressions
+
+  package static func string(_ tree: ExpressionTree) -> String {
+    switch tree {
+    case .constant(let constant): string(constant.value)
+    case .evaluatedObject: "SELF"
+    case .variable(let name): "$" + name
+    case .keyPath(let base, let keys): keyPath(base, keys)
+    case .function(let name, let arguments): function(name, arguments)
+    case .call(let target, let selector, let arguments):
+      "FUNCTION("
+        + ([string(target), quoted(selector)] + arguments.map(string)).joined(separator: ", ")
+        + ")"
+    case .aggregate(let members): "{" + members.map(string).joined(separator: ", ") + "}"
+    case .subquery(let collection, let variable, let predicate):
+      "SUBQUERY(\(string(collection)), $\(variable), \(string(predicate)))"
+    case .set(let operation, let left, let right):
+      string(left) + " " + operation.rawValue + " " + operand(right)
+    case .conditional(let predicate, let first, let second):
+      "TERNARY(\(string(predicate)), \(string(first)), \(string(second)))"
+    case .anyKey: "ANYKEY"
+    case .block(_, let arguments):
+      "<block>(" + arguments.map(string).joined(separator: ", ") + ")"
+    }
+  }
+
+  private static func keyPath(_ base: ExpressionTree, _ keys: [String]) -> String {
+    var spelled = keys
+    if case .evaluatedObject = base {
+      if let first = keys.first, reserved.contains(first.uppercased()) { spelled[0] = "#" + first }
+      if keys.first?.hasPrefix("@") == true { spelled.insert("SELF", at: 0) }
+      return spelled.joined(separator: ".")
+    }
+    let prefix: String =
+      switch base {
+      case .function(let name, _) where operators[name] != nil: "(" + string(base) + ")"
+      case .set: "(" + string(base) + ")"
+      default: string(base)
+      }
+    return ([prefix] + spelled).joined(separator: ".")
+  }
+
+  /// Words that mean something at the place of a key.
+  private static let reserved: Set<String> = [
+    "AND", "OR", "NOT", "IN", "ANY", "SOME", "ALL", "NONE", "LIKE", "MATCHES", "CONTAINS",
+    "BEGINSWITH", "ENDSWITH", "BETWEEN", "NULL", "NIL", "SELF", "TRUE", "YES", "FALSE", "NO",
+    "TRUEPREDICATE", "FALSEPREDICATE", "ANYKEY", "UNION", "INTERSECT", "MINUS",
+  ]
+
+  /// Spelling and strength of the functions that are written as operators.
+  private static let operators: [String: (symbol: String, strength: Int)] = [
+    "bitwiseOr:with:": ("|", 1), "bitwiseXor:with:": ("^", 2), "bitwiseAnd:with:": ("&", 3),
+    "leftshift:by:": ("<<", 4), "rightshift:by:": (">>", 4), "add:to:": ("+", 5),
+    "from:subtract:": ("-", 5), "multiply:by:": ("*", 6), "divide:by:": ("/", 6),
+    "raise:toPower:": ("**", 7),
+  ]
+
+  private static func function(_ name: String, _ arguments: [ExpressionTree]) -> String {
+    if let known = operators[name], arguments.count == 2 {
+      let rightAssociative = name == "raise:toPower:"
+      let left = operand(arguments[0], atLeast: known.strength + (rightAssociative ? 1 : 0))
+      let right = operand(arguments[1], atLeast: known.strength + (rightAssociative ? 0 : 1))
+      return left + " " + known.symbol + " " + right
+    }
+    if name == "onesComplement:", arguments.count == 1 {
+      return "~" + operand(arguments[0], atLeast: 8)
+    }
+    if name == "objectFrom:withIndex:", arguments.count == 2 {
+      return operand(arguments[0], atLeast: 9) + "[" + index(arguments[1]) + "]"
+    }
+    if name == "castObject:toType:" {
+      return "CAST(" + arguments.map(string).joined(separator: ", ") + ")"
+    }
+    // Apple leaves out the last colon of what takes one argument.
+    let spelled =
+      name.hasSuffix(":") && name.filter { $0 == ":" }.count == 1
+      ? String(name.dropLast()) : name
+    return spelled + "(" + arguments.map(string).joined(separator: ", ") + ")"
+  }
+
+  private static func operand(_ tree: ExpressionTree, atLeast strength: Int) -> String {
+    let own: Int =
+      switch tree {
+      case .function(let name, _): operators[name]?.strength ?? (name == "onesComplement:" ? 8 : 9)
+      case .set: 0
+      default: 9
+      }
+    return own < strength ? "(" + string(tree) + ")" : string(tree)
+  }
+
+  private static func index(_ tree: ExpressionTree) -> String {
+    if case .constant(let constant) = tree, case .string(let word) = constant.value,
+      ["FIRST", "LAST", "SIZE"].contains(word)
+    {
+      return word
+    }
+    return string(tree)
+  }
+
+  // MARK: Values
+
+  package static func string(_ value: ExpressionValue) -> String {
+    switch value {
+    case .null: "nil"
+    case .integer(let value): "\(value)"
+    case .double(let value):
+      value.isInfinite ? (value < 0 ? "-1e999" : "1e999") : "\(value)"
+    case .decimal(let value): cast("\(value)", "NSDecimalNumber")
+    case .date(let value): "CAST(\(value), \"NSDate\")"
+    case .string(let value): quoted(value)
+    case .url(let value): cast(value.absoluteString, "NSURL")
+    case .uuid(let value): cast(value.uuidString, "NSUUID")
+    case .data(let value): cast(value.map { hexadecimal($0) }.joined(), "NSData")
+    case .collection(let members): "{" + members.map(string).joined(separator: ", ") + "}"
+    case .object(_, let value), .opaque(let value): "<\(value)>"
+    }
+  }
+
+  private static func cast(_ text: String, _ type: String) -> String {
+    "CAST(\(quoted(text)), \"\(type)\")"
+  }
+
+  private static func hexadecimal(_ byte: UInt8) -> String {
+    (byte < 16 ? "0" : "") + String(byte, radix: 16)
+  }
+
+  private static func quoted(_ text: String) -> String {
+    var result = "\""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"": result += "\\\""
+      case "\\": result += "\\\\"
+      case "\n": result += "\\n"
+      case "\t": result += "\\t"
+      case "\r": result += "\\r"
+      case _ where scalar.value < 0x20:
+        result += "\\u00" + hexadecimal(UInt8(scalar.value))
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result + "\""
+  }
+}

@@ -1,0 +1,216 @@
+import Effects
+import Foundation
+
+/// An expression of a predicate: a constant, a key path, a function of other expressions.
+open class NSExpression: NSObject, NSCopying {
+  /// What an expression is made of.
+  public enum ExpressionType: UInt, Sendable {
+    /// A value that stays the same.
+    case constantValue = 0
+    /// The object that is evaluated.
+    case evaluatedObject = 1
+    /// A value that is given when the expression is evaluated.
+    case variable = 2
+    /// What a key path leads to.
+    case keyPath = 3
+    /// What a function makes of its arguments.
+    case function = 4
+    /// The members of two collections.
+    case unionSet = 5
+    /// The members that two collections have in common.
+    case intersectSet = 6
+    /// The members of one collection that another does not have.
+    case minusSet = 7
+    /// The members of a collection for which a predicate is true.
+    case subquery = 13
+    /// Several expressions as one collection.
+    case aggregate = 14
+    /// Any key of a Spotlight item.
+    case anyKey = 15
+    /// What a closure returns.
+    case block = 19
+    /// One of two expressions, as a predicate says.
+    case conditional = 20
+  }
+
+  package let tree: ExpressionTree
+  private let type: ExpressionType
+
+  package init(tree: ExpressionTree) {
+    self.tree = tree
+    type = ExpressionType(tree)
+    super.init()
+  }
+
+  /// Makes an expression of a type, for subclasses that evaluate themselves.
+  public init(expressionType type: ExpressionType) {
+    tree = .value(nil)
+    self.type = type
+    super.init()
+  }
+
+  /// Makes an expression from a format string and the values for it.
+  public convenience init(format expressionFormat: String, _ arguments: Any?...) {
+    self.init(tree: Self.parsed(expressionFormat, arguments))
+  }
+
+  /// Makes an expression from a format string and the values for it.
+  public convenience init(format expressionFormat: String, argumentArray arguments: [Any]) {
+    self.init(tree: Self.parsed(expressionFormat, arguments))
+  }
+
+  private static func parsed(_ format: String, _ arguments: [Any?]) -> ExpressionTree {
+    do {
+      return try PredicateParser.expression(format, arguments: arguments)
+    } catch {
+      preconditionFailure("\(error)")
+    }
+  }
+
+  /// Makes an expression of a constant value.
+  public convenience init(forConstantValue obj: Any?) {
+    self.init(tree: .value(obj))
+  }
+
+  /// The expression of the evaluated object, `SELF`.
+  open class func expressionForEvaluatedObject() -> NSExpression {
+    NSExpression(tree: .evaluatedObject)
+  }
+
+  /// The expression of any key of a Spotlight item.
+  open class func expressionForAnyKey() -> NSExpression {
+    NSExpression(tree: .anyKey)
+  }
+
+  /// Makes an expression of a variable, `$name`.
+  public convenience init(forVariable string: String) {
+    self.init(tree: .variable(string))
+  }
+
+  /// Makes an expression of a key path on the evaluated object.
+  public convenience init(forKeyPath keyPath: String) {
+    self.init(tree: .keyPath(keyPath))
+  }
+
+  /// Makes an expression of a predefined function, such as `sum:` or `add:to:`.
+  ///
+  /// A name that is no function stops the program, as it does with Apple.
+  public convenience init(forFunction name: String, arguments parameters: [Any]) {
+    let trees = parameters.map { ($0 as? NSExpression)?.tree ?? ExpressionTree.value($0) }
+    guard let known = ExpressionFunction.named(name, argumentCount: trees.count) else {
+      preconditionFailure(
+        "\(name) with \(trees.count) arguments is not a supported method."
+      )
+    }
+    self.init(tree: .function(known, ExpressionFunction.gathered(trees, for: known)))
+  }
+
+  /// Makes an expression of a method on the target.
+  public convenience init(
+    forFunction target: NSExpression,
+    selectorName name: String,
+    arguments parameters: [Any]?
+  ) {
+    let trees = (parameters ?? []).map { ($0 as? NSExpression)?.tree ?? ExpressionTree.value($0) }
+    self.init(tree: .call(target.tree, name, trees))
+  }
+
+  /// Makes an expression of several expressions as one collection.
+  public convenience init(forAggregate subexpressions: [Any]) {
+    self.init(
+      tree: .aggregate(
+        subexpressions.map { ($0 as? NSExpression)?.tree ?? ExpressionTree.value($0) }
+      )
+    )
+  }
+
+  /// Makes an expression of the members of both collections.
+  public convenience init(forUnionSet left: NSExpression, with right: NSExpression) {
+    self.init(tree: .set(.union, left.tree, right.tree))
+  }
+
+  /// Makes an expression of the members that both collections have.
+  public convenience init(forIntersectSet left: NSExpression, with right: NSExpression) {
+    self.init(tree: .set(.intersect, left.tree, right.tree))
+  }
+
+  /// Makes an expression of the left collection's members that the right one does not have.
+  public convenience init(forMinusSet left: NSExpression, with right: NSExpression) {
+    self.init(tree: .set(.minus, left.tree, right.tree))
+  }
+
+  /// Makes an expression of the members for which a predicate on the variable is true.
+  public convenience init(
+    forSubquery expression: NSExpression,
+    usingIteratorVariable variable: String,
+    predicate: NSPredicate
+  ) {
+    self.init(tree: .subquery(expression.tree, variable, predicate.tree))
+  }
+
+  /// Makes an expression that is one of two, as the predicate says.
+  public convenience init(
+    forConditional predicate: NSPredicate,
+    trueExpression: NSExpression,
+    falseExpression: NSExpression
+  ) {
+    self.init(tree: .conditional(predicate.tree, trueExpression.tree, falseExpression.tree))
+  }
+
+  /// Makes an expression of a closure.
+  ///
+  /// It works in memory only.
+  public convenience init(
+    block: @escaping (Any?, [Any], NSMutableDictionary?) -> Any,
+    arguments: [NSExpression]?
+  ) {
+    self.init(tree: .block(ExpressionBlock(block), (arguments ?? []).map(\.tree)))
+  }
+
+  /// What the expression is made of.
+  open var expressionType: ExpressionType { type }
+
+  /// The value for an object.
+  ///
+  /// The context holds values for variables by their names.
+  open func expressionValue(with object: Any?, context: NSMutableDictionary?) -> Any? {
+    var variables: [String: Any?] = [:]
+    for (name, value) in context ?? [:] {
+      if let name = name as? String { variables[name] = value }
+    }
+    do {
+      return try value(with: object, variables: variables, clock: Effects.live.clock)
+    } catch {
+      preconditionFailure("\(error)")
+    }
+  }
+
+  /// The value for an object, with a clock of the caller's.
+  package func value(
+    with object: Any?,
+    variables: [String: Any?] = [:],
+    clock: any EffectClock
+  ) throws -> Any? {
+    let evaluator = PredicateEvaluator(variables: variables, clock: clock)
+    return try evaluator.boxed(tree, EvaluationSubject(object))
+  }
+
+  /// The expression in the format language.
+  open override var description: String { PredicateFormatWriter.string(tree) }
+
+  /// Expressions never change, so a copy is the expression itself.
+  open override func copy() -> Any { copy(with: nil) }
+
+  /// Expressions never change, so a copy is the expression itself.
+  open func copy(with zone: NSZone? = nil) -> Any { self }
+
+  /// Whether the other expression is made of the same parts.
+  open override func isEqual(_ object: Any?) -> Bool {
+    guard let other = object as? NSExpression, other.type == type else { return false }
+    let same = PredicateTree.comparison(ComparisonTree(tree, .equal, .evaluatedObject))
+    return same.isEqual(to: .comparison(ComparisonTree(other.tree, .equal, .evaluatedObject)))
+  }
+
+  /// Equal for equal expressions.
+  open override var hash: Int { description.hashValue }
+}

@@ -1,0 +1,109 @@
+import Foundation
+
+/// Lets initializers of ours return a subclass of ours.
+///
+/// Foundation's sort descriptors conform.
+public protocol SortDescriptorBuilding {}
+
+extension NSSortDescriptor: SortDescriptorBuilding {}
+
+extension SortDescriptorBuilding where Self: NSSortDescriptor {
+  /// Makes a descriptor that sorts by the values of a key path.
+  ///
+  /// Nil comes first in ascending order. Strings are ordered by code point.
+  public init(key: String?, ascending: Bool) {
+    self = Self.made(KeySortDescriptor(path: key, ascending: ascending))
+  }
+
+  /// Makes a descriptor that sorts strings in an order of people's, such as
+  /// `.localizedStandard`.
+  ///
+  /// Differs from Core Data: stands in for `init(key:ascending:selector:)`, as Swift on Linux has
+  /// no selectors.
+  public init(key: String?, ascending: Bool, ordering: SortOrdering) {
+    self = Self.made(KeySortDescriptor(path: key, ascending: ascending, ordering: ordering))
+  }
+
+  /// Makes a descriptor with an order of its own.
+  ///
+  /// It sorts in memory only; a SQLite store refuses
+  /// it, as Apple's does.
+  public init(key: String?, ascending: Bool, comparator cmptr: @escaping Comparator) {
+    self = Self.made(KeySortDescriptor(path: key, ascending: ascending, comparator: cmptr))
+  }
+
+  private static func made(_ descriptor: NSSortDescriptor) -> Self {
+    guard let made = descriptor as? Self else {
+      preconditionFailure("\(Self.self) cannot be made from a key: use NSSortDescriptor(key:…).")
+    }
+    return made
+  }
+}
+
+extension NSSortDescriptor {
+  /// The key path that the descriptor sorts by; nil where a Swift key path was given.
+  public var key: String? { (self as? KeySortDescriptor)?.path }
+
+  /// What the descriptor says; nil for Foundation's own, which are made of Swift key paths.
+  package var sortKey: SortKey? { (self as? KeySortDescriptor)?.heldKey }
+}
+
+/// A sort descriptor with a key path in words, which Foundation on Linux does not have.
+final class KeySortDescriptor: NSSortDescriptor {
+  let path: String?
+  let heldKey: SortKey
+
+  init(
+    path: String?,
+    ascending: Bool,
+    ordering: SortOrdering = .literal,
+    comparator: Comparator? = nil
+  ) {
+    self.path = path
+    var keys = (path ?? "").split(separator: ".").map(String.init)
+    if keys.first?.lowercased() == "self" { keys.removeFirst() }
+    heldKey = SortKey(
+      keys: keys,
+      ascending: ascending,
+      ordering: ordering,
+      comparator: comparator
+    )
+    super.init(
+      keyPath: \KeySortDescriptor.self,
+      ascending: ascending,
+      comparator: comparator ?? { left, right in
+        SortKey(keys: [], ascending: true, ordering: ordering).compare(left, right)
+      }
+    )
+  }
+
+  override func compare(_ object1: Any, to object2: Any) -> ComparisonResult {
+    heldKey.compare(object1, object2)
+  }
+
+  override var reversedSortDescriptor: Any {
+    KeySortDescriptor(
+      path: path,
+      ascending: !heldKey.ascending,
+      ordering: heldKey.ordering,
+      comparator: heldKey.comparator
+    )
+  }
+
+  override func copy(with zone: NSZone? = nil) -> Any { self }
+
+  override func isEqual(_ object: Any?) -> Bool {
+    guard let other = object as? KeySortDescriptor else { return false }
+    if self === other { return true }
+    return heldKey.keys == other.heldKey.keys && heldKey.ascending == other.heldKey.ascending
+      && heldKey.ordering == other.heldKey.ordering
+      && heldKey.comparator == nil && other.heldKey.comparator == nil
+  }
+
+  override var hash: Int { heldKey.keys.hashValue }
+
+  override var description: String {
+    "(\(path ?? "self"), \(heldKey.ascending ? "ascending" : "descending"), "
+      + "\(heldKey.ordering.rawValue))"
+  }
+}

@@ -1,0 +1,54 @@
+import Foundation
+
+/// What a sort descriptor says, for those who read it: the evaluator and the SQL writer.
+package struct SortKey: @unchecked Sendable {
+  // Unchecked: a comparator is its author's affair, as with Apple.
+
+  /// The key path, split at its dots; empty sorts by the object itself.
+  package var keys: [String]
+  package var ascending: Bool
+  package var ordering: SortOrdering
+  /// An order of the user's own.
+  ///
+  /// Memory only.
+  package var comparator: Comparator?
+
+  package init(
+    keys: [String],
+    ascending: Bool,
+    ordering: SortOrdering = .literal,
+    comparator: Comparator? = nil
+  ) {
+    self.keys = keys
+    self.ascending = ascending
+    self.ordering = ordering
+    self.comparator = comparator
+  }
+
+  /// Nil first, then by value; values without an order among them stay as they are.
+  package func order(_ left: ExpressionValue, _ right: ExpressionValue) -> ComparisonResult {
+    let order: ComparisonResult
+    switch (left.isNull, right.isNull) {
+    case (true, true): order = .orderedSame
+    case (true, false): order = .orderedAscending
+    case (false, true): order = .orderedDescending
+    case (false, false): order = left.order(to: right) ?? .orderedSame
+    }
+    return ascending ? order : order.reversed
+  }
+
+  /// The value to order by, made once per object: strings become keys of the ordering.
+  package func value(of object: Any?) -> ExpressionValue {
+    let value = ExpressionValue(KeyPathWalk.value(of: object, keys))
+    if ordering != .literal, let text = value.text { return .string(ordering.key(text)) }
+    return value
+  }
+
+  func compare(_ left: Any, _ right: Any) -> ComparisonResult {
+    guard let comparator else { return order(value(of: left), value(of: right)) }
+    let first = KeyPathWalk.value(of: left, keys) ?? NSNull()
+    let second = KeyPathWalk.value(of: right, keys) ?? NSNull()
+    let order = comparator(first, second)
+    return ascending ? order : order.reversed
+  }
+}

@@ -1,0 +1,82 @@
+import Foundation
+
+/// An expression as a value.
+package indirect enum ExpressionTree: Sendable {
+  case constant(ExpressionConstant)
+  /// `SELF`
+  case evaluatedObject
+  /// `$name`
+  case variable(String)
+  /// `base.key.key`; a key that begins with `@` is a collection operator.
+  case keyPath(ExpressionTree, [String])
+  /// A function under its selector name, `sum:`, `add:to:`, whose arguments are all expressions.
+  case function(String, [ExpressionTree])
+  /// `FUNCTION(target, 'selector:', …)`
+  case call(ExpressionTree, String, [ExpressionTree])
+  /// `{a, b, c}`
+  case aggregate([ExpressionTree])
+  /// `SUBQUERY(collection, $variable, predicate)`
+  case subquery(ExpressionTree, String, PredicateTree)
+  case set(SetOperation, ExpressionTree, ExpressionTree)
+  /// `TERNARY(predicate, expression, expression)`
+  case conditional(PredicateTree, ExpressionTree, ExpressionTree)
+  /// Any key of a Spotlight item; it has no value here.
+  case anyKey
+  case block(ExpressionBlock, [ExpressionTree])
+
+  /// A key path on the evaluated object, split at its dots.
+  package static func keyPath(_ path: String) -> ExpressionTree {
+    let keys = path.split(separator: ".", omittingEmptySubsequences: true).map(String.init)
+    if keys.first?.uppercased() == "SELF" {
+      let rest = Array(keys.dropFirst())
+      return rest.isEmpty ? .evaluatedObject : .keyPath(.evaluatedObject, rest)
+    }
+    return .keyPath(.evaluatedObject, keys)
+  }
+
+  package static func value(_ value: Any?) -> ExpressionTree {
+    .constant(ExpressionConstant(value))
+  }
+}
+
+/// What `UNION`, `INTERSECT` and `MINUS` do.
+package enum SetOperation: String, Sendable, Hashable {
+  case union = "UNION"
+  case intersect = "INTERSECT"
+  case minus = "MINUS"
+}
+
+/// A constant: the value the program gave, and what it compares as.
+package struct ExpressionConstant: @unchecked Sendable {
+  // Unchecked: `raw` may be an object of the user's. It is only handed back, never used.
+
+  /// As it came in.
+  ///
+  /// `NSNull` has become nil.
+  package let raw: Any?
+  package let value: ExpressionValue
+
+  package init(_ raw: Any?) {
+    let flat = flattened(raw)
+    self.raw = flat is NSNull ? nil : flat
+    value = ExpressionValue(flat)
+  }
+
+  package init(value: ExpressionValue) {
+    raw = value.foundationValue
+    self.value = value
+  }
+}
+
+/// The closure of a block expression.
+///
+/// Memory only.
+package struct ExpressionBlock: @unchecked Sendable {
+  // Unchecked: what the block captures is its author's affair, as with Apple.
+  package typealias Body = (Any?, [Any], NSMutableDictionary?) -> Any
+  package let body: Body
+
+  package init(_ body: @escaping Body) {
+    self.body = body
+  }
+}

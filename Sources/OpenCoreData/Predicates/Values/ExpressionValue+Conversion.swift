@@ -1,0 +1,153 @@
+import Foundation
+
+private protocol OptionalBox {
+  var content: Any? { get }
+}
+
+extension Optional: OptionalBox {
+  fileprivate var content: Any? {
+    switch self {
+    case .none: nil
+    case .some(let value): value
+    }
+  }
+}
+
+/// Opens optionals that hide in an `Any`.
+package func flattened(_ value: Any?) -> Any? {
+  guard let value else { return nil }
+  if let box = value as? any OptionalBox { return flattened(box.content) }
+  return value
+}
+
+extension ExpressionValue {
+  /// Takes a value out of whatever box it is in.
+  ///
+  /// Common kinds are tried first: casts are dear.
+  package init(_ value: Any?) {
+    guard let value else {
+      self = .null
+      return
+    }
+    switch type(of: value) {
+    case let type where type == String.self: self = (value as? String).map(Self.string) ?? .null
+    case let type where type == Int.self:
+      self = (value as? Int).map { .integer(Int64($0)) } ?? .null
+    case let type where type == Int64.self: self = (value as? Int64).map(Self.integer) ?? .null
+    case let type where type == Double.self: self = (value as? Double).map(Self.number) ?? .null
+    case let type where type == Bool.self: self = (value as? Bool).map(Self.bool) ?? .null
+    case let type where type == Date.self:
+      self = (value as? Date).map { .date($0.timeIntervalSinceReferenceDate) } ?? .null
+    default:
+      self = Self.uncommon(value)
+    }
+  }
+
+  private static func uncommon(_ value: Any) -> ExpressionValue {
+    switch value {
+    case let value as ExpressionValue: value
+    case let value as any ObjectIdentified: .object(value.comparisonIdentifier, value)
+    case is NSNull: .null
+    case let value as Decimal: .decimal(value)
+    case let value as Float: .number(Double(value))
+    case let value as any FixedWidthInteger: whole(value)
+    case let value as NSNumber: number(value)
+    case let value as String: .string(value)
+    case let value as Substring: .string(String(value))
+    case let value as NSString: .string(value as String)
+    case let value as UUID: .uuid(value)
+    case let value as URL: .url(value)
+    case let value as Data: .data(value)
+    case let value as NSDate: .date(value.timeIntervalSinceReferenceDate)
+    case let value as NSUUID: .uuid(value as UUID)
+    case let value as NSURL: .url(value as URL)
+    case let value as NSData: .data(value as Data)
+    case let value as any OptionalBox: ExpressionValue(value.content)
+    default: collection(value).map { .collection($0) } ?? .opaque(value)
+    }
+  }
+
+  /// The members, where the value is a collection.
+  ///
+  /// A dictionary is an object, not a collection.
+  private static func collection(_ value: Any) -> [ExpressionValue]? {
+    members(of: value)?.map { ExpressionValue($0) }
+  }
+
+  /// The members of a collection of any kind, still in their boxes; nil for anything else.
+  package static func members(of value: Any) -> [Any]? {
+    switch value {
+    case let value as NSSet: value.allObjects
+    case let value as NSOrderedSet: value.array
+    case is String, is any KeyValueCoding, is NSDictionary, is [AnyHashable: Any]: nil
+    case let value as [Any]: value
+    case let value as Set<AnyHashable>: value.map(\.base)
+    case let value as NSArray: value.map { $0 }
+    default: nil
+    }
+  }
+
+  private static func whole(_ value: some FixedWidthInteger) -> ExpressionValue {
+    if let exact = Int64(exactly: value) { return .integer(exact) }
+    return .decimal(Decimal(string: "\(value)") ?? Decimal(Double(value)))
+  }
+
+  private static func number(_ value: NSNumber) -> ExpressionValue {
+    if let decimal = value as? NSDecimalNumber { return .decimal(decimal.decimalValue) }
+    switch UInt8(bitPattern: value.objCType.pointee) {
+    case UInt8(ascii: "d"), UInt8(ascii: "f"): return .number(value.doubleValue)
+    case UInt8(ascii: "Q"): return whole(value.uint64Value)
+    default: return .integer(value.int64Value)
+    }
+  }
+
+  /// The value of a row, without a box in between.
+  package init(row value: RowValue) {
+    switch value {
+    case .null: self = .null
+    case .integer(let value): self = .integer(value)
+    case .double(let value): self = .number(value)
+    case .date(let value): self = value.isNaN ? .null : .date(value)
+    case .decimal(let value): self = value.value.isNaN ? .null : .decimal(value.value)
+    case .string(let value): self = .string(value)
+    case .data(let value): self = .data(value)
+    case .uuid(let value): self = .uuid(value)
+    case .url(let value): self = .url(value)
+    case .reference(let value): self = .object(AnyHashable(value), value)
+    }
+  }
+
+  /// What a row or a statement holds for the value; nil for what has no such form.
+  package var rowValue: RowValue? {
+    switch self {
+    case .null: .null
+    case .integer(let value): .integer(value)
+    case .double(let value): .double(value)
+    case .decimal(let value): .decimal(RowDecimal(value))
+    case .date(let value): .date(value)
+    case .string(let value): .string(value)
+    case .url(let value): .url(value)
+    case .uuid(let value): .uuid(value)
+    case .data(let value): .data(value)
+    case .object, .collection, .opaque: nil
+    }
+  }
+
+  /// The value in the box that key-value coding would give it.
+  package var foundationValue: Any? {
+    switch self {
+    case .null: nil
+    case .integer(let value): NSNumber(value: value)
+    case .double(let value): NSNumber(value: value)
+    case .decimal(let value): NSDecimalNumber(decimal: value)
+    case .date(let value): Date(timeIntervalSinceReferenceDate: value)
+    case .string(let value): value
+    case .url(let value): value
+    case .uuid(let value): value
+    case .data(let value): value
+    case .object(_, let value): value
+    case .collection(let values): values.map { $0.foundationValue ?? NSNull() }
+    case .opaque(let value): value
+    }
+  }
+}

@@ -1,0 +1,203 @@
+import Foundation
+import Synchronization
+
+/// Compares strings as the letters after an operator say.
+///
+/// Without letters the UTF-8 bytes decide, which is code point order and SQLite's BINARY
+/// collation. `c` and `d` fold both sides first. Memory and SQL call the same functions.
+package struct StringComparison: Sendable {
+  package let options: StringComparisonOptions
+
+  package init(_ options: StringComparisonOptions) {
+    self.options = options
+  }
+
+  /// Whether bytes decide, so that SQL can compare columns as they are.
+  package var isLiteral: Bool {
+    options.contains(.normalized)
+      || options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive])
+  }
+
+  /// The string with the differences taken out that do not count.
+  package func folded(_ string: String) -> String {
+    if isLiteral { return string }
+    var folding: String.CompareOptions = []
+    if options.contains(.caseInsensitive) { folding.insert(.caseInsensitive) }
+    if options.contains(.diacriticInsensitive) { folding.insert(.diacriticInsensitive) }
+    // ASCII has no diacritics, and its case is a matter of one bit.
+    if string.utf8.allSatisfy({ $0 < 0x80 }) {
+      return options.contains(.caseInsensitive) ? string.lowercased() : string
+    }
+    return string.folding(options: folding, locale: nil)
+  }
+
+  package func areEqual(_ left: String, _ right: String) -> Bool {
+    let (left, right) = (folded(left), folded(right))
+    return left.utf8.elementsEqual(right.utf8)
+  }
+
+  package func order(_ left: String, _ right: String) -> ComparisonResult {
+    var (left, right) = (folded(left), folded(right))
+    if options.contains(.localeSensitive), !options.contains(.normalized) {
+      left = SortOrdering.localized.key(left)
+      right = SortOrdering.localized.key(right)
+    }
+    if left.utf8.elementsEqual(right.utf8) { return .orderedSame }
+    return left.utf8.lexicographicallyPrecedes(right.utf8)
+      ? .orderedAscending : .orderedDescending
+  }
+
+  /// `BEGINSWITH`, `ENDSWITH`, `CONTAINS`, `LIKE` or `MATCHES`.
+  package func test(_ kind: ComparisonKind, _ text: String, _ pattern: String) -> Bool {
+    switch kind {
+    case .beginsWith: begins(folded(text), folded(pattern))
+    case .endsWith: ends(folded(text), folded(pattern))
+    case .contains: contains(folded(text), folded(pattern))
+    case .like: WildcardPattern(folded(pattern)).matches(folded(text))
+    case .matches: RegularExpressionCache.shared.matches(text, pattern, options)
+    default: false
+    }
+  }
+
+  private func begins(_ text: String, _ prefix: String) -> Bool {
+    guard text.utf8.starts(with: prefix.utf8) else { return false }
+    guard options.contains(.wholeWord) else { return true }
+    return edges(Array(text.utf8), 0..<prefix.utf8.count)
+  }
+
+  private func ends(_ text: String, _ suffix: String) -> Bool {
+    let (text, suffix) = (Array(text.utf8), Array(suffix.utf8))
+    guard text.suffix(suffix.count).elementsEqual(suffix) else { return false }
+    guard options.contains(.wholeWord) else { return true }
+    return edges(text, text.count - suffix.count..<text.count)
+  }
+
+  private func contains(_ text: String, _ part: String) -> Bool {
+    let (text, part) = (Array(text.utf8), Array(part.utf8))
+    guard let first = part.first else { return true }
+    guard text.count >= part.count else { return false }
+    for start in 0...(text.count - part.count) where text[start] == first {
+      let range = start..<start + part.count
+      guard text[range].elementsEqual(part) else { continue }
+      if !options.contains(.wholeWord) || edges(text, range) { return true }
+    }
+    return false
+  }
+
+  /// Whether the range begins and ends at the edge of a word.
+  ///
+  /// Bytes above ASCII count as letters.
+  private func edges(_ text: [UInt8], _ range: Range<Int>) -> Bool {
+    func isWord(_ index: Int) -> Bool {
+      guard text.indices.contains(index) else { return false }
+      let byte = text[index]
+      return byte >= 0x80 || byte == UInt8(ascii: "_")
+        || (byte | 0x20 >= UInt8(ascii: "a") && byte | 0x20 <= UInt8(ascii: "z"))
+        || (byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9"))
+    }
+    return !(isWord(range.lowerBound - 1) && isWord(range.lowerBound))
+      && !(isWord(range.upperBound - 1) && isWord(range.upperBound))
+  }
+}
+
+/// A `LIKE` pattern: `?` is one character, `*` any number, a backslash takes the next as it is.
+package struct WildcardPattern: Sendable {
+  private enum Piece: Equatable {
+    case one
+    case many
+    case exactly(Unicode.Scalar)
+  }
+
+  private let pieces: [Piece]
+
+  package init(_ pattern: String) {
+    var pieces: [Piece] = []
+    var scalars = pattern.unicodeScalars.makeIterator()
+    while let scalar = scalars.next() {
+      switch scalar {
+      case "?": pieces.append(.one)
+      case "*": if pieces.last != .many { pieces.append(.many) }
+      case "\\": pieces.append(.exactly(scalars.next() ?? scalar))
+      default: pieces.append(.exactly(scalar))
+      }
+    }
+    self.pieces = pieces
+  }
+
+  /// One pass with one step back per `*`: never worse than pattern times text.
+  package func matches(_ string: String) -> Bool {
+    let text = Array(string.unicodeScalars)
+    var (piece, position) = (0, 0)
+    var retry: (piece: Int, position: Int)?
+    while position < text.count {
+      if piece < pieces.count, pieces[piece] == .many {
+        retry = (piece, position)
+        piece += 1
+      } else if piece < pieces.count,
+        pieces[piece] == .one || pieces[piece] == .exactly(text[position])
+      {
+        piece += 1
+        position += 1
+      } else if let last = retry {
+        retry = (last.piece, last.position + 1)
+        piece = last.piece + 1
+        position = last.position + 1
+      } else {
+        return false
+      }
+    }
+    return pieces[piece...].allSatisfy { $0 == .many }
+  }
+}
+
+/// Keeps compiled regular expressions, as a predicate asks for the same one with every object.
+package final class RegularExpressionCache: Sendable {
+  package static let shared = RegularExpressionCache()
+
+  private struct Key: Hashable {
+    var pattern: String
+    var options: UInt
+  }
+
+  /// Predicates of one program have few patterns; the bound is for programs that make them up.
+  private static let limit = 128
+  private let compiled = Mutex<[Key: NSRegularExpression]>([:])
+
+  /// Whether the whole text matches.
+  ///
+  /// A pattern that is none matches nothing.
+  package func matches(
+    _ text: String,
+    _ pattern: String,
+    _ options: StringComparisonOptions
+  ) -> Bool {
+    guard let expression = expression(pattern, options) else { return false }
+    let folded =
+      options.contains(.diacriticInsensitive)
+      ? StringComparison(.diacriticInsensitive).folded(text) : text
+    let range = NSRange(folded.startIndex..., in: folded)
+    return expression.firstMatch(in: folded, options: [], range: range) != nil
+  }
+
+  /// The anchored expression; nil where the pattern cannot be compiled.
+  package func expression(
+    _ pattern: String,
+    _ options: StringComparisonOptions
+  ) -> NSRegularExpression? {
+    let key = Key(
+      pattern: pattern,
+      options: options.intersection(.caseInsensitive).rawValue
+    )
+    if let known = compiled.withLock({ $0[key] }) { return known }
+    let made = try? NSRegularExpression(
+      pattern: "\\A(?:\(pattern))\\z",
+      options: options.contains(.caseInsensitive) ? [.caseInsensitive] : []
+    )
+    guard let made else { return nil }
+    compiled.withLock { cache in
+      if cache.count >= Self.limit { cache.removeAll() }
+      cache[key] = made
+    }
+    return made
+  }
+}
