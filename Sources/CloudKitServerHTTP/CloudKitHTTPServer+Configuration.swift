@@ -8,7 +8,9 @@ extension CloudKitHTTPServer {
     package var host: String
     /// Zero takes any free port.
     package var port: Int
-    /// Bytes of one request body. An asset of 50 MB must pass, with room for what surrounds it.
+    /// Bytes of one request body.
+    ///
+    /// An asset of 50 MB must pass, with room for what surrounds it.
     package var bodyLimit: Int
     /// Seconds after which a connection that sends nothing is closed.
     package var idleSeconds: Int64

@@ -74,10 +74,8 @@ package struct CloudKitHTTPServer: Service {
     }
   }
 
-  /// Serves while `body` runs, then stops gracefully and returns what `body` returned.
-  package func whileListening<Result: Sendable>(
-    _ body: @escaping @Sendable (ListeningAddress) async throws -> Result
-  ) async throws -> Result {
+  /// Starts serving in the background; returns once it listens.
+  package func start() async throws -> RunningHTTPServer {
     let (addresses, found) = AsyncStream.makeStream(of: ListeningAddress.self)
     let announce = onListening
     let server = StartedServer { [self] in
@@ -90,23 +88,13 @@ package struct CloudKitHTTPServer: Service {
     let group = ServiceGroup(
       configuration: ServiceGroupConfiguration(services: [server], logger: logger)
     )
-    return try await withThrowingTaskGroup(of: Void.self) { tasks in
-      tasks.addTask { try await group.run() }
-      guard let address = await addresses.first(where: { _ in true }) else {
-        // The server ended before it listened; its error is the story.
-        try await tasks.waitForAll()
-        throw HTTPServerError.stoppedEarly
-      }
-      let result: Swift.Result<Result, any Error>
-      do {
-        result = .success(try await body(address))
-      } catch {
-        result = .failure(error)
-      }
-      await group.triggerGracefulShutdown()
-      try await tasks.waitForAll()
-      return try result.get()
+    let task = Task { try await group.run() }
+    guard let address = await addresses.first(where: { _ in true }) else {
+      // The server ended before it listened; its error is the story.
+      try await task.value
+      throw HTTPServerError.stoppedEarly
     }
+    return RunningHTTPServer(address: address, group: group, task: task)
   }
 
   private func makeServer() throws -> HTTPServerBuilder {
@@ -115,23 +103,6 @@ package struct CloudKitHTTPServer: Service {
     )
     guard let tls = configuration.tls else { return plain }
     return try .tls(plain, tlsConfiguration: tls.load())
-  }
-}
-
-/// Where a server listens.
-package struct ListeningAddress: Hashable, Sendable {
-  package var scheme: String
-  package var host: String
-  package var port: Int
-
-  /// The address as people type it. A server on all interfaces is named by this machine's name.
-  package var text: String {
-    let name =
-      switch host {
-      case "0.0.0.0", "::", "": "localhost"
-      default: host.contains(":") ? "[\(host)]" : host
-      }
-    return "\(scheme)://\(name):\(port)"
   }
 }
 

@@ -1,7 +1,9 @@
 import CloudKitWebServices
 import Foundation
 
-/// The page at the root: what this server is. It shows no record and no name of a person.
+/// The page at the root: what this server is.
+///
+/// It shows no record and no name of a person.
 package struct LandingPage: Hashable, Sendable {
   /// A container of the server and the link to its sign-in page.
   package struct Container: Hashable, Sendable {

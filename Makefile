@@ -1,0 +1,37 @@
+# Every command here works on a fresh clone; the Swift toolchain is all it asks for.
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format bench docs coverage clean
+
+SWIFT_PATHS := Package.swift Sources Tests $(wildcard Benchmarks/Package.swift Benchmarks/Sources)
+
+help: ## List the commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+setup: ## Install what the build needs (Debian packages, only the missing ones)
+	@scripts/setup
+
+demo: setup ## Watch two devices sync through our server; ARGS="--seed 7 --keep"
+	@swift run -c debug watershed demo $(ARGS)
+
+test: setup ## Build and run every test
+	swift build --build-tests
+	swift test --skip-build --disable-xctest
+
+lint: ## Check format and habits
+	swift format lint --strict --parallel --recursive $(SWIFT_PATHS)
+	@scripts/tidy
+
+format: ## Format every Swift file
+	swift format --in-place --parallel --recursive $(SWIFT_PATHS)
+
+bench: setup ## Measure against raw limits in the same run; ARGS picks benchmarks
+	swift run -c release --package-path Benchmarks benchmarks $(ARGS)
+
+docs: setup ## Write the API documentation to .build/docs
+	@scripts/docs
+
+coverage: setup ## Rewrite Documentation/Coverage.md (needs WATERSHED_SHARED)
+	@scripts/coverage
+
+clean: ## Remove what was built
+	swift package clean

@@ -1,0 +1,39 @@
+import AsyncHTTPClient
+import Foundation
+import Logging
+import NIOCore
+import NIOFoundationCompat
+
+/// What came back over the socket.
+struct HTTPReply: Sendable {
+  var status: Int
+  /// By lower-case name.
+  var headers: [String: String]
+  var body: Data
+
+  var text: String { String(decoding: body, as: UTF8.self) }
+}
+
+/// The client of all tests; a refused connection is an answer, so it is not tried again.
+private let client: HTTPClient = {
+  var configuration = HTTPClient.Configuration.singletonConfiguration
+  configuration.connectionPool.retryConnectionEstablishment = false
+  return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+}()
+
+/// Sends a request with the client of all tests.
+@discardableResult
+func send(_ request: HTTPClientRequest) async throws -> HTTPReply {
+  let response = try await client.execute(request, timeout: .minutes(2))
+  var headers: [String: String] = [:]
+  for (name, value) in response.headers { headers[name.lowercased()] = value }
+  let body = try await response.body.collect(upTo: 100_000_000)
+  return HTTPReply(status: Int(response.status.code), headers: headers, body: Data(buffer: body))
+}
+
+extension Logger {
+  /// Tests print what they find, not what a server logs.
+  static var quiet: Logger {
+    Logger(label: "quiet") { _ in SwiftLogNoOpLogHandler() }
+  }
+}
