@@ -56,7 +56,7 @@ package final class ParsedPredicateSource: @unchecked Sendable {
   }
 
   package init(predicate: NSPredicate) {
-    format = predicate.description
+    format = predicate.formatString
     parsed = predicate
     isParsed = true
   }
