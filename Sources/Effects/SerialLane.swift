@@ -11,14 +11,15 @@ import Darwin
 
 /// A queue that runs one piece of work at a time, in the order it came.
 ///
-/// Waiting callers run their work on their own thread, so a caller never needs a thread of the
-/// pool: with every pool thread blocked in `sync`, the lane still makes progress. The owner may
-/// enter again. Work that nobody waits for is drained by one spawned task at a time.
+/// A waiting caller runs on its own thread, first the work queued ahead of it and then its own, so
+/// the lane makes progress with every thread of the pool blocked in `sync`. The owner may enter
+/// again. Work that nobody waits for is drained by one spawned task at a time.
 public final class SerialLane: @unchecked Sendable {
   // Unchecked: `condition` guards all mutable state.
   private enum Entry {
     case job(@Sendable () -> Void)
     case waiter(Int)
+    case done
   }
 
   /// A name for people.
@@ -28,10 +29,8 @@ public final class SerialLane: @unchecked Sendable {
   private var entries: [Entry] = []
   private var head = 0
   private var owner: pthread_t?
-  private var isHeld = false
-  private var depth = 0
   private var nextTicket = 0
-  private var admitted: Int?
+  private var isDrainScheduled = false
 
   /// Creates a lane.
   public init(label: String, tasks: any TaskSpawner) {
@@ -47,7 +46,7 @@ public final class SerialLane: @unchecked Sendable {
   }
 
   private var isOwnedByCaller: Bool {
-    guard isHeld, let owner else { return false }
+    guard let owner else { return false }
     return pthread_equal(owner, pthread_self()) != 0
   }
 
@@ -55,26 +54,16 @@ public final class SerialLane: @unchecked Sendable {
   public func sync<Result>(_ body: () throws -> Result) rethrows -> Result {
     condition.lock()
     if isOwnedByCaller {
-      depth += 1
       condition.unlock()
-      defer {
-        condition.lock()
-        depth -= 1
-        condition.unlock()
-      }
       return try body()
     }
-    if isHeld || head < entries.count || admitted != nil {
-      let ticket = nextTicket
-      nextTicket += 1
-      entries.append(.waiter(ticket))
-      while admitted != ticket { condition.wait() }
-      admitted = nil
-    }
-    isHeld = true
+    if owner != nil || head < entries.count { waitForTurn() }
     owner = pthread_self()
     condition.unlock()
-    defer { release() }
+    defer {
+      condition.lock()
+      release()
+    }
     return try body()
   }
 
@@ -82,10 +71,7 @@ public final class SerialLane: @unchecked Sendable {
   public func async(_ body: @escaping @Sendable () -> Void) {
     condition.lock()
     entries.append(.job(body))
-    let mustDrain = !isHeld && admitted == nil && head == entries.count - 1
-    if mustDrain { isHeld = true }
-    condition.unlock()
-    if mustDrain { spawnDrain() }
+    unlockAndDrainIfNeeded()
   }
 
   /// Queues the body and suspends until it has run.
@@ -99,63 +85,75 @@ public final class SerialLane: @unchecked Sendable {
     }
   }
 
-  /// Gives the lane to the next in line: a waiter is admitted, jobs are drained by a task.
-  private func release() {
+  /// With the lock held, and held again at return: queues the caller and works off what is ahead
+  /// of it whenever nobody else does.
+  private func waitForTurn() {
+    let ticket = nextTicket
+    nextTicket += 1
+    entries.append(.waiter(ticket))
+    while true {
+      guard owner == nil else {
+        condition.wait()
+        continue
+      }
+      switch entries[head] {
+      case .job: runHead()
+      case .waiter(ticket):
+        popHead()
+        return
+      case .waiter, .done: condition.wait()
+      }
+    }
+  }
+
+  /// With the lock held, and held again at return: runs the job at the head on this thread.
+  private func runHead() {
+    guard case .job(let body) = entries[head] else { return }
+    popHead()
+    owner = pthread_self()
+    condition.unlock()
+    body()
     condition.lock()
     owner = nil
-    let mustDrain = passOn()
-    condition.unlock()
-    if mustDrain { spawnDrain() }
+    condition.broadcast()
   }
 
-  /// With the lock held. Returns whether a drain must be spawned; the lane then stays held for it.
-  private func passOn() -> Bool {
-    guard head < entries.count else {
+  private func popHead() {
+    // The slot lets go of its closure: it may hold the last reference to large things.
+    entries[head] = .done
+    head += 1
+    if head == entries.count {
       entries.removeAll(keepingCapacity: true)
       head = 0
-      isHeld = false
-      return false
-    }
-    switch entries[head] {
-    case .waiter(let ticket):
-      advance()
-      isHeld = false
-      admitted = ticket
-      condition.broadcast()
-      return false
-    case .job:
-      isHeld = true
-      return true
-    }
-  }
-
-  private func advance() {
-    head += 1
-    if head > 256, head * 2 > entries.count {
+    } else if head > 256, head * 2 > entries.count {
       entries.removeFirst(head)
       head = 0
     }
   }
 
-  private func spawnDrain() {
-    tasks.spawn { self.drain() }
+  /// With the lock held; gives the lane to the next in line and unlocks.
+  private func release() {
+    owner = nil
+    condition.broadcast()
+    unlockAndDrainIfNeeded()
   }
 
-  /// Runs queued jobs until a waiter is next or nothing is left.
+  /// A job at the head of a free lane needs somebody to run it: a waiter may, a drain will.
+  private func unlockAndDrainIfNeeded() {
+    var mustSpawn = false
+    if owner == nil, !isDrainScheduled, head < entries.count, case .job = entries[head] {
+      isDrainScheduled = true
+      mustSpawn = true
+    }
+    condition.unlock()
+    if mustSpawn { tasks.spawn { self.drain() } }
+  }
+
+  /// Runs queued jobs until a waiter is next, the lane is taken, or nothing is left.
   private func drain() {
     condition.lock()
-    while head < entries.count, case .job(let body) = entries[head] {
-      // The slot lets go of its closure: it may hold the last reference to large things.
-      entries[head] = .waiter(-1)
-      advance()
-      owner = pthread_self()
-      condition.unlock()
-      body()
-      condition.lock()
-      owner = nil
-    }
-    let mustDrain = passOn()
-    condition.unlock()
-    if mustDrain { spawnDrain() }
+    while owner == nil, head < entries.count, case .job = entries[head] { runHead() }
+    isDrainScheduled = false
+    unlockAndDrainIfNeeded()
   }
 }

@@ -1,0 +1,94 @@
+import ArgumentParser
+import Effects
+import Foundation
+
+/// `watershed demo`: the water cycle, to be watched.
+struct DemoCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "demo",
+    abstract: "Save objects on one device and watch them rain on the other.",
+    discussion: """
+      Starts a CloudKit server on a loopback port, signs one person in on two devices, and mirrors \
+      objects from each to the other. Ends with an object-by-object comparison of the two stores.
+      """
+  )
+
+  @Option(help: "Mirror a sample of this .xcdatamodeld or .xcdatamodel, not the brief's posts.")
+  var model: String?
+
+  @Flag(help: "With --model: save, reopen and compare without a cloud.")
+  var local = false
+
+  @Option(help: "Other data for each number.")
+  var seed: UInt64 = 1
+
+  @Flag(help: "Leave the server running and the stores in place, to look into.")
+  var keep = false
+
+  @Flag(help: "Print each event as a JSON object on a line.")
+  var json = false
+
+  func validate() throws {
+    if local, model == nil { throw ValidationError("--local needs a model: --model PATH.") }
+  }
+
+  func run() async throws {
+    let effects = Effects.live
+    let reporter = DemoReporter(isJSON: json) { effects.clock.uptime }
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("watershed-demo-\(effects.uuid().uuidString.prefix(8))")
+    do {
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      try await play(in: folder, reporter)
+      if !keep { try FileManager.default.removeItem(at: folder) }
+    } catch let failure as DemoFailure {
+      if !keep { try? FileManager.default.removeItem(at: folder) }
+      reporter.report("demo", "failed", failure.description)
+      throw ExitCode(failure.exitCode)
+    } catch {
+      if !keep { try? FileManager.default.removeItem(at: folder) }
+      reporter.report("demo", "failed", "\(error)")
+      throw ExitCode.failure
+    }
+  }
+
+  private func play(in folder: URL, _ reporter: DemoReporter) async throws {
+    reporter.report("demo", "begins", "Watershed demo, seed \(seed)")
+    let chosen = try model.map(DemoModel.load) ?? DemoModel.posts()
+    if !chosen.standInTransformers.isEmpty {
+      reporter.report(
+        "demo", "note",
+        "The model names value transformers that only its app has; archives stand in for "
+          + chosen.standInTransformers.joined(separator: ", ")
+      )
+    }
+    if local {
+      try LocalDemo(model: chosen, seed: seed, folder: folder, reporter: reporter).run()
+      if keep { reporter.report("demo", "kept", "the store in \(folder.path)") }
+      return
+    }
+    let violations = ModelDemo.violations(of: chosen.model)
+    guard violations.isEmpty else {
+      reporter.report(
+        "demo", "refused",
+        "CloudKit cannot take this model. \(violations.count) rules are broken:",
+        count: violations.count, lines: violations.flatMap { $0.components(separatedBy: "\n") }
+      )
+      throw DemoFailure("Mirror another model, or try this one with --local.", exitCode: 2)
+    }
+    let world = try await DemoWorld(model: chosen, folder: folder, reporter: reporter)
+    do {
+      if model == nil {
+        try await PostsDemo(world: world, seed: seed).run()
+      } else {
+        try await ModelDemo(world: world, model: chosen, seed: seed).run()
+      }
+      try await world.compare()
+    } catch {
+      await world.stop()
+      throw error
+    }
+    await world.stop()
+    if keep { try DemoRemains(world: world, folder: folder).leave() }
+  }
+}

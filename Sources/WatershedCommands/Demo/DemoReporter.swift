@@ -1,0 +1,98 @@
+import Foundation
+import Synchronization
+
+/// Tells what happens in a demo while it happens: a timeline for people, or a JSON object a line.
+final class DemoReporter: Sendable {
+  /// One line of the story.
+  struct Event: Encodable {
+    /// Milliseconds since the demo began.
+    var at: Double
+    /// Who did it: a device, the server, or the demo itself.
+    var who: String
+    /// A word for what happened: `saved`, `exported`, `imported` …
+    var what: String
+    /// The sentence for people.
+    var text: String
+    /// How long it took, where that was measured.
+    var milliseconds: Double?
+    /// How many objects or records it was about.
+    var count: Int?
+    /// A record or a difference in full, one line each.
+    var lines: [String]?
+  }
+
+  private let isJSON: Bool
+  private let isColored: Bool
+  private let now: @Sendable () -> Double
+  private let start: Double
+  private let output = Mutex<FileHandle>(.standardOutput)
+
+  /// `now` counts seconds on a clock that never jumps.
+  init(isJSON: Bool, now: @escaping @Sendable () -> Double) {
+    self.isJSON = isJSON
+    isColored = !isJSON && isatty(STDOUT_FILENO) != 0
+    self.now = now
+    start = now()
+  }
+
+  /// Milliseconds since the demo began.
+  var elapsed: Double { (now() - start) * 1000 }
+
+  /// The title of the part of the story that begins.
+  func chapter(_ title: String) {
+    report("demo", "chapter", title)
+  }
+
+  /// Tells one thing that happened.
+  func report(
+    _ who: String,
+    _ what: String,
+    _ text: String,
+    milliseconds: Double? = nil,
+    count: Int? = nil,
+    lines: [String]? = nil
+  ) {
+    let event = Event(
+      at: (elapsed * 10).rounded() / 10, who: who, what: what, text: text,
+      milliseconds: milliseconds.map { ($0 * 10).rounded() / 10 }, count: count, lines: lines
+    )
+    write(isJSON ? json(event) : sentence(event))
+  }
+
+  private func write(_ text: String) {
+    output.withLock { $0.write(Data((text + "\n").utf8)) }
+  }
+
+  private func json(_ event: Event) -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return (try? encoder.encode(event)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+  }
+
+  private func sentence(_ event: Event) -> String {
+    if event.what == "chapter" { return "\n" + styled(event.text, "1") }
+    let time = String(format: "%8.1f ms", event.at)
+    let who = event.who.padding(toLength: 8, withPad: " ", startingAt: 0)
+    let what = event.what.padding(toLength: 10, withPad: " ", startingAt: 0)
+    var line = "\(styled(time, "2"))  \(styled(who, color(of: event.who)))"
+    line += "  \(styled(what, "1"))  \(event.text)"
+    if let milliseconds = event.milliseconds {
+      line += styled(String(format: "  (%.1f ms)", milliseconds), "2")
+    }
+    for detail in event.lines ?? [] { line += "\n               \(detail)" }
+    return line
+  }
+
+  private func color(of who: String) -> String {
+    switch who {
+    case "phone": "36"
+    case "laptop": "35"
+    case "server": "33"
+    default: "32"
+    }
+  }
+
+  private func styled(_ text: String, _ code: String) -> String {
+    isColored ? "\u{1B}[\(code)m\(text)\u{1B}[0m" : text
+  }
+}

@@ -1,0 +1,43 @@
+import CloudKitMirroring
+import Foundation
+import OpenCoreData
+
+/// A sample graph of any model, mirrored from one device to the other and compared.
+struct ModelDemo {
+  let world: DemoWorld
+  let model: DemoModel
+  let seed: UInt64
+
+  func run() async throws {
+    let reporter = world.reporter
+    reporter.chapter("\(model.name): a sample of everything, saved on the phone")
+    let start = reporter.elapsed
+    let graph = SampleGraph(entities: model.model.entities, seed: seed)
+    let inventory = try await world.phone.perform { context in
+      let inventory = graph.insert(into: context)
+      try context.save()
+      return inventory
+    }
+    reporter.report(
+      "phone", "saved",
+      "\(inventory.objects) objects of \(inventory.entities.count) entities, "
+        + "\(inventory.values) values, \(inventory.links) links",
+      milliseconds: reporter.elapsed - start, count: inventory.objects
+    )
+    let saved = reporter.elapsed
+    try await world.until("everything has arrived on the laptop") {
+      try await world.phone.isSettled()
+        && world.laptop.snapshot().objectCount == inventory.objects
+        && world.differences().isEmpty
+    }
+    reporter.report(
+      "laptop", "sees", "all of it", milliseconds: reporter.elapsed - saved,
+      count: inventory.objects
+    )
+  }
+
+  /// What CloudKit cannot take of the model, in Apple's words; empty where it can.
+  static func violations(of model: NSManagedObjectModel) -> [String] {
+    CloudKitModelRules.violations(of: model, configuration: nil).map(\.description)
+  }
+}

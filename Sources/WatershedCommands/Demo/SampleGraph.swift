@@ -1,0 +1,121 @@
+import Effects
+import Foundation
+import OpenCoreData
+
+/// A graph of objects that touches every entity, attribute and relationship of a model.
+struct SampleGraph {
+  /// What was made, for the report.
+  struct Inventory {
+    var objects = 0
+    var values = 0
+    var links = 0
+    var entities: Set<String> = []
+  }
+
+  /// Objects of each concrete entity; three shows one, another and "many".
+  static let objectsPerEntity = 3
+
+  let entities: [NSEntityDescription]
+  let values: SampleValues
+
+  /// `entities` are those of the configuration that is to be filled.
+  init(entities: [NSEntityDescription], seed: UInt64) {
+    self.entities = entities.sorted { ($0.name ?? "") < ($1.name ?? "") }
+    values = SampleValues(random: SeededRandomness(seed: seed))
+  }
+
+  /// Inserts the graph into a context; nothing is saved.
+  func insert(into context: NSManagedObjectContext) -> Inventory {
+    var inventory = Inventory()
+    var made: [String: [NSManagedObject]] = [:]
+    for entity in entities where !entity.isAbstract {
+      guard let name = entity.name else { continue }
+      for ordinal in 1...Self.objectsPerEntity {
+        let object = NSEntityDescription.insertNewObject(forEntityName: name, into: context)
+        inventory.objects += 1
+        inventory.entities.insert(name)
+        inventory.values += fill(object, entity, ordinal: ordinal)
+        made[name, default: []].append(object)
+      }
+    }
+    for entity in entities where !entity.isAbstract {
+      guard let name = entity.name else { continue }
+      for relationship in entity.relationshipsByName.values.sorted(by: { $0.name < $1.name })
+      where leads(relationship) {
+        inventory.links += link(made[name] ?? [], by: relationship, among: made)
+      }
+    }
+    return inventory
+  }
+
+  private func fill(
+    _ object: NSManagedObject,
+    _ entity: NSEntityDescription,
+    ordinal: Int
+  ) -> Int {
+    var count = 0
+    for attribute in entity.attributesByName.values.sorted(by: { $0.name < $1.name })
+    where !(attribute is NSDerivedAttributeDescription) {
+      guard let value = values.value(for: attribute, ordinal: ordinal) else { continue }
+      object.setValue(value, forKey: attribute.name)
+      count += 1
+    }
+    return count
+  }
+
+  /// Of a pair of inverses, the one that is linked; the other follows from it.
+  private func leads(_ relationship: NSRelationshipDescription) -> Bool {
+    guard let inverse = relationship.inverseRelationship else { return true }
+    // To-one sides lead, so that a required to-one gets its object.
+    if relationship.isToMany != inverse.isToMany { return !relationship.isToMany }
+    return key(relationship) <= key(inverse)
+  }
+
+  private func key(_ relationship: NSRelationshipDescription) -> String {
+    "\(relationship.entity.name ?? "").\(relationship.name)"
+  }
+
+  private func link(
+    _ sources: [NSManagedObject],
+    by relationship: NSRelationshipDescription,
+    among made: [String: [NSManagedObject]]
+  ) -> Int {
+    guard let destination = relationship.destinationEntity else { return 0 }
+    let targets = entities.filter { !$0.isAbstract && $0.isKindOf(entity: destination) }
+      .compactMap { $0.name }.sorted()
+      .flatMap { made[$0] ?? [] }
+    guard !targets.isEmpty else { return 0 }
+    var count = 0
+    for (index, source) in sources.enumerated() {
+      let offset = (index + Int(values.next() % 2)) % targets.count
+      if relationship.isToMany {
+        count += linkMany(source, relationship, targets, offset)
+      } else if source.value(forKey: relationship.name) == nil {
+        // A one-to-one pairs by index, so that no pair takes another's partner away.
+        let isOneToOne = relationship.inverseRelationship.map { !$0.isToMany } ?? false
+        guard !isOneToOne || index < targets.count else { continue }
+        let target = targets[isOneToOne ? index : offset]
+        source.setValue(target, forKey: relationship.name)
+        count += 1
+      }
+    }
+    return count
+  }
+
+  private func linkMany(
+    _ source: NSManagedObject,
+    _ relationship: NSRelationshipDescription,
+    _ targets: [NSManagedObject],
+    _ offset: Int
+  ) -> Int {
+    let most = relationship.maxCount > 0 ? relationship.maxCount : 2
+    let wanted = min(targets.count, max(relationship.minCount, min(most, 2)))
+    let chosen = (0..<wanted).map { targets[(offset + $0) % targets.count] }
+    if relationship.isOrdered {
+      source.setValue(NSOrderedSet(array: chosen), forKey: relationship.name)
+    } else {
+      source.setValue(Set(chosen), forKey: relationship.name)
+    }
+    return chosen.count
+  }
+}

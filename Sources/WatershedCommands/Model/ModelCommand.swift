@@ -1,0 +1,10 @@
+import ArgumentParser
+
+/// `watershed model`: what a Core Data model is, and becomes.
+struct ModelCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "model",
+    abstract: "Look into Core Data models.",
+    subcommands: [ModelRecordsCommand.self]
+  )
+}

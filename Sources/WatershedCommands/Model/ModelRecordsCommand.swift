@@ -1,0 +1,37 @@
+import ArgumentParser
+import CloudKitMirroring
+import CloudKitWebServices
+import Foundation
+import OpenCoreData
+
+/// `watershed model records`: the CloudKit schema that a model becomes.
+struct ModelRecordsCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "records",
+    abstract: "Print the CloudKit schema that a model becomes, as .ckdb.",
+    discussion: "Exits with 2, and says why, when CloudKit cannot take the model."
+  )
+
+  @Argument(help: "An .xcdatamodeld, an .xcdatamodel or a compiled model.")
+  var path: String
+
+  @Option(help: "Only the entities of this configuration.")
+  var configuration: String?
+
+  func run() async throws {
+    do {
+      let chosen = try DemoModel.load(path: path)
+      let violations = CloudKitModelRules.violations(
+        of: chosen.model, configuration: configuration
+      )
+      guard violations.isEmpty else {
+        throw DemoFailure(violations.map(\.description).joined(separator: "\n"), exitCode: 2)
+      }
+      let schema = cloudKitSchema(for: chosen.model, configuration: configuration)
+      print(schema.ckdb, terminator: "")
+    } catch let failure as DemoFailure {
+      FileHandle.standardError.write(Data((failure.description + "\n").utf8))
+      throw ExitCode(failure.exitCode)
+    }
+  }
+}

@@ -1,0 +1,110 @@
+import Effects
+import Foundation
+import Synchronization
+import Testing
+
+/// Counts how many are inside at once, and how many came through.
+private final class Turnstile: Sendable {
+  private let state = Mutex((inside: 0, passed: 0, most: 0))
+
+  func pass() {
+    state.withLock { state in
+      state.inside += 1
+      state.most = max(state.most, state.inside)
+    }
+    state.withLock { state in
+      state.inside -= 1
+      state.passed += 1
+    }
+  }
+
+  var passed: Int { state.withLock { $0.passed } }
+  var most: Int { state.withLock { $0.most } }
+}
+
+/// A list that may be added to from anywhere.
+private final class Record: Sendable {
+  private let numbers = Mutex<[Int]>([])
+
+  func add(_ number: Int) { numbers.withLock { $0.append(number) } }
+  var all: [Int] { numbers.withLock { $0 } }
+}
+
+@Suite("A serial lane")
+struct SerialLaneTests {
+  @Test("Work runs in the order it came")
+  func order() async throws {
+    let lane = SerialLane(label: "test", tasks: PoolTaskSpawner())
+    let seen = Record()
+    for number in 0..<1000 { lane.async { seen.add(number) } }
+    try await lane.run {}
+    #expect(seen.all == Array(0..<1000))
+  }
+
+  @Test("The owner may enter again")
+  func reentrance() {
+    let lane = SerialLane(label: "test", tasks: PoolTaskSpawner())
+    let result = lane.sync { lane.sync { lane.isCurrent ? 42 : 0 } }
+    #expect(result == 42)
+    #expect(!lane.isCurrent)
+  }
+
+  @Test("Many callers that block every pool thread still get their turn, one at a time")
+  func contention() async {
+    let lane = SerialLane(label: "test", tasks: PoolTaskSpawner())
+    let turnstile = Turnstile()
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<64 {
+        group.addTask {
+          for round in 0..<50 {
+            if round % 2 == 0 {
+              lane.sync { turnstile.pass() }
+            } else {
+              lane.async { turnstile.pass() }
+            }
+          }
+        }
+      }
+    }
+    lane.sync {}
+    #expect(turnstile.passed == 64 * 50)
+    #expect(turnstile.most == 1)
+  }
+
+  @Test("An error thrown on the lane reaches the caller, and the lane goes on")
+  func errors() async {
+    struct Broken: Error {}
+    let lane = SerialLane(label: "test", tasks: PoolTaskSpawner())
+    #expect(throws: Broken.self) { try lane.sync { throw Broken() } }
+    await #expect(throws: Broken.self) { try await lane.run { throw Broken() } }
+    #expect(lane.sync { 1 } == 1)
+  }
+}
+
+@Suite("Randomness behind the door")
+struct RandomSourceTests {
+  @Test("A seed gives the same sequence each time, and another seed another")
+  func seeds() {
+    let first = SeededRandomness(seed: 7)
+    let again = SeededRandomness(seed: 7)
+    let other = SeededRandomness(seed: 8)
+    let sequence = (0..<10).map { _ in first.next() }
+    #expect(sequence == (0..<10).map { _ in again.next() })
+    #expect(sequence != (0..<10).map { _ in other.next() })
+  }
+
+  @Test("Identifiers are random version 4 identifiers")
+  func identifiers() {
+    let source = SeededRandomness(seed: 1)
+    for _ in 0..<100 {
+      let bytes = source.uuid().uuid
+      #expect(bytes.6 >> 4 == 4)
+      #expect(bytes.8 >> 6 == 2)
+    }
+  }
+
+  @Test("So many bytes as were asked for", arguments: [0, 1, 7, 8, 9, 100])
+  func bytes(count: Int) {
+    #expect(SeededRandomness(seed: 1).bytes(count).count == count)
+  }
+}
