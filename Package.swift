@@ -107,8 +107,10 @@ let package = Package(
       name: "WatershedCommands",
       dependencies: [
         "CloudKitMirroring", "CloudKitServer", "CloudKitServerHTTP", "CloudKitTesting",
+        "CloudKitWebServices", "Effects", "OpenCloudKit", "OpenCoreData",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
       ],
       swiftSettings: strict
     ),
@@ -130,6 +132,17 @@ let package = Package(
     .testTarget(
       name: "WatershedSQLiteTests",
       dependencies: ["WatershedSQLite"],
+      swiftSettings: strict
+    ),
+    .testTarget(
+      name: "CloudKitServerHTTPTests",
+      dependencies: [
+        "CloudKitServer", "CloudKitServerHTTP", "CloudKitWebServices",
+        .product(name: "AsyncHTTPClient", package: "async-http-client"),
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOFoundationCompat", package: "swift-nio"),
+      ],
       swiftSettings: strict
     ),
   ]

@@ -8,12 +8,10 @@ package struct LandingPage: Hashable, Sendable {
   /// A container of the server and the link to its sign-in page.
   package struct Container: Hashable, Sendable {
     package var identifier: String
-    package var environment: String
     package var signInURL: String?
 
-    package init(identifier: String, environment: String, signInURL: String? = nil) {
+    package init(identifier: String, signInURL: String? = nil) {
       self.identifier = identifier
-      self.environment = environment
       self.signInURL = signInURL
     }
   }
@@ -56,15 +54,13 @@ package struct LandingPage: Hashable, Sendable {
         "<a href=\"\(Self.escape($0))\">Sign in</a>"
       }
       return """
-        <tr><td><code>\(Self.escape(container.identifier))</code></td>\
-        <td>\(Self.escape(container.environment))</td><td>\(link ?? "")</td></tr>
+        <tr><td><code>\(Self.escape(container.identifier))</code></td><td>\(link ?? "")</td></tr>
         """
     }
     return """
       <h2>Containers</h2>
       <table>
-      <thead><tr><th scope="col">Identifier</th><th scope="col">Environment</th>\
-      <th scope="col">Account</th></tr></thead>
+      <thead><tr><th scope="col">Identifier</th><th scope="col">Account</th></tr></thead>
       <tbody>
       \(rows.joined(separator: "\n"))
       </tbody>

@@ -160,7 +160,7 @@ struct AdapterTests {
   @Test("The landing page names the containers, escapes them, and allows no script")
   func showsALandingPage() async throws {
     let page = LandingPage(containers: [
-      .init(identifier: "iCloud.<b>&\"", environment: "development", signInURL: "/sign-in?a=1&b=2")
+      .init(identifier: "iCloud.<b>&\"", signInURL: "/sign-in?a=1&b=2")
     ])
     let server = try await CloudKitHTTPServer(
       logger: .quiet,

@@ -1,0 +1,32 @@
+import CloudKitServer
+import Foundation
+import Logging
+
+extension CloudKitHTTPServer {
+  /// Puts a service behind a socket.
+  ///
+  /// The service learns where clients reach it as soon as it listens: `publicURL`, or the address
+  /// itself. Closing the service stays with whoever opened it.
+  package init(
+    service: CloudKitService,
+    configuration: Configuration = Configuration(),
+    publicURL: String? = nil,
+    logger: Logger,
+    landingPage: (@Sendable () async -> LandingPage)? = nil,
+    onListening: @escaping @Sendable (ListeningAddress) async -> Void = { _ in }
+  ) {
+    self.init(
+      configuration: configuration,
+      logger: logger,
+      landingPage: landingPage ?? {
+        let names = (try? service.containers()) ?? []
+        return LandingPage(containers: names.map { LandingPage.Container(identifier: $0) })
+      },
+      onListening: { address in
+        service.baseURL = publicURL ?? address.text
+        await onListening(address)
+      },
+      respond: { await service.respond(to: $0) }
+    )
+  }
+}

@@ -1,0 +1,98 @@
+import ArgumentParser
+import CloudKitServer
+import Foundation
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Where a server keeps its data.
+struct DataFolderOptions: ParsableArguments {
+  @Option(name: .customLong("data"), help: "The folder that everything is kept in.")
+  var path = "./watershed-data"
+}
+
+/// A server's folder, held by one process at a time.
+///
+/// Opening a service clears away uploads that no record took up; beside a running server that would
+/// take away what its clients are about to save.
+final class DataFolder: Sendable {
+  let url: URL
+  private let descriptor: Int32
+
+  init(opening path: String) throws(ServeError) {
+    url = URL(fileURLWithPath: path, isDirectory: true).standardizedFileURL
+    do {
+      try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    } catch {
+      throw .unwritableFolder(url.path, Self.reason(of: error))
+    }
+    let lock = url.appendingPathComponent("lock").path
+    descriptor = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else {
+      throw .unwritableFolder(url.path, String(cString: strerror(errno)))
+    }
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+      let code = errno
+      _ = Self.closeFile(descriptor)
+      throw code == EWOULDBLOCK
+        ? .folderInUse(url.path)
+        : .unwritableFolder(url.path, String(cString: strerror(code)))
+    }
+  }
+
+  /// The service on this folder.
+  func openService() throws(ServeError) -> CloudKitService {
+    do {
+      return try CloudKitService(ServiceConfiguration(dataFolder: url))
+    } catch {
+      throw .unusableData(url.path, "\(error)")
+    }
+  }
+
+  /// Lets another process have the folder.
+  func close() {
+    _ = Self.closeFile(descriptor)
+  }
+
+  private static func closeFile(_ descriptor: Int32) -> Int32 {
+    #if canImport(Glibc)
+    Glibc.close(descriptor)
+    #elseif canImport(Musl)
+    Musl.close(descriptor)
+    #else
+    Darwin.close(descriptor)
+    #endif
+  }
+
+  /// What the system said, without Foundation's frame around it.
+  private static func reason(of error: any Error) -> String {
+    let underlying = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
+    if let underlying, underlying.domain == NSPOSIXErrorDomain {
+      return String(cString: strerror(Int32(underlying.code)))
+    }
+    return (error as NSError).localizedDescription
+  }
+}
+
+/// Why a server did not start, in a sentence.
+enum ServeError: Error, Hashable, CustomStringConvertible {
+  case unwritableFolder(String, String)
+  case folderInUse(String)
+  case unusableData(String, String)
+
+  var description: String {
+    switch self {
+    case .unwritableFolder(let path, let reason):
+      "The data folder \(path) cannot be written: \(reason)."
+    case .folderInUse(let path):
+      "Another server uses the data folder \(path); stop it first, or choose another with --data."
+    case .unusableData(let path, let reason):
+      "The data in \(path) cannot be opened: \(reason)"
+    }
+  }
+}

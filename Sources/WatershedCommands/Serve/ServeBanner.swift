@@ -1,0 +1,107 @@
+import CloudKitWebServices
+import Foundation
+
+/// What a server says when it listens.
+struct ServeBanner {
+  var welcome: Welcome
+  var url: String
+  var dataFolder: String
+
+  /// The address of the sign-in page below the server's.
+  static func signInPath(container: String, apiToken: String) -> String {
+    "/sign-in?ckAPIToken=\(WebServicePath.escape(apiToken))"
+      + "&container=\(WebServicePath.escape(container))"
+  }
+
+  private var signInURL: String {
+    url + Self.signInPath(container: welcome.container, apiToken: welcome.apiToken)
+  }
+
+  /// The lines to paste into an app.
+  var swift: String {
+    let environment =
+      welcome.environment == .production ? "\n  environment: .production," : ""
+    return """
+      import CloudKit
+      import CoreData
+
+      CKContainer.configure(CKContainerConfiguration(
+        url: URL(string: "\(url)"),
+        containerIdentifiers: ["\(welcome.container)"],\(environment)
+        apiToken: "\(welcome.apiToken)",
+        webAuthToken: "\(welcome.webAuthToken)"
+      ))
+      let container = NSPersistentCloudKitContainer(name: "Model")
+      container.persistentStoreDescriptions.first?.cloudKitContainerOptions =
+        NSPersistentCloudKitContainerOptions(containerIdentifier: "\(welcome.container)")
+      container.loadPersistentStores { _, error in
+        if let error { fatalError("\\(error)") }
+      }
+      """
+  }
+
+  /// For people.
+  var text: String {
+    let account =
+      welcome.password.map { "\(welcome.userName), password \($0) (shown this once)" }
+      ?? "\(welcome.userName), password as the first start printed it"
+    let lines = swift.split(separator: "\n", omittingEmptySubsequences: false)
+      .map { $0.isEmpty ? "" : "  \($0)" }
+      .joined(separator: "\n")
+    return """
+
+      Watershed listens on \(url)
+
+        container    \(welcome.container) (\(welcome.environment.rawValue))
+        API token    \(welcome.apiToken)
+        account      \(account)
+        sign in      \(signInURL)
+        data         \(dataFolder)
+
+      Paste this into an app; it is signed in as \(welcome.userName):
+
+      \(lines)
+
+      Ctrl-C stops the server. More people: watershed account add NAME
+
+
+      """
+  }
+
+  /// For programs: one line.
+  var json: String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    let facts = Facts(
+      url: url,
+      container: welcome.container,
+      environment: welcome.environment,
+      apiToken: welcome.apiToken,
+      account: Facts.Account(name: welcome.userName, password: welcome.password),
+      webAuthToken: welcome.webAuthToken,
+      signInURL: signInURL,
+      dataFolder: dataFolder,
+      swift: swift
+    )
+    return ((try? encoder.encode(facts)).map { String(decoding: $0, as: UTF8.self) } ?? "{}") + "\n"
+  }
+
+  /// The keys only grow; `schema` changes when a meaning does.
+  private struct Facts: Encodable {
+    struct Account: Encodable {
+      var name: String
+      var password: String?
+    }
+
+    var schema = 1
+    var url: String
+    var container: String
+    var environment: ContainerEnvironment
+    var apiToken: String
+    var account: Account
+    var webAuthToken: String
+    var signInURL: String
+    var dataFolder: String
+    var swift: String
+  }
+}

@@ -1,0 +1,20 @@
+import ArgumentParser
+
+/// `watershed`: the whole command line.
+public struct WatershedCommand: AsyncParsableCommand {
+  /// The commands, by what people start with.
+  public static let configuration = CommandConfiguration(
+    commandName: "watershed",
+    abstract: "Core Data with CloudKit, with a cloud of your own.",
+    discussion: """
+      Start with `watershed demo` to watch two devices sync, or with `watershed serve` to run a \
+      server that your app can use.
+      """,
+    subcommands: [
+      DemoCommand.self, ServeCommand.self, AccountCommand.self, ModelCommand.self,
+    ]
+  )
+
+  /// Creates the command; the parser fills it.
+  public init() {}
+}

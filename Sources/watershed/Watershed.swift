@@ -1,0 +1,6 @@
+import WatershedCommands
+
+@main
+enum Watershed {
+  static func main() async { await WatershedCommand.main() }
+}
