@@ -178,7 +178,7 @@ struct PredicateParser {
     let word = text.uppercased()
     guard ["ANY", "SOME", "ALL", "NONE"].contains(word) else { return nil }
     switch nextToken {
-    case .symbol(let symbol): return symbol == "(" || symbol == "{" ? word : nil
+    case .symbol(let symbol): return ["(", "{", "~", "-", "+"].contains(symbol) ? word : nil
     case .word(let next): return Self.wordComparisons[next.uppercased()] == nil ? word : nil
     case .end: return nil
     default: return word

@@ -38,6 +38,8 @@ extension ExpressionValue {
     case let type where type == Bool.self: self = (value as? Bool).map(Self.bool) ?? .null
     case let type where type == Date.self:
       self = (value as? Date).map { .date($0.timeIntervalSinceReferenceDate) } ?? .null
+    // By class: a cast would find that a number is a Float, or a Decimal, whatever it holds.
+    case is NSNumber.Type: self = (value as? NSNumber).map(Self.number) ?? .null
     default:
       self = Self.uncommon(value)
     }
@@ -51,7 +53,6 @@ extension ExpressionValue {
     case let value as Decimal: .decimal(value)
     case let value as Float: .number(Double(value))
     case let value as any FixedWidthInteger: whole(value)
-    case let value as NSNumber: number(value)
     case let value as String: .string(value)
     case let value as Substring: .string(String(value))
     case let value as NSString: .string(value as String)

@@ -36,9 +36,9 @@ public enum SortOrdering: String, Sendable, Hashable, CaseIterable {
   private static func levels(_ string: String, numbers: Bool, upToCase: Bool) -> String {
     let letters = StringComparison([.caseInsensitive, .diacriticInsensitive]).folded(string)
     let diacritics = StringComparison(.caseInsensitive).folded(string)
-    var key = (numbers ? padded(letters) : letters) + "\u{0}" + diacritics
+    var key = (numbers ? padded(letters) : letters) + "\u{1}" + diacritics
     if upToCase {
-      key += "\u{0}"
+      key += "\u{1}"
       // Capitals sort before small letters by code point; the marks turn that round.
       key.unicodeScalars.append(
         contentsOf: string.unicodeScalars.map { $0.properties.isUppercase ? "b" : "a" }

@@ -36,12 +36,17 @@ package struct StringComparison: Sendable {
     return left.utf8.elementsEqual(right.utf8)
   }
 
-  package func order(_ left: String, _ right: String) -> ComparisonResult {
-    var (left, right) = (folded(left), folded(right))
+  /// A string whose bytes are in the order that the letters ask for.
+  package func orderKey(_ string: String) -> String {
+    let folded = folded(string)
     if options.contains(.localeSensitive), !options.contains(.normalized) {
-      left = SortOrdering.localized.key(left)
-      right = SortOrdering.localized.key(right)
+      return SortOrdering.localized.key(folded)
     }
+    return folded
+  }
+
+  package func order(_ left: String, _ right: String) -> ComparisonResult {
+    let (left, right) = (orderKey(left), orderKey(right))
     if left.utf8.elementsEqual(right.utf8) { return .orderedSame }
     return left.utf8.lexicographicallyPrecedes(right.utf8)
       ? .orderedAscending : .orderedDescending

@@ -1,0 +1,38 @@
+/// A predicate, an expression or a sort descriptor that has no form in SQL, and why.
+package struct PredicateNotTranslatable: Error, Sendable, Hashable, CustomStringConvertible {
+  /// In the words that Core Data uses, as far as it has words for it.
+  package var reason: String
+
+  package init(reason: String) {
+    self.reason = reason
+  }
+
+  package var description: String { reason }
+
+  static func predicate(_ tree: PredicateTree, _ why: String) -> PredicateNotTranslatable {
+    PredicateNotTranslatable(
+      reason: "unimplemented SQL generation for predicate: "
+        + "(\(PredicateFormatWriter.string(tree))) (\(why))"
+    )
+  }
+
+  static func expression(_ tree: ExpressionTree, _ why: String) -> PredicateNotTranslatable {
+    PredicateNotTranslatable(
+      reason: "unimplemented SQL generation for expression: "
+        + "(\(PredicateFormatWriter.string(tree))) (\(why))"
+    )
+  }
+
+  static func missing(_ keys: [String], _ entity: String) -> PredicateNotTranslatable {
+    PredicateNotTranslatable(
+      reason: "keypath \(keys.joined(separator: ".")) not found in entity \(entity)"
+    )
+  }
+
+  static func toMany(_ keys: [String]) -> PredicateNotTranslatable {
+    PredicateNotTranslatable(
+      reason: "to-many key not allowed here: \(keys.joined(separator: ".")) "
+        + "(say ANY, ALL, @count or SUBQUERY)"
+    )
+  }
+}

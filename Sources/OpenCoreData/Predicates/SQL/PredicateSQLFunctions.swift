@@ -1,0 +1,100 @@
+import Foundation
+import WatershedSQLite
+
+/// The functions that written predicates call.
+///
+/// A connection registers them all.
+///
+/// Each does what the evaluator does, by calling the same code.
+package enum PredicateSQLFunctions {
+  package typealias Implementation = @Sendable ([SQLiteValue]) -> SQLiteValue
+
+  /// `argumentCount` is -1 where any number is taken.
+  package static let all: [(name: String, argumentCount: Int, implementation: Implementation)] = [
+    (fold, 2, { arguments in key(arguments) { $0.folded($1) } }),
+    (orderKey, 2, { arguments in key(arguments) { $0.orderKey($1) } }),
+    (sortKey, 2, sorting),
+    (test, 4, testing),
+    (call, -1, calling),
+  ]
+
+  /// `(letters, text)`: the text with the differences taken out that the letters ignore.
+  static let fold = "WatershedFold"
+  /// `(letters, text)`: a text whose bytes are in the order that the letters ask for.
+  static let orderKey = "WatershedOrderKey"
+  /// `(ordering, text)`: a text whose bytes are in the order of a sort descriptor.
+  static let sortKey = "WatershedSortKey"
+  /// `(operator, letters, text, pattern)`: `LIKE`, `MATCHES` and so on, as 0 or 1.
+  static let test = "WatershedTest"
+  /// `(function, operands…)`: a function of the format language.
+  static let call = "WatershedCall"
+
+  /// Registers the functions on a connection.
+  package static func register(on connection: SQLiteConnection) throws {
+    for function in all {
+      try connection.register(
+        function: function.name,
+        argumentCount: function.argumentCount,
+        function.implementation
+      )
+    }
+  }
+
+  private static func key(
+    _ arguments: [SQLiteValue],
+    _ body: (StringComparison, String) -> String
+  ) -> SQLiteValue {
+    guard case .text(let letters) = arguments[0], case .text(let text) = arguments[1],
+      let options = StringComparisonOptions(letters: letters)
+    else { return .null }
+    return .text(body(StringComparison(options), text))
+  }
+
+  private static func sorting(_ arguments: [SQLiteValue]) -> SQLiteValue {
+    guard case .text(let name) = arguments[0], let ordering = SortOrdering(rawValue: name),
+      case .text(let text) = arguments[1]
+    else { return arguments[1] }
+    return .text(ordering.key(text))
+  }
+
+  private static func testing(_ arguments: [SQLiteValue]) -> SQLiteValue {
+    guard case .text(let name) = arguments[0], let kind = ComparisonKind(rawValue: name),
+      case .text(let letters) = arguments[1],
+      let options = StringComparisonOptions(letters: letters),
+      case .text(let text) = arguments[2], case .text(let pattern) = arguments[3]
+    else { return .integer(0) }
+    return .integer(StringComparison(options).test(kind, text, pattern) ? 1 : 0)
+  }
+
+  private static func calling(_ arguments: [SQLiteValue]) -> SQLiteValue {
+    guard case .text(let name)? = arguments.first else { return .null }
+    var operands = arguments.dropFirst().map(ExpressionValue.init(sql:))
+    if ExpressionFunction.collectionFunctions[name] != nil { operands = [.collection(operands)] }
+    return ExpressionFunction.apply(name, operands).sqlValue
+  }
+}
+
+extension ExpressionValue {
+  fileprivate init(sql value: SQLiteValue) {
+    switch value {
+    case .null: self = .null
+    case .integer(let value): self = .integer(value)
+    case .real(let value): self = .number(value)
+    case .text(let value): self = .string(value)
+    case .blob(let value): self = .data(value)
+    }
+  }
+
+  fileprivate var sqlValue: SQLiteValue {
+    switch self {
+    case .integer(let value): .integer(value)
+    case .double(let value), .date(let value): .real(value)
+    case .decimal(let value): .real(value.asDouble)
+    case .string(let value): .text(value)
+    case .url(let value): .text(value.absoluteString)
+    case .uuid(let value): .blob(withUnsafeBytes(of: value.uuid) { Data($0) })
+    case .data(let value): .blob(value)
+    case .null, .object, .collection, .opaque: .null
+    }
+  }
+}

@@ -1,0 +1,232 @@
+import Foundation
+
+extension PredicateSQLWriter {
+  /// A left side: still a tree, or a member of a collection that has been written already.
+  enum Operand {
+    case tree(ExpressionTree)
+    case term(SQLTerm)
+  }
+
+  func term(_ operand: Operand) throws -> SQLTerm {
+    switch operand {
+    case .tree(let tree): try term(tree)
+    case .term(let term): term
+    }
+  }
+
+  /// A comparison without modifier.
+  ///
+  /// It is true or not; NULL is not.
+  func write(
+    _ left: Operand,
+    _ kind: ComparisonKind,
+    _ right: ExpressionTree,
+    _ options: StringComparisonOptions
+  ) throws -> SQLFragment {
+    switch kind {
+    case .equal: return try equality(try term(left), try term(right), options)
+    case .notEqual: return try inequality(try term(left), try term(right), options)
+    case .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual:
+      return try ordering(try term(left), kind, try term(right), options)
+    case .between: return try range(try term(left), right, options)
+    case .in: return try membership(left, in: right, options)
+    case .contains:
+      if case .tree(let collection) = left, try isCollection(collection) {
+        return try membership(.tree(right), in: collection, options)
+      }
+      return try test(kind, try term(left), try term(right), options)
+    case .matches, .like, .beginsWith, .endsWith:
+      return try test(kind, try term(left), try term(right), options)
+    }
+  }
+
+  // MARK: Equality
+
+  func equality(
+    _ left: SQLTerm,
+    _ right: SQLTerm,
+    _ options: StringComparisonOptions
+  ) throws -> SQLFragment {
+    if let first = left.constant, let second = right.constant {
+      return Self.constant(first.isEqual(to: second, options: options))
+    }
+    if left.constant != nil { return try equality(right, left, options) }
+    if right.kind == .null { return left.fragment + " IS NULL" }
+    guard let pair = try comparable(left, right, options) else {
+      // Values of different kinds are equal where both are nil.
+      if right.constant != nil { return Self.never }
+      return "(" + left.fragment + " IS NULL AND " + right.fragment + " IS NULL)"
+    }
+    return pair.left + (right.constant == nil ? " IS " : " = ") + pair.right
+  }
+
+  func inequality(
+    _ left: SQLTerm,
+    _ right: SQLTerm,
+    _ options: StringComparisonOptions
+  ) throws -> SQLFragment {
+    if let first = left.constant, let second = right.constant {
+      return Self.constant(!first.isEqual(to: second, options: options))
+    }
+    if left.constant != nil { return try inequality(right, left, options) }
+    if right.kind == .null { return left.fragment + " IS NOT NULL" }
+    guard let pair = try comparable(left, right, options) else {
+      if right.constant != nil { return Self.always }
+      return "(" + left.fragment + " IS NOT NULL OR " + right.fragment + " IS NOT NULL)"
+    }
+    return pair.left + " IS NOT " + pair.right
+  }
+
+  /// Both sides as they are compared, strings folded; nil where their kinds never compare.
+  ///
+  /// The left side is no constant.
+  private func comparable(
+    _ left: SQLTerm,
+    _ right: SQLTerm,
+    _ options: StringComparisonOptions,
+    forOrder: Bool = false
+  ) throws -> (left: SQLFragment, right: SQLFragment)? {
+    if left.kind == .opaque {
+      throw PredicateNotTranslatable(
+        reason: "unimplemented SQL generation for a comparison with \(left.fragment.sql): "
+          + "its values can be read in memory only"
+      )
+    }
+    if case .object(let table) = left.kind {
+      guard let key = try objectKey(right, in: table) else { return nil }
+      return (left.fragment, key)
+    }
+    guard left.kind == right.kind else { return nil }
+    let comparison = StringComparison(options)
+    guard left.kind == .text, !comparison.isLiteral || forOrder && isLocaleSensitive(options)
+    else { return (left.fragment, right.fragment) }
+    let function = forOrder ? PredicateSQLFunctions.orderKey : PredicateSQLFunctions.fold
+    func folded(_ term: SQLTerm) -> SQLFragment {
+      if let text = term.constant?.text {
+        let value = forOrder ? comparison.orderKey(text) : comparison.folded(text)
+        return SQLFragment("?", [.string(value)])
+      }
+      return "\(function)('\(options.letters)', " + term.fragment + ")"
+    }
+    return (folded(left), folded(right))
+  }
+
+  private func isLocaleSensitive(_ options: StringComparisonOptions) -> Bool {
+    options.contains(.localeSensitive) && !options.contains(.normalized)
+  }
+
+  /// The key that a side stands for in the table; nil for what is no row of it.
+  private func objectKey(_ term: SQLTerm, in table: String) throws -> SQLFragment? {
+    switch (term.constant, term.kind) {
+    case (.object(let identifier, _)?, _):
+      guard let row = naming.sqlRow(of: identifier), row.table == table else { return nil }
+      return SQLFragment("?", [.integer(row.key)])
+    case (nil, .object(table)): return term.fragment
+    default: return nil
+    }
+  }
+
+  // MARK: Order
+
+  func ordering(
+    _ left: SQLTerm,
+    _ kind: ComparisonKind,
+    _ right: SQLTerm,
+    _ options: StringComparisonOptions
+  ) throws -> SQLFragment {
+    if let first = left.constant, let second = right.constant {
+      return Self.constant(first.holds(kind, second, options: options))
+    }
+    if left.constant != nil {
+      return try ordering(right, kind.mirrored, left, options)
+    }
+    // Nothing is before or after nil, and objects have no order.
+    if case .object = left.kind { return Self.never }
+    guard right.kind != .null,
+      let pair = try comparable(left, right, options, forOrder: true)
+    else { return Self.never }
+    return pair.left + " \(kind.rawValue) " + pair.right
+  }
+
+  private func range(
+    _ value: SQLTerm,
+    _ bounds: ExpressionTree,
+    _ options: StringComparisonOptions
+  ) throws -> SQLFragment {
+    guard let members = try members(of: bounds), members.count == 2 else {
+      if try constantValue(of: bounds) != nil { return Self.never }
+      throw PredicateNotTranslatable.expression(bounds, "BETWEEN takes two bounds")
+    }
+    return Self.joined(
+      [
+        try ordering(value, .greaterThanOrEqual, members[0], options),
+        try ordering(value, .lessThanOrEqual, members[1], options),
+      ],
+      isConjunction: true
+    )
+  }
+
+  // MARK: String operators
+
+  func test(
+    _ kind: ComparisonKind,
+    _ text: SQLTerm,
+    _ pattern: SQLTerm,
+    _ options: StringComparisonOptions
+  ) throws -> SQLFragment {
+    if let first = text.constant, let second = pattern.constant {
+      return Self.constant(first.holds(kind, second, options: options))
+    }
+    guard text.kind == .text, pattern.kind == .text else { return Self.never }
+    let isPlain = StringComparison(options).isLiteral && !options.contains(.wholeWord)
+    if isPlain, kind == .contains {
+      return "instr(" + text.fragment + ", " + pattern.fragment + ") > 0"
+    }
+    if isPlain, kind == .beginsWith, let prefix = pattern.constant?.text {
+      return Self.prefixRange(text.fragment, prefix)
+    }
+    if kind == .matches, let expression = pattern.constant?.text,
+      RegularExpressionCache.shared.expression(expression, options) == nil
+    {
+      throw PredicateNotTranslatable(
+        reason: "Can't do regex matching, reason: Can't open pattern \(expression)"
+      )
+    }
+    return "\(PredicateSQLFunctions.test)('\(kind.rawValue)', '\(options.letters)', "
+      + text.fragment + ", " + pattern.fragment + ")"
+  }
+
+  /// A prefix as a range, so that an index on the column serves.
+  static func prefixRange(_ text: SQLFragment, _ prefix: String) -> SQLFragment {
+    if prefix.isEmpty { return text + " IS NOT NULL" }
+    let lower = text + SQLFragment(" >= ?", [.string(prefix)])
+    guard let end = successor(ofPrefix: prefix) else { return lower }
+    return "(" + lower + " AND " + text + SQLFragment(" < ?)", [.string(end)])
+  }
+
+  /// The first string after all that begin with the prefix; nil where there is none.
+  static func successor(ofPrefix prefix: String) -> String? {
+    var scalars = Array(prefix.unicodeScalars)
+    while let last = scalars.popLast() {
+      // The code points of surrogates stand for no character.
+      let next = last.value == 0xD7FF ? 0xE000 : last.value + 1
+      guard let scalar = Unicode.Scalar(next) else { continue }
+      scalars.append(scalar)
+      return String(String.UnicodeScalarView(scalars))
+    }
+    return nil
+  }
+}
+
+extension ComparisonKind {
+  /// The operator with its sides exchanged.
+  fileprivate var mirrored: ComparisonKind {
+    switch self {
+    case .lessThan: .greaterThan
+    case .lessThanOrEqual: .greaterThanOrEqual
+    case .greaterThan: .lessThan
+    case .greaterThanOrEqual: .lessThanOrEqual
+    default: self
+    }
+  }
+}

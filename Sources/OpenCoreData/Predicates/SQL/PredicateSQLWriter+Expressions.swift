@@ -1,0 +1,375 @@
+import Effects
+import Foundation
+
+extension PredicateSQLWriter {
+  /// The value of a tree that needs no row; nil for one that does.
+  func constantValue(of tree: ExpressionTree) throws -> ExpressionValue? {
+    guard tree.isIndependent else { return nil }
+    return try PredicateEvaluator(clock: StoppedClock(now: now)).value(tree, of: nil)
+  }
+
+  func bound(_ value: ExpressionValue, in tree: ExpressionTree) throws -> SQLFragment {
+    switch value {
+    case .null: return SQLFragment("NULL")
+    case .url(let url): return SQLFragment("?", [.string(url.absoluteString)])
+    case .object, .collection, .opaque: return SQLFragment("NULL")
+    default:
+      guard let row = value.rowValue else {
+        throw PredicateNotTranslatable.expression(tree, "the value has no form in SQL")
+      }
+      return SQLFragment("?", [row])
+    }
+  }
+
+  /// The tree as one value of the row.
+  func term(_ tree: ExpressionTree) throws -> SQLTerm {
+    if let value = try constantValue(of: tree) {
+      if case .null = value { return .null }
+      return SQLTerm(fragment: try bound(value, in: tree), kind: value.sqlKind, constant: value)
+    }
+    switch tree {
+    case .evaluatedObject:
+      return objectTerm(root)
+    case .variable(let name):
+      if let node = variables[name] { return objectTerm(node) }
+      if let named = named[name] { return SQLTerm(fragment: named.fragment, kind: named.kind) }
+      throw PredicateNotTranslatable(reason: "\(PredicateEvaluationError.unboundVariable(name))")
+    case .keyPath(let base, let keys):
+      return try keyPath(base, keys, tree)
+    case .function(let name, let arguments):
+      return try function(name, arguments, tree)
+    case .call(let target, let selector, let arguments):
+      guard let function = Self.functions[selector] else {
+        throw PredicateNotTranslatable.expression(tree, "FUNCTION is for memory only")
+      }
+      return try term(.function(function, [target] + arguments))
+    case .conditional(let predicate, let first, let second):
+      return try conditional(predicate, first, second, tree)
+    case .subquery, .aggregate, .set:
+      throw PredicateNotTranslatable.expression(tree, "a collection is no single value")
+    case .anyKey, .block, .constant:
+      throw PredicateNotTranslatable.expression(tree, "it is for memory only")
+    }
+  }
+
+  /// Selectors that are functions under another name.
+  private static let functions = [
+    "uppercaseString": "uppercase:", "lowercaseString": "lowercase:", "length": "length:",
+    "timeIntervalSinceDate:": "from:subtract:", "dateByAddingTimeInterval:": "add:to:",
+  ]
+
+  func objectTerm(_ node: SQLNode) -> SQLTerm {
+    SQLTerm(
+      fragment: SQLFragment("\(node.alias).Z_PK"),
+      kind: .object(table: naming.sqlTable(ofEntity: node.entity))
+    )
+  }
+
+  private func conditional(
+    _ predicate: PredicateTree,
+    _ first: ExpressionTree,
+    _ second: ExpressionTree,
+    _ tree: ExpressionTree
+  ) throws -> SQLTerm {
+    let condition = try write(predicate, negated: false)
+    let (first, second) = (try term(first), try term(second))
+    guard first.kind == second.kind || first.kind == .null || second.kind == .null,
+      first.kind != .opaque, second.kind != .opaque
+    else { throw PredicateNotTranslatable.expression(tree, "the branches differ in kind") }
+    let fragment =
+      "CASE WHEN " + condition + " THEN " + first.fragment + " ELSE " + second.fragment + " END"
+    return SQLTerm(
+      fragment: "(" + fragment + ")",
+      kind: first.kind == .null ? second.kind : first.kind,
+      isNumeric: first.isNumeric || second.isNumeric
+    )
+  }
+
+  // MARK: Key paths
+
+  private func keyPath(
+    _ base: ExpressionTree,
+    _ keys: [String],
+    _ tree: ExpressionTree
+  ) throws -> SQLTerm {
+    if let index = keys.firstIndex(where: { $0.hasPrefix("@") }) {
+      return try operation(base, keys, at: index, tree)
+    }
+    guard let node = try node(of: base) else {
+      if case .variable(let name) = base {
+        throw PredicateNotTranslatable(reason: "\(PredicateEvaluationError.unboundVariable(name))")
+      }
+      throw PredicateNotTranslatable.expression(tree, "a key path must start at an object")
+    }
+    if case .evaluatedObject = base, keys.count == 1, let named = named[keys[0]] {
+      return SQLTerm(fragment: named.fragment, kind: named.kind)
+    }
+    return try scalar(keys, from: node)
+  }
+
+  /// The value at the end of a path of to-ones.
+  func scalar(_ keys: [String], from start: SQLNode) throws -> SQLTerm {
+    var node = start
+    for (index, key) in keys.enumerated() {
+      let isLast = index == keys.count - 1
+      if key == "objectID", isLast { return objectTerm(node) }
+      switch naming.sqlProperty(key, ofEntity: node.entity) {
+      case nil:
+        throw PredicateNotTranslatable.missing(keys, start.entity)
+      case .transient:
+        throw PredicateNotTranslatable(
+          reason: "unimplemented SQL generation for key path \(keys.joined(separator: ".")): "
+            + "\(key) is transient and has no column"
+        )
+      case .toMany:
+        throw PredicateNotTranslatable.toMany(keys)
+      case .attribute(let column, let kind):
+        guard isLast else { throw PredicateNotTranslatable.missing(keys, start.entity) }
+        return SQLTerm(
+          fragment: SQLFragment("\(node.alias).\(column)"),
+          kind: kind.valueKind,
+          isNumeric: kind == .decimal || kind == .date
+        )
+      case .toOne(let destination, let column, _):
+        let table = naming.sqlTable(ofEntity: destination)
+        if isLast || (index == keys.count - 2 && keys[index + 1] == "objectID") {
+          return SQLTerm(
+            fragment: SQLFragment("\(node.alias).\(column)"),
+            kind: .object(table: table)
+          )
+        }
+        node = node.scope.join(node, toOne: column, destination, table)
+      }
+    }
+    return objectTerm(node)
+  }
+
+  /// `path.@operator.path`
+  private func operation(
+    _ base: ExpressionTree,
+    _ keys: [String],
+    at index: Int,
+    _ tree: ExpressionTree
+  ) throws -> SQLTerm {
+    guard let operation = CollectionOperator(rawValue: keys[index]) else {
+      throw PredicateNotTranslatable.expression(tree, "no operator \(keys[index])")
+    }
+    let path = Array(keys[..<index]) + Array(keys[(index + 1)...])
+    let source = path.isEmpty ? base : ExpressionTree.keyPath(base, path)
+    return try collected(operation, source)
+  }
+
+  /// An operator over a to-many, over the rows of the SELECT, or over a single value.
+  private func collected(
+    _ operation: CollectionOperator,
+    _ source: ExpressionTree
+  ) throws -> SQLTerm {
+    if let elements = try elements(of: source) { return try aggregate(operation, elements) }
+    let value = try term(source)
+    if aggregatesRows { return try rowAggregate(operation, value) }
+    switch operation {
+    case .count: return SQLTerm(fragment: "(" + value.fragment + " IS NOT NULL)", kind: .number)
+    case .sum where value.kind == .number:
+      return SQLTerm(fragment: "COALESCE(" + value.operand + ", 0)", kind: .number)
+    case .average where value.kind == .number:
+      return SQLTerm(fragment: "CAST(" + value.fragment + " AS REAL)", kind: .number)
+    case .minimum, .maximum: return value
+    default:
+      throw PredicateNotTranslatable.expression(source, "\(operation.rawValue) needs a to-many")
+    }
+  }
+
+  /// An aggregate of the SELECT itself counts values, not rows, as SQL does.
+  private func rowAggregate(_ operation: CollectionOperator, _ value: SQLTerm) throws -> SQLTerm {
+    if operation == .count {
+      return SQLTerm(fragment: "COUNT(" + value.fragment + ")", kind: .number)
+    }
+    if operation == .sum, value.kind == .number {
+      // No rows have no sum in a dictionary fetch, and it is 0 as everywhere.
+      return SQLTerm(fragment: "COALESCE(SUM(" + value.operand + "), 0)", kind: .number)
+    }
+    return try Self.aggregate(operation, value)
+  }
+
+  // MARK: Functions
+
+  private static let arithmetic = [
+    "add:to:": "+", "from:subtract:": "-", "multiply:by:": "*", "divide:by:": "/",
+    "bitwiseAnd:with:": "&", "bitwiseOr:with:": "|", "leftshift:by:": "<<",
+    "rightshift:by:": ">>",
+  ]
+
+  private static let textFunctions: [String: SQLValueKind] = [
+    "uppercase:": .text, "lowercase:": .text, "canonical:": .text, "length:": .number,
+  ]
+
+  private func function(
+    _ name: String,
+    _ arguments: [ExpressionTree],
+    _ tree: ExpressionTree
+  ) throws -> SQLTerm {
+    if let operation = ExpressionFunction.collectionFunctions[name], let source = arguments.first {
+      return try collectionFunction(name, operation, source, tree)
+    }
+    switch name {
+    case "noindex:" where arguments.count == 1:
+      // The plus keeps SQLite from using an index, which is what the function is for.
+      var value = try term(arguments[0])
+      value.fragment = "+" + value.fragment
+      return value
+    case "objectFrom:withIndex:":
+      guard case .string("SIZE")? = try constantValue(of: arguments[1]) else {
+        throw PredicateNotTranslatable.expression(tree, "an index is for memory only")
+      }
+      return try collected(.count, arguments[0])
+    case "castObject:toType:":
+      return try cast(arguments[0], arguments[1], tree)
+    default: break
+    }
+    let operands = try arguments.map { try term($0) }
+    if let kind = Self.textFunctions[name] {
+      guard operands[0].kind == .text else { return .null }
+      return Self.call(name, operands, kind)
+    }
+    if operands.count == 2, let moved = Self.dateArithmetic(name, operands[0], operands[1]) {
+      return moved
+    }
+    guard operands.allSatisfy({ $0.kind == .number }) else { return .null }
+    if let symbol = Self.arithmetic[name] {
+      return SQLTerm(
+        fragment: "(" + operands[0].operand + " \(symbol) " + operands[1].operand + ")",
+        kind: .number
+      )
+    }
+    if name == "onesComplement:" {
+      return SQLTerm(fragment: "(~" + operands[0].operand + ")", kind: .number)
+    }
+    return Self.call(name, operands, .number)
+  }
+
+  private static func call(
+    _ name: String,
+    _ operands: [SQLTerm],
+    _ kind: SQLValueKind
+  ) -> SQLTerm {
+    let list = operands.map(\.operand).joined(separator: ", ")
+    return SQLTerm(
+      fragment: "\(PredicateSQLFunctions.call)('\(name)', " + list + ")",
+      kind: kind
+    )
+  }
+
+  /// A date moves by seconds, and two dates are seconds apart.
+  private static func dateArithmetic(
+    _ name: String,
+    _ left: SQLTerm,
+    _ right: SQLTerm
+  ) -> SQLTerm? {
+    guard let symbol = ["add:to:": "+", "from:subtract:": "-"][name] else { return nil }
+    let kind: SQLValueKind
+    switch (left.kind, right.kind) {
+    case (.date, .date) where symbol == "-": kind = .number
+    case (.date, .number): kind = .date
+    case (.number, .date) where symbol == "+": kind = .date
+    default: return nil
+    }
+    return SQLTerm(
+      fragment: "(" + left.operand + " \(symbol) " + right.operand + ")",
+      kind: kind
+    )
+  }
+
+  private func collectionFunction(
+    _ name: String,
+    _ operation: CollectionOperator?,
+    _ source: ExpressionTree,
+    _ tree: ExpressionTree
+  ) throws -> SQLTerm {
+    if case .aggregate(let members) = source {
+      let operands = try members.map { try term($0) }.filter { $0.kind != .null }
+      let kinds = Set(operands.map(\.kind))
+      guard kinds.isSubset(of: [.number]) || (kinds.count == 1 && operation == .count) else {
+        throw PredicateNotTranslatable.expression(tree, "the members are no numbers")
+      }
+      if operation == .count {
+        return SQLTerm(fragment: SQLFragment("\(members.count)"), kind: .number)
+      }
+      if operands.isEmpty { return operation == .sum ? try term(.value(0)) : .null }
+      return Self.call(name, operands, .number)
+    }
+    if aggregatesRows, operation == .count,
+      case .function("distinct:", let inner) = source, let values = inner.first
+    {
+      return SQLTerm(
+        fragment: "COUNT(DISTINCT " + (try term(values)).fragment + ")",
+        kind: .number
+      )
+    }
+    guard let operation else {
+      throw PredicateNotTranslatable.expression(tree, "SQLite has no such aggregate")
+    }
+    return try collected(operation, source)
+  }
+
+  private func cast(
+    _ value: ExpressionTree,
+    _ type: ExpressionTree,
+    _ tree: ExpressionTree
+  ) throws -> SQLTerm {
+    guard let name = try constantValue(of: type)?.text, let cast = ValueCast(name) else {
+      throw PredicateNotTranslatable.expression(tree, "the type must be a constant")
+    }
+    var operand = try term(value)
+    switch (operand.kind, cast) {
+    case (.null, _): return .null
+    case (.number, .number), (.text, .string), (.text, .url), (.data, .data), (.date, .date),
+      (.data, .uuid):
+      return operand
+    case (.number, .decimal):
+      operand.isNumeric = true
+      return operand
+    case (.number, .date):
+      operand.kind = .date
+      operand.isNumeric = true
+      return operand
+    case (.date, .number):
+      operand.kind = .number
+      return operand
+    case (.text, .number):
+      return Self.call("castObject:toType:", [operand, Self.text("NSNumber")], .number)
+    case (.number, .string) where !operand.isNumeric:
+      return Self.call("castObject:toType:", [operand, Self.text("NSString")], .text)
+    default:
+      throw PredicateNotTranslatable.expression(tree, "no such cast in SQL")
+    }
+  }
+
+  private static func text(_ text: String) -> SQLTerm {
+    SQLTerm(fragment: SQLFragment("'\(text)'"), kind: .text)
+  }
+}
+
+/// A clock that shows the moment at which the statement was written.
+private struct StoppedClock: EffectClock {
+  let now: Date
+  var uptime: Double { 0 }
+
+  func sleep(seconds: Double) async throws {}
+}
+
+extension ExpressionTree {
+  /// Whether the value is the same for every row.
+  var isIndependent: Bool {
+    switch self {
+    case .constant: true
+    case .evaluatedObject, .variable, .anyKey, .block: false
+    case .keyPath(let base, _): base.isIndependent
+    case .function(_, let arguments), .aggregate(let arguments):
+      arguments.allSatisfy(\.isIndependent)
+    case .call(let target, _, let arguments):
+      target.isIndependent && arguments.allSatisfy(\.isIndependent)
+    case .set(_, let left, let right): left.isIndependent && right.isIndependent
+    case .subquery, .conditional: false
+    }
+  }
+}

@@ -1,0 +1,152 @@
+import Foundation
+
+/// Writes predicates, expressions and sort descriptors as SQL for one SELECT.
+///
+/// The rows come from the entity's table under the alias. What is written may need joins: ask for
+/// `joins` after everything else. The meaning is that of `PredicateTree`: a written condition is
+/// 1, or else 0 or NULL, and conditions under a NOT are written so that NULL cannot slip through.
+package struct PredicateSQLWriter {
+  let naming: any SQLNaming
+  let root: SQLNode
+  let now: Date
+  /// Whether collection functions of a plain attribute aggregate the rows of the SELECT, as in a
+  /// dictionary fetch.
+  let aggregatesRows: Bool
+  /// What else keys and `$variables` may mean: the columns that a dictionary fetch has named.
+  package var named: [String: (fragment: SQLFragment, kind: SQLValueKind)] = [:]
+  var variables: [String: SQLNode] = [:]
+
+  package init(
+    naming: any SQLNaming,
+    entity: String,
+    alias: String = "t0",
+    now: Date,
+    aggregatesRows: Bool = false
+  ) {
+    self.naming = naming
+    self.now = now
+    self.aggregatesRows = aggregatesRows
+    root = SQLNode(scope: SQLScope(aliases: SQLScope.Aliases()), alias: alias, entity: entity)
+  }
+
+  /// The joins that all written so far needs, to stand after the table in FROM.
+  ///
+  /// Empty, or with a
+  /// space in front.
+  package var joins: String { root.scope.joins.joined() }
+
+  /// The predicate as a condition for WHERE or HAVING.
+  package func condition(_ predicate: NSPredicate) throws -> SQLFragment {
+    try condition(predicate.tree)
+  }
+
+  /// The tree as a condition for WHERE or HAVING.
+  package func condition(_ tree: PredicateTree) throws -> SQLFragment {
+    try write(tree, negated: false)
+  }
+
+  /// The expression as a SQL expression, and what its values are.
+  package func value(_ expression: NSExpression) throws -> (SQLFragment, SQLValueKind) {
+    let term = try self.term(expression.tree)
+    return (term.fragment, term.kind)
+  }
+
+  // MARK: Conditions
+
+  static let always = SQLFragment("1")
+  static let never = SQLFragment("0")
+
+  static func constant(_ value: Bool) -> SQLFragment { value ? always : never }
+
+  /// Negation goes down to the comparisons: above them NULL counts as false, so only they need to
+  /// know it apart.
+  func write(_ tree: PredicateTree, negated: Bool) throws -> SQLFragment {
+    switch tree {
+    case .constant(let value):
+      return Self.constant(value != negated)
+    case .and(let parts):
+      return try write(parts, negated: negated, isConjunction: !negated)
+    case .or(let parts):
+      return try write(parts, negated: negated, isConjunction: negated)
+    case .not(let part):
+      return try write(part, negated: !negated)
+    case .comparison(let comparison):
+      let written = try write(comparison)
+      if !negated { return written }
+      if written == Self.always { return Self.never }
+      if written == Self.never { return Self.always }
+      return "(" + written + ") IS NOT TRUE"
+    case .opaque:
+      throw PredicateNotTranslatable.predicate(tree, "a block is for memory only")
+    }
+  }
+
+  private func write(
+    _ parts: [PredicateTree],
+    negated: Bool,
+    isConjunction: Bool
+  ) throws -> SQLFragment {
+    Self.joined(
+      try parts.map { try write($0, negated: negated) },
+      isConjunction: isConjunction
+    )
+  }
+
+  /// Joins conditions in a balanced tree: SQLite bounds the depth of an expression, and a thousand
+  /// alternatives in a row would be a thousand deep.
+  static func joined(_ parts: [SQLFragment], isConjunction: Bool) -> SQLFragment {
+    if parts.isEmpty { return constant(isConjunction) }
+    if parts.count == 1 { return parts[0] }
+    if parts.count <= 64 {
+      return "(" + parts.joined(separator: isConjunction ? " AND " : " OR ") + ")"
+    }
+    let middle = parts.count / 2
+    return joined(
+      [
+        joined(Array(parts[..<middle]), isConjunction: isConjunction),
+        joined(Array(parts[middle...]), isConjunction: isConjunction),
+      ],
+      isConjunction: isConjunction
+    )
+  }
+
+  /// A comparison with its modifier.
+  private func write(_ comparison: ComparisonTree) throws -> SQLFragment {
+    if comparison.modifier == .direct {
+      return try write(
+        .tree(comparison.left),
+        comparison.comparison,
+        comparison.right,
+        comparison.options
+      )
+    }
+    let isAny = comparison.modifier == .any
+    if let elements = try elements(of: comparison.left) {
+      let matches = try write(
+        .term(elements.term),
+        comparison.comparison,
+        comparison.right,
+        comparison.options
+      )
+      if isAny { return elements.exists(matches) }
+      return "NOT " + elements.exists("(" + matches + ") IS NOT TRUE")
+    }
+    if let members = try members(of: comparison.left) {
+      let parts = try members.map {
+        try write(.term($0), comparison.comparison, comparison.right, comparison.options)
+      }
+      return Self.joined(parts, isConjunction: !isAny)
+    }
+    // One value is a collection of one, and nil an empty collection.
+    let left = try term(comparison.left)
+    let matches = try write(
+      .term(left),
+      comparison.comparison,
+      comparison.right,
+      comparison.options
+    )
+    return isAny
+      ? "(" + left.fragment + " IS NOT NULL AND " + matches + ")"
+      : "(" + left.fragment + " IS NULL OR " + matches + ")"
+  }
+}

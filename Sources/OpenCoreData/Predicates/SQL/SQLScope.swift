@@ -1,0 +1,43 @@
+/// A FROM clause while it grows: joins are added as key paths ask for them.
+final class SQLScope {
+  /// Gives out the table names of one statement, `t1`, `t2` ….
+  final class Aliases {
+    private var next = 1
+
+    func make() -> String {
+      defer { next += 1 }
+      return "t\(next)"
+    }
+  }
+
+  let aliases: Aliases
+  private(set) var joins: [String] = []
+  private var known: [String: SQLNode] = [:]
+
+  init(aliases: Aliases) {
+    self.aliases = aliases
+  }
+
+  /// The row that a to-one leads to.
+  ///
+  /// Joined once, however many key paths pass through it.
+  func join(_ node: SQLNode, toOne column: String, _ entity: String, _ table: String) -> SQLNode {
+    let link = "\(node.alias).\(column)"
+    if let joined = known[link] { return joined }
+    let joined = SQLNode(scope: self, alias: aliases.make(), entity: entity)
+    joins.append(" LEFT OUTER JOIN \(table) \(joined.alias) ON \(joined.alias).Z_PK = \(link)")
+    known[link] = joined
+    return joined
+  }
+
+  func add(_ join: String) {
+    joins.append(join)
+  }
+}
+
+/// A row that key paths can start from.
+struct SQLNode {
+  let scope: SQLScope
+  let alias: String
+  let entity: String
+}
