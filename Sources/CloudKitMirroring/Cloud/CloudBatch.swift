@@ -1,0 +1,67 @@
+import Foundation
+
+/// What one request sends, numbered so that it can be sent again after a lost reply.
+package struct CloudBatch: Hashable, Sendable {
+  package var device: String
+  package var sequence: Int64
+  package var operations: [CloudOperation]
+
+  package init(device: String, sequence: Int64, operations: [CloudOperation]) {
+    self.device = device
+    self.sequence = sequence
+    self.operations = operations
+  }
+
+  private static let version: UInt8 = 1
+
+  /// The form in which the books keep a batch until its reply has come.
+  package var encoded: Data {
+    var writer = ByteWriter()
+    writer.byte(Self.version)
+    writer.text(device)
+    writer.integer(sequence)
+    writer.integer(Int64(operations.count))
+    for operation in operations {
+      writer.byte(operation.kind.rawValue)
+      writer.text(operation.name)
+      writer.text(operation.recordType)
+      writer.byte(operation.tag == nil ? 0 : 1)
+      writer.text(operation.tag ?? "")
+      writer.data(operation.set.encoded)
+      writer.text(operation.removed.sorted().joined(separator: "\n"))
+      writer.text(operation.encryptedKeys.sorted().joined(separator: "\n"))
+      writer.byte(operation.isEdge ? 1 : 0)
+    }
+    return writer.bytes
+  }
+
+  package init(encoded: Data) throws {
+    var reader = ByteReader(encoded)
+    guard try reader.byte() == Self.version else {
+      throw FieldBagError(reason: "The books hold a batch in a form of another version.")
+    }
+    device = try reader.text()
+    sequence = try reader.integer()
+    operations = []
+    for _ in 0..<(try reader.integer()) {
+      guard let kind = CloudOperation.Kind(rawValue: try reader.byte()) else {
+        throw FieldBagError(reason: "The books hold an operation of an unknown kind.")
+      }
+      let name = try reader.text()
+      let recordType = try reader.text()
+      let hasTag = try reader.byte() == 1
+      let tag = try reader.text()
+      var operation = CloudOperation(kind, name: name, recordType: recordType)
+      operation.tag = hasTag ? tag : nil
+      operation.set = try FieldBag(encoded: try reader.data())
+      operation.removed = Self.names(try reader.text())
+      operation.encryptedKeys = Self.names(try reader.text())
+      operation.isEdge = try reader.byte() == 1
+      operations.append(operation)
+    }
+  }
+
+  private static func names(_ text: String) -> Set<String> {
+    Set(text.split(separator: "\n").map(String.init))
+  }
+}

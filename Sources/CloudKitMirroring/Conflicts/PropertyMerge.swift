@@ -1,0 +1,49 @@
+/// The three-way merge of one object: property by property, against the last agreed copy.
+///
+/// What both sides changed goes to this device, which exports it next: the last exporter wins a
+/// property, as at Apple, but no edit of another property is ever lost with it.
+package struct PropertyMerge: Hashable, Sendable {
+  /// The properties that take the server's value.
+  package var fromServer: Set<String> = []
+  /// The properties that stay as they are here and have to be exported.
+  package var stillPending: Set<String> = []
+  /// The properties that both sides changed, to different values.
+  package var conflicting: Set<String> = []
+
+  /// - Parameters:
+  ///   - properties: All properties that fields hold.
+  ///   - pending: The properties with edits that the server has not confirmed.
+  ///   - base: The last copy that both sides agreed on; nil where there was none.
+  ///   - server: The record as the server has it.
+  ///   - local: The object as it is here.
+  package init(
+    properties: some Sequence<String>,
+    pending: Set<String>,
+    base: FieldBag?,
+    server: FieldBag,
+    local: FieldBag
+  ) {
+    for property in properties {
+      let isSame = local.agrees(with: server, on: property)
+      guard !isSame else { continue }
+      guard pending.contains(property), isEdited(property, base, server, local) else {
+        fromServer.insert(property)
+        continue
+      }
+      stillPending.insert(property)
+      if let base, !base.agrees(with: server, on: property) { conflicting.insert(property) }
+    }
+  }
+
+  private func isEdited(
+    _ property: String,
+    _ base: FieldBag?,
+    _ server: FieldBag,
+    _ local: FieldBag
+  ) -> Bool {
+    // Edited and edited back is no edit.
+    if let base { return !base.agrees(with: local, on: property) }
+    // Nothing was agreed: a value beats no value, and this device's beats the server's.
+    return local.content(of: property) != nil
+  }
+}

@@ -1,0 +1,34 @@
+import Foundation
+
+/// Cocoa's error codes of mirroring.
+package enum MirroringErrorCode: Int, Sendable {
+  /// The model or the options cannot be mirrored.
+  case modelRefused = 134_060
+  /// No account, or no container, that can be used.
+  case accountUnusable = 134_400
+  /// The books could not be read or written.
+  case metadataUnreadable = 134_402
+  /// The asset folder could not be made.
+  case assetFolder = 134_403
+  /// Several errors at once.
+  case several = 134_404
+  /// Another person has signed in.
+  case accountChanged = 134_405
+  /// Nothing can run because the setup never succeeded.
+  case neverInitialized = 134_406
+  /// The store was removed.
+  case cancelled = 134_407
+  /// Another instance mirrors the store.
+  case anotherInstance = 134_410
+  /// A request of the same kind waits already.
+  case duplicateRequest = 134_417
+
+  package static let domain = NSCocoaErrorDomain
+
+  /// The error with a reason for people.
+  package func error(_ reason: String, underlying: (any Error)? = nil) -> NSError {
+    var userInfo: [String: Any] = [NSLocalizedFailureReasonErrorKey: reason]
+    if let underlying { userInfo[NSUnderlyingErrorKey] = underlying as NSError }
+    return NSError(domain: Self.domain, code: rawValue, userInfo: userInfo)
+  }
+}

@@ -1,0 +1,64 @@
+/// Which fields of a record a save sends: those that differ from the last agreed copy.
+package struct ChangedFields: Hashable, Sendable {
+  /// The new values.
+  package var set: [String: MirrorValue] = [:]
+  /// The fields that lose their value.
+  package var removed: Set<String> = []
+
+  package var isEmpty: Bool { self.set.isEmpty && removed.isEmpty }
+
+  package init(set: [String: MirrorValue], removed: Set<String>) {
+    self.set = set
+    self.removed = removed
+  }
+
+  /// The fields of a record that the server does not have.
+  package init(creating record: SerializedRecord) {
+    set = record.fields.values
+  }
+
+  /// The fields that bring the server's copy to what the object holds.
+  ///
+  /// - Parameters:
+  ///   - record: The object now.
+  ///   - base: The last copy that both sides agreed on.
+  ///   - properties: The properties that were edited here and not exported yet.
+  ///   - mapping: The mapping of the object's entity.
+  package init(
+    updating record: SerializedRecord,
+    base: FieldBag,
+    properties: Set<String>,
+    mapping: EntityMapping
+  ) {
+    for attribute in mapping.attributes {
+      // A value that was not edited must still make room when another has grown.
+      let mustMoveOut =
+        attribute.assetField.map { record.fields[$0] != nil && base[attribute.field] != nil }
+        ?? false
+      guard properties.contains(attribute.name) || mustMoveOut else { continue }
+      compare(attribute.field, record, base)
+      if let assetField = attribute.assetField { compare(assetField, record, base) }
+    }
+    for toOne in mapping.toOnes where properties.contains(toOne.name) {
+      compare(toOne.field, record, base)
+    }
+  }
+
+  private mutating func compare(_ key: String, _ record: SerializedRecord, _ base: FieldBag) {
+    switch (record.fields[key], base[key]) {
+    case (nil, nil): break
+    case (nil, _?): removed.insert(key)
+    case (let value?, nil): set[key] = value
+    case (let value?, let known?):
+      if !value.hasSameContent(as: known) { set[key] = value }
+    }
+  }
+
+  /// The base after the server took these fields.
+  package func applied(to base: FieldBag) -> FieldBag {
+    var result = base
+    for (key, value) in set { result[key] = value }
+    for key in removed { result[key] = nil }
+    return result.asBase
+  }
+}

@@ -1,0 +1,200 @@
+import Foundation
+import OpenCoreData
+
+extension MirrorSession {
+  /// A change that waits, with what a request would say of it.
+  private struct Candidate {
+    enum Subject {
+      case record(BookedRecord)
+      case edge(BookedEdge)
+    }
+
+    var subject: Subject
+    var operation: CloudOperation
+    /// Values for files, by asset field; written only if the change makes it into the batch.
+    var fileContents: [String: Data] = [:]
+
+    var group: Int64 {
+      switch subject {
+      case .record(let record): record.group
+      case .edge(let edge): edge.group
+      }
+    }
+
+    /// Objects before the edges between them, and removals the other way round.
+    var rank: Int {
+      switch (subject, operation.kind) {
+      case (.record, .create), (.record, .update): 0
+      case (.edge, .create), (.edge, .update): 1
+      case (.edge, .delete): 2
+      case (.record, .delete): 3
+      }
+    }
+  }
+
+  /// Puts what waits into the next batch and commits to it: the books then hold the batch word by
+  /// word, and whatever changes from now on belongs to a later one. Nil when nothing waits.
+  package func assembleBatch(limits: ExportBatcher.Limits) throws -> CloudBatch? {
+    while true {
+      let window = limits.operations + 1
+      let records = try books.pendingRecords(limit: window)
+      let edges = try books.pendingEdges(limit: window)
+      guard !records.isEmpty || !edges.isEmpty else { return nil }
+      var candidates: [Candidate] = []
+      for record in records {
+        if let candidate = try candidate(record) { candidates.append(candidate) }
+      }
+      for edge in edges {
+        if let candidate = try candidate(edge) { candidates.append(candidate) }
+      }
+      // All that was read had nothing to say; look further.
+      guard !candidates.isEmpty else { continue }
+      let isComplete = records.count < window && edges.count < window
+      return try commit(choose(candidates, isComplete: isComplete, limits: limits))
+    }
+  }
+
+  private func choose(
+    _ candidates: [Candidate],
+    isComplete: Bool,
+    limits: ExportBatcher.Limits
+  ) -> [Candidate] {
+    var ordered = Array(candidates.enumerated())
+    ordered.sort { left, right in
+      (left.element.group, left.element.rank, left.offset)
+        < (right.element.group, right.element.rank, right.offset)
+    }
+    let items = ordered.map { offset, candidate in
+      ExportBatcher.Item(
+        id: offset,
+        group: candidate.group,
+        bytes: candidate.operation.byteCount
+      )
+    }
+    return ExportBatcher(limits: limits).firstBatch(of: items, isComplete: isComplete)
+      .map { candidates[$0.id] }
+  }
+
+  private func candidate(_ record: BookedRecord) throws -> Candidate? {
+    guard record.pending == .save else {
+      guard record.tag != nil else {
+        // It never reached the server.
+        try books.remove(record)
+        return nil
+      }
+      return Candidate(
+        subject: .record(record),
+        operation: CloudOperation(
+          .delete,
+          name: record.name,
+          recordType: record.recordType,
+          tag: record.tag
+        )
+      )
+    }
+    guard let entity = mapping.entity(named: record.entityName),
+      let reference = reference(of: record), let row = try rows.row(reference)
+    else {
+      // The object went without history telling: a row that is not there cannot be sent.
+      try forget(record, group: record.group)
+      return nil
+    }
+    let now = try serialize(row, entity)
+    let changed: ChangedFields
+    if record.tag != nil {
+      changed = ChangedFields(
+        updating: now,
+        base: record.base ?? FieldBag(),
+        properties: record.properties,
+        mapping: entity
+      )
+    } else {
+      changed = ChangedFields(creating: now)
+    }
+    guard record.tag == nil || !changed.isEmpty else {
+      // Edited and edited back.
+      var record = record
+      record.pending = .nothing
+      record.properties = []
+      try books.update(record)
+      return nil
+    }
+    let operation = CloudOperation(
+      record.tag == nil ? .create : .update,
+      name: record.name,
+      recordType: record.recordType,
+      tag: record.tag,
+      set: FieldBag(changed.set),
+      removed: changed.removed,
+      encryptedKeys: now.encryptedKeys
+    )
+    return Candidate(
+      subject: .record(record),
+      operation: operation,
+      fileContents: now.fileContents.filter { changed.set[$0.key] != nil }
+    )
+  }
+
+  private func candidate(_ edge: BookedEdge) throws -> Candidate? {
+    let isDeletion = edge.pending == .delete
+    guard !isDeletion || edge.tag != nil else {
+      try books.remove(edge)
+      return nil
+    }
+    // An edge is never edited: saving one that has a tag means that it was deleted and made again.
+    return Candidate(
+      subject: .edge(edge),
+      operation: CloudOperation(
+        isDeletion ? .delete : .create,
+        name: edge.name,
+        recordType: MirrorNames.edgeType,
+        tag: isDeletion ? edge.tag : nil,
+        set: isDeletion ? FieldBag() : edge.edge.fields,
+        isEdge: true
+      )
+    )
+  }
+
+  private func commit(_ chosen: [Candidate]) throws -> CloudBatch {
+    let sequence = try books.nextSequence()
+    var operations: [CloudOperation] = []
+    for candidate in chosen {
+      var operation = candidate.operation
+      for (key, contents) in candidate.fileContents.sorted(by: { $0.key < $1.key }) {
+        guard case .asset(var asset) = operation.set[key] else { continue }
+        asset.file = try context.assets.write(contents)
+        operation.set[key] = .asset(asset)
+      }
+      operations.append(operation)
+      switch candidate.subject {
+      case .record(var record):
+        record.sequence = sequence
+        record.sentKind = record.pending
+        record.sent = record.properties
+        record.pending = .nothing
+        record.properties = []
+        try books.update(record)
+      case .edge(var edge):
+        edge.sequence = sequence
+        edge.sentKind = edge.pending
+        edge.pending = .nothing
+        try books.update(edge)
+      }
+    }
+    let batch = CloudBatch(
+      device: try device(),
+      sequence: sequence,
+      operations: operations
+    )
+    try books.keepBatch(sequence, batch.encoded)
+    return batch
+  }
+
+  /// This store's name as a sender, made at the first batch.
+  private func device() throws -> String {
+    if let device = try books.text(.device) { return device }
+    let device = context.effects.uuid().uuidString
+    try books.setMeta(.device, .text(device))
+    return device
+  }
+}

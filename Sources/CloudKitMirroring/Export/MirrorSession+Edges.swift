@@ -1,0 +1,101 @@
+import Foundation
+import OpenCoreData
+
+extension MirrorSession {
+  /// Compares changed many-to-many relationships with the books' edges, for so many objects.
+  ///
+  /// History says that a relationship changed, not which links: the books know what was there.
+  /// Returns whether more objects wait.
+  package func compareEdges(limit: Int) throws -> Bool {
+    let records = try books.recordsWithChangedEdges(limit: limit)
+    for record in records {
+      var record = record
+      if let entity = mapping.entity(named: record.entityName),
+        let reference = reference(of: record)
+      {
+        for name in record.edges.sorted() {
+          guard let relationship = entity.manyToMany(name) else { continue }
+          try compare(relationship, of: record, at: reference)
+        }
+      }
+      record.edges = []
+      try books.update(record)
+    }
+    return records.count == limit
+  }
+
+  private func compare(
+    _ relationship: ManyToManyMapping,
+    of record: BookedRecord,
+    at reference: RowReference
+  ) throws {
+    let linked = try rows.destinations(of: relationship.description, from: reference)
+    var wanted: Set<Edge> = []
+    for destination in linked {
+      guard let other = try name(of: destination, group: record.group) else { continue }
+      wanted.insert(
+        Edge(
+          relationship: relationship.edge,
+          firstRecord: relationship.isFirst ? record.name : other,
+          secondRecord: relationship.isFirst ? other : record.name
+        )
+      )
+    }
+    let booked = try bookedEdges(relationship, of: record.name)
+    for edge in booked where edge.isLinked && !wanted.contains(edge.edge) {
+      try forget(edge, group: try rows.lastTransactionNumber())
+    }
+    for edge in wanted.sorted(by: {
+      $0.firstRecord + $0.secondRecord < $1.firstRecord + $1.secondRecord
+    }) {
+      try note(edge, known: booked.filter { $0.edge == edge }, group: record.group)
+    }
+  }
+
+  /// A relationship that is its own inverse has its objects on either side.
+  private func bookedEdges(
+    _ relationship: ManyToManyMapping,
+    of record: String
+  ) throws -> [BookedEdge] {
+    var edges = try books.edges(
+      of: record,
+      relationship: relationship.name,
+      isFirst: relationship.isFirst
+    )
+    if relationship.edge.isSymmetric {
+      let others = try books.edges(
+        of: record,
+        relationship: relationship.name,
+        isFirst: !relationship.isFirst
+      )
+      edges += others.filter { other in !edges.contains { $0.id == other.id } }
+    }
+    return edges
+  }
+
+  private func note(_ edge: Edge, known: [BookedEdge], group: Int64) throws {
+    if known.contains(where: { $0.isLinked && $0.pending != .delete }) { return }
+    if var again = known.first {
+      // Removed and made again before the removal was sent, or parked and made by hand.
+      again.isLinked = true
+      let isUnsent = again.tag == nil || again.sentKind == .delete
+      again.pending = isUnsent ? .save : .nothing
+      if again.pending == .save, again.group == 0 { again.group = group }
+      return try books.update(again)
+    }
+    var made = BookedEdge(name: edge.recordName(zone: context.zone), edge: edge)
+    made.pending = .save
+    made.group = group
+    made.isLinked = true
+    try books.insert(made)
+  }
+
+  /// The record name of a destination; an object that was here before mirroring gets one now.
+  private func name(of reference: RowReference, group: Int64) throws -> String? {
+    if let name = try recordName(of: reference) { return name }
+    guard let entityName = rows.entityName(of: reference),
+      let entity = mapping.entity(named: entityName)
+    else { return nil }
+    return try noteInsert(reference, entity, nil, group: group).name
+  }
+}

@@ -1,0 +1,98 @@
+import Foundation
+import OpenCoreData
+
+extension MirrorSession {
+  /// Brings the books up to the history's end: what waits to be exported, and under which name.
+  ///
+  /// Whoever reads the books under the same lock then sees every save that came before.
+  @discardableResult
+  package func foldHistory() throws -> Int {
+    let last = try rows.lastTransactionNumber()
+    let folded = try books.integer(.historyTransaction) ?? 0
+    guard folded != last else { return 0 }
+    let changes = try rows.changes(after: folded, excludingAuthors: MirrorAuthor.all)
+    for change in changes { try fold(change) }
+    try books.setMeta(.historyTransaction, .integer(last))
+    return changes.count
+  }
+
+  private func fold(_ change: MirrorRowChange) throws {
+    guard let entityName = rows.entityName(of: change.reference),
+      let entity = mapping.entity(named: entityName)
+    else { return }
+    let known = try books.record(entity: entityName, key: change.reference.key)
+    switch change.kind {
+    case .delete:
+      if let known { try forget(known, group: change.transaction) }
+    case .insert:
+      try noteInsert(change.reference, entity, known, group: change.transaction)
+    case .update:
+      guard var known else {
+        // An object that was here before mirroring began.
+        try noteInsert(change.reference, entity, nil, group: change.transaction)
+        return
+      }
+      let fields = entity.fieldProperties(in: change.properties)
+      let edges = entity.edgeProperties(in: change.properties)
+      // Saves that touch only what is not mirrored start no export.
+      guard !fields.isEmpty || !edges.isEmpty, known.pending != .delete else { return }
+      if known.pending == .nothing { known.group = change.transaction }
+      if !fields.isEmpty { known.pending = .save }
+      known.properties.formUnion(fields)
+      known.edges.formUnion(edges)
+      // A new edit may be what the server wanted.
+      known.parked = nil
+      try books.update(known)
+    }
+  }
+
+  /// Gives an object its record name, and marks all of it.
+  @discardableResult
+  func noteInsert(
+    _ reference: RowReference,
+    _ entity: EntityMapping,
+    _ known: BookedRecord?,
+    group: Int64
+  ) throws -> BookedRecord {
+    if let known { return known }
+    var record = BookedRecord(
+      name: context.effects.uuid().uuidString,
+      recordType: entity.recordType,
+      entityName: entity.entityName,
+      key: reference.key
+    )
+    record.pending = .save
+    record.properties = Set(entity.fieldProperties)
+    record.edges = Set(entity.manyToManys.map(\.name))
+    record.group = group
+    return try books.insert(record)
+  }
+
+  /// The object is gone here: its record and its edges are to go too, as far as they were sent.
+  func forget(_ record: BookedRecord, group: Int64) throws {
+    for edge in try books.edges(touching: record.name) { try forget(edge, group: group) }
+    try books.unpark(record: record.name)
+    guard record.tag != nil || record.sentKind != .nothing else {
+      return try books.remove(record)
+    }
+    var record = record
+    if record.pending == .nothing { record.group = group }
+    record.key = nil
+    record.pending = .delete
+    record.properties = []
+    record.edges = []
+    record.parked = nil
+    try books.update(record)
+  }
+
+  /// The link is gone here: its record is to go too, if it was ever sent.
+  func forget(_ edge: BookedEdge, group: Int64) throws {
+    guard edge.tag != nil || edge.sentKind != .nothing else { return try books.remove(edge) }
+    var edge = edge
+    if edge.pending == .nothing { edge.group = group }
+    edge.pending = .delete
+    edge.isLinked = false
+    edge.parked = nil
+    try books.update(edge)
+  }
+}

@@ -1,0 +1,219 @@
+import Foundation
+import OpenCoreData
+
+/// What a batch came to.
+package struct BatchSettlement: Hashable, Sendable {
+  package var saved: [String] = []
+  package var deleted: [String] = []
+  /// Conflicts that were merged; they wait again.
+  package var merged: [String] = []
+  /// Records that are gone at the server.
+  package var vanished: [String] = []
+  /// Records that the server refused.
+  package var parked: [String] = []
+  /// Records that wait again because another one failed.
+  package var requeued = 0
+  /// What the server asked to wait, in seconds.
+  package var retryAfter: Double?
+  package var mustWait = false
+  /// Files that are done with.
+  package var files: [String] = []
+
+  package init() {}
+}
+
+extension MirrorSession {
+  /// Writes down what became of a batch.
+  ///
+  /// - Parameter fetched: Records as the server has them, for conflicts whose outcome lacks them.
+  package func settle(
+    _ batch: CloudBatch,
+    _ outcomes: [CloudOutcome],
+    fetched: [String: CloudRecord]
+  ) throws -> BatchSettlement {
+    var result = BatchSettlement()
+    for (operation, outcome) in zip(batch.operations, outcomes) {
+      if operation.isEdge {
+        try settleEdge(operation, outcome, batch.sequence, fetched, &result)
+      } else {
+        try settleRecord(operation, outcome, batch.sequence, fetched, &result)
+      }
+    }
+    try books.dropBatch(batch.sequence)
+    result.files = batch.operations.flatMap { operation in
+      operation.set.values.values.compactMap { value in
+        if case .asset(let asset) = value { return asset.file }
+        return nil
+      }
+    }
+    return result
+  }
+
+  /// Puts everything of a batch back among what waits: the server has none of it.
+  package func abandon(_ batch: CloudBatch) throws {
+    _ = try settle(
+      batch,
+      batch.operations.map { _ in .batchFailed },
+      fetched: [:]
+    )
+  }
+
+  // MARK: Records
+
+  private func settleRecord(
+    _ operation: CloudOperation,
+    _ outcome: CloudOutcome,
+    _ sequence: Int64,
+    _ fetched: [String: CloudRecord],
+    _ result: inout BatchSettlement
+  ) throws {
+    guard var record = try books.record(named: operation.name), record.sequence == sequence else {
+      return
+    }
+    switch outcome {
+    case .saved(let tag, let stamps):
+      let changed = ChangedFields(set: operation.set.values, removed: operation.removed)
+      let base = operation.kind == .create ? FieldBag() : record.base ?? FieldBag()
+      record.base = changed.applied(to: base)
+      record.tag = tag
+      record.stamps = stamps
+      record.endSending()
+      try books.update(record)
+      result.saved.append(record.name)
+    case .deleted:
+      try books.remove(record)
+      result.deleted.append(record.name)
+    case .notFound:
+      try settleVanished(record, operation, &result)
+    case .conflict(let server), .exists(let server):
+      guard let server = server ?? fetched[operation.name] else {
+        // Neither the reply nor a lookup has it: it went between the two.
+        if operation.kind == .create {
+          record.requeue()
+          try books.update(record)
+          result.requeued += 1
+          return
+        }
+        return try settleVanished(record, operation, &result)
+      }
+      record.requeue()
+      if operation.kind == .create {
+        // A creation of ours whose reply was lost, or another device's of the same name: what was
+        // sent is the base that both started from.
+        record.base = operation.set.asBase
+      }
+      try books.update(record)
+      try apply(server, generation: record.generation)
+      result.merged.append(record.name)
+    case .batchFailed:
+      record.requeue()
+      try books.update(record)
+      result.requeued += 1
+    case .later(let seconds):
+      record.requeue()
+      try books.update(record)
+      result.requeued += 1
+      result.mustWait = true
+      result.retryAfter = max(result.retryAfter ?? 0, seconds ?? 0)
+    case .refused(let reason):
+      record.requeue()
+      record.parked = reason
+      try books.update(record)
+      result.parked.append(record.name)
+      context.journal.note(
+        .export,
+        .recordParked,
+        cause: reason,
+        effect: "The record of a \(record.entityName) is kept back until it is edited; "
+          + "everything else goes on."
+      ) { $0.recordNames = [record.name] }
+    }
+  }
+
+  /// The record is not at the server: another device deleted it, and a deletion wins.
+  private func settleVanished(
+    _ record: BookedRecord,
+    _ operation: CloudOperation,
+    _ result: inout BatchSettlement
+  ) throws {
+    guard operation.kind != .delete else {
+      try books.remove(record)
+      result.deleted.append(record.name)
+      return
+    }
+    var record = record
+    record.requeue()
+    try books.update(record)
+    if operation.kind == .update {
+      try applyDeletion(of: record)
+      result.vanished.append(record.name)
+    } else {
+      result.requeued += 1
+    }
+  }
+
+  // MARK: Edges
+
+  private func settleEdge(
+    _ operation: CloudOperation,
+    _ outcome: CloudOutcome,
+    _ sequence: Int64,
+    _ fetched: [String: CloudRecord],
+    _ result: inout BatchSettlement
+  ) throws {
+    guard var edge = try books.edge(named: operation.name), edge.sequence == sequence else {
+      return
+    }
+    switch outcome {
+    case .saved(let tag, let stamps):
+      edge.tag = tag
+      edge.stamps = stamps
+      edge.sequence = nil
+      edge.sentKind = .nothing
+      try books.update(edge)
+      result.saved.append(edge.name)
+    case .deleted, .notFound:
+      guard operation.kind == .delete else {
+        edge.requeue()
+        try books.update(edge)
+        result.requeued += 1
+        return
+      }
+      if edge.pending == .save {
+        // Made again while its removal was on the way.
+        edge.tag = nil
+        edge.sequence = nil
+        edge.sentKind = .nothing
+        try books.update(edge)
+      } else {
+        try books.remove(edge)
+      }
+      result.deleted.append(edge.name)
+    case .conflict(let server), .exists(let server):
+      // Edges are never edited: whatever tag the server has is as good.
+      edge.requeue()
+      if let server = server ?? fetched[operation.name] {
+        edge.tag = server.tag
+        edge.stamps = server.stamps
+        if edge.pending == .save { edge.pending = .nothing }
+      }
+      try books.update(edge)
+      result.merged.append(edge.name)
+    case .batchFailed:
+      edge.requeue()
+      try books.update(edge)
+      result.requeued += 1
+    case .later(let seconds):
+      edge.requeue()
+      try books.update(edge)
+      result.requeued += 1
+      result.mustWait = true
+      result.retryAfter = max(result.retryAfter ?? 0, seconds ?? 0)
+    case .refused(let reason):
+      edge.requeue()
+      edge.parked = reason
+      try books.update(edge)
+      result.parked.append(edge.name)
+    }
+  }
+}

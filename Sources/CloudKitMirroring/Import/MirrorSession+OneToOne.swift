@@ -1,0 +1,144 @@
+import Foundation
+import OpenCoreData
+
+extension MirrorSession {
+  /// Settles one-to-one relationships once a whole feed has been read, some at a time.
+  ///
+  /// Both records hold a field, and two devices can leave them saying different things. One side
+  /// decides (position 0 of the ordering rule), unless its claim stands against a pair that agrees.
+  /// Whoever finds a field that says otherwise corrects it, so that server and stores agree.
+  ///
+  /// - Returns: Where to go on, or nil at the end.
+  package func settleOneToOnes(
+    after position: (String, String),
+    limit: Int
+  ) throws -> (String, String)? {
+    let links = try books.oneToOneLinks(after: position, limit: limit)
+    for link in links {
+      guard let record = try books.record(named: link.record), record.key != nil,
+        let toOne = mapping.entity(named: record.entityName)?.toOne(link.property),
+        let partner = toOne.partner
+      else {
+        try books.unpark(record: link.record, property: link.property)
+        continue
+      }
+      let isSettled =
+        toOne.isDeciding
+        ? try settleDecider(record, toOne, partner.name)
+        : try settleFollower(record, toOne, partner.name)
+      if isSettled { try books.unpark(record: link.record, property: link.property) }
+    }
+    guard links.count == limit, let last = links.last else { return nil }
+    return (last.record, last.property)
+  }
+
+  /// Returns false while the other object is not here.
+  private func settleDecider(
+    _ record: BookedRecord,
+    _ toOne: ToOneMapping,
+    _ partner: String
+  ) throws -> Bool {
+    guard let target = try claim(of: record, toOne.name) else {
+      try setPartner(of: record, toOne, nil)
+      return true
+    }
+    guard let other = try books.record(named: target), other.key != nil else {
+      try setPartner(of: record, toOne, nil)
+      return false
+    }
+    let counterclaim = try claim(of: other, partner)
+    if let counterclaim, counterclaim != record.name,
+      let rival = try books.record(named: counterclaim), rival.key != nil,
+      try claim(of: rival, toOne.name) == target
+    {
+      // The other object and a rival agree on each other.
+      if try localPartner(of: record, toOne) == target { try setPartner(of: record, toOne, nil) }
+      try mark(record, [toOne.name])
+      return true
+    }
+    try setPartner(of: record, toOne, other)
+    if counterclaim != record.name { try remark(other.name, partner) }
+    return true
+  }
+
+  private func settleFollower(
+    _ record: BookedRecord,
+    _ toOne: ToOneMapping,
+    _ partner: String
+  ) throws -> Bool {
+    let claimed = try claim(of: record, toOne.name)
+    if let claimed {
+      guard let other = try books.record(named: claimed), other.key != nil else { return false }
+      if try claim(of: other, partner) == record.name {
+        try setPartner(of: record, toOne, other)
+        return true
+      }
+    }
+    // Nobody on the deciding side claims what this record says.
+    let present = try localPartner(of: record, toOne)
+    if let present, let other = try books.record(named: present),
+      try claim(of: other, partner) != record.name
+    {
+      try setPartner(of: record, toOne, nil)
+    }
+    let stands = try localPartner(of: record, toOne)
+    if stands != claimed { try mark(record, [toOne.name]) }
+    return true
+  }
+
+  /// What a record says about a one-to-one: an unexported edit before the server's field.
+  private func claim(of record: BookedRecord, _ property: String) throws -> String? {
+    guard let toOne = mapping.entity(named: record.entityName)?.toOne(property) else { return nil }
+    if record.unconfirmed.contains(property) { return try localPartner(of: record, toOne) }
+    if case .string(let name) = record.base?[toOne.field], !name.isEmpty { return name }
+    return nil
+  }
+
+  private func localPartner(of record: BookedRecord, _ toOne: ToOneMapping) throws -> String? {
+    guard let reference = reference(of: record), let row = try rows.row(reference),
+      case .reference(let destination) = row.values[toOne.index]
+    else { return nil }
+    return try recordName(of: destination)
+  }
+
+  /// Links two objects both ways, or unlinks one; former partners let go.
+  private func setPartner(
+    of record: BookedRecord,
+    _ toOne: ToOneMapping,
+    _ other: BookedRecord?
+  ) throws {
+    guard let reference = reference(of: record), let row = try rows.row(reference) else { return }
+    let destination = other.flatMap(self.reference(of:))
+    let present: RowReference? =
+      if case .reference(let present) = row.values[toOne.index] { present } else { nil }
+    if let present, present != destination { try clear(present, toOne.partner?.name) }
+    if let destination, let other,
+      let back = mapping.entity(named: other.entityName)?.toOne(toOne.partner?.name ?? ""),
+      let otherRow = try rows.row(destination)
+    {
+      if case .reference(let former) = otherRow.values[back.index], former != reference {
+        try clear(former, toOne.name)
+      }
+      if otherRow.values[back.index] != .reference(reference) {
+        try rows.update(destination, set: [back.index: .reference(reference)])
+      }
+    }
+    let value: RowValue = destination.map { .reference($0) } ?? .null
+    if try rows.row(reference)?.values[toOne.index] != value {
+      try rows.update(reference, set: [toOne.index: value])
+    }
+  }
+
+  private func clear(_ reference: RowReference, _ property: String?) throws {
+    guard let property, let entityName = rows.entityName(of: reference),
+      let toOne = mapping.entity(named: entityName)?.toOne(property),
+      let row = try rows.row(reference), !row.values[toOne.index].isNull
+    else { return }
+    try rows.update(reference, set: [toOne.index: .null])
+  }
+
+  private func remark(_ name: String, _ property: String) throws {
+    // Read again: linking may have changed the books' entry.
+    if let record = try books.record(named: name) { try mark(record, [property]) }
+  }
+}

@@ -1,0 +1,43 @@
+/// Decides which values of a record move into files.
+///
+/// The service takes a megabyte per record, files apart. Core Data keeps to 700,000 bytes, counted
+/// over the whole record: fixed values first, then the others from the shortest to the longest,
+/// each inline as long as it fits. So the largest values move out first.
+package struct AssetBudget: Sendable {
+  /// Core Data's limit (0xAAE60).
+  package static let recordLimit = 700_000
+
+  package var limit: Int
+  /// Values of this length and more move out in any case.
+  package var threshold: Int?
+
+  package init(limit: Int = AssetBudget.recordLimit, threshold: Int? = nil) {
+    self.limit = limit
+    self.threshold = threshold
+  }
+
+  /// The keys of the values that do not fit.
+  ///
+  /// - Parameters:
+  ///   - fixedBytes: What the values that cannot move take.
+  ///   - lengths: The lengths of the values that can.
+  package func movedOut(fixedBytes: Int, lengths: [(key: String, length: Int)]) -> Set<String> {
+    var total = fixedBytes
+    var moved: Set<String> = []
+    let ascending = lengths.sorted { ($0.length, $0.key) < ($1.length, $1.key) }
+    for (key, length) in ascending {
+      if total + length <= limit, threshold.map({ length < $0 }) ?? true {
+        total += length
+      } else {
+        moved.insert(key)
+      }
+    }
+    return moved
+  }
+
+  /// The length that counts for a value: a text's is measured in UTF-16 units.
+  package static func length(_ value: MirrorValue) -> Int {
+    if case .string(let text) = value { return text.utf16.count }
+    return value.byteCount
+  }
+}

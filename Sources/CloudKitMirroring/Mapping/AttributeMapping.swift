@@ -1,0 +1,172 @@
+import Foundation
+import OpenCoreData
+
+/// How the values of one attribute stand in a record.
+package struct AttributeMapping: Sendable {
+  /// The forms that Core Data's attribute types take in CloudKit.
+  package enum Form: Hashable, Sendable {
+    case integer
+    case double
+    case decimal
+    case date
+    case uuid
+    case url
+    case string
+    case data
+
+    package init?(_ type: NSAttributeType) {
+      switch type {
+      case .integer16AttributeType, .integer32AttributeType, .integer64AttributeType,
+        .booleanAttributeType:
+        self = .integer
+      case .doubleAttributeType, .floatAttributeType: self = .double
+      case .decimalAttributeType: self = .decimal
+      case .dateAttributeType: self = .date
+      case .UUIDAttributeType: self = .uuid
+      case .URIAttributeType: self = .url
+      case .stringAttributeType: self = .string
+      case .binaryDataAttributeType, .transformableAttributeType, .compositeAttributeType:
+        self = .data
+      case .undefinedAttributeType, .objectIDAttributeType: return nil
+      }
+    }
+
+    /// Whether values vary in length, so that a large one can move into a file.
+    package var hasAsset: Bool { self == .string || self == .data || self == .url }
+  }
+
+  package let name: String
+  /// The index in a row.
+  package let index: Int
+  package let type: NSAttributeType
+  package let form: Form
+  package let isEncrypted: Bool
+  /// What an import sets where the record has neither field.
+  package let defaultValue: RowValue
+  package let field: String
+  /// The field of the file, for values that vary in length.
+  package let assetField: String?
+
+  /// The mapping of an attribute, or nothing where it is not mirrored.
+  package init?(_ slot: AttributeSlot) {
+    guard !slot.isTransient, !slot.isDerived, !MirrorFlags.isIgnored(slot.description),
+      let form = Form(slot.type)
+    else { return nil }
+    self.form = form
+    name = slot.name
+    index = slot.index
+    type = slot.type
+    isEncrypted = MirrorFlags.isEncrypted(slot.description)
+    defaultValue = slot.defaultRowValue
+    field = MirrorNames.field(slot.name)
+    assetField = form.hasAsset ? MirrorNames.assetField(slot.name) : nil
+  }
+
+  /// The value as a record holds it; nil for null.
+  package func mirrorValue(_ value: RowValue) -> MirrorValue? {
+    switch value {
+    case .null, .reference: nil
+    case .integer(let number): .integer(number)
+    case .double(let number): .double(number)
+    case .decimal(let number): .double(NSDecimalNumber(decimal: number.value).doubleValue)
+    case .date(let seconds): .milliseconds(Self.milliseconds(seconds))
+    case .uuid(let uuid): .string(uuid.uuidString)
+    case .url(let url): .string(url.absoluteString)
+    case .string(let text): .string(text)
+    case .data(let data): .data(data)
+    }
+  }
+
+  /// The value as a row holds it, or nil where a record holds something of another type.
+  package func rowValue(_ value: MirrorValue) -> RowValue? {
+    switch (form, value) {
+    case (.integer, .integer(let number)): integer(number)
+    case (.integer, .double(let number)): Int64(exactly: number.rounded()).flatMap(integer)
+    case (.double, .double(let number)): .double(number)
+    case (.double, .integer(let number)): .double(Double(number))
+    case (.decimal, .double(let number)): .decimal(RowDecimal(Self.decimal(number)))
+    case (.decimal, .integer(let number)): .decimal(RowDecimal(Decimal(number)))
+    case (.date, .milliseconds(let number)): .date(Self.seconds(number))
+    case (.uuid, .string(let text)): UUID(uuidString: text).map(RowValue.uuid)
+    case (.url, .string(let text)): URL(string: text).map(RowValue.url)
+    case (.string, .string(let text)): .string(text)
+    case (.data, .data(let data)): .data(data)
+    default: nil
+    }
+  }
+
+  /// The value of the bytes of a file.
+  package func rowValue(fileContents: Data) -> RowValue? {
+    switch form {
+    case .string, .url:
+      String(data: fileContents, encoding: .utf8).flatMap { rowValue(.string($0)) }
+    case .data: .data(fileContents)
+    default: nil
+    }
+  }
+
+  /// The bytes that go into the file of a value.
+  package static func fileContents(_ value: MirrorValue) -> Data? {
+    switch value {
+    case .string(let text): Data(text.utf8)
+    case .data(let data): data
+    default: nil
+    }
+  }
+
+  /// A number of another client may not fit the attribute's width; it is then not taken.
+  private func integer(_ number: Int64) -> RowValue? {
+    switch type {
+    case .booleanAttributeType: .integer(number == 0 ? 0 : 1)
+    case .integer16AttributeType: Int16(exactly: number).map { .integer(Int64($0)) }
+    case .integer32AttributeType: Int32(exactly: number).map { .integer(Int64($0)) }
+    default: .integer(number)
+    }
+  }
+
+  /// The shortest decimal that reads as the double: 0.1 stays 0.1.
+  private static func decimal(_ number: Double) -> Decimal {
+    Decimal(string: "\(number)", locale: Locale(identifier: "en_US_POSIX")) ?? Decimal(number)
+  }
+
+  private static let secondsTo1970 = Date.timeIntervalBetween1970AndReferenceDate
+
+  static func milliseconds(_ secondsSinceReference: Double) -> Int64 {
+    let value = ((secondsSinceReference + secondsTo1970) * 1000).rounded()
+    guard value.isFinite else { return 0 }
+    return Int64(exactly: value) ?? (value < 0 ? .min : .max)
+  }
+
+  static func seconds(_ milliseconds: Int64) -> Double {
+    Double(milliseconds) / 1000 - secondsTo1970
+  }
+}
+
+/// What a model says about mirroring beside types.
+package enum MirrorFlags {
+  /// Whether a property stays out of CloudKit.
+  package static func isIgnored(_ property: NSPropertyDescription) -> Bool {
+    truth(property.userInfo?[MirrorNames.ignoredKey]) ?? false
+  }
+
+  /// Whether an attribute's values go into the encrypted values of its record.
+  package static func isEncrypted(_ attribute: NSAttributeDescription) -> Bool {
+    attribute.allowsCloudEncryption
+      || (truth(attribute.userInfo?[MirrorNames.encryptedKey]) ?? false)
+  }
+
+  /// Yes or no in the spellings that a model file can hold.
+  package static func truth(_ value: Any?) -> Bool? {
+    switch value {
+    case let value as Bool: value
+    case let value as NSNumber: value.boolValue
+    case let text as String:
+      switch text.lowercased() {
+      case "yes", "true", "1": true
+      case "no", "false", "0": false
+      default: nil
+      }
+    default: nil
+    }
+  }
+}

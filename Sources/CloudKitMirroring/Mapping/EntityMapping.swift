@@ -1,0 +1,97 @@
+import OpenCoreData
+
+/// A to-one relationship that a record holds as the destination's record name.
+package struct ToOneMapping: @unchecked Sendable {
+  // Sendable: the descriptions are frozen.
+
+  package let name: String
+  /// The index in a row.
+  package let index: Int
+  package let field: String
+  package let destinationEntity: NSEntityDescription
+  package let description: NSRelationshipDescription
+  /// For a one-to-one: the relationship that leads back.
+  package let partner: NSRelationshipDescription?
+  /// For a one-to-one: whether this side decides when both sides say different things.
+  package let isDeciding: Bool
+
+  init(_ slot: RelationshipSlot) {
+    guard let rowIndex = slot.rowIndex else {
+      preconditionFailure("The relationship '\(slot.name)' is a to-many.")
+    }
+    name = slot.name
+    index = rowIndex
+    field = MirrorNames.field(slot.name)
+    destinationEntity = slot.destinationEntity
+    description = slot.description
+    partner = slot.inverseIsToMany ? nil : slot.inverse
+    isDeciding =
+      slot.inverse.map { EdgeRelationship(slot.description, $0).startsWith(slot.description) }
+      ?? true
+  }
+
+  package var isOneToOne: Bool { partner != nil }
+}
+
+/// A many-to-many relationship, whose edges are records of their own.
+package struct ManyToManyMapping: @unchecked Sendable {
+  // Sendable: the descriptions are frozen.
+
+  package let name: String
+  package let description: NSRelationshipDescription
+  package let edge: EdgeRelationship
+  /// Whether objects of this entity stand at position 0 of the edge.
+  package let isFirst: Bool
+
+  init?(_ slot: RelationshipSlot) {
+    guard slot.isToMany, slot.inverseIsToMany, let inverse = slot.inverse else { return nil }
+    name = slot.name
+    description = slot.description
+    edge = EdgeRelationship(slot.description, inverse)
+    isFirst = edge.startsWith(slot.description)
+  }
+}
+
+/// How the objects of one concrete entity stand in records.
+package final class EntityMapping: @unchecked Sendable {
+  // Sendable: immutable, and the layout is frozen.
+
+  package let layout: EntityLayout
+  package let entityName: String
+  package let recordType: String
+  package let attributes: [AttributeMapping]
+  package let toOnes: [ToOneMapping]
+  package let manyToManys: [ManyToManyMapping]
+  private let attributesByName: [String: AttributeMapping]
+  private let toOnesByName: [String: ToOneMapping]
+  private let manyToManysByName: [String: ManyToManyMapping]
+
+  package init(_ layout: EntityLayout) {
+    self.layout = layout
+    entityName = layout.entityName
+    recordType = MirrorNames.prefix + (layout.rootEntity.name ?? "")
+    attributes = layout.attributes.compactMap(AttributeMapping.init)
+    toOnes = layout.toOnes.map(ToOneMapping.init)
+    manyToManys = layout.toManys.compactMap(ManyToManyMapping.init)
+    attributesByName = Dictionary(uniqueKeysWithValues: attributes.map { ($0.name, $0) })
+    toOnesByName = Dictionary(uniqueKeysWithValues: toOnes.map { ($0.name, $0) })
+    manyToManysByName = Dictionary(uniqueKeysWithValues: manyToManys.map { ($0.name, $0) })
+  }
+
+  package func attribute(_ name: String) -> AttributeMapping? { attributesByName[name] }
+  package func toOne(_ name: String) -> ToOneMapping? { toOnesByName[name] }
+  package func manyToMany(_ name: String) -> ManyToManyMapping? { manyToManysByName[name] }
+
+  /// The properties that fields of the record hold, in row order.
+  package var fieldProperties: [String] { attributes.map(\.name) + toOnes.map(\.name) }
+
+  /// Of some changed properties, those that fields of the record hold.
+  package func fieldProperties(in names: some Sequence<String>) -> Set<String> {
+    Set(names.filter { attributesByName[$0] != nil || toOnesByName[$0] != nil })
+  }
+
+  /// Of some changed properties, the many-to-many relationships.
+  package func edgeProperties(in names: some Sequence<String>) -> Set<String> {
+    Set(names.filter { manyToManysByName[$0] != nil })
+  }
+}

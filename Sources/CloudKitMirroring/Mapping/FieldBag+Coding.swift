@@ -1,0 +1,139 @@
+import Foundation
+
+/// The bytes of a field bag were not what this version writes.
+package struct FieldBagError: Error {
+  package var reason: String
+}
+
+extension FieldBag {
+  /// The first byte of the form; another number is another form.
+  private static let version: UInt8 = 1
+
+  /// The compact form: keys in order, each value behind a byte that tells its kind.
+  package var encoded: Data {
+    var writer = ByteWriter()
+    writer.byte(Self.version)
+    writer.integer(Int64(values.count))
+    for key in values.keys.sorted() {
+      guard let value = values[key] else { continue }
+      writer.text(key)
+      switch value {
+      case .string(let text):
+        writer.byte(1)
+        writer.text(text)
+      case .integer(let number):
+        writer.byte(2)
+        writer.integer(number)
+      case .double(let number):
+        writer.byte(3)
+        writer.integer(Int64(bitPattern: number.bitPattern))
+      case .milliseconds(let number):
+        writer.byte(4)
+        writer.integer(number)
+      case .data(let data):
+        writer.byte(5)
+        writer.data(data)
+      case .asset(let asset):
+        writer.byte(6)
+        writer.integer(asset.fingerprint.size)
+        writer.data(asset.fingerprint.digest)
+        writer.text(asset.file)
+      case .fingerprint(let print):
+        writer.byte(7)
+        writer.integer(print.size)
+        writer.data(print.digest)
+      }
+    }
+    return writer.bytes
+  }
+
+  /// Reads the compact form.
+  package init(encoded: Data) throws {
+    var reader = ByteReader(encoded)
+    guard try reader.byte() == Self.version else {
+      throw FieldBagError(reason: "The books hold fields in a form of another version.")
+    }
+    let count = try reader.integer()
+    var values: [String: MirrorValue] = [:]
+    for _ in 0..<count {
+      let key = try reader.text()
+      switch try reader.byte() {
+      case 1: values[key] = .string(try reader.text())
+      case 2: values[key] = .integer(try reader.integer())
+      case 3:
+        let bits = UInt64(bitPattern: try reader.integer())
+        values[key] = .double(Double(bitPattern: bits))
+      case 4: values[key] = .milliseconds(try reader.integer())
+      case 5: values[key] = .data(try reader.data())
+      case 6:
+        let print = MirrorFingerprint(size: try reader.integer(), digest: try reader.data())
+        values[key] = .asset(MirrorAsset(fingerprint: print, file: try reader.text()))
+      case 7:
+        let size = try reader.integer()
+        values[key] = .fingerprint(MirrorFingerprint(size: size, digest: try reader.data()))
+      case let kind: throw FieldBagError(reason: "The books hold a value of kind \(kind).")
+      }
+    }
+    self.values = values
+  }
+}
+
+/// Writes numbers, texts and bytes one after the other.
+struct ByteWriter {
+  private(set) var bytes = Data()
+
+  mutating func byte(_ value: UInt8) { bytes.append(value) }
+
+  mutating func integer(_ value: Int64) {
+    withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
+  }
+
+  mutating func text(_ value: String) {
+    integer(Int64(value.utf8.count))
+    bytes.append(contentsOf: value.utf8)
+  }
+
+  mutating func data(_ value: Data) {
+    integer(Int64(value.count))
+    bytes.append(value)
+  }
+}
+
+/// Reads what a ``ByteWriter`` wrote.
+struct ByteReader {
+  private let bytes: [UInt8]
+  private var position = 0
+
+  init(_ data: Data) { bytes = [UInt8](data) }
+
+  mutating func byte() throws -> UInt8 {
+    guard position < bytes.count else { throw FieldBagError(reason: "The bytes end too early.") }
+    defer { position += 1 }
+    return bytes[position]
+  }
+
+  mutating func integer() throws -> Int64 {
+    var bits: UInt64 = 0
+    for byte in try take(8).reversed() { bits = bits << 8 | UInt64(byte) }
+    return Int64(bitPattern: bits)
+  }
+
+  mutating func text() throws -> String { String(decoding: try take(try count()), as: UTF8.self) }
+
+  mutating func data() throws -> Data { Data(try take(try count())) }
+
+  private mutating func count() throws -> Int {
+    guard let count = Int(exactly: try integer()), count >= 0 else {
+      throw FieldBagError(reason: "A length is negative.")
+    }
+    return count
+  }
+
+  private mutating func take(_ count: Int) throws -> ArraySlice<UInt8> {
+    guard count <= bytes.count - position else {
+      throw FieldBagError(reason: "The bytes end too early.")
+    }
+    defer { position += count }
+    return bytes[position..<position + count]
+  }
+}

@@ -1,0 +1,64 @@
+import Foundation
+
+/// The fields of a record by key, with a compact form for the books.
+package struct FieldBag: Hashable, Sendable {
+  package var values: [String: MirrorValue]
+
+  /// Values above this many bytes are kept in a base copy as fingerprints.
+  static let fingerprintThreshold = 256
+
+  package init(_ values: [String: MirrorValue] = [:]) {
+    self.values = values
+  }
+
+  package subscript(key: String) -> MirrorValue? {
+    get { values[key] }
+    set { values[key] = newValue }
+  }
+
+  /// The bag as the base of later merges: equality suffices, so large values shrink to digests.
+  package var asBase: FieldBag {
+    FieldBag(
+      values.mapValues { value in
+        if case .asset(let asset) = value {
+          return .asset(MirrorAsset(fingerprint: asset.fingerprint, file: ""))
+        }
+        guard value.byteCount > Self.fingerprintThreshold, let print = value.fingerprint else {
+          return value
+        }
+        return .fingerprint(print)
+      }
+    )
+  }
+
+  /// About how many bytes the record takes on the wire.
+  package var byteCount: Int {
+    values.reduce(0) { $0 + $1.key.utf8.count + $1.value.byteCount }
+  }
+
+  /// The content of a property: its field, or else its file.
+  package func content(of property: String) -> MirrorValue? {
+    if let inline = values[MirrorNames.field(property)], !inline.isEmptyText { return inline }
+    return values[MirrorNames.assetField(property)] ?? values[MirrorNames.field(property)]
+  }
+
+  /// Whether a property has the same content in both bags.
+  package func agrees(with other: FieldBag, on property: String) -> Bool {
+    switch (content(of: property), other.content(of: property)) {
+    case (nil, nil): true
+    case (let left?, let right?): left.hasSameContent(as: right)
+    default: false
+    }
+  }
+}
+
+extension MirrorValue {
+  /// Apple's page says to look into the asset field where the inline one has no length.
+  var isEmptyText: Bool {
+    switch self {
+    case .string(let text): text.isEmpty
+    case .data(let data): data.isEmpty
+    default: false
+    }
+  }
+}

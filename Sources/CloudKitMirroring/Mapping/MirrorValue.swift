@@ -1,0 +1,81 @@
+import Crypto
+import Foundation
+
+/// What one field of a mirrored record holds.
+package enum MirrorValue: Hashable, Sendable {
+  case string(String)
+  case integer(Int64)
+  case double(Double)
+  /// Milliseconds since 1970, as finely as the service keeps a moment.
+  case milliseconds(Int64)
+  case data(Data)
+  /// A file beside the record.
+  case asset(MirrorAsset)
+  /// A value of which only the fingerprint is kept: enough to know whether another equals it.
+  case fingerprint(MirrorFingerprint)
+
+  /// About how much of a record's budget the value takes.
+  package var byteCount: Int {
+    switch self {
+    case .string(let text): text.utf8.count
+    case .integer, .double, .milliseconds: 8
+    case .data(let data): data.count
+    case .asset: 0
+    case .fingerprint(let fingerprint): Int(fingerprint.size)
+    }
+  }
+
+  /// Bytes that tell this value from others, for values that can be large.
+  package var fingerprint: MirrorFingerprint? {
+    switch self {
+    case .string(let text): MirrorFingerprint(of: Data(text.utf8))
+    case .data(let data): MirrorFingerprint(of: data)
+    case .asset(let asset): asset.fingerprint
+    case .fingerprint(let fingerprint): fingerprint
+    case .integer, .double, .milliseconds: nil
+    }
+  }
+
+  /// Whether both hold the same content, wherever each of them keeps it.
+  package func hasSameContent(as other: MirrorValue) -> Bool {
+    switch (self, other) {
+    case (.string(let left), .string(let right)):
+      // Byte by byte: canonically equivalent texts are different edits.
+      left.utf8.elementsEqual(right.utf8)
+    case (.data(let left), .data(let right)): left == right
+    case (.integer(let left), .double(let right)), (.double(let right), .integer(let left)):
+      Double(left) == right
+    case (.asset, _), (.fingerprint, _), (_, .asset), (_, .fingerprint):
+      fingerprint != nil && fingerprint == other.fingerprint
+    default: self == other
+    }
+  }
+}
+
+/// The length and digest of a value's bytes.
+package struct MirrorFingerprint: Hashable, Sendable {
+  package var size: Int64
+  package var digest: Data
+
+  package init(size: Int64, digest: Data) {
+    self.size = size
+    self.digest = digest
+  }
+
+  package init(of data: Data) {
+    size = Int64(data.count)
+    digest = Data(SHA256.hash(data: data))
+  }
+}
+
+/// A value's file in the asset folder of a store.
+package struct MirrorAsset: Hashable, Sendable {
+  package var fingerprint: MirrorFingerprint
+  /// The file's name in the folder, or its whole path after a download; not part of the content.
+  package var file: String
+
+  package init(fingerprint: MirrorFingerprint, file: String) {
+    self.fingerprint = fingerprint
+    self.file = file
+  }
+}

@@ -1,0 +1,71 @@
+import Foundation
+import OpenCoreData
+
+/// An object as its record would hold it now, large values in files.
+package struct SerializedRecord: Sendable {
+  package var recordType: String
+  /// All fields that have values; assets name no file yet.
+  package var fields: FieldBag
+  /// What the files hold, by asset field.
+  package var fileContents: [String: Data]
+  /// The fields that belong into the encrypted values.
+  package var encryptedKeys: Set<String>
+}
+
+/// Turns the row of an object into the fields of its record.
+package struct RecordSerializer: Sendable {
+  package var budget: AssetBudget
+
+  package init(budget: AssetBudget = AssetBudget()) {
+    self.budget = budget
+  }
+
+  /// Serializes the values of a row.
+  ///
+  /// - Parameters:
+  ///   - values: By row index.
+  ///   - mapping: The mapping of the object's concrete entity.
+  ///   - recordName: Gives the record name of a destination; nil leaves the field out.
+  package func serialize(
+    _ values: [RowValue],
+    _ mapping: EntityMapping,
+    recordName: (RowReference) throws -> String?
+  ) rethrows -> SerializedRecord {
+    var fields = FieldBag([MirrorNames.entityName: .string(mapping.entityName)])
+    for toOne in mapping.toOnes {
+      guard case .reference(let reference) = values[toOne.index] else { continue }
+      if let name = try recordName(reference) { fields[toOne.field] = .string(name) }
+    }
+    var movable: [(attribute: AttributeMapping, value: MirrorValue)] = []
+    for attribute in mapping.attributes {
+      guard let value = attribute.mirrorValue(values[attribute.index]) else { continue }
+      if attribute.assetField == nil {
+        fields[attribute.field] = value
+      } else {
+        movable.append((attribute, value))
+      }
+    }
+    let moved = budget.movedOut(
+      fixedBytes: fields.byteCount,
+      lengths: movable.map { ($0.attribute.field, AssetBudget.length($0.value)) }
+    )
+    var fileContents: [String: Data] = [:]
+    for (attribute, value) in movable {
+      if moved.contains(attribute.field), let assetField = attribute.assetField,
+        let contents = AttributeMapping.fileContents(value)
+      {
+        let print = MirrorFingerprint(of: contents)
+        fields[assetField] = .asset(MirrorAsset(fingerprint: print, file: ""))
+        fileContents[assetField] = contents
+      } else {
+        fields[attribute.field] = value
+      }
+    }
+    return SerializedRecord(
+      recordType: mapping.recordType,
+      fields: fields,
+      fileContents: fileContents,
+      encryptedKeys: Set(mapping.attributes.filter(\.isEncrypted).map(\.field))
+    )
+  }
+}

@@ -1,0 +1,141 @@
+import Foundation
+import WatershedSQLite
+
+extension MirrorBooks {
+  private static let edgeColumns = """
+    ID, NAME, FIRSTENTITY, FIRSTRELATIONSHIP, FIRSTRECORD, SECONDENTITY, SECONDRELATIONSHIP,
+    SECONDRECORD, TAG, SYSTEM, PENDING, GROUPING, SEQUENCE, SENTKIND, LINKED, PARKED, GENERATION
+    """
+
+  package func edge(named name: String) throws -> BookedEdge? {
+    try edges("NAME = ?", [.text(name)]).first
+  }
+
+  /// All records of one edge: other writers may have made several.
+  package func edges(like edge: Edge) throws -> [BookedEdge] {
+    try edges(
+      """
+      FIRSTRECORD = ? AND FIRSTRELATIONSHIP = ? AND SECONDRECORD = ? AND SECONDRELATIONSHIP = ?
+      ORDER BY ID
+      """,
+      [
+        .text(edge.firstRecord), .text(edge.relationship.first.relationship),
+        .text(edge.secondRecord), .text(edge.relationship.second.relationship),
+      ]
+    )
+  }
+
+  /// The edges of a record in one relationship, from the side that the record stands on.
+  package func edges(
+    of record: String,
+    relationship: String,
+    isFirst: Bool
+  ) throws -> [BookedEdge] {
+    let side = isFirst ? "FIRST" : "SECOND"
+    return try edges(
+      "\(side)RECORD = ? AND \(side)RELATIONSHIP = ? ORDER BY ID",
+      [.text(record), .text(relationship)]
+    )
+  }
+
+  /// The edges of a record in all relationships.
+  package func edges(touching record: String) throws -> [BookedEdge] {
+    try edges("FIRSTRECORD = ? OR SECONDRECORD = ? ORDER BY ID", [.text(record), .text(record)])
+  }
+
+  package func pendingEdges(limit: Int) throws -> [BookedEdge] {
+    try edges(
+      "PENDING <> 0 AND PARKED IS NULL AND SEQUENCE IS NULL ORDER BY GROUPING, ID LIMIT ?",
+      [.integer(Int64(limit))]
+    )
+  }
+
+  package func edges(inBatch sequence: Int64) throws -> [BookedEdge] {
+    try edges("SEQUENCE = ? ORDER BY ID", [.integer(sequence)])
+  }
+
+  package func missingEdges(generation: Int64, limit: Int) throws -> [BookedEdge] {
+    try edges(
+      "TAG IS NOT NULL AND GENERATION < ? ORDER BY ID LIMIT ?",
+      [.integer(generation), .integer(Int64(limit))]
+    )
+  }
+
+  private func edges(_ condition: String, _ values: [SQLiteValue]) throws -> [BookedEdge] {
+    try connection.query(
+      "SELECT \(Self.edgeColumns) FROM WSMIRROR_EDGE WHERE \(condition)",
+      values
+    ) { row in
+      let relationship = EdgeRelationship(
+        .init(entityName: row.text(2), relationship: row.text(3)),
+        .init(entityName: row.text(5), relationship: row.text(6))
+      )
+      var edge = BookedEdge(
+        name: row.text(1),
+        edge: Edge(
+          relationship: relationship,
+          firstRecord: row.text(4),
+          secondRecord: row.text(7)
+        )
+      )
+      edge.id = row.int64(0)
+      edge.tag = row.optionalText(8)
+      edge.stamps = RecordStamps(encoded: row.optionalBlob(9))
+      edge.pending = PendingKind(rawValue: row.int64(10)) ?? .nothing
+      edge.group = row.int64(11)
+      edge.sequence = row.optionalInt64(12)
+      edge.sentKind = PendingKind(rawValue: row.int64(13)) ?? .nothing
+      edge.isLinked = row.int64(14) != 0
+      edge.parked = row.optionalText(15)
+      edge.generation = row.int64(16)
+      return edge
+    }
+  }
+
+  @discardableResult
+  package func insert(_ edge: BookedEdge) throws -> BookedEdge {
+    try connection.run(
+      """
+      INSERT INTO WSMIRROR_EDGE (NAME, FIRSTENTITY, FIRSTRELATIONSHIP, FIRSTRECORD, SECONDENTITY,
+        SECONDRELATIONSHIP, SECONDRECORD, TAG, SYSTEM, PENDING, GROUPING, SEQUENCE, SENTKIND,
+        LINKED, PARKED, GENERATION)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      """,
+      [.text(edge.name)] + values(edge)
+    )
+    var inserted = edge
+    inserted.id = connection.lastInsertRowID
+    return inserted
+  }
+
+  package func update(_ edge: BookedEdge) throws {
+    try connection.run(
+      """
+      UPDATE WSMIRROR_EDGE SET FIRSTENTITY = ?, FIRSTRELATIONSHIP = ?, FIRSTRECORD = ?,
+        SECONDENTITY = ?, SECONDRELATIONSHIP = ?, SECONDRECORD = ?, TAG = ?, SYSTEM = ?,
+        PENDING = ?, GROUPING = ?, SEQUENCE = ?, SENTKIND = ?, LINKED = ?, PARKED = ?,
+        GENERATION = ?
+      WHERE ID = ?
+      """,
+      values(edge) + [.integer(edge.id)]
+    )
+  }
+
+  package func remove(_ edge: BookedEdge) throws {
+    try connection.run("DELETE FROM WSMIRROR_EDGE WHERE ID = ?", [.integer(edge.id)])
+  }
+
+  private func values(_ edge: BookedEdge) -> [SQLiteValue] {
+    let relationship = edge.edge.relationship
+    return [
+      .text(relationship.first.entityName), .text(relationship.first.relationship),
+      .text(edge.edge.firstRecord), .text(relationship.second.entityName),
+      .text(relationship.second.relationship), .text(edge.edge.secondRecord),
+      edge.tag.map(SQLiteValue.text) ?? .null, .blob(edge.stamps.encoded),
+      .integer(edge.pending.rawValue), .integer(edge.group),
+      edge.sequence.map(SQLiteValue.integer) ?? .null, .integer(edge.sentKind.rawValue),
+      .integer(edge.isLinked ? 1 : 0), edge.parked.map(SQLiteValue.text) ?? .null,
+      .integer(edge.generation),
+    ]
+  }
+}

@@ -1,0 +1,171 @@
+import Foundation
+import WatershedSQLite
+
+/// A to-one link that could not be set when its record arrived.
+package struct ParkedLink: Hashable, Sendable {
+  /// The record that holds the field.
+  package var record: String
+  package var property: String
+  /// The record name in the field; nil where a one-to-one was cleared.
+  package var target: String?
+  /// Whether both sides hold a field, so that they are settled together at the end of an import.
+  package var isOneToOne: Bool
+
+  package init(record: String, property: String, target: String?, isOneToOne: Bool) {
+    self.record = record
+    self.property = property
+    self.target = target
+    self.isOneToOne = isOneToOne
+  }
+}
+
+/// An edit that lost against a deletion, kept so that the app can show or restore it.
+package struct RecoveredEdit: Hashable, Sendable {
+  package var id: Int64 = 0
+  package var record: String
+  package var entityName: String
+  package var reason: String
+  /// Seconds since 2001.
+  package var noted: Double
+  package var fields: FieldBag
+
+  package init(
+    record: String,
+    entityName: String,
+    reason: String,
+    noted: Double,
+    fields: FieldBag
+  ) {
+    self.record = record
+    self.entityName = entityName
+    self.reason = reason
+    self.noted = noted
+    self.fields = fields
+  }
+}
+
+extension MirrorBooks {
+  // MARK: Parked links
+
+  package func park(_ link: ParkedLink) throws {
+    try connection.run(
+      """
+      INSERT OR REPLACE INTO WSMIRROR_PENDINGLINK (RECORD, PROPERTY, TARGET, ISONETOONE)
+      VALUES (?, ?, ?, ?)
+      """,
+      [
+        .text(link.record), .text(link.property), link.target.map(SQLiteValue.text) ?? .null,
+        .integer(link.isOneToOne ? 1 : 0),
+      ]
+    )
+  }
+
+  package func unpark(record: String, property: String) throws {
+    try connection.run(
+      "DELETE FROM WSMIRROR_PENDINGLINK WHERE RECORD = ? AND PROPERTY = ?",
+      [.text(record), .text(property)]
+    )
+  }
+
+  /// Forgets the links of a record that is gone, both ways.
+  package func unpark(record: String) throws {
+    try connection.run(
+      "DELETE FROM WSMIRROR_PENDINGLINK WHERE RECORD = ? OR TARGET = ?",
+      [.text(record), .text(record)]
+    )
+  }
+
+  /// The many-to-one links that wait for a record.
+  package func linksParked(for target: String) throws -> [ParkedLink] {
+    try links("TARGET = ? AND ISONETOONE = 0", [.text(target)])
+  }
+
+  /// The one-to-one links that have to be settled, after a record and property.
+  package func oneToOneLinks(after: (String, String), limit: Int) throws -> [ParkedLink] {
+    try links(
+      "ISONETOONE = 1 AND (RECORD, PROPERTY) > (?, ?) ORDER BY RECORD, PROPERTY LIMIT ?",
+      [.text(after.0), .text(after.1), .integer(Int64(limit))]
+    )
+  }
+
+  package func parkedLinkCount() throws -> Int {
+    let value = try connection.scalar("SELECT COUNT(*) FROM WSMIRROR_PENDINGLINK")
+    if case .integer(let count) = value { return Int(count) }
+    return 0
+  }
+
+  private func links(_ condition: String, _ values: [SQLiteValue]) throws -> [ParkedLink] {
+    try connection.query(
+      "SELECT RECORD, PROPERTY, TARGET, ISONETOONE FROM WSMIRROR_PENDINGLINK WHERE \(condition)",
+      values
+    ) { row in
+      ParkedLink(
+        record: row.text(0),
+        property: row.text(1),
+        target: row.optionalText(2),
+        isOneToOne: row.int64(3) != 0
+      )
+    }
+  }
+
+  // MARK: Lost edits
+
+  package func keep(_ edit: RecoveredEdit) throws {
+    try connection.run(
+      """
+      INSERT INTO WSMIRROR_RECOVERY (RECORD, ENTITY, REASON, NOTED, FIELDS) VALUES (?, ?, ?, ?, ?)
+      """,
+      [
+        .text(edit.record), .text(edit.entityName), .text(edit.reason), .real(edit.noted),
+        .blob(edit.fields.encoded),
+      ]
+    )
+  }
+
+  package func recoveredEdits(limit: Int = 1000) throws -> [RecoveredEdit] {
+    try connection.query(
+      """
+      SELECT ID, RECORD, ENTITY, REASON, NOTED, FIELDS FROM WSMIRROR_RECOVERY ORDER BY ID LIMIT ?
+      """,
+      [.integer(Int64(limit))]
+    ) { row in
+      var edit = RecoveredEdit(
+        record: row.text(1),
+        entityName: row.text(2),
+        reason: row.text(3),
+        noted: row.double(4),
+        fields: try FieldBag(encoded: row.blob(5))
+      )
+      edit.id = row.int64(0)
+      return edit
+    }
+  }
+
+  // MARK: Batches
+
+  /// Keeps what is about to be sent, so that it can be sent again word by word.
+  package func keepBatch(_ sequence: Int64, _ payload: Data) throws {
+    try connection.run(
+      "INSERT INTO WSMIRROR_BATCH (SEQUENCE, PAYLOAD) VALUES (?, ?)",
+      [.integer(sequence), .blob(payload)]
+    )
+  }
+
+  package func dropBatch(_ sequence: Int64) throws {
+    try connection.run("DELETE FROM WSMIRROR_BATCH WHERE SEQUENCE = ?", [.integer(sequence)])
+  }
+
+  /// The oldest batch whose reply has not come.
+  package func openBatch() throws -> (sequence: Int64, payload: Data)? {
+    try connection.query(
+      "SELECT SEQUENCE, PAYLOAD FROM WSMIRROR_BATCH ORDER BY SEQUENCE LIMIT 1"
+    ) { row in (row.int64(0), row.blob(1)) }.first
+  }
+
+  /// The next batch's number.
+  package func nextSequence() throws -> Int64 {
+    let next = (try integer(.sequence) ?? 0) + 1
+    try setMeta(.sequence, .integer(next))
+    return next
+  }
+}

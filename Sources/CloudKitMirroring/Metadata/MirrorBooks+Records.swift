@@ -1,0 +1,180 @@
+import Foundation
+import WatershedSQLite
+
+extension MirrorBooks {
+  private static let recordColumns = """
+    ID, NAME, TYPE, ENTITY, PK, TAG, SYSTEM, BASE, PENDING, PROPERTIES, EDGES, GROUPING, SEQUENCE,
+    SENTKIND, SENT, PARKED, GENERATION
+    """
+
+  // MARK: Finding
+
+  package func record(named name: String) throws -> BookedRecord? {
+    try records("NAME = ?", [.text(name)]).first
+  }
+
+  package func record(entity: String, key: Int64) throws -> BookedRecord? {
+    try records("ENTITY = ? AND PK = ?", [.text(entity), .integer(key)]).first
+  }
+
+  /// The record name of an object, where it has one.
+  package func recordName(entity: String, key: Int64) throws -> String? {
+    let value = try connection.scalar(
+      "SELECT NAME FROM WSMIRROR_RECORD WHERE ENTITY = ? AND PK = ?",
+      [.text(entity), .integer(key)]
+    )
+    if case .text(let name) = value { return name }
+    return nil
+  }
+
+  /// The records that wait to be sent, by the saves they came from.
+  package func pendingRecords(limit: Int) throws -> [BookedRecord] {
+    try records(
+      "PENDING <> 0 AND PARKED IS NULL AND SEQUENCE IS NULL ORDER BY GROUPING, ID LIMIT ?",
+      [.integer(Int64(limit))]
+    )
+  }
+
+  /// The records whose many-to-many relationships have to be compared with their edges.
+  package func recordsWithChangedEdges(limit: Int) throws -> [BookedRecord] {
+    try records("EDGES <> '' ORDER BY ID LIMIT ?", [.integer(Int64(limit))])
+  }
+
+  package func records(inBatch sequence: Int64) throws -> [BookedRecord] {
+    try records("SEQUENCE = ? ORDER BY ID", [.integer(sequence)])
+  }
+
+  /// The records that a reading from the start has not met though the server once had them.
+  package func missingRecords(generation: Int64, limit: Int) throws -> [BookedRecord] {
+    try records(
+      "TAG IS NOT NULL AND GENERATION < ? ORDER BY ID LIMIT ?",
+      [.integer(generation), .integer(Int64(limit))]
+    )
+  }
+
+  package func parkedRecords(limit: Int) throws -> [BookedRecord] {
+    try records("PARKED IS NOT NULL ORDER BY ID LIMIT ?", [.integer(Int64(limit))])
+  }
+
+  /// The records of one entity whose key is above another, in the order of their keys.
+  package func records(entity: String, after key: Int64, limit: Int) throws -> [BookedRecord] {
+    try records(
+      "ENTITY = ? AND PK > ? ORDER BY PK LIMIT ?",
+      [.text(entity), .integer(key), .integer(Int64(limit))]
+    )
+  }
+
+  private func records(_ condition: String, _ values: [SQLiteValue]) throws -> [BookedRecord] {
+    try connection.query(
+      "SELECT \(Self.recordColumns) FROM WSMIRROR_RECORD WHERE \(condition)",
+      values,
+      Self.record
+    )
+  }
+
+  private static func record(_ row: SQLiteStatement) throws -> BookedRecord {
+    var record = BookedRecord(
+      name: row.text(1),
+      recordType: row.text(2),
+      entityName: row.text(3),
+      key: row.optionalInt64(4)
+    )
+    record.id = row.int64(0)
+    record.tag = row.optionalText(5)
+    record.stamps = RecordStamps(encoded: row.optionalBlob(6))
+    record.base = try row.optionalBlob(7).map(FieldBag.init(encoded:))
+    record.pending = PendingKind(rawValue: row.int64(8)) ?? .nothing
+    record.properties = names(row.text(9))
+    record.edges = names(row.text(10))
+    record.group = row.int64(11)
+    record.sequence = row.optionalInt64(12)
+    record.sentKind = PendingKind(rawValue: row.int64(13)) ?? .nothing
+    record.sent = names(row.text(14))
+    record.parked = row.optionalText(15)
+    record.generation = row.int64(16)
+    return record
+  }
+
+  // MARK: Writing
+
+  /// Adds a record and returns it with its number.
+  @discardableResult
+  package func insert(_ record: BookedRecord) throws -> BookedRecord {
+    try connection.run(
+      """
+      INSERT INTO WSMIRROR_RECORD (NAME, TYPE, ENTITY, PK, TAG, SYSTEM, BASE, PENDING, PROPERTIES,
+        EDGES, GROUPING, SEQUENCE, SENTKIND, SENT, PARKED, GENERATION)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      """,
+      [.text(record.name), .text(record.recordType)] + values(record)
+    )
+    var inserted = record
+    inserted.id = connection.lastInsertRowID
+    return inserted
+  }
+
+  package func update(_ record: BookedRecord) throws {
+    try connection.run(
+      """
+      UPDATE WSMIRROR_RECORD SET ENTITY = ?, PK = ?, TAG = ?, SYSTEM = ?, BASE = ?, PENDING = ?,
+        PROPERTIES = ?, EDGES = ?, GROUPING = ?, SEQUENCE = ?, SENTKIND = ?, SENT = ?, PARKED = ?,
+        GENERATION = ?
+      WHERE ID = ?
+      """,
+      values(record) + [.integer(record.id)]
+    )
+  }
+
+  package func remove(_ record: BookedRecord) throws {
+    try connection.run("DELETE FROM WSMIRROR_RECORD WHERE ID = ?", [.integer(record.id)])
+  }
+
+  private func values(_ record: BookedRecord) -> [SQLiteValue] {
+    [
+      .text(record.entityName), record.key.map(SQLiteValue.integer) ?? .null,
+      record.tag.map(SQLiteValue.text) ?? .null, .blob(record.stamps.encoded),
+      record.base.map { .blob($0.encoded) } ?? .null, .integer(record.pending.rawValue),
+      .text(Self.text(record.properties)), .text(Self.text(record.edges)), .integer(record.group),
+      record.sequence.map(SQLiteValue.integer) ?? .null, .integer(record.sentKind.rawValue),
+      .text(Self.text(record.sent)), record.parked.map(SQLiteValue.text) ?? .null,
+      .integer(record.generation),
+    ]
+  }
+
+  /// Property names are identifiers, so a line break never stands in one.
+  private static func text(_ names: Set<String>) -> String {
+    names.sorted().joined(separator: "\n")
+  }
+
+  private static func names(_ text: String) -> Set<String> {
+    Set(text.split(separator: "\n").map(String.init))
+  }
+
+  // MARK: Counting
+
+  /// How many records and edges have still to reach the server, those in a batch included.
+  package func pendingCount() throws -> Int {
+    let value = try connection.scalar(
+      """
+      SELECT
+        (SELECT COUNT(*) FROM WSMIRROR_RECORD
+          WHERE (PENDING <> 0 OR SENTKIND <> 0 OR EDGES <> '') AND PARKED IS NULL)
+        + (SELECT COUNT(*) FROM WSMIRROR_EDGE
+          WHERE (PENDING <> 0 OR SENTKIND <> 0) AND PARKED IS NULL)
+      """
+    )
+    if case .integer(let count) = value { return Int(count) }
+    return 0
+  }
+
+  package func parkedCount() throws -> Int {
+    let value = try connection.scalar(
+      """
+      SELECT (SELECT COUNT(*) FROM WSMIRROR_RECORD WHERE PARKED IS NOT NULL)
+        + (SELECT COUNT(*) FROM WSMIRROR_EDGE WHERE PARKED IS NOT NULL)
+      """
+    )
+    if case .integer(let count) = value { return Int(count) }
+    return 0
+  }
+}

@@ -1,0 +1,210 @@
+import Foundation
+import WatershedSQLite
+
+/// The mirroring's own tables in the file of its store.
+///
+/// They are written through the connection of the transaction that writes the objects, so data,
+/// change tags and tokens commit together. Objects are named by entity and key, so that the books
+/// survive a migration that renumbers entities. Readers of Core Data's own tables never look here.
+package struct MirrorBooks {
+  package let connection: SQLiteConnection
+
+  package init(_ connection: SQLiteConnection) {
+    self.connection = connection
+  }
+
+  /// Raised with each change of the tables.
+  package static let version: Int64 = 1
+
+  private static let tables = [
+    """
+    CREATE TABLE IF NOT EXISTS WSMIRROR_META (
+      KEY TEXT PRIMARY KEY, VALUE BLOB
+    ) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS WSMIRROR_ZONE (
+      NAME TEXT PRIMARY KEY, TOKEN BLOB, GENERATION INTEGER NOT NULL DEFAULT 0,
+      REREADING INTEGER NOT NULL DEFAULT 0, SAVED INTEGER NOT NULL DEFAULT 0
+    ) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS WSMIRROR_RECORD (
+      ID INTEGER PRIMARY KEY, NAME TEXT NOT NULL UNIQUE, TYPE TEXT NOT NULL,
+      ENTITY TEXT NOT NULL, PK INTEGER, TAG TEXT, SYSTEM BLOB, BASE BLOB,
+      PENDING INTEGER NOT NULL DEFAULT 0, PROPERTIES TEXT NOT NULL DEFAULT '',
+      EDGES TEXT NOT NULL DEFAULT '', GROUPING INTEGER NOT NULL DEFAULT 0,
+      SEQUENCE INTEGER, SENTKIND INTEGER NOT NULL DEFAULT 0, SENT TEXT NOT NULL DEFAULT '',
+      PARKED TEXT, GENERATION INTEGER NOT NULL DEFAULT 0
+    )
+    """,
+    "CREATE UNIQUE INDEX IF NOT EXISTS WSMIRROR_RECORD_OBJECT ON WSMIRROR_RECORD (ENTITY, PK)",
+    """
+    CREATE INDEX IF NOT EXISTS WSMIRROR_RECORD_PENDING ON WSMIRROR_RECORD (GROUPING, ID)
+      WHERE PENDING <> 0 AND PARKED IS NULL
+    """,
+    "CREATE INDEX IF NOT EXISTS WSMIRROR_RECORD_EDGES ON WSMIRROR_RECORD (ID) WHERE EDGES <> ''",
+    """
+    CREATE INDEX IF NOT EXISTS WSMIRROR_RECORD_SENT ON WSMIRROR_RECORD (SEQUENCE)
+      WHERE SEQUENCE IS NOT NULL
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS WSMIRROR_EDGE (
+      ID INTEGER PRIMARY KEY, NAME TEXT NOT NULL UNIQUE, FIRSTENTITY TEXT NOT NULL,
+      FIRSTRELATIONSHIP TEXT NOT NULL, FIRSTRECORD TEXT NOT NULL, SECONDENTITY TEXT NOT NULL,
+      SECONDRELATIONSHIP TEXT NOT NULL, SECONDRECORD TEXT NOT NULL, TAG TEXT, SYSTEM BLOB,
+      PENDING INTEGER NOT NULL DEFAULT 0, GROUPING INTEGER NOT NULL DEFAULT 0,
+      SEQUENCE INTEGER, SENTKIND INTEGER NOT NULL DEFAULT 0, LINKED INTEGER NOT NULL DEFAULT 0,
+      PARKED TEXT, GENERATION INTEGER NOT NULL DEFAULT 0
+    )
+    """,
+    """
+    CREATE INDEX IF NOT EXISTS WSMIRROR_EDGE_FIRST
+      ON WSMIRROR_EDGE (FIRSTRECORD, FIRSTRELATIONSHIP)
+    """,
+    """
+    CREATE INDEX IF NOT EXISTS WSMIRROR_EDGE_SECOND
+      ON WSMIRROR_EDGE (SECONDRECORD, SECONDRELATIONSHIP)
+    """,
+    """
+    CREATE INDEX IF NOT EXISTS WSMIRROR_EDGE_PENDING ON WSMIRROR_EDGE (GROUPING, ID)
+      WHERE PENDING <> 0 AND PARKED IS NULL
+    """,
+    """
+    CREATE INDEX IF NOT EXISTS WSMIRROR_EDGE_SENT ON WSMIRROR_EDGE (SEQUENCE)
+      WHERE SEQUENCE IS NOT NULL
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS WSMIRROR_PENDINGLINK (
+      RECORD TEXT NOT NULL, PROPERTY TEXT NOT NULL, TARGET TEXT, ISONETOONE INTEGER NOT NULL,
+      PRIMARY KEY (RECORD, PROPERTY)
+    ) WITHOUT ROWID
+    """,
+    "CREATE INDEX IF NOT EXISTS WSMIRROR_PENDINGLINK_TARGET ON WSMIRROR_PENDINGLINK (TARGET)",
+    """
+    CREATE TABLE IF NOT EXISTS WSMIRROR_BATCH (
+      SEQUENCE INTEGER PRIMARY KEY, PAYLOAD BLOB NOT NULL
+    )
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS WSMIRROR_EVENT (
+      ID INTEGER PRIMARY KEY AUTOINCREMENT, IDENTIFIER TEXT NOT NULL UNIQUE,
+      TYPE INTEGER NOT NULL, STARTED REAL NOT NULL, ENDED REAL, SUCCEEDED INTEGER NOT NULL,
+      ERRORDOMAIN TEXT, ERRORCODE INTEGER, ERRORREASON TEXT
+    )
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS WSMIRROR_RECOVERY (
+      ID INTEGER PRIMARY KEY AUTOINCREMENT, RECORD TEXT NOT NULL, ENTITY TEXT NOT NULL,
+      REASON TEXT NOT NULL, NOTED REAL NOT NULL, FIELDS BLOB NOT NULL
+    )
+    """,
+  ]
+
+  /// Makes the tables that are missing.
+  package func open() throws {
+    for sql in Self.tables { try connection.execute(sql) }
+    if try meta(.version) == nil { try setMeta(.version, .integer(Self.version)) }
+    let found = try meta(.version)
+    guard found == .integer(Self.version) else {
+      throw MirroringErrorCode.metadataUnreadable.error(
+        "The store's mirroring tables are of version \(found.map { "\($0)" } ?? "nil"), and this "
+          + "library knows version \(Self.version). Open the store with the library that wrote it."
+      )
+    }
+  }
+
+  // MARK: Single facts
+
+  /// The facts of which there is one per store.
+  package enum MetaKey: String, Sendable {
+    case version
+    /// The history transaction up to which changes are folded into the books.
+    case historyTransaction
+    /// The record name of the person whose database the store mirrors.
+    case userRecordName
+    /// This store's name as a sender of batches.
+    case device
+    /// The number of the last batch.
+    case sequence
+    /// The database's change token.
+    case databaseToken
+    /// The version hashes of the model that the last import read with.
+    case modelHashes
+    /// How far a scan of rows that history does not tell of has come: entity and key.
+    case scanPosition
+    /// Set once the first scan has been through.
+    case scanFinished
+  }
+
+  package func meta(_ key: MetaKey) throws -> SQLiteValue? {
+    try connection.scalar("SELECT VALUE FROM WSMIRROR_META WHERE KEY = ?", [.text(key.rawValue)])
+  }
+
+  package func setMeta(_ key: MetaKey, _ value: SQLiteValue?) throws {
+    if let value {
+      try connection.run(
+        "INSERT OR REPLACE INTO WSMIRROR_META (KEY, VALUE) VALUES (?, ?)",
+        [.text(key.rawValue), value]
+      )
+    } else {
+      try connection.run("DELETE FROM WSMIRROR_META WHERE KEY = ?", [.text(key.rawValue)])
+    }
+  }
+
+  package func text(_ key: MetaKey) throws -> String? {
+    if case .text(let text) = try meta(key) { text } else { nil }
+  }
+
+  package func integer(_ key: MetaKey) throws -> Int64? {
+    if case .integer(let number) = try meta(key) { number } else { nil }
+  }
+
+  package func blob(_ key: MetaKey) throws -> Data? {
+    if case .blob(let data) = try meta(key) { data } else { nil }
+  }
+
+  // MARK: Zones
+
+  /// What is known of a zone.
+  package struct Zone: Hashable, Sendable {
+    package var name: String
+    package var token: Data?
+    /// Raised with each reading from the start.
+    package var generation: Int64 = 0
+    /// Whether the zone is being read from the start, to compare.
+    package var isRereading = false
+    /// Whether the server has the zone.
+    package var isSaved = false
+
+    package init(name: String) { self.name = name }
+  }
+
+  package func zone(_ name: String) throws -> Zone {
+    let found = try connection.query(
+      "SELECT TOKEN, GENERATION, REREADING, SAVED FROM WSMIRROR_ZONE WHERE NAME = ?",
+      [.text(name)]
+    ) { row in
+      var zone = Zone(name: name)
+      zone.token = row.optionalBlob(0)
+      zone.generation = row.int64(1)
+      zone.isRereading = row.int64(2) != 0
+      zone.isSaved = row.int64(3) != 0
+      return zone
+    }
+    return found.first ?? Zone(name: name)
+  }
+
+  package func save(_ zone: Zone) throws {
+    try connection.run(
+      """
+      INSERT OR REPLACE INTO WSMIRROR_ZONE (NAME, TOKEN, GENERATION, REREADING, SAVED)
+      VALUES (?, ?, ?, ?, ?)
+      """,
+      [
+        .text(zone.name), zone.token.map(SQLiteValue.blob) ?? .null, .integer(zone.generation),
+        .integer(zone.isRereading ? 1 : 0), .integer(zone.isSaved ? 1 : 0),
+      ]
+    )
+  }
+}

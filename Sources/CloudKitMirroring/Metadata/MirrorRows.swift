@@ -1,0 +1,73 @@
+import OpenCoreData
+import WatershedSQLite
+
+/// One write transaction of a store as the mirroring needs it. The live conformer is the SQLite
+/// store's transaction; tests use a small one of their own.
+package protocol MirrorRows {
+  /// The transaction's connection, for the books.
+  var connection: SQLiteConnection { get }
+  /// The number of the last history transaction.
+  func lastTransactionNumber() throws -> Int64
+  /// What others than the given authors changed after a history transaction, folded per object,
+  /// in the order of the transactions.
+  func changes(
+    after transaction: Int64,
+    excludingAuthors: Set<String>
+  ) throws -> [MirrorRowChange]
+  func entityName(of reference: RowReference) -> String?
+  func reference(entityName: String, key: Int64) -> RowReference?
+  func row(_ reference: RowReference) throws -> Row?
+  func insert(_ layout: EntityLayout, values: [RowValue]) throws -> RowReference
+  func update(_ reference: RowReference, set: [Int: RowValue]) throws
+  /// Deletes an object with its delete rules; returns all objects that went, it included.
+  func delete(_ reference: RowReference) throws -> [RowReference]
+  func destinations(
+    of relationship: NSRelationshipDescription,
+    from source: RowReference
+  ) throws -> [RowReference]
+  /// Makes a many-to-many link; nothing happens where it is there.
+  func addLink(
+    _ relationship: NSRelationshipDescription,
+    _ source: RowReference,
+    _ destination: RowReference
+  ) throws
+  func removeLink(
+    _ relationship: NSRelationshipDescription,
+    _ source: RowReference,
+    _ destination: RowReference
+  ) throws
+  /// The objects of one concrete entity above a key, in the order of their keys.
+  func references(
+    entityName: String,
+    after key: Int64,
+    limit: Int
+  ) throws -> [RowReference]
+}
+
+/// What happened to one object since a history transaction.
+package struct MirrorRowChange: Hashable, Sendable {
+  package enum Kind: Hashable, Sendable {
+    case insert
+    case update
+    case delete
+  }
+
+  package var reference: RowReference
+  package var kind: Kind
+  /// The names of the properties that an update changed.
+  package var properties: Set<String>
+  /// The history transaction of the last change.
+  package var transaction: Int64
+
+  package init(
+    reference: RowReference,
+    kind: Kind,
+    properties: Set<String> = [],
+    transaction: Int64
+  ) {
+    self.reference = reference
+    self.kind = kind
+    self.properties = properties
+    self.transaction = transaction
+  }
+}

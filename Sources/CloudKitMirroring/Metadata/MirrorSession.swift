@@ -1,0 +1,93 @@
+import Effects
+import Foundation
+import OpenCoreData
+
+/// What stays the same for all transactions of a mirrored store.
+package struct MirrorContext: Sendable {
+  package var mapping: ModelMapping
+  package var zone: String
+  package var effects: Effects
+  package var journal: SyncJournal
+  package var serializer: RecordSerializer
+  package var assets: AssetFolder
+
+  package init(
+    mapping: ModelMapping,
+    zone: String = MirrorNames.zone,
+    effects: Effects,
+    journal: SyncJournal,
+    serializer: RecordSerializer = RecordSerializer(),
+    assets: AssetFolder
+  ) {
+    self.mapping = mapping
+    self.zone = zone
+    self.effects = effects
+    self.journal = journal
+    self.serializer = serializer
+    self.assets = assets
+  }
+}
+
+/// The mirroring at work inside one write transaction: objects and books together.
+package struct MirrorSession {
+  package let rows: any MirrorRows
+  package let books: MirrorBooks
+  package let context: MirrorContext
+
+  package init(rows: any MirrorRows, context: MirrorContext) {
+    self.rows = rows
+    books = MirrorBooks(rows.connection)
+    self.context = context
+  }
+
+  var mapping: ModelMapping { context.mapping }
+
+  /// The record name of an object that has one.
+  func recordName(of reference: RowReference) throws -> String? {
+    guard let entity = rows.entityName(of: reference) else { return nil }
+    return try books.recordName(entity: entity, key: reference.key)
+  }
+
+  /// The object of a record, where it is here.
+  func reference(of record: BookedRecord) -> RowReference? {
+    guard let key = record.key else { return nil }
+    return rows.reference(entityName: record.entityName, key: key)
+  }
+
+  /// The object of a record name, where it is here.
+  func reference(named name: String) throws -> RowReference? {
+    try books.record(named: name).flatMap(reference(of:))
+  }
+
+  func booked(_ reference: RowReference) throws -> BookedRecord? {
+    guard let entity = rows.entityName(of: reference) else { return nil }
+    return try books.record(entity: entity, key: reference.key)
+  }
+
+  func serialize(_ row: Row, _ mapping: EntityMapping) throws -> SerializedRecord {
+    try context.serializer.serialize(row.values, mapping) { try recordName(of: $0) }
+  }
+
+  /// Keeps an edit that is about to lose against a deletion.
+  func keepLosingEdit(_ record: BookedRecord, fields: FieldBag, reason: String) throws {
+    try books.keep(
+      RecoveredEdit(
+        record: record.name,
+        entityName: record.entityName,
+        reason: reason,
+        noted: context.effects.now.timeIntervalSinceReferenceDate,
+        fields: fields
+      )
+    )
+  }
+
+  /// Marks properties of an object for export, though nobody edited them here.
+  func mark(_ record: BookedRecord, _ properties: Set<String>) throws {
+    var record = record
+    guard record.pending != .delete else { return }
+    if record.pending == .nothing { record.group = try rows.lastTransactionNumber() }
+    record.pending = .save
+    record.properties.formUnion(properties)
+    try books.update(record)
+  }
+}

@@ -1,0 +1,120 @@
+import Foundation
+import OpenCoreData
+import WatershedSQLite
+
+extension MirrorSession {
+  /// Goes through the objects that history does not tell of, some at a time: those that were in
+  /// the store before mirroring began, and all of them where history was lost.
+  ///
+  /// Returns whether more is left. A restart goes on where the last commit ended.
+  package func scan(limit: Int) throws -> Bool {
+    if try books.integer(.scanFinished) == 1 { return false }
+    let names = mapping.entityNames.filter { name in
+      mapping.entity(named: name).map { !$0.layout.entity.isAbstract } ?? false
+    }
+    var (entityName, key) = try scanPosition() ?? (names.first ?? "", 0)
+    if try books.text(.scanPosition) == nil {
+      // Whatever is saved from here on, history tells.
+      try books.setMeta(.historyTransaction, .integer(try rows.lastTransactionNumber()))
+    }
+    guard let entity = mapping.entity(named: entityName) else { return try endScan() }
+    let group = try rows.lastTransactionNumber()
+    let references = try rows.references(entityName: entityName, after: key, limit: limit)
+    for reference in references {
+      key = reference.key
+      let known = try books.record(entity: entityName, key: reference.key)
+      if let known {
+        try compareWithBase(known, reference, entity, group: group)
+      } else {
+        try noteInsert(reference, entity, nil, group: group)
+      }
+    }
+    try forgetMissing(
+      entityName,
+      after: try scanPosition()?.key ?? 0,
+      through: references.count == limit ? key : .max,
+      present: Set(references.map(\.key)),
+      group: group
+    )
+    if references.count < limit {
+      guard let next = names.first(where: { $0 > entityName }) else { return try endScan() }
+      entityName = next
+      key = 0
+    }
+    try books.setMeta(.scanPosition, .text("\(key) \(entityName)"))
+    return true
+  }
+
+  /// Asks for another scan, because history has a gap.
+  package func requestScan() throws {
+    try books.setMeta(.scanFinished, nil)
+    try books.setMeta(.scanPosition, nil)
+  }
+
+  private func endScan() throws -> Bool {
+    try books.setMeta(.scanFinished, .integer(1))
+    try books.setMeta(.scanPosition, nil)
+    return false
+  }
+
+  private func scanPosition() throws -> (entity: String, key: Int64)? {
+    guard let text = try books.text(.scanPosition) else { return nil }
+    let parts = text.split(separator: " ", maxSplits: 1)
+    guard parts.count == 2, let key = Int64(parts[0]) else { return nil }
+    return (String(parts[1]), key)
+  }
+
+  /// What differs from the last agreed copy was edited while nobody kept books.
+  private func compareWithBase(
+    _ known: BookedRecord,
+    _ reference: RowReference,
+    _ entity: EntityMapping,
+    group: Int64
+  ) throws {
+    guard let base = known.base, let row = try rows.row(reference) else { return }
+    let now = try serialize(row, entity)
+    let parked = try Set(
+      entity.toOnes.filter { toOne in
+        // A link that waits for its object is no edit.
+        guard row.values[toOne.index].isNull else { return false }
+        return try isAway(base[toOne.field])
+      }.map(\.name)
+    )
+    let edited = entity.fieldProperties.filter { property in
+      !parked.contains(property) && !now.fields.agrees(with: base, on: property)
+    }
+    var known = known
+    if known.pending == .nothing { known.group = group }
+    if !edited.isEmpty {
+      known.pending = .save
+      known.properties.formUnion(edited)
+    }
+    known.edges = Set(entity.manyToManys.map(\.name))
+    try books.update(known)
+  }
+
+  private func isAway(_ value: MirrorValue?) throws -> Bool {
+    guard case .string(let name) = value else { return false }
+    return try reference(named: name) == nil
+  }
+
+  /// Records of the scanned stretch whose objects are gone.
+  private func forgetMissing(
+    _ entityName: String,
+    after start: Int64,
+    through end: Int64,
+    present: Set<Int64>,
+    group: Int64
+  ) throws {
+    var position = start
+    while true {
+      let records = try books.records(entity: entityName, after: position, limit: 500)
+      for record in records {
+        guard let key = record.key, key <= end else { return }
+        position = key
+        if !present.contains(key) { try forget(record, group: group) }
+      }
+      if records.count < 500 { return }
+    }
+  }
+}
