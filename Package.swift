@@ -68,7 +68,7 @@ let package = Package(
     .target(
       name: "CloudKitMirroring",
       dependencies: [
-        "Effects", "OpenCloudKit", "OpenCoreData", "WatershedSQLite",
+        "CloudKitWebServices", "Effects", "OpenCloudKit", "OpenCoreData", "WatershedSQLite",
         .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "Logging", package: "swift-log"),
       ],
