@@ -55,7 +55,8 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
   struct State: Sendable {
     var system: SystemFields
     var fields: [FieldKey: Field]
-    var changed: Set<FieldKey>
+    /// The fields as they were before they were first changed.
+    var changed: [FieldKey: Field?]
   }
 
   private let state: Mutex<State>
@@ -91,7 +92,7 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
     precondition(!recordType.isEmpty, "recordType may not be empty")
     self.recordType = recordType
     self.recordID = recordID
-    state = Mutex(State(system: system, fields: fields, changed: []))
+    state = Mutex(State(system: system, fields: fields, changed: [:]))
     super.init()
   }
 
@@ -121,7 +122,10 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
       State(
         system: archive.system,
         fields: archive.contents?.fields ?? [:],
-        changed: Set(archive.contents?.changedKeys ?? [])
+        changed: Dictionary(
+          (archive.contents?.changedKeys ?? []).map { ($0, nil) },
+          uniquingKeysWith: { first, _ in first }
+        )
       )
     )
     super.init()
@@ -130,7 +134,7 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
   /// Writes the whole record to an archive.
   open func encode(with coder: NSCoder) {
     let contents = state.withLock {
-      RecordArchive.Contents(fields: $0.fields, changedKeys: $0.changed.sorted())
+      RecordArchive.Contents(fields: $0.fields, changedKeys: $0.changed.keys.sorted())
     }
     archive(contents).encode(with: coder)
   }
@@ -220,7 +224,7 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
 
   /// The keys whose values were set since the record was made, fetched or saved, sorted.
   open func changedKeys() -> [CKRecord.FieldKey] {
-    state.withLock { $0.changed.sorted() }
+    state.withLock { $0.changed.keys.sorted() }
   }
 
   /// The values that the service keeps encrypted.
@@ -252,25 +256,68 @@ extension CKRecord {
     state.withLock { $0.fields[key]?.value }
   }
 
-  /// Sets the typed value of a key; `nil` removes it. The key counts as changed.
+  /// Sets the typed value of a key, which then counts as changed; `nil` removes it.
   package func setValue(_ value: RecordValue?, forKey key: FieldKey, encrypted: Bool = false) {
     state.withLock { state in
+      if !state.changed.keys.contains(key) {
+        state.changed[key] = .some(state.fields[key])
+      }
       state.fields[key] = value.map { Field($0, isEncrypted: encrypted) }
-      state.changed.insert(key)
     }
   }
 
   /// Takes over what a reply of the service says of this record; no key counts as changed after.
   package func adopt(system: SystemFields, fields: [FieldKey: Field]) {
     state.withLock { state in
-      state = State(system: system, fields: fields, changed: [])
+      state = State(system: system, fields: fields, changed: [:])
+    }
+  }
+
+  /// Takes over the system fields of a successful save; what was set meanwhile stays changed.
+  package func adoptSaved(system: SystemFields, sent: [FieldKey: Field?]) {
+    state.withLock { state in
+      var system = system
+      system.isParentChanged = false
+      system.parent = system.parent ?? state.system.parent
+      system.share = system.share ?? state.system.share
+      state.system = system
+      for (key, field) in sent where state.changed.keys.contains(key) {
+        if state.fields[key] == field {
+          state.changed[key] = nil
+        } else {
+          state.changed[key] = .some(field)
+        }
+      }
+    }
+  }
+
+  /// The record as it was before its keys were changed: what a conflict calls the ancestor.
+  package func ancestor() -> CKRecord {
+    state.withLock { state in
+      var fields = state.fields
+      for (key, original) in state.changed { fields[key] = original }
+      return CKRecord(
+        recordType: recordType,
+        recordID: recordID,
+        system: state.system,
+        fields: fields
+      )
+    }
+  }
+
+  /// The fields that a save of the changed keys sends; an absent value removes the field.
+  package func changedFields() -> [FieldKey: Field?] {
+    state.withLock { state in
+      var changes: [FieldKey: Field?] = [:]
+      for key in state.changed.keys { changes[key] = .some(state.fields[key]) }
+      return changes
     }
   }
 
   /// Forgets which keys were changed.
   package func clearChangedKeys() {
     state.withLock { state in
-      state.changed = []
+      state.changed = [:]
       state.system.isParentChanged = false
     }
   }

@@ -1,0 +1,236 @@
+import CloudKitWebServices
+import Foundation
+
+extension CKDatabase {
+  /// What changed in a database.
+  public enum DatabaseChange {
+    /// A zone that was made, or in which something changed.
+    public struct Modification: Hashable, Sendable {
+      /// The zone.
+      public let zoneID: CKRecordZone.ID
+    }
+
+    /// A zone that is gone.
+    public struct Deletion: Hashable, Sendable {
+      /// Why a zone is gone.
+      public enum Reason: Hashable, Sendable {
+        /// An app deleted it.
+        case deleted
+        /// The person deleted the app's data.
+        case purged
+        /// The person reset their encrypted data.
+        case encryptedDataReset
+      }
+
+      /// The zone.
+      public let zoneID: CKRecordZone.ID
+      /// Why it is gone.
+      public let reason: CKDatabase.DatabaseChange.Deletion.Reason
+    }
+  }
+
+  /// What changed in a zone.
+  public enum RecordZoneChange {
+    /// A record that was made or changed.
+    public struct Modification: Sendable {
+      /// The record.
+      public let record: CKRecord
+    }
+
+    /// A record that is gone.
+    public struct Deletion: Hashable, Sendable {
+      /// The record.
+      public let recordID: CKRecord.ID
+      /// Its type; empty where the service does not tell.
+      public let recordType: CKRecord.RecordType
+    }
+  }
+
+  /// Fetches which zones changed since a token.
+  public func databaseChanges(
+    since changeToken: CKServerChangeToken?,
+    resultsLimit: Int? = nil
+  ) async throws -> (
+    modifications: [CKDatabase.DatabaseChange.Modification],
+    deletions: [CKDatabase.DatabaseChange.Deletion],
+    changeToken: CKServerChangeToken,
+    moreComing: Bool
+  ) {
+    let page = try await changedZones(since: changeToken, resultsLimit: resultsLimit)
+    return (
+      page.changed.map { DatabaseChange.Modification(zoneID: $0) },
+      page.deleted.map { DatabaseChange.Deletion(zoneID: $0, reason: .deleted) },
+      page.changeToken, page.moreComing
+    )
+  }
+
+  /// Fetches which records of a zone changed since a token, with their assets.
+  public func recordZoneChanges(
+    inZoneWith zoneID: CKRecordZone.ID,
+    since changeToken: CKServerChangeToken?,
+    desiredKeys: [CKRecord.FieldKey]? = nil,
+    resultsLimit: Int? = nil
+  ) async throws -> (
+    modificationResultsByID: [CKRecord.ID: Result<
+      CKDatabase.RecordZoneChange.Modification, any Error
+    >],
+    deletions: [CKDatabase.RecordZoneChange.Deletion],
+    changeToken: CKServerChangeToken,
+    moreComing: Bool
+  ) {
+    let page = try await changes(
+      inZone: zoneID,
+      since: changeToken,
+      desiredKeys: desiredKeys,
+      resultsLimit: resultsLimit
+    )
+    var modifications: [CKRecord.ID: Result<RecordZoneChange.Modification, any Error>] = [:]
+    for record in page.records {
+      if let error = page.failures[record.recordID] {
+        modifications[record.recordID] = .failure(error)
+      } else {
+        modifications[record.recordID] = .success(RecordZoneChange.Modification(record: record))
+      }
+    }
+    let deletions = page.deletions.map {
+      RecordZoneChange.Deletion(recordID: $0.recordID, recordType: $0.recordType ?? "")
+    }
+    return (modifications, deletions, page.changeToken, page.moreComing)
+  }
+
+  // MARK: Pages of the feeds
+
+  /// Some of the zones that changed, and where to go on.
+  package struct ChangedZones: Sendable {
+    package var changed: [CKRecordZone.ID]
+    package var deleted: [CKRecordZone.ID]
+    package var changeToken: CKServerChangeToken
+    package var moreComing: Bool
+  }
+
+  /// Some of the changes of a zone, oldest first, and where to go on.
+  package struct ZoneChangesPage: Sendable {
+    /// A record that is gone.
+    package struct Tombstone: Hashable, Sendable {
+      package var recordID: CKRecord.ID
+      /// Its type, where the service tells.
+      package var recordType: CKRecord.RecordType?
+    }
+
+    package var records: [CKRecord]
+    package var deletions: [Tombstone]
+    /// Records of which a file could not be fetched; they are among `records`.
+    package var failures: [CKRecord.ID: CKError]
+    package var changeToken: CKServerChangeToken
+    package var moreComing: Bool
+  }
+
+  /// Fetches a page of the database's feed.
+  package func changedZones(
+    since changeToken: CKServerChangeToken?,
+    resultsLimit: Int? = nil
+  ) async throws(CKError) -> ChangedZones {
+    let reply = try await container.client().call(
+      .databaseChanges,
+      scope: databaseScope,
+      body: DatabaseChangesRequest(
+        syncToken: changeToken?.syncToken,
+        resultsLimit: resultsLimit
+      ),
+      repeatable: true,
+      as: DatabaseChangesResponse.self
+    )
+    guard let token = reply.syncToken ?? reply.metaSyncToken else {
+      throw CKError(.internalError, "The service sent changes without a token.")
+    }
+    var page = ChangedZones(
+      changed: [],
+      deleted: [],
+      changeToken: CKServerChangeToken(syncToken: token),
+      moreComing: reply.moreComing ?? false
+    )
+    for item in reply.zones {
+      guard let zone = item.item else { continue }
+      let zoneID = mapping.zoneID(zone.zoneID)
+      if zone.deleted == true {
+        page.deleted.append(zoneID)
+      } else {
+        page.changed.append(zoneID)
+      }
+    }
+    return page
+  }
+
+  /// Fetches a page of a zone's feed, with the files of its records unless they are not wanted.
+  package func changes(
+    inZone zoneID: CKRecordZone.ID,
+    since changeToken: CKServerChangeToken?,
+    desiredKeys: [CKRecord.FieldKey]? = nil,
+    resultsLimit: Int? = nil,
+    fetchesFiles: Bool = true
+  ) async throws(CKError) -> ZoneChangesPage {
+    let reply = try await container.client().call(
+      .zoneChanges,
+      scope: databaseScope,
+      body: ZoneChangesRequest(
+        zones: [
+          ZoneChangesOptions(
+            zoneID: mapping.wire(zoneID),
+            syncToken: changeToken?.syncToken,
+            desiredKeys: desiredKeys,
+            resultsLimit: resultsLimit
+          )
+        ]
+      ),
+      repeatable: true,
+      zone: zoneID,
+      as: ZoneChangesResponse.self
+    )
+    guard let item = reply.zones.first else {
+      throw CKError(.internalError, "The service did not answer for the zone \(zoneID.zoneName).")
+    }
+    switch item {
+    case .failure(let error):
+      throw CKError(error, mapping: mapping, zone: zoneID)
+    case .success(let changes):
+      var page = try self.page(changes, of: zoneID)
+      if fetchesFiles { page.failures = await (try transfers()).fetch(filesOf: page.records) }
+      return page
+    }
+  }
+
+  /// Fetches the files of records that were fetched without them.
+  package func fetchFiles(of records: [CKRecord]) async throws(CKError) -> [CKRecord.ID: CKError] {
+    await (try transfers()).fetch(filesOf: records)
+  }
+
+  private func page(
+    _ changes: ZoneChanges,
+    of zoneID: CKRecordZone.ID
+  ) throws(CKError) -> ZoneChangesPage {
+    guard let token = changes.syncToken else {
+      throw CKError(.internalError, "The service sent changes without a token.")
+    }
+    var page = ZoneChangesPage(
+      records: [],
+      deletions: [],
+      failures: [:],
+      changeToken: CKServerChangeToken(syncToken: token),
+      moreComing: changes.moreComing ?? false
+    )
+    for item in changes.records {
+      switch item {
+      case .failure(let error):
+        throw CKError(error, mapping: mapping, zone: zoneID)
+      case .success(let record) where record.deleted == true:
+        guard let recordID = mapping.recordID(record, in: zoneID) else { continue }
+        page.deletions.append(
+          ZoneChangesPage.Tombstone(recordID: recordID, recordType: record.recordType)
+        )
+      case .success(let record):
+        page.records.append(try mapping.record(record, in: zoneID))
+      }
+    }
+    return page
+  }
+}

@@ -1,0 +1,197 @@
+import Effects
+import Foundation
+import Synchronization
+
+extension NSNotification.Name {
+  /// Posted when another person signs in, or the person signs out.
+  public static let CKAccountChanged = NSNotification.Name("CKAccountChanged")
+}
+
+/// Whether a person's account can be used.
+public enum CKAccountStatus: Int, Sendable {
+  /// The service could not be asked.
+  case couldNotDetermine = 0
+  /// The person is signed in.
+  case available = 1
+  /// The account may not be used here.
+  case restricted = 2
+  /// Nobody is signed in.
+  case noAccount = 3
+  /// The account can't be used until the person acts.
+  case temporarilyUnavailable = 4
+}
+
+/// An app's part of the cloud: a public database, and each person's private and shared ones.
+///
+/// Differs from CloudKit: a container says where its service is; see `CKContainerConfiguration`.
+public final class CKContainer: NSObject, @unchecked Sendable {
+  // Unchecked: what changes is inside `account`.
+
+  /// The container's name, or nothing where no configuration names one.
+  public let containerIdentifier: String?
+
+  /// How the container finds its client.
+  private enum Source: Sendable {
+    /// The process's configuration, looked up at the first request.
+    case process
+    /// A client of its own.
+    case client(ServiceClient)
+  }
+
+  private let source: Source
+  private let account = Mutex<(token: String, recordID: CKRecord.ID)?>(nil)
+
+  /// The doors that the container's work goes through.
+  package let effects: Effects
+
+  // MARK: Making containers
+
+  /// The container that the configuration names first.
+  public class func `default`() -> CKContainer {
+    CKContainer(identifier: ContainerRegistry.shared.defaultIdentifier(), source: .process)
+  }
+
+  /// Creates a container of a name.
+  public convenience init(identifier containerIdentifier: String) {
+    self.init(identifier: containerIdentifier, source: .process)
+  }
+
+  /// Creates a container with a configuration and a way to the service of its own, so that one
+  /// process can be several devices or several people.
+  package convenience init(
+    identifier: String,
+    configuration: CKContainerConfiguration,
+    transport: (any CloudKitTransport)? = nil,
+    effects: Effects = .live,
+    clientIdentifier: String? = nil,
+    retries: RetryPolicy = .interactive
+  ) throws(CKError) {
+    let resolved = try ResolvedConfiguration(checking: configuration, for: identifier)
+    let client = ServiceClient(
+      configuration: resolved,
+      transport: transport ?? HTTPTransport(url: resolved.url),
+      effects: effects,
+      clientIdentifier: clientIdentifier ?? effects.uuid().uuidString,
+      retries: retries
+    )
+    self.init(identifier: identifier, source: .client(client), effects: effects)
+  }
+
+  private init(identifier: String?, source: Source, effects: Effects = .live) {
+    containerIdentifier = identifier
+    self.source = source
+    self.effects = effects
+    super.init()
+  }
+
+  /// Sets the configuration of a container, or of all that have none of their own.
+  ///
+  /// Call it before the first request. `CKAccountChanged` is posted where another person is
+  /// signed in than before.
+  public class func configure(
+    _ configuration: CKContainerConfiguration,
+    for identifier: String? = nil
+  ) {
+    ContainerRegistry.shared.configure(configuration, for: identifier)
+    NotificationCenter.default.post(name: .CKAccountChanged, object: nil)
+  }
+
+  /// The container's client; an error says how to configure one.
+  package func client() throws(CKError) -> ServiceClient {
+    switch source {
+    case .process: try ContainerRegistry.shared.client(for: containerIdentifier)
+    case .client(let client): client
+    }
+  }
+
+  // MARK: Databases
+
+  /// The database of the person's own records.
+  public var privateCloudDatabase: CKDatabase { database(with: .private) }
+  /// The database that everybody can read.
+  public var publicCloudDatabase: CKDatabase { database(with: .public) }
+  /// The database of what others share with the person.
+  public var sharedCloudDatabase: CKDatabase { database(with: .shared) }
+
+  /// The database of a scope.
+  public func database(with databaseScope: CKDatabase.Scope) -> CKDatabase {
+    CKDatabase(container: self, scope: databaseScope)
+  }
+
+  // MARK: Accounts
+
+  /// Whether the person's account can be used.
+  ///
+  /// Where the service can't be reached, a person it confirmed before still counts as signed in.
+  public func accountStatus() async throws -> CKAccountStatus {
+    let client = try client()
+    guard let token = client.webAuthToken else { return .noAccount }
+    do {
+      _ = try await userRecordID()
+      return .available
+    } catch CKError.notAuthenticated {
+      return .noAccount
+    } catch let error as CKError where error.isTransient {
+      let isKnown = account.withLock { $0?.token == token }
+      return isKnown ? .available : .couldNotDetermine
+    }
+  }
+
+  /// The identifier of the record that stands for the person.
+  public func userRecordID() async throws -> CKRecord.ID {
+    let client = try client()
+    guard let token = client.webAuthToken else {
+      throw CKError(
+        .notAuthenticated,
+        "Nobody is signed in.",
+        remedy: "Sign in on the service's page and configure the web auth token it hands over."
+      )
+    }
+    let recordID = try await client.callerRecordID()
+    account.withLock { $0 = (client.webAuthToken ?? token, recordID) }
+    return recordID
+  }
+
+  /// Signs a person in with the token that the sign-in page handed over, or out.
+  ///
+  /// Posts `CKAccountChanged`.
+  public func setWebAuthToken(_ token: String?) throws {
+    let client = try client()
+    guard client.webAuthToken != token else { return }
+    client.webAuthToken = token
+    account.withLock { $0 = nil }
+    NotificationCenter.default.post(name: .CKAccountChanged, object: self)
+  }
+
+  /// Tells whether the person's account can be used.
+  public func accountStatus(
+    completionHandler: @escaping @Sendable (CKAccountStatus, (any Error)?) -> Void
+  ) {
+    effects.tasks.spawn {
+      do {
+        completionHandler(try await self.accountStatus(), nil)
+      } catch {
+        completionHandler(.couldNotDetermine, error)
+      }
+    }
+  }
+
+  /// Fetches the identifier of the record that stands for the person.
+  public func fetchUserRecordID(
+    completionHandler: @escaping @Sendable (CKRecord.ID?, (any Error)?) -> Void
+  ) {
+    effects.tasks.spawn {
+      do {
+        completionHandler(try await self.userRecordID(), nil)
+      } catch {
+        completionHandler(nil, error)
+      }
+    }
+  }
+
+  /// The form CloudKit prints.
+  public override var description: String {
+    "<CKContainer: \(RecordFormatter.address(of: self)); "
+      + "containerID=\(containerIdentifier ?? "(null)")>"
+  }
+}

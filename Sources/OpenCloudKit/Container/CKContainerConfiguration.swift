@@ -1,0 +1,95 @@
+import Foundation
+
+/// Where a container's service is and what the app may do there.
+///
+/// It stands for what an app's entitlements say at Apple, in one checked place. A configuration
+/// is given in code (`CKContainer.configure(_:)`), in a JSON file, or in the environment. Each
+/// value is taken from the first of these that has it: code, environment, file.
+public struct CKContainerConfiguration: Hashable, Sendable {
+  /// The two sides of a container.
+  public enum Environment: String, Hashable, Sendable, Codable {
+    /// The side to try things in: saves may create record types and fields.
+    case development
+    /// The side that people's data lives in: its schema is fixed.
+    case production
+  }
+
+  /// The service's address, such as `http://127.0.0.1:8080`.
+  public var url: URL?
+  /// The containers that the app may use, the default one first.
+  public var containerIdentifiers: [String]?
+  /// The side of the containers that the app uses: development, unless it is given.
+  public var environment: Environment?
+  /// The token that names the app to the service.
+  public var apiToken: String?
+  /// The token of the person who is signed in, as the sign-in page hands it over.
+  public var webAuthToken: String?
+  /// Whether the app is told of changes: yes, unless it is given.
+  public var isPushEnabled: Bool?
+
+  /// Creates a configuration; what is left out is taken from the environment or a file.
+  public init(
+    url: URL? = nil,
+    containerIdentifiers: [String]? = nil,
+    environment: Environment? = nil,
+    apiToken: String? = nil,
+    webAuthToken: String? = nil,
+    isPushEnabled: Bool? = nil
+  ) {
+    self.url = url
+    self.containerIdentifiers = containerIdentifiers
+    self.environment = environment
+    self.apiToken = apiToken
+    self.webAuthToken = webAuthToken
+    self.isPushEnabled = isPushEnabled
+  }
+
+  /// The configuration with the gaps filled from another one.
+  package func filled(from other: CKContainerConfiguration?) -> CKContainerConfiguration {
+    CKContainerConfiguration(
+      url: url ?? other?.url,
+      containerIdentifiers: containerIdentifiers ?? other?.containerIdentifiers,
+      environment: environment ?? other?.environment,
+      apiToken: apiToken ?? other?.apiToken,
+      webAuthToken: webAuthToken ?? other?.webAuthToken,
+      isPushEnabled: isPushEnabled ?? other?.isPushEnabled
+    )
+  }
+}
+
+extension CKContainerConfiguration: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case url, containers, environment, apiToken, webAuthToken, push
+  }
+
+  /// Reads the form of a `CloudKit.json`.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    url = try container.decodeIfPresent(String.self, forKey: .url).map { text in
+      guard let url = URL(string: text) else {
+        throw DecodingError.dataCorruptedError(
+          forKey: .url,
+          in: container,
+          debugDescription: "\"\(text)\" is not a URL"
+        )
+      }
+      return url
+    }
+    containerIdentifiers = try container.decodeIfPresent([String].self, forKey: .containers)
+    environment = try container.decodeIfPresent(Environment.self, forKey: .environment)
+    apiToken = try container.decodeIfPresent(String.self, forKey: .apiToken)
+    webAuthToken = try container.decodeIfPresent(String.self, forKey: .webAuthToken)
+    isPushEnabled = try container.decodeIfPresent(Bool.self, forKey: .push)
+  }
+
+  /// Writes the form of a `CloudKit.json`.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encodeIfPresent(url?.absoluteString, forKey: .url)
+    try container.encodeIfPresent(containerIdentifiers, forKey: .containers)
+    try container.encodeIfPresent(environment, forKey: .environment)
+    try container.encodeIfPresent(apiToken, forKey: .apiToken)
+    try container.encodeIfPresent(webAuthToken, forKey: .webAuthToken)
+    try container.encodeIfPresent(isPushEnabled, forKey: .push)
+  }
+}

@@ -1,0 +1,65 @@
+import Effects
+import Foundation
+import Synchronization
+
+/// What a process knows of its containers: the configurations given in code, and one client per
+/// container, which all `CKContainer` values of the same identifier share.
+final class ContainerRegistry: Sendable {
+  static let shared = ContainerRegistry()
+
+  private struct State {
+    var general: CKContainerConfiguration?
+    var perContainer: [String: CKContainerConfiguration] = [:]
+    var clients: [String: ServiceClient] = [:]
+  }
+
+  private let state = Mutex(State())
+
+  /// Notes a configuration and lets go of the clients made so far, so that the next request
+  /// uses it.
+  func configure(_ configuration: CKContainerConfiguration, for identifier: String?) {
+    state.withLock { state in
+      if let identifier {
+        state.perContainer[identifier] = configuration
+        state.clients[identifier] = nil
+      } else {
+        state.general = configuration
+        state.clients = [:]
+      }
+    }
+  }
+
+  /// The first container that the configuration names.
+  func defaultIdentifier() -> String? {
+    let code = state.withLock { $0.general }
+    return try? ConfigurationLoader.process.load(code: code).containerIdentifiers?.first
+  }
+
+  /// The client of a container, made at its first use.
+  func client(for identifier: String?) throws(CKError) -> ServiceClient {
+    if let identifier, let client = state.withLock({ $0.clients[identifier] }) { return client }
+    let code: CKContainerConfiguration? = state.withLock { state in
+      guard let identifier, let own = state.perContainer[identifier] else { return state.general }
+      return own.filled(from: state.general)
+    }
+    var loaded = try ConfigurationLoader.process.load(code: code)
+    if let identifier, state.withLock({ $0.perContainer[identifier] != nil }),
+      code?.containerIdentifiers == nil
+    {
+      // A configuration for this very container names it.
+      loaded.containerIdentifiers = [identifier]
+    }
+    let configuration = try ResolvedConfiguration(checking: loaded, for: identifier)
+    let client = ServiceClient(
+      configuration: configuration,
+      transport: HTTPTransport(url: configuration.url),
+      effects: .live,
+      clientIdentifier: Effects.live.uuid().uuidString
+    )
+    return state.withLock { state in
+      if let existing = state.clients[configuration.containerIdentifier] { return existing }
+      state.clients[configuration.containerIdentifier] = client
+      return client
+    }
+  }
+}

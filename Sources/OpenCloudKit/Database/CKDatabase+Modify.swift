@@ -1,0 +1,203 @@
+import CloudKitWebServices
+import Foundation
+
+extension CKDatabase {
+  /// Saves and deletes records of one zone in one request, under the locks that are asked for.
+  ///
+  /// Assets with files are uploaded first. Nothing is sent twice: where the reply is lost, the
+  /// error is a transient one, and the caller repeats the request with its sequence.
+  package func modify(
+    _ modification: RecordModification
+  ) async throws(CKError) -> RecordModificationResult {
+    let client = try container.client()
+    let count = modification.saves.count + modification.deletes.count
+    guard count > 0 else { return RecordModificationResult(saves: [], deletes: []) }
+    guard count <= RecordModification.operationLimit else {
+      throw CKError(
+        .limitExceeded,
+        "\(count) records are too many for one request.",
+        remedy: "Send at most \(RecordModification.operationLimit) at a time."
+      )
+    }
+    let zoneID = modification.zoneID
+    let uploads = try await transfers().send(uploads(of: modification.saves), zone: zoneID)
+    var operations: [RecordOperation] = []
+    for save in modification.saves { operations.append(try operation(save, uploads: uploads)) }
+    for delete in modification.deletes { operations.append(operation(delete)) }
+    let reply = try await client.call(
+      .modifyRecords,
+      scope: databaseScope,
+      body: ModifyRecordsRequest(
+        operations: operations,
+        zoneID: mapping.wire(zoneID),
+        atomic: modification.atomic,
+        // The reply needs no fields: what was sent is what is there.
+        desiredKeys: [],
+        clientSequence: modification.sequence
+      ),
+      repeatable: modification.sequence != nil,
+      zone: zoneID,
+      as: RecordsResponse.self
+    )
+    guard reply.records.count == count else {
+      throw CKError(
+        .internalError,
+        "The service answered \(reply.records.count) of \(count) operations."
+      )
+    }
+    let result = try await result(of: reply, to: modification)
+    remember(uploads, of: modification.saves, where: result)
+    return result
+  }
+
+  private func uploads(of saves: [RecordModification.Save]) -> [AssetTransfers.Upload] {
+    var uploads: [AssetTransfers.Upload] = []
+    for save in saves {
+      for (key, field) in save.fields.sorted(by: { $0.key < $1.key }) {
+        for asset in field?.value.assets ?? [] {
+          guard let url = asset.fileURL else { continue }
+          uploads.append(
+            AssetTransfers.Upload(
+              asset: asset,
+              fileURL: url,
+              recordID: save.recordID,
+              recordType: save.recordType,
+              fieldName: key
+            )
+          )
+        }
+      }
+    }
+    return uploads
+  }
+
+  private func operation(
+    _ save: RecordModification.Save,
+    uploads: [ObjectIdentifier: CKAsset.StoredFile]
+  ) throws(CKError) -> RecordOperation {
+    var record = RecordDictionary(
+      recordName: save.recordID.recordName,
+      recordType: save.recordType
+    )
+    var fields: [String: FieldValue] = [:]
+    for (key, field) in save.fields {
+      fields[key] = try mapping.wire(field, key: key, of: save.recordID, uploads: uploads)
+    }
+    record.fields = fields
+    record.parent = save.parent.map { ParentDictionary(recordName: $0.recordID.recordName) }
+    switch save.condition {
+    case .isNew:
+      // Removing what a new record never had means nothing.
+      record.fields = fields.filter { $0.value.content != .null }
+      return RecordOperation(operationType: .create, record: record)
+    case .hasTag(let tag):
+      record.recordChangeTag = tag
+      return RecordOperation(operationType: .update, record: record)
+    case .none:
+      return RecordOperation(operationType: .forceUpdate, record: record)
+    }
+  }
+
+  private func operation(_ delete: RecordModification.Delete) -> RecordOperation {
+    let record = RecordDictionary(
+      recordName: delete.recordID.recordName,
+      recordChangeTag: delete.changeTag
+    )
+    return RecordOperation(
+      operationType: delete.changeTag == nil ? .forceDelete : .delete,
+      record: record
+    )
+  }
+
+  private func result(
+    of reply: RecordsResponse,
+    to modification: RecordModification
+  ) async throws(CKError) -> RecordModificationResult {
+    let zoneID = modification.zoneID
+    let saveCount = modification.saves.count
+    var saves = reply.records.prefix(saveCount).map {
+      item -> Result<CKRecord.SystemFields, CKError> in
+      switch item {
+      case .success(let record): .success(mapping.systemFields(record, in: zoneID))
+      case .failure(let error): .failure(CKError(error, mapping: mapping, zone: zoneID))
+      }
+    }
+    var deletes = reply.records.dropFirst(saveCount).map { item -> Result<Void, CKError> in
+      switch item {
+      case .success: .success(())
+      case .failure(let error): .failure(CKError(error, mapping: mapping, zone: zoneID))
+      }
+    }
+    let servers = try await serverRecords(
+      for: modification.saves.map(\.recordID) + modification.deletes.map(\.recordID),
+      errors: saves.map(\.error) + deletes.map(\.error)
+    )
+    for (index, save) in modification.saves.enumerated() {
+      guard case .failure(let error) = saves[index] else { continue }
+      saves[index] = .failure(
+        error.adding(CKRecordChangedErrorServerRecordKey, servers[save.recordID])
+      )
+    }
+    for (index, delete) in modification.deletes.enumerated() {
+      guard case .failure(let error) = deletes[index] else { continue }
+      deletes[index] = .failure(
+        error.adding(CKRecordChangedErrorServerRecordKey, servers[delete.recordID])
+      )
+    }
+    return RecordModificationResult(saves: saves, deletes: deletes)
+  }
+
+  /// The server's versions of the records in conflict, with their files.
+  ///
+  /// Our service sends them along; another one is asked.
+  private func serverRecords(
+    for recordIDs: [CKRecord.ID],
+    errors: [CKError?]
+  ) async throws(CKError) -> [CKRecord.ID: CKRecord] {
+    var known: [CKRecord.ID: CKRecord] = [:]
+    var missing: [CKRecord.ID] = []
+    for (recordID, error) in zip(recordIDs, errors) {
+      guard let error, error.code == .serverRecordChanged else { continue }
+      if let record = error.serverRecord {
+        known[recordID] = record
+      } else {
+        missing.append(recordID)
+      }
+    }
+    if !missing.isEmpty {
+      // A look-up that fails leaves the conflict as it is: the caller can look up too.
+      for (recordID, result) in (try? await lookUp(missing, desiredKeys: nil)) ?? [:] {
+        if case .success(let record) = result { known[recordID] = record }
+      }
+    }
+    _ = await (try transfers()).fetch(filesOf: Array(known.values))
+    return known
+  }
+
+  /// Notes how the service knows the files of the records that were saved.
+  private func remember(
+    _ uploads: [ObjectIdentifier: CKAsset.StoredFile],
+    of saves: [RecordModification.Save],
+    where result: RecordModificationResult
+  ) {
+    guard !uploads.isEmpty else { return }
+    for (save, outcome) in zip(saves, result.saves) {
+      guard case .success = outcome else { continue }
+      for field in save.fields.values {
+        for asset in field?.value.assets ?? [] {
+          guard var file = uploads[ObjectIdentifier(asset)] else { continue }
+          // A receipt is good for one save.
+          file.receipt = nil
+          asset.storedFile = file
+        }
+      }
+    }
+  }
+}
+
+extension Result {
+  /// The error, where there is one.
+  var error: Failure? {
+    if case .failure(let error) = self { error } else { nil }
+  }
+}

@@ -1,0 +1,69 @@
+import Effects
+import Foundation
+
+/// A place for records: public, private, or shared with the person.
+public final class CKDatabase: NSObject, @unchecked Sendable {
+  // Unchecked: nothing changes after the initializer.
+
+  /// Who sees a database.
+  public enum Scope: Int, Sendable {
+    /// Everybody.
+    case `public` = 1
+    /// The person.
+    case `private` = 2
+    /// The person and those who share with them.
+    case shared = 3
+  }
+
+  /// Who sees the database.
+  public let databaseScope: CKDatabase.Scope
+  /// The container that the database is of.
+  package let container: CKContainer
+
+  init(container: CKContainer, scope: Scope) {
+    self.container = container
+    databaseScope = scope
+    super.init()
+  }
+
+  package var effects: Effects { container.effects }
+
+  package var mapping: WireMapping { WireMapping(scope: databaseScope, effects: effects) }
+
+  func transfers() throws(CKError) -> AssetTransfers {
+    AssetTransfers(client: try container.client(), scope: databaseScope)
+  }
+
+  /// Whether the other object is the same database of the same container.
+  public override func isEqual(_ object: Any?) -> Bool {
+    guard let other = object as? CKDatabase else { return false }
+    return databaseScope == other.databaseScope
+      && container.containerIdentifier == other.container.containerIdentifier
+  }
+
+  /// A hash of scope and container.
+  public override var hash: Int {
+    var hasher = Hasher()
+    hasher.combine(databaseScope)
+    hasher.combine(container.containerIdentifier)
+    return hasher.finalize()
+  }
+
+  /// The form CloudKit prints.
+  public override var description: String {
+    "<CKDatabase: \(RecordFormatter.address(of: self)); databaseScope=\(databaseScope)>"
+  }
+}
+
+/// Names what belongs to saving records.
+public enum CKModifyRecordsOperation {
+  /// What a save does when the record on the server is another version.
+  public enum RecordSavePolicy: Int, Sendable {
+    /// The save fails when the record on the server is newer.
+    case ifServerRecordUnchanged = 0
+    /// The changed keys are saved, whatever the server has.
+    case changedKeys = 1
+    /// All keys are saved, whatever the server has. Keys that only the server has stay.
+    case allKeys = 2
+  }
+}

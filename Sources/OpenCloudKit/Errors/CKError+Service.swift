@@ -1,0 +1,113 @@
+import CloudKitWebServices
+import Foundation
+
+extension CKError {
+  /// The key of the page where the person signs in, in a `notAuthenticated`.
+  package static let signInURLKey = "SignInURL"
+
+  /// The page where the person signs in.
+  package var signInURL: String? { userInfo[Self.signInURLKey] as? String }
+
+  /// The error that an error dictionary of the service means; section 13 lists the codes.
+  package init(
+    _ wire: ErrorDictionary,
+    mapping: WireMapping,
+    zone: CKRecordZone.ID,
+    retryAfter: Double? = nil
+  ) {
+    var userInfo: [String: Any] = [Self.serverErrorCodeKey: wire.serverErrorCode.rawValue]
+    if let seconds = wire.retryAfter ?? retryAfter { userInfo[CKErrorRetryAfterKey] = seconds }
+    if let uuid = wire.uuid { userInfo["RequestUUID"] = uuid }
+    if let page = wire.redirectURL { userInfo[Self.signInURLKey] = page }
+    if let record = wire.extension?.serverRecord,
+      let serverRecord = try? mapping.record(record, in: zone)
+    {
+      userInfo[CKRecordChangedErrorServerRecordKey] = serverRecord
+    }
+    let code =
+      wire.extension.flatMap { Code(exact: $0.code) } ?? Code(serverErrorCode: wire.serverErrorCode)
+    self.init(code, wire.reason ?? "\(code.title).", userInfo: userInfo)
+  }
+
+  /// The error of a reply whose body is no error dictionary, by its status alone.
+  package init(status: Int, retryAfter: Double?) {
+    var userInfo: [String: Any] = [:]
+    if let retryAfter { userInfo[CKErrorRetryAfterKey] = retryAfter }
+    let code: Code =
+      switch status {
+      case 401, 421: .notAuthenticated
+      case 403: .permissionFailure
+      case 404: .unknownItem
+      case 409: .serverRecordChanged
+      case 413: .limitExceeded
+      case 429: .requestRateLimited
+      case 500, 502, 503, 504: .serviceUnavailable
+      default: .serverRejectedRequest
+      }
+    self.init(code, "The service answered with the status \(status).", userInfo: userInfo)
+  }
+
+  /// The error of a request that did not reach the service or whose reply did not come back.
+  package init(transport error: any Error) {
+    switch error {
+    case let error as CKError:
+      self = error
+    case is CancellationError:
+      self.init(.operationCancelled, "The operation was cancelled.", underlying: error)
+    case let error as TransportError where !error.wasSent:
+      self.init(
+        .networkUnavailable,
+        "The service can't be reached: \(error.reason)",
+        underlying: error
+      )
+    case let error as TransportError:
+      self.init(.networkFailure, "The connection broke: \(error.reason)", underlying: error)
+    default:
+      self.init(.networkFailure, "The connection broke: \(error)", underlying: error)
+    }
+  }
+
+  /// A batch of which some items failed.
+  package static func partialFailure(_ errors: [AnyHashable: any Error]) -> CKError {
+    CKError(
+      .partialFailure,
+      "Failed to modify some items.",
+      userInfo: [CKPartialErrorsByItemIDKey: errors]
+    )
+  }
+}
+
+extension CKError.Code {
+  init(serverErrorCode: ServerErrorCode) {
+    switch serverErrorCode {
+    case .accessDenied: self = .permissionFailure
+    case .atomicError: self = .batchRequestFailed
+    case .authenticationFailed, .authenticationRequired: self = .notAuthenticated
+    case .badRequest: self = .invalidArguments
+    case .conflict, .exists: self = .serverRecordChanged
+    case .internalError: self = .serverRejectedRequest
+    case .notFound: self = .unknownItem
+    case .quotaExceeded: self = .quotaExceeded
+    case .throttled: self = .requestRateLimited
+    case .tryAgainLater: self = .serviceUnavailable
+    case .validatingReferenceError: self = .referenceViolation
+    case .zoneNotFound: self = .zoneNotFound
+    case .other("ZONE_BUSY"): self = .zoneBusy
+    case .other("UNIQUE_FIELD_ERROR"): self = .constraintViolation
+    case .other: self = .serverRejectedRequest
+    }
+  }
+
+  /// The code of an exact error, which our own service adds for clients that ask for it.
+  init?(exact code: ErrorExtensionCode) {
+    switch code {
+    case .changeTokenExpired: self = .changeTokenExpired
+    case .zonePurged, .userDeletedZone: self = .userDeletedZone
+    case .serverRecordChanged, .recordExists: self = .serverRecordChanged
+    case .limitExceeded: self = .limitExceeded
+    case .schemaMismatch: self = .invalidArguments
+    case .assetNotAvailable: self = .assetNotAvailable
+    default: return nil
+    }
+  }
+}

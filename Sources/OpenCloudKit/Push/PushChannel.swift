@@ -1,0 +1,129 @@
+import CloudKitWebServices
+import Effects
+import Foundation
+
+/// Waits for the service to tell of changes: one long poll at a time.
+///
+/// `next()` never returns twice for the same notification. A channel that breaks is opened again
+/// with growing pauses; the event after that is `connected`, since notifications may have been
+/// missed.
+package actor PushChannel {
+  private let client: ServiceClient
+  private let pauses: RetryPolicy
+  /// Where the next notification is waited for; nothing while the channel is closed.
+  private var courier: String?
+  private var failures = 0
+
+  package init(client: ServiceClient, pauses: RetryPolicy = .persistent) {
+    self.client = client
+    self.pauses = pauses
+  }
+
+  /// Waits for the next event.
+  ///
+  /// Throws where waiting longer can't help: the task was cancelled, nobody is signed in, or the
+  /// app is not entitled to push.
+  package func next() async throws(CKError) -> PushEvent {
+    guard client.configuration.isPushEnabled else {
+      throw CKError(
+        .missingEntitlement,
+        "The CloudKit configuration turns push off.",
+        remedy: "Set \"push\" to true."
+      )
+    }
+    while true {
+      do {
+        guard let courier else {
+          courier = try await open()
+          failures = 0
+          return .connected
+        }
+        if let event = try await poll(courier) {
+          failures = 0
+          return event
+        }
+        failures = 0
+      } catch {
+        try await pause(after: error)
+      }
+    }
+  }
+
+  private func open() async throws(CKError) -> String {
+    let reply = try await client.call(
+      .createToken,
+      scope: nil,
+      body: DeviceTokenRequest(
+        apnsEnvironment: client.configuration.environment.rawValue,
+        clientId: client.clientIdentifier
+      ),
+      repeatable: true,
+      as: DeviceTokenResponse.self
+    )
+    return reply.webcourierURL
+  }
+
+  /// One long poll: an event, or nothing where none came for a while.
+  private func poll(_ courier: String) async throws(CKError) -> PushEvent? {
+    let response = try await client.exchange(WebServiceRequest(method: "GET", path: courier))
+    guard (200..<300).contains(response.status) else {
+      throw client.error(of: response, scope: nil, zone: .default)
+    }
+    // A poll that ends without news answers `null`, or nothing.
+    guard
+      let notification = try? WireCoding.decode(
+        PushNotification?.self,
+        from: response.body
+      ), let payload = notification.ck
+    else { return nil }
+    return event(payload)
+  }
+
+  private func event(_ payload: CloudKitPayload) -> PushEvent {
+    guard let source = payload.met ?? payload.fet ?? payload.qry else {
+      return .changed(scope: nil, zoneID: nil, subscriptionID: nil)
+    }
+    let scope: CKDatabase.Scope? =
+      switch source.dbs {
+      case 0: .public
+      case 1: .private
+      case 2: .shared
+      default: nil
+      }
+    let mapping = WireMapping(scope: scope ?? .private, effects: client.effects)
+    let zoneID = source.zid.map {
+      mapping.zoneID(ZoneID(zoneName: $0, ownerRecordName: source.zoid))
+    }
+    return .changed(scope: scope, zoneID: zoneID, subscriptionID: source.sid)
+  }
+
+  /// Waits before the next try; throws what no further try can mend.
+  private func pause(after error: CKError) async throws(CKError) {
+    courier = nil
+    switch error.code {
+    case .operationCancelled, .notAuthenticated, .permissionFailure, .missingEntitlement,
+      .badContainer:
+      throw error
+    default:
+      break
+    }
+    failures += 1
+    let asked = error.retryAfterSeconds ?? 0
+    let own = pauses.delay(
+      afterAttempt: failures,
+      jitter: client.effects.randomness.fraction()
+    )
+    do {
+      try await client.effects.clock.sleep(seconds: max(asked, own))
+    } catch {
+      throw CKError(transport: CancellationError())
+    }
+  }
+}
+
+extension CKContainer {
+  /// A channel of the device's notifications, for one reader.
+  package func pushChannel() throws(CKError) -> PushChannel {
+    PushChannel(client: try client())
+  }
+}

@@ -1,0 +1,33 @@
+import Foundation
+
+/// Orders records by their distance from a place, the nearest first.
+public final class CKLocationSortDescriptor: NSSortDescriptor {
+  /// The place.
+  public let relativeLocation: CLLocation
+  /// The field that holds the places of the records.
+  package let fieldName: String
+
+  /// Creates an order by the distance of a location field from a place.
+  public init(key: String, relativeLocation: CLLocation) {
+    fieldName = key
+    self.relativeLocation = relativeLocation
+    // Foundation's initializer wants a key path; the order is the service's to make.
+    super.init(keyPath: \String.count, ascending: true)
+  }
+
+  /// Reads an order from an archive.
+  public required init?(coder: NSCoder) {
+    guard let key = coder.decodeString(forKey: "Key"),
+      let place = coder.decodeIfPresent(of: CLLocation.self, forKey: "RelativeLocation")
+    else { return nil }
+    fieldName = key
+    relativeLocation = place
+    super.init(keyPath: \String.count, ascending: true)
+  }
+
+  /// Writes the order to an archive.
+  public func encode(with coder: NSCoder) {
+    coder.encode(fieldName as NSString, forKey: "Key")
+    coder.encode(relativeLocation, forKey: "RelativeLocation")
+  }
+}

@@ -1,0 +1,128 @@
+import CloudKitWebServices
+import Foundation
+import Synchronization
+
+/// What to look for: a record type, a predicate, and an order.
+public final class CKQuery: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
+  // Unchecked: the order is inside `order`, predicates and sort descriptors do not change, and the
+  // rest does not change after the initializer.
+
+  /// The type of the records.
+  public let recordType: CKRecord.RecordType
+  /// The condition that the records satisfy.
+  public let predicate: NSPredicate
+  private let order: Mutex<Order>
+  /// The filters where the query was made of the wire's own terms.
+  private let ownFilters: [QueryFilter]?
+
+  private struct Order: @unchecked Sendable {
+    // Unchecked: sort descriptors do not change.
+    var descriptors: [NSSortDescriptor]?
+    var sorts: [QuerySort]?
+  }
+
+  /// The order of the results.
+  public var sortDescriptors: [NSSortDescriptor]? {
+    get { order.withLock { $0 }.descriptors }
+    set {
+      let order = Order(descriptors: newValue, sorts: nil)
+      self.order.withLock { $0 = order }
+    }
+  }
+
+  /// Creates a query.
+  ///
+  /// The predicate is read when the query runs; one that CloudKit can't run is an
+  /// `invalidArguments` error then.
+  public init(recordType: CKRecord.RecordType, predicate: NSPredicate) {
+    self.recordType = recordType
+    self.predicate = predicate
+    ownFilters = nil
+    order = Mutex(Order(descriptors: nil, sorts: nil))
+    super.init()
+  }
+
+  /// Creates a query of filters and sort keys as they stand on the wire.
+  package init(recordType: CKRecord.RecordType, filters: [QueryFilter], sorts: [QuerySort] = []) {
+    self.recordType = recordType
+    predicate = NSPredicate(value: true)
+    ownFilters = filters
+    order = Mutex(Order(descriptors: nil, sorts: sorts))
+    super.init()
+  }
+
+  private init(
+    recordType: CKRecord.RecordType,
+    predicate: NSPredicate,
+    filters: [QueryFilter]?,
+    descriptors: [NSSortDescriptor]?,
+    sorts: [QuerySort]?
+  ) {
+    self.recordType = recordType
+    self.predicate = predicate
+    ownFilters = filters
+    order = Mutex(Order(descriptors: descriptors, sorts: sorts))
+    super.init()
+  }
+
+  /// The query in the terms of the wire.
+  package func wire() throws(CKError) -> RecordQuery {
+    let filters: [QueryFilter]
+    if let ownFilters {
+      filters = ownFilters
+    } else {
+      filters = try PredicateReading.filters(for: predicate)
+    }
+    let order = self.order.withLock { $0 }
+    var sorts = order.sorts ?? []
+    if order.sorts == nil { sorts = try PredicateReading.sorts(for: order.descriptors ?? []) }
+    return RecordQuery(
+      recordType: recordType,
+      filterBy: filters.isEmpty ? nil : filters,
+      sortBy: sorts.isEmpty ? nil : sorts
+    )
+  }
+
+  /// Whether archives of this class are read securely.
+  public static var supportsSecureCoding: Bool { true }
+
+  /// Reads a query from an archive, in the wire's terms.
+  public convenience init(coder: NSCoder) {
+    let data = coder.decodeIfPresent(of: NSData.self, forKey: "Query")
+    let wire = data.flatMap {
+      try? WireCoding.decode(RecordQuery.self, from: Data(referencing: $0))
+    }
+    self.init(
+      recordType: wire?.recordType ?? "",
+      filters: wire?.filterBy ?? [],
+      sorts: wire?.sortBy ?? []
+    )
+  }
+
+  /// Writes the query to an archive, in the wire's terms.
+  public func encode(with coder: NSCoder) {
+    do {
+      coder.encode(try WireCoding.encode(wire()) as NSData, forKey: "Query")
+    } catch {
+      preconditionFailure("The query \(self) can't be archived: \(error)")
+    }
+  }
+
+  /// A query of its own with the same contents.
+  public func copy(with zone: NSZone? = nil) -> Any {
+    let order = self.order.withLock { $0 }
+    return CKQuery(
+      recordType: recordType,
+      predicate: predicate,
+      filters: ownFilters,
+      descriptors: order.descriptors,
+      sorts: order.sorts
+    )
+  }
+
+  /// The form CloudKit prints.
+  public override var description: String {
+    "<CKQuery: \(RecordFormatter.address(of: self)); recordType=\(recordType), "
+      + "predicate=\(predicate)>"
+  }
+}

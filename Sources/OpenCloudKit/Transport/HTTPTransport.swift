@@ -1,0 +1,93 @@
+import AsyncHTTPClient
+import CloudKitWebServices
+import Foundation
+import NIOCore
+import NIOFoundationCompat
+import NIOPosix
+
+/// Carries requests over HTTP.
+///
+/// All containers of a process share one client and its connections. The client lives as long as
+/// the process, so nothing is left half-sent by a container that goes away.
+package struct HTTPTransport: CloudKitTransport {
+  /// The service's address without a slash at its end.
+  private let origin: String
+
+  /// The longest wait for a connection.
+  private static let connectTimeout: TimeAmount = .seconds(10)
+  /// The longest silence on a connection; a long poll is silent for up to a minute.
+  private static let silenceTimeout: TimeAmount = .seconds(70)
+  /// The longest that one exchange may take: enough for the largest asset on a slow line.
+  private static let exchangeTimeout: TimeAmount = .minutes(10)
+  /// The largest reply that is taken: a page of 200 records of a megabyte fits, and any asset.
+  private static let largestReply = 256 << 20
+  /// Each device holds one connection for its long poll; the rest is for its calls and transfers.
+  private static let connectionsPerHost = 64
+
+  private static let client: HTTPClient = {
+    var configuration = HTTPClient.Configuration()
+    configuration.timeout = .init(connect: connectTimeout, read: silenceTimeout)
+    configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connectionsPerHost
+    configuration.connectionPool.retryConnectionEstablishment = false
+    configuration.decompression = .enabled(limit: .size(largestReply))
+    return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+  }()
+
+  /// Takes the service's address.
+  package init(url: URL) {
+    var origin = url.absoluteString
+    while origin.hasSuffix("/") { origin.removeLast() }
+    self.origin = origin
+  }
+
+  package func send(_ request: WebServiceRequest) async throws -> WebServiceResponse {
+    var outgoing = HTTPClientRequest(url: url(of: request))
+    outgoing.method = .init(rawValue: request.method)
+    for (name, value) in request.headers.sorted(by: { $0.key < $1.key }) {
+      outgoing.headers.add(name: name, value: value)
+    }
+    if !request.body.isEmpty || request.method == "POST" || request.method == "PUT" {
+      outgoing.body = .bytes(ByteBuffer(data: request.body))
+    }
+    do {
+      let reply = try await Self.client.execute(outgoing, timeout: Self.exchangeTimeout)
+      let body = try await reply.body.collect(upTo: Self.largestReply)
+      var headers: [String: String] = [:]
+      for (name, value) in reply.headers { headers[name.lowercased()] = value }
+      return WebServiceResponse(
+        status: Int(reply.status.code),
+        headers: headers,
+        body: Data(buffer: body)
+      )
+    } catch {
+      throw Self.failure(error)
+    }
+  }
+
+  private func url(of request: WebServiceRequest) -> String {
+    request.path.hasPrefix("/") ? origin + request.path : request.path
+  }
+
+  /// Says whether the service may have seen the request, which decides whether it may be repeated.
+  private static func failure(_ error: any Error) -> any Error {
+    switch error {
+    case is CancellationError:
+      return error
+    case let error as HTTPClientError where error == .cancelled:
+      return CancellationError()
+    case let error as HTTPClientError where error == .connectTimeout:
+      return TransportError(wasSent: false, reason: "the connection took too long")
+    case let error as HTTPClientError where error == .invalidURL || error == .emptyHost:
+      return TransportError(wasSent: false, reason: "the service's URL is malformed")
+    case let error as NIOConnectionError:
+      return TransportError(
+        wasSent: false,
+        reason: "no connection to \(error.host):\(error.port)"
+      )
+    case let error as IOError where error.errnoCode == ECONNREFUSED:
+      return TransportError(wasSent: false, reason: "the connection was refused")
+    default:
+      return TransportError(wasSent: true, reason: "\(error)")
+    }
+  }
+}

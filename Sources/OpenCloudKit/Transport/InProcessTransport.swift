@@ -1,0 +1,28 @@
+import CloudKitWebServices
+import Foundation
+
+/// Carries requests to a service in this process, as bytes, like a network would.
+package struct InProcessTransport: CloudKitTransport {
+  private let respond: @Sendable (WebServiceRequest) async -> WebServiceResponse
+
+  /// Takes the function of a service that answers requests.
+  package init(respond: @escaping @Sendable (WebServiceRequest) async -> WebServiceResponse) {
+    self.respond = respond
+  }
+
+  package func send(_ request: WebServiceRequest) async throws -> WebServiceResponse {
+    try Task.checkCancellation()
+    var request = request
+    request.path = Self.withoutOrigin(request.path)
+    let response = await respond(request)
+    try Task.checkCancellation()
+    return response
+  }
+
+  /// The part of a URL after the origin.
+  package static func withoutOrigin(_ path: String) -> String {
+    guard let scheme = path.range(of: "://"), !path.hasPrefix("/") else { return path }
+    guard let slash = path[scheme.upperBound...].firstIndex(of: "/") else { return "/" }
+    return String(path[slash...])
+  }
+}

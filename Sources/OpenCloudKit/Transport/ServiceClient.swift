@@ -1,0 +1,192 @@
+import CloudKitWebServices
+import Effects
+import Foundation
+import Synchronization
+
+/// Speaks to the service for one container: builds requests, keeps the credentials, reads replies.
+package final class ServiceClient: Sendable {
+  /// Where requests go and with which rights.
+  package let configuration: ResolvedConfiguration
+  package let transport: any CloudKitTransport
+  package let effects: Effects
+  /// Names this device to the service, so that it is not told of its own changes.
+  package let clientIdentifier: String
+  private let retries: RetryPolicy
+  private let webAuthTokenBox: Mutex<String?>
+
+  package init(
+    configuration: ResolvedConfiguration,
+    transport: any CloudKitTransport,
+    effects: Effects,
+    clientIdentifier: String,
+    retries: RetryPolicy = .interactive
+  ) {
+    self.configuration = configuration
+    self.transport = transport
+    self.effects = effects
+    self.clientIdentifier = clientIdentifier
+    self.retries = retries
+    webAuthTokenBox = Mutex(configuration.webAuthToken)
+  }
+
+  /// The token of the person who is signed in; the service may renew it with any reply.
+  package var webAuthToken: String? {
+    get { webAuthTokenBox.withLock { $0 } }
+    set { webAuthTokenBox.withLock { $0 = newValue } }
+  }
+
+  // MARK: Calls
+
+  /// Calls a verb with a JSON body and reads the reply.
+  ///
+  /// A repeatable call is sent again after a transient failure; one that changes something is not,
+  /// since its first try may have succeeded.
+  package func call<Reply: Decodable>(
+    _ endpoint: Endpoint,
+    scope: CKDatabase.Scope?,
+    body: (any Encodable & Sendable)? = nil,
+    repeatable: Bool,
+    zone: CKRecordZone.ID = .default,
+    as reply: Reply.Type = Reply.self
+  ) async throws(CKError) -> Reply {
+    let bytes: Data
+    do {
+      bytes = try body.map { try WireCoding.encode($0) } ?? Data()
+    } catch {
+      throw CKError(.invalidArguments, "The request can't be written: \(error)", underlying: error)
+    }
+    guard repeatable else {
+      return try await callOnce(endpoint, scope: scope, body: bytes, zone: zone)
+    }
+    return try await repeating { () async throws(CKError) -> Reply in
+      try await self.callOnce(endpoint, scope: scope, body: bytes, zone: zone)
+    }
+  }
+
+  /// Does something that may be done twice, again and again while the policy says so.
+  package func repeating<Output>(
+    _ body: () async throws(CKError) -> Output
+  ) async throws(CKError) -> Output {
+    var attempt = 1
+    while true {
+      do {
+        return try await body()
+      } catch {
+        let jitter = effects.randomness.fraction()
+        guard
+          case .retry(let seconds) = retries.decision(
+            afterAttempt: attempt,
+            error: error,
+            jitter: jitter
+          )
+        else { throw error }
+        attempt += 1
+        do {
+          try await effects.clock.sleep(seconds: seconds)
+        } catch {
+          throw CKError(transport: CancellationError())
+        }
+      }
+    }
+  }
+
+  private func callOnce<Reply: Decodable>(
+    _ endpoint: Endpoint,
+    scope: CKDatabase.Scope?,
+    body: Data,
+    zone: CKRecordZone.ID
+  ) async throws(CKError) -> Reply {
+    let token = webAuthToken
+    let response = try await exchange(request(endpoint, scope: scope, body: body, token: token))
+    adoptRenewedToken(of: response, replacing: token)
+    guard (200..<300).contains(response.status) else {
+      throw error(of: response, scope: scope, zone: zone)
+    }
+    do {
+      return try WireCoding.decode(Reply.self, from: response.body)
+    } catch {
+      throw CKError(
+        .internalError,
+        "The reply to \(endpoint.rawValue) can't be read: \(error)",
+        underlying: error
+      )
+    }
+  }
+
+  /// Sends a request as it is, and turns a failure of the transport into an error of CloudKit.
+  package func exchange(
+    _ request: WebServiceRequest
+  ) async throws(CKError) -> WebServiceResponse {
+    do {
+      return try await transport.send(request)
+    } catch {
+      throw CKError(transport: error)
+    }
+  }
+
+  /// The error that a reply with a failing status means.
+  package func error(
+    of response: WebServiceResponse,
+    scope: CKDatabase.Scope?,
+    zone: CKRecordZone.ID
+  ) -> CKError {
+    let retryAfter = response.headers[WebServiceName.retryAfter].flatMap { Double($0) }
+    guard let dictionary = try? WireCoding.decode(ErrorDictionary.self, from: response.body)
+    else { return CKError(status: response.status, retryAfter: retryAfter) }
+    return CKError(
+      dictionary,
+      mapping: WireMapping(scope: scope ?? .private, effects: effects),
+      zone: zone,
+      retryAfter: retryAfter
+    )
+  }
+
+  // MARK: Requests
+
+  private func request(
+    _ endpoint: Endpoint,
+    scope: CKDatabase.Scope?,
+    body: Data,
+    token: String?
+  ) -> WebServiceRequest {
+    let path = WebServicePath(
+      container: configuration.containerIdentifier,
+      environment: configuration.environment == .production ? .production : .development,
+      database: scope?.wire,
+      endpoint: endpoint
+    )
+    var items: [(name: String, value: String)] = [
+      (WebServiceName.apiToken, configuration.apiToken)
+    ]
+    if let token { items.append((WebServiceName.webAuthToken, token)) }
+    items.append(("clientId", clientIdentifier))
+    var headers = [WebServiceName.capabilities: WebServiceName.capabilitiesValue]
+    if !body.isEmpty { headers[WebServiceName.contentType] = "application/json" }
+    return WebServiceRequest(
+      method: body.isEmpty ? "GET" : "POST",
+      path: path.text(items: items),
+      headers: headers,
+      body: body
+    )
+  }
+
+  /// A token that comes with a reply replaces the one the call was made with, unless the person
+  /// signed out or another person signed in meanwhile.
+  private func adoptRenewedToken(of response: WebServiceResponse, replacing used: String?) {
+    guard let renewed = response.headers[WebServiceName.webAuthTokenHeader], !renewed.isEmpty
+    else { return }
+    webAuthTokenBox.withLock { token in
+      if token != nil, token == used { token = renewed }
+    }
+  }
+}
+
+extension CKDatabase.Scope {
+  package var wire: DatabaseScope {
+    switch self {
+    case .public: .public
+    case .private: .private
+    case .shared: .shared
+    }
+  }
+}

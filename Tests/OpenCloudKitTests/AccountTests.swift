@@ -1,0 +1,89 @@
+import CloudKitWebServices
+import Foundation
+import OpenCloudKit
+import Synchronization
+import Testing
+
+@Suite("Accounts")
+struct AccountTests {
+  private let service = ScriptedService()
+
+  @Test("Without a token nobody is signed in, and nothing is asked")
+  func signedOut() async throws {
+    let container = try service.container(webAuthToken: nil)
+    #expect(try await container.accountStatus() == .noAccount)
+    await #expect(throws: CKError.self) { try await container.userRecordID() }
+    #expect(service.requests.isEmpty)
+  }
+
+  @Test("A person whom the service knows is available, also while it is away later")
+  func available() async throws {
+    service.answer("{\"userRecordName\":\"_me\"}")
+    let container = try service.container()
+    #expect(try await container.accountStatus() == .available)
+    #expect(try await container.accountStatus() == .available)
+    #expect(service.requests.count == 2)
+    #expect(service.requests[0].path.contains("/public/users/caller"))
+    #expect(service.requests[0].method == "GET")
+  }
+
+  @Test("A service that was never reached leaves the status open; a wrong token does not")
+  func undetermined() async throws {
+    let container = try service.container()
+    #expect(try await container.accountStatus() == .couldNotDetermine)
+    service.answer(
+      "{\"serverErrorCode\":\"AUTHENTICATION_REQUIRED\",\"redirectURL\":\"http://sign.in\"}",
+      status: 421
+    )
+    #expect(try await container.accountStatus() == .noAccount)
+  }
+
+  @Test("The sign-in page comes with the error")
+  func signInPage() async throws {
+    service.answer(
+      "{\"serverErrorCode\":\"AUTHENTICATION_REQUIRED\",\"redirectURL\":\"http://sign.in\"}",
+      status: 421
+    )
+    let container = try service.container()
+    let error = await #expect(throws: CKError.self) { try await container.userRecordID() }
+    #expect(error?.signInURL == "http://sign.in")
+  }
+
+  @Test("A renewed token is used for the next call; one that comes too late is not")
+  func renewal() async throws {
+    let container = try service.container(webAuthToken: "one")
+    service.answer(
+      "{\"userRecordName\":\"_me\"}",
+      headers: ["x-apple-cloudkit-web-auth-token": "two"]
+    )
+    _ = try await container.userRecordID()
+    #expect(try container.client().webAuthToken == "two")
+    service.answer { _ in
+      try container.setWebAuthToken("other person")
+      return WebServiceResponse(
+        status: 200,
+        headers: ["x-apple-cloudkit-web-auth-token": "three"],
+        body: Data("{\"userRecordName\":\"_me\"}".utf8)
+      )
+    }
+    _ = try await container.userRecordID()
+    #expect(service.requests[1].path.contains("ckWebAuthToken=two"))
+    #expect(try container.client().webAuthToken == "other person")
+  }
+
+  @Test("Signing in and out is announced")
+  func announcement() throws {
+    let container = try service.container(webAuthToken: "one")
+    let count = Mutex(0)
+    let observer = NotificationCenter.default.addObserver(
+      forName: .CKAccountChanged,
+      object: container,
+      queue: nil
+    ) { _ in count.withLock { $0 += 1 } }
+    defer { NotificationCenter.default.removeObserver(observer) }
+    try container.setWebAuthToken("two")
+    try container.setWebAuthToken("two")
+    try container.setWebAuthToken(nil)
+    #expect(count.withLock { $0 } == 2)
+  }
+}

@@ -1,0 +1,131 @@
+import CloudKitWebServices
+import Foundation
+import OpenCloudKit
+import Testing
+
+@Suite("Assets")
+struct AssetTests {
+  private let service = ScriptedService()
+  private let recordID = CKRecord.ID(
+    recordName: "n",
+    zoneID: CKRecordZone.ID(zoneName: "zone")
+  )
+
+  @Test("A file is uploaded before its record is saved")
+  func upload() async throws {
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("asset-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let file = folder.appendingPathComponent("image")
+    try Data("pixels".utf8).write(to: file)
+
+    service.answer(
+      "{\"tokens\":[{\"recordName\":\"n\",\"fieldName\":\"f\",\"url\":\"http://up.test/1\"}]}"
+    )
+    service.answer("{\"singleFile\":{\"fileChecksum\":\"c\",\"size\":6,\"receipt\":\"r\"}}")
+    service.answer("{\"records\":[{\"recordName\":\"n\",\"recordType\":\"Note\"}]}")
+    let record = CKRecord(recordType: "Note", recordID: recordID)
+    let asset = CKAsset(fileURL: file)
+    record["f"] = asset
+    let database = try service.container().privateCloudDatabase
+    try await database.save(record)
+
+    #expect(
+      try service.body(0) == [
+        "tokens": [["recordName": "n", "recordType": "Note", "fieldName": "f"]],
+        "zoneID": ["zoneName": "zone"],
+      ] as NSDictionary
+    )
+    #expect(service.requests[1].path == "http://up.test/1")
+    #expect(service.requests[1].body == Data("pixels".utf8))
+    let operation = try #require((service.body(2)["operations"] as? [NSDictionary])?.first)
+    let fields = (operation["record"] as? NSDictionary)?["fields"] as? NSDictionary
+    #expect(
+      fields?["f"] as? NSDictionary == [
+        "type": "ASSETID",
+        "value": ["fileChecksum": "c", "size": 6, "receipt": "r"] as NSDictionary,
+      ] as NSDictionary
+    )
+    #expect(asset.storedFile?.fileChecksum == "c")
+    #expect(asset.storedFile?.receipt == nil)
+  }
+
+  @Test("A file that is not there stops the save before anything changes")
+  func missingFile() async throws {
+    service.answer("{\"tokens\":[{\"recordName\":\"n\",\"fieldName\":\"f\",\"url\":\"/up\"}]}")
+    let record = CKRecord(recordType: "Note", recordID: recordID)
+    record["f"] = CKAsset(fileURL: URL(fileURLWithPath: "/nowhere/at/all"))
+    let database = try service.container().privateCloudDatabase
+    let error = await #expect(throws: CKError.self) { try await database.save(record) }
+    #expect(error?.code == .assetFileNotFound)
+    #expect(service.requests.count == 1)
+  }
+
+  @Test("The files of a fetched record are in the temporary folder")
+  func download() async throws {
+    service.answer(
+      """
+      {"records":[{"recordName":"n","recordType":"Note","fields":{
+       "one":{"type":"ASSETID","value":{"fileChecksum":"c","size":3,
+        "downloadURL":"http://down.test/${f}"}},
+       "some":{"type":"ASSETID_LIST","value":[{"fileChecksum":"d","size":3,
+        "downloadURL":"http://down.test/2"}]}}}]}
+      """
+    )
+    service.answer { request in
+      WebServiceResponse(status: 200, body: Data(request.path.utf8))
+    }
+    service.answer { request in
+      WebServiceResponse(status: 200, body: Data(request.path.utf8))
+    }
+    let database = try service.container().privateCloudDatabase
+    let record = try await database.record(for: recordID)
+    let one = try #require((record["one"] as? CKAsset)?.fileURL)
+    let some = try #require((record["some"] as? [CKAsset])?.first?.fileURL)
+    #expect(try String(contentsOf: one, encoding: .utf8) == "http://down.test/asset")
+    #expect(try String(contentsOf: some, encoding: .utf8) == "http://down.test/2")
+    TemporaryAssets.discard(filesOf: [record])
+    #expect(!FileManager.default.fileExists(atPath: one.path))
+  }
+
+  @Test("A file that the service lost fails its record, not the others")
+  func lostFile() async throws {
+    service.answer(
+      """
+      {"zones":[{"zoneID":{"zoneName":"zone"},"syncToken":"t","records":[
+       {"recordName":"n","recordType":"Note","fields":{"f":{"type":"ASSETID","value":
+        {"fileChecksum":"c","size":3,"downloadURL":"/gone"}}}},
+       {"recordName":"m","recordType":"Note"}]}]}
+      """
+    )
+    service.answer("{\"serverErrorCode\":\"NOT_FOUND\"}", status: 404)
+    let database = try service.container().privateCloudDatabase
+    let changes = try await database.recordZoneChanges(inZoneWith: recordID.zoneID, since: nil)
+    #expect(changes.modificationResultsByID[recordID]?.failure?.code == .assetNotAvailable)
+    let other = CKRecord.ID(recordName: "m", zoneID: recordID.zoneID)
+    #expect(changes.modificationResultsByID[other]?.failure == nil)
+  }
+
+  @Test("An asset that was fetched and not changed is not sent again")
+  func unchanged() async throws {
+    service.answer("{\"records\":[{\"recordName\":\"n\",\"recordType\":\"Note\"}]}")
+    var system = CKRecord.SystemFields()
+    system.recordChangeTag = "1"
+    let asset = CKAsset(
+      fileURL: URL(fileURLWithPath: "/tmp/x"),
+      storedFile: CKAsset.StoredFile(fileChecksum: "c", size: 1),
+      uuid: UUID()
+    )
+    let record = CKRecord(
+      recordType: "Note",
+      recordID: recordID,
+      system: system,
+      fields: ["f": .init(.asset(asset))]
+    )
+    record["t"] = "x"
+    let database = try service.container().privateCloudDatabase
+    try await database.save(record)
+    #expect(service.requests.count == 1)
+  }
+}

@@ -1,0 +1,38 @@
+import Foundation
+import OpenCloudKit
+import Testing
+
+@Suite("Retries")
+struct RetryPolicyTests {
+  private let policy = RetryPolicy(attempts: 4, firstDelay: 1, longestDelay: 5)
+
+  @Test("Waits double up to the longest, the upper half of each at random")
+  func delays() {
+    #expect(policy.delay(afterAttempt: 1, jitter: 0) == 0.5)
+    #expect(policy.delay(afterAttempt: 1, jitter: 1) == 1)
+    #expect(policy.delay(afterAttempt: 2, jitter: 1) == 2)
+    #expect(policy.delay(afterAttempt: 3, jitter: 1) == 4)
+    #expect(policy.delay(afterAttempt: 4, jitter: 1) == 5)
+    #expect(policy.delay(afterAttempt: .max, jitter: 1) == 5)
+  }
+
+  @Test("Only transient errors are retried, and not for ever")
+  func decisions() {
+    let busy = CKError(.serviceUnavailable, "busy")
+    #expect(policy.decision(afterAttempt: 1, error: busy, jitter: 1) == .retry(after: 1))
+    #expect(policy.decision(afterAttempt: 3, error: busy, jitter: 1) == .retry(after: 4))
+    #expect(policy.decision(afterAttempt: 4, error: busy, jitter: 1) == .giveUp)
+    let wrong = CKError(.invalidArguments, "wrong")
+    #expect(policy.decision(afterAttempt: 1, error: wrong, jitter: 1) == .giveUp)
+  }
+
+  @Test("What the service asks for is honoured, unless it is too long to wait for")
+  func retryAfter() {
+    func limited(_ seconds: Double) -> CKError {
+      CKError(.requestRateLimited, userInfo: [CKErrorRetryAfterKey: seconds])
+    }
+    #expect(policy.decision(afterAttempt: 1, error: limited(3), jitter: 0) == .retry(after: 3))
+    #expect(policy.decision(afterAttempt: 1, error: limited(5), jitter: 0) == .retry(after: 5))
+    #expect(policy.decision(afterAttempt: 1, error: limited(6), jitter: 0) == .giveUp)
+  }
+}

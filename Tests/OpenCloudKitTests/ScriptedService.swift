@@ -1,0 +1,92 @@
+import CloudKitWebServices
+import Effects
+import Foundation
+import OpenCloudKit
+import Synchronization
+
+/// A service that answers from a script and keeps what it was asked.
+final class ScriptedService: Sendable {
+  typealias Answer = @Sendable (WebServiceRequest) throws -> WebServiceResponse
+
+  private struct State {
+    var answers: [Answer] = []
+    var requests: [WebServiceRequest] = []
+  }
+
+  private let state = Mutex(State())
+
+  /// The requests so far.
+  var requests: [WebServiceRequest] { state.withLock { $0.requests } }
+
+  /// Adds an answer to the end of the script.
+  func answer(_ answer: @escaping Answer) {
+    state.withLock { $0.answers.append(answer) }
+  }
+
+  /// Adds a JSON answer to the end of the script.
+  func answer(_ json: String, status: Int = 200, headers: [String: String] = [:]) {
+    answer { _ in
+      WebServiceResponse(status: status, headers: headers, body: Data(json.utf8))
+    }
+  }
+
+  /// The JSON body of a request.
+  func body(_ index: Int) throws -> NSDictionary {
+    try JSONSerialization.jsonObject(with: requests[index].body) as? NSDictionary ?? [:]
+  }
+
+  struct Transport: CloudKitTransport {
+    let service: ScriptedService
+
+    func send(_ request: WebServiceRequest) async throws -> WebServiceResponse {
+      try Task.checkCancellation()
+      let answer: Answer? = service.state.withLock { state in
+        state.requests.append(request)
+        return state.answers.isEmpty ? nil : state.answers.removeFirst()
+      }
+      guard let answer else {
+        throw TransportError(wasSent: false, reason: "the script has ended")
+      }
+      return try answer(request)
+    }
+  }
+
+  /// A container that speaks to this service.
+  func container(
+    webAuthToken: String? = "web/token+1=",
+    clock: any EffectClock = LeapingClock(),
+    retries: RetryPolicy = .never
+  ) throws -> CKContainer {
+    try CKContainer(
+      identifier: "iCloud.test",
+      configuration: CKContainerConfiguration(
+        url: URL(string: "http://service.test"),
+        containerIdentifiers: ["iCloud.test"],
+        apiToken: "api",
+        webAuthToken: webAuthToken
+      ),
+      transport: Transport(service: self),
+      effects: Effects(
+        clock: clock,
+        randomness: SeededRandomness(seed: 1),
+        tasks: PoolTaskSpawner()
+      ),
+      clientIdentifier: "device-1",
+      retries: retries
+    )
+  }
+}
+
+/// A clock on which waiting takes no time, and which remembers the waits.
+final class LeapingClock: EffectClock {
+  private let waits = Mutex<[Double]>([])
+
+  var now: Date { Date(timeIntervalSince1970: 1_700_000_000 + slept.reduce(0, +)) }
+  var uptime: Double { slept.reduce(0, +) }
+  var slept: [Double] { waits.withLock { $0 } }
+
+  func sleep(seconds: Double) async throws {
+    try Task.checkCancellation()
+    waits.withLock { $0.append(seconds) }
+  }
+}
