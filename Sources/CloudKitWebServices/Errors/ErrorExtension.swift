@@ -25,5 +25,6 @@ package struct ErrorExtensionCode: RawRepresentable, Codable, Hashable, Sendable
   package static let recordExists = ErrorExtensionCode(rawValue: "RECORD_EXISTS")
   package static let limitExceeded = ErrorExtensionCode(rawValue: "LIMIT_EXCEEDED")
   package static let schemaMismatch = ErrorExtensionCode(rawValue: "SCHEMA_MISMATCH")
+  package static let sequenceReused = ErrorExtensionCode(rawValue: "SEQUENCE_REUSED")
   package static let assetNotAvailable = ErrorExtensionCode(rawValue: "ASSET_NOT_AVAILABLE")
 }

@@ -1,0 +1,96 @@
+import CloudKitWebServices
+import Crypto
+import Foundation
+
+extension CloudKitService {
+  /// Checks the API token, then who is signed in.
+  func authenticate(
+    _ request: WebServiceRequest,
+    _ target: RequestTarget,
+    _ path: WebServicePath
+  ) async throws -> RequestContext {
+    guard let text = target.query[WebServiceName.apiToken], !text.isEmpty else {
+      throw ErrorDictionary(.authenticationFailed, "no auth method found")
+    }
+    let known = try storage.read { try $0.apiToken(text) }
+    guard let apiToken = known, apiToken.environment == path.environment,
+      apiToken.container == nil || apiToken.container == path.container
+    else { throw ErrorDictionary(.authenticationFailed, "unknown API token") }
+    let origin = request.headers["origin"]
+    if let origin, !apiToken.allowedOrigins.isEmpty, !apiToken.allowedOrigins.contains(origin) {
+      throw ErrorDictionary(.authenticationFailed, "the API token is not for pages of \(origin)")
+    }
+    guard !path.container.isEmpty, path.container.count <= limits.nameLength else {
+      throw ErrorDictionary(.badRequest, "invalid container")
+    }
+    try await openContainer(path.container)
+    let principal = try await target.webAuthToken.asyncMap {
+      try await self.principal(token: $0, container: path.container)
+    }
+    return RequestContext(
+      container: path.container,
+      environment: path.environment,
+      scope: path.database ?? .public,
+      apiToken: apiToken,
+      principal: principal ?? nil,
+      isExtended: request.headers[WebServiceName.capabilities] == WebServiceName.capabilitiesValue,
+      clientID: target.query["clientId"],
+      wantsSyncToken: target.query[WebServiceName.currentSyncToken] == "true",
+      signInURL: signInURL(apiToken: text, container: path.container, origin: origin)
+    )
+  }
+
+  private func signInURL(apiToken: String, container: String, origin: String?) -> String {
+    var items = [(WebServiceName.apiToken, apiToken), ("container", container)]
+    if let origin { items.append(("origin", origin)) }
+    let query = items.map { "\($0.0)=\(WebServicePath.escape($0.1))" }.joined(separator: "&")
+    return "\(baseURL)/sign-in?\(query)"
+  }
+
+  /// Notes a container that a token reached for the first time.
+  private func openContainer(_ container: String) async throws {
+    guard !sessions.knows(container: container) else { return }
+    try await write {
+      var batch = WriteBatch()
+      batch.container = container
+      return (batch, ())
+    }
+    sessions.note(container: container)
+  }
+
+  static func digest(_ token: String) -> String {
+    Data(SHA256.hash(data: Data(token.utf8))).hexadecimal
+  }
+
+  /// Who the token is, or nil where it is unknown, for another container, or over.
+  private func principal(token: String, container: String) async throws -> Principal? {
+    let digest = Self.digest(token)
+    var session = sessions[digest]
+    if session == nil {
+      session = try storage.read { try $0.session(digest: digest) }
+    }
+    guard var session, session.container == container, session.expires > now else { return nil }
+    // Use renews a session, with a write only once in half its life.
+    let lifetime = session.isKept ? limits.keptSessionLifetime : limits.sessionLifetime
+    if Double(session.expires - now) < lifetime * 500 {
+      session.expires = now + Int64(lifetime * 1000)
+      let renewed = session
+      try await write {
+        var batch = WriteBatch()
+        batch.sessions = [renewed]
+        return (batch, ())
+      }
+    }
+    sessions[digest] = session
+    return Principal(account: session.account, userRecordName: session.userRecordName)
+  }
+}
+
+extension Optional {
+  fileprivate func asyncMap<Result>(
+    _ transform: (Wrapped) async throws -> Result
+  ) async rethrows -> Result? {
+    guard let self else { return nil }
+    return try await transform(self)
+  }
+}

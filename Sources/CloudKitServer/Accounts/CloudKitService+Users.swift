@@ -1,0 +1,139 @@
+import CloudKitWebServices
+import Foundation
+
+/// Users as a container knows them.
+extension CloudKitService {
+  /// The account's user in the container, made at the first sign-in with its `Users` record.
+  func user(account: String, container: String) async throws -> StoredUser {
+    let made = StoredUser(
+      container: container,
+      account: account,
+      recordName: "_" + effects.randomness.bytes(16).hexadecimal
+    )
+    let now = now
+    let tag = effects.randomness.next()
+    return try await write { [storage] in
+      if let known = try storage.read({ try $0.user(container: container, account: account) }) {
+        return (nil, known)
+      }
+      for environment in ContainerEnvironment.allCases {
+        var batch = WriteBatch(
+          partition: try storage.partition(
+            PartitionKey(
+              container: container,
+              environment: environment,
+              scope: .public,
+              owner: ""
+            )
+          )
+        )
+        let stamp = ServerStamp(
+          timestamp: now,
+          userRecordName: made.recordName,
+          deviceID: RecordStamping.unknownDevice
+        )
+        batch.records = [
+          StoredRecord(
+            key: RecordKey(zone: .defaultZone, name: made.recordName),
+            type: "Users",
+            tag: String(tag, radix: 36),
+            change: ChangeNumber(now),
+            created: stamp,
+            modified: stamp,
+            parent: nil,
+            fields: Data("{}".utf8),
+            isDeleted: false
+          )
+        ]
+        if environment == .production {
+          batch.container = container
+          batch.users = [made]
+          return (batch, made)
+        }
+        try storage.commit(batch)
+      }
+      return (nil, made)
+    }
+  }
+
+  func currentUser(_ context: RequestContext) async throws -> Data {
+    let user = try context.user()
+    return try WireCoding.encode(try identity(of: user.account, named: user.userRecordName))
+  }
+
+  private func identity(of accountID: String, named recordName: String) throws -> UserIdentity {
+    let account = try storage.read { try $0.account(id: accountID) }
+    return UserIdentity(
+      userRecordName: recordName,
+      firstName: account?.givenName,
+      lastName: account?.familyName,
+      nameComponents: NameComponents(
+        givenName: account?.givenName,
+        familyName: account?.familyName
+      ),
+      lookupInfo: LookupInfo(emailAddress: account?.emailAddress)
+    )
+  }
+
+  func discoverUsers(
+    _ request: DiscoverUsersRequest,
+    _ context: RequestContext
+  ) async throws
+    -> Data
+  {
+    _ = try context.user()
+    guard context.scope == .public else {
+      throw ErrorDictionary(
+        .badRequest,
+        "endpoint not applicable in the database type '\(context.scope.rawValue)db'"
+      )
+    }
+    let found = try find(request.lookupInfos ?? [], context)
+    return try WireCoding.encode(UsersResponse(users: found.map { .success($0) }))
+  }
+
+  func lookupUsers(_ request: LookupUsersRequest, _ context: RequestContext) async throws -> Data {
+    _ = try context.user()
+    let found = try find(request.users, context)
+    return try WireCoding.encode(UsersResponse(users: found.map { .success($0) }))
+  }
+
+  /// There is no address book here.
+  func lookupContacts(_ context: RequestContext) async throws -> Data {
+    _ = try context.user()
+    return try WireCoding.encode(UsersResponse(users: [], contacts: []))
+  }
+
+  /// The people of this container among those asked for; others are left out.
+  private func find(_ infos: [LookupInfo], _ context: RequestContext) throws -> [UserIdentity] {
+    guard infos.count <= limits.itemsPerRequest else {
+      throw ErrorDictionary(.badRequest, "more than \(limits.itemsPerRequest) users")
+    }
+    return try storage.read { snapshot in
+      let accounts = infos.contains { $0.emailAddress != nil } ? try snapshot.accounts() : []
+      return try infos.compactMap { info in
+        var known: StoredUser?
+        if let name = info.userRecordName {
+          known = try snapshot.user(container: context.container, recordName: name)
+        } else if let address = info.emailAddress?.lowercased(),
+          let account = accounts.first(where: { $0.emailAddress?.lowercased() == address })
+        {
+          known = try snapshot.user(container: context.container, account: account.id)
+        }
+        guard let known else { return nil }
+        let account = try snapshot.account(id: known.account)
+        return UserIdentity(
+          userRecordName: known.recordName,
+          firstName: account?.givenName,
+          lastName: account?.familyName,
+          emailAddress: info.emailAddress,
+          nameComponents: NameComponents(
+            givenName: account?.givenName,
+            familyName: account?.familyName
+          ),
+          lookupInfo: info
+        )
+      }
+    }
+  }
+}

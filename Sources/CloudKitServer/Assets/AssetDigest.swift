@@ -1,0 +1,48 @@
+import CloudKitWebServices
+import Crypto
+import Foundation
+
+/// How an asset is named: the first 20 bytes of its SHA-256, on the wire behind a version byte.
+struct AssetDigest: Hashable, Sendable {
+  private static let version: UInt8 = 1
+  private static let size = 20
+
+  var bytes: Data
+
+  init(of data: Data) {
+    bytes = Data(SHA256.hash(data: data).prefix(Self.size))
+  }
+
+  /// Reads `fileChecksum`.
+  init?(checksum: String?) {
+    guard let checksum, let data = Data(base64Encoded: checksum), data.count == Self.size + 1,
+      data.first == Self.version
+    else { return nil }
+    bytes = Data(data.dropFirst())
+  }
+
+  var checksum: String { (Data([Self.version]) + bytes).base64EncodedString() }
+  var fileName: String { bytes.hexadecimal }
+}
+
+/// What an upload URL permits.
+struct UploadPermit: Codable, Hashable, Sendable {
+  var partition: PartitionID
+  /// Milliseconds since 1970.
+  var expires: Int64
+}
+
+/// What an upload proves: these bytes are here, for this partition.
+struct UploadReceipt: Codable, Hashable, Sendable {
+  var partition: PartitionID
+  var checksum: String
+  var size: Int64
+  var expires: Int64
+}
+
+/// What a download URL permits.
+struct DownloadPermit: Codable, Hashable, Sendable {
+  var partition: PartitionID
+  var file: String
+  var expires: Int64
+}

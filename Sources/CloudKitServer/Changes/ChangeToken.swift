@@ -1,0 +1,81 @@
+import CloudKitWebServices
+
+/// What a sync token says inside its seal.
+struct ChangeToken: Codable, Hashable, Sendable {
+  /// Of the server; set when it is sealed.
+  var incarnation = ""
+  /// Who it was given to; set when it is sealed.
+  var principal = ""
+  var partition: PartitionID
+  /// Nil: the token of a whole database. A recreated zone has another number.
+  var zone: ZoneNumber?
+  var counter: ChangeNumber
+  /// While a listing newest first has more pages: exclusive upper end of the next.
+  var ceiling: ChangeNumber?
+  /// While it has more pages: where the listing began, for the token at its end.
+  var top: ChangeNumber?
+
+  init(
+    zone: ZoneNumber?,
+    _ partition: PartitionID,
+    counter: ChangeNumber,
+    ceiling: ChangeNumber? = nil,
+    top: ChangeNumber? = nil
+  ) {
+    self.partition = partition
+    self.zone = zone
+    self.counter = counter
+    self.ceiling = ceiling
+    self.top = top
+  }
+
+  /// Short keys: a client stores one for each zone and sends it with each request.
+  private enum CodingKeys: String, CodingKey {
+    case incarnation = "i"
+    case principal = "u"
+    case partition = "p"
+    case zone = "z"
+    case counter = "c"
+    case ceiling = "b"
+    case top = "t"
+  }
+}
+
+extension CloudKitService {
+  func seal(_ token: ChangeToken, _ context: RequestContext) throws -> String {
+    var token = token
+    token.incarnation = storage.incarnation
+    token.principal = context.reader
+    return try signer.seal(token, for: .changeToken)
+  }
+
+  /// Reads a client's token. A token that is over is an error, never a silent start from nothing.
+  func open(
+    _ text: String?,
+    zone: ZoneNumber?,
+    _ id: PartitionID,
+    counter: ChangeNumber,
+    _ context: RequestContext
+  ) throws(ErrorDictionary) -> ChangeToken {
+    guard let text, !text.isEmpty else { return ChangeToken(zone: zone, id, counter: .none) }
+    guard let token = signer.open(text, as: ChangeToken.self, for: .changeToken) else {
+      throw ErrorDictionary(.badRequest, "Unknown sync continuation type")
+    }
+    guard token.principal == context.reader, token.partition == id,
+      (token.zone == nil) == (zone == nil)
+    else {
+      throw ErrorDictionary(.badRequest, "the sync token belongs to another database or zone")
+    }
+    // A token that knows more than the server does is from before a backup was put back.
+    guard token.incarnation == storage.incarnation, token.zone == zone,
+      token.counter <= counter, (token.top ?? .none) <= counter
+    else {
+      throw ErrorDictionary(
+        .badRequest,
+        "the sync token has expired, start again without one",
+        extension: ErrorExtension(code: .changeTokenExpired)
+      )
+    }
+    return token
+  }
+}

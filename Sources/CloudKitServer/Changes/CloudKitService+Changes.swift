@@ -1,0 +1,139 @@
+import CloudKitWebServices
+import Foundation
+
+extension CloudKitService {
+  func databaseChanges(
+    _ request: DatabaseChangesRequest,
+    _ context: RequestContext
+  ) async throws -> Data {
+    _ = try context.user()
+    guard context.scope != .public else {
+      throw ErrorDictionary(.badRequest, "the public database has no changes")
+    }
+    let id = try partition(context)
+    let limit = pageSize(request.resultsLimit)
+    let response = try storage.read { snapshot in
+      let database = try snapshot.database(id)
+      let text = request.syncToken ?? request.metaSyncToken
+      let token = try open(text, zone: nil, id, counter: database.counter, context)
+      var rows = try snapshot.zones(in: id, changedAfter: token.counter, limit: limit + 1)
+      let isMoreComing = rows.count > limit
+      if isMoreComing { rows.removeLast() }
+      let reached = isMoreComing ? rows.last?.change ?? token.counter : database.counter
+      let next = try seal(ChangeToken(zone: nil, id, counter: reached), context)
+      let zones = rows.compactMap { row -> ItemResult<ZoneDictionary>? in
+        let isGone = row.ending != nil
+        // Who starts from nothing need not hear of zones that came and went.
+        if isGone, token.counter == .none { return nil }
+        return .success(
+          ZoneDictionary(zoneID: ZoneDirectory.id(named: row.name, context), deleted: isGone)
+        )
+      }
+      return DatabaseChangesResponse(
+        zones: zones,
+        syncToken: next,
+        metaSyncToken: next,
+        moreComing: isMoreComing
+      )
+    }
+    return try WireCoding.encode(response)
+  }
+
+  func changedRecords(_ request: ZoneChangesOptions, _ context: RequestContext) async throws -> Data
+  {
+    try WireCoding.encode(try changes(request, context))
+  }
+
+  func zoneChanges(_ request: ZoneChangesRequest, _ context: RequestContext) async throws -> Data {
+    _ = try context.user()
+    try checkCount(request.zones.count)
+    let zones = try request.zones.map { options -> ItemResult<ZoneChanges> in
+      var options = options
+      options.desiredKeys = options.desiredKeys ?? request.desiredKeys
+      options.desiredRecordTypes = options.desiredRecordTypes ?? request.desiredRecordTypes
+      options.resultsLimit = options.resultsLimit ?? request.resultsLimit
+      options.numbersAsStrings = options.numbersAsStrings ?? request.numbersAsStrings
+      do {
+        return .success(try changes(options, context))
+      } catch var error as ErrorDictionary {
+        error.zoneID = options.zoneID
+        return .failure(context.stripped(error))
+      }
+    }
+    return try WireCoding.encode(ZoneChangesResponse(zones: zones))
+  }
+
+  private func changes(
+    _ options: ZoneChangesOptions,
+    _ context: RequestContext
+  ) throws -> ZoneChanges {
+    _ = try context.user()
+    guard !options.zoneID.isDefault, context.scope != .public else {
+      throw ErrorDictionary(.badRequest, "cannot get changes in default zone")
+    }
+    let id = try partition(context)
+    let limit = pageSize(options.resultsLimit)
+    return try storage.read { snapshot in
+      let rows = try snapshot.zones(in: id, named: [options.zoneID.zoneName])
+      let zones = try ZoneDirectory(rows, context)
+      let zone = try zones.number(of: options.zoneID)
+      let counter = try snapshot.database(id).counter
+      let token = try open(options.syncToken, zone: zone, id, counter: counter, context)
+      let isReversed = options.reverse ?? false
+      // A page that continues a listing newest first stays below its ceiling.
+      let ceiling = isReversed ? token.ceiling.map { ChangeNumber($0.rawValue - 1) } : nil
+      var found = try snapshot.changes(
+        in: id,
+        ChangeRange(
+          zone: zone,
+          after: token.counter,
+          through: ceiling,
+          isReversed: isReversed,
+          includesTombstones: token.counter != .none,
+          limit: limit + 1
+        )
+      )
+      let isMoreComing = found.count > limit
+      if isMoreComing { found.removeLast() }
+      var next = ChangeToken(zone: zone, id, counter: counter)
+      if isReversed {
+        let top = token.top ?? counter
+        next.counter = isMoreComing ? token.counter : top
+        next.ceiling = isMoreComing ? found.last?.change : nil
+        next.top = isMoreComing ? top : nil
+      } else if isMoreComing {
+        next.counter = found.last?.change ?? token.counter
+      }
+      let rendering = RecordRendering(
+        service: self,
+        partition: id,
+        zones: zones,
+        context: context
+      )
+      let wanted = options.desiredRecordTypes.map(Set.init)
+      let records = try found.compactMap { record -> ItemResult<RecordDictionary>? in
+        if record.isDeleted { return .success(rendering.tombstone(record)) }
+        if let wanted, !wanted.contains(record.type) { return nil }
+        return .success(
+          try rendering.dictionary(
+            record,
+            desiredKeys: options.desiredKeys,
+            numbersAsStrings: options.numbersAsStrings ?? false
+          )
+        )
+      }
+      return ZoneChanges(
+        zoneID: ZoneDirectory.id(named: options.zoneID.zoneName, context),
+        records: records,
+        syncToken: try seal(next, context),
+        moreComing: isMoreComing
+      )
+    }
+  }
+
+  /// A client's wish within the limit; none or nonsense means the limit.
+  func pageSize(_ wish: Int?) -> Int {
+    guard let wish, wish > 0 else { return limits.recordsPerReply }
+    return min(wish, limits.recordsPerReply)
+  }
+}

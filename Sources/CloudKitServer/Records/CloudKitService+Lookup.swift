@@ -1,0 +1,79 @@
+import CloudKitWebServices
+import Foundation
+
+extension CloudKitService {
+  func lookupRecords(
+    _ request: LookupRecordsRequest,
+    _ context: RequestContext
+  ) async throws -> Data {
+    try checkCount(request.records.count)
+    let id = try partition(context)
+    let named = request.records.map { $0.zoneID ?? request.zoneID ?? .defaultZone }
+    let response = try storage.read { snapshot in
+      let rows = try snapshot.zones(in: id, named: Array(Set(named.map(\.zoneName))))
+      let zones = try ZoneDirectory(rows, context)
+      let keys = zip(request.records, named).map { record, zone in
+        Result { try RecordKey(zone: zones.number(of: zone), name: record.recordName) }
+      }
+      let found = try snapshot.records(in: id, keys: keys.compactMap { try? $0.get() })
+      let schema = try snapshot.schema(
+        container: context.container,
+        environment: context.environment
+      )
+      let access = RecordAccess(
+        scope: context.scope,
+        schema: schema?.schema ?? DatabaseSchema(),
+        user: context.principal?.userRecordName
+      )
+      let rendering = RecordRendering(
+        service: self,
+        partition: id,
+        zones: zones,
+        context: context
+      )
+      var response = RecordsResponse(records: [])
+      for (wanted, key) in zip(request.records, keys) {
+        do {
+          guard let record = found[try key.get()], !record.isDeleted else {
+            throw ErrorDictionary(.notFound, "Record not found")
+          }
+          guard
+            access.allows(.read, type: record.type, creator: record.created.userRecordName)
+          else {
+            throw ErrorDictionary(.accessDenied, "READ operation not permitted")
+          }
+          response.records.append(
+            .success(
+              try rendering.dictionary(
+                record,
+                desiredKeys: wanted.desiredKeys ?? request.desiredKeys,
+                numbersAsStrings: request.numbersAsStrings ?? false
+              )
+            )
+          )
+        } catch var error as ErrorDictionary {
+          error.recordName = wanted.recordName
+          response.records.append(.failure(context.stripped(error)))
+        }
+      }
+      response.syncToken = try currentSyncToken(request.zoneID, id, zones, snapshot, context)
+      return response
+    }
+    return try WireCoding.encode(response)
+  }
+
+  /// The zone's newest token, where the request asked for one.
+  func currentSyncToken(
+    _ zone: ZoneID?,
+    _ id: PartitionID,
+    _ zones: ZoneDirectory,
+    _ snapshot: any StorageSnapshot,
+    _ context: RequestContext
+  ) throws -> String? {
+    guard context.wantsSyncToken, context.principal != nil, let zone,
+      let row = zones.row(named: zone.zoneName), row.ending == nil
+    else { return nil }
+    let counter = try snapshot.database(id).counter
+    return try seal(ChangeToken(zone: row.number, id, counter: counter), context)
+  }
+}

@@ -1,0 +1,203 @@
+import CloudKitWebServices
+import Foundation
+
+/// Loads what a batch is decided on, in as many steps as references make chains.
+extension ModifyCall {
+  func load() throws -> (ModifyInput, ZoneDirectory) {
+    try service.storage.read { snapshot in
+      let named = request.operations.map { $0.record.zoneID ?? request.zoneID ?? .defaultZone }
+      let rows = try snapshot.zones(in: id, named: Array(Set(named.map(\.zoneName))))
+      let zones = try ZoneDirectory(rows, context)
+      let operations = zip(request.operations, named).map { keyed($0, $1, zones) }
+      let database = try snapshot.database(id)
+
+      var existing = try snapshot.records(in: id, keys: Array(keys(of: operations)))
+      let references = try loadReferences(operations, &existing, snapshot)
+      let types = Set(existing.values.map(\.type) + operations.compactMap(\.record.recordType))
+      let isAtomic =
+        context.scope != .public && named.contains { !$0.isDefault } && request.atomic != false
+      let input = ModifyInput(
+        partition: id,
+        scope: context.scope,
+        operations: operations,
+        isAtomic: isAtomic,
+        limits: service.limits,
+        stamping: RecordStamping(
+          now: service.now,
+          user: user,
+          device: device,
+          randomness: service.effects.randomness
+        ),
+        database: database,
+        existing: existing,
+        references: references,
+        activeIndexes: try snapshot.activeIndexes(in: id, types: types.sorted()),
+        schema: SchemaDraft(
+          try snapshot.schema(container: context.container, environment: context.environment),
+          context,
+          service.limits
+        ),
+        admitAsset: { [service, id] asset, previous in
+          try service.admit(asset, previous: previous, id)
+        }
+      )
+      return (input, zones)
+    }
+  }
+
+  private func keyed(
+    _ operation: RecordOperation,
+    _ zone: ZoneID,
+    _ zones: ZoneDirectory
+  ) -> KeyedOperation {
+    var keyed = KeyedOperation(type: operation.operationType, record: operation.record, zone: zone)
+    do {
+      let number = try zones.number(of: zone)
+      let name = try name(of: operation)
+      keyed.record.recordName = name
+      keyed.key = RecordKey(zone: number, name: name)
+    } catch {
+      keyed.refusal = error
+    }
+    return keyed
+  }
+
+  private func name(of operation: RecordOperation) throws(ErrorDictionary) -> String {
+    guard let name = operation.record.recordName else {
+      guard operation.operationType == .create else {
+        throw ErrorDictionary(.badRequest, "missing required field 'recordName'")
+      }
+      return service.effects.uuid().uuidString
+    }
+    // A user's own record is there from the start; nobody makes one.
+    let isUser = context.scope == .public && name.hasPrefix("_")
+    guard isUser || NameRules.isRecordName(name, service.limits) else {
+      throw ErrorDictionary(
+        .badRequest,
+        "invalid record name: at most \(service.limits.nameLength) printable ASCII characters, "
+          + "the first not '_'"
+      )
+    }
+    return name
+  }
+
+  /// The records themselves and what they will refer to.
+  private func keys(of operations: [KeyedOperation]) -> Set<RecordKey> {
+    var keys: Set<RecordKey> = []
+    for operation in operations {
+      guard let key = operation.key else { continue }
+      keys.insert(key)
+      keys.formUnion(targets(of: operation, key))
+      if let parent = operation.record.parent {
+        keys.insert(RecordKey(zone: key.zone, name: parent.recordName))
+      }
+    }
+    return keys
+  }
+
+  private func targets(of operation: KeyedOperation, _ key: RecordKey) -> [RecordKey] {
+    (operation.record.fields ?? [:]).values.flatMap { $0.content.looseReferences }
+      .filter { $0.action != ReferenceAction.none }
+      .map { RecordKey(zone: key.zone, name: $0.recordName) }
+  }
+
+  /// References to what is deleted and to new targets; follows chains of DELETE_SELF to their end.
+  private func loadReferences(
+    _ operations: [KeyedOperation],
+    _ existing: inout [RecordKey: StoredRecord],
+    _ snapshot: any StorageSnapshot
+  ) throws -> [RecordKey: [StoredReference]] {
+    var wanted: Set<RecordKey> = []
+    var deleted: Set<RecordKey> = []
+    for operation in operations {
+      guard let key = operation.key else { continue }
+      if operation.type.isDelete {
+        deleted.insert(key)
+      } else {
+        wanted.formUnion(targets(of: operation, key))
+        try loadKeptTargets(of: operation, key, &existing, snapshot)
+      }
+    }
+    wanted.formUnion(deleted)
+    var found: [RecordKey: [StoredReference]] = [:]
+    var chased = deleted
+    while !wanted.isEmpty {
+      var next: Set<RecordKey> = []
+      for reference in try snapshot.references(in: id, to: Array(wanted)) {
+        let target = RecordKey(zone: reference.source.zone, name: reference.target)
+        found[target, default: []].append(reference)
+        // Only a deletion is followed further, whatever else refers to the same record.
+        if chased.contains(target), reference.action == .deleteSelf,
+          chased.insert(reference.source).inserted
+        {
+          next.insert(reference.source)
+        }
+      }
+      let unknown = next.union(found.values.joined().map(\.source)).filter { existing[$0] == nil }
+      existing.merge(try snapshot.records(in: id, keys: Array(unknown))) { old, _ in old }
+      wanted = next.filter { found[$0] == nil }
+    }
+    return found
+  }
+
+  /// An update keeps the references it does not mention; their targets are looked at too.
+  private func loadKeptTargets(
+    of operation: KeyedOperation,
+    _ key: RecordKey,
+    _ existing: inout [RecordKey: StoredRecord],
+    _ snapshot: any StorageSnapshot
+  ) throws {
+    guard operation.type == .update || operation.type == .forceUpdate,
+      let stored = existing[key], !stored.isDeleted
+    else { return }
+    var targets = stored.parent.map { [$0] } ?? []
+    // A cheap look before the costly one: most records hold no references.
+    if stored.fields.range(of: Data("\"REFERENCE".utf8)) != nil {
+      targets += try stored.decodedFields().values.flatMap(\.content.references)
+        .map(\.recordName)
+    }
+    let unknown = targets.map { RecordKey(zone: key.zone, name: $0) }
+      .filter { existing[$0] == nil }
+    guard !unknown.isEmpty else { return }
+    existing.merge(try snapshot.records(in: id, keys: unknown)) { old, _ in old }
+  }
+}
+
+extension FieldContent {
+  /// References, also those that came without a tag.
+  fileprivate var looseReferences: [ReferenceValue] {
+    switch self {
+    case .untagged(.reference(let value)): [value]
+    case .untagged(.list(let values)):
+      values.compactMap { if case .reference(let value) = $0 { value } else { nil } }
+    default: references
+    }
+  }
+}
+
+extension CloudKitService {
+  /// The asset as it is kept, if its upload is proven or the field holds it already.
+  func admit(
+    _ asset: AssetValue,
+    previous: FieldValue?,
+    _ id: PartitionID
+  ) throws -> AssetValue {
+    let failure = ErrorDictionary(
+      .badRequest,
+      "the asset was not uploaded, or too long ago; upload it again",
+      extension: ErrorExtension(code: .assetNotAvailable)
+    )
+    if let text = asset.receipt {
+      guard let receipt = signer.open(text, as: UploadReceipt.self, for: .receipt),
+        receipt.partition == id, receipt.expires > now,
+        asset.fileChecksum == nil || asset.fileChecksum == receipt.checksum,
+        let digest = AssetDigest(checksum: receipt.checksum),
+        assets.contains(id, digest.fileName)
+      else { throw failure }
+      return AssetValue(fileChecksum: receipt.checksum, size: receipt.size)
+    }
+    let kept = previous?.content.assets.first { $0.fileChecksum == asset.fileChecksum }
+    guard let kept, asset.fileChecksum != nil else { throw failure }
+    return kept
+  }
+}

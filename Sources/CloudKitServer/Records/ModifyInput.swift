@@ -1,0 +1,47 @@
+import CloudKitWebServices
+import Foundation
+
+/// One operation with its record's place.
+struct KeyedOperation: Sendable {
+  var type: RecordOperationType
+  var record: RecordDictionary
+  /// The zone as named; `key` is nil where there is no such zone.
+  var zone: ZoneID
+  var key: RecordKey?
+  /// Why the operation cannot even begin.
+  var refusal: ErrorDictionary?
+}
+
+/// Everything `records/modify` is decided on.
+struct ModifyInput: Sendable {
+  var partition: PartitionID
+  var scope: DatabaseScope
+  var operations: [KeyedOperation]
+  var isAtomic: Bool
+  var limits: ServiceLimits
+  var stamping: RecordStamping
+  var database: StoredDatabase
+  var existing: [RecordKey: StoredRecord]
+  /// References to records that are deleted, and to the targets of new references.
+  var references: [RecordKey: [StoredReference]]
+  var activeIndexes: [String: Set<String>]
+  var schema: SchemaDraft
+  /// Checks an asset's receipt, or that the record's field holds it already.
+  var admitAsset: @Sendable (AssetValue, FieldValue?) throws -> AssetValue
+}
+
+/// What `records/modify` does: results in the order of operations, and what to write.
+struct ModifyPlan: Sendable {
+  enum Item: Sendable {
+    case saved(StoredRecord, fields: [String: FieldValue])
+    case deleted(name: String)
+    case failed(ErrorDictionary, current: StoredRecord?)
+  }
+
+  var items: [Item]
+  /// Nil where nothing is to be written.
+  var batch: WriteBatch?
+  var savedCount = 0
+  var deletedCount = 0
+  var changedZones: Set<ZoneNumber> = []
+}

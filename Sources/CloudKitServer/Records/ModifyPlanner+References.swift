@@ -1,0 +1,92 @@
+import CloudKitWebServices
+
+/// References: what must exist, what holds a deletion back, what a deletion takes along.
+extension ModifyPlanner {
+  /// The references of a draft that bind: all but those without an action.
+  func binding(_ draft: Draft) -> [StoredReference] {
+    draft.fields.values.flatMap(\.content.references).compactMap { reference in
+      guard let action = reference.action, action != .none else { return nil }
+      return StoredReference(
+        source: draft.stored.key,
+        target: reference.recordName,
+        action: action
+      )
+    }
+  }
+
+  /// Fails saves whose targets are not there, and deletions that a VALIDATE reference holds back.
+  mutating func checkReferences() {
+    for (key, draft) in saved {
+      guard let index = savedBy[key] else { continue }
+      var targets = binding(draft)
+      if let parent = draft.stored.parent {
+        targets.append(StoredReference(source: key, target: parent, action: .validate))
+      }
+      for reference in targets {
+        let target = RecordKey(zone: key.zone, name: reference.target)
+        if current(target) == nil {
+          failures[index] = Failure(
+            error: ErrorDictionary(
+              .validatingReferenceError,
+              "Reference to '\(reference.target)', which does not exist"
+            )
+          )
+        } else if reference.action == .deleteSelf, hasTooManyReferrers(target, adding: key) {
+          failures[index] = Failure(
+            error: ErrorDictionary(
+              .badRequest,
+              "'\(reference.target)' has \(input.limits.deleteSelfReferrers) records that are "
+                + "deleted with it already",
+              extension: ErrorExtension(code: .limitExceeded)
+            )
+          )
+        }
+      }
+    }
+    for (key, index) in deletedBy where saved[key] == nil {
+      guard let holder = referrers(of: key).first(where: { $0.action == .validate }) else {
+        continue
+      }
+      failures[index] = Failure(
+        error: ErrorDictionary(
+          .validatingReferenceError,
+          "'\(holder.source.name)' refers to the record"
+        )
+      )
+    }
+  }
+
+  /// Living references to a record as the batch leaves them.
+  private func referrers(of key: RecordKey) -> [StoredReference] {
+    let kept = (input.references[key] ?? []).filter {
+      saved[$0.source] == nil && deleted[$0.source] == nil
+    }
+    return kept
+      + saved.values.flatMap { binding($0) }.filter {
+        $0.target == key.name && $0.source.zone == key.zone
+      }
+  }
+
+  private func hasTooManyReferrers(_ target: RecordKey, adding source: RecordKey) -> Bool {
+    let others = (input.references[target] ?? []).filter { $0.action == .deleteSelf }
+    // The cheap bound first: few targets come near the limit.
+    guard others.count + saved.count > input.limits.deleteSelfReferrers else { return false }
+    let sources = Set(referrers(of: target).filter { $0.action == .deleteSelf }.map(\.source))
+    return sources.union([source]).count > input.limits.deleteSelfReferrers
+  }
+
+  /// Deletes what goes with the deleted, and what goes with that.
+  mutating func deleteReferrers() {
+    var queue = Array(deleted.keys)
+    while let key = queue.popLast() {
+      for reference in input.references[key] ?? [] where reference.action == .deleteSelf {
+        // A record saved in this batch has shown its targets to be there.
+        guard saved[reference.source] == nil, let source = current(reference.source) else {
+          continue
+        }
+        deleted[reference.source] = source
+        queue.append(reference.source)
+      }
+    }
+  }
+}

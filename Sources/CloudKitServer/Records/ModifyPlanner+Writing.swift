@@ -1,0 +1,156 @@
+import CloudKitWebServices
+import Foundation
+
+/// From the decision to what is written and answered.
+extension ModifyPlanner {
+  func failedAtomically() -> ModifyPlan {
+    let items = input.operations.indices.map { index -> ModifyPlan.Item in
+      if let failure = failures[index] { return .failed(failure.error, current: failure.current) }
+      return .failed(
+        ErrorDictionary(.atomicError, "another item of the atomic batch failed"),
+        current: nil
+      )
+    }
+    return ModifyPlan(items: items)
+  }
+
+  func finished() throws -> ModifyPlan {
+    var batch = WriteBatch(partition: input.partition)
+    var counter = input.database.counter
+    var written: [RecordKey: StoredRecord] = [:]
+    var zones: Set<ZoneNumber> = []
+    /// In the order of operations, then what went along, so that feeds read naturally.
+    for key in orderedSaves() {
+      guard let draft = saved[key] else { continue }
+      var record = draft.stored
+      record.change = nextChange(&counter)
+      record.tag = input.stamping.tag(record.change)
+      record.fields = try WireCoding.encode(draft.fields)
+      batch.records.append(record)
+      batch.references += binding(draft)
+      batch.assetUses += draft.fields.values.flatMap(\.content.assets).compactMap { asset in
+        AssetDigest(checksum: asset.fileChecksum).map {
+          StoredAssetUse(key: key, digest: $0.fileName)
+        }
+      }
+      try index(record, draft.fields, in: &batch)
+      if mayHaveLinks(key, draft) { batch.relinkedRecords.append(key) }
+      written[key] = record
+      zones.insert(key.zone)
+    }
+    for key in orderedDeletes() {
+      guard let found = deleted[key] else { continue }
+      if let stored = input.existing[key], !stored.isDeleted {
+        try unindex(stored, in: &batch)
+        if key.zone == .defaultZone {
+          batch.erasedRecords.append(key)
+        } else {
+          batch.records.append(tombstone(found, &counter))
+          batch.relinkedRecords.append(key)
+        }
+        zones.insert(key.zone)
+      }
+    }
+    schema.contribute(to: &batch)
+    expect(in: &batch, counter)
+    var plan = ModifyPlan(items: items(written))
+    plan.savedCount = saved.count
+    plan.deletedCount = deleted.count
+    plan.changedZones = zones
+    if !batch.records.isEmpty || !batch.erasedRecords.isEmpty { plan.batch = batch }
+    return plan
+  }
+
+  private func nextChange(_ counter: inout ChangeNumber) -> ChangeNumber {
+    // The public database has no counter: one would make all its writers wait for each other.
+    guard input.scope != .public else { return ChangeNumber(input.stamping.now) }
+    counter = counter.next
+    return counter
+  }
+
+  private func tombstone(_ found: StoredRecord, _ counter: inout ChangeNumber) -> StoredRecord {
+    var record = found
+    record.change = nextChange(&counter)
+    record.tag = input.stamping.tag(record.change)
+    record.modified = input.stamping.stamp
+    record.parent = nil
+    record.fields = Data()
+    record.isDeleted = true
+    return record
+  }
+
+  private func expect(in batch: inout WriteBatch, _ counter: ChangeNumber) {
+    guard input.scope == .public else {
+      batch.expectedCounter = input.database.counter
+      batch.counter = counter
+      return
+    }
+    for operation in input.operations {
+      if let key = operation.key { batch.expectedTags[key] = .some(input.existing[key]?.tag) }
+    }
+    for (key, record) in input.existing { batch.expectedTags[key] = .some(record.tag) }
+    for key in deleted.keys {
+      batch.expectedReferrers[key] = Set((input.references[key] ?? []).map(\.source))
+    }
+  }
+
+  private func orderedSaves() -> [RecordKey] {
+    saved.keys.sorted { savedBy[$0, default: 0] < savedBy[$1, default: 0] }
+  }
+
+  private func orderedDeletes() -> [RecordKey] {
+    deleted.keys.filter { saved[$0] == nil }.sorted {
+      (deletedBy[$0] ?? .max, $0.name) < (deletedBy[$1] ?? .max, $1.name)
+    }
+  }
+
+  /// Whether rows of references or asset uses may be there from before, or are to come.
+  private func mayHaveLinks(_ key: RecordKey, _ draft: Draft) -> Bool {
+    if input.existing[key] != nil { return true }
+    return draft.fields.values.contains {
+      !$0.content.references.isEmpty || !$0.content.assets.isEmpty
+    }
+  }
+
+  private func items(_ written: [RecordKey: StoredRecord]) -> [ModifyPlan.Item] {
+    input.operations.indices.map { index in
+      let operation = input.operations[index]
+      if let failure = failures[index] { return .failed(failure.error, current: failure.current) }
+      guard let key = operation.key, !operation.type.isDelete, let record = written[key] else {
+        return .deleted(name: operation.record.recordName ?? "")
+      }
+      return .saved(record, fields: saved[key]?.fields ?? [:])
+    }
+  }
+
+  // MARK: Indexes
+
+  private func index(
+    _ record: StoredRecord,
+    _ fields: [String: FieldValue],
+    in batch: inout WriteBatch
+  ) throws {
+    if let stored = input.existing[record.key], !stored.isDeleted {
+      try unindex(stored, in: &batch)
+    }
+    for field in (input.activeIndexes[record.type] ?? []).sorted() {
+      for value in record.indexValues(of: field, fields) {
+        batch.addedIndexEntries.append(
+          IndexEntry(type: record.type, field: field, value: value, key: record.key)
+        )
+      }
+    }
+  }
+
+  private func unindex(_ stored: StoredRecord, in batch: inout WriteBatch) throws {
+    guard let active = input.activeIndexes[stored.type], !active.isEmpty else { return }
+    let fields = try stored.decodedFields()
+    for field in active.sorted() {
+      for value in stored.indexValues(of: field, fields) {
+        batch.removedIndexEntries.append(
+          IndexEntry(type: stored.type, field: field, value: value, key: stored.key)
+        )
+      }
+    }
+  }
+}

@@ -1,0 +1,260 @@
+import CloudKitWebServices
+import Foundation
+
+/// Decides a batch of record operations; pure, so that it can be run again.
+struct ModifyPlanner {
+  /// A record as the batch leaves it.
+  struct Draft {
+    var stored: StoredRecord
+    var fields: [String: FieldValue]
+  }
+
+  /// What failed, with the record that stood in the way.
+  struct Failure {
+    var error: ErrorDictionary
+    var current: StoredRecord?
+  }
+
+  let input: ModifyInput
+  var failures: [Int: Failure] = [:]
+
+  // One attempt's state.
+  var schema: SchemaDraft
+  var saved: [RecordKey: Draft] = [:]
+  var savedBy: [RecordKey: Int] = [:]
+  var deleted: [RecordKey: StoredRecord] = [:]
+  var deletedBy: [RecordKey: Int] = [:]
+
+  init(_ input: ModifyInput) {
+    self.input = input
+    schema = input.schema
+  }
+
+  /// Runs attempts without the operations that failed until the rest holds together.
+  static func plan(_ input: ModifyInput) throws -> ModifyPlan {
+    var planner = ModifyPlanner(input)
+    for (index, operation) in input.operations.enumerated() {
+      if let refusal = operation.refusal { planner.failures[index] = Failure(error: refusal) }
+    }
+    while true {
+      let known = planner.failures.count
+      try planner.attempt()
+      if planner.failures.count == known || input.isAtomic { break }
+    }
+    if input.isAtomic, !planner.failures.isEmpty { return planner.failedAtomically() }
+    return try planner.finished()
+  }
+
+  private mutating func attempt() throws {
+    schema = input.schema
+    saved = [:]
+    savedBy = [:]
+    deleted = [:]
+    deletedBy = [:]
+    for index in input.operations.indices where failures[index] == nil {
+      do {
+        try apply(index)
+      } catch let failure as FailureError {
+        failures[index] = failure.failure
+      } catch let error as ErrorDictionary {
+        failures[index] = Failure(error: error)
+      }
+    }
+    checkReferences()
+    deleteReferrers()
+  }
+
+  /// The living record as the batch sees it so far.
+  func current(_ key: RecordKey) -> StoredRecord? {
+    if let draft = saved[key] { return draft.stored }
+    guard deleted[key] == nil, let stored = input.existing[key], !stored.isDeleted else {
+      return nil
+    }
+    return stored
+  }
+
+  // MARK: Operations
+
+  private mutating func apply(_ index: Int) throws {
+    let operation = input.operations[index]
+    guard let key = operation.key else { return }
+    if operation.type.isDelete {
+      try delete(key, operation, index)
+    } else {
+      try save(key, operation, index)
+    }
+  }
+
+  private mutating func delete(_ key: RecordKey, _ operation: KeyedOperation, _ index: Int) throws {
+    let found = current(key)
+    if operation.type == .delete, operation.record.recordChangeTag == nil {
+      throw ErrorDictionary(.badRequest, "missing required field 'recordChangeTag'")
+    }
+    guard let found else {
+      // Idempotent when forced: the client wants it gone, and it is.
+      if operation.type == .forceDelete { return }
+      throw ErrorDictionary(.notFound, "Record not found")
+    }
+    try checkAccess(.write, found, key)
+    if operation.type == .delete, found.tag != operation.record.recordChangeTag {
+      throw FailureError(failure: conflict(found))
+    }
+    deleted[key] = found
+    deletedBy[key] = index
+  }
+
+  private mutating func save(_ key: RecordKey, _ operation: KeyedOperation, _ index: Int) throws {
+    let found = current(key)
+    let request = operation.record
+    guard let type = request.recordType ?? found?.type else {
+      guard operation.type == .update || operation.type == .replace else {
+        throw ErrorDictionary(.badRequest, "missing required field 'recordType'")
+      }
+      throw ErrorDictionary(.notFound, "Record not found")
+    }
+    if let found, operation.type != .create, found.type != type {
+      throw ErrorDictionary(
+        .badRequest,
+        "record '\(key.name)' has the type \(found.type), not \(type)",
+        extension: ErrorExtension(code: .schemaMismatch)
+      )
+    }
+    var grown = schema
+    let admitted = try grown.admit(request.fields ?? [:], type: type)
+    if let found { try checkAccess(.write, found, key) } else { try checkCreation(of: type) }
+    try checkTag(operation, found)
+
+    let previous = try found.map { try saved[$0.key]?.fields ?? $0.decodedFields() } ?? [:]
+    let keepsOthers = operation.type == .update || operation.type == .forceUpdate
+    var fields = keepsOthers ? previous : [:]
+    for (name, value) in admitted {
+      fields[name] =
+        value.content == .null ? nil : try admitAssets(value, previous: previous[name])
+    }
+    try checkReferencesStay(in: operation.zone, fields)
+    try checkSize(fields)
+    var parent = keepsOthers ? found?.parent : nil
+    if let asked = request.parent { parent = asked.recordName }
+    schema = grown
+    let stamp = input.stamping.stamp
+    let record = StoredRecord(
+      key: key,
+      type: type,
+      tag: "",
+      change: .none,
+      created: found?.created ?? stamp,
+      modified: stamp,
+      parent: parent,
+      fields: Data(),
+      isDeleted: false
+    )
+    saved[key] = Draft(stored: record, fields: fields)
+    savedBy[key] = index
+  }
+
+  // MARK: Checks
+
+  private func checkTag(_ operation: KeyedOperation, _ found: StoredRecord?) throws {
+    switch operation.type {
+    case .create:
+      if let found {
+        throw FailureError(
+          failure: Failure(
+            error: ErrorDictionary(
+              .exists,
+              "record to insert already exists",
+              extension: ErrorExtension(code: .recordExists)
+            ),
+            current: found
+          )
+        )
+      }
+    case .update, .replace:
+      guard let tag = operation.record.recordChangeTag else {
+        throw ErrorDictionary(.badRequest, "missing required field 'recordChangeTag'")
+      }
+      guard let found else { throw ErrorDictionary(.notFound, "Record not found") }
+      guard found.tag == tag else { throw FailureError(failure: conflict(found)) }
+    case .forceUpdate, .forceReplace, .delete, .forceDelete: break
+    }
+  }
+
+  private func conflict(_ found: StoredRecord) -> Failure {
+    Failure(
+      error: ErrorDictionary(
+        .conflict,
+        "record to update already exists with a different change tag",
+        extension: ErrorExtension(code: .serverRecordChanged)
+      ),
+      current: found
+    )
+  }
+
+  private func access() -> RecordAccess {
+    RecordAccess(scope: input.scope, schema: schema.schema, user: input.stamping.user)
+  }
+
+  private func checkAccess(
+    _ permission: SchemaGrant.Permission,
+    _ found: StoredRecord,
+    _ key: RecordKey
+  ) throws {
+    guard
+      access().allows(permission, type: found.type, creator: found.created.userRecordName)
+    else {
+      throw ErrorDictionary(
+        .accessDenied,
+        "\(permission.rawValue) operation not permitted on '\(key.name)'"
+      )
+    }
+  }
+
+  private func checkCreation(of type: String) throws {
+    guard type != "Users", access().allows(.create, type: type, creator: nil) else {
+      throw ErrorDictionary(.accessDenied, "CREATE operation not permitted on type \(type)")
+    }
+  }
+
+  private func admitAssets(_ value: FieldValue, previous: FieldValue?) throws -> FieldValue {
+    var value = value
+    switch value.content {
+    case .asset(let asset): value.content = .asset(try input.admitAsset(asset, previous))
+    case .assetList(let assets):
+      value.content = .assetList(try assets.map { try input.admitAsset($0, previous) })
+    default: break
+    }
+    return value
+  }
+
+  private func checkReferencesStay(in zone: ZoneID, _ fields: [String: FieldValue]) throws {
+    for (name, value) in fields {
+      for reference in value.content.references {
+        guard reference.action != nil else {
+          throw ErrorDictionary(.badRequest, "the reference in '\(name)' has no action")
+        }
+        if let target = reference.zoneID, target.zoneName != zone.zoneName {
+          throw ErrorDictionary(
+            .badRequest,
+            "the reference in '\(name)' leads to another zone, \(target.zoneName)"
+          )
+        }
+      }
+    }
+  }
+
+  private func checkSize(_ fields: [String: FieldValue]) throws {
+    let size = fields.reduce(0) { $0 + $1.key.utf8.count + $1.value.content.countedSize }
+    guard size <= input.limits.recordSize else {
+      throw ErrorDictionary(
+        .badRequest,
+        "record size of \(size) bytes is over the limit of \(input.limits.recordSize) bytes",
+        extension: ErrorExtension(code: .limitExceeded)
+      )
+    }
+  }
+}
+
+/// Carries a failure with the record that stood in the way.
+struct FailureError: Error {
+  var failure: ModifyPlanner.Failure
+}

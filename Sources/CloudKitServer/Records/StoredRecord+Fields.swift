@@ -1,0 +1,61 @@
+import CloudKitWebServices
+import Foundation
+
+extension StoredRecord {
+  func decodedFields() throws -> [String: FieldValue] {
+    fields.isEmpty ? [:] : try WireCoding.decode([String: FieldValue].self, from: fields)
+  }
+
+  /// The values that an index over the field holds for this record: one, or one per element.
+  func indexValues(of field: String, _ fields: [String: FieldValue]) -> [IndexValue] {
+    switch field {
+    case "___createTime": [.integer(created.timestamp)]
+    case "___modTime": [.integer(modified.timestamp)]
+    case "___createdBy": [.text(created.userRecordName ?? "")]
+    case "___modifiedBy": [.text(modified.userRecordName ?? "")]
+    case "___recordID": [.text(key.name)]
+    case "___etag": [.text(tag)]
+    case "___parent": parent.map { [.text($0)] } ?? []
+    default: fields[field].map { $0.content.indexValues } ?? []
+    }
+  }
+}
+
+extension FieldContent {
+  /// What an index and a comparison see; a place and a file have no order.
+  var indexValues: [IndexValue] {
+    switch self {
+    case .string(let value): [.text(value)]
+    case .int64(let value), .timestamp(let value): [.integer(value)]
+    case .double(let value): [.real(value)]
+    case .bytes(let value): [.bytes(value)]
+    case .reference(let value): [.text(value.recordName)]
+    case .stringList(let values): values.map { .text($0) }
+    case .int64List(let values), .timestampList(let values): values.map { .integer($0) }
+    case .doubleList(let values): values.map { .real($0) }
+    case .bytesList(let values): values.map { .bytes($0) }
+    case .referenceList(let values): values.map { .text($0.recordName) }
+    default: []
+    }
+  }
+
+  /// Bytes that count against the size of a record; a file's do not.
+  var countedSize: Int {
+    switch self {
+    case .null, .unknownList, .untagged: 0
+    case .string(let value): value.utf8.count
+    case .int64, .double, .timestamp: 8
+    case .bytes(let value): value.count
+    case .location: 64
+    case .reference(let value): value.recordName.utf8.count + 16
+    case .asset: 64
+    case .stringList(let values): values.reduce(0) { $0 + $1.utf8.count + 4 }
+    case .int64List(let values), .timestampList(let values): values.count * 8
+    case .doubleList(let values): values.count * 8
+    case .bytesList(let values): values.reduce(0) { $0 + $1.count + 4 }
+    case .locationList(let values): values.count * 64
+    case .referenceList(let values): values.reduce(0) { $0 + $1.recordName.utf8.count + 16 }
+    case .assetList(let values): values.count * 64
+    }
+  }
+}

@@ -1,0 +1,160 @@
+import CloudKitWebServices
+
+/// The schema as one request sees it: in development it grows with what is saved.
+struct SchemaDraft: Sendable {
+  private let container: String
+  private let environment: ContainerEnvironment
+  private let scope: DatabaseScope
+  private let limits: ServiceLimits
+  private let version: Int64
+  private(set) var schema: DatabaseSchema
+  private(set) var isChanged = false
+
+  init(_ stored: StoredSchema?, _ context: RequestContext, _ limits: ServiceLimits) {
+    container = context.container
+    environment = context.environment
+    scope = context.scope
+    self.limits = limits
+    version = stored?.version ?? 0
+    schema = stored?.schema ?? DatabaseSchema()
+  }
+
+  /// Adds to a batch what it expects of the schema, and the schema where it grew.
+  func contribute(to batch: inout WriteBatch) {
+    batch.expectedSchemaVersion = WriteBatch.ExpectedSchema(
+      container: container,
+      environment: environment,
+      version: version
+    )
+    guard isChanged else { return }
+    batch.schema = WriteBatch.SchemaWrite(
+      container: container,
+      environment: environment,
+      stored: StoredSchema(schema: schema, version: version + 1)
+    )
+  }
+
+  /// Checks the fields of a record about to be saved and returns them as declared.
+  ///
+  /// Where it throws, the draft is as before.
+  mutating func admit(
+    _ fields: [String: FieldValue],
+    type name: String
+  ) throws(ErrorDictionary) -> [String: FieldValue] {
+    let known = schema[recordType: name]
+    if known == nil {
+      guard environment == .development else {
+        throw ErrorDictionary(
+          .badRequest,
+          "Cannot create new type \(name) in production schema",
+          extension: ErrorExtension(code: .schemaMismatch)
+        )
+      }
+      guard NameRules.isTypeOrFieldName(name, limits) else {
+        throw ErrorDictionary(.badRequest, "invalid record type '\(name)'")
+      }
+    }
+    var type = known ?? .new(name)
+    var admitted: [String: FieldValue] = [:]
+    admitted.reserveCapacity(fields.count)
+    // Sorted, so that a schema grown by one request is always the same.
+    for (field, value) in fields.sorted(by: { $0.key < $1.key }) {
+      if let declared = type[field: field] {
+        guard !declared.isSystem else {
+          throw ErrorDictionary(.badRequest, "'\(field)' is a system field")
+        }
+        admitted[field] = try Self.fit(value, to: declared, type: name)
+      } else if value.content == .null {
+        continue
+      } else {
+        let declared = try newField(field, value, type: name)
+        type.fields.append(declared)
+        admitted[field] = try Self.fit(value, to: declared, type: name)
+      }
+    }
+    if known != type { adopt(type) }
+    return admitted
+  }
+
+  private mutating func adopt(_ type: RecordTypeSchema) {
+    isChanged = true
+    if let index = schema.recordTypes.firstIndex(where: { $0.name == type.name }) {
+      schema.recordTypes[index] = type
+    } else {
+      schema.recordTypes.append(type)
+    }
+  }
+
+  private func newField(
+    _ name: String,
+    _ value: FieldValue,
+    type: String
+  ) throws(ErrorDictionary) -> FieldSchema {
+    guard environment == .development else {
+      throw ErrorDictionary(
+        .badRequest,
+        "Cannot create or modify field '\(name)' in record '\(type)' in production schema",
+        extension: ErrorExtension(code: .schemaMismatch)
+      )
+    }
+    guard NameRules.isTypeOrFieldName(name, limits) else {
+      throw ErrorDictionary(.badRequest, "invalid field name '\(name)'")
+    }
+    guard let inferred = FieldCoercion.inferredType(value.content), !isEmptyList(value.content)
+    else {
+      throw ErrorDictionary(
+        .badRequest,
+        "cannot use an empty list to initialize a new field '\(name)'"
+      )
+    }
+    if value.isEncrypted {
+      guard scope != .public else {
+        throw ErrorDictionary(
+          .badRequest,
+          "encrypted fields are not supported in the public database"
+        )
+      }
+      let base = inferred.element ?? inferred
+      guard base != .reference, base != .asset else {
+        throw ErrorDictionary(.badRequest, "a field of type \(inferred.rawValue) has no encryption")
+      }
+    }
+    let declared = FieldSchemaType.typed(inferred, isEncrypted: value.isEncrypted)
+    return FieldSchema(name: name, type: declared, indexes: declared.automaticIndexes)
+  }
+
+  private func isEmptyList(_ content: FieldContent) -> Bool {
+    guard let type = content.type, type.isList else { return content == .unknownList }
+    return content == FieldCoercion.emptyList(of: type)
+  }
+
+  /// The value as the declaration wants it.
+  static func fit(
+    _ value: FieldValue,
+    to declared: FieldSchema,
+    type: String
+  ) throws(ErrorDictionary) -> FieldValue {
+    if value.content == .null { return value }
+    if value.isEncrypted, !declared.type.isEncrypted {
+      throw ErrorDictionary(
+        .badRequest,
+        "Attempt to save encrypted data in non encrypted field type for field '\(declared.name)'",
+        extension: ErrorExtension(code: .schemaMismatch)
+      )
+    }
+    let types = declared.type.wireType.map { [$0] } ?? [.int64, .double]
+    let fitting = types.lazy.compactMap { FieldCoercion.value(value.content, as: $0) }.first
+    guard let fitting, value.isEncrypted == declared.type.isEncrypted else {
+      let found =
+        (value.isEncrypted ? "ENCRYPTED_" : "")
+        + (FieldCoercion.inferredType(value.content)?.rawValue ?? "UNKNOWN_LIST")
+      throw ErrorDictionary(
+        .badRequest,
+        "invalid attempt to set value type \(found) for field '\(declared.name)' for type "
+          + "'\(type)', defined to be: \(declared.type.tag)",
+        extension: ErrorExtension(code: .schemaMismatch)
+      )
+    }
+    return FieldValue(fitting, isEncrypted: value.isEncrypted)
+  }
+}

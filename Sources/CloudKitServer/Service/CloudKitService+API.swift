@@ -1,0 +1,105 @@
+import CloudKitWebServices
+import Foundation
+
+/// The documented endpoints.
+extension CloudKitService {
+  func respondToAPI(
+    _ request: WebServiceRequest,
+    _ target: RequestTarget
+  ) async throws -> WebServiceResponse {
+    guard let path = WebServicePath(path: target.path), let endpoint = path.endpoint else {
+      throw ErrorDictionary(.notFound, "could not find handler for endpoint")
+    }
+    guard request.body.count <= limits.requestSize else {
+      throw ErrorDictionary(
+        .badRequest,
+        "request is larger than \(limits.requestSize) bytes",
+        extension: ErrorExtension(code: .limitExceeded)
+      )
+    }
+    let context = try await authenticate(request, target, path)
+    guard request.method == "POST" || (request.method == "GET" && endpoint.takesGet) else {
+      throw ErrorDictionary(.badRequest, "\(request.method) is not possible here")
+    }
+    guard path.database != nil || endpoint == .createToken || endpoint == .registerToken else {
+      throw ErrorDictionary(.notFound, "could not find handler for endpoint")
+    }
+    let call = APICall(context: context, body: request.body)
+    let body: Data
+    do {
+      body = try await answer(endpoint, call)
+    } catch var error as ErrorDictionary {
+      if !context.isExtended { error.extension = nil }
+      throw error
+    }
+    var headers: [String: String] = [:]
+    if context.principal != nil, let token = target.webAuthToken {
+      // Not rotated: parallel calls and simple clients keep working with one token.
+      headers[WebServiceName.webAuthTokenHeader] = token
+    }
+    return WebServiceResponse(status: 200, headers: headers, body: body)
+  }
+
+  private func answer(_ endpoint: Endpoint, _ call: APICall) async throws -> Data {
+    let context = call.context
+    switch endpoint {
+    case .modifyRecords: return try await modifyRecords(try call.read(), context)
+    case .lookupRecords: return try await lookupRecords(try call.read(), context)
+    case .queryRecords: return try await queryRecords(try call.read(), context)
+    case .changedRecords: return try await changedRecords(try call.read(), context)
+    case .zoneChanges: return try await zoneChanges(try call.read(), context)
+    case .databaseChanges: return try await databaseChanges(try call.readOrEmpty(), context)
+    case .changedZones: return try await databaseChanges(try call.readOrEmpty(), context)
+    case .listZones: return try await listZones(context)
+    case .lookupZones: return try await lookupZones(try call.read(), context)
+    case .modifyZones: return try await modifyZones(try call.read(), context)
+    case .listSubscriptions: return try await listSubscriptions(context)
+    case .lookupSubscriptions: return try await lookupSubscriptions(try call.read(), context)
+    case .modifySubscriptions: return try await modifySubscriptions(try call.read(), context)
+    case .caller, .currentUser: return try await currentUser(context)
+    case .discoverUsers: return try await discoverUsers(try call.readOrEmpty(), context)
+    case .lookupUsersByEmail, .lookupUsersByID:
+      return try await lookupUsers(try call.read(), context)
+    case .lookupContacts: return try await lookupContacts(context)
+    case .uploadAssets: return try await uploadAssets(try call.read(), context)
+    case .rereferenceAssets: return try await rereferenceAssets(try call.read(), context)
+    case .createToken, .registerToken: return try await registerDevice(try call.read(), context)
+    }
+  }
+}
+
+/// A body and who sent it.
+private struct APICall {
+  var context: RequestContext
+  var body: Data
+
+  func read<Body: Decodable>() throws -> Body {
+    try WireCoding.decode(Body.self, from: body)
+  }
+
+  /// For reads without parameters, which are sent with an empty body or by GET too.
+  func readOrEmpty<Body: Decodable>() throws -> Body {
+    try WireCoding.decode(Body.self, from: body.isEmpty ? Data("{}".utf8) : body)
+  }
+}
+
+extension Endpoint {
+  /// Reads without parameters.
+  fileprivate var takesGet: Bool {
+    switch self {
+    case .caller, .currentUser, .listZones, .listSubscriptions, .discoverUsers, .lookupContacts:
+      true
+    default: false
+    }
+  }
+}
+
+extension RequestTarget {
+  /// The user token; signed out, CloudKit JS 1 sends the word `null`.
+  var webAuthToken: String? {
+    for name in [WebServiceName.webAuthToken, WebServiceName.session] {
+      if let token = query[name], !token.isEmpty, token != "null" { return token }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,79 @@
+import CloudKitWebServices
+import Foundation
+
+extension CloudKitService {
+  /// Answers one request; every failure becomes an error dictionary.
+  package func respond(to request: WebServiceRequest) async -> WebServiceResponse {
+    let uuid = effects.uuid().uuidString.lowercased()
+    var response: WebServiceResponse
+    do {
+      response = try await route(request)
+    } catch {
+      response = failure(error, uuid: uuid)
+    }
+    addCommonHeaders(to: &response, for: request, uuid: uuid)
+    return response
+  }
+
+  private func route(_ request: WebServiceRequest) async throws -> WebServiceResponse {
+    let target = RequestTarget(request.path)
+    if request.method == "OPTIONS" {
+      return WebServiceResponse(
+        status: 204,
+        headers: [
+          "allow": "GET, POST, PUT, DELETE",
+          "access-control-allow-methods": "GET, POST, PUT, DELETE, OPTIONS",
+          "access-control-allow-headers": request.headers["access-control-request-headers"] ?? "*",
+          "access-control-max-age": "600",
+        ]
+      )
+    }
+    switch target.first {
+    case "database", "device": return try await respondToAPI(request, target)
+    case "sign-in": return try await respondToSignIn(request, target)
+    case "webcourier": return try await respondToWebcourier(target)
+    case "assets": return try await respondToAsset(request, target)
+    default: throw ErrorDictionary(.notFound, "could not find handler for endpoint")
+    }
+  }
+
+  /// Turns any error into the reply that tells of it.
+  private func failure(_ error: any Error, uuid: String) -> WebServiceResponse {
+    var dictionary: ErrorDictionary
+    switch error {
+    case let error as ErrorDictionary: dictionary = error
+    case let error as MalformedBody: dictionary = ErrorDictionary(.badRequest, "\(error)")
+    default:
+      // Storage gave up: a full disk, a damaged file. The client's data is not at fault.
+      dictionary = ErrorDictionary(.internalError, "the server could not do this: \(error)")
+    }
+    dictionary.uuid = uuid
+    var headers: [String: String] = [:]
+    if let seconds = dictionary.retryAfter {
+      headers[WebServiceName.retryAfter] = String(Int(seconds.rounded(.up)))
+    }
+    return WebServiceResponse(
+      status: dictionary.serverErrorCode.httpStatus,
+      headers: headers,
+      body: (try? WireCoding.encode(dictionary)) ?? Data("{}".utf8)
+    )
+  }
+
+  private func addCommonHeaders(
+    to response: inout WebServiceResponse,
+    for request: WebServiceRequest,
+    uuid: String
+  ) {
+    if response.headers[WebServiceName.contentType] == nil, response.status != 204 {
+      response.headers[WebServiceName.contentType] = "application/json; charset=UTF-8"
+    }
+    response.headers[WebServiceName.requestUUID] = uuid
+    response.headers["x-apple-cloudkit-version"] = "1.0"
+    if let origin = request.headers["origin"] {
+      response.headers["access-control-allow-origin"] = origin
+      response.headers["vary"] = "Origin"
+      response.headers["access-control-expose-headers"] =
+        "X-Apple-Request-UUID, X-Apple-CloudKit-Web-Auth-Token, X-Responding-Instance, Via"
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import CloudKitWebServices
+import Effects
+import Foundation
+import Synchronization
+
+/// The service as a library: a request value in, a response value out.
+///
+/// It has no sockets; whoever has them turns bytes into `WebServiceRequest` and back. The same code
+/// serves production, tests and the in-process transport.
+package final class CloudKitService: Sendable {
+  package let limits: ServiceLimits
+  let configuration: ServiceConfiguration
+  let effects: Effects
+  let storage: any Storage
+  let assets: any AssetStore
+  let signer: Signer
+  let notifications: NotificationHub
+  let sessions = SessionCache()
+  let signIns = SignInGuard()
+  /// Writes queue here instead of blocking threads of the pool on the disk.
+  let writing: Lane
+  private let address: Mutex<String>
+
+  /// Where clients reach the server, without a slash at the end.
+  package var baseURL: String {
+    get { address.withLock { $0 } }
+    set {
+      address.withLock { $0 = newValue.hasSuffix("/") ? String(newValue.dropLast()) : newValue }
+    }
+  }
+
+  /// Opens the data folder, or starts empty in memory.
+  package init(_ configuration: ServiceConfiguration) throws {
+    self.configuration = configuration
+    limits = configuration.limits
+    effects = configuration.effects
+    storage = try SQLiteStorage(folder: configuration.dataFolder, effects: configuration.effects)
+    if let folder = configuration.dataFolder {
+      assets = try FolderAssetStore(folder: folder.appendingPathComponent("assets"))
+    } else {
+      assets = MemoryAssetStore()
+    }
+    signer = Signer(secret: storage.secret)
+    notifications = NotificationHub(effects: configuration.effects)
+    writing = configuration.effects.lane("server storage")
+    address = Mutex("")
+    baseURL = configuration.baseURL
+    try assets.sweep(keeping: try storage.read { try $0.usedAssets() })
+  }
+
+  /// Ends long polls with `null` and closes the storage; later requests get TRY_AGAIN_LATER.
+  package func shutdown() async {
+    notifications.close()
+    _ = try? await writing.run { [storage] in storage.close() }
+  }
+
+  /// Milliseconds since 1970.
+  var now: Int64 { effects.now.wireMilliseconds }
+
+  /// Loads, decides and commits; again when what it was decided on has changed meanwhile.
+  func write<Result: Sendable>(
+    _ decide: @escaping @Sendable () throws -> (WriteBatch?, Result)
+  ) async throws -> Result {
+    try await writing.run { [storage] in
+      // Writers of this process queue in the lane; only another process can interfere.
+      for _ in 0..<16 {
+        let (batch, result) = try decide()
+        guard let batch else { return result }
+        do {
+          try storage.commit(batch)
+          return result
+        } catch is ExpectationFailed {
+          continue
+        }
+      }
+      throw ErrorDictionary(.tryAgainLater, "the database is busy", retryAfter: 1)
+    }
+  }
+
+  func partition(_ context: RequestContext) throws -> PartitionID {
+    try storage.partition(
+      PartitionKey(
+        container: context.container,
+        environment: context.environment,
+        scope: context.scope,
+        owner: try context.owner()
+      )
+    )
+  }
+}

@@ -1,0 +1,42 @@
+import CloudKitWebServices
+
+/// Who asks, and for which database.
+struct RequestContext: Sendable {
+  var container: String
+  var environment: ContainerEnvironment
+  var scope: DatabaseScope
+  var apiToken: StoredAPIToken
+  var principal: Principal?
+  /// The client sent the capability header.
+  var isExtended: Bool
+  /// Names the device, so that it is not told of its own changes.
+  var clientID: String?
+  var wantsSyncToken: Bool
+  /// Where to sign in.
+  var signInURL: String
+
+  /// The signed-in person, or the error that sends a client to the sign-in page.
+  func user() throws(ErrorDictionary) -> Principal {
+    guard let principal else {
+      throw ErrorDictionary(
+        .authenticationRequired,
+        "request needs authorization",
+        redirectURL: signInURL
+      )
+    }
+    return principal
+  }
+
+  /// Whose database it is; the public one needs nobody.
+  func owner() throws(ErrorDictionary) -> String {
+    scope == .public ? "" : try user().userRecordName
+  }
+
+  var reader: String { principal?.userRecordName ?? "" }
+}
+
+/// A signed-in person as one container knows them.
+struct Principal: Hashable, Sendable {
+  var account: String
+  var userRecordName: String
+}

@@ -1,0 +1,36 @@
+import CloudKitWebServices
+import Foundation
+
+/// The path and query of a request, taken apart.
+struct RequestTarget: Sendable {
+  var path: String
+  var parts: [String]
+  var query: [String: String]
+
+  init(_ text: String) {
+    let halves = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    path = halves.first.map(String.init) ?? ""
+    parts = path.split(separator: "/").map { Self.unescape($0) }
+    query = halves.count > 1 ? Self.form(String(halves[1])) : [:]
+  }
+
+  var first: String { parts.first ?? "" }
+
+  /// Reads `a=b&c=d` as queries and HTML forms write it; the first of equal names counts.
+  static func form(_ text: String, plusIsSpace: Bool = false) -> [String: String] {
+    var items: [String: String] = [:]
+    for item in text.split(separator: "&") {
+      let halves = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      let value = halves.count > 1 ? String(halves[1]) : ""
+      let name = unescape(halves[0])
+      if items[name] == nil {
+        items[name] = unescape(plusIsSpace ? value.replacing("+", with: " ") : value)
+      }
+    }
+    return items
+  }
+
+  private static func unescape(_ text: some StringProtocol) -> String {
+    text.removingPercentEncoding ?? String(text)
+  }
+}

@@ -1,0 +1,37 @@
+/// Everything that is bounded, with the documented figures as defaults.
+package struct ServiceLimits: Hashable, Sendable {
+  /// Operations of one `records/modify`, items of one look-up, tokens of one `assets/upload`.
+  package var itemsPerRequest = 200
+  /// Records of one reply.
+  package var recordsPerReply = 200
+  /// Bytes of a record's fields, assets not counted.
+  package var recordSize = 1_048_576
+  package var assetSize = 50 * 1_048_576
+  /// Bytes of any request but an upload: 200 records of full size in base64 would be more, and
+  /// nobody sends that.
+  package var requestSize = 64 * 1_048_576
+  /// Records that one record's deletion may take along directly.
+  package var deleteSelfReferrers = 750
+  /// Characters of record and zone names.
+  package var nameLength = 255
+  package var zonesPerDatabase = 1000
+  /// Seconds that an upload URL lives.
+  package var uploadURLLifetime = 15.0 * 60
+  /// Seconds that a download URL lives.
+  package var downloadURLLifetime = 60.0 * 60
+  /// Seconds in which an uploaded file must be saved in a record.
+  package var receiptLifetime = 24.0 * 60 * 60
+  /// Seconds that a sign-in lives, not kept and kept; use renews it.
+  package var sessionLifetime = 30.0 * 60
+  package var keptSessionLifetime = 14.0 * 24 * 60 * 60
+  /// Seconds after which a long poll answers `null`.
+  package var longPollTimeout = 45.0
+  /// Sign-ins with a wrong password before an account rests.
+  package var failedSignIns = 10
+  /// Seconds that it rests.
+  package var signInPause = 15.0 * 60
+  /// Rounds of PBKDF2 for a password.
+  package var passwordRounds = 120_000
+
+  package init() {}
+}

@@ -1,0 +1,52 @@
+import CloudKitWebServices
+import Foundation
+
+/// A person who may sign in.
+package struct StoredAccount: Hashable, Sendable {
+  package var id: String
+  package var userName: String
+  package var passwordSalt: Data
+  package var passwordHash: Data
+  package var passwordRounds: Int
+  package var givenName: String?
+  package var familyName: String?
+  package var emailAddress: String?
+}
+
+/// A person as one container knows them: the name is never the same in two containers.
+package struct StoredUser: Hashable, Sendable {
+  package var container: String
+  package var account: String
+  package var recordName: String
+}
+
+/// A container's API token.
+package struct StoredAPIToken: Hashable, Sendable {
+  package var token: String
+  /// Nil: any container of the environment, created on first use.
+  package var container: String?
+  package var environment: ContainerEnvironment
+  /// Empty: pages of this machine and of the server itself.
+  package var allowedOrigins: [String]
+  package var redirectURL: String?
+}
+
+/// A signed-in session; only the digest of its token is kept.
+package struct StoredSession: Hashable, Sendable {
+  package var digest: String
+  package var container: String
+  package var account: String
+  package var userRecordName: String
+  /// Milliseconds since 1970.
+  package var expires: Int64
+  package var isKept: Bool
+}
+
+/// A device or page that waits for notifications.
+package struct StoredDevice: Hashable, Sendable {
+  package var token: String
+  package var container: String
+  package var environment: ContainerEnvironment
+  package var userRecordName: String?
+  package var clientID: String?
+}

@@ -1,0 +1,165 @@
+import CloudKitWebServices
+import Foundation
+import WatershedSQLite
+
+/// The directory tables.
+extension SQLiteSnapshot {
+  func schema(container: String, environment: ContainerEnvironment) throws -> StoredSchema? {
+    try connection.query(
+      "SELECT version, body FROM schemas WHERE container = ? AND environment = ?",
+      [.text(container), .text(environment.rawValue)]
+    ) {
+      StoredSchema(
+        schema: try WireCoding.decode(DatabaseSchema.self, from: $0.blob(1)),
+        version: $0.int64(0)
+      )
+    }.first
+  }
+
+  func containers() throws -> [String] {
+    try connection.query("SELECT container FROM containers ORDER BY container") { $0.text(0) }
+  }
+
+  private static let accountColumns = """
+    id, user_name, password_salt, password_hash, password_rounds, given_name, family_name,
+    email_address
+    """
+
+  private func account(_ row: SQLiteStatement) -> StoredAccount {
+    StoredAccount(
+      id: row.text(0),
+      userName: row.text(1),
+      passwordSalt: row.blob(2),
+      passwordHash: row.blob(3),
+      passwordRounds: Int(row.int64(4)),
+      givenName: row.optionalText(5),
+      familyName: row.optionalText(6),
+      emailAddress: row.optionalText(7)
+    )
+  }
+
+  func account(id: String) throws -> StoredAccount? {
+    try connection.query(
+      "SELECT \(Self.accountColumns) FROM accounts WHERE id = ?",
+      [.text(id)],
+      account
+    ).first
+  }
+
+  func account(userName: String) throws -> StoredAccount? {
+    try connection.query(
+      "SELECT \(Self.accountColumns) FROM accounts WHERE user_name = ?",
+      [.text(userName)],
+      account
+    ).first
+  }
+
+  func accounts() throws -> [StoredAccount] {
+    try connection.query(
+      "SELECT \(Self.accountColumns) FROM accounts ORDER BY user_name",
+      [],
+      account
+    )
+  }
+
+  private func user(_ row: SQLiteStatement) -> StoredUser {
+    StoredUser(container: row.text(0), account: row.text(1), recordName: row.text(2))
+  }
+
+  func user(container: String, account: String) throws -> StoredUser? {
+    try connection.query(
+      "SELECT container, account, record_name FROM users WHERE container = ? AND account = ?",
+      [.text(container), .text(account)],
+      user
+    ).first
+  }
+
+  func user(container: String, recordName: String) throws -> StoredUser? {
+    try connection.query(
+      "SELECT container, account, record_name FROM users WHERE container = ? AND record_name = ?",
+      [.text(container), .text(recordName)],
+      user
+    ).first
+  }
+
+  private func apiToken(_ row: SQLiteStatement) throws -> StoredAPIToken {
+    StoredAPIToken(
+      token: row.text(0),
+      container: row.optionalText(1),
+      environment: ContainerEnvironment(rawValue: row.text(2)) ?? .development,
+      allowedOrigins: try JSONDecoder().decode([String].self, from: Data(row.text(3).utf8)),
+      redirectURL: row.optionalText(4)
+    )
+  }
+
+  func apiToken(_ token: String) throws -> StoredAPIToken? {
+    try connection.query(
+      """
+      SELECT token, container, environment, allowed_origins, redirect_url FROM api_tokens
+      WHERE token = ?
+      """,
+      [.text(token)],
+      apiToken
+    ).first
+  }
+
+  func apiTokens() throws -> [StoredAPIToken] {
+    try connection.query(
+      """
+      SELECT token, container, environment, allowed_origins, redirect_url FROM api_tokens
+      ORDER BY token
+      """,
+      [],
+      apiToken
+    )
+  }
+
+  func session(digest: String) throws -> StoredSession? {
+    try connection.query(
+      "SELECT digest, container, account, user, expires, kept FROM sessions WHERE digest = ?",
+      [.text(digest)]
+    ) {
+      StoredSession(
+        digest: $0.text(0),
+        container: $0.text(1),
+        account: $0.text(2),
+        userRecordName: $0.text(3),
+        expires: $0.int64(4),
+        isKept: $0.int64(5) != 0
+      )
+    }.first
+  }
+
+  private func device(_ row: SQLiteStatement) -> StoredDevice {
+    StoredDevice(
+      token: row.text(0),
+      container: row.text(1),
+      environment: ContainerEnvironment(rawValue: row.text(2)) ?? .development,
+      userRecordName: row.optionalText(3),
+      clientID: row.optionalText(4)
+    )
+  }
+
+  func device(token: String) throws -> StoredDevice? {
+    try connection.query(
+      "SELECT token, container, environment, user, client_id FROM devices WHERE token = ?",
+      [.text(token)],
+      device
+    ).first
+  }
+
+  func devices(
+    container: String,
+    environment: ContainerEnvironment,
+    user: String
+  ) throws -> [StoredDevice] {
+    try connection.query(
+      """
+      SELECT token, container, environment, user, client_id FROM devices
+      WHERE container = ? AND environment = ? AND user = ? ORDER BY token
+      """,
+      [.text(container), .text(environment.rawValue), .text(user)],
+      device
+    )
+  }
+}

@@ -1,0 +1,111 @@
+import CloudKitWebServices
+import Foundation
+
+/// The one seam between the service and what keeps its data.
+///
+/// A write is: load the keys it touches, decide purely, commit if what was expected still holds.
+/// When it does not, the whole is run again. Every call is synchronous and takes whole batches.
+package protocol Storage: Sendable {
+  /// Changes when the data was replaced by an older copy.
+  var incarnation: String { get }
+  /// Signs tokens and capability URLs.
+  var secret: Data { get }
+
+  /// Runs the body on one consistent view.
+  func read<Result>(_ body: (any StorageSnapshot) throws -> Result) throws -> Result
+
+  /// Writes all of the batch durably, or throws and writes nothing.
+  func commit(_ batch: WriteBatch) throws
+
+  /// The partition of a key, made when it is met for the first time.
+  func partition(_ key: PartitionKey) throws -> PartitionID
+
+  /// Starts to keep an index over a type's field, filled from the records there are.
+  func activateIndex(
+    in partition: PartitionID,
+    type: String,
+    field: String,
+    entries: (StoredRecord) throws -> [IndexValue]
+  ) throws
+
+  func beginNewIncarnation() throws
+  func close()
+}
+
+/// What a batch was decided on has changed since; decide again.
+package struct ExpectationFailed: Error, Hashable, Sendable {
+  package var what: String
+}
+
+/// One consistent view of everything that is kept.
+package protocol StorageSnapshot {
+  // Partition tables
+  func database(_ id: PartitionID) throws -> StoredDatabase
+  func zones(in id: PartitionID, named names: [String]) throws -> [StoredZone]
+  func livingZones(in id: PartitionID) throws -> [StoredZone]
+  func zones(in id: PartitionID, changedAfter: ChangeNumber, limit: Int) throws -> [StoredZone]
+  func records(in id: PartitionID, keys: [RecordKey]) throws -> [RecordKey: StoredRecord]
+  func references(in id: PartitionID, to targets: [RecordKey]) throws -> [StoredReference]
+  func changes(in id: PartitionID, _ range: ChangeRange) throws -> [StoredRecord]
+  func activeIndexes(in id: PartitionID, types: [String]) throws -> [String: Set<String>]
+  func scan(in id: PartitionID, _ scan: QueryScan, _ body: (StoredRecord) throws -> Void) throws
+  func reply(
+    in id: PartitionID,
+    user: String,
+    device: String,
+    sequence: Int64
+  ) throws -> StoredReply?
+  func subscriptions(in id: PartitionID, user: String) throws -> [StoredSubscription]
+  func usedAssets() throws -> Set<String>
+
+  // Directory tables
+  func schema(container: String, environment: ContainerEnvironment) throws -> StoredSchema?
+  func containers() throws -> [String]
+  func account(id: String) throws -> StoredAccount?
+  func account(userName: String) throws -> StoredAccount?
+  func accounts() throws -> [StoredAccount]
+  func user(container: String, account: String) throws -> StoredUser?
+  func user(container: String, recordName: String) throws -> StoredUser?
+  func apiToken(_ token: String) throws -> StoredAPIToken?
+  func apiTokens() throws -> [StoredAPIToken]
+  func session(digest: String) throws -> StoredSession?
+  func device(token: String) throws -> StoredDevice?
+  func devices(
+    container: String,
+    environment: ContainerEnvironment,
+    user: String
+  ) throws -> [StoredDevice]
+}
+
+/// A stretch of a zone's changes.
+package struct ChangeRange: Hashable, Sendable {
+  package var zone: ZoneNumber
+  /// Exclusive.
+  package var after: ChangeNumber
+  /// Inclusive; nil: to the newest.
+  package var through: ChangeNumber?
+  package var isReversed = false
+  package var includesTombstones = true
+  package var limit: Int
+}
+
+/// The records a query looks at: a type's, narrowed by an index where one can.
+package struct QueryScan: Hashable, Sendable {
+  package var type: String
+  /// Nil: all zones.
+  package var zone: ZoneNumber?
+  package var narrowing: Narrowing?
+
+  /// A range of an index that holds all matches.
+  package struct Narrowing: Hashable, Sendable {
+    package var field: String
+    package var range: Range
+  }
+
+  package enum Range: Hashable, Sendable {
+    case anyOf([IndexValue])
+    case below(IndexValue, inclusive: Bool)
+    case above(IndexValue, inclusive: Bool)
+    case between(IndexValue, IndexValue)
+  }
+}

@@ -1,0 +1,93 @@
+import CloudKitWebServices
+import Foundation
+
+/// A user's database: where its change counter stands.
+package struct StoredDatabase: Hashable, Sendable {
+  package var id: PartitionID
+  package var counter: ChangeNumber
+}
+
+/// A custom zone, living or deleted.
+package struct StoredZone: Hashable, Sendable {
+  package var number: ZoneNumber
+  package var name: String
+  /// The newest change of the zone or in it.
+  package var change: ChangeNumber
+  package var ending: Ending?
+
+  /// Why a zone is gone.
+  package enum Ending: String, Hashable, Sendable {
+    case deleted
+    case purged
+    case userDeleted
+  }
+}
+
+/// A record within its partition.
+package struct RecordKey: Hashable, Sendable {
+  package var zone: ZoneNumber
+  package var name: String
+}
+
+/// A record as it is kept: system fields in columns, the app's fields as encoded JSON.
+package struct StoredRecord: Hashable, Sendable {
+  package var key: RecordKey
+  package var type: String
+  package var tag: String
+  package var change: ChangeNumber
+  package var created: ServerStamp
+  package var modified: ServerStamp
+  package var parent: String?
+  package var fields: Data
+  /// A tombstone keeps its place in the order of changes.
+  package var isDeleted: Bool
+}
+
+/// A record that another record would take along or hold back when it is deleted.
+package struct StoredReference: Hashable, Sendable {
+  package var source: RecordKey
+  package var target: String
+  package var action: ReferenceAction
+}
+
+/// A value of a field in an index.
+package enum IndexValue: Hashable, Sendable {
+  case integer(Int64)
+  case real(Double)
+  case text(String)
+  case bytes(Data)
+}
+
+/// One entry of the index over a record type's field.
+package struct IndexEntry: Hashable, Sendable {
+  package var type: String
+  package var field: String
+  package var value: IndexValue
+  package var key: RecordKey
+}
+
+/// The reply to a batch that a device may send again.
+package struct StoredReply: Hashable, Sendable {
+  package var user: String
+  package var device: String
+  package var sequence: Int64
+  package var body: Data
+}
+
+/// An environment's schema with the number of its latest change.
+package struct StoredSchema: Hashable, Sendable {
+  package var schema: DatabaseSchema
+  package var version: Int64
+}
+
+/// The use of an asset by a record.
+package struct StoredAssetUse: Hashable, Sendable {
+  package var key: RecordKey
+  package var digest: String
+}
+
+/// A subscription of one user.
+package struct StoredSubscription: Hashable, Sendable {
+  package var id: String
+  package var body: Data
+}

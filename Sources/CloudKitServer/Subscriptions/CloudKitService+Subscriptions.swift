@@ -1,0 +1,131 @@
+import CloudKitWebServices
+import Foundation
+
+extension StoredSubscription {
+  func subscription() throws -> Subscription {
+    try WireCoding.decode(Subscription.self, from: body)
+  }
+}
+
+extension CloudKitService {
+  func listSubscriptions(_ context: RequestContext) async throws -> Data {
+    let known = try subscriptions(context)
+    return try WireCoding.encode(
+      SubscriptionsResponse(
+        subscriptions: try known.map { .success(try $0.subscription()) }
+      )
+    )
+  }
+
+  func lookupSubscriptions(
+    _ request: LookupSubscriptionsRequest,
+    _ context: RequestContext
+  ) async throws -> Data {
+    try checkCount(request.subscriptions.count)
+    let known = try subscriptions(context)
+    let results = try request.subscriptions.map { wanted -> ItemResult<Subscription> in
+      let id = wanted.subscriptionID ?? ""
+      guard let stored = known.first(where: { $0.id == id }) else {
+        return .failure(ErrorDictionary(.notFound, "Subscription not found", subscriptionID: id))
+      }
+      return .success(try stored.subscription())
+    }
+    return try WireCoding.encode(SubscriptionsResponse(subscriptions: results))
+  }
+
+  private func subscriptions(_ context: RequestContext) throws -> [StoredSubscription] {
+    let user = try context.user().userRecordName
+    let id = try partition(context)
+    return try storage.read { try $0.subscriptions(in: id, user: user) }
+  }
+
+  func modifySubscriptions(
+    _ request: ModifySubscriptionsRequest,
+    _ context: RequestContext
+  ) async throws -> Data {
+    try checkCount(request.operations.count)
+    let user = try context.user().userRecordName
+    let id = try partition(context)
+    let fresh = request.operations.map { _ in effects.uuid().uuidString }
+    let results = try await write { [storage] () -> (WriteBatch?, [ItemResult<Subscription>]) in
+      var known = Set(
+        try storage.read { try $0.subscriptions(in: id, user: user) }.map(\.id)
+      )
+      var batch = WriteBatch(partition: id)
+      var results: [ItemResult<Subscription>] = []
+      for (operation, newID) in zip(request.operations, fresh) {
+        var subscription = operation.subscription
+        let name = subscription.subscriptionID ?? newID
+        subscription.subscriptionID = name
+        do {
+          switch operation.operationType {
+          case .create, .update:
+            if operation.operationType == .update, !known.contains(name) {
+              throw ErrorDictionary(.notFound, "Subscription not found")
+            }
+            try Self.check(&subscription, context)
+            known.insert(name)
+            batch.savedSubscriptions.append(
+              WriteBatch.SubscriptionWrite(
+                user: user,
+                subscription: StoredSubscription(
+                  id: name,
+                  body: try WireCoding.encode(subscription)
+                )
+              )
+            )
+            results.append(.success(subscription))
+          case .delete:
+            guard known.remove(name) != nil else {
+              throw ErrorDictionary(.notFound, "Subscription not found")
+            }
+            batch.savedSubscriptions.removeAll { $0.subscription.id == name }
+            batch.deletedSubscriptions.append(
+              WriteBatch.SubscriptionWrite(
+                user: user,
+                subscription: StoredSubscription(id: name, body: Data())
+              )
+            )
+            results.append(.success(Subscription(subscriptionID: name, deleted: true)))
+          }
+        } catch var error as ErrorDictionary {
+          error.subscriptionID = name
+          results.append(.failure(error))
+        }
+      }
+      let isEmpty = batch.savedSubscriptions.isEmpty && batch.deletedSubscriptions.isEmpty
+      return (isEmpty ? nil : batch, results)
+    }
+    return try WireCoding.encode(SubscriptionsResponse(subscriptions: results))
+  }
+
+  private static func check(
+    _ subscription: inout Subscription,
+    _ context: RequestContext
+  ) throws(ErrorDictionary) {
+    switch subscription.subscriptionType {
+    case .database:
+      guard context.scope != .public else {
+        throw ErrorDictionary(.badRequest, "the public database has no database subscriptions")
+      }
+    case .zone:
+      guard context.scope == .private, let zone = subscription.zoneID, !zone.isDefault else {
+        throw ErrorDictionary(
+          .badRequest,
+          "a zone subscription needs a custom zone of the private database"
+        )
+      }
+    case .query:
+      guard context.scope != .shared, subscription.query?.recordType != nil else {
+        throw ErrorDictionary(.badRequest, "a query subscription needs a query")
+      }
+      if subscription.zoneID == nil { subscription.zoneWide = subscription.zoneWide ?? true }
+    case nil:
+      throw ErrorDictionary(.badRequest, "missing required field 'subscriptionType'")
+    }
+    guard (subscription.notificationInfo?.additionalFields?.count ?? 0) <= 3 else {
+      throw ErrorDictionary(.badRequest, "at most 3 additionalFields")
+    }
+    subscription.deleted = nil
+  }
+}

@@ -1,0 +1,78 @@
+import CloudKitWebServices
+
+/// The zones of one request: names to rows and back.
+struct ZoneDirectory: Sendable {
+  private let rows: [String: StoredZone]
+  private let context: RequestContext
+  private let owner: String
+
+  /// Looks up the named zones.
+  init(
+    _ storage: any Storage,
+    _ id: PartitionID,
+    _ context: RequestContext,
+    names: [ZoneID]
+  ) throws {
+    try self.init(try storage.read { try $0.zones(in: id, named: names.map(\.zoneName)) }, context)
+  }
+
+  init(_ rows: [StoredZone], _ context: RequestContext) throws {
+    self.rows = Dictionary(rows.map { ($0.name, $0) }, uniquingKeysWith: { $1 })
+    self.context = context
+    owner = try context.owner()
+  }
+
+  /// The zone's number, or the error for a zone that is not there.
+  func number(of zone: ZoneID) throws(ErrorDictionary) -> ZoneNumber {
+    guard zone.ownerRecordName == nil || isMine(zone.ownerRecordName) else {
+      throw missing(zone, "zone '\(zone.zoneName)' belongs to somebody else")
+    }
+    if zone.isDefault, context.scope != .shared { return .defaultZone }
+    guard let row = rows[zone.zoneName] else {
+      throw missing(zone, "Zone '\(zone.zoneName)' does not exist")
+    }
+    switch row.ending {
+    case nil: return row.number
+    case .deleted: throw missing(zone, "Zone '\(zone.zoneName)' does not exist")
+    case .purged:
+      throw missing(zone, "Zone '\(zone.zoneName)' was purged", .zonePurged)
+    case .userDeleted:
+      throw missing(zone, "Zone '\(zone.zoneName)' was deleted by the user", .userDeletedZone)
+    }
+  }
+
+  func row(named name: String) -> StoredZone? { rows[name] }
+
+  func name(of number: ZoneNumber) -> String? {
+    number == .defaultZone
+      ? ZoneID.defaultZoneName : rows.values.first { $0.number == number }?.name
+  }
+
+  /// `__defaultOwner__` is what Apple's own libraries write for the current user.
+  private func isMine(_ owner: String?) -> Bool {
+    context.scope == .public || owner == self.owner || owner == "__defaultOwner__" || owner == ""
+  }
+
+  private func missing(
+    _ zone: ZoneID,
+    _ reason: String,
+    _ code: ErrorExtensionCode? = nil
+  ) -> ErrorDictionary {
+    ErrorDictionary(
+      .zoneNotFound,
+      reason,
+      zoneID: zone,
+      extension: code.map { ErrorExtension(code: $0) }
+    )
+  }
+
+  /// The zone's ID as replies write it.
+  static func id(named name: String, _ context: RequestContext) -> ZoneID {
+    ZoneID(
+      zoneName: name,
+      ownerRecordName: context.scope == .public
+        ? "_defaultOwner" : context.principal?.userRecordName,
+      zoneType: name == ZoneID.defaultZoneName ? "DEFAULT_ZONE" : "REGULAR_CUSTOM_ZONE"
+    )
+  }
+}
