@@ -1,0 +1,90 @@
+import CloudKitMirroring
+import Foundation
+import OpenCoreData
+import Testing
+
+@Suite struct EdgeTests {
+  let relationship = EdgeRelationship(
+    .init(entityName: "Tag", relationship: "posts"),
+    .init(entityName: "Post", relationship: "tags")
+  )
+
+  @Test("An edge is written as Apple's page shows it")
+  func fields() {
+    let edge = Edge(relationship: relationship, firstRecord: "CD_Post_UUID", secondRecord: "CD_Tag_UUID")
+    #expect(
+      edge.fields.values == [
+        "CD_entityNames": .string("Post:Tag"),
+        "CD_recordNames": .string("CD_Post_UUID:CD_Tag_UUID"),
+        "CD_relationships": .string("tags:posts"),
+      ]
+    )
+    #expect(Edge(fields: edge.fields) == edge)
+  }
+
+  @Test("Semicolons and another order are read too, anything else is not")
+  func reading() {
+    let swapped = Edge(
+      fields: FieldBag([
+        "CD_entityNames": .string("Tag;Post"), "CD_recordNames": .string("T;P"),
+        "CD_relationships": .string("posts;tags"),
+      ])
+    )
+    #expect(swapped == Edge(relationship: relationship, firstRecord: "P", secondRecord: "T"))
+    for names in ["P", "P:", ":T", "P:T:U", ""] {
+      let fields = FieldBag([
+        "CD_entityNames": .string("Post:Tag"), "CD_recordNames": .string(names),
+        "CD_relationships": .string("tags:posts"),
+      ])
+      #expect(Edge(fields: fields) == nil, "\(names)")
+    }
+  }
+
+  @Test("The order ignores case, and the relationship's name decides within one entity")
+  func order() {
+    let within = EdgeRelationship(
+      .init(entityName: "Person", relationship: "followers"),
+      .init(entityName: "Person", relationship: "Following")
+    )
+    #expect(within.first.relationship == "followers")
+    let across = EdgeRelationship(
+      .init(entityName: "beta", relationship: "a"), .init(entityName: "Alpha", relationship: "z")
+    )
+    #expect(across.first.entityName == "Alpha")
+    #expect(!within.isSymmetric)
+  }
+
+  @Test("Both devices give an edge the same name, and another edge another one")
+  func names() throws {
+    let edge = Edge(relationship: relationship, firstRecord: "P", secondRecord: "T")
+    let name = edge.recordName(zone: "z")
+    #expect(name == edge.recordName(zone: "z"))
+    let uuid = try #require(UUID(uuidString: name))
+    #expect(uuid.uuid.6 >> 4 == 5)
+    let other = Edge(relationship: relationship, firstRecord: "T", secondRecord: "P")
+    #expect(other.recordName(zone: "z") != name)
+    #expect(edge.recordName(zone: "y") != name)
+  }
+
+  @Test("Identifiers of version 5 are those of the RFC")
+  func nameBased() {
+    let dns = UUID(
+      uuid: (0x6b, 0xa7, 0xb8, 0x10, 0x9d, 0xad, 0x11, 0xd1, 0x80, 0xb4, 0, 0xc0, 0x4f, 0xd4, 0x30, 0xc8)
+    )
+    #expect(
+      NameBasedUUID.make(namespace: dns, name: "www.example.com").uuidString
+        == "2ED6657D-E927-568B-95E1-2665A8AEA6A2"
+    )
+  }
+
+  @Test("A relationship that is its own inverse has one edge for both directions")
+  func symmetric() {
+    let side = EdgeRelationship.Side(entityName: "Person", relationship: "friends")
+    let friends = EdgeRelationship(side, side)
+    #expect(friends.isSymmetric)
+    #expect(
+      Edge(relationship: friends, firstRecord: "B", secondRecord: "A")
+        == Edge(relationship: friends, firstRecord: "A", secondRecord: "B")
+    )
+  }
+}

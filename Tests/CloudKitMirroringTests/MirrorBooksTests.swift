@@ -1,0 +1,116 @@
+import CloudKitMirroring
+import Foundation
+import Testing
+import WatershedSQLite
+
+@Suite struct MirrorBooksTests {
+  private func books() throws -> MirrorBooks {
+    let books = MirrorBooks(try SQLiteConnection(path: ":memory:"))
+    try books.open()
+    try books.open()
+    return books
+  }
+
+  @Test("A record comes back from the books as it went in")
+  func records() throws {
+    let books = try books()
+    var record = BookedRecord(name: "N", recordType: "CD_A", entityName: "A", key: 4)
+    record.tag = "t1"
+    record.stamps = RecordStamps(created: 1, modified: 2, creator: "me", modifier: "you")
+    record.base = FieldBag(["CD_x": .string("y")])
+    record.pending = .save
+    record.properties = ["x", "y"]
+    record.edges = ["tags"]
+    record.group = 9
+    record = try books.insert(record)
+    #expect(try books.record(named: "N") == record)
+    #expect(try books.record(entity: "A", key: 4) == record)
+    #expect(try books.recordName(entity: "A", key: 4) == "N")
+    #expect(try books.pendingRecords(limit: 10) == [record])
+    #expect(try books.pendingCount() == 1)
+    record.sequence = 3
+    record.sentKind = .save
+    record.sent = record.properties
+    record.pending = .nothing
+    record.properties = []
+    try books.update(record)
+    #expect(try books.pendingRecords(limit: 10).isEmpty)
+    #expect(try books.records(inBatch: 3) == [record])
+    #expect(record.unconfirmed == ["x", "y"])
+    record.requeue()
+    #expect(record.pending == .save)
+    record.parked = "No."
+    try books.update(record)
+    #expect(try books.pendingRecords(limit: 10).isEmpty)
+    #expect(try books.parkedRecords(limit: 10).map(\.name) == ["N"])
+    try books.remove(record)
+    #expect(try books.record(named: "N") == nil)
+  }
+
+  @Test("Edges are found by either end")
+  func edges() throws {
+    let books = try books()
+    let relationship = EdgeRelationship(
+      .init(entityName: "Post", relationship: "tags"),
+      .init(entityName: "Tag", relationship: "posts")
+    )
+    var edge = BookedEdge(
+      name: "E", edge: Edge(relationship: relationship, firstRecord: "P", secondRecord: "T")
+    )
+    edge.isLinked = true
+    edge = try books.insert(edge)
+    #expect(try books.edge(named: "E") == edge)
+    #expect(try books.edges(touching: "P") == [edge])
+    #expect(try books.edges(touching: "T") == [edge])
+    #expect(try books.edges(of: "P", relationship: "tags", isFirst: true) == [edge])
+    #expect(try books.edges(of: "T", relationship: "posts", isFirst: true).isEmpty)
+    #expect(try books.edges(like: edge.edge) == [edge])
+  }
+
+  @Test("Zones, facts, links, batches, events and lost edits come back")
+  func theRest() throws {
+    let books = try books()
+    var zone = try books.zone("z")
+    zone.token = Data([1])
+    zone.isSaved = true
+    try books.save(zone)
+    #expect(try books.zone("z") == zone)
+    try books.setMeta(.device, .text("d"))
+    #expect(try books.text(.device) == "d")
+    try books.setMeta(.device, nil)
+    #expect(try books.text(.device) == nil)
+    #expect(try books.nextSequence() == 1)
+    #expect(try books.nextSequence() == 2)
+    try books.keepBatch(2, Data([2]))
+    #expect(try books.openBatch()?.sequence == 2)
+    try books.dropBatch(2)
+    #expect(try books.openBatch() == nil)
+    let link = ParkedLink(record: "a", property: "p", target: "b", isOneToOne: false)
+    try books.park(link)
+    #expect(try books.linksParked(for: "b") == [link])
+    try books.unpark(record: "b")
+    #expect(try books.parkedLinkCount() == 0)
+    let identifier = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1))
+    var event = BookedEvent(identifier: identifier, type: 2, started: 5)
+    try books.keep(event)
+    event.ended = 6
+    event.succeeded = true
+    try books.keep(event)
+    let events = try books.events(startedAfter: 4)
+    #expect(events.count == 1)
+    #expect(events.first?.succeeded == true)
+    #expect(try books.events(following: identifier).isEmpty)
+    try books.keep(
+      RecoveredEdit(record: "r", entityName: "A", reason: "x", noted: 1, fields: FieldBag())
+    )
+    #expect(try books.recoveredEdits().map(\.record) == ["r"])
+  }
+
+  @Test("Books of another version are refused, not changed")
+  func otherVersion() throws {
+    let books = try books()
+    try books.setMeta(.version, .integer(99))
+    #expect(throws: (any Error).self) { try books.open() }
+    #expect(try books.integer(.version) == 99)
+  }
+}
