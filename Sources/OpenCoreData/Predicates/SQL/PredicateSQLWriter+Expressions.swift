@@ -77,11 +77,10 @@ extension PredicateSQLWriter {
       first.kind != .opaque, second.kind != .opaque
     else { throw PredicateNotTranslatable.expression(tree, "the branches differ in kind") }
     let fragment =
-      "CASE WHEN " + condition + " THEN " + first.fragment + " ELSE " + second.fragment + " END"
+      "CASE WHEN " + condition + " THEN " + first.operand + " ELSE " + second.operand + " END"
     return SQLTerm(
       fragment: "(" + fragment + ")",
-      kind: first.kind == .null ? second.kind : first.kind,
-      isNumeric: first.isNumeric || second.isNumeric
+      kind: first.kind == .null ? second.kind : first.kind
     )
   }
 
@@ -144,7 +143,7 @@ extension PredicateSQLWriter {
     return objectTerm(node)
   }
 
-  /// `path.@operator.path`
+  /// A collection operator, with the path on either side of it: `path.@operator.path`.
   private func operation(
     _ base: ExpressionTree,
     _ keys: [String],

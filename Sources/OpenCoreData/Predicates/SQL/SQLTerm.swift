@@ -26,6 +26,7 @@ struct SQLTerm {
   /// The term where arithmetic needs it: a decimal or a date counts as a double.
   var operand: SQLFragment {
     if case .decimal(let value)? = constant { return SQLFragment("?", [.double(value.asDouble)]) }
+    if case .date(let seconds)? = constant { return SQLFragment("?", [.double(seconds)]) }
     return isNumeric ? "CAST(" + fragment + " AS REAL)" : fragment
   }
 }
