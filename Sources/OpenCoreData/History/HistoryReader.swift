@@ -1,0 +1,129 @@
+import Foundation
+import WatershedSQLite
+
+/// One change as the history tables hold it.
+package struct RowHistoryChange: Sendable {
+  package var changeNumber: Int64
+  package var transactionNumber: Int64
+  package var author: String?
+  package var contextName: String?
+  /// Seconds since 2001-01-01 00:00 UTC.
+  package var timestamp: Double
+  package var reference: RowReference
+  package var kind: NSPersistentHistoryChangeType
+  /// The names of what an update changed; empty for inserts and deletes.
+  package var changedProperties: [String]
+  /// What a delete kept, by attribute name.
+  package var tombstone: [String: RowValue]
+}
+
+/// Several changes to one row, folded into one.
+package struct PendingRowChange: Sendable {
+  package var kind: NSPersistentHistoryChangeType
+  package var changedProperties: Set<String>
+  /// The last transaction that changed the row.
+  package var transactionNumber: Int64
+  package var tombstone: [String: RowValue]
+}
+
+/// Reads the history tables through one connection.
+struct HistoryReader {
+  let connection: SQLiteConnection
+  let store: SQLiteStore
+
+  func lastTransactionNumber() throws -> Int64 {
+    guard store.keepsHistory || store.hasHistoryTables else { return 0 }
+    let value = try connection.scalar(
+      "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?",
+      [.integer(Int64(HistoryTables.transaction))]
+    )
+    guard case .integer(let number)? = value else { return 0 }
+    return number
+  }
+
+  /// The number of the oldest transaction that is still there; nil where there is none.
+  func firstTransactionNumber() throws -> Int64? {
+    guard case .integer(let number)? = try connection.scalar("SELECT MIN(Z_PK) FROM ATRANSACTION")
+    else { return nil }
+    return number
+  }
+
+  /// The changes of up to `limit` transactions after one, in order; 0 for no limit.
+  func changes(after transaction: Int64, limit: Int = 0) throws -> [RowHistoryChange] {
+    guard store.hasHistoryTables else { return [] }
+    let preserved = store.tombstoneColumns
+    let stones = preserved.map { ", c.\($0)" }.joined()
+    return try connection.query(
+      """
+      SELECT c.Z_PK, c.ZTRANSACTIONID, a.ZNAME, n.ZNAME, t.ZTIMESTAMP, c.ZENTITY, c.ZENTITYPK, \
+      c.ZCHANGETYPE, c.ZCOLUMNS, t.ZAUTHOR, t.ZCONTEXTNAME\(stones) FROM ACHANGE AS c \
+      JOIN ATRANSACTION AS t ON t.Z_PK = c.ZTRANSACTIONID \
+      LEFT JOIN ATRANSACTIONSTRING AS a ON a.Z_PK = t.ZAUTHORTS \
+      LEFT JOIN ATRANSACTIONSTRING AS n ON n.Z_PK = t.ZCONTEXTNAMETS \
+      WHERE c.ZTRANSACTIONID IN \
+      (SELECT Z_PK FROM ATRANSACTION WHERE Z_PK > ? ORDER BY Z_PK LIMIT ?) \
+      ORDER BY c.ZTRANSACTIONID, c.Z_PK
+      """,
+      [.integer(transaction), .integer(limit > 0 ? Int64(limit) : -1)]
+    ) { row in change(row, tombstones: preserved.count) }
+    .compactMap { $0 }
+  }
+
+  func pendingChanges(
+    after transaction: Int64,
+    excludingAuthors authors: Set<String>
+  ) throws -> [RowReference: PendingRowChange] {
+    var result: [RowReference: PendingRowChange] = [:]
+    for change in try changes(after: transaction) {
+      if let author = change.author, authors.contains(author) { continue }
+      let names = Set(change.changedProperties)
+      guard var known = result[change.reference] else {
+        result[change.reference] = PendingRowChange(
+          kind: change.kind,
+          changedProperties: names,
+          transactionNumber: change.transactionNumber,
+          tombstone: change.tombstone
+        )
+        continue
+      }
+      known.transactionNumber = change.transactionNumber
+      known.changedProperties.formUnion(names)
+      if change.kind == .delete {
+        known.kind = .delete
+        known.tombstone = change.tombstone
+      } else if change.kind == .insert {
+        known.kind = .insert
+      }
+      result[change.reference] = known
+    }
+    return result
+  }
+
+  private func change(_ row: SQLiteStatement, tombstones: Int) -> RowHistoryChange? {
+    let number = Int32(truncatingIfNeeded: row.int64(5))
+    // A change to an entity of an earlier model tells nobody anything.
+    guard let entity = store.schema.entity(number: number),
+      let kind = NSPersistentHistoryChangeType(rawValue: Int(row.int64(7)))
+    else { return nil }
+    var tombstone: [String: RowValue] = [:]
+    if kind == .delete {
+      for (index, kept) in entity.history.preserved.enumerated() where index < tombstones {
+        let form = entity.columns[kept.rowIndex].form
+        let value = DictionaryStatement.stored(row.value(11 + index), form, store.coding)
+        if !value.isNull { tombstone[kept.name] = value }
+      }
+    }
+    return RowHistoryChange(
+      changeNumber: row.int64(0),
+      transactionNumber: row.int64(1),
+      author: row.optionalText(2) ?? row.optionalText(9),
+      contextName: row.optionalText(3) ?? row.optionalText(10),
+      timestamp: row.double(4),
+      reference: RowReference(entityNumber: number, key: row.int64(6)),
+      kind: kind,
+      changedProperties: kind == .update
+        ? row.optionalBlob(8).map(entity.history.names) ?? [] : [],
+      tombstone: tombstone
+    )
+  }
+}

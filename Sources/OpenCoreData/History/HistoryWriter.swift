@@ -1,0 +1,110 @@
+import Effects
+import Foundation
+import WatershedSQLite
+
+/// Writes one transaction's rows of the history tables.
+struct HistoryWriter {
+  let connection: SQLiteConnection
+  let effects: Effects
+
+  /// The kinds of `ACHANGE.ZCHANGETYPE`.
+  enum Kind: Int64 {
+    case insert = 0
+    case update = 1
+    case delete = 2
+  }
+
+  /// Returns the transaction's number; nil where nothing is left to tell.
+  func write(
+    _ given: HistoryRecord,
+    author: String?,
+    contextName: String?,
+    at time: Double
+  ) throws -> Int64? {
+    let record = given.settled()
+    guard !record.isEmpty else { return nil }
+    let process = ProcessInfo.processInfo.processName
+    let number = try take(1, of: HistoryTables.transaction, in: "ATRANSACTION")
+    try connection.run(
+      """
+      INSERT INTO ATRANSACTION (Z_PK, Z_ENT, ZAUTHORTS, ZBUNDLEIDTS, ZCONTEXTNAMETS, \
+      ZPROCESSIDTS, ZTIMESTAMP) VALUES (?, ?, ?, ?, ?, ?, ?)
+      """,
+      [
+        .integer(number), .integer(Int64(HistoryTables.transaction)),
+        try intern(author), try intern(Bundle.main.bundleIdentifier ?? process),
+        try intern(contextName), try intern(process), .real(time),
+      ]
+    )
+    try writeChanges(record, transaction: number)
+    return number
+  }
+
+  private func writeChanges(_ record: HistoryRecord, transaction: Int64) throws {
+    let count = record.inserted.count + record.updated.count + record.deleted.count
+    var key = try take(count, of: HistoryTables.change, in: "ACHANGE")
+    let statement = try connection.statement(
+      """
+      INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID, \
+      ZCOLUMNS) VALUES (?, \(HistoryTables.change), ?, ?, ?, ?, ?)
+      """
+    )
+    func write(_ reference: RowReference, _ kind: Kind, bits: Data?) throws {
+      statement.bind(key, at: 1)
+      statement.bind(kind.rawValue, at: 2)
+      statement.bind(Int64(reference.entityNumber), at: 3)
+      statement.bind(reference.key, at: 4)
+      statement.bind(transaction, at: 5)
+      if let bits { statement.bind(bits, at: 6) } else { statement.bindNull(at: 6) }
+      try statement.run()
+      key += 1
+    }
+    for reference in record.inserted { try write(reference, .insert, bits: nil) }
+    for reference in record.updatedOrder {
+      try write(reference, .update, bits: record.updated[reference])
+    }
+    for (reference, tombstone) in record.deleted {
+      try write(reference, .delete, bits: nil)
+      guard !tombstone.isEmpty else { continue }
+      let terms = tombstone.indices.map { "ZTOMBSTONE\($0) = ?" }.joined(separator: ", ")
+      try connection.run(
+        "UPDATE ACHANGE SET \(terms) WHERE Z_PK = ?",
+        tombstone + [.integer(key - 1)]
+      )
+    }
+  }
+
+  /// The key of a text in ATRANSACTIONSTRING.
+  private func intern(_ text: String?) throws -> SQLiteValue {
+    guard let text else { return .null }
+    let known = try connection.scalar(
+      "SELECT Z_PK FROM ATRANSACTIONSTRING WHERE ZNAME = ?",
+      [.text(text)]
+    )
+    if let known { return known }
+    let key = try take(1, of: HistoryTables.string, in: "ATRANSACTIONSTRING")
+    try connection.run(
+      "INSERT INTO ATRANSACTIONSTRING (Z_PK, Z_ENT, ZNAME) VALUES (?, ?, ?)",
+      [.integer(key), .integer(Int64(HistoryTables.string)), .text(text)]
+    )
+    return .integer(key)
+  }
+
+  /// Takes keys and returns the first. They are counted even where the history was deleted, so
+  /// that a token never names two transactions.
+  private func take(_ count: Int, of entity: Int32, in table: String) throws -> Int64 {
+    let counted = try connection.scalar(
+      "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?",
+      [.integer(Int64(entity))]
+    )
+    let held = try connection.scalar("SELECT MAX(Z_PK) FROM \(table)")
+    var last: Int64 = 0
+    if case .integer(let value)? = counted { last = value }
+    if case .integer(let value)? = held { last = max(last, value) }
+    try connection.run(
+      "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?",
+      [.integer(last + Int64(count)), .integer(Int64(entity))]
+    )
+    return last + 1
+  }
+}

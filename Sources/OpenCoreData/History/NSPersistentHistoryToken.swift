@@ -1,0 +1,52 @@
+import Foundation
+
+/// A place in the history of one or more stores.
+open class NSPersistentHistoryToken: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
+  // Sendable: immutable.
+
+  /// The last transaction that was seen of each store, by the store's identifier.
+  package let transactionNumbers: [String: Int64]
+
+  private static let key = "NSPersistentHistoryTokenData"
+
+  package init(transactionNumbers: [String: Int64]) {
+    self.transactionNumbers = transactionNumbers
+    super.init()
+  }
+
+  /// Reads a token from an archive.
+  public required init?(coder: NSCoder) {
+    let stores = coder.decodeObject(of: [NSArray.self, NSString.self], forKey: Self.key)
+    guard let parts = stores as? [String], parts.count.isMultiple(of: 2) else { return nil }
+    var numbers: [String: Int64] = [:]
+    for index in stride(from: 0, to: parts.count, by: 2) {
+      guard let number = Int64(parts[index + 1]) else { return nil }
+      numbers[parts[index]] = number
+    }
+    transactionNumbers = numbers
+    super.init()
+  }
+
+  /// Writes the token into an archive.
+  open func encode(with coder: NSCoder) {
+    let parts = transactionNumbers.sorted { $0.key < $1.key }.flatMap { [$0.key, "\($0.value)"] }
+    coder.encode(parts as NSArray, forKey: Self.key)
+  }
+
+  /// Tokens can be archived securely.
+  public static var supportsSecureCoding: Bool { true }
+
+  /// The token itself: it never changes.
+  open func copy(with zone: NSZone? = nil) -> Any { self }
+
+  open override func isEqual(_ object: Any?) -> Bool {
+    (object as? NSPersistentHistoryToken)?.transactionNumbers == transactionNumbers
+  }
+
+  open override var hash: Int { transactionNumbers.hashValue }
+
+  open override var description: String {
+    let parts = transactionNumbers.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
+    return "<NSPersistentHistoryToken: {\(parts.joined(separator: ", "))}>"
+  }
+}

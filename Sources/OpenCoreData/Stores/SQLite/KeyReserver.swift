@@ -1,0 +1,96 @@
+import Synchronization
+import WatershedSQLite
+
+/// Hands out primary keys from blocks that `Z_PRIMARYKEY.Z_MAX` counts as given.
+///
+/// A block is taken in a transaction of its own, so that two processes never hand out one key. The
+/// blocks of an entity that is inserted one at a time grow, to save transactions; what is left of
+/// a block goes back when the store is closed.
+final class KeyReserver: Sendable {
+  private struct Block {
+    var next: Int64
+    var end: Int64
+    var size: Int
+  }
+
+  private let blocks = Mutex<[Int32: Block]>([:])
+
+  /// The largest block beyond what was asked for; a crash wastes at most so many keys.
+  private static let largestBlock = 128
+
+  /// Keys from the block at hand.
+  func take(_ root: Int32, count: Int) -> Range<Int64>? {
+    guard count > 0 else { return 0..<0 }
+    return blocks.withLock { blocks in
+      guard var block = blocks[root], block.end - block.next >= Int64(count) else { return nil }
+      let start = block.next
+      block.next += Int64(count)
+      blocks[root] = block
+      return start..<block.next
+    }
+  }
+
+  /// Keys from a new block. Called with the writer in a transaction.
+  func reserve(
+    _ entity: EntityTable,
+    count: Int,
+    in connection: SQLiteConnection
+  ) throws -> Range<Int64> {
+    // Another thread may have made a block while this one waited for the writer.
+    if let range = take(entity.rootNumber, count: count) { return range }
+    let known = blocks.withLock { $0[entity.rootNumber] }
+    let size = min((known?.size ?? 0) * 2 + 1, Self.largestBlock)
+    let taken = max(count, size)
+    let last = try Self.advance(entity, by: taken, in: connection)
+    let start = last - Int64(taken) + 1
+    blocks.withLock { blocks in
+      blocks[entity.rootNumber] = Block(
+        next: start + Int64(count),
+        end: last + 1,
+        size: size
+      )
+    }
+    return start..<(start + Int64(count))
+  }
+
+  /// Raises `Z_MAX` and returns it. A damaged file may count less than it holds.
+  static func advance(
+    _ entity: EntityTable,
+    by count: Int,
+    in connection: SQLiteConnection
+  ) throws -> Int64 {
+    try connection.run(
+      """
+      UPDATE Z_PRIMARYKEY SET Z_MAX = MAX(IFNULL(Z_MAX, 0), \
+      (SELECT IFNULL(MAX(Z_PK), 0) FROM \(entity.table))) + ? WHERE Z_ENT = ?
+      """,
+      [.integer(Int64(count)), .integer(Int64(entity.rootNumber))]
+    )
+    let value = try connection.scalar(
+      "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?",
+      [.integer(Int64(entity.rootNumber))]
+    )
+    guard case .integer(let last)? = value else {
+      throw StoreError(
+        .fileReadCorrupt,
+        "The store does not count the keys of \(entity.name).",
+        remedy: "Restore the file from a backup."
+      )
+    }
+    return last
+  }
+
+  /// Lowers `Z_MAX` by what is left, where nobody has taken keys since.
+  func giveBack(_ connection: SQLiteConnection) throws {
+    let open = blocks.withLock { blocks in
+      defer { blocks = [:] }
+      return blocks
+    }
+    for (root, block) in open.sorted(by: { $0.key < $1.key }) where block.next < block.end {
+      try connection.run(
+        "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ? AND Z_MAX = ?",
+        [.integer(block.next - 1), .integer(Int64(root)), .integer(block.end - 1)]
+      )
+    }
+  }
+}

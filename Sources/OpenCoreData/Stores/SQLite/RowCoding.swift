@@ -1,0 +1,172 @@
+import Foundation
+import WatershedSQLite
+
+/// Reads rows out of a statement's columns and binds them to its parameters.
+struct RowCoding: Sendable {
+  let external: ExternalData
+
+  // MARK: Reading
+
+  /// The row that a statement made from the plan stands on; nil for an entity unknown to the model.
+  func row(_ statement: SQLiteStatement, _ plan: ReadPlan) -> Row? {
+    let key = statement.int64(0)
+    let number: Int32
+    let steps: [ReadPlan.Step]
+    if let single = plan.single {
+      (number, steps) = single
+    } else {
+      number = Int32(truncatingIfNeeded: statement.int64(1))
+      guard let found = plan.steps[number] else { return nil }
+      steps = found
+    }
+    let values = [RowValue](unsafeUninitializedCapacity: steps.count) { buffer, count in
+      guard let base = buffer.baseAddress else { return }
+      for index in steps.indices {
+        (base + index).initialize(to: value(statement, steps[index]))
+      }
+      count = steps.count
+    }
+    return Row(
+      reference: RowReference(entityNumber: number, key: key),
+      version: statement.int64(2),
+      values: values
+    )
+  }
+
+  @inline(__always)
+  private func value(_ statement: SQLiteStatement, _ step: ReadPlan.Step) -> RowValue {
+    let position = step.position
+    if case .none = step.form { return .null }
+    if statement.columnIsNull(position) { return .null }
+    switch step.form {
+    case .none: return .null
+    case .integer: return .integer(statement.int64(position))
+    case .double: return .double(statement.double(position))
+    case .date: return .date(statement.double(position))
+    case .string: return .string(statement.text(position))
+    case .data: return .data(statement.blob(position))
+    case .key(let number):
+      return .reference(RowReference(entityNumber: number, key: statement.int64(position)))
+    case .keyAndEntity(let entityPosition):
+      guard !statement.columnIsNull(entityPosition) else { return .null }
+      return .reference(
+        RowReference(
+          entityNumber: Int32(truncatingIfNeeded: statement.int64(entityPosition)),
+          key: statement.int64(position)
+        )
+      )
+    case .decimal: return Self.decimal(statement.value(position))
+    case .url: return Self.url(statement.text(position))
+    case .uuid: return Self.uuid(statement.value(position))
+    case .externalData:
+      return external.read(statement.blob(position)).map(RowValue.data) ?? .null
+    }
+  }
+
+  static func decimal(_ value: SQLiteValue) -> RowValue {
+    switch value {
+    case .integer(let value): .decimal(RowDecimal(Decimal(value)))
+    case .real(let value):
+      .decimal(
+        RowDecimal(Decimal(string: "\(value)", locale: posix) ?? Decimal(value))
+      )
+    case .text(let text):
+      .decimal(RowDecimal(Decimal(string: text, locale: posix) ?? .nan))
+    case .blob, .null: .null
+    }
+  }
+
+  static func url(_ text: String) -> RowValue {
+    if let url = URL(string: text) { return .url(url) }
+    let allowed = CharacterSet.urlQueryAllowed.union(.urlPathAllowed)
+    return text.addingPercentEncoding(withAllowedCharacters: allowed)
+      .flatMap(URL.init(string:)).map(RowValue.url) ?? .null
+  }
+
+  static func uuid(_ value: SQLiteValue) -> RowValue {
+    switch value {
+    case .blob(let data) where data.count == 16:
+      let bytes = [UInt8](data)
+      return .uuid(
+        UUID(
+          uuid: (
+            bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7],
+            bytes[8], bytes[9], bytes[10], bytes[11], bytes[12], bytes[13], bytes[14], bytes[15]
+          )
+        )
+      )
+    case .text(let text): return UUID(uuidString: text).map(RowValue.uuid) ?? .null
+    default: return .null
+    }
+  }
+
+  private static let posix = Locale(identifier: "en_US_POSIX")
+
+  // MARK: Writing
+
+  /// Binds a value to its column, and to its companion where it has one. Returns the next index.
+  func bind(
+    _ value: RowValue,
+    _ column: SlotColumn,
+    to statement: SQLiteStatement,
+    at index: Int,
+    files: inout ExternalData.Pending
+  ) throws -> Int {
+    if case .keyAndEntity(_, let isColumn) = column.form {
+      if case .reference(let reference) = value {
+        statement.bind(reference.key, at: index)
+        if isColumn { statement.bind(Int64(reference.entityNumber), at: index + 1) }
+      } else {
+        statement.bindNull(at: index)
+        if isColumn { statement.bindNull(at: index + 1) }
+      }
+      return isColumn ? index + 2 : index + 1
+    }
+    if column.form == .externalData, case .data(let data) = value {
+      statement.bind(try external.stored(data, files: &files), at: index)
+    } else {
+      Self.bind(value, to: statement, at: index)
+    }
+    return index + 1
+  }
+
+  /// Binds a value by itself.
+  @inline(__always)
+  static func bind(_ value: RowValue, to statement: SQLiteStatement, at index: Int) {
+    switch value {
+    case .null: statement.bindNull(at: index)
+    case .integer(let value): statement.bind(value, at: index)
+    case .double(let value), .date(let value): statement.bind(value, at: index)
+    case .string(let value): statement.bind(value, at: index)
+    case .data(let value): statement.bind(value, at: index)
+    case .reference(let value): statement.bind(value.key, at: index)
+    case .decimal, .uuid, .url: statement.bind(sqlite(value), at: index)
+    }
+  }
+
+  /// The value in the storage class that the format uses.
+  static func sqlite(_ value: RowValue) -> SQLiteValue {
+    switch value {
+    case .null: .null
+    case .integer(let value): .integer(value)
+    case .double(let value), .date(let value): .real(value)
+    case .string(let value): .text(value)
+    case .data(let value): .blob(value)
+    case .reference(let value): .integer(value.key)
+    case .url(let value): .text(value.absoluteString)
+    case .uuid(let value): .blob(withUnsafeBytes(of: value.uuid) { Data($0) })
+    case .decimal(let value): decimal(value.value)
+    }
+  }
+
+  /// An integer or a real where that is exact, otherwise text.
+  private static func decimal(_ value: Decimal) -> SQLiteValue {
+    guard !value.isNaN else { return .text("NaN") }
+    let text = value.description
+    if let whole = Int64(text) { return .integer(whole) }
+    if let real = Double(text), Decimal(string: "\(real)", locale: posix) == value {
+      return .real(real)
+    }
+    return .text(text)
+  }
+}

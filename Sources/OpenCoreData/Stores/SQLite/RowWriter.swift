@@ -1,0 +1,318 @@
+import Foundation
+import WatershedSQLite
+
+/// Writes rows inside one transaction and remembers what it did, for the history, the cache and
+/// whoever observes commits.
+///
+/// It lives as long as the transaction, with the writer's lock held.
+final class RowWriter {
+  let store: SQLiteStore
+  let writer: StoreConnection
+  let now: Double
+  private(set) var written: [RowReference: Row] = [:]
+  private(set) var record = HistoryRecord()
+  private(set) var constraintConflicts: [RowConstraintError.Conflict] = []
+  private(set) var files = ExternalData.Pending()
+  /// Rows that triggers or links changed beside those written.
+  private(set) var stale: Set<RowReference> = []
+
+  init(store: SQLiteStore, writer: StoreConnection) {
+    self.store = store
+    self.writer = writer
+    now = store.effects.now.timeIntervalSinceReferenceDate
+    // What an earlier transaction left behind after it failed is not ours.
+    _ = writer.takeAffected()
+  }
+
+  var connection: SQLiteConnection { writer.connection }
+
+  // MARK: Rows
+
+  /// Writes a new row. False where a value that must be unique is taken.
+  @discardableResult
+  func insert(
+    _ reference: RowReference,
+    _ entity: EntityTable,
+    values given: [RowValue]
+  ) throws -> Bool {
+    var values = normalized(given, entity)
+    if !entity.derivations.isEmpty { entity.derivations.apply(to: &values, now: now) }
+    let statement = try writer.insert(entity)
+    statement.bind(reference.key, at: 1)
+    statement.bind(Int64(1), at: 2)
+    var index = 3
+    for slot in entity.write.slots {
+      index = try store.coding.bind(
+        values[slot],
+        entity.columns[slot],
+        to: statement,
+        at: index,
+        files: &files
+      )
+    }
+    guard try run(statement, reference, entity, values) else { return false }
+    written[reference] = Row(reference: reference, version: 1, values: values)
+    record.inserted.append(reference)
+    return true
+  }
+
+  enum UpdateResult {
+    case written
+    case versionDiffers
+    case constraintViolated
+  }
+
+  /// Writes the changed slots where the row still has the version.
+  func update(
+    _ reference: RowReference,
+    _ entity: EntityTable,
+    expectedVersion: Int64,
+    changed: [Int],
+    changedToManys: [Int],
+    values given: [RowValue]
+  ) throws -> UpdateResult {
+    var values = normalized(given, entity)
+    var slots = changed.filter { entity.columns[$0].isStored && !entity.columns[$0].isDerived }
+    if !entity.derivations.isEmpty {
+      entity.derivations.apply(to: &values, now: now)
+      slots += entity.derivations.targets
+    }
+    slots.sort()
+    try abandonFiles(of: reference, entity, slots: slots)
+    let statement = try writer.update(entity, slots: slots)
+    var index = 1
+    for slot in slots {
+      index = try store.coding.bind(
+        values[slot],
+        entity.columns[slot],
+        to: statement,
+        at: index,
+        files: &files
+      )
+    }
+    statement.bind(expectedVersion + 1, at: index)
+    statement.bind(reference.key, at: index + 1)
+    statement.bind(expectedVersion, at: index + 2)
+    guard try run(statement, reference, entity, values) else { return .constraintViolated }
+    guard connection.changes == 1 else { return .versionDiffers }
+    written[reference] = Row(
+      reference: reference,
+      version: expectedVersion + 1,
+      values: values
+    )
+    if store.keepsHistory {
+      record.update(
+        reference,
+        bits: entity.history.bits(changed: changed, changedToManys: changedToManys)
+      )
+    } else {
+      record.update(reference, bits: Data())
+    }
+    return .written
+  }
+
+  /// Deletes the row and its links where it still has the version.
+  func delete(
+    _ reference: RowReference,
+    _ entity: EntityTable,
+    expectedVersion: Int64
+  ) throws -> Bool {
+    let tombstone = try tombstone(of: reference, entity)
+    try abandonFiles(of: reference, entity, slots: entity.externalSlots)
+    let statement = try writer.delete(entity)
+    statement.bind(reference.key, at: 1)
+    statement.bind(expectedVersion, at: 2)
+    try statement.run()
+    guard connection.changes == 1 else { return false }
+    for statement in try writer.cleanup(entity) {
+      statement.bind(reference.key, at: 1)
+      try statement.run()
+    }
+    written[reference] = nil
+    record.delete(reference, tombstone: tombstone)
+    return true
+  }
+
+  // MARK: Reading in the transaction
+
+  /// The row as the transaction sees it.
+  func row(_ reference: RowReference) throws -> Row? {
+    if let row = written[reference] { return row }
+    return try store.readRow(reference, from: writer)
+  }
+
+  // MARK: Links
+
+  func link(_ link: RowChanges.Link) throws {
+    let entity = try store.table(of: link.source)
+    switch entity.link(of: link.relationship) {
+    case .join(let table, let source, let destination, _):
+      let isReflexive = link.relationship.inverseRelationship === link.relationship
+      try write(
+        link.isInsertion,
+        table,
+        source,
+        destination,
+        link.source.key,
+        link.destination.key
+      )
+      if isReflexive {
+        // Both directions are kept, so that either end finds the other by one column.
+        try write(
+          link.isInsertion,
+          table,
+          source,
+          destination,
+          link.destination.key,
+          link.source.key
+        )
+      }
+    case .foreignKey(let table, let column, _, true):
+      let value: SQLiteValue = link.isInsertion ? .integer(link.source.key) : .null
+      let condition = link.isInsertion ? "" : " AND \(column) = ?"
+      var values: [SQLiteValue] = [value, .integer(link.destination.key)]
+      if !link.isInsertion { values.append(.integer(link.source.key)) }
+      try connection.run("UPDATE \(table) SET \(column) = ? WHERE Z_PK = ?\(condition)", values)
+    case .foreignKey, .absent, nil:
+      // The to-one on the other side is the link.
+      break
+    }
+  }
+
+  private func write(
+    _ isInsertion: Bool,
+    _ table: String,
+    _ sourceColumn: String,
+    _ destinationColumn: String,
+    _ source: Int64,
+    _ destination: Int64
+  ) throws {
+    let sql =
+      isInsertion
+      ? "INSERT OR IGNORE INTO \(table) (\(sourceColumn), \(destinationColumn)) VALUES (?, ?)"
+      : "DELETE FROM \(table) WHERE \(sourceColumn) = ? AND \(destinationColumn) = ?"
+    let statement = try connection.statement(sql)
+    statement.bind(source, at: 1)
+    statement.bind(destination, at: 2)
+    try statement.run()
+  }
+
+  // MARK: Order
+
+  /// Gives the destinations ascending order keys; those in order keep theirs.
+  func order(_ order: RowChanges.Order) throws {
+    let entity = try store.table(of: order.source)
+    let select: String
+    let update: String
+    switch entity.link(of: order.relationship) {
+    case .join(let table, let source, let destination, let column?):
+      select = "SELECT \(destination), \(column) FROM \(table) WHERE \(source) = ?"
+      update = "UPDATE \(table) SET \(column) = ? WHERE \(destination) = ? AND \(source) = ?"
+    case .foreignKey(let table, let key, let column?, _):
+      select = "SELECT Z_PK, \(column) FROM \(table) WHERE \(key) = ?"
+      update = "UPDATE \(table) SET \(column) = ? WHERE Z_PK = ? AND \(key) = ?"
+    default:
+      return
+    }
+    let source = SQLiteValue.integer(order.source.key)
+    let current = Dictionary(
+      try connection.query(select, [source]) { ($0.int64(0), $0.optionalInt64(1)) },
+      uniquingKeysWith: { first, _ in first }
+    )
+    let wanted = order.destinations.map(\.key)
+    let keys = OrderKeys.keys(for: wanted.map { current[$0] ?? nil })
+    let statement = try connection.statement(update)
+    for (destination, key) in zip(wanted, keys) where current[destination] != .some(key) {
+      statement.bind(key, at: 1)
+      statement.bind(destination, at: 2)
+      statement.bind(order.source.key, at: 3)
+      try statement.run()
+    }
+  }
+
+  // MARK: The end
+
+  /// Reads back what triggers computed, writes the history, and returns its transaction number.
+  func finish(author: String?, contextName: String?) throws -> Int64? {
+    for reference in writer.takeAffected() where written[reference] == nil {
+      stale.insert(reference)
+    }
+    for (reference, row) in written {
+      guard let entity = store.schema.entity(number: reference.entityNumber),
+        entity.hasTriggeredValues
+      else { continue }
+      written[reference] = try store.readRow(reference, from: writer) ?? row
+    }
+    for reference in stale {
+      guard let row = try store.readRow(reference, from: writer) else { continue }
+      written[reference] = row
+    }
+    guard store.keepsHistory, !record.isEmpty else { return nil }
+    return try HistoryWriter(connection: connection, effects: store.effects).write(
+      record,
+      author: author,
+      contextName: contextName,
+      at: now
+    )
+  }
+
+  // MARK: Parts
+
+  /// Transient values are not the store's.
+  private func normalized(_ values: [RowValue], _ entity: EntityTable) -> [RowValue] {
+    guard entity.write.slots.count != values.count else { return values }
+    var values = values
+    for index in entity.columns.indices where !entity.columns[index].isStored {
+      values[index] = .null
+    }
+    return values
+  }
+
+  /// Runs an insert or an update. A violated constraint is noted, and the transaction goes on, so
+  /// that all violations of a save are told at once.
+  private func run(
+    _ statement: SQLiteStatement,
+    _ reference: RowReference,
+    _ entity: EntityTable,
+    _ values: [RowValue]
+  ) throws -> Bool {
+    do {
+      try statement.run()
+      return true
+    } catch let error as SQLiteError where error.isConstraint {
+      guard
+        let conflict = try ConstraintFinder(store: store, writer: writer).conflict(
+          error,
+          reference: reference,
+          entity: entity,
+          values: values
+        )
+      else { throw error }
+      constraintConflicts.append(conflict)
+      return false
+    }
+  }
+
+  private func abandonFiles(
+    of reference: RowReference,
+    _ entity: EntityTable,
+    slots: [Int]
+  ) throws {
+    for slot in slots where entity.columns[slot].form == .externalData {
+      let stored = try connection.scalar(
+        "SELECT \(entity.columns[slot].name) FROM \(entity.table) WHERE Z_PK = ?",
+        [.integer(reference.key)]
+      )
+      if case .blob(let data)? = stored { store.coding.external.abandon(data, files: &files) }
+    }
+  }
+
+  private func tombstone(
+    of reference: RowReference,
+    _ entity: EntityTable
+  ) throws -> [SQLiteValue] {
+    guard store.keepsHistory, !entity.history.preserved.isEmpty else { return [] }
+    guard let row = try row(reference) else { return [] }
+    return entity.history.preserved.map { RowCoding.sqlite(row.values[$0.rowIndex]) }
+  }
+}

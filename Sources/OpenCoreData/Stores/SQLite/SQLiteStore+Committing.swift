@@ -1,0 +1,114 @@
+import Foundation
+import WatershedSQLite
+
+extension SQLiteStore {
+  package func commit(_ changes: RowChanges) throws -> RowCommit {
+    guard !changes.isEmpty else { return RowCommit(rows: [], transactionNumber: nil) }
+    let (rows, number, record) = try writing(
+      author: changes.author,
+      contextName: changes.contextName
+    ) { writer in
+      try self.apply(changes, with: writer)
+    }
+    announce(
+      StoreCommit(
+        author: changes.author,
+        contextName: changes.contextName,
+        transactionNumber: number,
+        inserted: record.inserted,
+        updated: record.updatedOrder,
+        deleted: record.deleted.map(\.reference),
+        isContextSave: true
+      )
+    )
+    return RowCommit(rows: rows, transactionNumber: number)
+  }
+
+  /// Runs the body in a write transaction with a row writer, writes the history and takes what was
+  /// written into the cache.
+  func writing<Result>(
+    author: String?,
+    contextName: String?,
+    _ body: (RowWriter) throws -> Result
+  ) throws -> (result: Result, rows: [Row], transactionNumber: Int64?, record: HistoryRecord) {
+    var writer: RowWriter?
+    do {
+      // The lock is held until the cache is in step: a next writer must not overtake it there.
+      return try withWriter { _ in
+        let (result, number) = try inTransaction { connection in
+          let rowWriter = RowWriter(store: self, writer: connection)
+          writer = rowWriter
+          let result = try body(rowWriter)
+          return (result, try rowWriter.finish(author: author, contextName: contextName))
+        }
+        guard let writer else { preconditionFailure("A transaction ran without its body.") }
+        coding.external.settle(writer.files, committed: true)
+        let record = writer.record.settled()
+        let rows = Array(writer.written.values)
+        cache.commit(written: rows, gone: writer.record.deleted.map(\.reference))
+        return (result, rows, number, record)
+      }
+    } catch {
+      if let writer { coding.external.settle(writer.files, committed: false) }
+      throw error
+    }
+  }
+
+  private func writing(
+    author: String?,
+    contextName: String?,
+    _ body: (RowWriter) throws -> Void
+  ) throws -> ([Row], Int64?, HistoryRecord) {
+    let outcome: (result: Void, rows: [Row], transactionNumber: Int64?, record: HistoryRecord)
+    outcome = try writing(author: author, contextName: contextName, body)
+    return (outcome.rows, outcome.transactionNumber, outcome.record)
+  }
+
+  /// Deletes come first, so that a unique value may move from a deleted row to a new one.
+  private func apply(_ changes: RowChanges, with writer: RowWriter) throws {
+    var conflicts: [RowConflictError.Conflict] = []
+    func conflict(_ reference: RowReference, _ version: Int64) throws {
+      conflicts.append(
+        RowConflictError.Conflict(
+          reference: reference,
+          expectedVersion: version,
+          persisted: try readRow(reference, from: writer.writer)
+        )
+      )
+    }
+    for deletion in changes.deleted {
+      let entity = try table(of: deletion.reference)
+      let isDone = try writer.delete(
+        deletion.reference,
+        entity,
+        expectedVersion: deletion.expectedVersion
+      )
+      if !isDone { try conflict(deletion.reference, deletion.expectedVersion) }
+    }
+    for update in changes.updated {
+      let result = try writer.update(
+        update.reference,
+        try table(of: update.reference),
+        expectedVersion: update.expectedVersion,
+        changed: update.changed,
+        changedToManys: update.changedToManys,
+        values: update.values
+      )
+      if result == .versionDiffers { try conflict(update.reference, update.expectedVersion) }
+    }
+    for insertion in changes.inserted {
+      try writer.insert(
+        insertion.reference,
+        try table(of: insertion.reference),
+        values: insertion.values
+      )
+    }
+    guard conflicts.isEmpty else { throw RowConflictError(conflicts: conflicts) }
+    guard writer.constraintConflicts.isEmpty else {
+      throw RowConstraintError(conflicts: writer.constraintConflicts)
+    }
+    for link in changes.links where !link.isInsertion { try writer.link(link) }
+    for link in changes.links where link.isInsertion { try writer.link(link) }
+    for order in changes.orders { try writer.order(order) }
+  }
+}

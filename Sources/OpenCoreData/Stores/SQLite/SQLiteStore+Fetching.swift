@@ -1,0 +1,71 @@
+import Foundation
+import WatershedSQLite
+
+extension SQLiteStore {
+  package func fetch(_ request: RowFetch) throws -> RowFetchResult {
+    noticeForeignCommitsBeforeReading()
+    return try withReader { try fetch(request, from: $0) }
+  }
+
+  /// The fetch as a connection sees the file.
+  func fetch(_ request: RowFetch, from connection: StoreConnection) throws -> RowFetchResult {
+    do {
+      let statement = try FetchStatement(store: self, request: request)
+      switch request.kind {
+      case .rows:
+        let plan = statement.entity.plan(includingSubentities: request.includesSubentities)
+        let epoch = cache.epoch
+        var rows: [Row] = []
+        try each(statement.rows(), on: connection) { row in
+          if let row = coding.row(row, plan) { rows.append(row) }
+        }
+        // Inside a write transaction a row may never be committed.
+        if !connection.connection.isInTransaction { cache.insert(rows, readAt: epoch) }
+        return .rows(rows)
+      case .references:
+        var references: [RowReference] = []
+        try each(statement.references(), on: connection) { row in
+          references.append(
+            RowReference(
+              entityNumber: Int32(truncatingIfNeeded: row.int64(1)),
+              key: row.int64(0)
+            )
+          )
+        }
+        return .references(references)
+      case .count:
+        var count = 0
+        try each(statement.count(), on: connection) { count = Int($0.int64(0)) }
+        return .count(count)
+      case .dictionaries(let shape):
+        let written = try DictionaryStatement(statement, shape: shape)
+        var dictionaries: [[String: Any]] = []
+        try each(written.sql, on: connection) { dictionaries.append(written.dictionary($0)) }
+        return .dictionaries(dictionaries)
+      }
+    } catch let error as PredicateNotTranslatable {
+      throw StoreError(
+        .coreData,
+        error.reason,
+        remedy: "Fetch by stored properties, and filter by the others in memory.",
+        cause: error
+      )
+    }
+  }
+
+  private func each(
+    _ fragment: SQLFragment,
+    on connection: StoreConnection,
+    _ body: (SQLiteStatement) throws -> Void
+  ) throws {
+    let statement = try connection.connection.statement(fragment.sql)
+    for (index, value) in fragment.bindings.enumerated() {
+      RowCoding.bind(value, to: statement, at: index + 1)
+    }
+    defer {
+      statement.reset()
+      statement.clearBindings()
+    }
+    while try statement.step() { try body(statement) }
+  }
+}

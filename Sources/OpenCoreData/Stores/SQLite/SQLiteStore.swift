@@ -1,0 +1,303 @@
+import Effects
+import Foundation
+import Synchronization
+import WatershedSQLite
+
+/// A store in Core Data's SQLite format, or the same tables in memory alone.
+///
+/// One connection writes, under a lock; others read, each seeing what was committed when its
+/// statement began. Rows that were read or written lately are shared through a cache.
+package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
+  // Sendable: the writer is used under its lock, the rest is immutable or guards itself.
+
+  package let schema: StoreSchema
+  package let effects: Effects
+  /// Whether saves are recorded in the history tables.
+  package let keepsHistory: Bool
+  /// How often a busy file is asked again before a foreign commit is noticed by readers.
+  static let foreignCommitCheckInterval = 0.05
+
+  /// Whether there is a history, kept on or not.
+  let hasHistoryTables: Bool
+  /// `ZTOMBSTONE0` and so on, as many as the file has.
+  let tombstoneColumns: [String]
+  let coding: RowCoding
+  let cache = RowCache()
+  let isInMemory: Bool
+  private let storeType: String
+  private let writerLock = NSRecursiveLock()
+  private let writer: StoreConnection
+  private let readers: StoreReaders?
+  private let postsRemoteChanges: Bool
+  private let keys = KeyReserver()
+  private let shared = Mutex(Shared())
+
+  private struct Shared {
+    var observers: [@Sendable (StoreCommit) -> Void] = []
+    var historyWillBeDeleted: (@Sendable (StoreTransaction, Int64) throws -> Void)?
+    var remoteChangesAreWanted = false
+    var isClosed = false
+    /// The file's version as this process last saw it, and when that was.
+    var dataVersion: Int64?
+    var checkedAt = -Double.infinity
+  }
+
+  /// Opens the store, or creates it where there is no file.
+  package init(
+    model: NSManagedObjectModel,
+    configuration: String? = nil,
+    url: URL,
+    options: [AnyHashable: Any] = [:],
+    effects: Effects = .live,
+    type: String = NSSQLiteStoreType
+  ) throws {
+    let opener = StoreOpener(
+      model: model,
+      configuration: configuration,
+      url: url,
+      options: options,
+      effects: effects,
+      type: type
+    )
+    let opened = try opener.open()
+    schema = opened.schema
+    self.effects = effects
+    keepsHistory = opened.keepsHistory
+    tombstoneColumns = opened.tombstoneColumns
+    hasHistoryTables = opened.hasHistoryTables
+    isInMemory = opener.isInMemory
+    storeType = opener.isInMemory ? NSInMemoryStoreType : NSSQLiteStoreType
+    coding = RowCoding(
+      external: ExternalData(storeURL: opener.isInMemory ? nil : url, effects: effects)
+    )
+    let count = opened.schema.entities.count
+    writer = try StoreConnection(connection: opened.connection, entityCount: count)
+    readers =
+      opener.isInMemory
+      ? nil
+      : StoreReaders {
+        try StoreConnection(connection: opener.openReader(), entityCount: count)
+      }
+    postsRemoteChanges = Self.flag(
+      NSPersistentStoreRemoteChangeNotificationPostOptionKey,
+      in: options
+    )
+    super.init(
+      persistentStoreCoordinator: nil,
+      configurationName: configuration,
+      at: url,
+      options: options
+    )
+    super.identifier = opened.identifier
+    super.metadata = opened.metadata
+    if opened.isReadOnly { isReadOnly = true }
+  }
+
+  package override var type: String { storeType }
+
+  /// The metadata; what is set goes into the file at once, so that no crash can lose it.
+  package override var metadata: [String: Any]! {
+    get { super.metadata }
+    set {
+      var value = newValue ?? [:]
+      value[NSStoreTypeKey] = storeType
+      value[NSStoreUUIDKey] = identifier
+      super.metadata = value
+      guard !isReadOnly else { return }
+      do {
+        try withWriter { try StoreMetadata.write(value, to: $0.connection) }
+      } catch {
+        StoreLog.warning("The metadata of \(path) could not be written: \(error)")
+      }
+    }
+  }
+
+  /// Where the file is, for messages.
+  var path: String { url?.path ?? "memory" }
+
+  var naming: SchemaNaming { SchemaNaming(schema: schema, store: self) }
+
+  /// Called in the same transaction before history up to a transaction number is deleted, so that
+  /// the mirroring can fold what it has not exported yet into its books.
+  package var historyWillBeDeleted: (@Sendable (StoreTransaction, Int64) throws -> Void)? {
+    get { shared.withLock { $0.historyWillBeDeleted } }
+    set { shared.withLock { $0.historyWillBeDeleted = newValue } }
+  }
+
+  /// Has remote-change notifications posted whatever the options say; the mirroring needs them.
+  package func postRemoteChanges() {
+    shared.withLock { $0.remoteChangesAreWanted = true }
+  }
+
+  /// Gives unused keys back and lets go of the file. Calls after it fail.
+  package func close() {
+    let wasClosed = shared.withLock { shared in
+      defer { shared.isClosed = true }
+      return shared.isClosed
+    }
+    guard !wasClosed else { return }
+    readers?.close()
+    guard !isReadOnly else { return }
+    writerLock.withLock {
+      do {
+        try keys.giveBack(writer.connection)
+      } catch {
+        StoreLog.warning("Reserved keys of \(path) stay unused: \(error)")
+      }
+    }
+  }
+
+  deinit {
+    close()
+  }
+
+  // MARK: Connections
+
+  /// Lends the writing connection; the calling thread may already hold it.
+  func withWriter<Result>(_ body: (StoreConnection) throws -> Result) throws -> Result {
+    try writerLock.withLock { try translating("writing") { try body(writer) } }
+  }
+
+  /// Lends a reading connection. In memory there is one connection for everything.
+  func withReader<Result>(_ body: (StoreConnection) throws -> Result) throws -> Result {
+    guard let readers else { return try withWriter(body) }
+    return try translating("reading") { try readers.read(body) }
+  }
+
+  /// Runs the body in a write transaction that sees what other processes committed.
+  func inTransaction<Result>(_ body: (StoreConnection) throws -> Result) throws -> Result {
+    try withWriter { writer in
+      try requireWritable()
+      if writer.connection.isInTransaction { return try body(writer) }
+      return try writer.connection.transaction(.immediate) {
+        try noticeForeignCommits(writer)
+        return try body(writer)
+      }
+    }
+  }
+
+  private func requireWritable() throws {
+    guard !isReadOnly else {
+      throw StoreError(
+        .fileWriteVolumeReadOnly,
+        "The store at \(path) was opened for reading alone.",
+        remedy: "Open it without NSReadOnlyPersistentStoreOption, with history tracking as before.",
+        context: ["NSFilePath": path]
+      )
+    }
+  }
+
+  private func translating<Result>(
+    _ action: String,
+    _ body: () throws -> Result
+  ) throws -> Result {
+    do {
+      return try body()
+    } catch let error as SQLiteError {
+      throw StoreError.from(error, at: path, while: action).nsError
+    } catch let error as StoreError {
+      throw error.nsError
+    }
+  }
+
+  // MARK: Other processes
+
+  /// With the writer held: empties the cache where another process has written since the last look.
+  private func noticeForeignCommits(_ writer: StoreConnection) throws {
+    guard case .integer(let version)? = try writer.connection.scalar("PRAGMA data_version") else {
+      return
+    }
+    let changed = shared.withLock { shared in
+      defer { shared.dataVersion = version }
+      return shared.dataVersion.map { $0 != version } ?? false
+    }
+    if changed { cache.removeAll() }
+  }
+
+  /// Before a fetch: looks for foreign commits, but not at every fetch and not while a save runs.
+  func noticeForeignCommitsBeforeReading() {
+    guard !isInMemory else { return }
+    let now = effects.clock.uptime
+    let isDue = shared.withLock { shared in
+      guard now - shared.checkedAt >= Self.foreignCommitCheckInterval else { return false }
+      shared.checkedAt = now
+      return true
+    }
+    guard isDue, writerLock.try() else { return }
+    defer { writerLock.unlock() }
+    // A file that cannot be read now fails the fetch itself, with a better message.
+    try? noticeForeignCommits(writer)
+  }
+
+  // MARK: Numbers and keys
+
+  package func number(of entity: NSEntityDescription) throws -> Int32 {
+    try table(of: entity).number
+  }
+
+  package func layout(number: Int32) -> EntityLayout? {
+    schema.entity(number: number)?.layout
+  }
+
+  func table(of entity: NSEntityDescription) throws -> EntityTable {
+    guard let table = schema.entity(entity) else {
+      throw StoreError(
+        .operation,
+        "The store at \(path) does not hold the entity \(entity.name ?? "").",
+        remedy: "Check the configurations of the model and of the stores."
+      ).nsError
+    }
+    return table
+  }
+
+  func table(of reference: RowReference) throws -> EntityTable {
+    guard let table = schema.entity(number: reference.entityNumber) else {
+      throw StoreError(
+        .operation,
+        "The store at \(path) has no entity with the number \(reference.entityNumber).",
+        remedy: "Use object identifiers with the store that they came from."
+      ).nsError
+    }
+    return table
+  }
+
+  package func reserveKeys(
+    for entity: NSEntityDescription,
+    count: Int
+  ) throws -> Range<Int64> {
+    let table = try table(of: entity)
+    if let range = keys.take(table.rootNumber, count: count) { return range }
+    return try inTransaction { writer in
+      try keys.reserve(table, count: count, in: writer.connection)
+    }
+  }
+
+  // MARK: Observers
+
+  package func observeCommits(_ observer: @escaping @Sendable (StoreCommit) -> Void) {
+    shared.withLock { $0.observers.append(observer) }
+  }
+
+  package func forget(_ references: [RowReference]) {
+    cache.forget(references)
+  }
+
+  /// Tells whom it may concern, with no lock held.
+  func announce(_ commit: StoreCommit) {
+    let (observers, isWanted) = shared.withLock { ($0.observers, $0.remoteChangesAreWanted) }
+    for observer in observers { observer(commit) }
+    guard postsRemoteChanges || isWanted else { return }
+    var userInfo: [AnyHashable: Any] = [NSStoreUUIDKey: identifier ?? ""]
+    userInfo[NSPersistentStoreURLKey] = url
+    if let number = commit.transactionNumber {
+      userInfo[NSPersistentHistoryTokenKey] = NSPersistentHistoryToken(
+        transactionNumbers: [identifier ?? "": number]
+      )
+    }
+    NotificationCenter.default.post(
+      name: .NSPersistentStoreRemoteChange,
+      object: persistentStoreCoordinator,
+      userInfo: userInfo
+    )
+  }
+}

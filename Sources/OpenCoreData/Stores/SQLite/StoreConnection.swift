@@ -1,0 +1,98 @@
+import Foundation
+import WatershedSQLite
+
+/// A connection to a store's file with the statements that rows are read and written with.
+///
+/// Statements are found by the entity's index, not by their text: on the path of a single row the
+/// hash of a long text would cost as much as the look-up.
+final class StoreConnection {
+  let connection: SQLiteConnection
+  private var byKey: [SQLiteStatement?]
+  private var inserts: [SQLiteStatement?]
+  private var deletes: [SQLiteStatement?]
+  private var updates: [[[Int]: SQLiteStatement]]
+  private var cleanups: [[SQLiteStatement]?]
+  /// The triggers of derived attributes report here whom they changed.
+  private(set) var affected: Set<RowReference> = []
+
+  init(connection: SQLiteConnection, entityCount: Int) throws {
+    self.connection = connection
+    byKey = Array(repeating: nil, count: entityCount)
+    inserts = byKey
+    deletes = byKey
+    updates = Array(repeating: [:], count: entityCount)
+    cleanups = Array(repeating: nil, count: entityCount)
+    try registerTriggerFunctions()
+    try PredicateSQLFunctions.register(on: connection)
+  }
+
+  func selectByKey(_ entity: EntityTable) throws -> SQLiteStatement {
+    if let kept = byKey[entity.index] { return kept }
+    let made = try connection.makeStatement(
+      "SELECT \(entity.plan.selection) FROM \(entity.table) AS t0 WHERE t0.Z_PK = ?"
+    )
+    byKey[entity.index] = made
+    return made
+  }
+
+  func insert(_ entity: EntityTable) throws -> SQLiteStatement {
+    if let kept = inserts[entity.index] { return kept }
+    let made = try connection.makeStatement(entity.write.insert)
+    inserts[entity.index] = made
+    return made
+  }
+
+  func delete(_ entity: EntityTable) throws -> SQLiteStatement {
+    if let kept = deletes[entity.index] { return kept }
+    let made = try connection.makeStatement(entity.write.delete)
+    deletes[entity.index] = made
+    return made
+  }
+
+  /// What removes the links of a deleted row; each takes its key.
+  func cleanup(_ entity: EntityTable) throws -> [SQLiteStatement] {
+    if let kept = cleanups[entity.index] { return kept }
+    let made = try entity.cleanup.map { try connection.makeStatement($0) }
+    cleanups[entity.index] = made
+    return made
+  }
+
+  func update(_ entity: EntityTable, slots: [Int]) throws -> SQLiteStatement {
+    if let kept = updates[entity.index][slots] { return kept }
+    let made = try connection.makeStatement(entity.write.update(slots: slots))
+    if updates[entity.index].count >= Self.updateLimit { updates[entity.index].removeAll() }
+    updates[entity.index][slots] = made
+    return made
+  }
+
+  /// Each set of changed properties is a statement of its own; an app has few.
+  private static let updateLimit = 64
+
+  /// Hands out and forgets whom triggers changed since the last call.
+  func takeAffected() -> Set<RowReference> {
+    defer { affected.removeAll(keepingCapacity: true) }
+    return affected
+  }
+
+  /// The functions that Core Data's own triggers call; without them an insert would fail with
+  /// "no such function".
+  private func registerTriggerFunctions() throws {
+    for name in Self.triggerFunctions {
+      try connection.register(function: name, argumentCount: 5, deterministic: false) {
+        [weak self] arguments in
+        if case .integer(let entity) = arguments[1], case .integer(let key) = arguments[2] {
+          self?.affected.insert(
+            RowReference(entityNumber: Int32(truncatingIfNeeded: entity), key: key)
+          )
+        }
+        return .null
+      }
+    }
+  }
+
+  private static let triggerFunctions = [
+    "NSCoreDataDATriggerUpdatedAffectedObjectValue",
+    "NSCoreDataDATriggerInsertUpdatedAffectedObjectValue",
+    "NSCoreDataTriggerUpdateAffectedObjectValue",
+  ]
+}

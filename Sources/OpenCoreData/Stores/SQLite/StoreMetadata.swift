@@ -1,0 +1,65 @@
+import Foundation
+import WatershedSQLite
+
+/// The property list in `Z_METADATA`.
+enum StoreMetadata {
+  /// The version of the format's bookkeeping that we know; `Z_METADATA.Z_VERSION`.
+  static let knownVersion: Int64 = 1
+  /// The version of the hashes that we know.
+  static let knownHashesVersion = 3
+  /// The release of Core Data whose format we write.
+  private static let frameworkVersion = 1344
+
+  /// The metadata of a new store.
+  static func new(for schema: StoreSchema) -> [String: Any] {
+    let entities = schema.model.entities(forConfigurationName: schema.configuration) ?? []
+    let hashes = Dictionary(
+      entities.compactMap { entity in entity.name.map { ($0, entity.versionHash) } },
+      uniquingKeysWith: { first, _ in first }
+    )
+    let identifiers = schema.model.versionIdentifiers.compactMap { $0.base as? String }.sorted()
+    return [
+      StoreMetadataKey.versionHashes: hashes,
+      StoreMetadataKey.versionHashesVersion: knownHashesVersion,
+      StoreMetadataKey.versionHashesDigest: NSManagedObjectModel.metadataDigest(of: hashes),
+      StoreMetadataKey.versionChecksum: NSManagedObjectModel.metadataChecksum(of: hashes),
+      StoreMetadataKey.versionIdentifiers: identifiers,
+      StoreMetadataKey.frameworkVersion: frameworkVersion,
+      StoreMetadataKey.autoVacuumLevel: "2",
+      NSStoreTypeKey: NSSQLiteStoreType,
+    ]
+  }
+
+  /// Reads the identifier and the dictionary; nil where the file has no such table or row.
+  static func read(
+    _ connection: SQLiteConnection
+  ) throws -> (version: Int64, identifier: String, metadata: [String: Any])? {
+    let hasTable = try connection.scalar(
+      "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'Z_METADATA'"
+    )
+    guard hasTable != nil else { return nil }
+    let rows = try connection.query("SELECT Z_VERSION, Z_UUID, Z_PLIST FROM Z_METADATA") {
+      ($0.int64(0), $0.text(1), $0.blob(2))
+    }
+    guard let (version, identifier, data) = rows.first else { return nil }
+    let list = try PropertyListSerialization.propertyList(from: data, format: nil)
+    guard var metadata = list as? [String: Any] else { return nil }
+    metadata[NSStoreUUIDKey] = identifier
+    if metadata[NSStoreTypeKey] == nil { metadata[NSStoreTypeKey] = NSSQLiteStoreType }
+    return (version, identifier, metadata)
+  }
+
+  static func data(_ metadata: [String: Any]) throws -> Data {
+    var list = metadata
+    // The identifier has a column of its own.
+    list[NSStoreUUIDKey] = nil
+    return try PropertyListSerialization.data(fromPropertyList: list, format: .binary, options: 0)
+  }
+
+  static func write(_ metadata: [String: Any], to connection: SQLiteConnection) throws {
+    try connection.run("UPDATE Z_METADATA SET Z_PLIST = ?", [.blob(data(metadata))])
+    if let identifier = metadata[NSStoreUUIDKey] as? String, !identifier.isEmpty {
+      try connection.run("UPDATE Z_METADATA SET Z_UUID = ?", [.text(identifier)])
+    }
+  }
+}

@@ -1,0 +1,245 @@
+import Effects
+import Foundation
+import WatershedSQLite
+
+/// Opens or creates the file of a store, and refuses one that is not for the model.
+///
+/// A file is first looked at through a read-only connection, so one that is refused stays as it was.
+struct StoreOpener: Sendable {
+  struct Opened {
+    var connection: SQLiteConnection
+    var schema: StoreSchema
+    var identifier: String
+    var metadata: [String: Any]
+    var keepsHistory: Bool
+    var isReadOnly: Bool
+    var hasHistoryTables: Bool
+    var tombstoneColumns: [String]
+  }
+
+  let model: NSManagedObjectModel
+  let configuration: String?
+  let url: URL
+  let effects: Effects
+  let isInMemory: Bool
+  private let settings: StoreSettings
+
+  init(
+    model: NSManagedObjectModel,
+    configuration: String?,
+    url: URL,
+    options: [AnyHashable: Any],
+    effects: Effects,
+    type: String
+  ) {
+    self.model = model
+    self.configuration =
+      configuration == NSManagedObjectModel.defaultConfigurationName ? nil : configuration
+    self.url = url
+    self.effects = effects
+    // `/dev/null` is the well-known way to ask for an SQLite store without a file.
+    isInMemory = type == NSInMemoryStoreType || url.path == "/dev/null"
+    settings = StoreSettings(options: options)
+  }
+
+  func open() throws -> Opened {
+    do {
+      if isInMemory { return try create(SQLiteConnection(path: ":memory:")) }
+      return try openFile()
+    } catch let error as SQLiteError {
+      throw StoreError.from(error, at: url.path, while: "opening").nsError
+    } catch let error as StoreError {
+      throw error.nsError
+    }
+  }
+
+  /// A connection that only reads.
+  func openReader() throws -> SQLiteConnection {
+    let connection = try SQLiteConnection(
+      path: url.path,
+      mode: .readOnly,
+      busyTimeout: settings.busyTimeout
+    )
+    try settings.apply(to: connection, isWriter: false)
+    return connection
+  }
+
+  // MARK: Files
+
+  private func openFile() throws -> Opened {
+    if !FileManager.default.fileExists(atPath: url.path) {
+      guard !settings.isReadOnly else {
+        throw StoreError(
+          .fileReadNoSuchFile,
+          "There is no store at \(url.path).",
+          remedy: "Open it once without NSReadOnlyPersistentStoreOption, which creates it.",
+          context: ["NSFilePath": url.path]
+        )
+      }
+      try createFile()
+    }
+    let file = try StoreFile.inspect(url, busyTimeout: settings.busyTimeout)
+    try file.requireKnownFormat()
+    if !settings.ignoresVersions {
+      try ModelCompatibility(model: model, configuration: configuration, file: file, url: url)
+        .require()
+    }
+    let schema = try StoreSchema.resolved(
+      model: model,
+      configuration: configuration,
+      against: file.tables
+    )
+    // History once begun is kept, or a mirror that reads it would miss changes. An app that says
+    // "no" in so many words may look but not write, as with Core Data.
+    let isReadOnly = settings.isReadOnly || (file.hasHistory && settings.historyIsRefused)
+    let connection = try SQLiteConnection(
+      path: url.path,
+      mode: isReadOnly ? .readOnly : .readWrite,
+      busyTimeout: settings.busyTimeout
+    )
+    try settings.apply(to: connection, isWriter: !isReadOnly)
+    let keepsHistory = !isReadOnly && (file.hasHistory || settings.wantsHistory)
+    if keepsHistory {
+      try addHistoryTables(connection, file: file, tombstones: schema.tombstoneCount)
+    }
+    return Opened(
+      connection: connection,
+      schema: schema,
+      identifier: file.identifier,
+      metadata: file.metadata,
+      keepsHistory: keepsHistory,
+      isReadOnly: isReadOnly,
+      hasHistoryTables: keepsHistory || file.hasHistory,
+      tombstoneColumns: try Self.tombstoneColumns(connection)
+    )
+  }
+
+  /// Makes the file under another name and links it into place, so that no crash leaves half a
+  /// store, and of two processes that create it the second finds the first one's.
+  private func createFile() throws {
+    let folder = url.deletingLastPathComponent()
+    guard FileManager.default.fileExists(atPath: folder.path) else {
+      throw StoreError(
+        .fileReadUnknown,
+        "There is no folder \(folder.path) to create the store in.",
+        remedy: "Create the folder first.",
+        context: ["NSFilePath": url.path]
+      )
+    }
+    let draft = folder.appendingPathComponent(
+      ".\(url.lastPathComponent)-\(effects.uuid().uuidString)"
+    )
+    defer { Self.remove(draft) }
+    do {
+      _ = try create(SQLiteConnection(path: draft.path))
+    }
+    do {
+      try FileManager.default.linkItem(at: draft, to: url)
+    } catch {
+      // No hard links here, or another process was faster.
+      guard !FileManager.default.fileExists(atPath: url.path) else { return }
+      try FileManager.default.moveItem(at: draft, to: url)
+    }
+  }
+
+  private static func remove(_ draft: URL) {
+    for suffix in ["", "-journal", "-wal", "-shm"] {
+      // What is not there need not be removed.
+      try? FileManager.default.removeItem(atPath: draft.path + suffix)
+    }
+  }
+
+  // MARK: Tables
+
+  private func create(_ connection: SQLiteConnection) throws -> Opened {
+    let schema = try StoreSchema.new(model: model, configuration: configuration)
+    let identifier = effects.uuid().uuidString
+    var metadata = StoreMetadata.new(for: schema)
+    try connection.execute("PRAGMA page_size = 4096; PRAGMA auto_vacuum = 2")
+    try connection.transaction {
+      for statement in SchemaStatements(schema: schema, hasHistory: settings.wantsHistory)
+        .all()
+      {
+        try connection.execute(statement)
+      }
+      for entity in schema.entities {
+        try insertNumber(entity.number, entity.name, entity.superNumber, connection)
+      }
+      if settings.wantsHistory {
+        for (number, name) in HistoryTables.entities {
+          try insertNumber(number, name, 0, connection)
+        }
+      }
+      try connection.run(
+        "INSERT INTO Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) VALUES (?, ?, ?)",
+        [
+          .integer(StoreMetadata.knownVersion), .text(identifier),
+          .blob(StoreMetadata.data(metadata)),
+        ]
+      )
+      try connection.run(
+        "INSERT INTO Z_MODELCACHE (Z_CONTENT) VALUES (?)",
+        [.blob(ModelArchive.modelCache(for: model))]
+      )
+    }
+    metadata[NSStoreUUIDKey] = identifier
+    if isInMemory { metadata[NSStoreTypeKey] = NSInMemoryStoreType }
+    return Opened(
+      connection: connection,
+      schema: schema,
+      identifier: identifier,
+      metadata: metadata,
+      keepsHistory: settings.wantsHistory,
+      isReadOnly: false,
+      hasHistoryTables: settings.wantsHistory,
+      tombstoneColumns: try Self.tombstoneColumns(connection)
+    )
+  }
+
+  private func addHistoryTables(
+    _ connection: SQLiteConnection,
+    file: StoreFile,
+    tombstones: Int
+  ) throws {
+    let present = file.tables.columns["ACHANGE"]?.filter { $0.hasPrefix("ZTOMBSTONE") }.count ?? 0
+    guard !file.hasHistory || present < tombstones else { return }
+    try connection.transaction {
+      // Asked again under the lock: another process may be opening the store too.
+      let columns = try connection.query("SELECT name FROM pragma_table_info('ACHANGE')") {
+        $0.text(0)
+      }
+      if columns.isEmpty {
+        for statement in HistoryTables.statements(tombstones: tombstones) {
+          try connection.execute(statement)
+        }
+        for (number, name) in HistoryTables.entities {
+          try connection.run("DELETE FROM Z_PRIMARYKEY WHERE Z_ENT = ?", [.integer(Int64(number))])
+          try insertNumber(number, name, 0, connection)
+        }
+      } else {
+        for index in 0..<tombstones where !columns.contains("ZTOMBSTONE\(index)") {
+          try connection.execute("ALTER TABLE ACHANGE ADD COLUMN ZTOMBSTONE\(index) BLOB")
+        }
+      }
+    }
+  }
+
+  private static func tombstoneColumns(_ connection: SQLiteConnection) throws -> [String] {
+    let columns = try connection.query("SELECT name FROM pragma_table_info('ACHANGE')") {
+      $0.text(0)
+    }
+    return (0..<columns.count).map { "ZTOMBSTONE\($0)" }.filter(columns.contains)
+  }
+
+  private func insertNumber(
+    _ number: Int32,
+    _ name: String,
+    _ superNumber: Int32,
+    _ connection: SQLiteConnection
+  ) throws {
+    try connection.run(
+      "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, ?, 0)",
+      [.integer(Int64(number)), .text(name), .integer(Int64(superNumber))]
+    )
+  }
+}

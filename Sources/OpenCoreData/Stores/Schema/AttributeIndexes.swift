@@ -1,0 +1,155 @@
+import Foundation
+
+/// The indexes that a model asks for: fetch indexes, the older forms of them, uniqueness
+/// constraints, and spatial trees with the triggers that keep them.
+struct AttributeIndexes {
+  let schema: StoreSchema
+
+  func all(of entity: EntityTable) -> [String] {
+    let description = entity.layout.entity
+    var result: [String] = []
+    for constraint in Self.constraints(of: description) {
+      result += unique(constraint, of: entity)
+    }
+    for property in description.ownProperties where property.isIndexed && !property.isTransient {
+      result += binary(named: property.name, terms: [(property.name, true)], of: entity)
+    }
+    for names in description.compoundIndexNames {
+      result += binary(
+        named: names.joined(separator: "_"),
+        terms: names.map { ($0, true) },
+        of: entity
+      )
+    }
+    for index in description.indexes {
+      if index.elements.contains(where: { $0.collationType == .rTree }) {
+        result += spatial(index, of: entity)
+      } else {
+        let terms = index.elements.compactMap { element in
+          element.propertyName.map { ($0, element.isAscending) }
+        }
+        guard terms.count == index.elements.count else { continue }
+        result += binary(
+          named: index.name,
+          terms: terms,
+          of: entity,
+          condition: condition(of: index, entity: entity)
+        )
+      }
+    }
+    var seen: Set<String> = []
+    return result.filter { seen.insert($0).inserted }
+  }
+
+  /// An entity's own constraints; a parent's are not repeated.
+  static func constraints(of entity: NSEntityDescription) -> [[String]] {
+    let inherited = Set(entity.ancestors.flatMap(\.uniquenessConstraintNames))
+    return entity.uniquenessConstraintNames.filter { !inherited.contains($0) }
+  }
+
+  private func unique(_ names: [String], of entity: EntityTable) -> [String] {
+    let columns = names.compactMap { entity.columnName(of: $0) }
+    guard columns.count == names.count, !columns.isEmpty else { return [] }
+    let list = columns.map { "\($0) COLLATE BINARY ASC" }.joined(separator: ", ")
+    return [
+      "CREATE UNIQUE INDEX Z_\(entity.name)_UNIQUE_\(names.joined(separator: "_")) "
+        + "ON \(entity.table) (\(list))"
+    ]
+  }
+
+  private func binary(
+    named name: String,
+    terms: [(property: String, isAscending: Bool)],
+    of entity: EntityTable,
+    condition: String? = nil
+  ) -> [String] {
+    let list = terms.compactMap { term in
+      entity.columnName(of: term.property).map {
+        "\($0) COLLATE BINARY \(term.isAscending ? "ASC" : "DESC")"
+      }
+    }
+    // A to-one or transient element has an index already or no column.
+    guard list.count == terms.count, !list.isEmpty else { return [] }
+    let tail = condition.map { " WHERE \($0)" } ?? ""
+    return [
+      "CREATE INDEX IF NOT EXISTS \(quotedIfNeeded("Z_\(entity.name)_\(name)")) "
+        + "ON \(entity.table) (\(list.joined(separator: ", ")))\(tail)"
+    ]
+  }
+
+  private func spatial(_ index: NSFetchIndexDescription, of entity: EntityTable) -> [String] {
+    let columns = index.elements.compactMap { $0.propertyName.flatMap(entity.columnName) }
+    guard columns.count == index.elements.count, !columns.isEmpty else { return [] }
+    let tree = quotedIfNeeded("Z_RT_\(entity.name)_\(index.name)")
+    func trigger(_ event: String) -> String {
+      quotedIfNeeded("Z_RT_\(entity.name)_\(index.name)_\(event)")
+    }
+    let bounds = columns.map { "\($0)_MIN FLOAT, \($0)_MAX FLOAT" }.joined(separator: ", ")
+    let fresh = columns.map { "NEW.\($0), NEW.\($0)" }.joined(separator: ", ")
+    let known = columns.map { "NEW.\($0) IS NOT NULL" }.joined(separator: " AND ")
+    let numbers = entity.numbers.map(String.init).joined(separator: ", ")
+    let insert = "INSERT OR REPLACE INTO \(tree) SELECT NEW.Z_PK, \(fresh) WHERE \(known)"
+    return [
+      "CREATE VIRTUAL TABLE \(tree) USING RTREE (Z_PK INTEGER PRIMARY KEY, \(bounds))",
+      "CREATE TRIGGER \(trigger("INSERT")) AFTER INSERT ON \(entity.table) FOR EACH ROW "
+        + "WHEN NEW.Z_ENT IN (\(numbers)) BEGIN \(insert); END",
+      "CREATE TRIGGER \(trigger("UPDATE")) AFTER UPDATE OF \(columns.joined(separator: ", ")) "
+        + "ON \(entity.table) FOR EACH ROW WHEN NEW.Z_ENT IN (\(numbers)) BEGIN "
+        + "DELETE FROM \(tree) WHERE Z_PK = OLD.Z_PK; \(insert); END",
+      "CREATE TRIGGER \(trigger("DELETE")) AFTER DELETE ON \(entity.table) FOR EACH ROW "
+        + "WHEN OLD.Z_ENT IN (\(numbers)) BEGIN DELETE FROM \(tree) WHERE Z_PK = OLD.Z_PK; END",
+    ]
+  }
+
+  /// The condition of a partial index. One that has no form in SQL, or that depends on another row,
+  /// leaves the index whole: it is larger then, and finds the same.
+  private func condition(of index: NSFetchIndexDescription, entity: EntityTable) -> String? {
+    guard let predicate = index.partialIndexPredicate else { return nil }
+    let writer = PredicateSQLWriter(
+      naming: SchemaNaming(schema: schema),
+      entity: entity.name,
+      now: Date(timeIntervalSinceReferenceDate: 0)
+    )
+    guard let fragment = try? writer.condition(predicate), writer.joins.isEmpty,
+      !fragment.sql.contains("Watershed"), !fragment.sql.contains("SELECT")
+    else { return nil }
+    var bindings = fragment.bindings[...]
+    var result = ""
+    for character in fragment.sql.replacingOccurrences(of: "t0.", with: "") {
+      guard character == "?" else {
+        result.append(character)
+        continue
+      }
+      guard let value = bindings.popFirst(), let literal = Self.literal(value) else { return nil }
+      result += literal
+    }
+    return result
+  }
+
+  private static func literal(_ value: RowValue) -> String? {
+    switch RowCoding.sqlite(value) {
+    case .null: "NULL"
+    case .integer(let value): "\(value)"
+    case .real(let value): "\(value)"
+    case .text(let text): "'" + text.replacingOccurrences(of: "'", with: "''") + "'"
+    case .blob: nil
+    }
+  }
+
+  private func quotedIfNeeded(_ name: String) -> String {
+    name.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" } ? name : "\"\(name)\""
+  }
+}
+
+extension EntityTable {
+  /// The column of an attribute or a to-one.
+  func columnName(of property: String) -> String? {
+    let index: Int
+    switch layout.slot(named: property) {
+    case .attribute(let slot): index = slot
+    case .toOne(let slot): index = layout.attributes.count + slot
+    default: return nil
+    }
+    return columns[index].isStored ? columns[index].name : nil
+  }
+}

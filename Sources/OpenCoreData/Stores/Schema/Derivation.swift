@@ -1,0 +1,110 @@
+import Foundation
+
+/// What a derived attribute is computed from.
+enum Derivation: Hashable {
+  /// `@count` of a to-many.
+  case count(relationship: String)
+  /// `@sum` of an attribute over a to-many.
+  case sum(relationship: String, attribute: String)
+  /// An attribute at the other end of a to-one.
+  case copy(relationship: String, attribute: String)
+  case canonical(String)
+  case uppercase(String)
+  case lowercase(String)
+  /// The time of the save.
+  case now
+
+  /// Reads the forms that the model editor and the compiled models have.
+  init?(format: String) {
+    let text = format.filter { !$0.isWhitespace }
+    if text == "now()" {
+      self = .now
+      return
+    }
+    if let (name, argument) = Self.call(in: text) {
+      switch name {
+      case "now": self = .now
+      case "canonical": self = .canonical(argument)
+      case "uppercase": self = .uppercase(argument)
+      case "lowercase": self = .lowercase(argument)
+      case "count": self = .count(relationship: argument)
+      case "sum":
+        let parts = argument.split(separator: ".").map(String.init)
+        guard parts.count == 2 else { return nil }
+        self = .sum(relationship: parts[0], attribute: parts[1])
+      default: return nil
+      }
+      return
+    }
+    let parts = text.split(separator: ".").map(String.init)
+    switch parts.count {
+    case 2 where parts[1] == "@count": self = .count(relationship: parts[0])
+    case 2 where !parts[1].hasPrefix("@"):
+      self = .copy(relationship: parts[0], attribute: parts[1])
+    case 3 where parts[2] == "@sum": self = .sum(relationship: parts[0], attribute: parts[1])
+    case 3 where parts[1] == "@sum": self = .sum(relationship: parts[0], attribute: parts[2])
+    default: return nil
+    }
+  }
+
+  /// `name:(argument)` or `name(argument)`.
+  private static func call(in text: String) -> (String, String)? {
+    guard text.hasSuffix(")"), let open = text.firstIndex(of: "(") else { return nil }
+    let name = text[..<open].drop { $0 == ":" }
+    let argument = text[text.index(after: open)...].dropLast()
+    return (String(name.filter { $0 != ":" }), String(argument))
+  }
+
+  /// Whether the value follows from the object's own values, so that a save computes it.
+  var isOwn: Bool {
+    switch self {
+    case .canonical, .uppercase, .lowercase, .now: true
+    case .count, .sum, .copy: false
+    }
+  }
+
+  /// Without case, accents and width, as sorting without regard to them needs it.
+  static func canonical(_ text: String) -> String {
+    text.folding(
+      options: [.caseInsensitive, .diacriticInsensitive, .widthInsensitive],
+      locale: Locale(identifier: "en_US_POSIX")
+    )
+  }
+}
+
+/// The derived attributes of an entity that a save computes from the row itself.
+struct OwnDerivations {
+  private let entries: [(target: Int, source: Int?, derivation: Derivation)]
+
+  init(layout: EntityLayout) {
+    entries = layout.attributes.compactMap { slot in
+      guard let attribute = slot.description as? NSDerivedAttributeDescription,
+        let derivation = attribute.derivationFormat.flatMap(Derivation.init(format:)),
+        derivation.isOwn
+      else { return nil }
+      switch derivation {
+      case .canonical(let name), .uppercase(let name), .lowercase(let name):
+        guard case .attribute(let source) = layout.slot(named: name) else { return nil }
+        return (slot.index, source, derivation)
+      default:
+        return (slot.index, nil, derivation)
+      }
+    }
+  }
+
+  var isEmpty: Bool { entries.isEmpty }
+  var targets: [Int] { entries.map(\.target) }
+
+  func apply(to values: inout [RowValue], now: Double) {
+    for entry in entries {
+      switch (entry.derivation, entry.source.map { values[$0] }) {
+      case (.now, _): values[entry.target] = .date(now)
+      case (.canonical, .string(let text)):
+        values[entry.target] = .string(Derivation.canonical(text))
+      case (.uppercase, .string(let text)): values[entry.target] = .string(text.uppercased())
+      case (.lowercase, .string(let text)): values[entry.target] = .string(text.lowercased())
+      default: values[entry.target] = .null
+      }
+    }
+  }
+}

@@ -1,0 +1,207 @@
+import Foundation
+
+/// The triggers that keep derived attributes whose sources are other objects.
+///
+/// Their names and the functions they call are Core Data's, so that a store with them behaves the
+/// same in both.
+struct DerivationTriggers {
+  let schema: StoreSchema
+
+  func all() -> [String] {
+    schema.entities.flatMap { entity in
+      entity.layout.entity.ownProperties
+        .compactMap { $0 as? NSDerivedAttributeDescription }
+        .sorted { VersionHash.precedes($0.name, $1.name) }
+        .flatMap { triggers(for: $0, of: entity) }
+    }
+  }
+
+  private func triggers(
+    for attribute: NSDerivedAttributeDescription,
+    of entity: EntityTable
+  ) -> [String] {
+    guard let column = entity.columnName(of: attribute.name),
+      let derivation = attribute.derivationFormat.flatMap(Derivation.init(format:))
+    else { return [] }
+    let target = Target(entity: entity, property: attribute.name, column: column)
+    switch derivation {
+    case .count(let relationship):
+      return count(of: relationship, target)
+    case .sum(let relationship, let name):
+      return sum(of: relationship, name, target)
+    case .copy(let relationship, let name):
+      return copy(over: relationship, name, target)
+    case .canonical, .uppercase, .lowercase, .now:
+      return []
+    }
+  }
+
+  // MARK: Forms
+
+  private func count(of relationship: String, _ target: Target) -> [String] {
+    switch link(relationship, target) {
+    case .foreignKey(let table, let key, _, _):
+      return counters(table: table, key: key, target)
+    case .join(let table, let source, _, _):
+      return counters(table: table, key: source, target)
+    case .absent, nil:
+      return []
+    }
+  }
+
+  /// One more and one less on the side that holds the key.
+  private func counters(table: String, key: String, _ target: Target) -> [String] {
+    let column = target.column
+    let number = "(SELECT IFNULL(COUNT(\(key)), 0) FROM \(table) WHERE \(key) = NEW.Z_PK)"
+    return [
+      target.sourceInsert(value: number),
+      target.trigger(
+        "PARAMETER_INSERT",
+        "AFTER INSERT ON \(table)",
+        on: table,
+        key: "NEW.\(key)",
+        value: "IFNULL(\(column), 0) + 1"
+      ),
+      target.trigger(
+        "PARAMETER_UPDATE_DECREMENT",
+        "AFTER UPDATE OF \(key) ON \(table)",
+        on: table,
+        key: "OLD.\(key)",
+        value: "\(column) - 1"
+      ),
+      target.trigger(
+        "PARAMETER_UPDATE_INCREMENT",
+        "AFTER UPDATE OF \(key) ON \(table)",
+        on: table,
+        key: "NEW.\(key)",
+        value: "\(column) + 1"
+      ),
+      target.trigger(
+        "PARAMETER_DELETE",
+        "AFTER DELETE ON \(table)",
+        on: table,
+        key: "OLD.\(key)",
+        value: "\(column) - 1"
+      ),
+    ]
+  }
+
+  private func sum(of relationship: String, _ name: String, _ target: Target) -> [String] {
+    guard case .foreignKey(let table, let key, _, _) = link(relationship, target),
+      let destination = destination(relationship, target),
+      let summed = destination.columnName(of: name)
+    else { return [] }
+    func total(_ source: String) -> String {
+      "(SELECT IFNULL(SUM(\(summed)), 0) FROM \(table) WHERE \(key) = \(source))"
+    }
+    return [
+      target.sourceInsert(value: total("NEW.Z_PK")),
+      target.trigger(
+        "PARAMETER_INSERT",
+        "AFTER INSERT ON \(table)",
+        on: table,
+        key: "NEW.\(key)",
+        value: total("NEW.\(key)")
+      ),
+      target.trigger(
+        "PARAMETER_UPDATE_DECREMENT",
+        "AFTER UPDATE OF \(key) ON \(table)",
+        on: table,
+        key: "OLD.\(key)",
+        value: total("OLD.\(key)")
+      ),
+      target.trigger(
+        "PARAMETER_UPDATE_INCREMENT",
+        "AFTER UPDATE OF \(key), \(summed) ON \(table)",
+        on: table,
+        key: "NEW.\(key)",
+        value: total("NEW.\(key)")
+      ),
+      target.trigger(
+        "PARAMETER_DELETE",
+        "AFTER DELETE ON \(table)",
+        on: table,
+        key: "OLD.\(key)",
+        value: total("OLD.\(key)")
+      ),
+    ]
+  }
+
+  private func copy(over relationship: String, _ name: String, _ target: Target) -> [String] {
+    guard let key = target.entity.columnName(of: relationship),
+      let destination = destination(relationship, target),
+      let copied = destination.columnName(of: name)
+    else { return [] }
+    let value = "(SELECT \(copied) FROM \(destination.table) WHERE Z_PK = NEW.\(key))"
+    let table = target.entity.table
+    return [
+      target.sourceInsert(value: value),
+      "CREATE TRIGGER \(target.name("SOURCE_UPDATE", on: table)) AFTER UPDATE OF \(key) "
+        + "ON \(table) FOR EACH ROW \(target.condition("NEW"))BEGIN UPDATE \(table) "
+        + "SET \(target.column) = \(value) WHERE Z_PK = NEW.Z_PK; "
+        + "\(target.report("NSCoreDataDATriggerUpdatedAffectedObjectValue", "Z_PK = NEW.Z_PK"));"
+        + " END",
+      "CREATE TRIGGER \(target.name("PARAMETER_UPDATE", on: destination.table)) "
+        + "AFTER UPDATE OF \(copied) ON \(destination.table) FOR EACH ROW BEGIN "
+        + "UPDATE \(table) SET \(target.column) = NEW.\(copied) WHERE \(key) = NEW.Z_PK; "
+        + target.report("NSCoreDataDATriggerUpdatedAffectedObjectValue", "\(key) = NEW.Z_PK")
+        + "; END",
+    ]
+  }
+
+  private func link(_ relationship: String, _ target: Target) -> ToManyLink? {
+    guard case .toMany(let index) = target.entity.layout.slot(named: relationship) else {
+      return nil
+    }
+    return target.entity.links[index]
+  }
+
+  private func destination(_ relationship: String, _ target: Target) -> EntityTable? {
+    target.entity.layout.entity.relationshipsByName[relationship]?.destinationEntity
+      .flatMap(schema.entity)
+  }
+
+  /// The attribute that the triggers keep.
+  private struct Target {
+    let entity: EntityTable
+    let property: String
+    let column: String
+
+    func name(_ role: String, on table: String) -> String {
+      "Z_DA_\(table)_\(entity.name)_\(property)_\(role)"
+    }
+
+    /// Rows of other entities share the table.
+    func condition(_ row: String) -> String {
+      guard entity.superNumber != 0 else { return "" }
+      let numbers = entity.numbers.map(String.init).joined(separator: ", ")
+      return "WHEN (\(row).Z_ENT IN (\(numbers))) "
+    }
+
+    func report(_ function: String, _ condition: String) -> String {
+      "SELECT \(function)('\(entity.table)', Z_ENT, Z_PK, '\(property)', \(column)) "
+        + "FROM \(entity.table) WHERE \(condition)"
+    }
+
+    func sourceInsert(value: String) -> String {
+      "CREATE TRIGGER \(name("SOURCE_INSERT", on: entity.table)) AFTER INSERT "
+        + "ON \(entity.table) FOR EACH ROW \(condition("NEW"))BEGIN UPDATE \(entity.table) "
+        + "SET \(column) = \(value) WHERE Z_PK = NEW.Z_PK; "
+        + report("NSCoreDataDATriggerInsertUpdatedAffectedObjectValue", "Z_PK = NEW.Z_PK")
+        + "; END"
+    }
+
+    func trigger(
+      _ role: String,
+      _ event: String,
+      on table: String,
+      key: String,
+      value: String
+    ) -> String {
+      "CREATE TRIGGER \(name(role, on: table)) \(event) FOR EACH ROW "
+        + "WHEN (\(key) NOT NULL) BEGIN UPDATE \(entity.table) SET \(column) = \(value) "
+        + "WHERE Z_PK = \(key); "
+        + report("NSCoreDataDATriggerUpdatedAffectedObjectValue", "Z_PK = \(key)") + "; END"
+    }
+  }
+}

@@ -1,0 +1,198 @@
+import Foundation
+
+/// What a store calls the things of a model: entity numbers, tables, columns, join tables.
+///
+/// For a new store the names are computed as Core Data computes them; for an existing file they are
+/// resolved against the tables that are there. Immutable once made.
+package final class StoreSchema: @unchecked Sendable {
+  // Sendable: immutable, and made only of frozen descriptions.
+
+  package let model: NSManagedObjectModel
+  package let configuration: String?
+  /// By `Z_ENT`, ascending.
+  package let entities: [EntityTable]
+  /// In the order of their root entities' numbers.
+  package let tables: [RootTable]
+  package let joins: [JoinTable]
+
+  private let byNumber: [Int32: EntityTable]
+  private let byName: [String: EntityTable]
+  private let byEntity: [ObjectIdentifier: EntityTable]
+
+  init(
+    model: NSManagedObjectModel,
+    configuration: String?,
+    entities: [EntityTable],
+    tables: [RootTable],
+    joins: [JoinTable]
+  ) {
+    self.model = model
+    self.configuration = configuration
+    self.entities = entities
+    self.tables = tables
+    self.joins = joins
+    byNumber = Dictionary(entities.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
+    byName = Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    byEntity = Dictionary(
+      entities.map { (ObjectIdentifier($0.layout.entity), $0) },
+      uniquingKeysWith: { first, _ in first }
+    )
+  }
+
+  /// The schema that a new store of the model gets.
+  package static func new(
+    model: NSManagedObjectModel,
+    configuration: String? = nil
+  ) throws -> StoreSchema {
+    var builder = SchemaBuilder(model: model, configuration: configuration, existing: nil)
+    return try builder.build()
+  }
+
+  /// The schema of an existing file.
+  package static func resolved(
+    model: NSManagedObjectModel,
+    configuration: String?,
+    against file: ExistingTables
+  ) throws -> StoreSchema {
+    var builder = SchemaBuilder(model: model, configuration: configuration, existing: file)
+    return try builder.build()
+  }
+
+  package func entity(number: Int32) -> EntityTable? { byNumber[number] }
+  package func entity(named name: String) -> EntityTable? { byName[name] }
+
+  /// The entity's table; an equal entity of another copy of the model is found by its name.
+  package func entity(_ entity: NSEntityDescription) -> EntityTable? {
+    byEntity[ObjectIdentifier(entity)] ?? entity.name.flatMap { byName[$0] }
+  }
+}
+
+/// The place of one entity in its store.
+package final class EntityTable: @unchecked Sendable {
+  // Sendable: immutable after the builder is done, and made only of frozen descriptions.
+
+  package let layout: EntityLayout
+  package let name: String
+  /// `Z_ENT`.
+  package let number: Int32
+  /// The parent's `Z_ENT`, 0 for a root.
+  package let superNumber: Int32
+  /// The root's `Z_ENT`, whose row in `Z_PRIMARYKEY` counts the keys.
+  package let rootNumber: Int32
+  /// The index among the schema's entities; statements are kept by it.
+  package let index: Int
+  package let table: String
+  /// By row index.
+  package let columns: [SlotColumn]
+  /// The entity's own number and those of all entities below it.
+  package let numbers: [Int32]
+  package let isAbstract: Bool
+  /// By to-many index.
+  package internal(set) var links: [ToManyLink] = []
+  /// What a fetch of this entity and its sub-entities reads.
+  package internal(set) var plan = ReadPlan.empty
+  /// What a fetch of this entity alone reads.
+  package internal(set) var ownPlan = ReadPlan.empty
+  /// What the entity's own rows are written with.
+  package let write: WritePlan
+  /// The bits of `ZCOLUMNS`.
+  package let history: HistoryColumns
+  /// The derived attributes that a save computes.
+  let derivations: OwnDerivations
+  /// Whether triggers change the rows of this entity after a save has written them.
+  package let hasTriggeredValues: Bool
+  /// The slots whose values go into files of their own where they are large.
+  let externalSlots: [Int]
+  /// The statements that remove what else refers to a deleted row.
+  package internal(set) var cleanup: [String] = []
+
+  init(
+    layout: EntityLayout,
+    number: Int32,
+    superNumber: Int32,
+    rootNumber: Int32,
+    index: Int,
+    table: String,
+    columns: [SlotColumn],
+    numbers: [Int32],
+    history: HistoryColumns
+  ) {
+    self.layout = layout
+    name = layout.entityName
+    self.number = number
+    self.superNumber = superNumber
+    self.rootNumber = rootNumber
+    self.index = index
+    self.table = table
+    self.columns = columns
+    self.numbers = numbers
+    self.history = history
+    derivations = OwnDerivations(layout: layout)
+    let own = Set(derivations.targets)
+    hasTriggeredValues = columns.indices.contains { columns[$0].isDerived && !own.contains($0) }
+    externalSlots = columns.indices.filter { columns[$0].form == .externalData }
+    isAbstract = layout.entity.isAbstract
+    write = WritePlan(table: table, number: number, columns: columns)
+  }
+
+  /// Whether rows of other entities can come back from a fetch of this one.
+  package var hasSubentities: Bool { numbers.count > 1 }
+
+  package func link(of relationship: NSRelationshipDescription) -> ToManyLink? {
+    guard case .toMany(let index) = layout.slot(named: relationship.name) else { return nil }
+    return links.indices.contains(index) ? links[index] : nil
+  }
+}
+
+/// A table of the file: all entities of one hierarchy share it.
+package struct RootTable: Sendable {
+  package var name: String
+  package var rootNumber: Int32
+  package var rootName: String
+  package var hasSubentities: Bool
+  /// Beside `Z_PK`, `Z_ENT` and `Z_OPT`, in file order.
+  package var columns: [TableColumn]
+
+  package struct TableColumn: Sendable {
+    package var name: String
+    package var type: String
+    /// Whether the column is a key of another row, which gets an index.
+    package var isIndexedKey: Bool
+  }
+}
+
+/// A many-to-many relationship's table.
+package struct JoinTable: @unchecked Sendable {
+  // Sendable: immutable, and the descriptions are frozen.
+
+  package var name: String
+  /// The relationship that names the table.
+  package unowned var relationship: NSRelationshipDescription
+  /// Holds the keys of the entity that declares `relationship`.
+  package var sourceColumn: String
+  /// Holds the keys of its destinations.
+  package var destinationColumn: String
+  /// The order of `relationship`'s destinations, where it is ordered.
+  package var orderColumn: String?
+  /// The order of the inverse's destinations, where that is ordered.
+  package var inverseOrderColumn: String?
+  package var isReflexive: Bool
+}
+
+/// How a to-many's rows are found.
+package enum ToManyLink: Sendable {
+  /// The destination's table holds the source's key. `ownsColumn` says that no to-one of the model
+  /// stands for the column: the relationship has no inverse.
+  case foreignKey(table: String, column: String, orderColumn: String?, ownsColumn: Bool)
+  case join(table: String, source: String, destination: String, orderColumn: String?)
+  /// The destination is not in this store's configuration.
+  case absent
+
+  package var orderColumn: String? {
+    switch self {
+    case .foreignKey(_, _, let order, _): order
+    case .join(_, _, _, let order): order
+    case .absent: nil
+    }
+  }
+}

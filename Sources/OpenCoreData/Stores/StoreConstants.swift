@@ -1,0 +1,57 @@
+import Foundation
+
+/// The type of a store in an SQLite file.
+public let NSSQLiteStoreType = "SQLite"
+/// The type of a store that lives as long as the process.
+public let NSInMemoryStoreType = "InMemory"
+/// The type of a store in one binary file.
+public let NSBinaryStoreType = "Binary"
+/// The type of a store in one XML file.
+public let NSXMLStoreType = "XML"
+
+/// The metadata key of a store's type.
+public let NSStoreTypeKey = "NSStoreType"
+/// The metadata key of a store's identifier.
+public let NSStoreUUIDKey = "NSStoreUUID"
+/// The notification key of a store's URL.
+public let NSPersistentStoreURLKey = "storeURL"
+/// The notification key of the token of the newest history.
+public let NSPersistentHistoryTokenKey = "historyToken"
+
+/// The option that opens a store for reading alone.
+public let NSReadOnlyPersistentStoreOption = "NSReadOnlyPersistentStoreOption"
+/// The option with a dictionary of pragmas, names to values.
+public let NSSQLitePragmasOption = "NSSQLitePragmasOption"
+/// The option that has the query planner's statistics made when the store is added.
+public let NSSQLiteAnalyzeOption = "NSSQLiteAnalyzeOption"
+/// The option that rebuilds the file, without its free pages, when the store is added.
+public let NSSQLiteManualVacuumOption = "NSSQLiteManualVacuumOption"
+/// The option that says how many seconds to wait for a lock held elsewhere.
+public let NSPersistentStoreTimeoutOption = "NSPersistentStoreTimeoutOption"
+/// The option that opens a store whatever model it was written with.
+public let NSIgnorePersistentStoreVersioningOption = "NSIgnorePersistentStoreVersioningOption"
+/// The option that deletes a store even where it cannot be locked.
+public let NSPersistentStoreForceDestroyOption = "NSPersistentStoreForceDestroyOption"
+/// The option that keeps a history of every save.
+public let NSPersistentHistoryTrackingKey = "NSPersistentHistoryTrackingKey"
+/// The option that has a notification posted for every change to the store.
+public let NSPersistentStoreRemoteChangeNotificationPostOptionKey =
+  "NSPersistentStoreRemoteChangeNotificationOptionKey"
+
+extension NSNotification.Name {
+  /// Posted after each change to a store, by this process or by another.
+  public static let NSPersistentStoreRemoteChange = NSNotification.Name(
+    "NSPersistentStoreRemoteChangeNotification"
+  )
+}
+
+/// The metadata keys that Core Data itself writes.
+enum StoreMetadataKey {
+  static let versionHashes = "NSStoreModelVersionHashes"
+  static let versionHashesVersion = "NSStoreModelVersionHashesVersion"
+  static let versionHashesDigest = "NSStoreModelVersionHashesDigest"
+  static let versionChecksum = "NSStoreModelVersionChecksumKey"
+  static let versionIdentifiers = "NSStoreModelVersionIdentifiers"
+  static let frameworkVersion = "NSPersistenceFrameworkVersion"
+  static let autoVacuumLevel = "_NSAutoVacuumLevel"
+}

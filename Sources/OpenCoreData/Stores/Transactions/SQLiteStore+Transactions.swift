@@ -1,0 +1,43 @@
+import Foundation
+import WatershedSQLite
+
+extension SQLiteStore {
+  /// Runs the body in a write transaction at the row layer: committed when it returns, rolled back
+  /// when it throws. Commit observers and contexts learn of it afterwards.
+  package func write<Result>(
+    author: String?,
+    contextName: String? = nil,
+    _ body: (StoreTransaction) throws -> Result
+  ) throws -> Result {
+    let outcome = try writing(author: author, contextName: contextName) { writer in
+      let transaction = StoreTransaction(store: self, writer: writer)
+      let result = try body(transaction)
+      try transaction.finish()
+      return result
+    }
+    let record = outcome.record
+    if !record.isEmpty {
+      announce(
+        StoreCommit(
+          author: author,
+          contextName: contextName,
+          transactionNumber: outcome.transactionNumber,
+          inserted: record.inserted,
+          updated: record.updatedOrder,
+          deleted: record.deleted.map(\.reference),
+          isContextSave: false
+        )
+      )
+    }
+    return outcome.result
+  }
+
+  /// Runs the body in one read transaction: all it reads is of one moment.
+  package func read<Result>(_ body: (StoreReader) throws -> Result) throws -> Result {
+    try withReader { connection in
+      let reader = StoreReader(store: self, reader: connection)
+      if connection.connection.isInTransaction { return try body(reader) }
+      return try connection.connection.transaction(.deferred) { try body(reader) }
+    }
+  }
+}

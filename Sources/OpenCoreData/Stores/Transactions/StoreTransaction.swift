@@ -1,0 +1,312 @@
+import Foundation
+import WatershedSQLite
+
+/// A write transaction at the layer of rows, for the mirroring.
+///
+/// It sees what it wrote itself. It is valid inside its body alone, on the thread of the body.
+package final class StoreTransaction {
+  private let store: SQLiteStore
+  private let writer: RowWriter
+  private var reserved: [Int32: (next: Int64, end: Int64)] = [:]
+
+  /// Keys taken at a time; what is left goes back when the body is done.
+  private static let keyBlock = 64
+
+  init(store: SQLiteStore, writer: RowWriter) {
+    self.store = store
+    self.writer = writer
+  }
+
+  /// The connection, for tables of the caller's own in the same transaction.
+  package var connection: SQLiteConnection { writer.connection }
+
+  /// All rows that went so far, those taken by a cascade among them.
+  package var deletedRows: [RowReference] { writer.record.deleted.map(\.reference) }
+
+  // MARK: Reading
+
+  package func row(_ reference: RowReference) throws -> Row? {
+    try writer.row(reference)
+  }
+
+  package func rows(_ references: [RowReference]) throws -> [RowReference: Row] {
+    var result: [RowReference: Row] = [:]
+    var unknown: [RowReference] = []
+    for reference in references {
+      if let row = writer.written[reference] {
+        result[reference] = row
+      } else {
+        unknown.append(reference)
+      }
+    }
+    for row in try store.readRows(unknown, from: writer.writer) { result[row.reference] = row }
+    return result
+  }
+
+  package func destinations(
+    of relationship: NSRelationshipDescription,
+    from sources: [RowReference]
+  ) throws -> [RowReference: [RowReference]] {
+    try store.readDestinations(of: relationship, from: sources, on: writer.writer)
+  }
+
+  package func fetch(_ request: RowFetch) throws -> RowFetchResult {
+    try store.fetch(request, from: writer.writer)
+  }
+
+  // MARK: Writing
+
+  /// Inserts a row with a new key.
+  package func insert(_ layout: EntityLayout, values: [RowValue]) throws -> RowReference {
+    let entity = try store.table(of: layout.entity)
+    let reference = RowReference(entityNumber: entity.number, key: try nextKey(entity))
+    try require(try writer.insert(reference, entity, values: values))
+    for slot in layout.toOnes {
+      guard let index = slot.rowIndex, case .reference(let partner) = values[index] else {
+        continue
+      }
+      try claimPartner(partner, for: reference, slot)
+    }
+    return reference
+  }
+
+  /// Sets values by row index. A one-to-one that is set takes its partner from whom had it before.
+  package func update(_ reference: RowReference, set values: [Int: RowValue]) throws {
+    guard let row = try writer.row(reference) else { return }
+    let entity = try store.table(of: reference)
+    let changed = values.keys.sorted().filter { row.values[$0] != values[$0] }
+    guard !changed.isEmpty else { return }
+    var updated = row.values
+    for index in changed { updated[index] = values[index] ?? .null }
+    try write(row, entity, values: updated, changed: changed)
+    for slot in entity.layout.toOnes {
+      guard let index = slot.rowIndex, changed.contains(index) else { continue }
+      try releasePartner(row.values[index], of: reference, slot)
+      if case .reference(let partner) = updated[index] {
+        try claimPartner(partner, for: reference, slot)
+      }
+    }
+  }
+
+  /// Deletes the row after applying its delete rules: nullify and cascade. What a "deny" would
+  /// forbid a person to do is done: the server has done it already.
+  package func delete(_ reference: RowReference) throws {
+    var visited: Set<RowReference> = []
+    try delete(reference, visited: &visited)
+  }
+
+  /// Makes an edge of a relationship that no to-one column holds; of others, sets the column.
+  package func addLink(
+    _ relationship: NSRelationshipDescription,
+    _ source: RowReference,
+    _ destination: RowReference
+  ) throws {
+    try link(relationship, source, destination, isInsertion: true)
+  }
+
+  /// Removes an edge.
+  package func removeLink(
+    _ relationship: NSRelationshipDescription,
+    _ source: RowReference,
+    _ destination: RowReference
+  ) throws {
+    try link(relationship, source, destination, isInsertion: false)
+  }
+
+  /// Sets the whole order of an ordered to-many.
+  package func setOrder(
+    of relationship: NSRelationshipDescription,
+    from source: RowReference,
+    to destinations: [RowReference]
+  ) throws {
+    try writer.order(
+      RowChanges.Order(relationship: relationship, source: source, destinations: destinations)
+    )
+  }
+
+  // MARK: History
+
+  /// What others than these authors changed after a transaction, folded per row.
+  package func pendingChanges(
+    after transaction: Int64,
+    excludingAuthors authors: Set<String>
+  ) throws -> [RowReference: PendingRowChange] {
+    try HistoryReader(connection: connection, store: store)
+      .pendingChanges(after: transaction, excludingAuthors: authors)
+  }
+
+  /// The number of the newest transaction in the history; 0 where there is none.
+  package var lastTransactionNumber: Int64 {
+    get throws { try HistoryReader(connection: connection, store: store).lastTransactionNumber() }
+  }
+
+  // MARK: Parts
+
+  /// Returns unused keys. Called at the end of the body.
+  func finish() throws {
+    for (root, block) in reserved.sorted(by: { $0.key < $1.key }) where block.next < block.end {
+      try connection.run(
+        "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ? AND Z_MAX = ?",
+        [.integer(block.next - 1), .integer(Int64(root)), .integer(block.end - 1)]
+      )
+    }
+    reserved = [:]
+  }
+
+  private func nextKey(_ entity: EntityTable) throws -> Int64 {
+    if let block = reserved[entity.rootNumber], block.next < block.end {
+      reserved[entity.rootNumber] = (block.next + 1, block.end)
+      return block.next
+    }
+    let last = try KeyReserver.advance(entity, by: Self.keyBlock, in: connection)
+    let first = last - Int64(Self.keyBlock) + 1
+    reserved[entity.rootNumber] = (first + 1, last + 1)
+    return first
+  }
+
+  private func write(
+    _ row: Row,
+    _ entity: EntityTable,
+    values: [RowValue],
+    changed: [Int],
+    changedToManys: [Int] = []
+  ) throws {
+    let result = try writer.update(
+      row.reference,
+      entity,
+      expectedVersion: row.version,
+      changed: changed,
+      changedToManys: changedToManys,
+      values: values
+    )
+    try require(result == .written)
+  }
+
+  private func require(_ isWritten: Bool) throws {
+    guard isWritten else { throw RowConstraintError(conflicts: writer.constraintConflicts) }
+  }
+
+  /// Sets one to-one column, if the row is there and has another value.
+  private func set(_ rowIndex: Int, of reference: RowReference, to value: RowValue) throws {
+    guard let row = try writer.row(reference), row.values[rowIndex] != value else { return }
+    var values = row.values
+    values[rowIndex] = value
+    try write(row, try store.table(of: reference), values: values, changed: [rowIndex])
+  }
+
+  /// The column of the inverse of a one-to-one, in the partner's row.
+  private func inverseIndex(_ slot: RelationshipSlot, in partner: RowReference) throws -> Int? {
+    guard let inverse = slot.inverse, !inverse.isToMany else { return nil }
+    let layout = try store.table(of: partner).layout
+    guard case .toOne(let index) = layout.slot(named: inverse.name) else { return nil }
+    return layout.toOnes[index].rowIndex
+  }
+
+  /// Points a one-to-one's partner back, and frees whom the partner pointed at.
+  private func claimPartner(
+    _ partner: RowReference,
+    for reference: RowReference,
+    _ slot: RelationshipSlot
+  ) throws {
+    guard let index = try inverseIndex(slot, in: partner), let row = try writer.row(partner)
+    else { return }
+    if case .reference(let former) = row.values[index], former != reference,
+      let formerIndex = slot.rowIndex(in: try store.table(of: former).layout)
+    {
+      try set(formerIndex, of: former, to: .null)
+    }
+    try set(index, of: partner, to: .reference(reference))
+  }
+
+  /// Clears the column of a one-to-one's former partner.
+  private func releasePartner(
+    _ value: RowValue,
+    of reference: RowReference,
+    _ slot: RelationshipSlot
+  ) throws {
+    guard case .reference(let former) = value,
+      let index = try inverseIndex(slot, in: former), let row = try writer.row(former),
+      row.values[index] == .reference(reference)
+    else { return }
+    try set(index, of: former, to: .null)
+  }
+
+  private func delete(_ reference: RowReference, visited: inout Set<RowReference>) throws {
+    guard visited.insert(reference).inserted, let row = try writer.row(reference) else { return }
+    let entity = try store.table(of: reference)
+    for slot in entity.layout.toOnes {
+      guard let index = slot.rowIndex, case .reference(let partner) = row.values[index] else {
+        continue
+      }
+      switch slot.deleteRule {
+      case .cascadeDeleteRule: try delete(partner, visited: &visited)
+      case .nullifyDeleteRule, .denyDeleteRule:
+        try releasePartner(row.values[index], of: reference, slot)
+      case .noActionDeleteRule: break
+      }
+    }
+    for slot in entity.layout.toManys where slot.deleteRule != .noActionDeleteRule {
+      let partners = try destinations(of: slot.description, from: [reference])[reference] ?? []
+      for partner in partners {
+        if slot.deleteRule == .cascadeDeleteRule {
+          try delete(partner, visited: &visited)
+        } else if let index = try inverseIndex(slot, in: partner) {
+          try set(index, of: partner, to: .null)
+        }
+      }
+    }
+    // A one-to-one that was nullified has set this row's own column, and so its version.
+    guard let current = try writer.row(reference) else { return }
+    _ = try writer.delete(reference, entity, expectedVersion: current.version)
+  }
+
+  private func link(
+    _ relationship: NSRelationshipDescription,
+    _ source: RowReference,
+    _ destination: RowReference,
+    isInsertion: Bool
+  ) throws {
+    let sourceEntity = try store.table(of: source)
+    switch sourceEntity.layout.slot(named: relationship.name) {
+    case .toOne(let index):
+      guard let rowIndex = sourceEntity.layout.toOnes[index].rowIndex else { return }
+      try update(source, set: [rowIndex: isInsertion ? .reference(destination) : .null])
+    case .toMany(let index):
+      let slot = sourceEntity.layout.toManys[index]
+      if let rowIndex = try inverseIndex(slot, in: destination) {
+        try set(rowIndex, of: destination, to: isInsertion ? .reference(source) : .null)
+        return
+      }
+      try writer.link(
+        RowChanges.Link(
+          relationship: relationship,
+          source: source,
+          destination: destination,
+          isInsertion: isInsertion
+        )
+      )
+      try touch(source, toMany: relationship.name)
+      if let inverse = relationship.inverseRelationship, inverse.isToMany {
+        try touch(destination, toMany: inverse.name)
+      }
+    default:
+      return
+    }
+  }
+
+  /// Notes in the history and in the version that a to-many changed.
+  private func touch(_ reference: RowReference, toMany name: String) throws {
+    guard let row = try writer.row(reference) else { return }
+    let entity = try store.table(of: reference)
+    guard case .toMany(let index) = entity.layout.slot(named: name) else { return }
+    try write(row, entity, values: row.values, changed: [], changedToManys: [index])
+  }
+}
+
+extension RelationshipSlot {
+  /// The index of this to-one in a layout that has it, perhaps a sub-entity's.
+  func rowIndex(in layout: EntityLayout) -> Int? {
+    guard case .toOne(let index) = layout.slot(named: name) else { return nil }
+    return layout.toOnes[index].rowIndex
+  }
+}
