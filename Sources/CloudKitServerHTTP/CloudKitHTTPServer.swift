@@ -69,8 +69,8 @@ package struct CloudKitHTTPServer: Service {
       try await application.run()
     } catch let error as IOError {
       throw HTTPServerError(error, host: configuration.host, port: configuration.port)
-    } catch let error as SocketAddressError {
-      throw HTTPServerError.unknownHost(configuration.host, "\(error)")
+    } catch is SocketAddressError.UnknownHost {
+      throw HTTPServerError.unknownHost(configuration.host, "no such name is known")
     }
   }
 

@@ -75,7 +75,8 @@ final class DataFolder: Sendable {
     if let underlying, underlying.domain == NSPOSIXErrorDomain {
       return String(cString: strerror(Int32(underlying.code)))
     }
-    return (error as NSError).localizedDescription
+    let text = (error as NSError).localizedDescription
+    return text.hasSuffix(".") ? String(text.dropLast()) : text
   }
 }
 

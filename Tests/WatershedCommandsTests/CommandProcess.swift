@@ -1,0 +1,72 @@
+import Foundation
+
+/// A run of the built `watershed` binary.
+final class CommandProcess: @unchecked Sendable {
+  // Unchecked: `Process` and its pipes are used by one test at a time.
+  private let process = Process()
+  private let output = Pipe()
+  private let errors = Pipe()
+  private var unread = Data()
+
+  struct Outcome: Sendable {
+    var exitCode: Int32
+    var output: String
+    var errors: String
+  }
+
+  convenience init(_ arguments: String...) throws {
+    try self.init(arguments)
+  }
+
+  init(_ arguments: [String]) throws {
+    process.executableURL = Watershed.program
+    process.arguments = arguments
+    process.standardOutput = output
+    process.standardError = errors
+    process.standardInput = FileHandle.nullDevice
+    try process.run()
+  }
+
+  /// Runs to the end.
+  static func run(_ arguments: String...) async throws -> Outcome {
+    try await CommandProcess(arguments).finish()
+  }
+
+  /// The next line of the output, as soon as it is there; nil at the end.
+  func nextLine() async throws -> String? {
+    try await onThread { [self] in
+      while true {
+        if let end = unread.firstIndex(of: UInt8(ascii: "\n")) {
+          let line = String(decoding: unread[unread.startIndex..<end], as: UTF8.self)
+          unread.removeSubrange(unread.startIndex...end)
+          return line
+        }
+        let more = output.fileHandleForReading.availableData
+        if more.isEmpty { return unread.isEmpty ? nil : String(decoding: unread, as: UTF8.self) }
+        unread.append(more)
+      }
+    }
+  }
+
+  /// Asks the process to stop, as `kill` does.
+  func terminate() { process.terminate() }
+
+  /// Waits for the end and gives what was not read yet.
+  func finish() async throws -> Outcome {
+    async let rest = onThread { [self] in output.fileHandleForReading.readDataToEndOfFile() }
+    async let complaints = onThread { [self] in errors.fileHandleForReading.readDataToEndOfFile() }
+    let text = String(decoding: try await unread + rest, as: UTF8.self)
+    let errorText = String(decoding: try await complaints, as: UTF8.self)
+    try await onThread { [self] in process.waitUntilExit() }
+    return Outcome(exitCode: process.terminationStatus, output: text, errors: errorText)
+  }
+
+  /// Reading a pipe blocks; a thread of its own keeps the pool free.
+  private func onThread<Result: Sendable>(
+    _ body: @escaping @Sendable () -> Result
+  ) async throws -> Result {
+    await withCheckedContinuation { continuation in
+      Thread.detachNewThread { continuation.resume(returning: body()) }
+    }
+  }
+}

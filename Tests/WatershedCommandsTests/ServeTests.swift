@@ -1,0 +1,170 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOFoundationCompat
+import Testing
+
+/// `watershed serve` as people start it: the built binary, a folder, a port.
+@Suite("watershed serve")
+struct ServeTests {
+  @Test("The banner as JSON is one line whose token, container and person work")
+  func bannerWorks() async throws {
+    try await withTemporaryFolder { folder in
+      let server = try CommandProcess(
+        "serve",
+        "--json",
+        "--port",
+        "0",
+        "--data",
+        folder.path,
+        "--container",
+        "iCloud.a.b"
+      )
+      let banner = try await Banner(server.nextLine())
+      #expect(banner.container == "iCloud.a.b")
+      #expect(banner.environment == "development")
+      #expect(banner.swift.contains(banner.apiToken))
+      #expect(banner.swift.contains("NSPersistentCloudKitContainer"))
+      let caller =
+        "\(banner.url)/database/1/iCloud.a.b/development/public/users/caller"
+        + "?ckAPIToken=\(banner.apiToken)"
+      #expect(try await get(caller).status == 421)
+      #expect(try await get(caller + "&ckWebAuthToken=\(banner.webAuthToken)").status == 200)
+      #expect(try await get(banner.signInURL).status == 200)
+      let page = try await get(banner.url + "/")
+      #expect(page.text.contains("iCloud.a.b"))
+      server.terminate()
+      let outcome = try await server.finish()
+      #expect(outcome.exitCode == 0)
+      #expect(outcome.output.isEmpty)
+    }
+  }
+
+  @Test("A second start keeps tokens and accounts, and does not print the password again")
+  func secondStartKeepsEverything() async throws {
+    try await withTemporaryFolder { folder in
+      var banners: [Banner] = []
+      for _ in 0..<2 {
+        let server = try CommandProcess("serve", "--json", "--port", "0", "--data", folder.path)
+        banners.append(try await Banner(server.nextLine()))
+        server.terminate()
+        #expect(try await server.finish().exitCode == 0)
+      }
+      #expect(banners[0].apiToken == banners[1].apiToken)
+      #expect(banners[0].password != nil)
+      #expect(banners[1].password == nil)
+    }
+  }
+
+  @Test("A port or a folder that is taken, and a folder that cannot be: one sentence, exit code 1")
+  func refusalsAreSentences() async throws {
+    try await withTemporaryFolder { folder in
+      let data = folder.appendingPathComponent("data").path
+      let server = try CommandProcess("serve", "--json", "--port", "0", "--data", data)
+      let banner = try await Banner(server.nextLine())
+      let port = try #require(URL(string: banner.url)?.port)
+
+      let samePort = try await CommandProcess.run(
+        "serve",
+        "--port",
+        "\(port)",
+        "--data",
+        folder.appendingPathComponent("other").path
+      )
+      #expect(samePort.exitCode == 1)
+      #expect(samePort.errors.contains("Port \(port) on 127.0.0.1 is in use"))
+      #expect(samePort.output.isEmpty)
+
+      let sameFolder = try await CommandProcess.run("serve", "--port", "0", "--data", data)
+      #expect(sameFolder.exitCode == 1)
+      #expect(sameFolder.errors.contains("Another server uses the data folder"))
+
+      let file = folder.appendingPathComponent("file")
+      try Data().write(to: file)
+      let noFolder = try await CommandProcess.run(
+        "serve",
+        "--port",
+        "0",
+        "--data",
+        file.appendingPathComponent("data").path
+      )
+      #expect(noFolder.exitCode == 1)
+      #expect(noFolder.errors.contains("cannot be written"))
+      for outcome in [samePort, sameFolder, noFolder] {
+        #expect(outcome.errors.split(separator: "\n").count == 1)
+      }
+      server.terminate()
+      #expect(try await server.finish().exitCode == 0)
+    }
+  }
+
+  @Test("Data of a newer server is refused in a sentence and left as it is")
+  func newerDataIsRefused() async throws {
+    try await withTemporaryFolder { folder in
+      let server = try CommandProcess("serve", "--json", "--port", "0", "--data", folder.path)
+      _ = try await server.nextLine()
+      server.terminate()
+      _ = try await server.finish()
+      // The format's number is the user version in SQLite's header, at byte 60.
+      let file = folder.appendingPathComponent("watershed.sqlite")
+      var bytes = try Data(contentsOf: file)
+      bytes.replaceSubrange(60..<64, with: [0, 0, 3, 231])
+      try bytes.write(to: file)
+      let outcome = try await CommandProcess.run("serve", "--port", "0", "--data", folder.path)
+      #expect(outcome.exitCode == 1)
+      #expect(outcome.errors.contains("has format 999"))
+      #expect(try Data(contentsOf: file)[60..<64] == Data([0, 0, 3, 231]))
+    }
+  }
+
+  @Test("An added person is listed, and a name can be added once")
+  func addsAccounts() async throws {
+    try await withTemporaryFolder { folder in
+      let added = try await CommandProcess.run("account", "add", "anna", "--data", folder.path)
+      #expect(added.exitCode == 0)
+      #expect(added.output.hasPrefix("Added anna, password "))
+      let again = try await CommandProcess.run("account", "add", "anna", "--data", folder.path)
+      #expect(again.exitCode == 1)
+      #expect(again.errors.contains("There is an account \"anna\" already."))
+      let list = try await CommandProcess.run("account", "list", "--data", folder.path)
+      #expect(list.output == "anna\n")
+    }
+  }
+
+  private struct Banner {
+    var url, container, environment, apiToken, webAuthToken, signInURL, swift: String
+    var password: String?
+
+    init(_ line: String?) throws {
+      let line = try #require(line, "the server ended before its banner")
+      let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+      let facts = try #require(object)
+      func text(_ key: String) throws -> String { try #require(facts[key] as? String) }
+      url = try text("url")
+      container = try text("container")
+      environment = try text("environment")
+      apiToken = try text("apiToken")
+      webAuthToken = try text("webAuthToken")
+      signInURL = try text("signInURL")
+      swift = try text("swift")
+      password = (facts["account"] as? [String: Any])?["password"] as? String
+    }
+  }
+
+  private func get(_ url: String) async throws -> (status: Int, text: String) {
+    let response = try await HTTPClient.shared.execute(
+      HTTPClientRequest(url: url),
+      timeout: .minutes(1)
+    )
+    let body = try await response.body.collect(upTo: 1_000_000)
+    return (Int(response.status.code), String(buffer: body))
+  }
+
+  private func withTemporaryFolder(_ body: (URL) async throws -> Void) async throws {
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("watershed-serve-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try await body(folder)
+  }
+}
