@@ -13,6 +13,8 @@ package actor PushChannel {
   /// Where the next notification is waited for; nothing while the channel is closed.
   private var courier: String?
   private var failures = 0
+  /// A poll without news that ends sooner than this was not a wait: seconds.
+  private static let shortestSilence = 1.0
 
   package init(client: ServiceClient, pauses: RetryPolicy = .persistent) {
     self.client = client
@@ -38,11 +40,17 @@ package actor PushChannel {
           failures = 0
           return .connected
         }
+        let start = client.effects.clock.uptime
         if let event = try await poll(courier) {
           failures = 0
           return event
         }
-        failures = 0
+        if client.effects.clock.uptime - start < Self.shortestSilence {
+          // A service that is stopping answers at once, again and again.
+          try await pause()
+        } else {
+          failures = 0
+        }
       } catch {
         try await pause(after: error)
       }
@@ -107,8 +115,11 @@ package actor PushChannel {
     default:
       break
     }
+    try await pause(atLeast: error.retryAfterSeconds ?? 0)
+  }
+
+  private func pause(atLeast asked: Double = 0) async throws(CKError) {
     failures += 1
-    let asked = error.retryAfterSeconds ?? 0
     let own = pauses.delay(
       afterAttempt: failures,
       jitter: client.effects.randomness.fraction()

@@ -1,0 +1,49 @@
+import CloudKitServer
+import CloudKitWebServices
+import Effects
+import Foundation
+import OpenCloudKit
+import Synchronization
+
+/// The real service in this process, and containers that reach it as several devices.
+final class RealService: Sendable {
+  let service: CloudKitService
+  let apiToken: String
+  private let requests = Mutex(0)
+
+  /// How many requests the service has answered.
+  var requestCount: Int { requests.withLock { $0 } }
+
+  init() async throws {
+    var limits = ServiceLimits()
+    limits.passwordRounds = 2
+    service = try CloudKitService(
+      ServiceConfiguration(baseURL: "http://service.test", limits: limits)
+    )
+    apiToken = try await service.bootstrapAPIToken()
+  }
+
+  /// A device of a person; without a name nobody is signed in on it.
+  func device(_ name: String, of person: String? = "ada") async throws -> CKContainer {
+    var webAuthToken: String?
+    if let person {
+      if try !service.userNames().contains(person) {
+        try await service.createAccount(userName: person, password: "secret")
+      }
+      webAuthToken = try await service.signIn(userName: person, container: "iCloud.test")
+    }
+    return try CKContainer(
+      identifier: "iCloud.test",
+      configuration: CKContainerConfiguration(
+        url: URL(string: "http://service.test"),
+        apiToken: apiToken,
+        webAuthToken: webAuthToken
+      ),
+      transport: InProcessTransport { [self] request in
+        requests.withLock { $0 += 1 }
+        return await service.respond(to: request)
+      },
+      clientIdentifier: name
+    )
+  }
+}
