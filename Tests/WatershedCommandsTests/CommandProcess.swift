@@ -48,6 +48,11 @@ final class CommandProcess: @unchecked Sendable {
     }
   }
 
+  /// Ends the process as a crash does: no handler runs, nothing is flushed.
+  func kill() {
+    _ = Foundation.kill(process.processIdentifier, SIGKILL)
+  }
+
   /// Asks the process to stop, as `kill` does.
   func terminate() { process.terminate() }
 

@@ -117,6 +117,34 @@ struct ServeTests {
     }
   }
 
+  @Test("What the server acknowledged is there after kill -9, each of six times")
+  func acknowledgedSavesSurviveKilling() async throws {
+    try await withTemporaryFolder { folder in
+      var person: String?
+      for round in 0...6 {
+        let server = try CommandProcess("serve", "--json", "--port", "0", "--data", folder.path)
+        let banner = try await Banner(server.nextLine())
+        let token = person ?? banner.webAuthToken
+        person = token
+        let base = "\(banner.url)/database/1/\(banner.container)/development/private/records"
+        let query = "?ckAPIToken=\(banner.apiToken)&ckWebAuthToken=\(token)"
+        let names = (0..<round).map { "{\"recordName\":\"r\($0)\"}" }.joined(separator: ",")
+        let found = try await post(base + "/lookup" + query, "{\"records\":[\(names)]}")
+        #expect(found.text.components(separatedBy: "recordChangeTag").count - 1 == round)
+        let saved = try await post(
+          base + "/modify" + query,
+          """
+          {"operations":[{"operationType":"create","record":{"recordName":"r\(round)",
+          "recordType":"Note","fields":{"title":{"value":"\(round)","type":"STRING"}}}}]}
+          """
+        )
+        #expect(saved.status == 200)
+        server.kill()
+        #expect(try await server.finish().exitCode == SIGKILL)
+      }
+    }
+  }
+
   @Test("An added person is listed, and a name can be added once")
   func addsAccounts() async throws {
     try await withTemporaryFolder { folder in
@@ -152,10 +180,18 @@ struct ServeTests {
   }
 
   private func get(_ url: String) async throws -> (status: Int, text: String) {
-    let response = try await HTTPClient.shared.execute(
-      HTTPClientRequest(url: url),
-      timeout: .minutes(1)
-    )
+    try await send(HTTPClientRequest(url: url))
+  }
+
+  private func post(_ url: String, _ body: String) async throws -> (status: Int, text: String) {
+    var request = HTTPClientRequest(url: url)
+    request.method = .POST
+    request.body = .bytes(ByteBuffer(string: body))
+    return try await send(request)
+  }
+
+  private func send(_ request: HTTPClientRequest) async throws -> (status: Int, text: String) {
+    let response = try await HTTPClient.shared.execute(request, timeout: .minutes(1))
     let body = try await response.body.collect(upTo: 1_000_000)
     return (Int(response.status.code), String(buffer: body))
   }
