@@ -16,14 +16,14 @@ final class KeyedArchive {
   /// Objects may be shared; a small archive must not unfold into an endless value.
   private var visitsLeft = 1_000_000
 
+  private let rootIndex: Int
+
   /// The object that the archive was made of.
-  private(set) var root: ArchivedObject
+  var root: ArchivedObject { ArchivedObject(archive: self, index: rootIndex) }
 
   init(_ data: Data) throws {
-    list = try BinaryPropertyList(data)
-    let list = list
-    func entries(_ node: Int) -> [String: Int] { Self.entries(of: node, in: list) }
-    let top = entries(list.top)
+    let list = try BinaryPropertyList(data)
+    let top = Self.entries(of: list.top, in: list)
     guard let objects = top["$objects"], case .array(let table) = list.nodes[objects],
       let roots = top["$top"]
     else {
@@ -32,15 +32,15 @@ final class KeyedArchive {
         expected: "a keyed archive"
       )
     }
-    self.table = table
-    let heads = entries(roots)
+    let heads = Self.entries(of: roots, in: list)
     guard let head = heads["root"] ?? heads.values.min(),
       case .reference(let number) = list.nodes[head], number < UInt64(table.count)
     else {
       throw DamageError(found: "the archive has no root", expected: "a root object")
     }
-    root = ArchivedObject(archive: nil, index: 0)
-    root = ArchivedObject(archive: self, index: table[Int(number)])
+    self.list = list
+    self.table = table
+    rootIndex = table[Int(number)]
   }
 
   /// Counts one object of an unfolding; false when there were too many.
@@ -77,11 +77,11 @@ final class KeyedArchive {
 
 /// One object of a keyed archive, read field by field.
 struct ArchivedObject: Hashable {
-  private unowned let archive: KeyedArchive?
+  private let archive: KeyedArchive
   /// What tells objects of one archive apart.
   let index: Int
 
-  fileprivate init(archive: KeyedArchive?, index: Int) {
+  fileprivate init(archive: KeyedArchive, index: Int) {
     self.archive = archive
     self.index = index
   }
@@ -95,9 +95,9 @@ struct ArchivedObject: Hashable {
   }
 
   /// Counts one object of an unfolding; false when there were too many.
-  func visit() -> Bool { archive?.visit() ?? false }
+  func visit() -> Bool { archive.visit() }
 
-  private var node: BinaryPropertyList.Node { archive?.node(index) ?? .null }
+  private var node: BinaryPropertyList.Node { archive.node(index) }
 
   /// The name of the archived object's class; plain values have none.
   var className: String? {
@@ -107,7 +107,7 @@ struct ArchivedObject: Hashable {
 
   /// The object behind a key; nil where it is absent or `$null`.
   func object(_ key: String) -> ArchivedObject? {
-    guard let archive, let value = archive.entries(index)[key],
+    guard let value = archive.entries(index)[key],
       let target = archive.resolve(value)
     else { return nil }
     return ArchivedObject(archive: archive, index: target)
@@ -143,7 +143,7 @@ struct ArchivedObject: Hashable {
   func data(_ key: String) -> Data? { object(key)?.data }
 
   private func plainString(_ key: String) -> String? {
-    guard let archive, let value = archive.entries(index)[key],
+    guard let value = archive.entries(index)[key],
       case .string(let text) = archive.node(value)
     else { return nil }
     return text
@@ -193,7 +193,7 @@ struct ArchivedObject: Hashable {
   }
 
   private func list(_ key: String) -> [ArchivedObject] {
-    guard let archive, let value = archive.entries(index)[key],
+    guard let value = archive.entries(index)[key],
       case .array(let members) = archive.node(value)
     else { return [] }
     return members.map { member in

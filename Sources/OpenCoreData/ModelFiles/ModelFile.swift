@@ -243,7 +243,7 @@ package enum ModelFile {
         includingPropertiesForKeys: nil
       )
       .filter { $0.pathExtension == kind }
-      .sorted { $0.lastPathComponent < $1.lastPathComponent }
+      .sorted { name($0) < name($1) }
     } catch {
       throw ModelFileError(
         .unreadable,

@@ -19,7 +19,7 @@ struct ModelXMLReader {
 
   private init(data: Data, file: String) throws {
     self.file = file
-    root = try ModelXMLDocument.parse(data, file: file)
+    root = try ModelXMLParser.parse(data, file: file)
     guard root.name == "model" else {
       throw ModelFileError(
         .malformed,
