@@ -1,0 +1,125 @@
+import CloudKitServer
+import CloudKitWebServices
+import Foundation
+import Testing
+
+@Suite("References between records")
+struct ReferenceTests {
+  private func world() async throws -> Person {
+    let person = try await TestServer().person()
+    try await person.makeZone()
+    return person
+  }
+
+  private func link(_ target: String, _ action: ReferenceAction) -> [String: FieldContent] {
+    ["to": .reference(ReferenceValue(recordName: target, action: action))]
+  }
+
+  @Test(
+    "A reference with an action needs its target, one without does not",
+    arguments: [
+      (ReferenceAction.none, nil), (.deleteSelf, ServerErrorCode.validatingReferenceError),
+      (.validate, .validatingReferenceError),
+    ]
+  )
+  func targetNeeded(action: ReferenceAction, code: ServerErrorCode?) async throws {
+    let person = try await world()
+    let lonely = try await person.modify([.make(.create, "a", link("b", action))])
+    #expect(lonely[0].error?.serverErrorCode == code)
+    // In one batch either order works.
+    let batch = [
+      RecordOperation.make(.create, "c", link("d", action)), .make(.create, "d"),
+    ]
+    #expect(try await person.modify(batch).compactMap(\.error).isEmpty)
+  }
+
+  @Test("Deleting a target deletes what refers to it with DELETE_SELF, and so on")
+  func cascade() async throws {
+    let person = try await world().extended
+    _ = try await person.modify([
+      .make(.create, "a"), .make(.create, "b", link("a", .deleteSelf)),
+      .make(.create, "c", link("b", .deleteSelf)), .make(.create, "d", link("c", .none)),
+    ])
+    let token = try await person.changes().syncToken
+    try await person.save(.forceDelete, "a")
+    let changes = try await person.changes(since: token)
+    #expect(Set(changes.names) == ["a", "b", "c"])
+    #expect(changes.records.allSatisfy { $0.item?.deleted == true })
+    #expect(try await person.lookup("d").recordName == "d")
+  }
+
+  @Test("A reference in a circle is deleted once")
+  func circle() async throws {
+    let person = try await world()
+    _ = try await person.modify([
+      .make(.create, "a", link("b", .deleteSelf)), .make(.create, "b", link("a", .deleteSelf)),
+    ])
+    try await person.save(.forceDelete, "a")
+    #expect(try await person.changes().names.isEmpty)
+  }
+
+  @Test("A record that a VALIDATE reference points at stays until the reference goes")
+  func validate() async throws {
+    let person = try await world()
+    _ = try await person.modify([.make(.create, "a"), .make(.create, "b", link("a", .validate))])
+    let refused = try await person.modify([.make(.forceDelete, "a")])
+    #expect(refused[0].error?.serverErrorCode == .validatingReferenceError)
+    // Both at once is fine, and so is the deletion after the reference changed.
+    try await person.save(.forceUpdate, "b", ["to": .null])
+    try await person.save(.forceDelete, "a")
+    _ = try await person.modify([.make(.create, "a"), .make(.create, "c", link("a", .validate))])
+    let both = try await person.modify([.make(.forceDelete, "a"), .make(.forceDelete, "c")])
+    #expect(both.compactMap(\.error).isEmpty)
+  }
+
+  @Test("A deletion that fails takes nothing along")
+  func failedDeletion() async throws {
+    let person = try await world()
+    _ = try await person.modify([
+      .make(.create, "a"), .make(.create, "child", link("a", .deleteSelf)),
+      .make(.create, "holder", link("a", .validate)),
+    ])
+    _ = try await person.modify([.make(.forceDelete, "a"), .make(.create, "x")], atomic: false)
+    #expect(Set(try await person.changes().names) == ["a", "child", "holder", "x"])
+  }
+
+  @Test("A reference keeps to its zone and names an action")
+  func zoneAndAction() async throws {
+    let person = try await world()
+    try await person.makeZone("other")
+    let away = ReferenceValue(
+      recordName: "x",
+      zoneID: ZoneID(zoneName: "other"),
+      action: ReferenceAction.none
+    )
+    let silent = ReferenceValue(recordName: "x")
+    for value in [away, silent] {
+      let results = try await person.modify([.make(.create, "a", ["to": .reference(value)])])
+      #expect(results[0].error?.serverErrorCode == .badRequest)
+    }
+  }
+
+  @Test("A parent must be there")
+  func parent() async throws {
+    let person = try await world()
+    let orphan = try await person.modify([.make(.create, "a", parent: "p")])
+    #expect(orphan[0].error?.serverErrorCode == .validatingReferenceError)
+    let family = try await person.modify([
+      .make(.create, "a", parent: "p"), .make(.create, "p"),
+    ])
+    #expect(family[0].item?.parent?.recordName == "p")
+  }
+
+  @Test("At most so many records may go with one", arguments: [3, 4, 5])
+  func referrerLimit(count: Int) async throws {
+    let server = try await TestServer(limits: { $0.deleteSelfReferrers = 4 })
+    let person = try await server.person()
+    try await person.makeZone()
+    try await person.save(.create, "a")
+    for number in 0..<(count - 1) {
+      try await person.save(.create, "r\(number)", link("a", .deleteSelf))
+    }
+    let last = try await person.modify([.make(.create, "last", link("a", .deleteSelf))])
+    #expect(last[0].error?.serverErrorCode == (count > 4 ? .badRequest : nil))
+  }
+}

@@ -1,0 +1,119 @@
+import CloudKitServer
+import CloudKitWebServices
+import Foundation
+import Testing
+
+@Suite("A server that stops and starts again")
+struct RestartTests {
+  @Test("Everything acknowledged is there after a restart, tokens and sessions too")
+  func restart() async throws {
+    try await withTemporaryFolder { folder in
+      let first = try await TestServer(folder: folder)
+      let before = try await first.person().extended
+      try await before.makeZone()
+      let sequence = ClientSequence(device: "d", sequence: 1, acknowledged: 0)
+      let batch = [RecordOperation.make(.create, "a", ["n": .int64(1)])]
+      let reply = try await before.modify(batch, sequence: sequence)
+      let token = try await before.changes().syncToken
+      await first.service.shutdown()
+
+      let second = try await TestServer(folder: folder, seed: 2)
+      #expect(second.apiToken == first.apiToken)
+      var after = before
+      after.server = second
+      #expect(try await after.lookup("a").content("n") == .int64(1))
+      #expect(try await after.changes(since: token).names.isEmpty)
+      #expect(try await after.modify(batch, sequence: sequence) == reply)
+      try await after.save(.create, "b")
+      #expect(try await after.changes(since: token).names == ["b"])
+      let schema = try second.service.schema(
+        container: TestServer.container,
+        environment: .development
+      )
+      #expect(schema[recordType: "Note"]?[field: "n"]?.type == .typed(.int64))
+    }
+  }
+
+  @Test("A server that was never told to stop loses nothing either")
+  func abandoned() async throws {
+    try await withTemporaryFolder { folder in
+      let first = try await TestServer(folder: folder)
+      var person = try await first.person()
+      try await person.makeZone()
+      try await person.save(.create, "a")
+      person.server = try await TestServer(folder: folder, seed: 2)
+      #expect(try await person.changes().names == ["a"])
+    }
+  }
+
+  @Test("Tokens from before a backup was put back have expired")
+  func restoredBackup() async throws {
+    try await withTemporaryFolder { folder in
+      let copy = folder.appendingPathComponent("copy.sqlite")
+      let data = folder.appendingPathComponent("data")
+      let file = data.appendingPathComponent("watershed.sqlite")
+      let first = try await TestServer(folder: data)
+      var person = try await first.person().extended
+      try await person.makeZone()
+      try await person.save(.create, "a")
+      await first.service.shutdown()
+      try FileManager.default.copyItem(at: file, to: copy)
+
+      let second = try await TestServer(folder: data, seed: 2)
+      person.server = second
+      try await person.save(.create, "b")
+      let token = try await person.changes().syncToken
+      await second.service.shutdown()
+      for suffix in ["", "-wal", "-shm"] {
+        try? FileManager.default.removeItem(atPath: file.path + suffix)
+      }
+      try FileManager.default.copyItem(at: copy, to: file)
+
+      let third = try await TestServer(folder: data, seed: 3)
+      person.server = third
+      // Even when new commits have passed the old counter.
+      for name in ["x", "y", "z"] { try await person.save(.create, name) }
+      let error = await #expect(throws: ErrorDictionary.self) {
+        try await person.changes(since: token)
+      }
+      #expect(error?.extension?.code == .changeTokenExpired)
+      #expect(try await person.changes().names == ["a", "x", "y", "z"])
+    }
+  }
+
+  @Test("An administrator can let every token expire")
+  func newIncarnation() async throws {
+    let person = try await TestServer().person().extended
+    try await person.makeZone()
+    let token = try await person.changes().syncToken
+    try await person.server.service.beginNewIncarnation()
+    let error = await #expect(throws: ErrorDictionary.self) {
+      try await person.changes(since: token)
+    }
+    #expect(error?.extension?.code == .changeTokenExpired)
+  }
+
+  @Test("Files that no record uses are gone after a restart, used ones stay")
+  func assets() async throws {
+    try await withTemporaryFolder { folder in
+      let first = try await TestServer(folder: folder)
+      var person = try await first.person()
+      try await person.makeZone()
+      let kept = try await person.upload(Data("kept".utf8))
+      _ = try await person.upload(Data("dropped".utf8))
+      try await person.save(.create, "a", ["file": .asset(kept)])
+      await first.service.shutdown()
+      person.server = try await TestServer(folder: folder, seed: 2)
+      let url = try #require(try await person.lookup("a").content("file")?.assets[0].downloadURL)
+      #expect(await person.download(url).body == Data("kept".utf8))
+      let files = FileManager.default.enumerator(
+        at: folder.appendingPathComponent("assets"),
+        includingPropertiesForKeys: [.isRegularFileKey]
+      )
+      let names = files?.compactMap { $0 as? URL }.filter {
+        (try? $0.resourceValues(forKeys: [.isRegularFileKey]).isRegularFile) == true
+      }
+      #expect(names?.count == 1)
+    }
+  }
+}

@@ -1,0 +1,324 @@
+import CloudKitServer
+import CloudKitWebServices
+import Effects
+import Foundation
+import Testing
+
+/// A clock that stands still until a test moves it; sleepers never wake.
+final class StoppedClock: EffectClock, @unchecked Sendable {
+  // Unchecked: `lock` guards the date.
+  private let lock = NSLock()
+  private var date = Date(timeIntervalSince1970: 1_700_000_000)
+
+  var now: Date { lock.withLock { date } }
+  var uptime: Double { now.timeIntervalSince1970 }
+
+  func advance(seconds: Double) { lock.withLock { date += seconds } }
+
+  func sleep(seconds: Double) async throws {
+    // Only cancellation ends it.
+    let (stream, _) = AsyncStream<Void>.makeStream()
+    for await _ in stream {}
+    try Task.checkCancellation()
+  }
+}
+
+/// A server in memory or in a folder, and one container on it.
+struct TestServer {
+  static let container = "iCloud.example"
+  static let zone = ZoneID(zoneName: "notes")
+
+  let service: CloudKitService
+  let clock: StoppedClock
+  let apiToken: String
+
+  init(
+    folder: URL? = nil,
+    seed: UInt64 = 1,
+    clock: StoppedClock = StoppedClock(),
+    isLenient: Bool = false,
+    limits change: (inout ServiceLimits) -> Void = { _ in },
+    onCommit: (@Sendable (CommitEvent) -> Void)? = nil
+  ) async throws {
+    var limits = ServiceLimits()
+    limits.passwordRounds = 2
+    change(&limits)
+    let effects = Effects(
+      clock: clock,
+      randomness: SeededRandomness(seed: seed),
+      tasks: PoolTaskSpawner()
+    )
+    service = try CloudKitService(
+      ServiceConfiguration(
+        dataFolder: folder,
+        baseURL: "http://127.0.0.1:8080",
+        limits: limits,
+        effects: effects,
+        allowsUnindexedQueriesInDevelopment: isLenient,
+        onCommit: onCommit
+      )
+    )
+    self.clock = clock
+    apiToken = try await service.bootstrapAPIToken()
+  }
+
+  /// Makes an account where there is none of the name, and signs in.
+  func person(_ name: String = "ada") async throws -> Person {
+    if try !service.userNames().contains(name) {
+      try await service.createAccount(
+        userName: name,
+        password: "secret",
+        givenName: name.capitalized,
+        familyName: "Example",
+        emailAddress: "\(name)@example.com"
+      )
+    }
+    let token = try await service.signIn(userName: name, container: Self.container)
+    return Person(server: self, webAuthToken: token)
+  }
+
+  /// Somebody who is not signed in.
+  var visitor: Person { Person(server: self, webAuthToken: nil) }
+
+  func send(_ method: String, _ path: String, body: Data = Data()) async -> WebServiceResponse {
+    await service.respond(to: WebServiceRequest(method: method, path: path, body: body))
+  }
+}
+
+/// Someone who sends requests, on one device.
+struct Person {
+  var server: TestServer
+  var webAuthToken: String?
+  var isExtended = false
+  var clientID: String?
+  var apiToken: String?
+  var environment = ContainerEnvironment.development
+  var origin: String?
+
+  var extended: Person {
+    var person = self
+    person.isExtended = true
+    return person
+  }
+
+  func on(_ device: String) -> Person {
+    var person = self
+    person.clientID = device
+    return person
+  }
+
+  func path(_ endpoint: Endpoint, _ scope: DatabaseScope?) -> String {
+    var items = [(name: WebServiceName.apiToken, value: apiToken ?? server.apiToken)]
+    if let webAuthToken { items.append((WebServiceName.webAuthToken, webAuthToken)) }
+    if let clientID { items.append(("clientId", clientID)) }
+    return WebServicePath(
+      container: TestServer.container,
+      environment: environment,
+      database: scope,
+      endpoint: endpoint
+    ).text(items: items)
+  }
+
+  func send(
+    _ endpoint: Endpoint,
+    _ body: Data,
+    in scope: DatabaseScope? = .private,
+    method: String = "POST"
+  ) async -> WebServiceResponse {
+    var headers: [String: String] = [:]
+    if isExtended { headers[WebServiceName.capabilities] = WebServiceName.capabilitiesValue }
+    if let origin { headers["origin"] = origin }
+    return await server.service.respond(
+      to: WebServiceRequest(
+        method: method,
+        path: path(endpoint, scope),
+        headers: headers,
+        body: body
+      )
+    )
+  }
+
+  /// Sends and decodes; an error dictionary is thrown.
+  func call<Reply: Decodable>(
+    _ endpoint: Endpoint,
+    _ request: some Encodable,
+    in scope: DatabaseScope? = .private,
+    as type: Reply.Type = Reply.self
+  ) async throws -> Reply {
+    let response = await send(endpoint, try WireCoding.encode(request), in: scope)
+    guard response.status == 200 else {
+      let error = try WireCoding.decode(ErrorDictionary.self, from: response.body)
+      #expect(error.serverErrorCode.httpStatus == response.status)
+      #expect(error.uuid == response.headers["x-apple-request-uuid"])
+      throw error
+    }
+    return try WireCoding.decode(type, from: response.body)
+  }
+
+  /// Sends and expects the whole request to fail.
+  func failure(
+    _ endpoint: Endpoint,
+    _ request: some Encodable,
+    in scope: DatabaseScope? = .private
+  ) async throws -> ErrorDictionary {
+    let response = await send(endpoint, try WireCoding.encode(request), in: scope)
+    #expect(response.status != 200)
+    return try WireCoding.decode(ErrorDictionary.self, from: response.body)
+  }
+
+  // MARK: Zones and records
+
+  func makeZone(_ name: String = TestServer.zone.zoneName) async throws {
+    let reply: ZonesResponse = try await call(
+      .modifyZones,
+      ModifyZonesRequest(operations: [
+        ZoneOperation(
+          operationType: .create,
+          zone: ZoneDictionary(zoneID: ZoneID(zoneName: name))
+        )
+      ])
+    )
+    _ = try reply.zones[0].get()
+  }
+
+  func deleteZone(_ name: String = TestServer.zone.zoneName) async throws {
+    let reply: ZonesResponse = try await call(
+      .modifyZones,
+      ModifyZonesRequest(operations: [
+        ZoneOperation(
+          operationType: .delete,
+          zone: ZoneDictionary(zoneID: ZoneID(zoneName: name))
+        )
+      ])
+    )
+    _ = try reply.zones[0].get()
+  }
+
+  func modify(
+    _ operations: [RecordOperation],
+    in scope: DatabaseScope = .private,
+    zone: ZoneID? = TestServer.zone,
+    atomic: Bool? = nil,
+    sequence: ClientSequence? = nil
+  ) async throws -> [ItemResult<RecordDictionary>] {
+    let request = ModifyRecordsRequest(
+      operations: operations,
+      zoneID: zone,
+      atomic: atomic,
+      clientSequence: sequence
+    )
+    return try await call(.modifyRecords, request, in: scope, as: RecordsResponse.self).records
+  }
+
+  /// One operation; an error item is thrown.
+  @discardableResult
+  func save(
+    _ type: RecordOperationType = .create,
+    _ name: String?,
+    _ fields: [String: FieldContent] = [:],
+    tag: String? = nil,
+    recordType: String? = "Note",
+    in scope: DatabaseScope = .private,
+    zone: ZoneID? = TestServer.zone
+  ) async throws -> RecordDictionary {
+    let operation = RecordOperation.make(type, name, fields, tag: tag, recordType: recordType)
+    return try await modify([operation], in: scope, zone: zone)[0].get()
+  }
+
+  func lookup(
+    _ name: String,
+    in scope: DatabaseScope = .private,
+    zone: ZoneID? = TestServer.zone
+  ) async throws -> RecordDictionary {
+    let reply: RecordsResponse = try await call(
+      .lookupRecords,
+      LookupRecordsRequest(records: [LookupRecord(recordName: name)], zoneID: zone),
+      in: scope
+    )
+    return try reply.records[0].get()
+  }
+
+  func changes(
+    since token: String? = nil,
+    limit: Int? = nil,
+    reverse: Bool? = nil,
+    zone: ZoneID = TestServer.zone
+  ) async throws -> ZoneChanges {
+    let reply: ZoneChangesResponse = try await call(
+      .zoneChanges,
+      ZoneChangesRequest(zones: [
+        ZoneChangesOptions(
+          zoneID: zone,
+          syncToken: token,
+          resultsLimit: limit,
+          reverse: reverse
+        )
+      ])
+    )
+    return try reply.zones[0].get()
+  }
+
+  func query(
+    _ query: RecordQuery,
+    in scope: DatabaseScope = .private,
+    zone: ZoneID? = TestServer.zone,
+    limit: Int? = nil,
+    marker: String? = nil
+  ) async throws -> QueryRecordsResponse {
+    try await call(
+      .queryRecords,
+      QueryRecordsRequest(
+        query: query,
+        zoneID: zone,
+        resultsLimit: limit,
+        continuationMarker: marker
+      ),
+      in: scope
+    )
+  }
+}
+
+extension RecordOperation {
+  static func make(
+    _ type: RecordOperationType,
+    _ name: String?,
+    _ fields: [String: FieldContent] = [:],
+    tag: String? = nil,
+    recordType: String? = "Note",
+    parent: String? = nil
+  ) -> RecordOperation {
+    RecordOperation(
+      operationType: type,
+      record: RecordDictionary(
+        recordName: name,
+        recordType: recordType,
+        recordChangeTag: tag,
+        fields: fields.mapValues { FieldValue($0) },
+        parent: parent.map { ParentDictionary(recordName: $0) }
+      )
+    )
+  }
+}
+
+extension RecordDictionary {
+  func content(_ name: String) -> FieldContent? { fields?[name]?.content }
+}
+
+extension QueryRecordsResponse {
+  var names: [String] { records.compactMap { $0.item?.recordName } }
+}
+
+extension ZoneChanges {
+  var names: [String] { records.compactMap { $0.item?.recordName } }
+}
+
+/// A folder that goes away with the test.
+func withTemporaryFolder<Result>(
+  _ body: (URL) async throws -> Result
+) async throws -> Result {
+  let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+    "watershed-tests-\(UUID().uuidString)"
+  )
+  defer { try? FileManager.default.removeItem(at: folder) }
+  return try await body(folder)
+}
