@@ -208,6 +208,27 @@ struct EndToEndTests {
     }
   }
 
+  @Test("A browser may ask from its page: preflight, origin and exposed headers")
+  func answersBrowsers() async throws {
+    try await withCloud { cloud in
+      var preflight = HTTPClientRequest(url: cloud.url + "/database/1/x/development/private/a/b")
+      preflight.method = .OPTIONS
+      preflight.headers.add(name: "Origin", value: "http://localhost:3000")
+      let allowed = try await send(preflight)
+      #expect(allowed.status == 204)
+      #expect(allowed.headers["allow"] == "GET, POST, PUT, DELETE")
+      #expect(allowed.headers["access-control-allow-origin"] == "http://localhost:3000")
+      var refused = HTTPClientRequest(url: cloud.url + "/database/1/x/development/private/a/b")
+      refused.headers.add(name: "Origin", value: "http://localhost:3000")
+      let reply = try await send(refused)
+      #expect(reply.headers["access-control-allow-origin"] == "http://localhost:3000")
+      #expect(
+        reply.headers["access-control-expose-headers"]?.contains("X-Apple-Request-UUID") == true
+      )
+      #expect(reply.headers["x-apple-cloudkit-version"] == "1.0")
+    }
+  }
+
   @Test("Many requests at once are all answered")
   func answersManyAtOnce() async throws {
     try await withCloud { cloud in
