@@ -1,0 +1,307 @@
+import CloudKitServer
+import CloudKitWebServices
+import Foundation
+import Testing
+
+@Suite("Who may do what")
+struct AccessTests {
+  private func response(_ person: Person) async -> (Int, ErrorDictionary?) {
+    let response = await person.send(.listZones, Data("{}".utf8))
+    return (response.status, try? WireCoding.decode(ErrorDictionary.self, from: response.body))
+  }
+
+  @Test("An API token that is missing, unknown or for another environment is refused")
+  func apiTokens() async throws {
+    let person = try await TestServer().person()
+    for token in ["", "x", person.apiToken ?? ""] {
+      var wrong = person
+      wrong.apiToken = token
+      let (status, error) = await response(wrong)
+      #expect(status == 401)
+      #expect(error?.serverErrorCode == .authenticationFailed)
+    }
+    var production = person
+    production.environment = .production
+    #expect(await response(production).0 == 401)
+    production.apiToken = try await person.server.service.createAPIToken(
+      container: TestServer.container,
+      environment: .production
+    )
+    #expect(await response(production).0 == 200)
+    var elsewhere = person
+    elsewhere.apiToken = try await person.server.service.createAPIToken(container: "iCloud.other")
+    #expect(await response(elsewhere).0 == 401)
+  }
+
+  @Test("An API token may be for pages of some origins only")
+  func origins() async throws {
+    let server = try await TestServer()
+    var person = try await server.person()
+    person.apiToken = try await server.service.createAPIToken(
+      container: TestServer.container,
+      allowedOrigins: ["https://app.example"]
+    )
+    #expect(await response(person).0 == 200)
+    person.origin = "https://app.example"
+    let fine = await person.send(.listZones, Data())
+    #expect(fine.status == 200)
+    #expect(fine.headers["access-control-allow-origin"] == "https://app.example")
+    person.origin = "https://evil.example"
+    #expect(await response(person).0 == 401)
+  }
+
+  @Test("Without a user, or with a wrong token, a private database sends to the sign-in page")
+  func signInNeeded() async throws {
+    let server = try await TestServer()
+    _ = try await server.person()
+    for token in [nil, "null", "", "wrong"] {
+      var visitor = server.visitor
+      visitor.webAuthToken = token
+      let (status, error) = await response(visitor)
+      #expect(status == 421)
+      #expect(error?.serverErrorCode == .authenticationRequired)
+      let page = try #require(error?.redirectURL)
+      #expect(page.hasPrefix("http://127.0.0.1:8080/sign-in?ckAPIToken="))
+    }
+  }
+
+  @Test("A web token is for its container, is sent again with each reply, and use renews it")
+  func webTokens() async throws {
+    let server = try await TestServer()
+    let person = try await server.person()
+    let reply = await person.send(.listZones, Data())
+    #expect(reply.headers[WebServiceName.webAuthTokenHeader] == person.webAuthToken)
+    // Two weeks from the last use.
+    for _ in 0..<3 {
+      server.clock.advance(seconds: 8 * 24 * 3600)
+      #expect(await response(person).0 == 200)
+    }
+    server.clock.advance(seconds: 14 * 24 * 3600 + 1)
+    #expect(await response(person).0 == 421)
+
+    try await server.service.createAccount(userName: "eve", password: "x")
+    var other = server.visitor
+    other.webAuthToken = try await server.service.signIn(userName: "eve", container: "iCloud.o")
+    #expect(await response(other).0 == 421)
+  }
+
+  @Test("A person has another name in each container")
+  func userNames() async throws {
+    let server = try await TestServer()
+    let person = try await server.person()
+    let here: UserIdentity = try await person.call(.caller, [String: String](), in: .public)
+    #expect(here.nameComponents?.givenName == "Ada")
+    #expect(here.firstName == "Ada")
+    let name = try #require(here.userRecordName)
+    #expect(name.wholeMatch(of: /_[0-9a-f]{32}/) != nil)
+    let again: UserIdentity = try await person.call(.currentUser, [String: String]())
+    #expect(again == here)
+    // The user's own record is there.
+    #expect(try await person.lookup(name, in: .public, zone: nil).recordType == "Users")
+  }
+
+  @Test("People are found by e-mail address and by name; strangers are left out")
+  func lookups() async throws {
+    let server = try await TestServer()
+    let (ada, _) = (try await server.person("ada"), try await server.person("bob"))
+    let wanted = ["BOB@example.com", "nobody@example.com"].map { LookupInfo(emailAddress: $0) }
+    let found: UsersResponse = try await ada.call(
+      .discoverUsers,
+      DiscoverUsersRequest(lookupInfos: wanted),
+      in: .public
+    )
+    #expect(found.users.map { $0.item?.nameComponents?.givenName } == ["Bob"])
+    let name = found.users[0].item?.userRecordName
+    let byName: UsersResponse = try await ada.call(
+      .lookupUsersByID,
+      LookupUsersRequest(users: [LookupInfo(userRecordName: name)]),
+      in: .public
+    )
+    #expect(byName.users[0].item?.userRecordName == name)
+    #expect(
+      try await ada.failure(.discoverUsers, DiscoverUsersRequest()).serverErrorCode == .badRequest
+    )
+  }
+
+  // MARK: The public database
+
+  @Test("In the public database anyone reads, who is signed in creates, the creator writes")
+  func publicGrants() async throws {
+    let server = try await TestServer()
+    let (ada, bob) = (try await server.person("ada"), try await server.person("bob"))
+    try await ada.save(.create, "r", ["n": .int64(1)], in: .public, zone: nil)
+    #expect(try await server.visitor.lookup("r", in: .public, zone: nil).content("n") == .int64(1))
+    #expect(try await bob.lookup("r", in: .public, zone: nil).content("n") == .int64(1))
+    let denied = try await bob.modify(
+      [.make(.forceUpdate, "r", ["n": .int64(2)]), .make(.create, "s")],
+      in: .public,
+      zone: nil
+    )
+    #expect(denied.map { $0.error?.serverErrorCode } == [.accessDenied, nil])
+    let visitor = await #expect(throws: ErrorDictionary.self) {
+      try await server.visitor.save(.create, "t", in: .public, zone: nil)
+    }
+    #expect(visitor?.serverErrorCode == .authenticationRequired)
+    try await ada.save(.forceDelete, "r", in: .public, zone: nil)
+    await #expect(throws: ErrorDictionary.self) {
+      try await ada.lookup("r", in: .public, zone: nil)
+    }
+    // Public records can be made again after they went without a trace.
+    try await bob.save(.create, "r", in: .public, zone: nil)
+  }
+
+  @Test("Grants of a schema decide who reads")
+  func readGrants() async throws {
+    let server = try await TestServer()
+    let (ada, bob) = (try await server.person("ada"), try await server.person("bob"))
+    try await ada.save(.create, "r", ["n": .int64(1)], in: .public, zone: nil)
+    var schema = try server.service.schema(
+      container: TestServer.container,
+      environment: .development
+    )
+    for index in schema.recordTypes.indices where schema.recordTypes[index].name == "Note" {
+      schema.recordTypes[index].grants = [
+        SchemaGrant(role: SchemaGrant.creator, permissions: [.read, .write])
+      ]
+    }
+    try await server.service.setSchema(
+      schema,
+      container: TestServer.container,
+      environment: .development
+    )
+    #expect(try await ada.lookup("r", in: .public, zone: nil).recordName == "r")
+    let error = await #expect(throws: ErrorDictionary.self) {
+      try await bob.lookup("r", in: .public, zone: nil)
+    }
+    #expect(error?.serverErrorCode == .accessDenied)
+    let query = RecordQuery(
+      recordType: "Note",
+      filterBy: [
+        QueryFilter(comparator: .equals, fieldName: "n", fieldValue: FieldValue(.int64(1)))
+      ]
+    )
+    #expect(try await ada.query(query, in: .public, zone: nil).names == ["r"])
+    #expect(try await bob.query(query, in: .public, zone: nil).names.isEmpty)
+  }
+
+  @Test("A user's record is written by that user, made and deleted by nobody")
+  func usersRecord() async throws {
+    let server = try await TestServer()
+    let (ada, bob) = (try await server.person("ada"), try await server.person("bob"))
+    let user: UserIdentity = try await ada.call(.caller, [String: String](), in: .public)
+    let name = try #require(user.userRecordName)
+    try await ada.save(
+      .forceUpdate,
+      name,
+      ["bio": .string("x")],
+      recordType: "Users",
+      in: .public,
+      zone: nil
+    )
+    let denied = try await bob.modify(
+      [.make(.forceUpdate, name, ["bio": .string("y")], recordType: "Users")],
+      in: .public,
+      zone: nil
+    )
+    #expect(denied[0].error?.serverErrorCode == .accessDenied)
+    let made = try await bob.modify(
+      [.make(.create, "_other", recordType: "Users")],
+      in: .public,
+      zone: nil
+    )
+    #expect(made[0].error?.serverErrorCode == .accessDenied)
+  }
+
+  // MARK: The sign-in page
+
+  @Test("The page signs in with a form and posts the token to the page that asked")
+  func signInPage() async throws {
+    let server = try await TestServer()
+    _ = try await server.person()
+    var visitor = server.visitor
+    visitor.origin = "http://localhost:3000"
+    let (_, error) = await response(visitor)
+    let url = try #require(error?.redirectURL)
+    let path = String(url.dropFirst("http://127.0.0.1:8080".count))
+    let form = await server.send("GET", path)
+    #expect(form.status == 200)
+    #expect(form.headers["content-type"] == "text/html; charset=UTF-8")
+    #expect(String(decoding: form.body, as: UTF8.self).contains("<form method=\"post\">"))
+
+    let wrong = await server.send("POST", path, body: Data("user=ada&password=no".utf8))
+    #expect(wrong.status == 401)
+    #expect(!String(decoding: wrong.body, as: UTF8.self).contains("ckWebAuthToken"))
+
+    let right = await server.send("POST", path, body: Data("user=ada&password=secret&keep=on".utf8))
+    let html = String(decoding: right.body, as: UTF8.self)
+    #expect(right.status == 200)
+    #expect(html.contains(#"["http:\/\/localhost:3000"]"#))
+    let token = try #require(html.firstMatch(of: /const token = "([^"]+)"/)?.1)
+    visitor.webAuthToken = String(token)
+    #expect(await response(visitor).0 == 200)
+  }
+
+  @Test(
+    "The token goes to no page that the API token does not name, and to its address if it has one"
+  )
+  func handOver() async throws {
+    let server = try await TestServer()
+    _ = try await server.person()
+    let body = Data("user=ada&password=secret".utf8)
+    let page = "container=\(TestServer.container)"
+    let evil = await server.send(
+      "POST",
+      "/sign-in?ckAPIToken=\(server.apiToken)&\(page)&origin=https://evil.example",
+      body: body
+    )
+    #expect(!String(decoding: evil.body, as: UTF8.self).contains("evil.example"))
+    let token = try await server.service.createAPIToken(
+      container: TestServer.container,
+      redirectURL: "myapp://signed-in"
+    )
+    let redirect = await server.send("POST", "/sign-in?ckAPIToken=\(token)&\(page)", body: body)
+    #expect(redirect.status == 303)
+    #expect(redirect.headers["location"]?.hasPrefix("myapp://signed-in?ckWebAuthToken=") == true)
+    #expect(await server.send("GET", "/sign-in?ckAPIToken=x&\(page)").status == 401)
+    let script = await server.send(
+      "GET",
+      "/sign-in?ckAPIToken=\(server.apiToken)&container=%3Cscript%3E"
+    )
+    #expect(!String(decoding: script.body, as: UTF8.self).contains("<strong><script>"))
+  }
+
+  @Test("After ten wrong passwords an account rests", arguments: [9, 10])
+  func guessing(failures: Int) async throws {
+    let server = try await TestServer()
+    _ = try await server.person()
+    func signIn(_ password: String) async -> ServerErrorCode? {
+      do {
+        _ = try await server.service.signIn(
+          userName: "Ada",
+          password: password,
+          container: TestServer.container
+        )
+        return nil
+      } catch { return (error as? ErrorDictionary)?.serverErrorCode }
+    }
+    for _ in 0..<failures { #expect(await signIn("no") == .authenticationFailed) }
+    #expect(await signIn("secret") == (failures < 10 ? nil : .throttled))
+    server.clock.advance(seconds: 15 * 60 + 1)
+    #expect(await signIn("secret") == nil)
+  }
+
+  @Test("A browser's preflight is answered")
+  func preflight() async throws {
+    let server = try await TestServer()
+    let response = await server.service.respond(
+      to: WebServiceRequest(
+        method: "OPTIONS",
+        path: "/database/1/c/development/public/records/query",
+        headers: ["origin": "https://app.example", "access-control-request-headers": "x-a"]
+      )
+    )
+    #expect(response.status == 204)
+    #expect(response.headers["allow"] == "GET, POST, PUT, DELETE")
+    #expect(response.headers["access-control-allow-headers"] == "x-a")
+  }
+}

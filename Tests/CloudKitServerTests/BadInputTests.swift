@@ -1,0 +1,143 @@
+import CloudKitServer
+import CloudKitWebServices
+import Effects
+import Foundation
+import Testing
+
+@Suite("Bad input")
+struct BadInputTests {
+  @Test(
+    "A path that leads nowhere is NOT_FOUND",
+    arguments: [
+      "", "/", "/x", "/database", "/database/1/c/development/private/records/none",
+      "/database/1/c/nowhere/private/records/query", "/database/9/c/development/private/zones/list",
+      "/database/1/c/development/zones/list", "/device/1/c/development/tokens/none", "/webcourier",
+    ]
+  )
+  func paths(path: String) async throws {
+    let server = try await TestServer()
+    let response = await server.send("POST", path + "?ckAPIToken=\(server.apiToken)")
+    #expect(response.status == 404)
+    let error = try WireCoding.decode(ErrorDictionary.self, from: response.body)
+    #expect(error.serverErrorCode == .notFound)
+  }
+
+  @Test("A method that an endpoint does not have is refused")
+  func methods() async throws {
+    let person = try await TestServer().person()
+    for method in ["GET", "PUT", "DELETE", "PATCH", ""] {
+      let response = await person.send(.modifyRecords, Data(), method: method)
+      #expect(response.status == 400)
+    }
+    for endpoint in [Endpoint.listZones, .listSubscriptions, .currentUser] {
+      #expect(await person.send(endpoint, Data(), method: "GET").status == 200)
+    }
+  }
+
+  @Test("The reason names the place of the mistake")
+  func reasons() async throws {
+    let person = try await TestServer().person()
+    let body = #"{"operations":[{"operationType":"erase","record":{}}]}"#
+    let response = await person.send(.modifyRecords, Data(body.utf8))
+    let error = try WireCoding.decode(ErrorDictionary.self, from: response.body)
+    #expect(response.status == 400)
+    #expect(error.reason?.hasPrefix("operations[0].operationType: ") == true)
+  }
+
+  /// A body for each endpoint that is right but for what the fuzzing breaks.
+  static let bodies: [(Endpoint, String)] = [
+    (
+      .modifyRecords,
+      #"""
+      {"operations":[{"operationType":"forceUpdate","record":{"recordName":"r","recordType":"N",
+      "recordChangeTag":"1","fields":{"a":{"value":1,"type":"INT64"},"b":{"value":[1.5]},
+      "c":{"value":{"recordName":"r","action":"NONE"}},"d":{"value":{"receipt":"a.b"}}}}}],
+      "zoneID":{"zoneName":"notes"},"atomic":true,"desiredKeys":["a"],"numbersAsStrings":true,
+      "clientSequence":{"device":"d","sequence":1,"acknowledged":0}}
+      """#
+    ),
+    (.lookupRecords, #"{"records":[{"recordName":"r"}],"zoneID":{"zoneName":"notes"}}"#),
+    (
+      .queryRecords,
+      #"""
+      {"query":{"recordType":"N","filterBy":[{"comparator":"EQUALS","fieldName":"a",
+      "fieldValue":{"value":1}}],"sortBy":[{"fieldName":"a","ascending":false}]},
+      "zoneID":{"zoneName":"notes"},"resultsLimit":5,"continuationMarker":"a.b"}
+      """#
+    ),
+    (
+      .zoneChanges,
+      #"{"zones":[{"zoneID":{"zoneName":"notes"},"syncToken":"a.b","resultsLimit":-1}]}"#
+    ),
+    (.databaseChanges, #"{"syncToken":"a.b","resultsLimit":99999999999}"#),
+    (
+      .modifyZones,
+      #"{"operations":[{"operationType":"create","zone":{"zoneID":{"zoneName":"x"}}}]}"#
+    ),
+    (.lookupZones, #"{"zones":[{"zoneName":"notes"}]}"#),
+    (
+      .modifySubscriptions,
+      #"""
+      {"operations":[{"operationType":"create","subscription":{"subscriptionID":"s",
+      "subscriptionType":"zone","zoneID":{"zoneName":"notes"}}}]}
+      """#
+    ),
+    (.uploadAssets, #"{"tokens":[{"recordName":"r","recordType":"N","fieldName":"f"}]}"#),
+    (.rereferenceAssets, #"{"assets":[{"recordName":"r","fieldName":"f"}]}"#),
+    (.discoverUsers, #"{"lookupInfos":[{"emailAddress":"a@b"}]}"#),
+    (.createToken, #"{"apnsEnvironment":"development","clientId":"c"}"#),
+  ]
+
+  @Test("No body makes the server fail, whatever is broken in it", arguments: bodies)
+  func fuzzing(endpoint: Endpoint, body: String) async throws {
+    let seed = UInt64.random(in: 0 ... .max)
+    let random = SeededRandomness(seed: seed)
+    func below(_ count: Int) -> Int { Int(random.next() % UInt64(max(count, 1))) }
+    let person = try await TestServer().person().extended
+    try await person.makeZone()
+    let pieces = [
+      "null", "true", "-1", "1e999", "\"\"", "{}", "[]", "[[]]", "9223372036854775808", "\u{0}",
+      "\"\\ud800\"", "{\"value\":", "\"é\"", "0.1",
+    ].map { Array($0.utf8) }
+    let scope: DatabaseScope? = endpoint == .createToken ? nil : .private
+    for _ in 0..<300 {
+      var bytes = Array(body.utf8)
+      for _ in 0...below(3) {
+        let start = below(bytes.count)
+        switch below(4) {
+        case 0: bytes.removeSubrange(start..<min(start + 1 + below(12), bytes.count))
+        case 1: bytes.insert(contentsOf: pieces[below(pieces.count)], at: start)
+        case 2: if !bytes.isEmpty { bytes[start] = UInt8(truncatingIfNeeded: random.next()) }
+        default: replaceValue(in: &bytes, with: pieces[below(pieces.count)], near: start)
+        }
+      }
+      let response = await person.send(endpoint, Data(bytes), in: scope)
+      #expect(response.status < 500, "seed \(seed): \(String(decoding: bytes, as: UTF8.self))")
+      #expect((try? JSONSerialization.jsonObject(with: response.body)) != nil)
+    }
+  }
+
+  /// Replaces what stands between a colon and the next comma or brace.
+  private func replaceValue(in bytes: inout [UInt8], with piece: [UInt8], near start: Int) {
+    guard let colon = bytes[min(start, bytes.count)...].firstIndex(of: UInt8(ascii: ":")) else {
+      return
+    }
+    let end =
+      bytes[(colon + 1)...].firstIndex { ",}]".utf8.contains($0) } ?? bytes.endIndex
+    bytes.replaceSubrange((colon + 1)..<end, with: piece)
+  }
+
+  @Test("A body that nests without end is refused")
+  func nesting() async throws {
+    let person = try await TestServer().person()
+    let deep = String(repeating: "[", count: 100_000)
+    let body = #"{"operations":[{"operationType":"create","record":{"fields":{"a":{"value":"#
+    #expect(await person.send(.modifyRecords, Data((body + deep).utf8)).status == 400)
+  }
+
+  @Test("A request that is too large is refused")
+  func tooLarge() async throws {
+    let person = try await TestServer(limits: { $0.requestSize = 100 }).person()
+    #expect(await person.send(.listZones, Data(count: 101)).status == 400)
+  }
+}
