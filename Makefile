@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test lint format bench docs coverage clean
 
-SWIFT_PATHS := Package.swift Sources Tests $(wildcard Benchmarks/Package.swift Benchmarks/Sources)
+SWIFT_PATHS := Package.swift Sources Tests Benchmarks/Sources
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -25,7 +25,7 @@ format: ## Format every Swift file
 	swift format --in-place --parallel --recursive $(SWIFT_PATHS)
 
 bench: setup ## Measure against raw limits in the same run; ARGS picks benchmarks
-	swift run -c release --package-path Benchmarks benchmarks $(ARGS)
+	WATERSHED_BENCHMARKS=1 swift run -c release --scratch-path .build-bench benchmarks $(ARGS)
 
 docs: setup ## Write the API documentation to .build/docs
 	@scripts/docs

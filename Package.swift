@@ -145,5 +145,84 @@ let package = Package(
       ],
       swiftSettings: strict
     ),
+    .testTarget(
+      name: "OpenCoreDataTests",
+      dependencies: ["CZlib", "Effects", "OpenCoreData", "WatershedSQLite"],
+      swiftSettings: strict
+    ),
+    .testTarget(
+      name: "CloudKitWebServicesTests",
+      dependencies: ["CloudKitWebServices"],
+      swiftSettings: strict
+    ),
+    .testTarget(
+      name: "CloudKitServerTests",
+      dependencies: ["CloudKitServer", "CloudKitWebServices", "Effects", "WatershedSQLite"],
+      swiftSettings: strict
+    ),
+    .testTarget(
+      name: "OpenCloudKitTests",
+      dependencies: ["CloudKitServer", "CloudKitWebServices", "Effects", "OpenCloudKit"],
+      swiftSettings: strict
+    ),
+    .testTarget(
+      name: "CloudKitMirroringTests",
+      dependencies: [
+        "CloudKitMirroring", "CloudKitServer", "CloudKitTesting", "CloudKitWebServices", "Effects",
+        "OpenCloudKit", "OpenCoreData", "WatershedSQLite",
+      ],
+      swiftSettings: strict
+    ),
+    .testTarget(
+      name: "SyncByHandTests",
+      dependencies: ["CloudKit", "CloudKitServer", "CoreData", "OpenCloudKit"],
+      resources: [.copy("MustC.xcdatamodeld")],
+      swiftSettings: strict
+    ),
+    .testTarget(
+      name: "WatershedCommandsTests",
+      dependencies: ["watershed"],
+      swiftSettings: strict
+    ),
+    // A device in a process of its own, for the tests that kill it.
+    .executableTarget(
+      name: "DeviceProcess",
+      dependencies: [
+        "CloudKitMirroring", "Effects", "OpenCloudKit", "OpenCoreData", "WatershedCommands",
+      ],
+      path: "Tests/DeviceProcess",
+      swiftSettings: strict
+    ),
+    .testTarget(
+      name: "CrashTests",
+      dependencies: ["CloudKitServer", "DeviceProcess", "Effects", "watershed"],
+      swiftSettings: strict
+    ),
   ]
 )
+
+// Benchmarks are built by `make bench` alone: no user and no test waits for them.
+if Context.environment["WATERSHED_BENCHMARKS"] != nil {
+  package.targets += [
+    .target(
+      name: "RawSQLite",
+      dependencies: ["CSQLite"],
+      path: "Benchmarks/Sources/RawSQLite"
+    ),
+    .target(
+      name: "LocalWorkload",
+      dependencies: ["OpenCoreData", "RawSQLite"],
+      path: "Benchmarks/Sources/LocalWorkload",
+      swiftSettings: strict
+    ),
+    .executableTarget(
+      name: "benchmarks",
+      dependencies: [
+        "LocalWorkload", "WatershedCommands",
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      path: "Benchmarks/Sources/benchmarks",
+      swiftSettings: strict
+    ),
+  ]
+}

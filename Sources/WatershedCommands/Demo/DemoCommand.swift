@@ -88,7 +88,8 @@ struct DemoCommand: AsyncParsableCommand {
       await world.stop()
       throw error
     }
+    let token = keep ? try await world.server.signIn().webAuthToken : nil
     await world.stop()
-    if keep { try DemoRemains(world: world, folder: folder).leave() }
+    if let token { try DemoRemains(world: world, folder: folder).leave(webAuthToken: token) }
   }
 }

@@ -5,15 +5,16 @@ import OpenCloudKit
 import OpenCoreData
 
 /// One of the person's devices: a store, a container and a network that can be cut.
-final class DemoDevice: Sendable {
-  let name: String
-  let container: NSPersistentCloudKitContainer
-  let link: SwitchableLink
+package final class DemoDevice: Sendable {
+  package let name: String
+  package let container: NSPersistentCloudKitContainer
+  package let cloud: CKContainer
+  package let link: SwitchableLink
   /// Where the store is.
-  let storeURL: URL
+  package let storeURL: URL
   private let context: NSManagedObjectContext
 
-  init(
+  package init(
     name: String,
     model: DemoModel,
     cloud: CKContainer,
@@ -21,6 +22,7 @@ final class DemoDevice: Sendable {
     folder: URL
   ) throws {
     self.name = name
+    self.cloud = cloud
     self.link = link
     let home = folder.appendingPathComponent(name, isDirectory: true)
     try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
@@ -42,7 +44,7 @@ final class DemoDevice: Sendable {
   }
 
   /// Runs the body with the device's context, which knows of everything imported so far.
-  func perform<Result: Sendable>(
+  package func perform<Result: Sendable>(
     _ body: @escaping @Sendable (NSManagedObjectContext) throws -> Result
   ) async throws -> Result {
     let context = context
@@ -53,21 +55,21 @@ final class DemoDevice: Sendable {
   }
 
   /// How many objects of the entity and its sub-entities there are.
-  func count(_ entity: String) async throws -> Int {
+  package func count(_ entity: String) async throws -> Int {
     try await perform { context in
       try context.count(for: NSFetchRequest<NSManagedObject>(entityName: entity))
     }
   }
 
   /// The first object of the entity.
-  func objectID(_ entity: String) async throws -> NSManagedObjectID? {
+  package func objectID(_ entity: String) async throws -> NSManagedObjectID? {
     try await perform { context in
       try context.fetch(NSFetchRequest<NSManagedObject>(entityName: entity)).first?.objectID
     }
   }
 
   /// The values of the first object of the entity, as `key = value`.
-  func texts(_ entity: String, _ keys: [String]) async throws -> [String] {
+  package func texts(_ entity: String, _ keys: [String]) async throws -> [String] {
     try await perform { context in
       let object = try context.fetch(NSFetchRequest<NSManagedObject>(entityName: entity)).first
       return keys.map { key in "\(entity).\(key) = \(object?.value(forKey: key) ?? "nil")" }
@@ -75,7 +77,7 @@ final class DemoDevice: Sendable {
   }
 
   /// Everything in the store, by record name.
-  func snapshot() async throws -> GraphSnapshot {
+  package func snapshot() async throws -> GraphSnapshot {
     let container = container
     return try await perform { context in
       try GraphSnapshot(of: container.managedObjectModel.entities, in: context) {
@@ -85,7 +87,20 @@ final class DemoDevice: Sendable {
   }
 
   /// Whether everything saved here has reached the server.
-  func isSettled() async throws -> Bool {
+  package func isSettled() async throws -> Bool {
     try await container.pendingExportCount() == 0
+  }
+
+  /// Closes the store, which ends its mirroring; what was not sent waits in the store.
+  package func stop() async {
+    let coordinator = container.persistentStoreCoordinator
+    for store in coordinator.persistentStores {
+      do {
+        try coordinator.remove(store)
+      } catch {
+        // The process ends next, and a store is made to survive that.
+        FileHandle.standardError.write(Data("\(name)'s store did not close: \(error)\n".utf8))
+      }
+    }
   }
 }

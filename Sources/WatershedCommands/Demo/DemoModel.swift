@@ -2,14 +2,14 @@ import Foundation
 import OpenCoreData
 
 /// The model a demo runs with, ready for data that this program does not know the classes of.
-struct DemoModel {
-  let name: String
-  let model: NSManagedObjectModel
+package struct DemoModel {
+  package let name: String
+  package let model: NSManagedObjectModel
   /// Transformers that the model names and only its app has; a stand-in took their place.
-  let standInTransformers: [String]
+  package let standInTransformers: [String]
 
   /// Reads an `.xcdatamodeld`, an `.xcdatamodel` or a compiled model.
-  static func load(path: String) throws -> DemoModel {
+  package static func load(path: String) throws -> DemoModel {
     let url = URL(fileURLWithPath: path)
     guard FileManager.default.fileExists(atPath: url.path) else {
       throw DemoFailure("There is no model at \(path).", exitCode: 2)
@@ -26,7 +26,7 @@ struct DemoModel {
   }
 
   /// The brief's model, found beside the package: in the working folder, or above the program.
-  static func posts() throws -> DemoModel {
+  package static func posts() throws -> DemoModel {
     var places: [URL] = []
     let starts = [
       URL(fileURLWithPath: FileManager.default.currentDirectoryPath),

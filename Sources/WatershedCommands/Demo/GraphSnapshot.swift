@@ -2,21 +2,21 @@ import Foundation
 import OpenCoreData
 
 /// What a context sees of a store, free of keys and pointers, so that two can be compared.
-struct GraphSnapshot {
+package struct GraphSnapshot {
   /// One object: its entity, its values as text, and whom its relationships lead to by name.
-  struct Entry: Equatable {
-    var entityName: String
-    var values: [String: String]
-    var links: [String: [String]]
+  package struct Entry: Equatable {
+    package var entityName: String
+    package var values: [String: String]
+    package var links: [String: [String]]
   }
 
   /// By identity: a record name, or an object's URI.
-  private(set) var entries: [String: Entry] = [:]
+  package private(set) var entries: [String: Entry] = [:]
   /// Objects that had no identity, by description: a difference of its own.
-  private(set) var nameless: [String] = []
+  package private(set) var nameless: [String] = []
 
   /// Reads every object of the entities. `identify` names an object the same in every store.
-  init(
+  package init(
     of entities: [NSEntityDescription],
     in context: NSManagedObjectContext,
     identify: (NSManagedObjectID) -> String?
@@ -34,9 +34,9 @@ struct GraphSnapshot {
     }
   }
 
-  var objectCount: Int { entries.count }
-  var valueCount: Int { entries.values.reduce(0) { $0 + $1.values.count } }
-  var linkCount: Int {
+  package var objectCount: Int { entries.count }
+  package var valueCount: Int { entries.values.reduce(0) { $0 + $1.values.count } }
+  package var linkCount: Int {
     entries.values.reduce(0) { $0 + $1.links.values.reduce(0) { $0 + $1.count } }
   }
 
@@ -82,7 +82,7 @@ struct GraphSnapshot {
 
 extension GraphSnapshot {
   /// Every way in which two snapshots differ, in words; empty when they are the same.
-  static func differences(
+  package static func differences(
     _ left: GraphSnapshot,
     _ right: GraphSnapshot,
     names: (String, String)

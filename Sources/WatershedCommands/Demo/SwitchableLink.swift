@@ -3,7 +3,7 @@ import OpenCloudKit
 import Synchronization
 
 /// A device's network, which the demo cuts and mends.
-final class SwitchableLink: CloudKitTransport {
+package final class SwitchableLink: CloudKitTransport {
   private struct State {
     var isOnline = true
     /// What waits on the network now; cutting it ends them.
@@ -14,12 +14,12 @@ final class SwitchableLink: CloudKitTransport {
   private let transport: any CloudKitTransport
   private let state = Mutex(State())
 
-  init(_ transport: any CloudKitTransport) {
+  package init(_ transport: any CloudKitTransport) {
     self.transport = transport
   }
 
   /// Whether requests get through.
-  var isOnline: Bool {
+  package var isOnline: Bool {
     get { state.withLock { $0.isOnline } }
     set {
       let cut = state.withLock { state in
@@ -30,7 +30,7 @@ final class SwitchableLink: CloudKitTransport {
     }
   }
 
-  func send(_ request: WebServiceRequest) async throws -> WebServiceResponse {
+  package func send(_ request: WebServiceRequest) async throws -> WebServiceResponse {
     guard isOnline else { throw CKError(.networkUnavailable) }
     let task = Task { try await transport.send(request) }
     let key = state.withLock { state in

@@ -1,0 +1,41 @@
+/// The step of splitmix64.
+struct SplitMix {
+  var state: UInt64
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var word = state
+    word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
+    return word ^ (word >> 31)
+  }
+}
+
+/// The data of one post, the same in every engine.
+struct PostData {
+  let number: Int64
+  let title: String
+  let content: String
+  let timestamp: Double
+  let score: Int64
+
+  init(_ number: Int64) {
+    var random = SplitMix(state: UInt64(bitPattern: number) &* 0x9E37_79B9_7F4A_7C15)
+    let words = (0..<16).map { _ in random.next() }
+    self.number = number
+    title = "Post \(padded(number, 6)) \(hexadecimal(words[0]))"
+    timestamp = 1.6e9 + Double(words[1] % 100_000_000)
+    score = Int64(words[2] % 1000)
+    content = words[3...].map(hexadecimal).joined()
+  }
+}
+
+func padded(_ number: Int64, _ width: Int) -> String {
+  let digits = String(number)
+  return String(repeating: "0", count: max(0, width - digits.count)) + digits
+}
+
+private func hexadecimal(_ word: UInt64) -> String {
+  let digits = String(word, radix: 16)
+  return String(repeating: "0", count: 16 - digits.count) + digits
+}

@@ -1,0 +1,26 @@
+import Foundation
+
+/// `benchmarks [local] [sync] [--posts N] [--rounds N]`: what is named, or everything.
+@main
+enum Benchmarks {
+  static func main() async throws {
+    var arguments = Array(CommandLine.arguments.dropFirst())
+    let posts = number(after: "--posts", in: &arguments)
+    let rounds = number(after: "--rounds", in: &arguments) ?? 3
+    let isEverything = arguments.isEmpty
+    if isEverything || arguments.contains("local") {
+      try LocalReport(posts: Int64(posts ?? 100_000), rounds: rounds).run()
+    }
+    if isEverything || arguments.contains("sync") {
+      try await SyncReport(posts: posts ?? 10_000).run()
+    }
+  }
+
+  private static func number(after flag: String, in arguments: inout [String]) -> Int? {
+    guard let index = arguments.firstIndex(of: flag), index + 1 < arguments.count else {
+      return nil
+    }
+    defer { arguments.removeSubrange(index...index + 1) }
+    return Int(arguments[index + 1])
+  }
+}

@@ -1,0 +1,93 @@
+import CloudKitMirroring
+import CloudKitServer
+import CloudKitServerHTTP
+import Effects
+import Foundation
+import Logging
+import OpenCloudKit
+import OpenCoreData
+import WatershedCommands
+
+/// A metered server on a loopback port, and one person's two devices.
+final class SyncRig: Sendable {
+  let phone: DemoDevice
+  let laptop: DemoDevice
+  let meter: SyncMeter
+  private let service: CloudKitService
+  private let server: RunningHTTPServer
+  private static let containerIdentifier = "iCloud.org.example.benchmark"
+
+  init(folder: URL) async throws {
+    let meter = SyncMeter()
+    self.meter = meter
+    let service = try CloudKitService(
+      ServiceConfiguration(dataFolder: folder.appendingPathComponent("server"))
+    )
+    self.service = service
+    var logger = Logger(label: "benchmark")
+    logger.logLevel = .error
+    server = try await CloudKitHTTPServer(
+      configuration: CloudKitHTTPServer.Configuration(host: "127.0.0.1", port: 0),
+      logger: logger,
+      onListening: { service.baseURL = $0.text },
+      respond: { request in await meter.serving(request) { await service.respond(to: request) } }
+    ).start()
+    struct BadAddress: Error {}
+    guard let url = URL(string: server.address.text) else { throw BadAddress() }
+    try await service.createAccount(userName: "anna", password: "benchmark")
+    let token = try await service.bootstrapAPIToken()
+    let model = try DemoModel.posts()
+    var devices: [DemoDevice] = []
+    for name in ["phone", "laptop"] {
+      let configuration = CKContainerConfiguration(
+        url: url, containerIdentifiers: [Self.containerIdentifier], apiToken: token,
+        webAuthToken: try await service.signIn(
+          userName: "anna", container: Self.containerIdentifier
+        )
+      )
+      let link = SwitchableLink(MeteredTransport(HTTPTransport(baseURL: url), meter: meter))
+      let cloud = CKContainer(
+        identifier: Self.containerIdentifier, configuration: configuration, transport: link,
+        effects: .live
+      )
+      devices.append(
+        try DemoDevice(name: name, model: model, cloud: cloud, link: link, folder: folder)
+      )
+    }
+    phone = devices[0]
+    laptop = devices[1]
+  }
+
+  var uptime: Double { ProcessInfo.processInfo.systemUptime }
+
+  /// Waits for a condition that imports on the laptop make true.
+  func untilLaptop(_ condition: () async throws -> Bool) async throws {
+    let (changes, signal) = AsyncStream.makeStream(
+      of: Void.self, bufferingPolicy: .bufferingNewest(1)
+    )
+    let observer = NotificationCenter.default.addObserver(
+      forName: .NSPersistentStoreRemoteChange,
+      object: laptop.container.persistentStoreCoordinator, queue: nil
+    ) { _ in signal.yield() }
+    // What the phone has sent changes no store of the laptop: look again now and then.
+    let beat = Task {
+      while !Task.isCancelled {
+        try await Task.sleep(for: .milliseconds(50))
+        signal.yield()
+      }
+    }
+    defer {
+      beat.cancel()
+      NotificationCenter.default.removeObserver(observer)
+    }
+    var iterator = changes.makeAsyncIterator()
+    while try await !condition() { await iterator.next() }
+  }
+
+  func stop() async {
+    await phone.stop()
+    await laptop.stop()
+    try? await server.stop()
+    await service.shutdown()
+  }
+}

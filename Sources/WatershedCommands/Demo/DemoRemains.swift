@@ -1,0 +1,52 @@
+import Foundation
+
+/// What `--keep` leaves behind: the server as a process of its own, and both stores.
+struct DemoRemains {
+  let world: DemoWorld
+  let folder: URL
+
+  /// Starts the server again on the same data and port, and says where everything is.
+  func leave(webAuthToken: String) throws {
+    let server = world.server
+    let process = Process()
+    process.executableURL = Self.program
+    process.arguments = [
+      "serve", "--data", server.folder.path, "--port", "\(server.url.port ?? 0)",
+      "--container", server.containerIdentifier,
+    ]
+    let log = folder.appendingPathComponent("server.log")
+    FileManager.default.createFile(atPath: log.path, contents: nil)
+    let output = try FileHandle(forWritingTo: log)
+    process.standardOutput = output
+    process.standardError = output
+    process.standardInput = FileHandle.nullDevice
+    try process.run()
+    let database = "\(server.url.absoluteString)/database/1/\(server.containerIdentifier)"
+      + "/development/private"
+    let query = "ckAPIToken=\(server.apiToken)&ckWebAuthToken=\(webAuthToken)"
+    world.reporter.report(
+      "demo", "kept", "the server runs on; kill \(process.processIdentifier) ends it",
+      lines: [
+        "url        \(server.url.absoluteString)",
+        "container  \(server.containerIdentifier)",
+        "apiToken   \(server.apiToken)",
+        "webAuth    \(webAuthToken)",
+        "pid        \(process.processIdentifier)",
+        "server     \(server.folder.path)",
+        "phone      \(world.phone.storeURL.path)",
+        "laptop     \(world.laptop.storeURL.path)",
+        "try        curl '\(database)/changes/zone?\(query)' -d "
+          + "'{\"zones\":[{\"zoneID\":{\"zoneName\":\"com.apple.coredata.cloudkit.zone\"}}]}'",
+      ]
+    )
+  }
+
+  /// This program: Linux names it by itself, wherever the working folder is.
+  private static var program: URL {
+    let link = "/proc/self/exe"
+    if let path = try? FileManager.default.destinationOfSymbolicLink(atPath: link) {
+      return URL(fileURLWithPath: path)
+    }
+    return URL(fileURLWithPath: CommandLine.arguments.first ?? "watershed")
+  }
+}

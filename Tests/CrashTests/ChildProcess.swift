@@ -1,0 +1,87 @@
+import Foundation
+
+/// A process that a test starts, reads line by line, and may kill.
+final class ChildProcess {
+  private let process = Process()
+  private let output: URL
+  private let input = Pipe()
+  private var linesRead = 0
+
+  /// Starts a program of this package. Its output goes into a file of the folder.
+  init(_ program: String, _ arguments: [String], folder: URL) throws {
+    process.executableURL = Self.products.appendingPathComponent(program)
+    process.arguments = arguments
+    output = folder.appendingPathComponent("\(program)-\(UUID().uuidString).out")
+    FileManager.default.createFile(atPath: output.path, contents: nil)
+    process.standardOutput = try FileHandle(forWritingTo: output)
+    process.standardError = try FileHandle(
+      forWritingTo: {
+        let file = output.appendingPathExtension("err")
+        FileManager.default.createFile(atPath: file.path, contents: nil)
+        return file
+      }()
+    )
+    process.standardInput = input
+    try process.run()
+  }
+
+  /// Programs stand beside the test bundle.
+  private static let products: URL = {
+    var folder = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
+    for _ in 0..<6 {
+      folder.deleteLastPathComponent()
+      let candidate = folder.appendingPathComponent("DeviceProcess")
+      if FileManager.default.isExecutableFile(atPath: candidate.path) { return folder }
+    }
+    return URL(fileURLWithPath: ".build/debug")
+  }()
+
+  var isRunning: Bool { process.isRunning }
+
+  /// What it printed so far, whole lines only.
+  var lines: [String] {
+    let text = String(decoding: (try? Data(contentsOf: output)) ?? Data(), as: UTF8.self)
+    var lines = text.components(separatedBy: "\n")
+    lines.removeLast()
+    return lines
+  }
+
+  /// What it printed on its error channel.
+  var errors: String {
+    (try? String(contentsOf: output.appendingPathExtension("err"), encoding: .utf8)) ?? ""
+  }
+
+  /// Waits for the next line that has not been returned yet.
+  func nextLine() async throws -> String {
+    while true {
+      let all = lines
+      if linesRead < all.count {
+        linesRead += 1
+        return all[linesRead - 1]
+      }
+      guard process.isRunning else { throw Ended(errors: errors) }
+      try await Task.sleep(for: .milliseconds(5))
+    }
+  }
+
+  struct Ended: Error {
+    var errors: String
+  }
+
+  func send(_ line: String) {
+    input.fileHandleForWriting.write(Data((line + "\n").utf8))
+  }
+
+  /// `kill -9`, as a phone that runs out of memory does.
+  func kill() {
+    Foundation.kill(process.processIdentifier, SIGKILL)
+    process.waitUntilExit()
+  }
+
+  /// Asks it to end, and waits.
+  func finish() {
+    try? input.fileHandleForWriting.close()
+    process.terminate()
+    process.waitUntilExit()
+  }
+}

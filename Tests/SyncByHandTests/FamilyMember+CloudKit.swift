@@ -1,0 +1,46 @@
+import CloudKit
+import CoreData
+
+// An app's own file, in the manner of the chapter on syncing by hand: nothing in it knows that this
+// is not Apple's Core Data and CloudKit.
+
+extension FamilyMember {
+  func recordIDForZone(_ zone: CKRecordZone.ID) -> CKRecord.ID {
+    return CKRecord.ID(recordName: self.recordName!, zoneID: zone)
+  }
+
+  func recordForZone(_ zone: CKRecordZone.ID) -> CKRecord {
+    let record: CKRecord
+
+    if let data = cloudKitData, let coder = try? NSKeyedUnarchiver(forReadingFrom: data) {
+      coder.requiresSecureCoding = true
+      record = CKRecord(coder: coder)!
+    } else {
+      record = CKRecord(recordType: "FamilyMember", recordID: recordIDForZone(zone))
+    }
+
+    record["name"] = name!
+
+    if let movies = self.movies as? Set<Movie> {
+      let references: [CKRecord.Reference] = movies.map { movie in
+        let movieRecord = movie.recordForZone(zone)
+        return CKRecord.Reference(record: movieRecord, action: .none)
+      }
+      record["movies"] = references
+    }
+
+    return record
+  }
+
+  static func find(
+    byIdentifier recordName: String,
+    in moc: NSManagedObjectContext
+  ) -> FamilyMember? {
+    let predicate = NSPredicate(format: "recordName == %@", recordName)
+    let request: NSFetchRequest<FamilyMember> = FamilyMember.fetchRequest()
+    request.predicate = predicate
+
+    guard let result = try? moc.fetch(request) else { return nil }
+    return result.first
+  }
+}

@@ -1,0 +1,100 @@
+import CloudKit
+import CoreData
+
+/// What an app of the chapter does itself: keep system fields, push its objects, pull the others'.
+final class HandSync {
+  let database: CKDatabase
+  let zone = CKRecordZone.ID(zoneName: "moviesZone", ownerName: CKCurrentUserDefaultName)
+  private var token: CKServerChangeToken?
+
+  init(database: CKDatabase) {
+    self.database = database
+  }
+
+  func prepare() async throws {
+    _ = try await database.modifyRecordZones(saving: [CKRecordZone(zoneID: zone)], deleting: [])
+  }
+
+  /// Sends everything, and keeps the system fields of what was saved.
+  func push(_ context: NSManagedObjectContext) async throws {
+    let zone = zone
+    let records = try await context.perform {
+      let movies = try context.fetch(Movie.fetchRequest())
+      let members = try context.fetch(FamilyMember.fetchRequest())
+      return movies.map { $0.recordForZone(zone) } + members.map { $0.recordForZone(zone) }
+    }
+    let result = try await database.modifyRecords(
+      saving: records, deleting: [], savePolicy: .ifServerRecordUnchanged, atomically: true
+    )
+    let saved = try result.saveResults.values.map { try $0.get() }
+    try await context.perform {
+      for record in saved { Self.keepSystemFields(of: record, in: context) }
+      try context.save()
+    }
+  }
+
+  /// Takes what others changed since the last time.
+  func pull(_ context: NSManagedObjectContext) async throws {
+    let changes = try await database.recordZoneChanges(inZoneWith: zone, since: token)
+    token = changes.changeToken
+    let records = try changes.modificationResultsByID.values.map { try $0.get().record }
+    let deletions = changes.deletions.map(\.recordID.recordName)
+    try await context.perform {
+      // Movies first: family members refer to them.
+      for record in records where record.recordType == "Movie" {
+        Self.importMovie(record, into: context)
+      }
+      for record in records where record.recordType == "FamilyMember" {
+        Self.importMember(record, into: context)
+      }
+      for name in deletions {
+        if let movie = Movie.find(byIdentifier: name, in: context) { context.delete(movie) }
+        if let member = FamilyMember.find(byIdentifier: name, in: context) {
+          context.delete(member)
+        }
+      }
+      try context.save()
+    }
+  }
+
+  private static func importMovie(_ record: CKRecord, into context: NSManagedObjectContext) {
+    let name = record.recordID.recordName
+    let movie = Movie.find(byIdentifier: name, in: context) ?? Movie(context: context)
+    movie.recordName = name
+    movie.title = record["title"] as? String
+    movie.popularity = record["rating"] as? Double ?? 0
+    movie.remoteId = record["remoteId"] as? Int64 ?? 0
+    movie.cloudKitData = encodedSystemFields(of: record)
+  }
+
+  private static func importMember(_ record: CKRecord, into context: NSManagedObjectContext) {
+    let name = record.recordID.recordName
+    let member =
+      FamilyMember.find(byIdentifier: name, in: context) ?? FamilyMember(context: context)
+    member.recordName = name
+    member.name = record["name"] as? String
+    let references = record["movies"] as? [CKRecord.Reference] ?? []
+    let movies = Movie.find(
+      byIdentifiers: references.map(\.recordID.recordName), in: context
+    )
+    member.movies = NSSet(array: movies)
+    member.cloudKitData = encodedSystemFields(of: record)
+  }
+
+  private static func keepSystemFields(
+    of record: CKRecord,
+    in context: NSManagedObjectContext
+  ) {
+    let name = record.recordID.recordName
+    let data = encodedSystemFields(of: record)
+    Movie.find(byIdentifier: name, in: context)?.cloudKitData = data
+    FamilyMember.find(byIdentifier: name, in: context)?.cloudKitData = data
+  }
+
+  private static func encodedSystemFields(of record: CKRecord) -> Data {
+    let coder = NSKeyedArchiver(requiringSecureCoding: true)
+    record.encodeSystemFields(with: coder)
+    coder.finishEncoding()
+    return coder.encodedData
+  }
+}

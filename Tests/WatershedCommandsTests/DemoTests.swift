@@ -1,0 +1,88 @@
+import Foundation
+import Testing
+
+@Suite("watershed demo")
+struct DemoTests {
+  @Test("The brief's posts are saved on one device and rain on the other", arguments: [1, 2])
+  func posts(seed: Int) throws {
+    let outcome = try Watershed.run("demo", "--json", "--seed", "\(seed)")
+    #expect(outcome.status == 0, "\(outcome.output)\n\(outcome.errors)")
+    #expect(outcome.event("same") != nil)
+    let chapters = outcome.events.filter { $0["what"] as? String == "chapter" }
+    #expect(chapters.count == 6)
+    let records = outcome.events.filter { $0["what"] as? String == "record" }
+      .compactMap { $0["lines"] as? [String] }.flatMap { $0 }
+    #expect(records.contains { $0.hasPrefix("<CKRecord: 0x") })
+    #expect(records.contains("}, recordType=CDMR>"))
+  }
+
+  @Test("Another seed is other data")
+  func seeds() throws {
+    let texts = try ["7", "8"].map { seed in
+      let outcome = try Watershed.run("demo", "--json", "--seed", seed)
+      return outcome.events.filter { $0["what"] as? String == "record" }
+        .compactMap { $0["lines"] as? [String] }.flatMap { $0 }
+        .filter { $0.contains("CD_name") }
+    }
+    #expect(texts[0] != texts[1])
+  }
+
+  @Test("A model that is not there is said in one sentence, exit code 2")
+  func missingModel() throws {
+    let outcome = try Watershed.run("demo", "--model", "/nowhere/A.xcdatamodeld")
+    #expect(outcome.status == 2)
+    #expect(outcome.output.contains("/nowhere/A.xcdatamodeld"))
+  }
+
+  @Test("Every real model is mirrored, or refused by name; it never traps", arguments: Corpus.models)
+  func corpus(model: URL) throws {
+    let outcome = try Watershed.run("demo", "--json", "--model", model.path)
+    #expect(!outcome.wasSignalled, "\(model.lastPathComponent): \(outcome.errors)")
+    #expect([0, 2].contains(outcome.status), "\(model.lastPathComponent): \(outcome.output)")
+    if outcome.status == 0 {
+      #expect(outcome.event("same") != nil)
+    } else if let refusal = outcome.event("refused") {
+      let lines = refusal["lines"] as? [String] ?? []
+      #expect(lines.contains { $0.hasPrefix("CloudKit integration") || $0.hasPrefix("The following") })
+    } else {
+      #expect(outcome.event("failed") != nil)
+    }
+  }
+
+  @Test("Every real model is saved, opened again and found the same", arguments: Corpus.models)
+  func corpusLocally(model: URL) throws {
+    let outcome = try Watershed.run("demo", "--json", "--local", "--model", model.path)
+    #expect(!outcome.wasSignalled, "\(model.lastPathComponent): \(outcome.errors)")
+    let isRefused = outcome.status == 2 && outcome.event("failed") != nil
+    let isSame = outcome.status == 0 && outcome.event("same") != nil
+    #expect(isRefused || isSame, "\(model.lastPathComponent): \(outcome.output)")
+  }
+
+  @Test("The corpus is beside the project", .enabled(if: Corpus.models.isEmpty))
+  func noCorpus() {
+    print("The corpus of real models is not here; the tests that read it did not run.")
+  }
+}
+
+@Suite("watershed model records")
+struct ModelRecordsTests {
+  @Test("The brief's model becomes the records that the brief prints")
+  func posts() throws {
+    let outcome = try Watershed.run("model", "records", "Examples/Posts.xcdatamodeld")
+    #expect(outcome.status == 0)
+    let lines = outcome.output.split(separator: "\n").map(String.init)
+    #expect(lines.first == "DEFINE SCHEMA")
+    for type in ["CDMR", "CD_Attachment", "CD_ImageData", "CD_Post", "CD_Tag", "Users"] {
+      #expect(lines.contains("    RECORD TYPE \(type) ("), "no \(type)")
+    }
+    #expect(!outcome.output.contains("RECORD TYPE CD_ImagePost"))
+    #expect(outcome.output.contains("CD_content_ckAsset"))
+  }
+
+  @Test("A file that is no model is named, exit code 2")
+  func nonsense() throws {
+    let outcome = try Watershed.run("model", "records", "README.md")
+    #expect(outcome.status == 2)
+    #expect(outcome.errors.contains("README.md"))
+  }
+}
