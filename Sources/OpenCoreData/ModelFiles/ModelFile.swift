@@ -64,7 +64,7 @@ package enum ModelFile {
     throw ModelFileError(
       .malformed,
       file: url.path,
-      found: "the folder holds no model",
+      found: "the folder holds no version of a model",
       expected: "an .xcdatamodel, a .mom or a file named contents in it"
     )
   }
@@ -81,24 +81,18 @@ package enum ModelFile {
     let versions = try children(of: url, extension: "xcdatamodel")
     let marker = url.appendingPathComponent(".xccurrentversion")
     if FileManager.default.fileExists(atPath: marker.path) {
-      let plist = try dictionary(at: marker)
-      guard let name = plist["_XCCurrentVersionName"] as? String else {
-        throw ModelFileError(
-          .malformed,
-          file: marker.path,
-          found: "the key _XCCurrentVersionName is missing",
-          expected: "the name of the current version"
-        )
+      // An empty marker is as good as none.
+      if let name = try dictionary(at: marker)["_XCCurrentVersionName"] as? String {
+        guard let current = versions.first(where: { $0.lastPathComponent == name }) else {
+          throw ModelFileError(
+            .inconsistent,
+            file: marker.path,
+            found: "the current version '\(name)' does not exist",
+            expected: "one of \(names(versions))"
+          )
+        }
+        return current
       }
-      guard let current = versions.first(where: { $0.lastPathComponent == name }) else {
-        throw ModelFileError(
-          .inconsistent,
-          file: marker.path,
-          found: "the current version '\(name)' does not exist",
-          expected: "one of \(names(versions))"
-        )
-      }
-      return current
     }
     let stem = url.deletingPathExtension().lastPathComponent
     // Without a marker Xcode takes the version of the package's own name, or the only one.

@@ -332,8 +332,9 @@ struct ModelUnarchiver {
     _ object: ArchivedObject
   ) throws -> NSRelationshipDescription {
     let relationship = NSRelationshipDescription()
-    relationship.maxCount = max(0, object.integer("NSMaxCount") ?? 0)
-    relationship.minCount = max(0, object.integer("NSMinCount") ?? 0)
+    // Models built in code have -1 for "no bound", which counts in the hash.
+    relationship.maxCount = object.integer("NSMaxCount") ?? 0
+    relationship.minCount = object.integer("NSMinCount") ?? 0
     relationship.isOrdered = object.boolean("NSIsOrdered")
     let rule = object.integer("NSDeleteRule") ?? 1
     guard let deleteRule = UInt(exactly: rule).flatMap(NSDeleteRule.init(rawValue:)) else {

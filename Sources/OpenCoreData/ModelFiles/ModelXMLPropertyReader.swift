@@ -149,6 +149,8 @@ struct ModelXMLPropertyReader {
     default:
       guard !text.isEmpty else { return nil }
       guard let value = DefaultValue.parse(text, type: type) else {
+        // The editor checks numbers, but keeps any text for these two ("empy" was seen).
+        if type == .UUIDAttributeType || type == .URIAttributeType { return nil }
         let name = Self.typeNames.first { $0.value == type }?.key ?? ""
         throw fields.error(
           "defaultValueString=\"\(text)\"",
