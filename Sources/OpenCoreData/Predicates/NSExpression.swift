@@ -63,7 +63,7 @@ open class NSExpression: NSObject, NSCopying {
     do {
       return try PredicateParser.expression(format, arguments: arguments)
     } catch {
-      preconditionFailure("\(error)")
+      fatalError("\(error)")
     }
   }
 
@@ -98,7 +98,7 @@ open class NSExpression: NSObject, NSCopying {
   public convenience init(forFunction name: String, arguments parameters: [Any]) {
     let trees = parameters.map { ($0 as? NSExpression)?.tree ?? ExpressionTree.value($0) }
     guard let known = ExpressionFunction.named(name, argumentCount: trees.count) else {
-      preconditionFailure(
+      fatalError(
         "\(name) with \(trees.count) arguments is not a supported method."
       )
     }
@@ -181,7 +181,7 @@ open class NSExpression: NSObject, NSCopying {
     do {
       return try value(with: object, variables: variables, clock: Effects.live.clock)
     } catch {
-      preconditionFailure("\(error)")
+      fatalError("\(error)")
     }
   }
 

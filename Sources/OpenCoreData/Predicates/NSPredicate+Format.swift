@@ -27,10 +27,10 @@ extension PredicateBuilding where Self: NSPredicate {
     do {
       predicate = try parsePredicate(format, arguments)
     } catch {
-      preconditionFailure("\(error)")
+      fatalError("\(error)")
     }
     guard let made = predicate as? Self else {
-      preconditionFailure(
+      fatalError(
         "The format string \"\(format)\" makes a \(type(of: predicate)), not a \(Self.self): "
           + "use NSPredicate(format:)."
       )

@@ -62,7 +62,7 @@ extension PredicateTree {
     do {
       return try PredicateEvaluator(variables: bindings ?? [:]).evaluate(self, with: object)
     } catch {
-      preconditionFailure("\(error)")
+      fatalError("\(error)")
     }
   }
 }

@@ -215,4 +215,17 @@ struct PredicateFormatTests {
     let shallow = String(repeating: "(", count: 60) + "a == 1" + String(repeating: ")", count: 60)
     #expect(throws: Never.self) { _ = try parsePredicate(shallow, []) }
   }
+
+  @Test("The public initializer stops the program with Apple's sentence and the place")
+  func stops() async throws {
+    let result = try await #require(
+      processExitsWith: .failure,
+      observing: [\.standardErrorContent]
+    ) {
+      _ = NSPredicate(format: "title ==")
+    }
+    let message = String(decoding: result.standardErrorContent, as: UTF8.self)
+    #expect(message.contains("Unable to parse the format string \"title ==\""), "\(message)")
+    #expect(message.contains("at character 9"), "\(message)")
+  }
 }

@@ -43,6 +43,7 @@ final class SampleLibrary {
         "Post",
         Int64(key),
         [
+          "number": .integer(Int64(key)),
           "title": text(),
           "subtitle": text(),
           "views": maybe(.integer(number(12) - 3)),
@@ -79,7 +80,7 @@ final class SampleLibrary {
       """
       CREATE TABLE ZAUTHOR (Z_PK INTEGER PRIMARY KEY, ZAGE INTEGER, ZCITY VARCHAR, ZNAME VARCHAR);
       CREATE TABLE ZTAG (Z_PK INTEGER PRIMARY KEY, ZRANK INTEGER, ZNAME VARCHAR);
-      CREATE TABLE ZPOST (Z_PK INTEGER PRIMARY KEY, ZFLAG INTEGER, ZVIEWS INTEGER,
+      CREATE TABLE ZPOST (Z_PK INTEGER PRIMARY KEY, ZNUMBER INTEGER, ZFLAG INTEGER, ZVIEWS INTEGER,
         ZLIKES INTEGER, ZAUTHOR INTEGER, ZSCORE FLOAT, ZDATE TIMESTAMP, ZPRICE DECIMAL,
         ZTITLE VARCHAR, ZSUBTITLE VARCHAR, ZLINK VARCHAR, ZUUID BLOB);
       CREATE TABLE Z_2TAGS (Z_2POSTS INTEGER, Z_3TAGS INTEGER,
@@ -141,7 +142,12 @@ final class SampleObject: KeyValueCoding, RowValueReading, ObjectIdentified {
     self.values = values
   }
 
-  var comparisonIdentifier: AnyHashable { Identifier(entity: entity, key: key) }
+  /// Where a store keeps it, once one does.
+  var row: RowReference?
+
+  var comparisonIdentifier: AnyHashable {
+    row.map { AnyHashable($0) } ?? AnyHashable(Identifier(entity: entity, key: key))
+  }
 
   func rowValue(forKey key: String) -> RowValue? { values[key] }
 

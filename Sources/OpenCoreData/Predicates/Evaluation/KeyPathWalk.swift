@@ -47,7 +47,9 @@ package enum KeyPathWalk {
   package static func property(_ key: String, of object: Any) -> Any? {
     switch object {
     case let object as any KeyValueCoding:
-      if key == "objectID", object is any ObjectIdentified { return object }
+      if key == "objectID", let identified = object as? any ObjectIdentified {
+        return identified.comparisonIdentifier.base
+      }
       return object.value(forKey: key)
     case let object as [String: Any]:
       return object[key]

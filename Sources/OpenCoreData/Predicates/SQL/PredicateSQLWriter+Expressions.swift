@@ -5,7 +5,11 @@ extension PredicateSQLWriter {
   /// The value of a tree that needs no row; nil for one that does.
   func constantValue(of tree: ExpressionTree) throws -> ExpressionValue? {
     guard tree.isIndependent else { return nil }
-    return try PredicateEvaluator(clock: StoppedClock(now: now)).value(tree, of: nil)
+    do {
+      return try PredicateEvaluator(clock: StoppedClock(now: now)).value(tree, of: nil)
+    } catch let error as PredicateEvaluationError {
+      throw PredicateNotTranslatable(reason: error.description)
+    }
   }
 
   func bound(_ value: ExpressionValue, in tree: ExpressionTree) throws -> SQLFragment {

@@ -34,7 +34,7 @@ extension SortDescriptorBuilding where Self: NSSortDescriptor {
 
   private static func made(_ descriptor: NSSortDescriptor) -> Self {
     guard let made = descriptor as? Self else {
-      preconditionFailure("\(Self.self) cannot be made from a key: use NSSortDescriptor(key:…).")
+      fatalError("\(Self.self) cannot be made from a key: use NSSortDescriptor(key:…).")
     }
     return made
   }
