@@ -181,7 +181,11 @@ let package = Package(
     ),
     .testTarget(
       name: "WatershedCommandsTests",
-      dependencies: ["watershed"],
+      dependencies: [
+        "watershed",
+        .product(name: "AsyncHTTPClient", package: "async-http-client"),
+        .product(name: "NIOCore", package: "swift-nio"),
+      ],
       swiftSettings: strict
     ),
     // A device in a process of its own, for the tests that kill it.

@@ -31,7 +31,9 @@ package final class SQLiteConnection: @unchecked Sendable {
   /// Bounds the statements kept compiled; a store's own statements are far fewer.
   private static let cachedStatementLimit = 256
 
-  /// Opens the file. `busyTimeout` is how long a lock held elsewhere is waited for, in seconds.
+  /// Opens the file.
+  ///
+  /// `busyTimeout` is how long a lock held elsewhere is waited for, in seconds.
   package init(
     path: String,
     mode: Mode = .readWriteCreate,
@@ -51,7 +53,10 @@ package final class SQLiteConnection: @unchecked Sendable {
         ?? String(cString: sqlite3_errstr(result))
       sqlite3_close_v2(opened)
       throw SQLiteError(
-        code: result & 0xFF, extendedCode: result, message: "\(message): \(path)", sql: nil
+        code: result & 0xFF,
+        extendedCode: result,
+        message: "\(message): \(path)",
+        sql: nil
       )
     }
     self.path = path

@@ -19,7 +19,9 @@ private final class CollationBox {
 }
 
 extension SQLiteConnection {
-  /// Makes a scalar SQL function. A thrown error becomes the statement's error.
+  /// Makes a scalar SQL function.
+  ///
+  /// A thrown error becomes the statement's error.
   package func register(
     function name: String,
     argumentCount: Int,
@@ -29,7 +31,11 @@ extension SQLiteConnection {
     let box = Unmanaged.passRetained(FunctionBox(body)).toOpaque()
     let flags = SQLITE_UTF8 | (deterministic ? SQLITE_DETERMINISTIC : 0)
     let result = sqlite3_create_function_v2(
-      handle, name, Int32(argumentCount), flags, box,
+      handle,
+      name,
+      Int32(argumentCount),
+      flags,
+      box,
       { context, count, values in
         guard let data = sqlite3_user_data(context) else { return }
         let box = Unmanaged<FunctionBox>.fromOpaque(data).takeUnretainedValue()
@@ -42,7 +48,8 @@ extension SQLiteConnection {
           sqlite3_result_error(context, "\(error)", -1)
         }
       },
-      nil, nil,
+      nil,
+      nil,
       { data in
         if let data { Unmanaged<FunctionBox>.fromOpaque(data).release() }
       }
@@ -57,7 +64,10 @@ extension SQLiteConnection {
   ) throws {
     let box = Unmanaged.passRetained(CollationBox(compare)).toOpaque()
     let result = sqlite3_create_collation_v2(
-      handle, name, SQLITE_UTF8, box,
+      handle,
+      name,
+      SQLITE_UTF8,
+      box,
       { data, leftCount, left, rightCount, right in
         guard let data else { return 0 }
         let box = Unmanaged<CollationBox>.fromOpaque(data).takeUnretainedValue()
@@ -75,7 +85,8 @@ extension SQLiteConnection {
 private func string(_ pointer: UnsafeRawPointer?, _ count: Int32) -> String {
   guard let pointer else { return "" }
   return String(
-    decoding: UnsafeRawBufferPointer(start: pointer, count: Int(count)), as: UTF8.self
+    decoding: UnsafeRawBufferPointer(start: pointer, count: Int(count)),
+    as: UTF8.self
   )
 }
 

@@ -4,7 +4,9 @@ import Foundation
 /// Tells SQLite to copy what is bound before the call returns.
 package let transientDestructor = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 
-/// A compiled statement. It belongs to its connection and to the thread that uses that.
+/// A compiled statement.
+///
+/// It belongs to its connection and to the thread that uses that.
 ///
 /// Parameters count from 1 and columns from 0, as in SQLite.
 package final class SQLiteStatement {
@@ -49,7 +51,11 @@ package final class SQLiteStatement {
       }
       base.withMemoryRebound(to: CChar.self, capacity: bytes.count) { pointer in
         _ = sqlite3_bind_text64(
-          handle, Int32(index), pointer, UInt64(bytes.count), transientDestructor,
+          handle,
+          Int32(index),
+          pointer,
+          UInt64(bytes.count),
+          transientDestructor,
           UInt8(SQLITE_UTF8)
         )
       }
@@ -60,7 +66,11 @@ package final class SQLiteStatement {
     value.withUnsafeBytes { bytes in
       if let base = bytes.baseAddress, !bytes.isEmpty {
         _ = sqlite3_bind_blob64(
-          handle, Int32(index), base, UInt64(bytes.count), transientDestructor
+          handle,
+          Int32(index),
+          base,
+          UInt64(bytes.count),
+          transientDestructor
         )
       } else {
         // A null pointer would bind NULL; an empty value is not null.
@@ -110,7 +120,9 @@ package final class SQLiteStatement {
     try run()
   }
 
-  /// Ends the current run, which frees the locks it holds. Bound values stay.
+  /// Ends the current run, which frees the locks it holds.
+  ///
+  /// Bound values stay.
   package func reset() {
     sqlite3_reset(handle)
   }

@@ -7,7 +7,9 @@ final class ChildProcess {
   private let input = Pipe()
   private var linesRead = 0
 
-  /// Starts a program of this package. Its output goes into a file of the folder.
+  /// Starts a program of this package.
+  ///
+  /// Its output goes into a file of the folder.
   init(_ program: String, _ arguments: [String], folder: URL) throws {
     process.executableURL = Self.products.appendingPathComponent(program)
     process.arguments = arguments

@@ -54,7 +54,10 @@ struct KillTests {
     .appendingPathComponent("Examples/Posts.xcdatamodeld").path
 
   private func device(
-    _ name: String, _ server: Server, _ seed: UInt64, _ mode: String
+    _ name: String,
+    _ server: Server,
+    _ seed: UInt64,
+    _ mode: String
   ) throws -> ChildProcess {
     let banner = server.banner
     return try ChildProcess(
@@ -67,7 +70,9 @@ struct KillTests {
     )
   }
 
-  @Test("Devices and the server are killed while they work; the stores converge and no save is lost")
+  @Test(
+    "Devices and the server are killed while they work; the stores converge and no save is lost"
+  )
   func converge() async throws {
     let seed = UInt64.random(in: 1...1_000_000)
     print("KillTests seed \(seed)")
@@ -113,7 +118,8 @@ struct KillTests {
 
   /// Lets both devices run undisturbed until they have sent everything and hold the same.
   private func settle(
-    _ server: Server, _ random: SeededRandomness
+    _ server: Server,
+    _ random: SeededRandomness
   ) async throws -> ([String: [String]], [String: [String]]) {
     let devices = try ["phone", "laptop"].map {
       try device($0, server, random.next() >> 1, "settle")

@@ -78,7 +78,8 @@ struct DeviceProcess {
       let post = NSEntityDescription.insertNewObject(forEntityName: "ImagePost", into: context)
       post.setValue(title, forKey: "title")
       let attachment = NSEntityDescription.insertNewObject(
-        forEntityName: "Attachment", into: context
+        forEntityName: "Attachment",
+        into: context
       )
       attachment.setValue(post, forKey: "post")
       let tag = NSEntityDescription.insertNewObject(forEntityName: "Tag", into: context)
@@ -114,7 +115,8 @@ struct DeviceProcess {
         entries[identity] = [entry.entityName] + values + links
       }
       let answer = Answer(
-        isSettled: isSettled && snapshot.nameless.isEmpty, entries: entries
+        isSettled: isSettled && snapshot.nameless.isEmpty,
+        entries: entries
       )
       say(String(decoding: try JSONEncoder().encode(answer), as: UTF8.self))
     }

@@ -1,3 +1,5 @@
+// swift-format-ignore-file: NeverForceUnwrap
+
 import CloudKit
 import CoreData
 
@@ -6,7 +8,7 @@ import CoreData
 
 extension FamilyMember {
   func recordIDForZone(_ zone: CKRecordZone.ID) -> CKRecord.ID {
-    return CKRecord.ID(recordName: self.recordName!, zoneID: zone)
+    CKRecord.ID(recordName: self.recordName!, zoneID: zone)
   }
 
   func recordForZone(_ zone: CKRecordZone.ID) -> CKRecord {

@@ -1,3 +1,5 @@
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
+
 import CoreData
 
 // What Xcode generates for the model, with accessors spelled out where Xcode writes `@NSManaged`.

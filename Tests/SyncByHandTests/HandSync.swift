@@ -24,7 +24,10 @@ final class HandSync {
       return movies.map { $0.recordForZone(zone) } + members.map { $0.recordForZone(zone) }
     }
     let result = try await database.modifyRecords(
-      saving: records, deleting: [], savePolicy: .ifServerRecordUnchanged, atomically: true
+      saving: records,
+      deleting: [],
+      savePolicy: .ifServerRecordUnchanged,
+      atomically: true
     )
     let saved = try result.saveResults.values.map { try $0.get() }
     try await context.perform {
@@ -75,7 +78,8 @@ final class HandSync {
     member.name = record["name"] as? String
     let references = record["movies"] as? [CKRecord.Reference] ?? []
     let movies = Movie.find(
-      byIdentifiers: references.map(\.recordID.recordName), in: context
+      byIdentifiers: references.map(\.recordID.recordName),
+      in: context
     )
     member.movies = NSSet(array: movies)
     member.cloudKitData = encodedSystemFields(of: record)

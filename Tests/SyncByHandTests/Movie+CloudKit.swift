@@ -1,9 +1,11 @@
+// swift-format-ignore-file: NeverForceUnwrap
+
 import CloudKit
 import CoreData
 
 extension Movie {
   func recordIDForZone(_ zone: CKRecordZone.ID) -> CKRecord.ID {
-    return CKRecord.ID(recordName: self.recordName!, zoneID: zone)
+    CKRecord.ID(recordName: self.recordName!, zoneID: zone)
   }
 
   func recordForZone(_ zone: CKRecordZone.ID) -> CKRecord {
@@ -24,7 +26,7 @@ extension Movie {
   }
 
   static func find(byIdentifier recordName: String, in moc: NSManagedObjectContext) -> Movie? {
-    return find(byIdentifiers: [recordName], in: moc).first
+    find(byIdentifiers: [recordName], in: moc).first
   }
 
   static func find(

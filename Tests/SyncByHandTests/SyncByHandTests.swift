@@ -54,7 +54,8 @@ struct SyncByHandTests {
       containerIdentifiers: [Self.containerIdentifier],
       apiToken: try await service.bootstrapAPIToken(),
       webAuthToken: try await service.signIn(
-        userName: "anna", container: Self.containerIdentifier
+        userName: "anna",
+        container: Self.containerIdentifier
       )
     )
     let phone = try await device(service, configuration, folder, "phone")

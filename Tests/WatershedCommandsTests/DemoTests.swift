@@ -34,7 +34,10 @@ struct DemoTests {
     #expect(outcome.output.contains("/nowhere/A.xcdatamodeld"))
   }
 
-  @Test("Every real model is mirrored, or refused by name; it never traps", arguments: Corpus.models)
+  @Test(
+    "Every real model is mirrored, or refused by name; it never traps",
+    arguments: Corpus.models
+  )
   func corpus(model: URL) throws {
     let outcome = try Watershed.run("demo", "--json", "--model", model.path)
     #expect(!outcome.wasSignalled, "\(model.lastPathComponent): \(outcome.errors)")
@@ -43,7 +46,9 @@ struct DemoTests {
       #expect(outcome.event("same") != nil)
     } else if let refusal = outcome.event("refused") {
       let lines = refusal["lines"] as? [String] ?? []
-      #expect(lines.contains { $0.hasPrefix("CloudKit integration") || $0.hasPrefix("The following") })
+      #expect(
+        lines.contains { $0.hasPrefix("CloudKit integration") || $0.hasPrefix("The following") }
+      )
     } else {
       #expect(outcome.event("failed") != nil)
     }

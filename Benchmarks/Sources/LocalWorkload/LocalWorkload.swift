@@ -61,11 +61,13 @@ public struct LocalWorkload {
 
   private func open(_ url: URL, _ tracksHistory: Bool) throws -> NSPersistentContainer {
     let container = NSPersistentContainer(
-      name: "Workload", managedObjectModel: WorkloadModel.make()
+      name: "Workload",
+      managedObjectModel: WorkloadModel.make()
     )
     let description = NSPersistentStoreDescription(url: url)
     description.setOption(
-      NSNumber(value: tracksHistory), forKey: NSPersistentHistoryTrackingKey
+      NSNumber(value: tracksHistory),
+      forKey: NSPersistentHistoryTrackingKey
     )
     container.persistentStoreDescriptions = [description]
     var failure: (any Error)?

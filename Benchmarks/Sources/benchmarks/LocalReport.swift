@@ -7,8 +7,10 @@ struct LocalReport {
   let rounds: Int
 
   func run() throws {
-    print("Local workload: \(posts) posts, \(posts) attachments, \(posts * 2) links; "
-      + "medians of \(rounds) rounds; raw is SQLite's C API in the same run.\n")
+    print(
+      "Local workload: \(posts) posts, \(posts) attachments, \(posts * 2) links; "
+        + "medians of \(rounds) rounds; raw is SQLite's C API in the same run.\n"
+    )
     var raw: [WorkloadResult] = []
     var plain: [WorkloadResult] = []
     var tracked: [WorkloadResult] = []

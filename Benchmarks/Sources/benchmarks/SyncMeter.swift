@@ -20,7 +20,9 @@ final class SyncMeter: Sendable {
 
   func reset() { state.withLock { $0 = State() } }
 
-  /// Times a request on the server's side. Long polls wait and work not; they are left out.
+  /// Times a request on the server's side.
+  ///
+  /// Long polls wait and work not; they are left out.
   func serving(
     _ request: WebServiceRequest,
     _ body: () async -> WebServiceResponse
@@ -54,8 +56,9 @@ final class SyncMeter: Sendable {
     request.path.contains("/records/") || request.path.contains("/changes/")
   }
 
-  /// How the time of a sync divides. Both ends run at once, so the parts may add up to more than
-  /// the whole.
+  /// How the time of a sync divides.
+  ///
+  /// Both ends run at once, so the parts may add up to more than the whole.
   func shares(total: Double) throws -> [Share] {
     let state = state.withLock { $0 }
     let start = ProcessInfo.processInfo.systemUptime

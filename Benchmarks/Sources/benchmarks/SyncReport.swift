@@ -47,7 +47,9 @@ struct SyncReport {
     print(
       String(
         format: "One save, seen on the other device: median %.1f ms, worst %.1f ms (%d saves).",
-        spans[spans.count / 2], spans[spans.count - 1], spans.count
+        spans[spans.count / 2],
+        spans[spans.count - 1],
+        spans.count
       )
     )
   }
@@ -101,7 +103,11 @@ struct SyncReport {
           %d posts with two tags each (%d records): saved in %.1f s, on the other device after \
           %.1f s: %.0f objects a second.
           """,
-        posts, posts * 3 + 200, saved - start, total, objects / total
+        posts,
+        posts * 3 + 200,
+        saved - start,
+        total,
+        objects / total
       )
     )
     for share in shares { print(row([share.name, share.text])) }

@@ -40,14 +40,19 @@ final class SyncRig: Sendable {
     var devices: [DemoDevice] = []
     for name in ["phone", "laptop"] {
       let configuration = CKContainerConfiguration(
-        url: url, containerIdentifiers: [Self.containerIdentifier], apiToken: token,
+        url: url,
+        containerIdentifiers: [Self.containerIdentifier],
+        apiToken: token,
         webAuthToken: try await service.signIn(
-          userName: "anna", container: Self.containerIdentifier
+          userName: "anna",
+          container: Self.containerIdentifier
         )
       )
       let link = SwitchableLink(MeteredTransport(HTTPTransport(baseURL: url), meter: meter))
       let cloud = CKContainer(
-        identifier: Self.containerIdentifier, configuration: configuration, transport: link,
+        identifier: Self.containerIdentifier,
+        configuration: configuration,
+        transport: link,
         effects: .live
       )
       devices.append(
@@ -63,11 +68,13 @@ final class SyncRig: Sendable {
   /// Waits for a condition that imports on the laptop make true.
   func untilLaptop(_ condition: () async throws -> Bool) async throws {
     let (changes, signal) = AsyncStream.makeStream(
-      of: Void.self, bufferingPolicy: .bufferingNewest(1)
+      of: Void.self,
+      bufferingPolicy: .bufferingNewest(1)
     )
     let observer = NotificationCenter.default.addObserver(
       forName: .NSPersistentStoreRemoteChange,
-      object: laptop.container.persistentStoreCoordinator, queue: nil
+      object: laptop.container.persistentStoreCoordinator,
+      queue: nil
     ) { _ in signal.yield() }
     // What the phone has sent changes no store of the laptop: look again now and then.
     let beat = Task {

@@ -1,4 +1,6 @@
-/// What a store holds of one object at one version. Immutable, shared by all who read it.
+/// What a store holds of one object at one version.
+///
+/// Immutable, shared by all who read it.
 package final class Row: Sendable {
   package let reference: RowReference
   /// `Z_OPT`: 1 at insert, one more with each saved update.

@@ -1,4 +1,6 @@
-/// What one save asks of one store. Everything happens in one transaction or not at all.
+/// What one save asks of one store.
+///
+/// Everything happens in one transaction or not at all.
 package struct RowChanges {
   package struct Insertion {
     /// Its key comes from ``RowStore/reserveKeys(for:count:)``.
@@ -124,7 +126,9 @@ package struct RowCommit: Sendable {
   }
 }
 
-/// Rows had changed since they were read. Nothing was written.
+/// Rows had changed since they were read.
+///
+/// Nothing was written.
 package struct RowConflictError: Error {
   package struct Conflict: Sendable {
     package var reference: RowReference

@@ -2,7 +2,9 @@
 package struct RowReference: Sendable, Hashable {
   /// The row's `Z_ENT`.
   package var entityNumber: Int32
-  /// The row's `Z_PK`. Unique in the whole inheritance tree.
+  /// The row's `Z_PK`.
+  ///
+  /// Unique in the whole inheritance tree.
   package var key: Int64
 
   package init(entityNumber: Int32, key: Int64) {

@@ -57,7 +57,8 @@ struct DemoCommand: AsyncParsableCommand {
     let chosen = try model.map(DemoModel.load) ?? DemoModel.posts()
     if !chosen.standInTransformers.isEmpty {
       reporter.report(
-        "demo", "note",
+        "demo",
+        "note",
         "The model names value transformers that only its app has; archives stand in for "
           + chosen.standInTransformers.joined(separator: ", ")
       )
@@ -70,9 +71,11 @@ struct DemoCommand: AsyncParsableCommand {
     let violations = ModelDemo.violations(of: chosen.model)
     guard violations.isEmpty else {
       reporter.report(
-        "demo", "refused",
+        "demo",
+        "refused",
         "CloudKit cannot take this model. \(violations.count) rules are broken:",
-        count: violations.count, lines: violations.flatMap { $0.components(separatedBy: "\n") }
+        count: violations.count,
+        lines: violations.flatMap { $0.components(separatedBy: "\n") }
       )
       throw DemoFailure("Mirror another model, or try this one with --local.", exitCode: 2)
     }

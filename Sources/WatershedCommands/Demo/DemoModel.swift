@@ -59,7 +59,8 @@ package struct DemoModel {
         let transformerName = NSValueTransformerName(name)
         if ValueTransformer(forName: transformerName) == nil {
           ValueTransformer.setValueTransformer(
-            NSSecureUnarchiveFromDataTransformer(), forName: transformerName
+            NSSecureUnarchiveFromDataTransformer(),
+            forName: transformerName
           )
           names.insert(name)
         }

@@ -21,11 +21,14 @@ struct DemoRemains {
     process.standardError = output
     process.standardInput = FileHandle.nullDevice
     try process.run()
-    let database = "\(server.url.absoluteString)/database/1/\(server.containerIdentifier)"
+    let database =
+      "\(server.url.absoluteString)/database/1/\(server.containerIdentifier)"
       + "/development/private"
     let query = "ckAPIToken=\(server.apiToken)&ckWebAuthToken=\(webAuthToken)"
     world.reporter.report(
-      "demo", "kept", "the server runs on; kill \(process.processIdentifier) ends it",
+      "demo",
+      "kept",
+      "the server runs on; kill \(process.processIdentifier) ends it",
       lines: [
         "url        \(server.url.absoluteString)",
         "container  \(server.containerIdentifier)",

@@ -9,7 +9,7 @@ final class DemoReporter: Sendable {
     var at: Double
     /// Who did it: a device, the server, or the demo itself.
     var who: String
-    /// A word for what happened: `saved`, `exported`, `imported` …
+    /// A word for what happened, such as `saved`, `exported` or `imported`.
     var what: String
     /// The sentence for people.
     var text: String
@@ -53,8 +53,13 @@ final class DemoReporter: Sendable {
     lines: [String]? = nil
   ) {
     let event = Event(
-      at: (elapsed * 10).rounded() / 10, who: who, what: what, text: text,
-      milliseconds: milliseconds.map { ($0 * 10).rounded() / 10 }, count: count, lines: lines
+      at: (elapsed * 10).rounded() / 10,
+      who: who,
+      what: what,
+      text: text,
+      milliseconds: milliseconds.map { ($0 * 10).rounded() / 10 },
+      count: count,
+      lines: lines
     )
     write(isJSON ? json(event) : sentence(event))
   }

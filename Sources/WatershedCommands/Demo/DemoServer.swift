@@ -30,7 +30,9 @@ final class DemoServer: Sendable {
     self.running = running
   }
 
-  /// Starts a server with one person in it. `name` goes into the container's identifier.
+  /// Starts a server with one person in it.
+  ///
+  /// `name` goes into the container's identifier.
   static func start(folder: URL, name: String) async throws -> DemoServer {
     let data = folder.appendingPathComponent("server", isDirectory: true)
     try FileManager.default.createDirectory(at: data, withIntermediateDirectories: true)
@@ -56,7 +58,9 @@ final class DemoServer: Sendable {
       running: running
     )
     try await service.createAccount(
-      userName: started.personName, password: PasswordMaker.password(), givenName: "Demo"
+      userName: started.personName,
+      password: PasswordMaker.password(),
+      givenName: "Demo"
     )
     return started
   }
@@ -69,7 +73,8 @@ final class DemoServer: Sendable {
       environment: .development,
       apiToken: apiToken,
       webAuthToken: try await service.signIn(
-        userName: personName, container: containerIdentifier
+        userName: personName,
+        container: containerIdentifier
       )
     )
   }

@@ -14,15 +14,18 @@ final class DemoWorld: Sendable {
   let laptop: DemoDevice
   private let changes: DemoSignal
 
-  /// How long the demo waits for anything before it calls itself failed, in seconds. Generous: it
-  /// ends a demo that hangs, and says nothing about speed.
+  /// How long the demo waits for anything before it calls itself failed, in seconds.
+  ///
+  /// Generous: it ends a demo that hangs, and says nothing about speed.
   private static let patience = 120.0
 
   init(model: DemoModel, folder: URL, reporter: DemoReporter) async throws {
     self.reporter = reporter
     server = try await DemoServer.start(folder: folder, name: model.name)
     reporter.report(
-      "server", "serves", "\(server.url.absoluteString), SQLite in \(server.folder.path)",
+      "server",
+      "serves",
+      "\(server.url.absoluteString), SQLite in \(server.folder.path)",
       lines: ["container \(server.containerIdentifier)"]
     )
     changes = DemoSignal()
@@ -46,7 +49,11 @@ final class DemoWorld: Sendable {
       effects: .live
     )
     let device = try DemoDevice(
-      name: name, model: model, cloud: cloud, link: link, folder: folder
+      name: name,
+      model: model,
+      cloud: cloud,
+      link: link,
+      folder: folder
     )
     reporter.report(name, "signed in", "as \(server.personName); store \(device.storeURL.path)")
     DemoJournal.follow(device, reporter)
@@ -76,7 +83,9 @@ final class DemoWorld: Sendable {
   /// Where the two devices differ now.
   func differences() async throws -> [String] {
     GraphSnapshot.differences(
-      try await phone.snapshot(), try await laptop.snapshot(), names: ("phone", "laptop")
+      try await phone.snapshot(),
+      try await laptop.snapshot(),
+      names: ("phone", "laptop")
     )
   }
 
@@ -86,7 +95,8 @@ final class DemoWorld: Sendable {
     let snapshot = try await phone.snapshot()
     reporter.chapter("The two stores, object by object")
     reporter.report(
-      "demo", "same",
+      "demo",
+      "same",
       "Same on both devices: \(snapshot.objectCount) objects, \(snapshot.valueCount) values, "
         + "\(snapshot.linkCount) links.",
       count: snapshot.objectCount
@@ -96,7 +106,8 @@ final class DemoWorld: Sendable {
   /// Records that stand for edges, as the server has them.
   func edgeRecords(limit: Int) async throws -> [CKRecord] {
     let zone = CKRecordZone.ID(
-      zoneName: "com.apple.coredata.cloudkit.zone", ownerName: CKCurrentUserDefaultName
+      zoneName: "com.apple.coredata.cloudkit.zone",
+      ownerName: CKCurrentUserDefaultName
     )
     let database = phone.cloud.privateCloudDatabase
     let changes = try await database.recordZoneChanges(inZoneWith: zone, since: nil)

@@ -15,7 +15,9 @@ package struct GraphSnapshot {
   /// Objects that had no identity, by description: a difference of its own.
   package private(set) var nameless: [String] = []
 
-  /// Reads every object of the entities. `identify` names an object the same in every store.
+  /// Reads every object of the entities.
+  ///
+  /// `identify` names an object the same in every store.
   package init(
     of entities: [NSEntityDescription],
     in context: NSManagedObjectContext,

@@ -16,13 +16,17 @@ struct LocalDemo {
     let differences = GraphSnapshot.differences(saved, read, names: ("saved", "reopened"))
     guard differences.isEmpty else {
       reporter.report(
-        "demo", "differ", "The reopened store differs in \(differences.count) places.",
-        count: differences.count, lines: differences
+        "demo",
+        "differ",
+        "The reopened store differs in \(differences.count) places.",
+        count: differences.count,
+        lines: differences
       )
       throw DemoFailure("The reopened store is not what was saved.")
     }
     reporter.report(
-      "demo", "same",
+      "demo",
+      "same",
       "Same in both: \(read.objectCount) objects, \(read.valueCount) values, "
         + "\(read.linkCount) links.",
       count: read.objectCount
@@ -38,10 +42,12 @@ struct LocalDemo {
       let inventory = graph.insert(into: context)
       try context.save()
       reporter.report(
-        "demo", "saved",
+        "demo",
+        "saved",
         "\(inventory.objects) objects of \(inventory.entities.count) entities, "
           + "\(inventory.values) values, \(inventory.links) links",
-        milliseconds: reporter.elapsed - start, count: inventory.objects
+        milliseconds: reporter.elapsed - start,
+        count: inventory.objects
       )
       return try GraphSnapshot(of: model.model.entities, in: context) {
         $0.uriRepresentation().absoluteString
@@ -61,8 +67,11 @@ struct LocalDemo {
       }
     }
     reporter.report(
-      "demo", "reopened", "\(snapshot.objectCount) objects read from \(url.lastPathComponent)",
-      milliseconds: reporter.elapsed - start, count: snapshot.objectCount
+      "demo",
+      "reopened",
+      "\(snapshot.objectCount) objects read from \(url.lastPathComponent)",
+      milliseconds: reporter.elapsed - start,
+      count: snapshot.objectCount
     )
     try close(container)
     return snapshot

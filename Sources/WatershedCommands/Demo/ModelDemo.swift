@@ -19,10 +19,12 @@ struct ModelDemo {
       return inventory
     }
     reporter.report(
-      "phone", "saved",
+      "phone",
+      "saved",
       "\(inventory.objects) objects of \(inventory.entities.count) entities, "
         + "\(inventory.values) values, \(inventory.links) links",
-      milliseconds: reporter.elapsed - start, count: inventory.objects
+      milliseconds: reporter.elapsed - start,
+      count: inventory.objects
     )
     let saved = reporter.elapsed
     try await world.until("everything has arrived on the laptop") {
@@ -31,7 +33,10 @@ struct ModelDemo {
         && world.differences().isEmpty
     }
     reporter.report(
-      "laptop", "sees", "all of it", milliseconds: reporter.elapsed - saved,
+      "laptop",
+      "sees",
+      "all of it",
+      milliseconds: reporter.elapsed - saved,
       count: inventory.objects
     )
   }

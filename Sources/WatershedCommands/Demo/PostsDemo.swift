@@ -34,7 +34,11 @@ struct PostsDemo {
       try insertPosts(into: context)
     }
     reporter.report(
-      "phone", "saved", counts.text, milliseconds: reporter.elapsed - start, count: counts.total
+      "phone",
+      "saved",
+      counts.text,
+      milliseconds: reporter.elapsed - start,
+      count: counts.total
     )
     let saved = reporter.elapsed
     try await world.until("the posts have arrived on the laptop") {
@@ -44,8 +48,11 @@ struct PostsDemo {
         && world.differences().isEmpty
     }
     reporter.report(
-      "laptop", "sees", "all of it: \(counts.text)",
-      milliseconds: reporter.elapsed - saved, count: counts.total
+      "laptop",
+      "sees",
+      "all of it: \(counts.text)",
+      milliseconds: reporter.elapsed - saved,
+      count: counts.total
     )
   }
 
@@ -65,7 +72,10 @@ struct PostsDemo {
       let tag = NSEntityDescription.insertNewObject(forEntityName: "Tag", into: context)
       tag.setValue("\(name) \(values.word())", forKey: "name")
       tag.setValue(values.random.uuid(), forKey: "uuid")
-      tag.setValue(NSString(string: "#\(String(values.next() % 0xFFFFFF, radix: 16))"), forKey: "color")
+      tag.setValue(
+        NSString(string: "#\(String(values.next() % 0xFFFFFF, radix: 16))"),
+        forKey: "color"
+      )
       counts.tags += 1
       return tag
     }
@@ -79,7 +89,8 @@ struct PostsDemo {
       counts.posts += 1
       for _ in 0...(index % 2) {
         let attachment = NSEntityDescription.insertNewObject(
-          forEntityName: "Attachment", into: context
+          forEntityName: "Attachment",
+          into: context
         )
         attachment.setValue(values.random.uuid(), forKey: "uuid")
         attachment.setValue(values.random.bytes(32), forKey: "thumbnail")
@@ -99,15 +110,21 @@ struct PostsDemo {
   private func showRecords() async throws {
     reporter.chapter("2 · The records in between, as the server keeps them")
     for entity in ["ImagePost", "Attachment", "ImageData", "Tag"] {
-      guard let id = try await laptop.objectID(entity), let record = laptop.container.record(for: id)
+      guard let id = try await laptop.objectID(entity),
+        let record = laptop.container.record(for: id)
       else { continue }
       reporter.report(
-        "server", "record", entity, lines: "\(record)".components(separatedBy: "\n")
+        "server",
+        "record",
+        entity,
+        lines: "\(record)".components(separatedBy: "\n")
       )
     }
     for record in try await world.edgeRecords(limit: 1) {
       reporter.report(
-        "server", "record", "CDMR, one edge between a post and a tag",
+        "server",
+        "record",
+        "CDMR, one edge between a post and a tag",
         lines: "\(record)".components(separatedBy: "\n")
       )
     }
@@ -141,12 +158,18 @@ struct PostsDemo {
     reporter.report("laptop", "online", "the network is back")
     try await world.converge("both devices agree")
     reporter.report(
-      "demo", "converged", "both devices agree", milliseconds: reporter.elapsed - back
+      "demo",
+      "converged",
+      "both devices agree",
+      milliseconds: reporter.elapsed - back
     )
     let image = try await phone.texts("ImagePost", ["title", "content"])
     let video = try await phone.texts("VideoPost", ["content"])
     reporter.report(
-      "demo", "merged", "different properties: both edits live", lines: image
+      "demo",
+      "merged",
+      "different properties: both edits live",
+      lines: image
     )
     reporter.report("demo", "merged", "the same property: one edit won, on both", lines: video)
   }
@@ -183,7 +206,10 @@ struct PostsDemo {
       try await laptop.count("VideoPost") == 0 && world.differences().isEmpty
     }
     reporter.report(
-      "laptop", "sees", "no video post any more", milliseconds: reporter.elapsed - start
+      "laptop",
+      "sees",
+      "no video post any more",
+      milliseconds: reporter.elapsed - start
     )
   }
 
@@ -204,7 +230,9 @@ struct PostsDemo {
         try await laptop.texts("ImagePost", ["content"]).first?.hasSuffix(text) ?? false
       }
       reporter.report(
-        "laptop", "sees", "the same \(text.utf8.count) bytes",
+        "laptop",
+        "sees",
+        "the same \(text.utf8.count) bytes",
         milliseconds: reporter.elapsed - start
       )
       guard let id = try await laptop.objectID("ImagePost"),

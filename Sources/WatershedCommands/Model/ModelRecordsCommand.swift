@@ -22,7 +22,8 @@ struct ModelRecordsCommand: AsyncParsableCommand {
     do {
       let chosen = try DemoModel.load(path: path)
       let violations = CloudKitModelRules.violations(
-        of: chosen.model, configuration: configuration
+        of: chosen.model,
+        configuration: configuration
       )
       guard violations.isEmpty else {
         throw DemoFailure(violations.map(\.description).joined(separator: "\n"), exitCode: 2)
