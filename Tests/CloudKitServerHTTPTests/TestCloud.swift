@@ -22,6 +22,7 @@ struct TestCloud: Sendable {
   /// Serves the folder's data while `body` runs.
   static func run(
     in folder: URL,
+    port: Int = 0,
     _ body: (TestCloud) async throws -> Void
   ) async throws {
     var limits = ServiceLimits()
@@ -34,7 +35,11 @@ struct TestCloud: Sendable {
       }
       let cloud = TestCloud(
         service: service,
-        server: try await CloudKitHTTPServer(service: service, logger: .quiet).start(),
+        server: try await CloudKitHTTPServer(
+          service: service,
+          configuration: .init(port: port),
+          logger: .quiet
+        ).start(),
         apiToken: try await service.apiToken(opening: container, environment: .development),
         webAuthToken: try await service.signIn(userName: userName, container: container)
       )
