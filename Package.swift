@@ -137,7 +137,7 @@ let package = Package(
     .testTarget(
       name: "CloudKitServerHTTPTests",
       dependencies: [
-        "CloudKitServer", "CloudKitServerHTTP", "CloudKitWebServices",
+        "CloudKitServer", "CloudKitServerHTTP", "CloudKitWebServices", "OpenCloudKit",
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
