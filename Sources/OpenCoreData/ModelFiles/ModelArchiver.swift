@@ -16,13 +16,13 @@ struct ModelArchiver {
     static let warnings = "WatershedValidationWarnings"
   }
 
-  private var builder = KeyedArchiveBuilder()
-  private var entityPlaces: [ObjectIdentifier: Int] = [:]
-  private var propertyPlaces: [PropertyPlace: Int] = [:]
-  private var modelPlace = 0
+  var builder = KeyedArchiveBuilder()
+  var entityPlaces: [ObjectIdentifier: Int] = [:]
+  var propertyPlaces: [PropertyPlace: Int] = [:]
+  var modelPlace = 0
 
   /// A property as it appears in one entity: a sub-entity repeats what it inherits.
-  private struct PropertyPlace: Hashable {
+  struct PropertyPlace: Hashable {
     let entity: ObjectIdentifier
     let property: ObjectIdentifier
   }
@@ -33,7 +33,7 @@ struct ModelArchiver {
     return archiver.builder.data(root: archiver.modelPlace)
   }
 
-  private mutating func write(_ model: NSManagedObjectModel) {
+  mutating func write(_ model: NSManagedObjectModel) {
     modelPlace = builder.reserve()
     let entities = model.entities.sorted { VersionHash.precedes($0.name ?? "", $1.name ?? "") }
     for entity in entities {
@@ -54,18 +54,18 @@ struct ModelArchiver {
     )
   }
 
-  private func sortedProperties(of entity: NSEntityDescription) -> [NSPropertyDescription] {
+  func sortedProperties(of entity: NSEntityDescription) -> [NSPropertyDescription] {
     entity.propertiesByName.values.sorted { VersionHash.precedes($0.name, $1.name) }
   }
 
-  private func place(
+  func place(
     _ property: NSPropertyDescription,
     in entity: NSEntityDescription
   ) -> PropertyPlace {
     PropertyPlace(entity: ObjectIdentifier(entity), property: ObjectIdentifier(property))
   }
 
-  private func reference(_ entity: NSEntityDescription?) -> ArchiveValue {
+  func reference(_ entity: NSEntityDescription?) -> ArchiveValue {
     guard let entity, let place = entityPlaces[ObjectIdentifier(entity)] else {
       return KeyedArchiveBuilder.null
     }
@@ -74,7 +74,7 @@ struct ModelArchiver {
 
   // MARK: The model
 
-  private mutating func knownKeys(_ entities: [NSEntityDescription]) -> ArchiveValue {
+  mutating func knownKeys(_ entities: [NSEntityDescription]) -> ArchiveValue {
     let mapping = builder.object(
       class: ["NSKnownKeysMappingStrategy1", "NSKnownKeysMappingStrategy", "NSObject"],
       [
@@ -97,12 +97,12 @@ struct ModelArchiver {
     )
   }
 
-  private mutating func versionIdentifiers(of model: NSManagedObjectModel) -> ArchiveValue {
+  mutating func versionIdentifiers(of model: NSManagedObjectModel) -> ArchiveValue {
     let identifiers = model.versionIdentifiers.compactMap { $0.base as? String }.sorted()
     return builder.set(identifiers.map { builder.string($0) })
   }
 
-  private mutating func configurations(
+  mutating func configurations(
     of model: NSManagedObjectModel
   ) -> [(String, ArchiveValue)] {
     guard !model.configurations.isEmpty else { return [] }
@@ -114,7 +114,7 @@ struct ModelArchiver {
     return [("NSConfigurations", builder.dictionary(pairs))]
   }
 
-  private mutating func templates(of model: NSManagedObjectModel) -> ArchiveValue {
+  mutating func templates(of model: NSManagedObjectModel) -> ArchiveValue {
     guard !model.requestTemplates.isEmpty else { return KeyedArchiveBuilder.null }
     var pairs: [(key: ArchiveValue, value: ArchiveValue)] = []
     let sorted = model.requestTemplates.sorted { VersionHash.precedes($0.key, $1.key) }
@@ -125,7 +125,7 @@ struct ModelArchiver {
     return builder.dictionary(pairs)
   }
 
-  private mutating func request(
+  mutating func request(
     _ template: FetchRequestTemplate,
     entity: NSEntityDescription?
   ) -> ArchiveValue {
@@ -157,7 +157,7 @@ struct ModelArchiver {
 
   // MARK: Entities
 
-  private mutating func write(_ entity: NSEntityDescription) {
+  mutating func write(_ entity: NSEntityDescription) {
     let properties = sortedProperties(of: entity)
     for property in properties { write(property, in: entity) }
     guard let place = entityPlaces[ObjectIdentifier(entity)] else { return }
@@ -200,7 +200,7 @@ struct ModelArchiver {
     builder.fill(place, class: ["NSEntityDescription", "NSObject"], fields)
   }
 
-  private mutating func groups(_ names: [[String]]) -> ArchiveValue {
+  mutating func groups(_ names: [[String]]) -> ArchiveValue {
     builder.array(
       names.map { group in
         builder.array(group.map { builder.string($0) }, isMutable: true)
@@ -209,11 +209,11 @@ struct ModelArchiver {
     )
   }
 
-  private mutating func userInfo(_ info: [AnyHashable: Any]?) -> ArchiveValue {
+  mutating func userInfo(_ info: [AnyHashable: Any]?) -> ArchiveValue {
     builder.foundation(info ?? [:]) ?? builder.dictionary([], isMutable: false)
   }
 
-  private mutating func indexes(of entity: NSEntityDescription) -> ArchiveValue {
+  mutating func indexes(of entity: NSEntityDescription) -> ArchiveValue {
     var values: [ArchiveValue] = []
     for index in entity.indexes {
       let place = builder.reserve()
@@ -235,7 +235,7 @@ struct ModelArchiver {
     return builder.array(values, isMutable: true)
   }
 
-  private mutating func element(
+  mutating func element(
     of element: NSFetchIndexElementDescription,
     index: Int
   ) -> ArchiveValue {
@@ -262,183 +262,5 @@ struct ModelArchiver {
       fields.append(("NSIndexedProperty", description))
     }
     return builder.object(class: ["NSFetchIndexElementDescription", "NSObject"], fields)
-  }
-
-  // MARK: Properties
-
-  private mutating func write(_ property: NSPropertyDescription, in entity: NSEntityDescription) {
-    guard let place = propertyPlaces[place(property, in: entity)] else { return }
-    var fields = commonFields(of: property)
-    fields.append(("NSEntity", reference(entity)))
-    switch property {
-    case let attribute as NSAttributeDescription:
-      let (names, own) = attributeFields(of: attribute)
-      builder.fill(place, class: names, fields + own)
-    case let relationship as NSRelationshipDescription:
-      builder.fill(
-        place,
-        class: ["NSRelationshipDescription", "NSPropertyDescription", "NSObject"],
-        fields + relationshipFields(of: relationship)
-      )
-    case let fetched as NSFetchedPropertyDescription:
-      let target = fetched.requestTemplate.flatMap { template in
-        entity.modelReference?.entitiesByName[template.entityName]
-      }
-      fields.append(
-        (
-          "NSFetchRequest",
-          fetched.requestTemplate.map { request($0, entity: target) } ?? KeyedArchiveBuilder.null
-        )
-      )
-      fields.append(
-        ("_NSFetchRequestEntityName", builder.string(fetched.requestTemplate?.entityName))
-      )
-      builder.fill(
-        place,
-        class: ["NSFetchedPropertyDescription", "NSPropertyDescription", "NSObject"],
-        fields
-      )
-    default:
-      break
-    }
-  }
-
-  private mutating func commonFields(
-    of property: NSPropertyDescription
-  ) -> [(String, ArchiveValue)] {
-    let isReadOnly =
-      property is NSDerivedAttributeDescription || property is NSFetchedPropertyDescription
-    let rules = property.allValidationRules
-    let isOrdered = (property as? NSRelationshipDescription)?.isOrdered ?? false
-    // The packed flags: the higher bits of the low byte say what is absent.
-    var flags: Int64 = 0x01
-    if property.isOptional { flags |= 0x02 }
-    if isReadOnly { flags |= 0x04 }
-    if property.isTransient { flags |= 0x08 }
-    if rules.isEmpty { flags |= 0x30 }
-    if property.userInfo == nil { flags |= 0x40 }
-    if property.versionHashModifier == nil { flags |= 0x80 }
-    if isOrdered { flags |= 0x400 }
-    var fields: [(String, ArchiveValue)] = [
-      ("_P", .integer(flags)),
-      ("NSPropertyName", builder.string(property.name)),
-      ("NSRenamingIdentifier", builder.string(property.renamingIdentifier)),
-    ]
-    if property.isOptional { fields.append(("NSIsOptional", .boolean(true))) }
-    if property.isTransient { fields.append(("NSIsTransient", .boolean(true))) }
-    if isReadOnly { fields.append(("NSIsReadOnly", .boolean(true))) }
-    if property.isIndexed { fields.append(("NSIsIndexed", .boolean(true))) }
-    if property.isIndexedBySpotlight { fields.append(("NSIndexedBySpotlight", .boolean(true))) }
-    if let modifier = property.versionHashModifier {
-      fields.append(("NSVersionHashModifier", builder.string(modifier)))
-    }
-    if property.userInfo != nil { fields.append(("NSUserInfo", userInfo(property.userInfo))) }
-    if !rules.isEmpty { fields += validationFields(rules) }
-    return fields
-  }
-
-  private mutating func validationFields(_ rules: [ValidationRule]) -> [(String, ArchiveValue)] {
-    var predicates: [ArchiveValue] = []
-    var warnings: [ArchiveValue] = []
-    var allWarnings: [ArchiveValue] = []
-    for rule in rules {
-      let warning: ArchiveValue =
-        switch rule.warning {
-        case .code(let code): builder.plain(.integer(Int64(code)))
-        case .message(let text): builder.string(text)
-        }
-      allWarnings.append(warning)
-      if let predicate = predicate(rule.format) {
-        predicates.append(predicate)
-        warnings.append(warning)
-      }
-    }
-    return [
-      ("NSValidationPredicates", builder.array(predicates)),
-      ("NSValidationWarnings", builder.array(warnings)),
-      (Key.rules, builder.array(rules.map { builder.string($0.format) })),
-      (Key.warnings, builder.array(allWarnings)),
-    ]
-  }
-
-  private mutating func attributeFields(
-    of attribute: NSAttributeDescription
-  ) -> (names: [String], fields: [(String, ArchiveValue)]) {
-    var flags: Int64 = 0
-    if attribute.allowsExternalBinaryDataStorage { flags |= 4 }
-    if attribute.preservesValueInHistoryOnDeletion { flags |= 16 }
-    let null = KeyedArchiveBuilder.null
-    var fields: [(String, ArchiveValue)] = [
-      ("NSAttributeType", .integer(Int64(attribute.attributeType.rawValue))),
-      ("NSAttributeValueClassName", builder.string(attribute.attributeValueClassName)),
-      ("NSDefaultValue", builder.foundation(attribute.defaultValue) ?? null),
-      ("NSValueTransformerName", builder.string(attribute.valueTransformerName)),
-      ("NSFlagsKey", .integer(flags)),
-    ]
-    if attribute.allowsCloudEncryption {
-      fields.append(("NSAllowsCloudEncryption", .boolean(true)))
-    }
-    let parents = ["NSAttributeDescription", "NSPropertyDescription", "NSObject"]
-    if let derived = attribute as? NSDerivedAttributeDescription {
-      let filter = derived.filteringSource?.format
-      fields += [
-        ("NSDerivationExpression", expression(derived.derivationFormat) ?? null),
-        ("NSFilteringPredicate", predicate(filter) ?? null),
-        (Key.derivation, builder.string(derived.derivationFormat)),
-        (Key.filter, builder.string(filter)),
-      ]
-      return (["NSDerivedAttributeDescription"] + parents, fields)
-    }
-    if let composite = attribute as? NSCompositeAttributeDescription {
-      fields.append(("NSElements", builder.array(composite.elements.map { element($0) })))
-      return (["NSCompositeAttributeDescription"] + parents, fields)
-    }
-    return (parents, fields)
-  }
-
-  private mutating func element(_ attribute: NSAttributeDescription) -> ArchiveValue {
-    let common = commonFields(of: attribute)
-    let (names, own) = attributeFields(of: attribute)
-    return builder.object(class: names, common + own)
-  }
-
-  private mutating func relationshipFields(
-    of relationship: NSRelationshipDescription
-  ) -> [(String, ArchiveValue)] {
-    var inverse = KeyedArchiveBuilder.null
-    if let target = relationship.inverseRelationship, let owner = target.declaringEntity,
-      let place = propertyPlaces[place(target, in: owner)]
-    {
-      inverse = .reference(place)
-    }
-    var fields: [(String, ArchiveValue)] = [
-      ("NSDestinationEntity", reference(relationship.destinationEntity)),
-      ("_NSDestinationEntityName", builder.string(relationship.destinationEntity?.name)),
-      ("NSInverseRelationship", inverse),
-      ("_NSInverseRelationshipName", builder.string(relationship.inverseRelationship?.name)),
-      ("NSMinCount", .integer(Int64(relationship.minCount))),
-      ("NSMaxCount", .integer(Int64(relationship.maxCount))),
-      ("NSDeleteRule", .integer(Int64(relationship.deleteRule.rawValue))),
-    ]
-    if relationship.isOrdered { fields.append(("NSIsOrdered", .boolean(true))) }
-    return fields
-  }
-
-  // MARK: Predicates
-
-  /// Nil where Apple's archives have no form that we know.
-  private mutating func predicate(_ format: String?) -> ArchiveValue? {
-    guard let format, let tree = try? PredicateParser.predicate(format, arguments: []) else {
-      // A format that does not parse is kept as text all the same.
-      return nil
-    }
-    return builder.predicate(tree)
-  }
-
-  private mutating func expression(_ format: String?) -> ArchiveValue? {
-    guard let format, let tree = try? PredicateParser.expression(format, arguments: []) else {
-      return nil
-    }
-    return builder.expression(tree)
   }
 }
