@@ -1,0 +1,93 @@
+import Foundation
+
+/// The notification key of the set of inserted objects.
+public let NSInsertedObjectsKey = "inserted"
+/// The notification key of the set of updated objects.
+public let NSUpdatedObjectsKey = "updated"
+/// The notification key of the set of deleted objects.
+public let NSDeletedObjectsKey = "deleted"
+/// The notification key of the set of objects that took new values from their store.
+public let NSRefreshedObjectsKey = "refreshed"
+/// The notification key of the set of objects that were made invalid.
+public let NSInvalidatedObjectsKey = "invalidated"
+/// The notification key that says that all objects were made invalid.
+public let NSInvalidatedAllObjectsKey = "invalidatedAll"
+/// The notification key of the set of identifiers of inserted objects.
+public let NSInsertedObjectIDsKey = "inserted_objectIDs"
+/// The notification key of the set of identifiers of updated objects.
+public let NSUpdatedObjectIDsKey = "updated_objectIDs"
+/// The notification key of the set of identifiers of deleted objects.
+public let NSDeletedObjectIDsKey = "deleted_objectIDs"
+/// The notification key of the set of identifiers of refreshed objects.
+public let NSRefreshedObjectIDsKey = "refreshed_objectIDs"
+/// The notification key of the set of identifiers of objects that were made invalid.
+public let NSInvalidatedObjectIDsKey = "invalidated_objectIDs"
+/// The notification key of the query generation that a save moved its context to.
+public let NSManagedObjectContextQueryGenerationKey = "newQueryGeneration"
+
+extension NSNotification.Name {
+  /// Posted at the end of a turn that changed objects of a context.
+  public static let NSManagedObjectContextObjectsDidChange = NSNotification.Name(
+    "NSObjectsChangedInManagingContextNotification"
+  )
+  /// Posted before a context is saved.
+  public static let NSManagedObjectContextWillSave = NSNotification.Name(
+    "NSManagingContextWillSaveChangesNotification"
+  )
+  /// Posted after a context was saved.
+  public static let NSManagedObjectContextDidSave = NSNotification.Name(
+    "NSManagingContextDidSaveChangesNotification"
+  )
+  /// Posted after a context was saved, with identifiers in place of objects.
+  public static let NSManagedObjectContextDidSaveObjectIDs = NSNotification.Name(
+    "NSManagedObjectContextDidSaveObjectIDsNotification"
+  )
+  /// Posted after a context merged changes from elsewhere, with identifiers.
+  public static let NSManagedObjectContextDidMergeChangesObjectIDs = NSNotification.Name(
+    "NSManagedObjectContextDidMergeChangesObjectIDsNotification"
+  )
+}
+
+extension NSManagedObjectContext {
+  /// Posted at the end of a turn that changed objects of a context.
+  public static let didChangeObjectsNotification =
+    Notification.Name.NSManagedObjectContextObjectsDidChange
+  /// Posted before a context is saved.
+  public static let willSaveObjectsNotification = Notification.Name.NSManagedObjectContextWillSave
+  /// Posted after a context was saved.
+  public static let didSaveObjectsNotification = Notification.Name.NSManagedObjectContextDidSave
+  /// Posted after a context was saved, with identifiers in place of objects.
+  public static let didSaveObjectIDsNotification =
+    Notification.Name.NSManagedObjectContextDidSaveObjectIDs
+  /// Posted after a context merged changes from elsewhere, with identifiers.
+  public static let didMergeChangesObjectIDsNotification =
+    Notification.Name.NSManagedObjectContextDidMergeChangesObjectIDs
+
+  /// The keys of a context's notifications.
+  public enum NotificationKey: String, Sendable, Hashable, CaseIterable {
+    /// The set of inserted objects.
+    case insertedObjects = "inserted"
+    /// The set of updated objects.
+    case updatedObjects = "updated"
+    /// The set of deleted objects.
+    case deletedObjects = "deleted"
+    /// The set of refreshed objects.
+    case refreshedObjects = "refreshed"
+    /// The set of objects that were made invalid.
+    case invalidatedObjects = "invalidated"
+    /// All objects were made invalid.
+    case invalidatedAllObjects = "invalidatedAll"
+    /// The set of identifiers of inserted objects.
+    case insertedObjectIDs = "inserted_objectIDs"
+    /// The set of identifiers of updated objects.
+    case updatedObjectIDs = "updated_objectIDs"
+    /// The set of identifiers of deleted objects.
+    case deletedObjectIDs = "deleted_objectIDs"
+    /// The set of identifiers of refreshed objects.
+    case refreshedObjectIDs = "refreshed_objectIDs"
+    /// The set of identifiers of objects that were made invalid.
+    case invalidatedObjectIDs = "invalidated_objectIDs"
+    /// The query generation that a save moved its context to.
+    case queryGeneration = "newQueryGeneration"
+  }
+}

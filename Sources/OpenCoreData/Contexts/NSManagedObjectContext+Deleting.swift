@@ -1,0 +1,88 @@
+import Foundation
+
+extension NSManagedObjectContext {
+  /// Applies the delete rules of what was deleted, wave by wave.
+  ///
+  /// A wave's relationships are loaded with one question for each relationship, not one for each
+  /// object.
+  func propagateDeletions() {
+    while !unpropagated.isEmpty {
+      let wave = unpropagated
+      unpropagated = []
+      loadRelationships(of: wave)
+      for object in wave where !object.state.contains(.propagated) {
+        object.state.insert(.propagated)
+        propagate(object)
+      }
+    }
+  }
+
+  private func loadRelationships(of wave: [NSManagedObject]) {
+    attachRows(to: wave)
+    for (template, objects) in grouped(wave) {
+      for (index, link) in template.toManys.enumerated() where needsMembers(link) {
+        let unloaded = objects.filter { !$0.toManyStorage(at: index).isLoaded }
+        if !unloaded.isEmpty { fulfillToMany(at: index, of: unloaded) }
+      }
+    }
+  }
+
+  /// Without an action nobody looks at the members, except to remove their rows in a join table.
+  private func needsMembers(_ link: ObjectTemplate.Link) -> Bool {
+    link.slot.deleteRule != .noActionDeleteRule || !link.hasInverse || link.slot.inverseIsToMany
+  }
+
+  func grouped(
+    _ objects: [NSManagedObject]
+  ) -> [(template: ObjectTemplate, objects: [NSManagedObject])] {
+    var order: [(template: ObjectTemplate, objects: [NSManagedObject])] = []
+    var places: [ObjectIdentifier: Int] = [:]
+    for object in objects {
+      let identifier = ObjectIdentifier(object.template)
+      if let place = places[identifier] {
+        order[place].objects.append(object)
+      } else {
+        places[identifier] = order.count
+        order.append((object.template, [object]))
+      }
+    }
+    return order
+  }
+
+  private func propagate(_ object: NSManagedObject) {
+    for (index, link) in object.template.toOnes.enumerated() {
+      guard link.slot.deleteRule != .noActionDeleteRule,
+        let destination = object.toOne(at: index), !destination.state.contains(.deleted)
+      else { continue }
+      apply(link, from: object, to: destination)
+    }
+    for (index, link) in object.template.toManys.enumerated() {
+      guard link.slot.deleteRule != .noActionDeleteRule else { continue }
+      for destination in object.loadedToMany(at: index).members.items
+      where !destination.state.contains(.deleted) {
+        apply(link, from: object, to: destination)
+      }
+    }
+  }
+
+  private func apply(
+    _ link: ObjectTemplate.Link,
+    from object: NSManagedObject,
+    to destination: NSManagedObject
+  ) {
+    switch link.slot.deleteRule {
+    case .cascadeDeleteRule:
+      delete(destination)
+    case .nullifyDeleteRule:
+      guard link.hasInverse else { return }
+      if link.slot.inverseIsToMany {
+        destination.inverseRemoved(object, from: link.inverseIndex)
+      } else if destination.toOne(at: link.inverseIndex) === object {
+        destination.storeToOne(nil, at: link.inverseIndex)
+      }
+    case .denyDeleteRule, .noActionDeleteRule:
+      // Denial is a matter of validation, when it is known what else goes.
+      break
+    }
+  }
+}

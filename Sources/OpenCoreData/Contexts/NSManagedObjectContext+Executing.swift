@@ -1,0 +1,33 @@
+import Foundation
+
+extension NSManagedObjectContext {
+  /// Runs a request other than a fetch or a save.
+  ///
+  /// It reads and changes the stores, not the objects of this context.
+  @discardableResult
+  public func execute(_ request: NSPersistentStoreRequest) throws -> NSPersistentStoreResult {
+    if let parent { return try parent.performAndWait { try parent.execute(request) } }
+    let coordinator = try requireCoordinator()
+    guard let history = request as? NSPersistentHistoryChangeRequest else {
+      throw CoreDataError.make(
+        NSPersistentStoreUnsupportedRequestTypeError,
+        "The stores do not know the request \(type(of: request)). Fetches are run by fetch(_:)."
+      )
+    }
+    do {
+      return try history.run(on: request.affectedStores ?? coordinator.persistentStores)
+    } catch {
+      throw CoreDataError.facade(error)
+    }
+  }
+}
+
+extension NSPersistentStoreCoordinator {
+  /// Runs a request for a context.
+  public func execute(
+    _ request: NSPersistentStoreRequest,
+    with context: NSManagedObjectContext
+  ) throws -> Any {
+    try context.execute(request)
+  }
+}

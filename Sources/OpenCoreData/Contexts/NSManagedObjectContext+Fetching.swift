@@ -1,0 +1,294 @@
+import Foundation
+
+extension NSManagedObjectContext {
+  /// The results of a request.
+  public func fetch<T: NSFetchRequestResult>(_ request: NSFetchRequest<T>) throws -> [T] {
+    try typed(results(of: request))
+  }
+
+  /// The results of a request whose type is not known.
+  public func fetch(_ request: NSFetchRequest<any NSFetchRequestResult>) throws -> [Any] {
+    try results(of: request)
+  }
+
+  /// How many objects a request finds.
+  public func count<T: NSFetchRequestResult>(for request: NSFetchRequest<T>) throws -> Int {
+    try facade { try count(FetchPlan(request, model: requireCoordinator().managedObjectModel)) }
+  }
+
+  /// How many objects a request finds.
+  public func count(for request: NSFetchRequest<any NSFetchRequestResult>) throws -> Int {
+    try facade { try count(FetchPlan(request, model: requireCoordinator().managedObjectModel)) }
+  }
+
+  private func typed<T>(_ results: [Any]) -> [T] {
+    if let results = results as? [T] { return results }
+    return results.compactMap { $0 as? T }
+  }
+
+  private func facade<Result>(_ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch {
+      throw CoreDataError.facade(error)
+    }
+  }
+
+  /// What a request finds, each of the kind that it asks for.
+  func results<T>(of request: NSFetchRequest<T>) throws -> [Any] {
+    try facade {
+      let plan = try FetchPlan(request, model: requireCoordinator().managedObjectModel)
+      switch request.resultType {
+      case .managedObjectIDResultType:
+        return try identifiers(plan)
+      case .countResultType:
+        return [NSNumber(value: try count(plan))]
+      case .dictionaryResultType:
+        let shape = try FetchDictionaries.shape(of: request, entity: plan.entity)
+        return try dictionaries(plan, shape)
+      default:
+        let objects = try objects(plan)
+        try prefetch(plan.prefetchedKeyPaths, of: objects)
+        return objects
+      }
+    }
+  }
+
+  // MARK: Objects
+
+  func objects(_ plan: FetchPlan) throws -> [NSManagedObject] {
+    processPendingChanges()
+    if let parent { return try objects(plan, from: parent) }
+    let bindings = try requireCoordinator().bindings(of: plan.entity).filter(plan.isAffected)
+    let pending = pendingChanges(plan)
+    if bindings.count == 1, pending.isEmpty {
+      return try stored(plan, bindings[0], limited: true)
+    }
+    var objects: [NSManagedObject] = []
+    for binding in bindings { objects += try stored(plan, binding, limited: false) }
+    objects = merged(objects, pending, plan)
+    if bindings.count > 1 || pending.needsSorting {
+      objects = objects.sorted(using: plan.sortDescriptors) { $0 }
+    }
+    return plan.window(objects)
+  }
+
+  private func stored(
+    _ plan: FetchPlan,
+    _ binding: StoreBinding,
+    limited: Bool
+  ) throws -> [NSManagedObject] {
+    guard let store = binding.rows else { return [] }
+    let generation = generation
+    let kind: RowFetch.Kind = plan.includesPropertyValues ? .rows : .references
+    switch try store.fetch(plan.rowFetch(kind, limited: limited)) {
+    case .rows(let rows):
+      return materialize(rows, binding, plan, generation)
+    case .references(let references):
+      return references.compactMap { object(for: $0, binding) }
+    case .count, .dictionaries:
+      return []
+    }
+  }
+
+  private func materialize(
+    _ rows: [Row],
+    _ binding: StoreBinding,
+    _ plan: FetchPlan,
+    _ generation: UInt32
+  ) -> [NSManagedObject] {
+    var result: [NSManagedObject] = []
+    result.reserveCapacity(rows.count)
+    // Rows of one entity mostly come together.
+    var number: Int32 = -1
+    var template: ObjectTemplate?
+    for row in rows {
+      let key = ObjectKey(store: binding.number, reference: row.reference)
+      let object: NSManagedObject
+      if let known = registry.object(key) {
+        object = known
+      } else {
+        if row.reference.entityNumber != number || template == nil {
+          number = row.reference.entityNumber
+          template = binding.template(number: number)
+        }
+        guard let template else { continue }
+        object = makeFault(key, template: template, binding: binding)
+      }
+      if object.state.contains(.fault) {
+        object.attach(row, generation: generation)
+        if !plan.returnsObjectsAsFaults { fulfillFault(object) }
+      } else if plan.refreshesObjects, row.version != object.snapshot?.version {
+        object.take(row)
+      }
+      result.append(object)
+    }
+    return result
+  }
+
+  private func object(for reference: RowReference, _ binding: StoreBinding) -> NSManagedObject? {
+    let key = ObjectKey(store: binding.number, reference: reference)
+    if let known = registry.object(key) { return known }
+    guard let template = binding.template(number: reference.entityNumber) else { return nil }
+    return makeFault(key, template: template, binding: binding)
+  }
+
+  // MARK: Pending changes
+
+  /// What waits to be saved and can change the answer of a fetch.
+  struct PendingChanges {
+    var inserted: [NSManagedObject] = []
+    var updated: [NSManagedObject] = []
+    var hasDeletions = false
+
+    var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && !hasDeletions }
+    /// Deletions leave the order as it is.
+    var needsSorting: Bool { !inserted.isEmpty || !updated.isEmpty }
+  }
+
+  private func pendingChanges(_ plan: FetchPlan) -> PendingChanges {
+    var pending = PendingChanges()
+    pending.hasDeletions = deleted.objects.contains(where: plan.covers)
+    guard plan.includesPendingChanges else {
+      pending.hasDeletions = false
+      return pending
+    }
+    pending.inserted = inserted.objects.filter(plan.covers)
+    // An object of which only to-manys changed may be a fault still; it matches as before.
+    pending.updated = updated.objects.filter(plan.covers)
+    return pending
+  }
+
+  private func merged(
+    _ stored: [NSManagedObject],
+    _ pending: PendingChanges,
+    _ plan: FetchPlan
+  ) -> [NSManagedObject] {
+    guard !pending.isEmpty else { return stored }
+    func matches(_ object: NSManagedObject) -> Bool {
+      plan.predicate?.evaluate(with: object) ?? true
+    }
+    var found: Set<NSManagedObject> = []
+    var result: [NSManagedObject] = []
+    for object in stored where !object.state.contains(.deleted) {
+      if object.state.contains(.updated), !matches(object) { continue }
+      if object.state.contains(.inserted) { continue }
+      result.append(object)
+      if object.state.contains(.updated) { found.insert(object) }
+    }
+    for object in pending.updated where !found.contains(object) {
+      if matches(object) { result.append(object) }
+    }
+    for object in pending.inserted where matches(object) { result.append(object) }
+    return result
+  }
+
+  // MARK: Other results
+
+  private func identifiers(_ plan: FetchPlan) throws -> [NSManagedObjectID] {
+    processPendingChanges()
+    var plan = plan
+    let bindings = try requireCoordinator().bindings(of: plan.entity).filter(plan.isAffected)
+    guard parent == nil, bindings.count == 1, pendingChanges(plan).isEmpty,
+      let store = bindings[0].rows
+    else {
+      plan.includesPropertyValues = !plan.sortDescriptors.isEmpty
+      return try objects(plan).map(\.objectID)
+    }
+    guard case .references(let references) = try store.fetch(plan.rowFetch(.references)) else {
+      return []
+    }
+    return references.compactMap { reference in
+      bindings[0].template(number: reference.entityNumber).map { template in
+        NSManagedObjectID(
+          key: ObjectKey(store: bindings[0].number, reference: reference),
+          binding: bindings[0],
+          template: template
+        )
+      }
+    }
+  }
+
+  private func count(_ plan: FetchPlan) throws -> Int {
+    processPendingChanges()
+    guard parent == nil, pendingChanges(plan).isEmpty else { return try objects(plan).count }
+    let bindings = try requireCoordinator().bindings(of: plan.entity).filter(plan.isAffected)
+    var total = 0
+    for binding in bindings {
+      guard let store = binding.rows else { continue }
+      let fetch = plan.rowFetch(.count, sorted: false, limited: bindings.count == 1)
+      if case .count(let count) = try store.fetch(fetch) { total += count }
+    }
+    guard bindings.count > 1 else { return total }
+    total = max(0, total - plan.offset)
+    return plan.limit > 0 ? min(total, plan.limit) : total
+  }
+
+  /// Dictionaries come from the stores alone; what waits to be saved is not seen.
+  private func dictionaries(
+    _ plan: FetchPlan,
+    _ shape: RowFetch.DictionaryShape
+  ) throws -> [NSDictionary] {
+    let bindings = try requireCoordinator().bindings(of: plan.entity).filter(plan.isAffected)
+    var result: [[String: Any]] = []
+    for binding in bindings {
+      guard let store = binding.rows else { continue }
+      let fetch = plan.rowFetch(.dictionaries(shape), limited: bindings.count == 1)
+      if case .dictionaries(let rows) = try store.fetch(fetch) {
+        result += rows.map { row in row.mapValues { exposed($0, binding) } }
+      }
+    }
+    if bindings.count > 1 {
+      result = plan.window(result.sorted(using: plan.sortDescriptors) { $0 })
+    }
+    return result.map { NSDictionary(dictionary: $0) }
+  }
+
+  /// References become identifiers; all else is as key-value coding has it.
+  private func exposed(_ value: Any, _ binding: StoreBinding) -> Any {
+    guard let reference = value as? RowReference,
+      let template = binding.template(number: reference.entityNumber)
+    else { return value }
+    return NSManagedObjectID(
+      key: ObjectKey(store: binding.number, reference: reference),
+      binding: binding,
+      template: template
+    )
+  }
+
+  // MARK: Prefetching
+
+  /// Loads relationships of many objects with one question for each step of a key path.
+  private func prefetch(_ keyPaths: [String], of objects: [NSManagedObject]) throws {
+    for keyPath in keyPaths {
+      var current = objects
+      for key in keyPath.split(separator: ".").map(String.init) {
+        current = prefetch(key, of: current)
+        if current.isEmpty { break }
+      }
+    }
+  }
+
+  private func prefetch(_ key: String, of objects: [NSManagedObject]) -> [NSManagedObject] {
+    var next = ObjectBag()
+    for (template, objects) in grouped(objects) {
+      switch template.layout.slot(named: key) {
+      case .toOne(let index):
+        attachRows(to: objects)
+        for object in objects {
+          if let destination = object.toOne(at: index) { next.append(destination) }
+        }
+      case .toMany(let index):
+        let unloaded = objects.filter { !$0.toManyStorage(at: index).isLoaded }
+        fulfillToMany(at: index, of: unloaded)
+        for object in objects {
+          for member in object.toManyStorage(at: index).members.items { next.append(member) }
+        }
+      default:
+        continue
+      }
+    }
+    attachRows(to: next.items)
+    return next.items
+  }
+}

@@ -1,0 +1,238 @@
+import Foundation
+
+/// Rows that changed elsewhere.
+struct ChangedRows {
+  var inserted: [ObjectKey] = []
+  var updated: [ObjectKey] = []
+  var deleted: [ObjectKey] = []
+
+  var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
+}
+
+extension NSManagedObjectContext {
+  /// Takes over what another context has saved.
+  public func mergeChanges(fromContextDidSave notification: Notification) {
+    merge(changedRows(in: notification.userInfo ?? [:]))
+  }
+
+  /// Takes over changes that were made elsewhere into several contexts.
+  ///
+  /// The keys are those of save notifications; the values are objects, identifiers or their URLs.
+  public class func mergeChanges(
+    fromRemoteContextSave changeNotificationData: [AnyHashable: Any],
+    into contexts: [NSManagedObjectContext]
+  ) {
+    for context in contexts {
+      context.performAndWait {
+        context.merge(context.changedRows(in: changeNotificationData), forgetsRows: true)
+      }
+    }
+  }
+
+  private func changedRows(in userInfo: [AnyHashable: Any]) -> ChangedRows {
+    var rows = ChangedRows()
+    rows.inserted = keys(userInfo, [NSInsertedObjectsKey, NSInsertedObjectIDsKey])
+    rows.updated = keys(
+      userInfo,
+      [
+        NSUpdatedObjectsKey, NSUpdatedObjectIDsKey, NSRefreshedObjectsKey,
+        NSRefreshedObjectIDsKey, NSInvalidatedObjectsKey, NSInvalidatedObjectIDsKey,
+      ]
+    )
+    rows.deleted = keys(userInfo, [NSDeletedObjectsKey, NSDeletedObjectIDsKey])
+    return rows
+  }
+
+  private func keys(_ userInfo: [AnyHashable: Any], _ names: [String]) -> [ObjectKey] {
+    var result: [ObjectKey] = []
+    for name in names {
+      let members: [Any]
+      switch userInfo[name] {
+      case let set as Set<NSManagedObject>: members = Array(set)
+      case let set as Set<NSManagedObjectID>: members = Array(set)
+      case let array as [Any]: members = array
+      case let set as NSSet: members = set.allObjects
+      case let set as Set<AnyHashable>: members = set.map(\.base)
+      default: continue
+      }
+      for member in members {
+        switch member {
+        case let object as NSManagedObject: result.append(object.key)
+        case let identifier as NSManagedObjectID: result.append(key(of: identifier))
+        case let url as URL:
+          let found = persistentStoreCoordinator?.managedObjectID(forURIRepresentation: url)
+          if let found { result.append(found.key) }
+        default: continue
+        }
+      }
+    }
+    return result.sorted { left, right in
+      (left.reference.entityNumber, left.reference.key)
+        < (right.reference.entityNumber, right.reference.key)
+    }
+  }
+
+  private func key(of identifier: NSManagedObjectID) -> ObjectKey {
+    guard let binding = identifier.binding, let coordinator = persistentStoreCoordinator,
+      !coordinator.holds(binding),
+      let own = coordinator.binding(identifier: binding.identifier)
+    else { return identifier.key }
+    return ObjectKey(store: own.number, reference: identifier.key.reference)
+  }
+
+  /// Takes changed rows over: inserted ones become faults, updated ones are refreshed below the
+  /// changes that wait here, deleted ones go.
+  func merge(_ rows: ChangedRows, forgetsRows: Bool = false) {
+    guard !rows.isEmpty else { return }
+    if forgetsRows { forgetCachedRows(rows) }
+    var changes = ChangedObjects()
+    changes.deleted = mergeDeletions(rows.deleted)
+    changes.refreshed = mergeUpdates(rows.updated)
+    changes.inserted = mergeInsertions(rows.inserted)
+    processPendingChanges()
+    guard !changes.isEmpty else { return }
+    NotificationCenter.default.post(
+      name: .NSManagedObjectContextObjectsDidChange, object: self, userInfo: changes.userInfo
+    )
+    NotificationCenter.default.post(
+      name: .NSManagedObjectContextDidMergeChangesObjectIDs, object: self,
+      userInfo: changes.identifiersUserInfo
+    )
+    for object in changes.deleted { forget(object) }
+  }
+
+  private func forgetCachedRows(_ rows: ChangedRows) {
+    for key in rows.updated + rows.deleted {
+      persistentStoreCoordinator?.binding(number: key.store)?.rows?.forget([key.reference])
+    }
+  }
+
+  private func mergeDeletions(_ keys: [ObjectKey]) -> [NSManagedObject] {
+    var result: [NSManagedObject] = []
+    for key in keys {
+      guard let object = registry.object(key), !object.state.contains(.inserted) else { continue }
+      leaveRelationships(object)
+      switch true {
+      case object.state.contains(.deleted): deleted.remove(object)
+      case object.state.contains(.updated): updated.remove(object)
+      default: break
+      }
+      object.state.remove([.updated, .needsWillSave])
+      object.state.insert(.deleted)
+      registry.remove(key)
+      result.append(object)
+    }
+    return result
+  }
+
+  /// Objects that refer to one that is gone no longer do.
+  private func leaveRelationships(_ object: NSManagedObject) {
+    for (index, link) in object.template.toOnes.enumerated() where link.hasInverse {
+      guard let other = object.registeredToOne(at: index) else { continue }
+      if link.slot.inverseIsToMany {
+        other.toManyStorage(ifTouched: link.inverseIndex)?.forget(object)
+      } else {
+        other.dropToOne(object, at: link.inverseIndex)
+      }
+    }
+    for (index, link) in object.template.toManys.enumerated() where link.hasInverse {
+      for other in object.toManyStorage(ifTouched: index)?.members.items ?? [] {
+        if link.slot.inverseIsToMany {
+          other.toManyStorage(ifTouched: link.inverseIndex)?.forget(object)
+        } else {
+          other.dropToOne(object, at: link.inverseIndex)
+        }
+      }
+    }
+  }
+
+  private func mergeUpdates(_ keys: [ObjectKey]) -> [NSManagedObject] {
+    var result: [NSManagedObject] = []
+    for key in keys {
+      guard let object = registry.object(key), !object.state.contains(.inserted),
+        !object.state.contains(.deleted)
+      else { continue }
+      let before = object.snapshot
+      for storage in object.toManyStorages { storage?.unload() }
+      if object.state.contains(.fault) {
+        object.state.remove(.prefetched)
+      } else if object.hasChanges {
+        takeNewerRow(object)
+      } else {
+        object.turnIntoFault(keepingToManyChanges: true)
+      }
+      invalidateInverses(of: object, before: before)
+      result.append(object)
+    }
+    return result
+  }
+
+  /// Changes here stay on top of the newer row, as `refresh(_:mergeChanges:)` has it.
+  private func takeNewerRow(_ object: NSManagedObject) {
+    do {
+      if let row = try row(for: object) { object.take(row) }
+    } catch {
+      fatalError("CoreData could not refresh '\(object.objectID)': \(error)")
+    }
+  }
+
+  private func mergeInsertions(_ keys: [ObjectKey]) -> [NSManagedObject] {
+    var result: [NSManagedObject] = []
+    for key in keys where registry.object(key) == nil {
+      guard let binding = persistentStoreCoordinator?.binding(number: key.store),
+        let template = binding.template(number: key.reference.entityNumber)
+      else { continue }
+      result.append(makeFault(key, template: template, binding: binding))
+    }
+    attachRows(to: result)
+    for object in result where object.snapshot != nil { invalidateInverses(of: object, before: nil) }
+    return result
+  }
+
+  /// To-many relationships in memory that a changed to-one column belongs to are loaded again.
+  private func invalidateInverses(of object: NSManagedObject, before: Row?) {
+    let after = object.state.contains(.prefetched) || !object.isFault ? object.snapshot : nil
+    let now = after ?? (try? row(for: object))
+    for link in object.template.toOnes where link.hasInverse {
+      guard let rowIndex = link.slot.rowIndex else { continue }
+      let old = before?.values[rowIndex]
+      let new = now?.values[rowIndex]
+      guard before == nil || old != new else { continue }
+      for case .reference(let reference)? in [old, new] {
+        guard let other = registeredObject(reference, from: object) else { continue }
+        if link.slot.inverseIsToMany {
+          other.toManyStorage(ifTouched: link.inverseIndex)?.unload()
+        } else {
+          other.invalidateToOne(at: link.inverseIndex)
+        }
+      }
+    }
+  }
+
+  // MARK: Other contexts' saves
+
+  /// Called on any thread after others committed; the merge waits for its turn on the lane.
+  func enqueueMerge(_ rows: ChangedRows) {
+    lane.async { [weak self] in
+      guard let self else { return }
+      turn { self.merge(rows) }
+    }
+  }
+}
+
+extension NSManagedObject {
+  /// A destination is gone; its identity in the row goes with it.
+  final func dropToOne(_ object: NSManagedObject, at index: Int) {
+    if !toOneObjects.isEmpty, toOneObjects[index] === object { toOneObjects[index] = nil }
+    guard !state.contains(.fault), let rowIndex = template.toOnes[index].slot.rowIndex,
+      values[rowIndex] == object.rowReference
+    else { return }
+    values[rowIndex] = .null
+  }
+
+  /// The other side of a one-to-one changed in the store.
+  final func invalidateToOne(at index: Int) {
+    guard !hasChanges else { return }
+    turnIntoFault()
+  }
+}

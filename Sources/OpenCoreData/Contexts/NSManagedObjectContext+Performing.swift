@@ -1,0 +1,81 @@
+import Foundation
+
+/// Carries a value to the one lane that uses it.
+struct LaneTransfer<Value>: @unchecked Sendable {
+  // Sendable: made by one side and taken by the other, never used by both.
+  let value: Value
+
+  init(_ value: Value) {
+    self.value = value
+  }
+}
+
+extension NSManagedObjectContext {
+  /// The context whose lane the calling code runs on.
+  @TaskLocal static var current: NSManagedObjectContext?
+
+  /// When a block runs that is awaited.
+  public enum ScheduledTaskType: Sendable, Hashable {
+    /// At once, where the caller is on the context's lane already.
+    case immediate
+    /// After what is queued already.
+    case enqueued
+  }
+
+  /// Queues a block on the context's lane and returns at once.
+  public func perform(_ block: @escaping () -> Void) {
+    let work = LaneTransfer(block)
+    lane.async { self.turn { work.value() } }
+  }
+
+  /// Runs a block on the context's lane and returns its result.
+  ///
+  /// A block may call it again. It runs on the calling thread, unless this is a main-queue context.
+  public func performAndWait<T>(_ block: () throws -> T) rethrows -> T {
+    try lane.sync { try turn(block) }
+  }
+
+  /// Runs a block on the context's lane and suspends until it is done.
+  nonisolated(nonsending) public func perform<T, Failure: Error>(
+    schedule: ScheduledTaskType = .immediate,
+    _ block: @escaping () throws(Failure) -> T
+  ) async throws(Failure) -> T {
+    let lane = lane
+    if schedule == .immediate, lane.isCurrent {
+      return try turn { () in Result(catching: block) }.get()
+    }
+    let work = LaneTransfer(block)
+    let done = await withCheckedContinuation {
+      (continuation: CheckedContinuation<LaneTransfer<Result<T, Failure>>, Never>) in
+      lane.async {
+        let result = self.turn { Result(catching: work.value) }
+        continuation.resume(returning: LaneTransfer(result))
+      }
+    }
+    return try done.value.get()
+  }
+
+  /// Runs a block as one turn: when the outermost ends, pending changes are processed.
+  func turn<Result>(_ body: () throws -> Result) rethrows -> Result {
+    if performDepth > 0 { return try body() }
+    performDepth += 1
+    defer {
+      processPendingChanges()
+      performDepth -= 1
+    }
+    return try Self.$current.withValue(self, operation: body)
+  }
+
+  /// On the main thread an app changes objects without `perform`; the run loop's turn ends them.
+  func scheduleTurn() {
+    guard performDepth == 0, !isTurnScheduled, concurrencyType == .mainQueueConcurrencyType,
+      Thread.isMainThread
+    else { return }
+    isTurnScheduled = true
+    lane.async { [weak self] in
+      guard let self else { return }
+      isTurnScheduled = false
+      processPendingChanges()
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import Foundation
+
+extension NSManagedObjectContext {
+  /// Turns an object into a fault, or takes newer values below the changes that wait.
+  public func refresh(_ object: NSManagedObject, mergeChanges flag: Bool) {
+    guard object.context === self, !object.state.contains(.inserted),
+      !object.state.contains(.deleted)
+    else { return }
+    if flag, object.hasChanges {
+      mergeNewerRow(into: object)
+    } else if !object.hasChanges || !flag {
+      if object.state.contains(.updated) {
+        updated.remove(object)
+        object.state.remove(.updated)
+      }
+      object.turnIntoFault()
+    }
+    touch(object, .touchedRefresh)
+    scheduleTurn()
+  }
+
+  private func mergeNewerRow(into object: NSManagedObject) {
+    for storage in object.toManyStorages { storage?.unload() }
+    guard !object.state.contains(.fault) else { return }
+    do {
+      if let row = try row(for: object) {
+        object.take(row)
+        untracked { object.awake(fromSnapshotEvents: .refresh) }
+      }
+    } catch {
+      fatalError("CoreData could not refresh '\(object.objectID)': \(error)")
+    }
+  }
+
+  /// Turns all objects into faults that have no changes, and refreshes the others.
+  public func refreshAllObjects() {
+    for object in registry.objects {
+      refresh(object, mergeChanges: true)
+    }
+    processPendingChanges()
+  }
+
+  /// Drops everything that waits to be saved.
+  public func rollback() {
+    processPendingChanges()
+    let fresh = inserted.objects
+    let changed = updated.objects
+    let gone = deleted.objects
+    inserted.removeAll()
+    updated.removeAll()
+    deleted.removeAll()
+    unpropagated = []
+    assignments = [:]
+    for object in fresh {
+      forget(object)
+      touch(object, .touchedDelete)
+    }
+    for object in gone where object.state.contains(.inserted) { forget(object) }
+    for object in changed + gone.filter({ $0.context === self }) {
+      object.state.remove([.updated, .deleted, .propagated, .vanished, .needsWillSave])
+      revert(object)
+      touch(object, .touchedRefresh)
+    }
+    processPendingChanges()
+  }
+
+  /// Puts the values back that were loaded or saved last.
+  private func revert(_ object: NSManagedObject) {
+    object.changed.removeAll()
+    object.changedToManys.removeAll()
+    object.toOneObjects = []
+    for storage in object.toManyStorages { storage?.revert() }
+    guard !object.state.contains(.fault), let snapshot = object.snapshot else { return }
+    object.objectValues = nil
+    object.values = snapshot.values
+    untracked { object.awake(fromSnapshotEvents: .rollback) }
+  }
+
+  /// Forgets all objects; what waits to be saved is lost.
+  public func reset() {
+    let objects = registry.objects + inserted.objects + updated.objects + deleted.objects
+    inserted.removeAll()
+    updated.removeAll()
+    deleted.removeAll()
+    touched = []
+    unpropagated = []
+    assignments = [:]
+    conflictChecks = []
+    formerKeys = [:]
+    registry.removeAll()
+    retainedObjects = [:]
+    for object in objects where object.context === self {
+      object.toOneObjects = []
+      object.toManyStorages = []
+      object.objectValues = nil
+      object.changed.removeAll()
+      object.changedToManys.removeAll()
+      object.context = nil
+      object.snapshot = nil
+      object.values = []
+      object.state = .fault
+    }
+    NotificationCenter.default.post(
+      name: .NSManagedObjectContextObjectsDidChange,
+      object: self,
+      userInfo: [NSInvalidatedAllObjectsKey: objects.map(\.objectID)]
+    )
+  }
+}

@@ -1,0 +1,247 @@
+import Foundation
+
+extension NSManagedObjectContext {
+  // MARK: Objects by identifier
+
+  /// The object of an identifier, a fault where it is not known yet; its row may not exist.
+  public func object(with objectID: NSManagedObjectID) -> NSManagedObject {
+    if let known = registeredObject(for: objectID) { return known }
+    let key = adopted(objectID)
+    guard let template = template(of: key.key, entity: objectID.entity) else {
+      fatalError("The object ID \(objectID) belongs to none of the context's stores.")
+    }
+    return makeFault(key.key, template: template, binding: key.binding)
+  }
+
+  /// The object of an identifier where the context has it; a store is not asked.
+  public func registeredObject(for objectID: NSManagedObjectID) -> NSManagedObject? {
+    registeredObject(adopted(objectID).key)
+  }
+
+  /// The object of an identifier; an error where its row does not exist.
+  public func existingObject(with objectID: NSManagedObjectID) throws -> NSManagedObject {
+    if let known = registeredObject(for: objectID) {
+      if known.state.contains(.deleted) { throw missing(objectID) }
+      if !known.isFault { return known }
+    } else if objectID.isTemporaryID, parent == nil {
+      throw missing(objectID)
+    }
+    let object = object(with: objectID)
+    if object.isFault {
+      guard let row = try row(for: object) else {
+        if !object.hasChanges { forget(object) }
+        throw missing(objectID)
+      }
+      object.attach(row, generation: generation)
+      fulfillFault(object)
+    }
+    return object
+  }
+
+  private func missing(_ objectID: NSManagedObjectID) -> NSError {
+    CoreDataError.make(
+      NSManagedObjectReferentialIntegrityError,
+      "The object \(objectID.uriRepresentation()) does not exist in the persistent store.",
+      [NSAffectedObjectsErrorKey: [objectID]]
+    )
+  }
+
+  /// The identifier in terms of this context's stores: another coordinator may have made it.
+  private func adopted(_ objectID: NSManagedObjectID) -> (key: ObjectKey, binding: StoreBinding?) {
+    guard !objectID.isTemporaryID, let coordinator = persistentStoreCoordinator,
+      let binding = objectID.binding
+    else { return (objectID.key, objectID.binding) }
+    if coordinator.holds(binding) { return (objectID.key, binding) }
+    guard let own = coordinator.binding(identifier: binding.identifier) else {
+      return (objectID.key, binding)
+    }
+    return (ObjectKey(store: own.number, reference: objectID.key.reference), own)
+  }
+
+  private func template(of key: ObjectKey, entity: NSEntityDescription) -> ObjectTemplate? {
+    if key.isTemporary { return ObjectTemplate.of(entity) }
+    return persistentStoreCoordinator?.binding(number: key.store)?
+      .template(number: key.reference.entityNumber)
+  }
+
+  // MARK: Objects by key
+
+  func registeredObject(_ key: ObjectKey) -> NSManagedObject? {
+    if let object = registry.object(key) { return object }
+    guard key.isTemporary else { return nil }
+    if let object = formerKeys[key.reference.key] { return object }
+    return inserted.objects.first { $0.key == key }
+  }
+
+  func registeredObject(
+    _ reference: RowReference,
+    from source: NSManagedObject
+  ) -> NSManagedObject? {
+    registeredObject(self.key(of: reference, from: source))
+  }
+
+  /// The object that a row of another refers to.
+  func object(_ reference: RowReference, from source: NSManagedObject) -> NSManagedObject? {
+    let key = key(of: reference, from: source)
+    if let known = registeredObject(key) { return known }
+    if key.isTemporary { return parent.flatMap { _ in faultOfParent(key) } }
+    guard let binding = persistentStoreCoordinator?.binding(number: key.store) ?? source.binding,
+      let template = binding.template(number: reference.entityNumber)
+    else { return nil }
+    return makeFault(key, template: template, binding: binding)
+  }
+
+  private func key(of reference: RowReference, from source: NSManagedObject) -> ObjectKey {
+    if reference.isTemporary { return ObjectKey(store: 0, reference: reference) }
+    // Rows refer to rows of their own store; a child's unsaved object has no store yet.
+    let binding = source.binding ?? persistentStoreCoordinator?.bindings.first
+    return ObjectKey(store: binding?.number ?? 0, reference: reference)
+  }
+
+  func makeFault(
+    _ key: ObjectKey,
+    template: ObjectTemplate,
+    binding: StoreBinding?
+  ) -> NSManagedObject {
+    let seed = ManagedObjectSeed(template: template, key: key, binding: binding)
+    let object = template.type.init(_row: seed)
+    object.context = self
+    registry.insert(object)
+    if retainsRegisteredObjects { retainedObjects[key] = object }
+    return object
+  }
+
+  // MARK: Loading
+
+  /// How often anything was committed to the stores: rows read before may be old.
+  var generation: UInt32 { persistentStoreCoordinator?.commitCount ?? 0 }
+
+  /// The row as the stores, or the parent, have it now.
+  func row(for object: NSManagedObject) throws -> Row? {
+    if let parent { return parent.rowForChild(object.key) }
+    guard let rows = object.binding?.rows else { return nil }
+    if stalenessInterval == 0 { rows.forget([object.key.reference]) }
+    return try rows.row(object.key.reference)
+  }
+
+  /// Loads a fault's values.
+  func fulfillFault(_ object: NSManagedObject) {
+    let row: Row?
+    if object.state.contains(.prefetched), object.rowGeneration == generation {
+      row = object.snapshot
+    } else {
+      do {
+        row = try self.row(for: object)
+      } catch {
+        fatalError(
+          "CoreData could not fulfill a fault for '\(object.objectID)': \(error)"
+        )
+      }
+    }
+    if let row {
+      object.take(row)
+      untracked { object.awakeFromFetch() }
+    } else {
+      fulfillVanished(object)
+    }
+  }
+
+  /// The row is gone: the object is empty, and deleted.
+  private func fulfillVanished(_ object: NSManagedObject) {
+    guard shouldHandleInaccessibleFault(object, for: object.objectID, triggeredByProperty: nil)
+    else {
+      fatalError("CoreData could not fulfill a fault for '\(object.objectID)'")
+    }
+    object.state.remove([.fault, .prefetched])
+    object.values = [RowValue](repeating: .null, count: object.template.layout.rowWidth)
+    object.state.insert([.vanished, .propagated])
+    guard !object.state.contains(.deleted) else { return }
+    if object.state.contains(.updated) {
+      updated.remove(object)
+      object.state.remove(.updated)
+    }
+    object.state.insert(.deleted)
+    deleted.append(object)
+    touch(object, .touchedDelete)
+  }
+
+  /// Attaches rows to those faults that have none, with one question to each store.
+  func attachRows(to objects: [NSManagedObject]) {
+    let generation = generation
+    var wanted: [Int32: (binding: StoreBinding, objects: [NSManagedObject])] = [:]
+    for object in objects {
+      guard object.state.contains(.fault), let binding = object.binding,
+        !object.state.contains(.prefetched) || object.rowGeneration != generation
+      else { continue }
+      wanted[binding.number, default: (binding, [])].objects.append(object)
+    }
+    // A child's faults are filled by its parent, one by one.
+    guard parent == nil else { return }
+    for (_, group) in wanted {
+      guard let store = group.binding.rows else { continue }
+      do {
+        let rows = try store.rows(group.objects.map(\.key.reference))
+        for object in group.objects {
+          if let row = rows[object.key.reference] {
+            object.attach(row, generation: generation)
+          } else {
+            object.state.remove(.prefetched)
+          }
+        }
+      } catch {
+        fatalError("CoreData could not fulfill faults of '\(group.binding.identifier)': \(error)")
+      }
+    }
+  }
+
+  /// Loads one to-many relationship of many objects of one entity.
+  func fulfillToMany(at index: Int, of objects: [NSManagedObject]) {
+    guard let first = objects.first else { return }
+    if parent != nil {
+      for object in objects { fulfillToManyFromParent(at: index, of: object) }
+      return
+    }
+    let relationship = first.template.toManys[index].slot.description
+    var groups: [Int32: (binding: StoreBinding, objects: [NSManagedObject])] = [:]
+    for object in objects {
+      guard let binding = object.binding else {
+        object.toManyStorage(at: index).load([])
+        continue
+      }
+      groups[binding.number, default: (binding, [])].objects.append(object)
+    }
+    for (_, group) in groups { fulfill(relationship, at: index, of: group.objects, group.binding) }
+  }
+
+  private func fulfill(
+    _ relationship: NSRelationshipDescription,
+    at index: Int,
+    of objects: [NSManagedObject],
+    _ binding: StoreBinding
+  ) {
+    guard let store = binding.rows else { return }
+    do {
+      let found = try store.destinations(of: relationship, from: objects.map(\.key.reference))
+      var faults: [NSManagedObject] = []
+      for object in objects {
+        let references = found[object.key.reference] ?? []
+        var members: [NSManagedObject] = []
+        members.reserveCapacity(references.count)
+        for reference in references {
+          let key = ObjectKey(store: binding.number, reference: reference)
+          if let known = registry.object(key) {
+            members.append(known)
+          } else if let template = binding.template(number: reference.entityNumber) {
+            members.append(makeFault(key, template: template, binding: binding))
+          }
+        }
+        object.toManyStorage(at: index).load(members)
+        for member in members where member.state.contains(.fault) { faults.append(member) }
+      }
+      // Whoever asks for the members reads them next: one question instead of one for each.
+      attachRows(to: faults)
+    } catch {
+      fatalError("CoreData could not fulfill the relationship '\(relationship.name)': \(error)")
+    }
+  }
+}

@@ -1,0 +1,257 @@
+import Foundation
+
+extension NSManagedObjectContext {
+  /// Saves what changed: to the stores, or to the parent where there is one.
+  ///
+  /// Each store is written in one transaction. Nothing is written where validation fails or where
+  /// rows were changed meanwhile and the merge policy does not say how to go on.
+  public func save() throws {
+    if performDepth == 0, !lane.isCurrent, concurrencyType != .mainQueueConcurrencyType {
+      // Out of `perform`, the caller's thread takes the lane, so that merges do not interfere.
+      return try performAndWait { try saveOnLane() }
+    }
+    try saveOnLane()
+  }
+
+  private func saveOnLane() throws {
+    precondition(!isSaving, "A context cannot be saved while it is being saved.")
+    processPendingChanges()
+    guard hasChanges || !conflictChecks.isEmpty else { return }
+    isSaving = true
+    defer { isSaving = false }
+    NotificationCenter.default.post(name: .NSManagedObjectContextWillSave, object: self)
+    try announceSave()
+    if let parent {
+      try save(into: parent)
+    } else {
+      try validateChanges()
+      try saveToStores()
+    }
+  }
+
+  /// `willSave()` may change objects, itself included, so it is repeated until nothing changes.
+  private func announceSave() throws {
+    for _ in 0..<Self.willSaveLimit {
+      var isDirty = false
+      for object in inserted.objects + updated.objects + deleted.objects
+      where object.state.contains(.needsWillSave) {
+        object.state.remove(.needsWillSave)
+        isDirty = true
+        object.willSave()
+      }
+      guard isDirty else { return }
+      processPendingChanges()
+    }
+    throw CoreDataError.make(
+      NSCoreDataError,
+      "Failed to process pending changes before save. The context is still dirty after "
+        + "\(Self.willSaveLimit) attempts. Typically this recursive dirtying is caused by a bad "
+        + "validation method, -willSave, or notification handler."
+    )
+  }
+
+  /// As Core Data's own.
+  private static let willSaveLimit = 1000
+
+  private func validateChanges() throws {
+    var failures: [NSError] = []
+    func collect(_ body: () throws -> Void) {
+      do {
+        try body()
+      } catch {
+        let error = error as NSError
+        if error.code == NSValidationMultipleErrorsError,
+          let details = error.userInfo[NSDetailedErrorsKey] as? [NSError]
+        {
+          failures += details
+        } else {
+          failures.append(error)
+        }
+      }
+    }
+    for object in deleted.objects where !object.state.contains(.vanished) {
+      collect { try object.validateForDelete() }
+    }
+    for object in inserted.objects { collect { try object.validateForInsert() } }
+    for object in updated.objects where !object.state.contains(.fault) {
+      collect { try object.validateForUpdate() }
+    }
+    processPendingChanges()
+    try ValidationError.raise(failures)
+  }
+
+  // MARK: Stores
+
+  private func saveToStores() throws {
+    let coordinator = try requireCoordinator()
+    try obtainKeys(for: inserted.objects, coordinator)
+    var attempts = 0
+    while true {
+      attachRows(to: updated.objects + deleted.objects)
+      let plans = try savePlans(coordinator)
+      do {
+        try commit(plans, coordinator)
+        return
+      } catch let conflict as RowConflictError {
+        attempts += 1
+        try resolve(conflict, attempts: attempts)
+      } catch let conflict as RowConstraintError {
+        attempts += 1
+        try resolve(conflict, attempts: attempts)
+      } catch {
+        throw CoreDataError.facade(error)
+      }
+    }
+  }
+
+  /// Gives objects lasting keys, one reservation for each entity.
+  func obtainKeys(
+    for objects: [NSManagedObject],
+    _ coordinator: NSPersistentStoreCoordinator
+  ) throws {
+    let fresh = objects.filter { $0.key.isTemporary }
+    for (template, objects) in grouped(fresh) {
+      var groups: [(binding: StoreBinding, objects: [NSManagedObject])] = []
+      for object in objects {
+        let binding = try store(for: object, coordinator)
+        if let place = groups.firstIndex(where: { $0.binding === binding }) {
+          groups[place].objects.append(object)
+        } else {
+          groups.append((binding, [object]))
+        }
+      }
+      for (binding, objects) in groups {
+        guard let rows = binding.rows else { continue }
+        let number = try binding.number(of: template)
+        let keys = try rows.reserveKeys(for: template.layout.entity, count: objects.count)
+        for (object, key) in zip(objects, keys) {
+          register(object, RowReference(entityNumber: number, key: key), binding)
+        }
+      }
+    }
+  }
+
+  private func store(
+    for object: NSManagedObject,
+    _ coordinator: NSPersistentStoreCoordinator
+  ) throws -> StoreBinding {
+    if let assigned = assignments[ObjectIdentifier(object)] { return assigned }
+    if let binding = coordinator.binding(forInsertionOf: object.template.layout.entity) {
+      return binding
+    }
+    throw CoreDataError.make(
+      coordinator.bindings.isEmpty ? NSCoreDataError : NSPersistentStoreSaveError,
+      coordinator.bindings.isEmpty
+        ? "This NSPersistentStoreCoordinator has no persistent stores. It cannot perform a save "
+          + "operation."
+        : "No writable store of the coordinator holds the entity "
+          + "\(object.template.layout.entityName)."
+    )
+  }
+
+  private func register(
+    _ object: NSManagedObject,
+    _ reference: RowReference,
+    _ binding: StoreBinding
+  ) {
+    if hasChildren { formerKeys[object.key.reference.key] = object }
+    registry.remove(object.key)
+    retainedObjects[object.key] = nil
+    object.key = ObjectKey(store: binding.number, reference: reference)
+    object.binding = binding
+    object.identifier = nil
+    registry.insert(object)
+    if retainsRegisteredObjects { retainedObjects[object.key] = object }
+  }
+
+  /// Gives objects their lasting identifiers before they are saved.
+  public func obtainPermanentIDs(for objects: [NSManagedObject]) throws {
+    do {
+      if let parent {
+        try obtainIdentifiersFromParent(parent, for: objects)
+      } else {
+        try obtainKeys(for: objects, try requireCoordinator())
+      }
+    } catch {
+      throw CoreDataError.facade(error)
+    }
+  }
+
+  private func commit(
+    _ plans: [SavePlan],
+    _ coordinator: NSPersistentStoreCoordinator
+  ) throws {
+    var commits: [(SavePlan, RowCommit)] = []
+    for plan in plans where !plan.changes.isEmpty {
+      guard let rows = plan.binding.rows else { continue }
+      commits.append((plan, try rows.commit(plan.changes)))
+    }
+    finishSave(commits, coordinator)
+  }
+
+  private func finishSave(
+    _ commits: [(SavePlan, RowCommit)],
+    _ coordinator: NSPersistentStoreCoordinator
+  ) {
+    for (plan, commit) in commits { plan.apply(commit) }
+    let changes = clearSavedChanges()
+    let generation = generation
+    for object in changes.updated where object.state.contains(.prefetched) {
+      object.rowGeneration = generation
+    }
+    for object in changes.inserted { object.didSave() }
+    for object in changes.updated { object.didSave() }
+    for object in changes.deleted { object.didSave() }
+    isSaving = false
+    postSave(changes)
+    for (plan, _) in commits {
+      coordinator.contextDidSave(
+        self,
+        plan.binding,
+        inserted: plan.changes.inserted.map(\.reference),
+        updated: plan.changes.updated.map(\.reference),
+        deleted: plan.changes.deleted.map(\.reference)
+      )
+    }
+    for object in changes.deleted { forget(object) }
+  }
+
+  /// Empties the lists; what was saved is clean.
+  func clearSavedChanges() -> ChangedObjects {
+    var changes = ChangedObjects()
+    changes.inserted = inserted.objects
+    changes.updated = updated.objects
+    changes.deleted = deleted.objects
+    inserted.removeAll()
+    updated.removeAll()
+    deleted.removeAll()
+    assignments = [:]
+    conflictChecks = []
+    for object in changes.inserted { clean(object) }
+    for object in changes.updated { clean(object) }
+    for object in changes.deleted {
+      clean(object)
+      registry.remove(object.key)
+    }
+    return changes
+  }
+
+  private func clean(_ object: NSManagedObject) {
+    object.state.remove([.inserted, .updated, .deleted, .needsWillSave, .propagated])
+    object.changed.removeAll()
+    if !object.changedToManys.isEmpty {
+      object.changedToManys.removeAll()
+      for storage in object.toManyStorages { storage?.commit() }
+    }
+  }
+
+  func postSave(_ changes: ChangedObjects) {
+    NotificationCenter.default.post(
+      name: .NSManagedObjectContextDidSave, object: self, userInfo: changes.userInfo
+    )
+    NotificationCenter.default.post(
+      name: .NSManagedObjectContextDidSaveObjectIDs, object: self,
+      userInfo: changes.identifiersUserInfo
+    )
+  }
+}

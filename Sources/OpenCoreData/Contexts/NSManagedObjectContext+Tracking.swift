@@ -1,0 +1,216 @@
+import Foundation
+
+extension NSManagedObjectContext {
+  // MARK: Objects by state
+
+  /// The objects that wait to be saved for the first time.
+  public var insertedObjects: Set<NSManagedObject> { inserted.set }
+
+  /// The objects with changes that wait to be saved.
+  public var updatedObjects: Set<NSManagedObject> { updated.set }
+
+  /// The objects that the next save deletes.
+  public var deletedObjects: Set<NSManagedObject> { deleted.set }
+
+  /// The objects that the context knows and that are alive.
+  public var registeredObjects: Set<NSManagedObject> {
+    var result = Set(registry.objects)
+    result.formUnion(inserted.objects)
+    return result
+  }
+
+  /// Whether anything waits to be saved.
+  public var hasChanges: Bool {
+    !inserted.isEmpty || !updated.isEmpty || !deleted.isEmpty || !unpropagated.isEmpty
+  }
+
+  // MARK: Changing
+
+  /// Inserts an object that has no context yet.
+  public func insert(_ object: NSManagedObject) {
+    insert(object, awakes: true)
+  }
+
+  /// An object that a child context inserted has been awakened there.
+  func insert(_ object: NSManagedObject, awakes: Bool) {
+    if object.context === self { return }
+    precondition(
+      object.context == nil,
+      "The object is already registered in another context and cannot be inserted here."
+    )
+    object.context = self
+    object.state.insert(.inserted)
+    inserted.append(object)
+    touch(object, .touchedInsert)
+    object.state.insert(.needsWillSave)
+    if awakes { object.awakeFromInsert() }
+    scheduleTurn()
+  }
+
+  /// Marks an object for deletion; its delete rules are applied when the turn ends.
+  public func delete(_ object: NSManagedObject) {
+    guard object.context === self, !object.state.contains(.deleted) else { return }
+    object.prepareForDeletion()
+    // A subclass may have taken the object away meanwhile.
+    guard object.context === self, !object.state.contains(.deleted) else { return }
+    if object.state.contains(.inserted) {
+      inserted.remove(object)
+    } else if object.state.contains(.updated) {
+      updated.remove(object)
+      object.state.remove(.updated)
+    }
+    object.state.insert([.deleted, .needsWillSave])
+    deleted.append(object)
+    touch(object, .touchedDelete)
+    unpropagated.append(object)
+    if !propagatesDeletesAtEndOfEvent, !isProcessing { propagateDeletions() }
+    scheduleTurn()
+  }
+
+  /// Chooses the store of an object that has not been saved yet.
+  public func assign(_ object: Any, to store: NSPersistentStore) {
+    guard let object = object as? NSManagedObject else { return }
+    precondition(
+      object.state.contains(.inserted),
+      "Can't assign an object to a store that has been saved to one already."
+    )
+    guard let binding = persistentStoreCoordinator?.binding(of: store) else {
+      preconditionFailure("Can't assign an object to a store that the coordinator does not hold.")
+    }
+    precondition(
+      binding.holds(object.template.layout.entity),
+      "Can't assign an object to a store that does not contain the object's entity."
+    )
+    assignments[ObjectIdentifier(object)] = binding
+  }
+
+  /// Has an object compared with its row at the next save, though it did not change.
+  public func detectConflicts(for object: NSManagedObject) {
+    guard object.context === self, !object.hasChanges else { return }
+    conflictChecks.append(object)
+  }
+
+  /// Called by objects when a property changed.
+  func trackChange(of object: NSManagedObject) {
+    guard untrackedDepth == 0 else { return }
+    if object.state.isDisjoint(with: [.inserted, .updated, .deleted]) {
+      object.state.insert(.updated)
+      updated.append(object)
+    }
+    object.state.insert(.needsWillSave)
+    touch(object, [])
+    scheduleTurn()
+  }
+
+  func touch(_ object: NSManagedObject, _ reason: ObjectState) {
+    object.state.formUnion(reason)
+    guard !object.state.contains(.touched) else { return }
+    object.state.insert(.touched)
+    touched.append(object)
+  }
+
+  /// Does work whose changes are none of the app's.
+  func untracked<Result>(_ body: () throws -> Result) rethrows -> Result {
+    untrackedDepth += 1
+    defer { untrackedDepth -= 1 }
+    return try body()
+  }
+
+  // MARK: Turns
+
+  /// Passes deletions on and tells observers what this turn changed.
+  public func processPendingChanges() {
+    guard !isProcessing, !touched.isEmpty || !unpropagated.isEmpty else { return }
+    isProcessing = true
+    propagateDeletions()
+    isProcessing = false
+    postChanges()
+  }
+
+  private func postChanges() {
+    let objects = touched
+    touched = []
+    var changes = ChangedObjects()
+    for object in objects {
+      let state = object.state
+      object.state.remove([.touched, .touchedInsert, .touchedDelete, .touchedRefresh])
+      object.changedInTurn.removeAll()
+      object.changedToManysInTurn.removeAll()
+      let wasUnsaved = state.contains(.inserted)
+      if state.contains(.touchedDelete) {
+        // What came and went within one turn was never there.
+        if !(wasUnsaved && state.contains(.touchedInsert)) { changes.deleted.append(object) }
+      } else if state.contains(.touchedInsert) {
+        changes.inserted.append(object)
+      } else if state.contains(.touchedRefresh) {
+        changes.refreshed.append(object)
+      } else {
+        changes.updated.append(object)
+      }
+    }
+    dropUnsavedDeletions()
+    guard !changes.isEmpty else { return }
+    NotificationCenter.default.post(
+      name: .NSManagedObjectContextObjectsDidChange,
+      object: self,
+      userInfo: changes.userInfo
+    )
+  }
+
+  /// Objects that were deleted before they were ever saved leave the context.
+  private func dropUnsavedDeletions() {
+    guard !deleted.isEmpty else { return }
+    for object in deleted.objects where object.state.contains(.inserted) {
+      deleted.remove(object)
+      forget(object)
+    }
+  }
+
+  /// Cuts the ties between the context and an object.
+  func forget(_ object: NSManagedObject) {
+    registry.remove(object.key)
+    retainedObjects[object.key] = nil
+    assignments[ObjectIdentifier(object)] = nil
+    object.context = nil
+    object.state.remove([
+      .inserted, .updated, .deleted, .touched, .touchedInsert, .touchedDelete, .touchedRefresh,
+      .propagated, .needsWillSave,
+    ])
+  }
+}
+
+/// What a notification says about objects.
+struct ChangedObjects {
+  var inserted: [NSManagedObject] = []
+  var updated: [NSManagedObject] = []
+  var deleted: [NSManagedObject] = []
+  var refreshed: [NSManagedObject] = []
+
+  var isEmpty: Bool {
+    inserted.isEmpty && updated.isEmpty && deleted.isEmpty && refreshed.isEmpty
+  }
+
+  var userInfo: [AnyHashable: Any] {
+    var result: [AnyHashable: Any] = [:]
+    func add(_ objects: [NSManagedObject], _ key: String) {
+      if !objects.isEmpty { result[key] = Set(objects) }
+    }
+    add(inserted, NSInsertedObjectsKey)
+    add(updated, NSUpdatedObjectsKey)
+    add(deleted, NSDeletedObjectsKey)
+    add(refreshed, NSRefreshedObjectsKey)
+    return result
+  }
+
+  var identifiersUserInfo: [AnyHashable: Any] {
+    var result: [AnyHashable: Any] = [:]
+    func add(_ objects: [NSManagedObject], _ key: String) {
+      if !objects.isEmpty { result[key] = Set(objects.map(\.objectID)) }
+    }
+    add(inserted, NSInsertedObjectIDsKey)
+    add(updated, NSUpdatedObjectIDsKey)
+    add(deleted, NSDeletedObjectIDsKey)
+    add(refreshed, NSRefreshedObjectIDsKey)
+    return result
+  }
+}

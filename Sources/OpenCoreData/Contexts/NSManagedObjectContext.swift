@@ -1,0 +1,203 @@
+import Effects
+import Foundation
+
+/// How a context's work is scheduled.
+public enum NSManagedObjectContextConcurrencyType: UInt, Sendable, Hashable {
+  /// On whatever thread the app chooses; it behaves as a private queue here.
+  case confinementConcurrencyType = 0
+  /// On a queue of its own.
+  case privateQueueConcurrencyType = 1
+  /// On the main queue.
+  case mainQueueConcurrencyType = 2
+}
+
+/// A space in which an app works with objects until it saves them.
+///
+/// A context is used on its own lane: call it inside `perform` or `performAndWait`, or on the main
+/// thread where it is a main-queue context.
+open class NSManagedObjectContext: NSObject, @unchecked Sendable {
+  // Sendable: confined to its lane. What other threads need of it is constant or guarded by `lock`.
+
+  /// How a context's work is scheduled, as a structure.
+  public struct ConcurrencyType: RawRepresentable, Hashable, Sendable {
+    /// The same as an enumeration.
+    public var rawValue: NSManagedObjectContextConcurrencyType
+
+    /// Wraps a type.
+    public init(rawValue: NSManagedObjectContextConcurrencyType) {
+      self.rawValue = rawValue
+    }
+
+    /// On a queue of its own.
+    public static let privateQueue = ConcurrencyType(rawValue: .privateQueueConcurrencyType)
+    /// On the main queue.
+    public static let mainQueue = ConcurrencyType(rawValue: .mainQueueConcurrencyType)
+  }
+
+  // MARK: State
+
+  /// How the context's work is scheduled.
+  public let concurrencyType: NSManagedObjectContextConcurrencyType
+  let lock = NSLock()
+  private var guardedLane: Lane?
+  private var guardedCoordinator: NSPersistentStoreCoordinator?
+  private var guardedParent: NSManagedObjectContext?
+  private var guardedAutomaticMerging = false
+  private var guardedName: String?
+
+  var registry = ObjectRegistry()
+  var retainedObjects: [ObjectKey: NSManagedObject] = [:]
+  var inserted = TrackedObjects()
+  var updated = TrackedObjects()
+  var deleted = TrackedObjects()
+  /// What this turn touched, in order.
+  var touched: [NSManagedObject] = []
+  /// What was deleted and has not passed its delete rules on yet.
+  var unpropagated: [NSManagedObject] = []
+  /// Stores that the app chose for new objects.
+  var assignments: [ObjectIdentifier: StoreBinding] = [:]
+  /// Objects that the app wants compared with the store at the next save.
+  var conflictChecks: [NSManagedObject] = []
+  /// Objects of this context that children know by the key of before they were saved.
+  var formerKeys: [Int64: NSManagedObject] = [:]
+  var hasChildren = false
+  var performDepth = 0
+  var isSaving = false
+  var isProcessing = false
+  var isTurnScheduled = false
+  /// Above 0 while changes are none of the app's, such as those in `awakeFromFetch()`.
+  var untrackedDepth = 0
+  private var userInfoStorage: NSMutableDictionary?
+
+  /// Who writes, for the persistent history.
+  open var transactionAuthor: String?
+  /// What happens when objects were changed in the store since they were read: an `NSMergePolicy`.
+  open var mergePolicy: Any = NSMergePolicy.error
+  /// Whether deletions are passed on at the end of the turn, and not before.
+  open var propagatesDeletesAtEndOfEvent = true
+  /// Whether a fault whose row is gone becomes a deleted object, and is no fatal error.
+  open var shouldDeleteInaccessibleFaults = true
+  /// How old cached values may be, in seconds; below 0 is any age, 0 reads the store each time.
+  open var stalenessInterval: TimeInterval = -1
+  /// Whether the context keeps all its objects alive.
+  open var retainsRegisteredObjects = false {
+    didSet {
+      retainedObjects = [:]
+      if retainsRegisteredObjects {
+        for object in registry.objects { retainedObjects[object.key] = object }
+      }
+    }
+  }
+
+  /// Creates a context.
+  public init(concurrencyType ct: NSManagedObjectContextConcurrencyType) {
+    concurrencyType = ct
+    super.init()
+  }
+
+  /// Creates a context.
+  public convenience init(_ type: ConcurrencyType) {
+    self.init(concurrencyType: type.rawValue)
+  }
+
+  deinit {
+    // The objects may outlive the context; what they knew of it is cut, and so are their cycles.
+    for object in registry.objects + inserted.objects + updated.objects + deleted.objects {
+      object.context = nil
+      object.toOneObjects = []
+      object.toManyStorages = []
+    }
+  }
+
+  // MARK: Settings
+
+  /// A name for people, which the persistent history keeps with each transaction.
+  open var name: String? {
+    get { lock.withLock { guardedName } }
+    set { lock.withLock { guardedName = newValue } }
+  }
+
+  /// A place for the app's own notes.
+  open var userInfo: NSMutableDictionary {
+    if let userInfoStorage { return userInfoStorage }
+    let made = NSMutableDictionary()
+    userInfoStorage = made
+    return made
+  }
+
+  /// The coordinator of the stores; a context with a parent has its parent's.
+  open var persistentStoreCoordinator: NSPersistentStoreCoordinator? {
+    get { lock.withLock { guardedCoordinator } ?? parent?.persistentStoreCoordinator }
+    set {
+      precondition(parent == nil, "The context has a parent, so it cannot have a coordinator.")
+      lock.withLock { guardedCoordinator = newValue }
+      newValue?.register(self)
+    }
+  }
+
+  /// The context that this one saves into.
+  open var parent: NSManagedObjectContext? {
+    get { lock.withLock { guardedParent } }
+    set {
+      precondition(
+        lock.withLock { guardedCoordinator } == nil,
+        "The context has a coordinator, so it cannot have a parent."
+      )
+      precondition(newValue !== self, "A context cannot be its own parent.")
+      lock.withLock { guardedParent = newValue }
+      newValue?.adoptChild(self)
+    }
+  }
+
+  /// Whether saves of the parent, or of other contexts of the coordinator, are merged at once.
+  open var automaticallyMergesChangesFromParent: Bool {
+    get { lock.withLock { guardedAutomaticMerging } }
+    set { lock.withLock { guardedAutomaticMerging = newValue } }
+  }
+
+  /// Where the context's work runs.
+  var lane: Lane {
+    // The main queue is the same for all, so no lock is needed to find it.
+    if concurrencyType == .mainQueueConcurrencyType { return .main }
+    let effects = persistentStoreCoordinator?.effects ?? .live
+    return lock.withLock {
+      if let guardedLane { return guardedLane }
+      let made = effects.lane(guardedName ?? "NSManagedObjectContext")
+      guardedLane = made
+      return made
+    }
+  }
+
+  /// Whether a fault whose row is gone becomes a deleted object, and is no fatal error.
+  open func shouldHandleInaccessibleFault(
+    _ fault: NSManagedObject,
+    for oid: NSManagedObjectID,
+    triggeredByProperty property: NSPropertyDescription?
+  ) -> Bool {
+    shouldDeleteInaccessibleFaults
+  }
+
+  /// The coordinator, without which the context cannot reach any store.
+  func requireCoordinator() throws -> NSPersistentStoreCoordinator {
+    if let persistentStoreCoordinator { return persistentStoreCoordinator }
+    throw CoreDataError.make(
+      NSCoreDataError,
+      "The context has no persistent store coordinator. Set persistentStoreCoordinator first."
+    )
+  }
+
+  var model: NSManagedObjectModel? { persistentStoreCoordinator?.managedObjectModel }
+
+  func entity(of type: NSManagedObject.Type) -> NSEntityDescription {
+    guard let model else {
+      fatalError("The context has no coordinator, so \(type) has no entity in it.")
+    }
+    guard let template = ObjectTemplate.of(type, in: model) else {
+      fatalError(
+        "No NSEntityDescriptions in any model claim the NSManagedObject subclass '\(type)' so "
+          + "+entity is confused. Have you loaded your NSManagedObjectModel yet ?"
+      )
+    }
+    return template.layout.entity
+  }
+}

@@ -1,0 +1,187 @@
+import Foundation
+
+/// The kind of a merge policy.
+public enum NSMergePolicyType: UInt, Sendable, Hashable {
+  /// The save fails.
+  case errorMergePolicyType = 0
+  /// Property by property, what is in the store wins.
+  case mergeByPropertyStoreTrumpMergePolicyType = 1
+  /// Property by property, what is in memory wins.
+  case mergeByPropertyObjectTrumpMergePolicyType = 2
+  /// The whole object in memory wins.
+  case overwriteMergePolicyType = 3
+  /// The whole row in the store wins.
+  case rollbackMergePolicyType = 4
+}
+
+/// What to do when objects were changed in the store since they were read.
+open class NSMergePolicy: NSObject, @unchecked Sendable {
+  // Sendable: immutable; subclasses that add state guard it.
+
+  /// The kind of the policy.
+  public let mergeType: NSMergePolicyType
+
+  /// Creates a policy of a kind.
+  public init(merge ty: NSMergePolicyType) {
+    mergeType = ty
+    super.init()
+  }
+
+  /// The save fails; the app decides.
+  public static let error = NSMergePolicy(merge: .errorMergePolicyType)
+  /// Property by property, what is in the store wins.
+  public static let mergeByPropertyStoreTrump = NSMergePolicy(
+    merge: .mergeByPropertyStoreTrumpMergePolicyType
+  )
+  /// Property by property, what is in memory wins.
+  public static let mergeByPropertyObjectTrump = NSMergePolicy(
+    merge: .mergeByPropertyObjectTrumpMergePolicyType
+  )
+  /// The whole object in memory wins.
+  public static let overwrite = NSMergePolicy(merge: .overwriteMergePolicyType)
+  /// The whole row in the store wins.
+  public static let rollback = NSMergePolicy(merge: .rollbackMergePolicyType)
+
+  /// Resolves conflicts of any kind, or throws an error with them.
+  open func resolve(mergeConflicts list: [Any]) throws {
+    let locking = list.compactMap { $0 as? NSMergeConflict }
+    let constraints = list.compactMap { $0 as? NSConstraintConflict }
+    if !locking.isEmpty { try resolve(optimisticLockingConflicts: locking) }
+    if !constraints.isEmpty { try resolve(constraintConflicts: constraints) }
+  }
+
+  /// Resolves conflicts with rows that were changed since they were read.
+  open func resolve(optimisticLockingConflicts list: [NSMergeConflict]) throws {
+    if mergeType == .errorMergePolicyType {
+      throw CoreDataError.make(
+        NSManagedObjectMergeError,
+        "Could not merge changes: the objects were changed in the store since they were read.",
+        [
+          NSPersistentStoreSaveConflictsErrorKey: list,
+          NSAffectedObjectsErrorKey: list.map(\.sourceObject),
+        ]
+      )
+    }
+    for conflict in list { resolve(conflict) }
+  }
+
+  /// Resolves conflicts over values that must be unique.
+  open func resolve(constraintConflicts list: [NSConstraintConflict]) throws {
+    if mergeType == .errorMergePolicyType {
+      throw CoreDataError.make(
+        NSManagedObjectConstraintMergeError,
+        "Could not merge changes: values that must be unique occur twice.",
+        [NSPersistentStoreSaveConflictsErrorKey: list]
+      )
+    }
+    for conflict in list { resolve(conflict) }
+  }
+
+  // MARK: Optimistic locking
+
+  private func resolve(_ conflict: NSMergeConflict) {
+    let object = conflict.sourceObject
+    guard let context = object.context else { return }
+    context.untracked {
+      if let row = conflict.persistedRow {
+        resolve(object, row, context)
+      } else {
+        resolveVanished(object, context)
+      }
+    }
+  }
+
+  private func resolve(_ object: NSManagedObject, _ row: Row, _ context: NSManagedObjectContext) {
+    if object.isDeleted {
+      if mergeType == .rollbackMergePolicyType
+        || mergeType == .mergeByPropertyStoreTrumpMergePolicyType
+      {
+        context.undelete(object)
+        object.turnIntoFault()
+      }
+      object.rebase(onto: row)
+      return
+    }
+    switch mergeType {
+    case .mergeByPropertyStoreTrumpMergePolicyType:
+      object.rebase(onto: row, storeWins: true)
+    case .mergeByPropertyObjectTrumpMergePolicyType:
+      object.rebase(onto: row)
+    case .overwriteMergePolicyType:
+      object.rebaseWhole(onto: row)
+    case .rollbackMergePolicyType, .errorMergePolicyType:
+      context.discardChanges(of: object)
+      object.rebase(onto: row)
+    }
+    object.awake(fromSnapshotEvents: .mergePolicy)
+  }
+
+  /// The row is gone: the object goes too, or its row is written again.
+  private func resolveVanished(_ object: NSManagedObject, _ context: NSManagedObjectContext) {
+    if object.isDeleted {
+      object.state.insert(.vanished)
+      return
+    }
+    switch mergeType {
+    case .mergeByPropertyObjectTrumpMergePolicyType, .overwriteMergePolicyType:
+      context.reinsert(object)
+    default:
+      context.acceptDeletion(of: object)
+    }
+  }
+
+  // MARK: Constraints
+
+  /// Trump policies keep one object: the stored one goes, or takes the new one's place.
+  private func resolve(_ conflict: NSConstraintConflict) {
+    switch mergeType {
+    case .mergeByPropertyObjectTrumpMergePolicyType, .overwriteMergePolicyType:
+      guard let stored = conflict.databaseObject, let winner = conflict.conflictingObjects.last
+      else { return keepLast(of: conflict.conflictingObjects) }
+      // The stored row lives on with the new values, so that what refers to it stays whole.
+      if winner.isInserted {
+        for slot in winner.template.layout.attributes
+        where stored.template.layout.slot(named: slot.name) != nil && !slot.isDerived {
+          let value = winner.value(forKey: slot.name)
+          if mergeType == .overwriteMergePolicyType || value != nil {
+            stored.setValue(value, forKey: slot.name)
+          }
+        }
+        winner.context?.moveRelationships(from: winner, to: stored)
+        for object in conflict.conflictingObjects { object.context?.delete(object) }
+      } else {
+        stored.context?.delete(stored)
+      }
+    default:
+      if conflict.databaseObject != nil {
+        for object in conflict.conflictingObjects where object.isInserted {
+          object.context?.delete(object)
+        }
+        for object in conflict.conflictingObjects where !object.isInserted {
+          object.context?.discardChanges(of: object)
+        }
+      } else {
+        keepLast(of: conflict.conflictingObjects)
+      }
+    }
+  }
+
+  private func keepLast(of objects: [NSManagedObject]) {
+    for object in objects.dropLast() { object.context?.delete(object) }
+  }
+}
+
+/// The policy by which a save fails where there are conflicts.
+public var NSErrorMergePolicy: AnyObject { NSMergePolicy.error }
+/// The policy by which what is in the store wins, property by property.
+public var NSMergeByPropertyStoreTrumpMergePolicy: AnyObject {
+  NSMergePolicy.mergeByPropertyStoreTrump
+}
+/// The policy by which what is in memory wins, property by property.
+public var NSMergeByPropertyObjectTrumpMergePolicy: AnyObject {
+  NSMergePolicy.mergeByPropertyObjectTrump
+}
+/// The policy by which the whole object in memory wins.
+public var NSOverwriteMergePolicy: AnyObject { NSMergePolicy.overwrite }
+/// The policy by which the whole row in the store wins.
+public var NSRollbackMergePolicy: AnyObject { NSMergePolicy.rollback }

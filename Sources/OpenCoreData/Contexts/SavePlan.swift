@@ -1,0 +1,226 @@
+import Foundation
+
+/// What one save asks of one store, with the objects behind the rows.
+final class SavePlan {
+  let binding: StoreBinding
+  var changes = RowChanges()
+  /// In the order of the insertions.
+  private var inserted: [NSManagedObject] = []
+  private var updated: [NSManagedObject] = []
+
+  init(binding: StoreBinding, author: String?, contextName: String?) {
+    self.binding = binding
+    changes.author = author
+    changes.contextName = contextName
+  }
+
+  // MARK: Building
+
+  func insert(_ object: NSManagedObject) throws {
+    try resolveToOnes(of: object)
+    changes.inserted.append(
+      RowChanges.Insertion(
+        reference: object.key.reference,
+        layout: object.template.layout,
+        values: object.values
+      )
+    )
+    inserted.append(object)
+    try addToManys(of: object)
+  }
+
+  func update(_ object: NSManagedObject) throws {
+    var rows: [Int] = []
+    if !object.changed.isEmpty {
+      try resolveToOnes(of: object)
+      for slot in object.changed.slots where !object.isTransient(rowIndex: slot) {
+        if let snapshot = object.snapshot, object.isUnchanged(slot, in: snapshot) { continue }
+        rows.append(slot)
+      }
+    }
+    let toManys = try addToManys(of: object)
+    guard !rows.isEmpty || !toManys.isEmpty, let snapshot = object.snapshot else { return }
+    changes.updated.append(
+      RowChanges.Update(
+        reference: object.key.reference,
+        layout: object.template.layout,
+        expectedVersion: snapshot.version,
+        changed: rows,
+        changedToManys: toManys,
+        values: object.isFault ? snapshot.values : object.values
+      )
+    )
+    updated.append(object)
+  }
+
+  func delete(_ object: NSManagedObject) {
+    for (index, link) in object.template.toManys.enumerated()
+    where !link.hasInverse || link.slot.inverseIsToMany {
+      for member in object.loadedToMany(at: index).committedMembers where !member.key.isTemporary {
+        // Where both ends go, one of them says so.
+        if member.state.contains(.deleted), link.hasInverse, !link.writesLinks { continue }
+        changes.links.append(
+          RowChanges.Link(
+            relationship: link.slot.description,
+            source: object.key.reference,
+            destination: member.key.reference,
+            isInsertion: false
+          )
+        )
+      }
+    }
+    guard let snapshot = object.snapshot else { return }
+    changes.deleted.append(
+      RowChanges.Deletion(
+        reference: object.key.reference,
+        layout: object.template.layout,
+        expectedVersion: snapshot.version
+      )
+    )
+  }
+
+  /// Objects that had no row when they were set have one now.
+  private func resolveToOnes(of object: NSManagedObject) throws {
+    guard !object.toOneObjects.isEmpty else { return }
+    for link in object.template.toOnes {
+      guard let destination = object.toOneObjects[link.slot.index],
+        let rowIndex = link.slot.rowIndex, object.changed.contains(rowIndex)
+      else { continue }
+      try requireRow(destination, of: object, link)
+      object.values[rowIndex] = destination.rowReference
+    }
+  }
+
+  private func requireRow(
+    _ destination: NSManagedObject,
+    of object: NSManagedObject,
+    _ link: ObjectTemplate.Link
+  ) throws {
+    if destination.binding === object.binding, !destination.key.isTemporary { return }
+    guard destination.binding != nil, !destination.key.isTemporary else {
+      throw ValidationError.make(
+        NSManagedObjectValidationError, object, link.slot.name, value: destination,
+        "The object has a dangling reference to an invalid object: \(link.slot.name) leads to one "
+          + "that is in no context."
+      )
+    }
+    throw ValidationError.make(
+      NSManagedObjectExternalRelationshipError, object, link.slot.name, value: destination,
+      "Illegal attempt to establish a relationship '\(link.slot.name)' between objects in "
+        + "different stores."
+    )
+  }
+
+  /// Adds the rows of join tables and orders; returns which to-manys changed.
+  @discardableResult
+  private func addToManys(of object: NSManagedObject) throws -> [Int] {
+    guard !object.toManyStorages.isEmpty else { return [] }
+    var changed: [Int] = []
+    for (index, link) in object.template.toManys.enumerated() {
+      guard let storage = object.toManyStorages[index], storage.hasChanges else { continue }
+      changed.append(index)
+      if link.writesLinks { try addLinks(of: object, storage, link) }
+      guard link.slot.isOrdered else { continue }
+      let members = object.loadedToMany(at: index).members.items
+      for member in members { try requireRow(member, of: object, link) }
+      changes.orders.append(
+        RowChanges.Order(
+          relationship: link.slot.description,
+          source: object.key.reference,
+          destinations: members.filter { !$0.state.contains(.deleted) }.map(\.key.reference)
+        )
+      )
+    }
+    return changed
+  }
+
+  private func addLinks(
+    of object: NSManagedObject,
+    _ storage: ToManyStorage,
+    _ link: ObjectTemplate.Link
+  ) throws {
+    func add(_ member: NSManagedObject, isInsertion: Bool) {
+      changes.links.append(
+        RowChanges.Link(
+          relationship: link.slot.description,
+          source: object.key.reference,
+          destination: member.key.reference,
+          isInsertion: isInsertion
+        )
+      )
+    }
+    for member in storage.added.items where !member.state.contains(.deleted) {
+      try requireRow(member, of: object, link)
+      add(member, isInsertion: true)
+    }
+    for member in storage.removed.items where !member.key.isTemporary {
+      // A deleted object removes its own rows of the table, where it knows of the relationship.
+      if member.state.contains(.deleted), link.hasInverse { continue }
+      add(member, isInsertion: false)
+    }
+  }
+
+  // MARK: Applying
+
+  /// Objects take the rows as they are in the store now.
+  func apply(_ commit: RowCommit) {
+    let objects = inserted + updated
+    if commit.rows.count == objects.count,
+      zip(commit.rows, objects).allSatisfy({ $0.reference == $1.key.reference })
+    {
+      for (row, object) in zip(commit.rows, objects) { apply(row, to: object) }
+      return
+    }
+    let rows = Dictionary(
+      commit.rows.map { ($0.reference, $0) },
+      uniquingKeysWith: { _, last in last }
+    )
+    for object in objects {
+      if let row = rows[object.key.reference] { apply(row, to: object) }
+    }
+  }
+
+  private func apply(_ row: Row, to object: NSManagedObject) {
+    if object.isFault {
+      object.snapshot = row
+      object.state.insert(.prefetched)
+      return
+    }
+    object.snapshot = row
+    if object.template.transientIndexes.isEmpty {
+      object.values = row.values
+    } else {
+      let old = object.values
+      object.values = row.values
+      for index in object.template.transientIndexes { object.values[index] = old[index] }
+    }
+  }
+}
+
+extension NSManagedObjectContext {
+  /// Sorts what waits to be saved by store.
+  func savePlans(_ coordinator: NSPersistentStoreCoordinator) throws -> [SavePlan] {
+    var plans: [SavePlan] = []
+    let author = transactionAuthor
+    let contextName = name
+    func plan(_ object: NSManagedObject) throws -> SavePlan {
+      guard let binding = object.binding else {
+        throw CoreDataError.make(
+          NSManagedObjectReferentialIntegrityError,
+          "The object \(object.objectID) belongs to no store."
+        )
+      }
+      if let known = plans.first(where: { $0.binding === binding }) { return known }
+      let made = SavePlan(binding: binding, author: author, contextName: contextName)
+      plans.append(made)
+      return made
+    }
+    for object in inserted.objects { try plan(object).insert(object) }
+    for object in updated.objects { try plan(object).update(object) }
+    for object in deleted.objects
+    where !object.state.contains(.vanished) && !object.state.contains(.inserted) {
+      try plan(object).delete(object)
+    }
+    return plans
+  }
+}

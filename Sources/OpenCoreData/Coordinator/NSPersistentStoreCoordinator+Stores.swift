@@ -1,0 +1,220 @@
+import Foundation
+
+extension NSPersistentStore {
+  /// The type of a store, as a structure.
+  public struct StoreType: RawRepresentable, Hashable, Sendable {
+    /// The type's name.
+    public var rawValue: String
+
+    /// Wraps a name.
+    public init(rawValue: String) {
+      self.rawValue = rawValue
+    }
+
+    /// A store in an SQLite file.
+    public static let sqlite = StoreType(rawValue: NSSQLiteStoreType)
+    /// A store that lives as long as the process.
+    public static let inMemory = StoreType(rawValue: NSInMemoryStoreType)
+    /// A store in one binary file.
+    public static let binary = StoreType(rawValue: NSBinaryStoreType)
+    /// A store in one XML file.
+    public static let xml = StoreType(rawValue: NSXMLStoreType)
+  }
+}
+
+extension NSPersistentStoreCoordinator {
+  /// Opens a store, or creates it, and adds it.
+  @discardableResult
+  public func addPersistentStore(
+    ofType storeType: String,
+    configurationName configuration: String?,
+    at storeURL: URL?,
+    options: [AnyHashable: Any]? = nil
+  ) throws -> NSPersistentStore {
+    let url = try place(of: storeType, storeURL)
+    if storeType == NSSQLiteStoreType, url.path != "/dev/null", persistentStore(for: url) != nil {
+      throw CoreDataError.make(
+        NSPersistentStoreOpenError,
+        "Can't add the same store twice: \(url.path).",
+        [NSFilePathErrorKey: url.path]
+      )
+    }
+    if let configuration, managedObjectModel.entities(forConfigurationName: configuration) == nil {
+      throw CoreDataError.make(
+        NSPersistentStoreOpenError,
+        "Unable to find a configuration named '\(configuration)' in the model. It has: "
+          + "\(managedObjectModel.configurations.joined(separator: ", "))."
+      )
+    }
+    do {
+      let store = try SQLiteStore(
+        model: managedObjectModel,
+        configuration: configuration,
+        url: url,
+        options: options ?? [:],
+        effects: effects,
+        type: storeType
+      )
+      add(store)
+      return store
+    } catch {
+      throw CoreDataError.facade(error)
+    }
+  }
+
+  private func place(of storeType: String, _ url: URL?) throws -> URL {
+    switch storeType {
+    case NSInMemoryStoreType:
+      return url ?? URL(fileURLWithPath: "/dev/null")
+    case NSSQLiteStoreType:
+      if let url, url.isFileURL { return url }
+      throw CoreDataError.make(
+        NSPersistentStoreOpenError,
+        url.map { "A store's URL must be of a file: \($0.absoluteString)." }
+          ?? "A URL is needed for a store of the type \(storeType)."
+      )
+    default:
+      throw CoreDataError.make(
+        NSPersistentStoreInvalidTypeError,
+        "Unsupported store type '\(storeType)'. Use NSSQLiteStoreType or NSInMemoryStoreType."
+      )
+    }
+  }
+
+  /// Opens a store, or creates it, and adds it.
+  @discardableResult
+  public func addPersistentStore(
+    type: NSPersistentStore.StoreType,
+    configuration: String? = nil,
+    at storeURL: URL,
+    options: [AnyHashable: Any]? = nil
+  ) throws -> NSPersistentStore {
+    try addPersistentStore(
+      ofType: type.rawValue, configurationName: configuration, at: storeURL, options: options
+    )
+  }
+
+  /// Opens the store of a description, or creates it, and adds it.
+  public func addPersistentStore(
+    with storeDescription: NSPersistentStoreDescription,
+    completionHandler block: @escaping (NSPersistentStoreDescription, (any Error)?) -> Void
+  ) {
+    guard storeDescription.shouldAddStoreAsynchronously else {
+      block(storeDescription, add(storeDescription))
+      return
+    }
+    let work = LaneTransfer((storeDescription, block))
+    effects.tasks.spawn {
+      let (description, block) = work.value
+      block(description, self.add(description))
+    }
+  }
+
+  private func add(_ description: NSPersistentStoreDescription) -> (any Error)? {
+    do {
+      try addPersistentStore(
+        ofType: description.type,
+        configurationName: description.configuration,
+        at: description.url,
+        options: description.options
+      )
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  /// The store at a URL.
+  public func persistentStore(for URL: URL) -> NSPersistentStore? {
+    persistentStores.first {
+      $0.url == URL || $0.url?.standardizedFileURL == URL.standardizedFileURL
+    }
+  }
+
+  /// Where a store is.
+  public func url(for store: NSPersistentStore) -> URL {
+    store.url ?? URL(fileURLWithPath: "/dev/null")
+  }
+
+  /// Deletes a store that no coordinator holds.
+  public func destroyPersistentStore(
+    at url: URL,
+    ofType storeType: String,
+    options: [AnyHashable: Any]? = nil
+  ) throws {
+    if let store = persistentStore(for: url) { try remove(store) }
+    guard storeType == NSSQLiteStoreType else { return }
+    do {
+      try SQLiteStore.destroy(at: url)
+    } catch {
+      throw CoreDataError.facade(error)
+    }
+  }
+
+  /// Deletes a store that no coordinator holds.
+  public func destroyPersistentStore(
+    at url: URL,
+    type storeType: NSPersistentStore.StoreType,
+    options: [AnyHashable: Any]? = nil
+  ) throws {
+    try destroyPersistentStore(at: url, ofType: storeType.rawValue, options: options)
+  }
+
+  // MARK: Metadata
+
+  /// The metadata of a store that is open.
+  public func metadata(for store: NSPersistentStore) -> [String: Any] { store.metadata ?? [:] }
+
+  /// Replaces the metadata of a store that is open.
+  public func setMetadata(_ metadata: [String: Any]?, for store: NSPersistentStore) {
+    store.metadata = metadata
+  }
+
+  /// The metadata of a store that need not be open.
+  public class func metadataForPersistentStore(
+    ofType storeType: String,
+    at url: URL,
+    options: [AnyHashable: Any]? = nil
+  ) throws -> [String: Any] {
+    try facade { try SQLiteStore.metadata(at: url) }
+  }
+
+  /// The metadata of a store that need not be open.
+  public class func metadataForPersistentStore(
+    type storeType: NSPersistentStore.StoreType,
+    at storeURL: URL,
+    options: [AnyHashable: Any]? = nil
+  ) throws -> [String: Any] {
+    try metadataForPersistentStore(ofType: storeType.rawValue, at: storeURL, options: options)
+  }
+
+  /// Replaces the metadata of a store that is not open.
+  public class func setMetadata(
+    _ metadata: [String: Any]?,
+    forPersistentStoreOfType storeType: String,
+    at url: URL,
+    options: [AnyHashable: Any]? = nil
+  ) throws {
+    try facade { try SQLiteStore.setMetadata(metadata ?? [:], at: url) }
+  }
+
+  /// Replaces the metadata of a store that is not open.
+  public class func setMetadata(
+    _ metadata: [String: Any]?,
+    type storeType: NSPersistentStore.StoreType,
+    at storeURL: URL,
+    options: [AnyHashable: Any]? = nil
+  ) throws {
+    try setMetadata(
+      metadata, forPersistentStoreOfType: storeType.rawValue, at: storeURL, options: options
+    )
+  }
+
+  private class func facade<Result>(_ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch {
+      throw CoreDataError.facade(error)
+    }
+  }
+}

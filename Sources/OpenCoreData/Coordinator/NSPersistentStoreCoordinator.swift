@@ -1,0 +1,264 @@
+import Effects
+import Foundation
+import Synchronization
+
+/// Brings contexts and stores together.
+open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
+  // Sendable: `lock` guards what changes.
+
+  /// The model of the objects.
+  public let managedObjectModel: NSManagedObjectModel
+  /// The doors to the outside of the coordinator and of its contexts.
+  package let effects: Effects
+  private let lock = NSRecursiveLock()
+  private var guardedBindings: [StoreBinding] = []
+  private var stores: [NSPersistentStore] = []
+  private var contexts: [WeakContext] = []
+  private var guardedName: String?
+  private let commits = Atomic<UInt32>(0)
+  private let lane: Lane
+
+  private struct WeakContext {
+    weak var context: NSManagedObjectContext?
+  }
+
+  /// Creates a coordinator for a model, which cannot be changed from now on.
+  public convenience init(managedObjectModel model: NSManagedObjectModel) {
+    self.init(managedObjectModel: model, effects: .live)
+  }
+
+  /// Creates a coordinator with doors of its own.
+  package init(managedObjectModel model: NSManagedObjectModel, effects: Effects) {
+    managedObjectModel = model
+    self.effects = effects
+    lane = effects.lane("NSPersistentStoreCoordinator")
+    super.init()
+    ManagedObjectModels.register(model)
+  }
+
+  /// A name for people.
+  open var name: String? {
+    get { lock.withLock { guardedName } }
+    set { lock.withLock { guardedName = newValue } }
+  }
+
+  /// The stores in the order in which they were added.
+  open var persistentStores: [NSPersistentStore] { lock.withLock { stores } }
+
+  // MARK: Bindings
+
+  /// How often anything was committed to any of the stores.
+  var commitCount: UInt32 { commits.load(ordering: .relaxed) }
+
+  var bindings: [StoreBinding] { lock.withLock { guardedBindings } }
+
+  func binding(number: Int32) -> StoreBinding? {
+    lock.withLock { guardedBindings.first { $0.number == number } }
+  }
+
+  func binding(identifier: String) -> StoreBinding? {
+    lock.withLock { guardedBindings.first { $0.identifier == identifier } }
+  }
+
+  func binding(of store: NSPersistentStore) -> StoreBinding? {
+    lock.withLock { guardedBindings.first { $0.persistentStore === store } }
+  }
+
+  func holds(_ binding: StoreBinding) -> Bool {
+    lock.withLock { guardedBindings.contains { $0 === binding } }
+  }
+
+  /// The stores that may hold objects of an entity or of one below it.
+  func bindings(of entity: NSEntityDescription) throws -> [StoreBinding] {
+    let all = bindings
+    if all.count == 1 { return all }
+    return all.filter { $0.holdsAny(of: entity) }
+  }
+
+  /// The first store that can take new objects of an entity.
+  func binding(forInsertionOf entity: NSEntityDescription) -> StoreBinding? {
+    bindings.first { $0.holds(entity) && !($0.persistentStore?.isReadOnly ?? true) }
+  }
+
+  /// The identifier of a row in one of the coordinator's stores.
+  package func objectID(
+    _ store: NSPersistentStore,
+    _ reference: RowReference
+  ) -> NSManagedObjectID? {
+    guard let binding = binding(of: store),
+      let template = binding.template(number: reference.entityNumber)
+    else { return nil }
+    return NSManagedObjectID(
+      key: ObjectKey(store: binding.number, reference: reference),
+      binding: binding,
+      template: template
+    )
+  }
+
+  /// The SQLite store in a file, or the only one where no place is given.
+  package func sqliteStore(for url: URL? = nil) -> SQLiteStore? {
+    let found = persistentStores.compactMap { $0 as? SQLiteStore }
+    guard let url else { return found.count == 1 ? found[0] : nil }
+    return found.first { $0.url?.standardizedFileURL == url.standardizedFileURL }
+  }
+
+  // MARK: Adding and removing
+
+  /// Takes a store that is open already.
+  package func add(_ store: NSPersistentStore & RowStore) {
+    let binding = StoreBinding(store: store, rows: store, model: managedObjectModel)
+    lock.withLock {
+      guardedBindings.append(binding)
+      stores.append(store)
+    }
+    store.didAdd(to: self)
+    store.observeCommits { [weak self] commit in self?.storeDidCommit(commit, binding) }
+    postStoresDidChange(NSAddedPersistentStoresKey, store)
+  }
+
+  /// Removes a store; its objects can no longer be loaded or saved.
+  open func remove(_ store: NSPersistentStore) throws {
+    guard let binding = binding(of: store) else {
+      throw CoreDataError.make(
+        NSPersistentStoreOperationError,
+        "The store \(store.url?.path ?? "") does not belong to this coordinator."
+      )
+    }
+    NotificationCenter.default.post(
+      name: .NSPersistentStoreCoordinatorWillRemoveStore, object: store
+    )
+    store.willRemove(from: self)
+    lock.withLock {
+      guardedBindings.removeAll { $0 === binding }
+      stores.removeAll { $0 === store }
+    }
+    binding.detach()
+    (store as? SQLiteStore)?.close()
+    postStoresDidChange(NSRemovedPersistentStoresKey, store)
+  }
+
+  private func postStoresDidChange(_ key: String, _ store: NSPersistentStore) {
+    NotificationCenter.default.post(
+      name: .NSPersistentStoreCoordinatorStoresDidChange, object: self, userInfo: [key: [store]]
+    )
+  }
+
+  // MARK: Contexts
+
+  func register(_ context: NSManagedObjectContext) {
+    lock.withLock {
+      contexts.removeAll { $0.context == nil || $0.context === context }
+      contexts.append(WeakContext(context: context))
+    }
+  }
+
+  private var mergingContexts: [NSManagedObjectContext] {
+    lock.withLock { contexts.compactMap(\.context) }
+      .filter { $0.parent == nil && $0.automaticallyMergesChangesFromParent }
+  }
+
+  /// Called on the committing thread after each commit to a store, whoever made it.
+  private func storeDidCommit(_ commit: StoreCommit, _ binding: StoreBinding) {
+    commits.wrappingAdd(1, ordering: .relaxed)
+    // Contexts tell of their own saves, when they have taken the new rows themselves.
+    guard !commit.isContextSave else { return }
+    let rows = changedRows(binding, commit.inserted, commit.updated, commit.deleted)
+    for context in mergingContexts { context.enqueueMerge(rows) }
+  }
+
+  /// Called by a context after its save.
+  func contextDidSave(
+    _ saved: NSManagedObjectContext,
+    _ binding: StoreBinding,
+    inserted: [RowReference],
+    updated: [RowReference],
+    deleted: [RowReference]
+  ) {
+    let others = mergingContexts.filter { $0 !== saved }
+    guard !others.isEmpty else { return }
+    let rows = changedRows(binding, inserted, updated, deleted)
+    for context in others { context.enqueueMerge(rows) }
+  }
+
+  private func changedRows(
+    _ binding: StoreBinding,
+    _ inserted: [RowReference],
+    _ updated: [RowReference],
+    _ deleted: [RowReference]
+  ) -> ChangedRows {
+    func keys(_ references: [RowReference]) -> [ObjectKey] {
+      references.map { ObjectKey(store: binding.number, reference: $0) }
+    }
+    return ChangedRows(inserted: keys(inserted), updated: keys(updated), deleted: keys(deleted))
+  }
+
+  // MARK: Identifiers
+
+  /// The identifier that a URL names; nil where none of the stores is meant.
+  open func managedObjectID(forURIRepresentation url: URL) -> NSManagedObjectID? {
+    guard url.scheme == "x-coredata", let host = url.host, !host.isEmpty else { return nil }
+    let parts = url.pathComponents.filter { $0 != "/" }
+    // Hosts are compared without case: Foundation may lower them.
+    guard parts.count == 2, parts[1].hasPrefix("p"), let key = Int64(parts[1].dropFirst()),
+      let binding = bindings.first(where: {
+        $0.identifier.caseInsensitiveCompare(host) == .orderedSame
+      }),
+      let entity = managedObjectModel.entitiesByName[parts[0]]
+    else { return nil }
+    let template = ObjectTemplate.of(entity)
+    guard let number = try? binding.number(of: template) else { return nil }
+    return NSManagedObjectID(
+      key: ObjectKey(
+        store: binding.number, reference: RowReference(entityNumber: number, key: key)
+      ),
+      binding: binding,
+      template: template
+    )
+  }
+
+  /// The identifier that a URL's text names.
+  open func managedObjectID(for string: String) -> NSManagedObjectID? {
+    URL(string: string).flatMap { managedObjectID(forURIRepresentation: $0) }
+  }
+
+  // MARK: Performing
+
+  /// Queues a block on the coordinator's lane and returns at once.
+  public func perform(_ block: @escaping () -> Void) {
+    let work = LaneTransfer(block)
+    lane.async { work.value() }
+  }
+
+  /// Runs a block on the coordinator's lane and returns its result.
+  public func performAndWait<T>(_ block: () throws -> T) rethrows -> T {
+    try lane.sync(block)
+  }
+
+  /// Runs a block on the coordinator's lane and suspends until it is done.
+  nonisolated(nonsending) public func perform<T, Failure: Error>(
+    _ block: @escaping () throws(Failure) -> T
+  ) async throws(Failure) -> T {
+    let work = LaneTransfer(block)
+    let lane = lane
+    let done = await withCheckedContinuation {
+      (continuation: CheckedContinuation<LaneTransfer<Result<T, Failure>>, Never>) in
+      lane.async { continuation.resume(returning: LaneTransfer(Result(catching: work.value))) }
+    }
+    return try done.value.get()
+  }
+}
+
+extension NSNotification.Name {
+  /// Posted after stores were added to or removed from a coordinator.
+  public static let NSPersistentStoreCoordinatorStoresDidChange = NSNotification.Name(
+    "NSPersistentStoreCoordinatorStoresDidChangeNotification"
+  )
+  /// Posted before stores are added to or removed from a coordinator.
+  public static let NSPersistentStoreCoordinatorStoresWillChange = NSNotification.Name(
+    "NSPersistentStoreCoordinatorStoresWillChangeNotification"
+  )
+  /// Posted before a store is removed from its coordinator.
+  public static let NSPersistentStoreCoordinatorWillRemoveStore = NSNotification.Name(
+    "NSPersistentStoreCoordinatorWillRemoveStoreNotification"
+  )
+}

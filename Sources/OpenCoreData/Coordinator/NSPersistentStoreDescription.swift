@@ -1,0 +1,107 @@
+import Foundation
+
+/// What a container needs to know to open a store.
+open class NSPersistentStoreDescription: NSObject, NSCopying {
+  /// The type of the store.
+  open var type = NSSQLiteStoreType
+  /// The configuration of the model whose entities the store holds; nil is all entities.
+  open var configuration: String?
+  /// Where the store is.
+  open var url: URL?
+  /// Whether the store is opened in the background.
+  open var shouldAddStoreAsynchronously = false
+  /// The options of the store by key.
+  open private(set) var options: [String: NSObject] = [:]
+  /// What the mirroring needs to know of the store; `cloudKitContainerOptions` is kept here.
+  package var mirroring: AnyObject?
+
+  /// Describes a store without a place.
+  public override init() {
+    super.init()
+    setOption(NSNumber(value: true), forKey: NSMigratePersistentStoresAutomaticallyOption)
+    setOption(NSNumber(value: true), forKey: NSInferMappingModelAutomaticallyOption)
+  }
+
+  /// Describes an SQLite store in a file.
+  public init(url: URL) {
+    super.init()
+    self.url = url
+    setOption(NSNumber(value: true), forKey: NSMigratePersistentStoresAutomaticallyOption)
+    setOption(NSNumber(value: true), forKey: NSInferMappingModelAutomaticallyOption)
+  }
+
+  /// Sets an option; nil takes it away.
+  open func setOption(_ option: NSObject?, forKey key: String) {
+    options[key] = option
+  }
+
+  /// Whether nothing can be saved to the store.
+  open var isReadOnly: Bool {
+    get { flag(NSReadOnlyPersistentStoreOption) }
+    set { setOption(NSNumber(value: newValue), forKey: NSReadOnlyPersistentStoreOption) }
+  }
+
+  /// How many seconds to wait for a lock held elsewhere.
+  open var timeout: TimeInterval {
+    get { (options[NSPersistentStoreTimeoutOption] as? NSNumber)?.doubleValue ?? 240 }
+    set { setOption(NSNumber(value: newValue), forKey: NSPersistentStoreTimeoutOption) }
+  }
+
+  /// Whether a store of an older model version is migrated.
+  open var shouldMigrateStoreAutomatically: Bool {
+    get { flag(NSMigratePersistentStoresAutomaticallyOption) }
+    set {
+      setOption(
+        NSNumber(value: newValue), forKey: NSMigratePersistentStoresAutomaticallyOption
+      )
+    }
+  }
+
+  /// Whether the way to migrate is inferred where there is no mapping model.
+  open var shouldInferMappingModelAutomatically: Bool {
+    get { flag(NSInferMappingModelAutomaticallyOption) }
+    set { setOption(NSNumber(value: newValue), forKey: NSInferMappingModelAutomaticallyOption) }
+  }
+
+  /// The pragmas of an SQLite store.
+  open var sqlitePragmas: [String: NSObject] {
+    guard let pragmas = options[NSSQLitePragmasOption] as? NSDictionary else { return [:] }
+    var result: [String: NSObject] = [:]
+    for (key, value) in pragmas {
+      if let key = key as? String, let value = value as? NSObject {
+        result[key] = value
+      } else if let key = key as? String {
+        result[key] = NSString(string: "\(value)")
+      }
+    }
+    return result
+  }
+
+  /// Sets a pragma of an SQLite store; nil takes it away.
+  open func setValue(_ value: NSObject?, forPragmaNamed name: String) {
+    var pragmas = sqlitePragmas
+    pragmas[name] = value
+    setOption(NSDictionary(dictionary: pragmas), forKey: NSSQLitePragmasOption)
+  }
+
+  private func flag(_ key: String) -> Bool {
+    (options[key] as? NSNumber)?.boolValue ?? false
+  }
+
+  /// Copies the description.
+  open func copy(with zone: NSZone? = nil) -> Any {
+    let copy = NSPersistentStoreDescription()
+    copy.type = type
+    copy.configuration = configuration
+    copy.url = url
+    copy.shouldAddStoreAsynchronously = shouldAddStoreAsynchronously
+    copy.options = options
+    copy.mirroring = mirroring
+    return copy
+  }
+
+  open override var description: String {
+    "<NSPersistentStoreDescription: type: \(type), url: \(url?.absoluteString ?? "nil"), "
+      + "configuration: \(configuration ?? "nil")>"
+  }
+}

@@ -1,0 +1,66 @@
+import Foundation
+
+/// A fetch request with its entity resolved and without its generic type.
+struct FetchPlan {
+  var entity: NSEntityDescription
+  var predicate: NSPredicate?
+  var sortDescriptors: [NSSortDescriptor]
+  var limit: Int
+  var offset: Int
+  var includesSubentities: Bool
+  var includesPendingChanges: Bool
+  var includesPropertyValues: Bool
+  var returnsObjectsAsFaults: Bool
+  var refreshesObjects: Bool
+  var prefetchedKeyPaths: [String]
+  var stores: [NSPersistentStore]?
+
+  init<ResultType>(
+    _ request: NSFetchRequest<ResultType>,
+    model: NSManagedObjectModel
+  ) throws {
+    entity = try request.entity(in: model)
+    predicate = request.predicate
+    sortDescriptors = request.sortDescriptors ?? []
+    limit = request.fetchLimit
+    offset = request.fetchOffset
+    includesSubentities = request.includesSubentities
+    includesPendingChanges = request.includesPendingChanges
+    includesPropertyValues = request.includesPropertyValues
+    returnsObjectsAsFaults = request.returnsObjectsAsFaults
+    refreshesObjects = request.shouldRefreshRefetchedObjects
+    prefetchedKeyPaths = request.relationshipKeyPathsForPrefetching ?? []
+    stores = request.affectedStores
+  }
+
+  /// Whether an object is of the entity that is searched.
+  func covers(_ object: NSManagedObject) -> Bool {
+    let layout = object.template.layout
+    return includesSubentities ? layout.isMemberOrSub(of: entity) : layout.entity === entity
+  }
+
+  func isAffected(_ binding: StoreBinding) -> Bool {
+    guard let stores else { return true }
+    return stores.contains { $0 === binding.persistentStore }
+  }
+
+  /// The fetch as one store is asked; what the graph does itself is left out.
+  func rowFetch(_ kind: RowFetch.Kind, sorted: Bool = true, limited: Bool = true) -> RowFetch {
+    var fetch = RowFetch(entity: entity, kind: kind)
+    fetch.includesSubentities = includesSubentities
+    fetch.predicate = predicate
+    if sorted { fetch.sortDescriptors = sortDescriptors }
+    if limited {
+      fetch.limit = limit
+      fetch.offset = offset
+    }
+    return fetch
+  }
+
+  /// The part of a list that limit and offset leave.
+  func window<Element>(_ elements: [Element]) -> [Element] {
+    guard limit > 0 || offset > 0 else { return elements }
+    let rest = elements.dropFirst(offset)
+    return Array(limit > 0 ? rest.prefix(limit) : rest)
+  }
+}

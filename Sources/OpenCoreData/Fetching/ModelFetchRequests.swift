@@ -1,0 +1,120 @@
+import Foundation
+
+extension NSFetchRequest {
+  /// Makes a request of what a model file says.
+  convenience init(template: FetchRequestTemplate) {
+    self.init(entityName: template.entityName)
+    predicate = template.predicateFormat.map { NSPredicate(format: $0) }
+    resultType = NSFetchRequestResultType(rawValue: template.resultType)
+    fetchLimit = template.fetchLimit
+    fetchBatchSize = template.fetchBatchSize
+    includesSubentities = template.includesSubentities
+    includesPropertyValues = template.includesPropertyValues
+    includesPendingChanges = template.includesPendingChanges
+    returnsObjectsAsFaults = template.returnsObjectsAsFaults
+    returnsDistinctResults = template.returnsDistinctResults
+  }
+
+  /// The request as a model file says it.
+  var template: FetchRequestTemplate? {
+    guard let entityName else { return nil }
+    var template = FetchRequestTemplate(
+      entityName: entityName,
+      predicateFormat: predicate?.formatString
+    )
+    template.resultType = resultType.rawValue
+    template.fetchLimit = fetchLimit
+    template.fetchBatchSize = fetchBatchSize
+    template.includesSubentities = includesSubentities
+    template.includesPropertyValues = includesPropertyValues
+    template.includesPendingChanges = includesPendingChanges
+    template.returnsObjectsAsFaults = returnsObjectsAsFaults
+    template.returnsDistinctResults = returnsDistinctResults
+    return template
+  }
+}
+
+extension NSManagedObjectModel {
+  /// The fetch requests of the model file by name.
+  public var fetchRequestTemplatesByName: [String: NSFetchRequest<any NSFetchRequestResult>] {
+    requestTemplates.mapValues { NSFetchRequest(template: $0) }
+  }
+
+  /// The fetch request of a name.
+  public func fetchRequestTemplate(
+    forName name: String
+  ) -> NSFetchRequest<any NSFetchRequestResult>? {
+    requestTemplates[name].map { NSFetchRequest(template: $0) }
+  }
+
+  /// The fetch request of a name with values in the place of its variables.
+  public func fetchRequestFromTemplate(
+    withName name: String,
+    substitutionVariables variables: [String: Any]
+  ) -> NSFetchRequest<any NSFetchRequestResult>? {
+    guard let request = fetchRequestTemplate(forName: name) else { return nil }
+    request.predicate = request.predicate?.withSubstitutionVariables(variables)
+    return request
+  }
+
+  /// Sets the fetch request of a name; nil takes it away.
+  public func setFetchRequestTemplate(
+    _ fetchRequestTemplate: NSFetchRequest<any NSFetchRequestResult>?,
+    forName name: String
+  ) {
+    precondition(!isFrozen, "Can't modify an immutable model.")
+    requestTemplates[name] = fetchRequestTemplate?.template
+  }
+}
+
+extension NSEntityDescription {
+  /// The entity of a name in a context's model.
+  public class func entity(
+    forEntityName entityName: String,
+    in context: NSManagedObjectContext
+  ) -> NSEntityDescription? {
+    guard let model = context.model else {
+      fatalError(
+        "+entityForName: nil is not a legal NSPersistentStoreCoordinator for searching for entity "
+          + "name '\(entityName)'"
+      )
+    }
+    return model.entitiesByName[entityName]
+  }
+
+  /// Creates an object of an entity and inserts it into a context.
+  public class func insertNewObject(
+    forEntityName entityName: String,
+    into context: NSManagedObjectContext
+  ) -> NSManagedObject {
+    guard let entity = entity(forEntityName: entityName, in: context) else {
+      fatalError(
+        "+entityForName: could not locate an entity named '\(entityName)' in this model."
+      )
+    }
+    return ObjectTemplate.of(entity).type.make(entity: entity, in: context)
+  }
+}
+
+extension NSManagedObject {
+  /// Creates an object of the class; through the one initializer that every subclass has.
+  static func make(
+    entity: NSEntityDescription,
+    in context: NSManagedObjectContext,
+    awakes: Bool = true
+  ) -> NSManagedObject {
+    let seed = ManagedObjectSeed(
+      template: ObjectTemplate.of(entity), key: .temporary(), binding: nil
+    )
+    let object = self.init(_row: seed)
+    object.becomeNew()
+    context.insert(object, awakes: awakes)
+    return object
+  }
+
+  private final func becomeNew() {
+    state = []
+    values = template.defaults
+    for (index, value) in template.objectDefaults { setObjectValue(value, at: index) }
+  }
+}

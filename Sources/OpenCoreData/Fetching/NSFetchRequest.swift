@@ -1,0 +1,135 @@
+import Foundation
+
+/// A search for objects.
+///
+/// Differs from Core Data: the result type has no bound here, because an existential such as
+/// `any NSFetchRequestResult` cannot satisfy one without Objective-C. The methods that run a
+/// request carry it.
+open class NSFetchRequest<ResultType>: NSPersistentStoreRequest {
+  private var entityDescription: NSEntityDescription?
+  private var name: String?
+  private var managedObjectClass: NSManagedObject.Type?
+
+  /// What a match must satisfy.
+  open var predicate: NSPredicate?
+  /// The order of the matches.
+  open var sortDescriptors: [NSSortDescriptor]?
+  /// The most matches that are returned; 0 for all.
+  open var fetchLimit = 0
+  /// How many matches are left out at the beginning.
+  open var fetchOffset = 0
+  /// How many objects are loaded at a time.
+  open var fetchBatchSize = 0
+  /// What is returned of each match.
+  open var resultType: NSFetchRequestResultType = .managedObjectResultType
+  /// Whether objects of entities that inherit from the entity match too.
+  open var includesSubentities = true
+  /// Whether values are loaded along with the objects.
+  open var includesPropertyValues = true
+  /// Whether objects come as faults; their values are there at the first access.
+  open var returnsObjectsAsFaults = true
+  /// The relationships that are loaded along with the objects.
+  open var relationshipKeyPathsForPrefetching: [String]?
+  /// Whether changes that wait to be saved are seen.
+  open var includesPendingChanges = true
+  /// Whether equal dictionaries are returned once.
+  open var returnsDistinctResults = false
+  /// The properties of each dictionary: descriptions or names.
+  open var propertiesToFetch: [Any]?
+  /// Whether objects that are in memory take the store's values.
+  open var shouldRefreshRefetchedObjects = false
+  /// The properties by which dictionaries are grouped: descriptions or names.
+  open var propertiesToGroupBy: [Any]?
+  /// What a group must satisfy.
+  open var havingPredicate: NSPredicate?
+
+  /// Creates a request without an entity.
+  public override init() {
+    super.init()
+  }
+
+  /// Creates a request for the objects of an entity.
+  public convenience init(entityName: String) {
+    self.init()
+    name = entityName
+  }
+
+  convenience init(managedObjectClass: NSManagedObject.Type) {
+    self.init()
+    self.managedObjectClass = managedObjectClass
+  }
+
+  /// The entity of the objects.
+  open var entity: NSEntityDescription? {
+    get { entityDescription ?? managedObjectClass.flatMap { ManagedObjectModels.entity(of: $0) } }
+    set {
+      entityDescription = newValue
+      name = nil
+      managedObjectClass = nil
+    }
+  }
+
+  /// The name of the entity.
+  open var entityName: String? { name ?? entity?.name }
+
+  open override var requestType: NSPersistentStoreRequestType { .fetchRequestType }
+
+  /// Runs the request in the context whose lane the calling code runs on.
+  open func execute() throws -> [ResultType] {
+    guard let context = NSManagedObjectContext.current else {
+      fatalError("-[NSFetchRequest execute] must be called in a block of a context's perform.")
+    }
+    return try context.results(of: self).compactMap { $0 as? ResultType }
+  }
+
+  /// Copies the request.
+  open override func copy(with zone: NSZone? = nil) -> Any {
+    let copy = NSFetchRequest<ResultType>()
+    copy.entityDescription = entityDescription
+    copy.name = name
+    copy.managedObjectClass = managedObjectClass
+    copy.affectedStores = affectedStores
+    copy.predicate = predicate
+    copy.sortDescriptors = sortDescriptors
+    copy.fetchLimit = fetchLimit
+    copy.fetchOffset = fetchOffset
+    copy.fetchBatchSize = fetchBatchSize
+    copy.resultType = resultType
+    copy.includesSubentities = includesSubentities
+    copy.includesPropertyValues = includesPropertyValues
+    copy.returnsObjectsAsFaults = returnsObjectsAsFaults
+    copy.relationshipKeyPathsForPrefetching = relationshipKeyPathsForPrefetching
+    copy.includesPendingChanges = includesPendingChanges
+    copy.returnsDistinctResults = returnsDistinctResults
+    copy.propertiesToFetch = propertiesToFetch
+    copy.shouldRefreshRefetchedObjects = shouldRefreshRefetchedObjects
+    copy.propertiesToGroupBy = propertiesToGroupBy
+    copy.havingPredicate = havingPredicate
+    return copy
+  }
+
+  /// The entity in a model: by description, by name or by class.
+  func entity(in model: NSManagedObjectModel) throws -> NSEntityDescription {
+    if let entityDescription {
+      // A request may be made with another copy of the model.
+      return model.entitiesByName[entityDescription.name ?? ""] ?? entityDescription
+    }
+    if let managedObjectClass, let template = ObjectTemplate.of(managedObjectClass, in: model) {
+      return template.layout.entity
+    }
+    if let name, let entity = model.entitiesByName[name] { return entity }
+    let wanted = name ?? managedObjectClass.map { NSStringFromClass($0) }
+    throw CoreDataError.make(
+      NSCoreDataError,
+      wanted.map { "A fetch request names the entity '\($0)', which the model does not have." }
+        ?? "A fetch request must have an entity."
+    )
+  }
+}
+
+extension NSFetchRequestResult where Self: NSManagedObject {
+  /// A fetch request for the class's entity, with its results typed.
+  public static func fetchRequest() -> NSFetchRequest<Self> {
+    NSFetchRequest<Self>(managedObjectClass: Self.self)
+  }
+}

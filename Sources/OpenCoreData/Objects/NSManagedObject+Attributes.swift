@@ -1,0 +1,110 @@
+import Foundation
+
+extension NSManagedObject {
+  // MARK: Typed rows
+
+  @inline(__always)
+  final func rowValue(at index: Int) -> RowValue {
+    fireIfFault()
+    return values[index]
+  }
+
+  @inline(__always)
+  final func setRowValue(_ value: RowValue, at index: Int) {
+    fireIfFault()
+    values[index] = value
+    noteChange(at: index)
+  }
+
+  /// Marks a value as changed, for the object and for its context.
+  @inline(__always)
+  final func noteChange(at rowIndex: Int) {
+    changed.insert(rowIndex)
+    changedInTurn.insert(rowIndex)
+    noteChange()
+  }
+
+  final func noteChange(ofToMany index: Int) {
+    changedToManys.insert(index)
+    changedToManysInTurn.insert(index)
+    noteChange()
+  }
+
+  @inline(__always)
+  final func noteChange() {
+    if state.isSuperset(of: [.touched, .needsWillSave]),
+      !state.isDisjoint(with: [.inserted, .updated, .deleted])
+    {
+      return
+    }
+    context?.trackChange(of: self)
+  }
+
+  // MARK: Boxes
+
+  /// The attribute's value as key-value coding gives it.
+  final func attributeValue(at index: Int) -> Any? {
+    fireIfFault()
+    let slot = template.layout.attributes[index]
+    guard slot.holdsObjects else { return AttributeConversion.boxed(values[index], as: slot.type) }
+    if let value = objectValues?[index] { return value }
+    guard case .data(let bytes) = values[index] else { return nil }
+    let value = TransformableCoding.decode(bytes, of: slot)
+    if let value {
+      var boxes = objectValues ?? [:]
+      boxes[index] = value
+      objectValues = boxes
+    }
+    return value
+  }
+
+  final func setAttributeValue(_ value: Any?, at index: Int) {
+    fireIfFault()
+    storeAttributeValue(value, at: index)
+    noteChange(at: index)
+  }
+
+  /// Sets the value without telling the context.
+  final func storeAttributeValue(_ value: Any?, at index: Int) {
+    let slot = template.layout.attributes[index]
+    if slot.holdsObjects {
+      setObjectValue(value is NSNull ? nil : value, at: index)
+      return
+    }
+    guard let value, !(value is NSNull) else {
+      values[index] = .null
+      return
+    }
+    guard let converted = AttributeConversion.rowValue(value, as: slot.type) else {
+      fatalError(
+        "Unacceptable type of value for attribute: property = \"\(slot.name)\"; desired type = "
+          + "\(slot.type.valueClassName ?? "id"); given type = "
+          + "\(AttributeConversion.className(of: value)); value = \(value)."
+      )
+    }
+    values[index] = converted
+  }
+
+  /// Keeps the object, and its bytes where the attribute is stored.
+  final func setObjectValue(_ value: Any?, at index: Int) {
+    let slot = template.layout.attributes[index]
+    var boxes = objectValues ?? [:]
+    boxes[index] = value
+    objectValues = boxes
+    if slot.isTransient {
+      values[index] = .null
+    } else {
+      // What cannot be encoded is reported by validation, when it is about to be saved.
+      values[index] = value.flatMap { TransformableCoding.encode($0, of: slot) } ?? .null
+    }
+  }
+}
+
+extension NSManagedObject: RowValueReading {
+  package final func rowValue(forKey key: String) -> RowValue? {
+    guard case .attribute(let index) = template.layout.slot(named: key),
+      !template.layout.attributes[index].holdsObjects
+    else { return nil }
+    return rowValue(at: index)
+  }
+}

@@ -1,0 +1,115 @@
+import Foundation
+
+extension NSManagedObject {
+  /// The changed properties since the last save or load, with their new values; nil is `NSNull`.
+  public final func changedValues() -> [String: Any] {
+    guard !state.contains(.fault) || !changedToManys.isEmpty else { return [:] }
+    var slots = changed
+    if let snapshot, !state.contains(.inserted) {
+      // What was set to its old value has not changed.
+      for slot in changed.slots where isUnchanged(slot, in: snapshot) { slots.remove(slot) }
+    }
+    return values(rows: slots, toManys: changedToManys)
+  }
+
+  /// The properties that changed since the last turn ended, with their new values.
+  public final func changedValuesForCurrentEvent() -> [String: Any] {
+    values(rows: changedInTurn, toManys: changedToManysInTurn)
+  }
+
+  /// The values as they were loaded or saved last; nil is `NSNull`. Nil keys ask for all.
+  public final func committedValues(forKeys keys: [String]?) -> [String: Any] {
+    if state.contains(.inserted) { return [:] }
+    fireIfFault()
+    let names = keys ?? Array(template.layout.entity.propertiesByName.keys)
+    var result: [String: Any] = [:]
+    for name in names {
+      switch template.layout.slot(named: name) {
+      case .attribute(let index):
+        result[name] = committedAttribute(at: index) ?? NSNull()
+      case .toOne(let index):
+        result[name] = committedToOne(at: index) ?? NSNull()
+      case .toMany(let index):
+        let members = loadedToMany(at: index).committedMembers
+        result[name] =
+          template.toManys[index].slot.isOrdered
+          ? NSOrderedSet(array: members) : NSSet(array: members)
+      case .fetched, nil:
+        continue
+      }
+    }
+    return result
+  }
+
+  /// Whether anything changed that a store keeps.
+  public final var hasPersistentChangedValues: Bool {
+    if toManyStorages.contains(where: { $0?.hasChanges ?? false }) { return true }
+    guard let snapshot else { return !changed.isEmpty }
+    return changed.slots.contains { slot in
+      !isTransient(rowIndex: slot) && !isUnchanged(slot, in: snapshot)
+    }
+  }
+
+  final func isTransient(rowIndex: Int) -> Bool {
+    rowIndex < template.layout.attributes.count && template.layout.attributes[rowIndex].isTransient
+  }
+
+  final func isUnchanged(_ rowIndex: Int, in row: Row) -> Bool {
+    !isTransient(rowIndex: rowIndex) && values[rowIndex] == row.values[rowIndex]
+  }
+
+  private final func values(rows: SlotSet, toManys: SlotSet) -> [String: Any] {
+    let layout = template.layout
+    var result: [String: Any] = [:]
+    for slot in rows.slots {
+      if slot < layout.attributes.count {
+        result[layout.attributes[slot].name] = attributeValue(at: slot) ?? NSNull()
+      } else {
+        let index = slot - layout.attributes.count
+        result[layout.toOnes[index].name] = toOne(at: index) ?? NSNull()
+      }
+    }
+    for index in toManys.slots { result[layout.toManys[index].name] = collection(at: index) }
+    return result
+  }
+
+  private final func committedAttribute(at index: Int) -> Any? {
+    guard let snapshot else { return attributeValue(at: index) }
+    let slot = template.layout.attributes[index]
+    if slot.isTransient { return attributeValue(at: index) }
+    guard slot.holdsObjects else {
+      return AttributeConversion.boxed(snapshot.values[index], as: slot.type)
+    }
+    guard case .data(let bytes) = snapshot.values[index] else { return nil }
+    return TransformableCoding.decode(bytes, of: slot)
+  }
+
+  private final func committedToOne(at index: Int) -> NSManagedObject? {
+    guard let rowIndex = template.toOnes[index].slot.rowIndex, let snapshot,
+      case .reference(let reference) = snapshot.values[rowIndex], let context
+    else { return nil }
+    return context.object(reference, from: self)
+  }
+
+  /// A row's values by name, as merge conflicts show them.
+  final func namedValues(of row: Row) -> [String: Any] {
+    var result: [String: Any] = [:]
+    for slot in template.layout.attributes where !slot.isTransient {
+      if slot.holdsObjects, case .data(let bytes) = row.values[slot.index] {
+        result[slot.name] = TransformableCoding.decode(bytes, of: slot) ?? bytes
+      } else {
+        result[slot.name] =
+          AttributeConversion.boxed(row.values[slot.index], as: slot.type) ?? NSNull()
+      }
+    }
+    for link in template.toOnes {
+      guard let rowIndex = link.slot.rowIndex else { continue }
+      if case .reference(let reference) = row.values[rowIndex], let context {
+        result[link.slot.name] = context.object(reference, from: self)?.objectID ?? NSNull()
+      } else {
+        result[link.slot.name] = NSNull()
+      }
+    }
+    return result
+  }
+}

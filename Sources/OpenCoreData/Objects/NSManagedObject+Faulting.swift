@@ -1,0 +1,106 @@
+import Foundation
+
+extension NSManagedObject {
+  /// Loads the values unless they are there.
+  @inline(__always)
+  final func fireIfFault() {
+    if state.contains(.fault) { fire() }
+  }
+
+  final func fire() {
+    guard let context else {
+      // Out of a context there is nowhere to load from: the object is as good as empty.
+      state.remove(.fault)
+      values = template.defaults
+      return
+    }
+    context.fulfillFault(self)
+  }
+
+  /// Takes a row's values, except where there are changes that wait to be saved.
+  final func take(_ row: Row) {
+    let old = values
+    let wasLoaded = !old.isEmpty
+    snapshot = row
+    values = row.values
+    if wasLoaded {
+      for slot in changed.slots { values[slot] = old[slot] }
+      for slot in template.transientIndexes { values[slot] = old[slot] }
+    }
+    if !toOneObjects.isEmpty {
+      for link in template.toOnes {
+        guard let rowIndex = link.slot.rowIndex, !changed.contains(rowIndex) else { continue }
+        // What was followed stays only where it still leads to the same row.
+        if let object = toOneObjects[link.slot.index], values[rowIndex] != object.rowReference {
+          toOneObjects[link.slot.index] = nil
+        }
+      }
+    }
+    if objectValues != nil {
+      for attribute in template.layout.attributes
+      where !attribute.isTransient && !changed.contains(attribute.index) {
+        objectValues?[attribute.index] = nil
+      }
+    }
+    state.remove([.fault, .prefetched])
+  }
+
+  /// Takes a row that a fetch brought along; the object stays a fault until it is read.
+  final func attach(_ row: Row, generation: UInt32) {
+    snapshot = row
+    rowGeneration = generation
+    state.insert(.prefetched)
+  }
+
+  /// Drops the values and the changes that wait to be saved.
+  final func turnIntoFault(keepingToManyChanges: Bool = false) {
+    guard !state.contains(.fault) || !toManyStorages.isEmpty else {
+      dropRow()
+      return
+    }
+    willTurnIntoFault()
+    dropRow()
+    toOneObjects = []
+    objectValues = nil
+    changed.removeAll()
+    if keepingToManyChanges {
+      for storage in toManyStorages { storage?.unload() }
+    } else {
+      toManyStorages = []
+      changedToManys.removeAll()
+    }
+    didTurnIntoFault()
+  }
+
+  private final func dropRow() {
+    values = []
+    snapshot = nil
+    state.remove(.prefetched)
+    state.insert(.fault)
+  }
+
+  /// The row value by which others refer to this object.
+  final var rowReference: RowValue { .reference(key.reference) }
+
+  /// Whether a relationship's destinations are not loaded yet.
+  public final func hasFault(forRelationshipNamed key: String) -> Bool {
+    switch template.layout.slot(named: key) {
+    case .toMany(let index):
+      return !(toManyStorage(ifTouched: index)?.isLoaded ?? false)
+    case .toOne(let index):
+      guard !state.contains(.fault) else { return true }
+      return toOne(at: index)?.isFault ?? false
+    default:
+      fatalError("\(template.layout.entityName) has no relationship named '\(key)'.")
+    }
+  }
+
+  /// The identifiers of a relationship's destinations, without loading them.
+  public final func objectIDs(forRelationshipNamed key: String) -> [NSManagedObjectID] {
+    switch template.layout.slot(named: key) {
+    case .toMany(let index): return loadedToMany(at: index).members.items.map(\.objectID)
+    case .toOne(let index): return toOneIdentifier(at: index).map { [$0] } ?? []
+    default: fatalError("\(template.layout.entityName) has no relationship named '\(key)'.")
+    }
+  }
+}

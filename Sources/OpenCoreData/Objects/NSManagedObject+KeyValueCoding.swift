@@ -1,0 +1,181 @@
+import Foundation
+
+extension NSManagedObject: KeyValueCoding {}
+
+extension NSManagedObject: ObjectIdentified {
+  package final var comparisonIdentifier: AnyHashable { AnyHashable(objectID) }
+}
+
+extension NSManagedObject {
+  /// The value of a property by its name.
+  public final subscript(key: String) -> Any? {
+    get { value(forKey: key) }
+    set { setValue(newValue, forKey: key) }
+  }
+
+  /// The value at the end of a path of keys joined by dots; collection operators work too.
+  public final func value(forKeyPath keyPath: String) -> Any? {
+    KeyPathWalk.value(of: self, keyPath.split(separator: ".").map(String.init))
+  }
+
+  /// Sets the value at the end of a path of keys joined by dots.
+  public final func setValue(_ value: Any?, forKeyPath keyPath: String) {
+    var keys = keyPath.split(separator: ".").map(String.init)
+    guard let last = keys.popLast() else { return }
+    let target = keys.isEmpty ? self : KeyPathWalk.value(of: self, keys)
+    guard let target else { return }
+    guard let object = target as? NSManagedObject else {
+      fatalError("The key path '\(keyPath)' does not lead to a property of a managed object.")
+    }
+    object.setValue(value, forKey: last)
+  }
+
+  /// The values of several properties by name; nil values are `NSNull`.
+  public final func dictionaryWithValues(forKeys keys: [String]) -> [String: Any] {
+    Dictionary(
+      keys.map { ($0, value(forKey: $0) ?? NSNull()) },
+      uniquingKeysWith: { first, _ in first }
+    )
+  }
+
+  /// Sets several properties by name; `NSNull` stands for nil.
+  public final func setValuesForKeys(_ keyedValues: [String: Any]) {
+    for key in keyedValues.keys.sorted() {
+      let value = keyedValues[key]
+      setValue(value is NSNull ? nil : value, forKey: key)
+    }
+  }
+
+  /// A set that stands for a to-many relationship: changing it changes the relationship.
+  public final func mutableSetValue(forKey key: String) -> NSMutableSet {
+    guard case .toMany(let index) = template.layout.slot(named: key) else {
+      fatalError("\(template.layout.entityName) has no to-many relationship named '\(key)'.")
+    }
+    return RelationshipSet(object: self, index: index)
+  }
+
+  /// An ordered set that stands for an ordered relationship: changing it changes the relationship.
+  public final func mutableOrderedSetValue(forKey key: String) -> NSMutableOrderedSet {
+    guard case .toMany(let index) = template.layout.slot(named: key) else {
+      fatalError("\(template.layout.entityName) has no to-many relationship named '\(key)'.")
+    }
+    return RelationshipOrderedSet(object: self, index: index)
+  }
+
+  // MARK: Values
+
+  /// The value in its slot; the name must be of a property.
+  final func modeledValue(forKey key: String) -> Any?? {
+    switch template.layout.slot(named: key) {
+    case .attribute(let index): return .some(attributeValue(at: index))
+    case .toOne(let index): return .some(toOne(at: index))
+    case .toMany(let index): return .some(collection(at: index))
+    case .fetched(let index): return .some(fetchedValue(at: index))
+    case nil: return nil
+    }
+  }
+
+  final func collection(at index: Int) -> Any {
+    let members = loadedToMany(at: index).members.items
+    return template.toManys[index].slot.isOrdered
+      ? NSOrderedSet(array: members) : NSSet(array: members)
+  }
+
+  private final func fetchedValue(at index: Int) -> Any? {
+    guard let context,
+      let template = template.layout.fetched[index].requestTemplate
+    else { return nil }
+    let request = NSFetchRequest<any NSFetchRequestResult>(template: template)
+    if let predicate = request.predicate {
+      request.predicate = predicate.withSubstitutionVariables([
+        "FETCH_SOURCE": self, "FETCHED_PROPERTY": self.template.layout.fetched[index],
+      ])
+    }
+    do {
+      return try context.fetch(request)
+    } catch {
+      fatalError("CoreData could not fulfill a fetched property of \(objectID): \(error)")
+    }
+  }
+
+  /// Sets a property without telling the context; false when the name is of none.
+  final func storePrimitive(_ value: Any?, forKey key: String) -> Bool {
+    fireIfFault()
+    switch template.layout.slot(named: key) {
+    case .attribute(let index):
+      storeAttributeValue(value, at: index)
+      changed.insert(index)
+    case .toOne(let index):
+      storeToOne(destination(value, key), at: index)
+    case .toMany(let index):
+      let storage = loadedToMany(at: index)
+      var wanted = ObjectBag()
+      for object in destinations(value, key) { wanted.append(object) }
+      for object in storage.members.items where !wanted.contains(object) { storage.remove(object) }
+      for object in wanted.items { storage.add(object) }
+      changedToManys.insert(index)
+    case .fetched, nil:
+      return false
+    }
+    return true
+  }
+
+  final func accessorChangedValue(forKey key: String) {
+    switch template.layout.slot(named: key) {
+    case .attribute(let index):
+      noteChange(at: index)
+    case .toOne(let index):
+      if let rowIndex = template.toOnes[index].slot.rowIndex { noteChange(at: rowIndex) }
+    case .toMany(let index):
+      noteChange(ofToMany: index)
+    case .fetched, nil:
+      // Properties of the class alone are no change of the object.
+      break
+    }
+  }
+
+  /// Sets a property in its slot; false when the name is of none.
+  final func setModeledValue(_ value: Any?, forKey key: String) -> Bool {
+    switch template.layout.slot(named: key) {
+    case .attribute(let index):
+      setAttributeValue(value, at: index)
+    case .toOne(let index):
+      setToOne(destination(value, key), at: index)
+    case .toMany(let index):
+      setToMany(destinations(value, key), at: index)
+    case .fetched:
+      fatalError("The fetched property '\(key)' of \(template.layout.entityName) is read-only.")
+    case nil:
+      return false
+    }
+    return true
+  }
+
+  final func destination(_ value: Any?, _ key: String) -> NSManagedObject? {
+    guard let value, !(value is NSNull) else { return nil }
+    guard let object = value as? NSManagedObject else {
+      refuse(value, key, isToMany: false)
+    }
+    return object
+  }
+
+  final func destinations(_ value: Any?, _ key: String) -> [NSManagedObject] {
+    switch value {
+    case nil, is NSNull: return []
+    case let set as Set<NSManagedObject>: return Array(set)
+    case let set as NSOrderedSet: return set.array.compactMap { $0 as? NSManagedObject }
+    case let set as NSSet: return set.allObjects.compactMap { $0 as? NSManagedObject }
+    case let array as [NSManagedObject]: return array
+    case let value?: refuse(value, key, isToMany: true)
+    }
+  }
+
+  private final func refuse(_ value: Any, _ key: String, isToMany: Bool) -> Never {
+    let wanted = isToMany ? "NSSet" : "NSManagedObject"
+    fatalError(
+      "Unacceptable type of value for to-\(isToMany ? "many" : "one") relationship: property = "
+        + "\"\(key)\"; desired type = \(wanted); given type = "
+        + "\(AttributeConversion.className(of: value)); value = \(value)."
+    )
+  }
+}

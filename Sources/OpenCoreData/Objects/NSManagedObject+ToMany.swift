@@ -1,0 +1,139 @@
+import Foundation
+
+extension NSManagedObject {
+  /// The relationship's storage where it has been touched.
+  final func toManyStorage(ifTouched index: Int) -> ToManyStorage? {
+    toManyStorages.isEmpty ? nil : toManyStorages[index]
+  }
+
+  /// The relationship's storage, loaded or not.
+  final func toManyStorage(at index: Int) -> ToManyStorage {
+    if toManyStorages.isEmpty {
+      toManyStorages = [ToManyStorage?](repeating: nil, count: template.toManys.count)
+    } else if let storage = toManyStorages[index] {
+      return storage
+    }
+    // An object without a row has no members that it does not know of.
+    let storage = ToManyStorage(
+      isOrdered: template.toManys[index].slot.isOrdered,
+      isLoaded: context == nil || key.isTemporary && context?.parent == nil
+        || state.contains(.inserted)
+    )
+    toManyStorages[index] = storage
+    return storage
+  }
+
+  /// The relationship's storage with all its members.
+  final func loadedToMany(at index: Int) -> ToManyStorage {
+    let storage = toManyStorage(at: index)
+    if !storage.isLoaded { loadToMany(storage, at: index) }
+    return storage
+  }
+
+  private final func loadToMany(_ storage: ToManyStorage, at index: Int) {
+    guard let context else {
+      storage.load([])
+      return
+    }
+    context.fulfillToMany(at: index, of: [self])
+    if !storage.isLoaded { storage.load([]) }
+  }
+
+  // MARK: Changing members
+
+  /// Adds a member and keeps the inverse relationship true.
+  final func addToMany(_ object: NSManagedObject, at index: Int, position: Int? = nil) {
+    let link = template.toManys[index]
+    requireFit(object, link)
+    if state.contains(.fault) { fire() }
+    if position == nil, !link.slot.isOrdered, link.hasInverse, !link.slot.inverseIsToMany {
+      // The other side knows whether it is a member, so this side need not be loaded.
+      object.setToOne(self, at: link.inverseIndex)
+      return
+    }
+    guard loadedToMany(at: index).add(object, at: position) else { return }
+    noteChange(ofToMany: index)
+    guard link.hasInverse else { return }
+    if link.slot.inverseIsToMany {
+      object.inverseAdded(self, to: link.inverseIndex)
+    } else {
+      let former = object.toOne(at: link.inverseIndex)
+      if let former, former !== self { former.inverseRemoved(object, from: index) }
+      object.storeToOne(self, at: link.inverseIndex)
+    }
+  }
+
+  /// Removes a member and keeps the inverse relationship true.
+  final func removeFromMany(_ object: NSManagedObject, at index: Int) {
+    if state.contains(.fault) { fire() }
+    let link = template.toManys[index]
+    guard loadedToMany(at: index).remove(object) else { return }
+    noteChange(ofToMany: index)
+    guard link.hasInverse else { return }
+    if link.slot.inverseIsToMany {
+      object.inverseRemoved(self, from: link.inverseIndex)
+    } else {
+      object.storeToOne(nil, at: link.inverseIndex)
+    }
+  }
+
+  /// Replaces all members and keeps the inverse relationships true.
+  final func setToMany(_ objects: [NSManagedObject], at index: Int) {
+    let storage = loadedToMany(at: index)
+    var wanted = ObjectBag()
+    for object in objects { wanted.append(object) }
+    for object in storage.members.items where !wanted.contains(object) {
+      removeFromMany(object, at: index)
+    }
+    for object in wanted.items where !storage.contains(object) {
+      addToMany(object, at: index)
+    }
+    if storage.isOrdered, !storage.members.items.elementsEqual(wanted.items, by: ===) {
+      storage.reorder(wanted.items)
+      noteChange(ofToMany: index)
+    }
+    if wanted.isEmpty, storage.members.isEmpty { noteChange(ofToMany: index) }
+  }
+
+  /// Moves a member of an ordered relationship.
+  final func reorderToMany(_ objects: [NSManagedObject], at index: Int) {
+    loadedToMany(at: index).reorder(objects)
+    noteChange(ofToMany: index)
+  }
+
+  /// The other side began to point here; no fault is fired.
+  final func inverseAdded(_ object: NSManagedObject, to index: Int) {
+    if toManyStorage(at: index).add(object) { noteChange(ofToMany: index) }
+  }
+
+  /// The other side no longer points here; no fault is fired.
+  final func inverseRemoved(_ object: NSManagedObject, from index: Int) {
+    if toManyStorage(at: index).remove(object) { noteChange(ofToMany: index) }
+  }
+
+  // MARK: Typed members
+
+  /// The members as a typed set, kept until they change.
+  final func typedMembers<Element: NSManagedObject>(
+    at index: Int,
+    of type: Element.Type
+  ) -> Set<Element> {
+    let storage = loadedToMany(at: index)
+    if let kept = storage.typedMembers as? TypedMembers<Element> { return kept.set }
+    var set = Set<Element>(minimumCapacity: storage.members.count)
+    for object in storage.members.items {
+      if let object = object as? Element { set.insert(object) }
+    }
+    storage.typedMembers = TypedMembers(set)
+    return set
+  }
+}
+
+/// A typed copy of a relationship's members.
+private final class TypedMembers<Element: NSManagedObject> {
+  let set: Set<Element>
+
+  init(_ set: Set<Element>) {
+    self.set = set
+  }
+}

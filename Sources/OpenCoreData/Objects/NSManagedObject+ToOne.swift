@@ -1,0 +1,90 @@
+import Foundation
+
+extension NSManagedObject {
+  /// The destination; a fault when nobody has looked at it yet.
+  final func toOne(at index: Int) -> NSManagedObject? {
+    fireIfFault()
+    if !toOneObjects.isEmpty, let object = toOneObjects[index] { return object }
+    let link = template.toOnes[index]
+    guard let rowIndex = link.slot.rowIndex,
+      case .reference(let reference) = values[rowIndex], let context
+    else { return nil }
+    let object = context.object(reference, from: self)
+    keepToOne(object, at: index)
+    return object
+  }
+
+  /// The destination if it is in memory already.
+  final func registeredToOne(at index: Int) -> NSManagedObject? {
+    if !toOneObjects.isEmpty, let object = toOneObjects[index] { return object }
+    guard !state.contains(.fault), let rowIndex = template.toOnes[index].slot.rowIndex,
+      case .reference(let reference) = values[rowIndex], let context
+    else { return nil }
+    return context.registeredObject(reference, from: self)
+  }
+
+  final func toOneIdentifier(at index: Int) -> NSManagedObjectID? {
+    toOne(at: index)?.objectID
+  }
+
+  private final func keepToOne(_ object: NSManagedObject?, at index: Int) {
+    if toOneObjects.isEmpty {
+      guard object != nil else { return }
+      toOneObjects = [NSManagedObject?](repeating: nil, count: template.toOnes.count)
+    }
+    toOneObjects[index] = object
+  }
+
+  /// Sets the destination and keeps the inverse relationship true.
+  final func setToOne(_ object: NSManagedObject?, at index: Int) {
+    let old = toOne(at: index)
+    guard old !== object else {
+      if let rowIndex = template.toOnes[index].slot.rowIndex { noteChange(at: rowIndex) }
+      return
+    }
+    let link = template.toOnes[index]
+    if let object { requireFit(object, link) }
+    storeToOne(object, at: index)
+    guard link.hasInverse else { return }
+    if link.slot.inverseIsToMany {
+      old?.inverseRemoved(self, from: link.inverseIndex)
+      object?.inverseAdded(self, to: link.inverseIndex)
+    } else {
+      old?.storeToOne(nil, at: link.inverseIndex)
+      if let object {
+        if let former = object.toOne(at: link.inverseIndex), former !== self {
+          former.storeToOne(nil, at: index)
+        }
+        object.storeToOne(self, at: link.inverseIndex)
+      }
+    }
+  }
+
+  /// Sets the destination on this side alone.
+  final func storeToOne(_ object: NSManagedObject?, at index: Int) {
+    fireIfFault()
+    guard let rowIndex = template.toOnes[index].slot.rowIndex else { return }
+    keepToOne(object, at: index)
+    values[rowIndex] = object?.rowReference ?? .null
+    noteChange(at: rowIndex)
+  }
+
+  final func requireFit(_ object: NSManagedObject, _ link: ObjectTemplate.Link) {
+    if !object.template.layout.isMemberOrSub(of: link.slot.destinationEntity),
+      object.template.layout.entityName != link.slot.destinationEntity.name
+    {
+      fatalError(
+        "Unacceptable type of value for to-\(link.slot.isToMany ? "many" : "one") relationship: "
+          + "property = \"\(link.slot.name)\"; desired type = "
+          + "\(link.slot.destinationEntity.managedObjectClassName); given type = "
+          + "\(NSStringFromClass(Swift.type(of: object))); value = \(object)."
+      )
+    }
+    if let context, let other = object.context, context !== other {
+      fatalError(
+        "Illegal attempt to establish a relationship '\(link.slot.name)' between objects in "
+          + "different contexts (source = \(self) , destination = \(object))"
+      )
+    }
+  }
+}

@@ -1,0 +1,257 @@
+import Foundation
+
+extension NSManagedObject {
+  /// Checks every property; several failures become one error with all of them.
+  final func validateProperties() throws {
+    fireIfFault()
+    var failures: [NSError] = []
+    let layout = template.layout
+    if type(of: self) == NSManagedObject.self {
+      for check in template.validation.attributes {
+        let name = layout.attributes[check.index].name
+        validate(name, into: &failures) { try validate(check, value: nil) }
+      }
+    } else {
+      // A subclass may override the check of any value, so it is asked for each.
+      for slot in layout.attributes where !slot.isDerived {
+        validate(slot.name, into: &failures) { try validateOverridable(slot) }
+      }
+    }
+    for check in template.validation.relationships {
+      let link = check.isToMany ? template.toManys[check.index] : template.toOnes[check.index]
+      validate(link.slot.name, into: &failures) { try validate(check, link) }
+    }
+    try ValidationError.raise(failures, object: self)
+  }
+
+  private final func validate(
+    _ name: String,
+    into failures: inout [NSError],
+    _ body: () throws -> Void
+  ) {
+    do {
+      try body()
+    } catch {
+      let error = error as NSError
+      // An override may report several failures of one value at once.
+      if error.code == NSValidationMultipleErrorsError,
+        let details = error.userInfo[NSDetailedErrorsKey] as? [NSError]
+      {
+        failures += details
+      } else {
+        failures.append(error)
+      }
+    }
+  }
+
+  /// Asks `validateValue(_:forKey:)`, which may replace the value.
+  private final func validateOverridable(_ slot: AttributeSlot) throws {
+    let before = attributeValue(at: slot.index).map { $0 as AnyObject }
+    var pointee = before
+    try validateValue(&pointee, forKey: slot.name)
+    if pointee !== before { setAttributeValue(pointee, at: slot.index) }
+  }
+
+  /// Checks a value against the model; the base of `validateValue(_:forKey:)`.
+  final func validateModeledValue(_ value: AnyObject?, forKey key: String) throws {
+    switch template.layout.slot(named: key) {
+    case .attribute(let index):
+      guard let check = template.validation.check(ofAttribute: index) else { return }
+      try validate(check, value: .some(value.map { $0 as Any }))
+    case .toOne(let index):
+      if let check = relationshipCheck(index, isToMany: false) {
+        try validate(check, template.toOnes[index])
+      }
+    case .toMany(let index):
+      if let check = relationshipCheck(index, isToMany: true) {
+        try validate(check, template.toManys[index])
+      }
+    case .fetched, nil:
+      return
+    }
+  }
+
+  private final func relationshipCheck(
+    _ index: Int,
+    isToMany: Bool
+  ) -> ValidationPlan.RelationshipCheck? {
+    template.validation.relationships.first { $0.index == index && $0.isToMany == isToMany }
+  }
+
+  // MARK: Attributes
+
+  /// Checks a given value, or the object's own where none is given.
+  private final func validate(_ check: ValidationPlan.AttributeCheck, value: Any??) throws {
+    let row: RowValue
+    if let value {
+      row = try convert(value, check)
+    } else {
+      row = values[check.index]
+    }
+    let slot = template.layout.attributes[check.index]
+    let isMissing: Bool
+    if slot.holdsObjects {
+      let box = value ?? objectValues?[check.index]
+      isMissing = row.isNull && box == nil
+      if row.isNull, let box, !slot.isTransient, TransformableCoding.encode(box, of: slot) == nil {
+        throw ValidationError.make(
+          NSManagedObjectValidationError, self, slot.name, value: box,
+          "The value of \(slot.name) cannot be encoded by its value transformer."
+        )
+      }
+    } else {
+      isMissing = row.isNull
+    }
+    if isMissing {
+      guard check.isMandatory else { return }
+      throw ValidationError.make(
+        NSValidationMissingMandatoryPropertyError, self, slot.name, value: nil,
+        "\(slot.name) is a required value."
+      )
+    }
+    guard !check.limits.isEmpty || !check.rules.isEmpty else { return }
+    if let code = brokenLimit(row, check) {
+      throw ValidationError.make(
+        code, self, slot.name, value: AttributeConversion.boxed(row, as: slot.type),
+        ValidationError.sentence(code, slot.name)
+      )
+    }
+    for rule in check.rules {
+      guard let predicate = rule.predicate else { continue }
+      let boxed = AttributeConversion.boxed(row, as: slot.type)
+      guard !predicate.evaluate(with: boxed) else { continue }
+      throw ValidationError.make(rule, self, slot.name, value: boxed, predicate: predicate)
+    }
+  }
+
+  private final func convert(
+    _ value: Any?,
+    _ check: ValidationPlan.AttributeCheck
+  ) throws -> RowValue {
+    let slot = template.layout.attributes[check.index]
+    guard let value, !(value is NSNull) else { return .null }
+    if slot.holdsObjects { return TransformableCoding.encode(value, of: slot) ?? .null }
+    guard let row = AttributeConversion.rowValue(value, as: slot.type) else {
+      throw ValidationError.make(
+        NSManagedObjectValidationError, self, slot.name, value: value,
+        "\(slot.name) is of an unacceptable type: \(AttributeConversion.className(of: value))."
+      )
+    }
+    return row
+  }
+
+  private final func brokenLimit(
+    _ value: RowValue,
+    _ check: ValidationPlan.AttributeCheck
+  ) -> Int? {
+    let limits = check.limits
+    switch value {
+    case .integer(let number):
+      return brokenBound(Decimal(number), limits)
+    case .double(let number):
+      guard number.isFinite else { return nil }
+      return brokenBound(Decimal(number), limits)
+    case .decimal(let box):
+      return brokenBound(box.value, limits)
+    case .date(let seconds):
+      let date = Date(timeIntervalSinceReferenceDate: seconds)
+      if let minimum = limits.minimumDate, date < minimum { return NSValidationDateTooSoonError }
+      if let maximum = limits.maximumDate, date > maximum { return NSValidationDateTooLateError }
+      return nil
+    case .string(let text):
+      // Lengths count UTF-16 units, as `NSString` does.
+      let length = text.utf16.count
+      if let minimum = limits.minimumLength, length < minimum {
+        return NSValidationStringTooShortError
+      }
+      if let maximum = limits.maximumLength, length > maximum {
+        return NSValidationStringTooLongError
+      }
+      if let pattern = check.pattern {
+        let range = NSRange(location: 0, length: length)
+        if pattern.firstMatch(in: text, range: range) == nil {
+          return NSValidationStringPatternMatchingError
+        }
+      }
+      return nil
+    default:
+      return nil
+    }
+  }
+
+  private final func brokenBound(_ number: Decimal, _ limits: AttributeLimits) -> Int? {
+    if let minimum = limits.minimum, number < minimum { return NSValidationNumberTooSmallError }
+    if let maximum = limits.maximum, number > maximum { return NSValidationNumberTooLargeError }
+    return nil
+  }
+
+  // MARK: Relationships
+
+  private final func validate(
+    _ check: ValidationPlan.RelationshipCheck,
+    _ link: ObjectTemplate.Link
+  ) throws {
+    guard check.isToMany else {
+      guard let rowIndex = link.slot.rowIndex, values[rowIndex].isNull else {
+        return
+      }
+      throw ValidationError.make(
+        NSValidationMissingMandatoryPropertyError, self, link.slot.name, value: nil,
+        "\(link.slot.name) is a required value."
+      )
+    }
+    // What nobody touched is as it was when it was saved.
+    guard let storage = toManyStorage(ifTouched: check.index) ?? untouchedInserted(check.index),
+      state.contains(.inserted) || storage.hasChanges
+    else { return }
+    if !storage.isLoaded { _ = loadedToMany(at: check.index) }
+    let count = storage.members.items.count { !$0.state.contains(.deleted) }
+    if count < check.minimum, !(count == 0 && check.isOptional) {
+      let code =
+        count == 0 && check.minimum <= 1
+        ? NSValidationMissingMandatoryPropertyError : NSValidationRelationshipLacksMinimumCountError
+      throw ValidationError.make(
+        code, self, link.slot.name, value: collection(at: check.index),
+        code == NSValidationMissingMandatoryPropertyError
+          ? "\(link.slot.name) is a required value."
+          : ValidationError.sentence(code, link.slot.name)
+      )
+    }
+    if check.maximum > 0, count > check.maximum {
+      let code = NSValidationRelationshipExceedsMaximumCountError
+      throw ValidationError.make(
+        code, self, link.slot.name, value: collection(at: check.index),
+        ValidationError.sentence(code, link.slot.name)
+      )
+    }
+  }
+
+  private final func untouchedInserted(_ index: Int) -> ToManyStorage? {
+    state.contains(.inserted) ? toManyStorage(at: index) : nil
+  }
+
+  /// The base of `validateForDelete()`.
+  final func validateDenyRules() throws {
+    var failures: [NSError] = []
+    func deny(_ name: String, _ value: Any?) {
+      failures.append(
+        ValidationError.make(
+          NSValidationRelationshipDeniedDeleteError, self, name, value: value,
+          "\(name) is not empty, so \(template.layout.entityName) cannot be deleted."
+        )
+      )
+    }
+    for index in template.validation.deniedToOnes {
+      if let object = toOne(at: index), !object.state.contains(.deleted) {
+        deny(template.toOnes[index].slot.name, object)
+      }
+    }
+    for index in template.validation.deniedToManys {
+      let members = loadedToMany(at: index).members.items
+      if members.contains(where: { !$0.state.contains(.deleted) }) {
+        deny(template.toManys[index].slot.name, collection(at: index))
+      }
+    }
+    try ValidationError.raise(failures, object: self)
+  }
+}

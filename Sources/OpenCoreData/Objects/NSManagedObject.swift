@@ -1,0 +1,340 @@
+import Foundation
+
+/// Where a fetched object comes from; only contexts make one.
+public struct ManagedObjectSeed {
+  let template: ObjectTemplate
+  let key: ObjectKey
+  let binding: StoreBinding?
+
+  init(template: ObjectTemplate, key: ObjectKey, binding: StoreBinding?) {
+    self.template = template
+    self.key = key
+    self.binding = binding
+  }
+}
+
+/// An object that a store keeps.
+///
+/// An object belongs to one context and is used on that context's lane. Its values are one array
+/// of typed row values, shared with the store's row until the first change.
+open class NSManagedObject: NSObject, NSFetchRequestResult {
+  // MARK: Storage
+
+  final let template: ObjectTemplate
+  // Not counted and not weak, for speed: the context clears it when it goes.
+  final unowned(unsafe) var context: NSManagedObjectContext?
+  final var key: ObjectKey
+  final var binding: StoreBinding?
+  final var state: ObjectState
+  /// The row as it was read or saved last.
+  final var snapshot: Row?
+  /// By row index: attributes, then the references of to-ones.
+  final var values: [RowValue]
+  /// To-one destinations that have been followed or set; empty until the first.
+  final var toOneObjects: [NSManagedObject?] = []
+  /// Empty until the first to-many is touched.
+  final var toManyStorages: [ToManyStorage?] = []
+  /// The objects behind transformable and untyped attributes.
+  final var objectValues: [Int: Any]?
+  /// Row indexes of what changed since the last save.
+  final var changed = SlotSet()
+  final var changedToManys = SlotSet()
+  /// Row indexes of what changed since the last turn.
+  final var changedInTurn = SlotSet()
+  final var changedToManysInTurn = SlotSet()
+  /// The place in the context's list of inserted, updated or deleted objects.
+  final var trackingIndex = -1
+  /// The commit count of the coordinator when the attached row was read.
+  final var rowGeneration: UInt32 = 0
+  final var identifier: NSManagedObjectID?
+
+  // MARK: Creating
+
+  /// Creates an object of an entity and inserts it into a context, unless that is nil.
+  public init(
+    entity: NSEntityDescription,
+    insertInto context: NSManagedObjectContext?
+  ) {
+    let template = ObjectTemplate.of(entity)
+    self.template = template
+    key = .temporary()
+    state = []
+    values = template.defaults
+    super.init()
+    for (index, value) in template.objectDefaults {
+      setObjectValue(value, at: index)
+    }
+    context?.insert(self)
+  }
+
+  /// Creates an object of the class's entity and inserts it into a context.
+  public convenience init(context moc: NSManagedObjectContext) {
+    self.init(entity: moc.entity(of: Self.self), insertInto: moc)
+  }
+
+  /// Creates an object for a row; contexts call it, apps do not.
+  public required convenience init(_row seed: ManagedObjectSeed) {
+    self.init(entity: seed.template.layout.entity, insertInto: nil)
+    key = seed.key
+    binding = seed.binding
+    state = .fault
+    values = []
+    objectValues = nil
+  }
+
+  // MARK: Identity
+
+  /// The object's identifier, temporary until the object is saved.
+  public final var objectID: NSManagedObjectID {
+    if let identifier { return identifier }
+    let made = NSManagedObjectID(key: key, binding: binding, template: template)
+    identifier = made
+    return made
+  }
+
+  /// The context that the object belongs to.
+  public final var managedObjectContext: NSManagedObjectContext? { context }
+
+  /// The object's entity.
+  public final var entity: NSEntityDescription { template.layout.entity }
+
+  public final override var hash: Int {
+    Int(bitPattern: Unmanaged.passUnretained(self).toOpaque()) >> 4
+  }
+
+  public final override func isEqual(_ object: Any?) -> Bool {
+    guard let object = object as? NSManagedObject else { return false }
+    return object === self
+  }
+
+  /// The class's entity in the model that was put to use last.
+  ///
+  /// Two models in one process may both have an entity of the class; `init(context:)` looks in the
+  /// context's own model.
+  open class func entity() -> NSEntityDescription {
+    guard let entity = ManagedObjectModels.entity(of: self) else {
+      fatalError(
+        "+[\(NSStringFromClass(self)) entity]: no model in use has an entity whose class is "
+          + "\(NSStringFromClass(self)). Create the container before asking for the entity."
+      )
+    }
+    return entity
+  }
+
+  /// A fetch request for the class's entity.
+  public class func fetchRequest() -> NSFetchRequest<any NSFetchRequestResult> {
+    NSFetchRequest(managedObjectClass: self)
+  }
+
+  // MARK: State
+
+  /// Whether the object waits to be saved for the first time.
+  public final var isInserted: Bool { state.contains(.inserted) }
+
+  /// Whether the object has changes that wait to be saved.
+  public final var isUpdated: Bool { state.contains(.updated) }
+
+  /// Whether the object will be gone after the next save.
+  public final var isDeleted: Bool { state.contains(.deleted) }
+
+  /// Whether the object was inserted, changed or deleted since the last save.
+  public final var hasChanges: Bool {
+    !state.isDisjoint(with: [.inserted, .updated, .deleted])
+  }
+
+  /// Whether the object's values are not loaded yet.
+  public final var isFault: Bool { state.contains(.fault) }
+
+  /// Not 0 while the object is on its way to or from being a fault.
+  open var faultingState: Int { isFault ? 1 : 0 }
+
+  /// Whether changes of undefined properties leave the object unchanged for its context.
+  open class var contextShouldIgnoreUnmodeledPropertyChanges: Bool { true }
+
+  // MARK: Life
+
+  /// Called once, when the object is inserted for the first time.
+  open func awakeFromInsert() {}
+
+  /// Called each time when the object's values have been loaded.
+  open func awakeFromFetch() {}
+
+  /// Called when the object's values changed to an earlier or a merged state.
+  open func awake(fromSnapshotEvents flags: NSSnapshotEventType) {}
+
+  /// Called before the object is saved; called again when it changes anything.
+  open func willSave() {}
+
+  /// Called after the object was saved.
+  open func didSave() {}
+
+  /// Called when the object is about to be deleted.
+  open func prepareForDeletion() {}
+
+  /// Called before the object's values are dropped.
+  open func willTurnIntoFault() {}
+
+  /// Called after the object's values were dropped.
+  open func didTurnIntoFault() {}
+
+  // MARK: Key-value coding
+
+  /// The value of a property by its name; numbers are `NSNumber`, to-manys `NSSet`.
+  open func value(forKey key: String) -> Any? {
+    if let value = modeledValue(forKey: key) { return value }
+    switch key {
+    case "self": return self
+    case "objectID": return objectID
+    case "entity": return entity
+    default: return value(forUndefinedKey: key)
+    }
+  }
+
+  /// Sets a property by its name and keeps inverse relationships true.
+  open func setValue(_ value: Any?, forKey key: String) {
+    if !setModeledValue(value, forKey: key) { setValue(value, forUndefinedKey: key) }
+  }
+
+  /// Called for a name that is of no property; a subclass may know better than to stop.
+  open func value(forUndefinedKey key: String) -> Any? {
+    fatalError(
+      "[\(undefinedKeyReceiver) valueForUndefinedKey:]: the entity \(template.layout.entityName) "
+        + "is not key value coding-compliant for the key \"\(key)\"."
+    )
+  }
+
+  /// Called for a name that is of no property; a subclass may know better than to stop.
+  open func setValue(_ value: Any?, forUndefinedKey key: String) {
+    fatalError(
+      "[\(undefinedKeyReceiver) setValue:forUndefinedKey:]: the entity "
+        + "\(template.layout.entityName) is not key value coding-compliant for the key "
+        + "\"\(key)\"."
+    )
+  }
+
+  private var undefinedKeyReceiver: String {
+    "<\(NSStringFromClass(type(of: self))) 0x\(String(UInt(bitPattern: hash << 4), radix: 16))>"
+  }
+
+  /// The value behind an accessor of the app's own.
+  open func primitiveValue(forKey key: String) -> Any? {
+    if let value = modeledValue(forKey: key) { return value }
+    return value(forUndefinedKey: key)
+  }
+
+  /// Sets the value behind an accessor of the app's own.
+  ///
+  /// The context does not learn of the change: an accessor says so with `willChangeValue(forKey:)`
+  /// and `didChangeValue(forKey:)`. Inverse relationships stay as they are.
+  open func setPrimitiveValue(_ value: Any?, forKey key: String) {
+    if !storePrimitive(value, forKey: key) { setValue(value, forUndefinedKey: key) }
+  }
+
+  /// An accessor is about to read a property: a fault is loaded.
+  open func willAccessValue(forKey key: String?) {
+    fireIfFault()
+  }
+
+  /// An accessor has read a property.
+  open func didAccessValue(forKey key: String?) {}
+
+  /// An accessor is about to change a property.
+  open func willChangeValue(forKey key: String) {
+    fireIfFault()
+  }
+
+  /// An accessor has changed a property.
+  open func didChangeValue(forKey key: String) {
+    accessorChangedValue(forKey: key)
+  }
+
+  /// An accessor is about to change the members of a to-many relationship.
+  open func willChangeValue(
+    forKey inKey: String,
+    withSetMutation inMutationKind: NSKeyValueSetMutationKind,
+    using inObjects: Set<AnyHashable>
+  ) {
+    fireIfFault()
+  }
+
+  /// An accessor has changed the members of a to-many relationship.
+  open func didChangeValue(
+    forKey inKey: String,
+    withSetMutation inMutationKind: NSKeyValueSetMutationKind,
+    using inObjects: Set<AnyHashable>
+  ) {
+    accessorChangedValue(forKey: inKey)
+  }
+
+  // MARK: Validation
+
+  /// Checks one value, which may be replaced by a valid one.
+  open func validateValue(
+    _ value: AutoreleasingUnsafeMutablePointer<AnyObject?>,
+    forKey key: String
+  ) throws {
+    try validateModeledValue(value.pointee, forKey: key)
+  }
+
+  /// Checks the whole object before it is saved for the first time.
+  open func validateForInsert() throws {
+    try validateProperties()
+  }
+
+  /// Checks the whole object before a change is saved.
+  open func validateForUpdate() throws {
+    try validateProperties()
+  }
+
+  /// Checks whether the object may be deleted.
+  open func validateForDelete() throws {
+    try validateDenyRules()
+  }
+
+  open override var description: String {
+    let place = String(UInt(bitPattern: hash << 4), radix: 16)
+    let head =
+      "<\(NSStringFromClass(type(of: self))): 0x\(place)> (entity: \(template.layout.entityName); "
+      + "id: \(objectID); data: "
+    if isFault { return head + "<fault>)" }
+    let layout = template.layout
+    var lines = layout.attributes.map { slot in
+      "    \(slot.name) = \(attributeValue(at: slot.index).map { "\($0)" } ?? "nil");"
+    }
+    lines += layout.toOnes.map { slot in
+      "    \(slot.name) = \(toOneIdentifier(at: slot.index).map { "\($0)" } ?? "nil");"
+    }
+    lines += layout.toManys.map { slot in
+      let storage = toManyStorage(ifTouched: slot.index)
+      guard let storage, storage.isLoaded else {
+        return "    \(slot.name) = \"<relationship fault>\";"
+      }
+      return "    \(slot.name) = \(storage.members.items.map(\.objectID));"
+    }
+    return head + "{\n" + lines.sorted().joined(separator: "\n") + "\n})"
+  }
+}
+
+/// Why an object's values changed to another state.
+public struct NSSnapshotEventType: OptionSet, Sendable {
+  /// The bits of the type.
+  public let rawValue: UInt
+
+  /// Creates a type of bits.
+  public init(rawValue: UInt) {
+    self.rawValue = rawValue
+  }
+
+  /// An insertion was undone.
+  public static let undoInsertion = NSSnapshotEventType(rawValue: 2)
+  /// A deletion was undone.
+  public static let undoDeletion = NSSnapshotEventType(rawValue: 4)
+  /// A change was undone.
+  public static let undoUpdate = NSSnapshotEventType(rawValue: 8)
+  /// The context was rolled back.
+  public static let rollback = NSSnapshotEventType(rawValue: 16)
+  /// The object was refreshed.
+  public static let refresh = NSSnapshotEventType(rawValue: 32)
+  /// A merge policy resolved a conflict.
+  public static let mergePolicy = NSSnapshotEventType(rawValue: 64)
+}

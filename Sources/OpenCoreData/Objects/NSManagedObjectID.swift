@@ -1,0 +1,71 @@
+import Foundation
+
+/// Identifies an object, in every context and between launches.
+///
+/// An object has a temporary identifier until it is saved for the first time.
+open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchecked Sendable {
+  // Sendable: immutable.
+
+  let key: ObjectKey
+  let binding: StoreBinding?
+  private let template: ObjectTemplate
+
+  init(key: ObjectKey, binding: StoreBinding?, template: ObjectTemplate) {
+    self.key = key
+    self.binding = binding
+    self.template = template
+    super.init()
+  }
+
+  /// The entity of the object.
+  open var entity: NSEntityDescription { template.layout.entity }
+
+  /// Whether the object has not been saved yet and has no lasting identifier.
+  open var isTemporaryID: Bool { key.isTemporary }
+
+  /// The store that holds the object.
+  open var persistentStore: NSPersistentStore? {
+    isTemporaryID ? nil : binding?.persistentStore
+  }
+
+  /// The row that the identifier stands for; nil while it is temporary.
+  package var reference: RowReference? { isTemporaryID ? nil : key.reference }
+
+  /// A URL that names the object between launches.
+  open func uriRepresentation() -> URL {
+    let name = template.layout.entityName
+    let text =
+      isTemporaryID
+      ? "x-coredata:///\(name)/t\(-key.reference.key)"
+      : "x-coredata://\(binding?.identifier ?? "")/\(name)/p\(key.reference.key)"
+    var components = URLComponents()
+    components.scheme = "x-coredata"
+    // An entity's name is a Swift or Objective-C identifier, so the text is always a URL.
+    return URL(string: text) ?? components.url ?? URL(fileURLWithPath: text)
+  }
+
+  open override var hash: Int {
+    Int(truncatingIfNeeded: key.reference.key &* 31 &+ Int64(key.reference.entityNumber))
+  }
+
+  open override func isEqual(_ object: Any?) -> Bool {
+    guard let other = object as? NSManagedObjectID else { return false }
+    if self === other { return true }
+    guard key.reference == other.key.reference else { return false }
+    return key.store == other.key.store || binding?.identifier == other.binding?.identifier
+  }
+
+  /// The identifier itself: it never changes.
+  open func copy(with zone: NSZone? = nil) -> Any { self }
+
+  open override var description: String {
+    "0x\(String(UInt(bitPattern: hash), radix: 16)) <\(uriRepresentation().absoluteString)>"
+  }
+
+  // MARK: For predicates
+
+  /// Equal for the object and its identifier.
+  package var comparisonIdentifier: AnyHashable { AnyHashable(self) }
+}
+
+extension NSManagedObjectID: ObjectIdentified {}

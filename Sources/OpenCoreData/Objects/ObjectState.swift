@@ -1,0 +1,29 @@
+/// What an object is going through.
+struct ObjectState: OptionSet {
+  let rawValue: UInt16
+
+  /// Waits to be saved for the first time.
+  static let inserted = ObjectState(rawValue: 1 << 0)
+  /// Has changes that wait to be saved.
+  static let updated = ObjectState(rawValue: 1 << 1)
+  /// Will be gone after the next save.
+  static let deleted = ObjectState(rawValue: 1 << 2)
+  /// Its values are not loaded.
+  static let fault = ObjectState(rawValue: 1 << 3)
+  /// A row was attached by a fetch; the first access takes it.
+  static let prefetched = ObjectState(rawValue: 1 << 4)
+  /// Is in the list of what this turn touched.
+  static let touched = ObjectState(rawValue: 1 << 5)
+  /// Was inserted in this turn.
+  static let touchedInsert = ObjectState(rawValue: 1 << 6)
+  /// Was deleted in this turn.
+  static let touchedDelete = ObjectState(rawValue: 1 << 7)
+  /// Was refreshed, not changed, in this turn.
+  static let touchedRefresh = ObjectState(rawValue: 1 << 8)
+  /// Changed since `willSave()` was called last.
+  static let needsWillSave = ObjectState(rawValue: 1 << 9)
+  /// Its delete rules have been applied.
+  static let propagated = ObjectState(rawValue: 1 << 10)
+  /// Its row has vanished from the store.
+  static let vanished = ObjectState(rawValue: 1 << 11)
+}

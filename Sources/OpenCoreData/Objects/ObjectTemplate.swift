@@ -1,0 +1,120 @@
+import Foundation
+import Synchronization
+
+/// What all objects of one entity share: layout, class, defaults, and how relationships answer.
+final class ObjectTemplate: @unchecked Sendable {
+  // Sendable: immutable once made.
+
+  /// A relationship, with the number of its inverse in the destination's layout.
+  struct Link {
+    let slot: RelationshipSlot
+    /// Among the destination's to-ones or to-manys; -1 where there is no inverse.
+    let inverseIndex: Int
+    /// Whether this side of the relationship writes the rows of the join table.
+    let writesLinks: Bool
+
+    var hasInverse: Bool { inverseIndex >= 0 }
+  }
+
+  let layout: EntityLayout
+  let type: NSManagedObject.Type
+  let defaults: [RowValue]
+  /// Attributes with a default that no row holds: the defaults of transformable attributes.
+  let objectDefaults: [(index: Int, value: Any)]
+  let toOnes: [Link]
+  let toManys: [Link]
+  /// Attributes whose values are objects behind the row: transformable and untyped ones.
+  let objectAttributes: SlotSet
+  let hasObjectAttributes: Bool
+  /// Attributes that the store knows nothing of.
+  let transientIndexes: [Int]
+  let validation: ValidationPlan
+
+  private init(layout: EntityLayout) {
+    self.layout = layout
+    type = Self.resolveClass(of: layout)
+    var objectAttributes = SlotSet()
+    var objectDefaults: [(Int, Any)] = []
+    for attribute in layout.attributes where attribute.holdsObjects {
+      objectAttributes.insert(attribute.index)
+      if let value = attribute.description.defaultValue {
+        objectDefaults.append((attribute.index, value))
+      }
+    }
+    self.objectAttributes = objectAttributes
+    self.objectDefaults = objectDefaults
+    hasObjectAttributes = !objectAttributes.isEmpty
+    transientIndexes = layout.attributes.filter(\.isTransient).map(\.index)
+    defaults =
+      layout.attributes.map(\.defaultRowValue)
+      + [RowValue](repeating: .null, count: layout.toOnes.count)
+    toOnes = layout.toOnes.map(Self.link)
+    toManys = layout.toManys.map(Self.link)
+    validation = ValidationPlan(layout: layout)
+  }
+
+  private static func link(_ slot: RelationshipSlot) -> Link {
+    guard let inverse = slot.inverse else {
+      return Link(slot: slot, inverseIndex: -1, writesLinks: slot.isToMany)
+    }
+    let index: Int
+    switch slot.destinationEntity.layout.slot(named: inverse.name) {
+    case .toOne(let number), .toMany(let number): index = number
+    default: index = -1
+    }
+    // One side of a many-to-many writes; where a relationship is its own inverse, both do.
+    let writes = slot.isToMany && inverse.isToMany && name(slot.description) <= name(inverse)
+    return Link(slot: slot, inverseIndex: index, writesLinks: writes)
+  }
+
+  private static func name(_ relationship: NSRelationshipDescription) -> String {
+    "\(relationship.declaringEntity?.name ?? "").\(relationship.name)"
+  }
+
+  private static func resolveClass(of layout: EntityLayout) -> NSManagedObject.Type {
+    for name in ManagedObjectClassResolver.candidates(for: layout.entity) {
+      if let found = NSClassFromString(name) as? NSManagedObject.Type { return found }
+    }
+    return NSManagedObject.self
+  }
+
+  // MARK: Registry
+
+  private static let all = Mutex<[ObjectIdentifier: ObjectTemplate]>([:])
+
+  /// The template of an entity, made at the first call.
+  static func of(_ entity: NSEntityDescription) -> ObjectTemplate { of(entity.layout) }
+
+  static func of(_ layout: EntityLayout) -> ObjectTemplate {
+    if let known = all.withLock({ $0[layout.identifier] }) { return known }
+    // Two threads may make one each; the first one in is kept.
+    let made = ObjectTemplate(layout: layout)
+    return all.withLock { templates in
+      if let known = templates[layout.identifier] { return known }
+      templates[layout.identifier] = made
+      return made
+    }
+  }
+
+  /// The template of a model's entity whose objects are of the class.
+  static func of(
+    _ type: NSManagedObject.Type,
+    in model: NSManagedObjectModel
+  ) -> ObjectTemplate? {
+    let matches = model.entities.map { of($0) }.filter { $0.type == type }
+    // Children that name their parent's class share it; the parent is meant.
+    return matches.min { $0.layout.ancestors.count < $1.layout.ancestors.count }
+  }
+}
+
+extension AttributeSlot {
+  /// Whether values are objects that rows keep as bytes, or not at all.
+  var holdsObjects: Bool {
+    switch type {
+    case .transformableAttributeType, .compositeAttributeType, .undefinedAttributeType,
+      .objectIDAttributeType:
+      true
+    default: false
+    }
+  }
+}

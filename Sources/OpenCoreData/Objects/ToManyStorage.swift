@@ -1,0 +1,114 @@
+/// What an object knows of one of its to-many relationships.
+///
+/// It is a fault of its own. Inverse maintenance adds and removes members without firing it: the
+/// changes wait in `added` and `removed` until the members are loaded or saved.
+final class ToManyStorage {
+  /// Whether `members` are all there are.
+  private(set) var isLoaded: Bool
+  private(set) var members = ObjectBag()
+  /// Members that the store does not know of yet.
+  private(set) var added = ObjectBag()
+  /// Members that the store still has.
+  private(set) var removed = ObjectBag()
+  /// Whether an ordered relationship's members were put in another order.
+  private(set) var isReordered = false
+  let isOrdered: Bool
+  /// The members as the typed set that was asked for last.
+  var typedMembers: AnyObject?
+
+  init(isOrdered: Bool, isLoaded: Bool) {
+    self.isOrdered = isOrdered
+    self.isLoaded = isLoaded
+  }
+
+  var hasChanges: Bool { !added.isEmpty || !removed.isEmpty || isReordered }
+
+  /// Takes what the store has and puts the waiting changes on top.
+  func load(_ stored: [NSManagedObject]) {
+    var loaded = ObjectBag(distinct: stored)
+    for object in removed.items { loaded.remove(object, keepingOrder: isOrdered) }
+    for object in added.items { loaded.append(object) }
+    members = loaded
+    typedMembers = nil
+    isLoaded = true
+  }
+
+  func contains(_ object: NSManagedObject) -> Bool { members.contains(object) }
+
+  func isAdded(_ object: NSManagedObject) -> Bool { added.contains(object) }
+
+  /// Whether anything changed.
+  @discardableResult
+  func add(_ object: NSManagedObject, at index: Int? = nil) -> Bool {
+    if isLoaded {
+      guard !members.contains(object) else { return false }
+      if let index, index < members.count {
+        members.insert(object, at: index)
+        isReordered = true
+      } else {
+        members.append(object)
+      }
+      typedMembers = nil
+    }
+    if !removed.remove(object, keepingOrder: false) {
+      guard added.append(object) else { return isLoaded }
+    } else if isOrdered {
+      isReordered = true
+    }
+    return true
+  }
+
+  @discardableResult
+  func remove(_ object: NSManagedObject) -> Bool {
+    if isLoaded {
+      guard members.remove(object, keepingOrder: isOrdered) else { return false }
+      typedMembers = nil
+    }
+    if !added.remove(object, keepingOrder: isOrdered) {
+      guard removed.append(object) else { return isLoaded }
+    }
+    return true
+  }
+
+  /// Replaces the order; the members are the same.
+  func reorder(_ objects: [NSManagedObject]) {
+    members = ObjectBag(distinct: objects)
+    typedMembers = nil
+    isReordered = true
+  }
+
+  /// An object that the store no longer has leaves without a trace.
+  func forget(_ object: NSManagedObject) {
+    if members.remove(object, keepingOrder: isOrdered) { typedMembers = nil }
+    added.remove(object, keepingOrder: isOrdered)
+    removed.remove(object, keepingOrder: false)
+  }
+
+  /// The store has now what is here.
+  func commit() {
+    added.removeAll()
+    removed.removeAll()
+    isReordered = false
+  }
+
+  /// Turns back into a fault; what waits to be saved stays.
+  func unload() {
+    isLoaded = false
+    members.removeAll()
+    typedMembers = nil
+  }
+
+  /// Turns back into a fault and drops what waits to be saved.
+  func revert() {
+    commit()
+    unload()
+  }
+
+  /// The members before the changes that wait.
+  var committedMembers: [NSManagedObject] {
+    var bag = members
+    for object in added.items { bag.remove(object, keepingOrder: isOrdered) }
+    for object in removed.items { bag.append(object) }
+    return bag.items
+  }
+}

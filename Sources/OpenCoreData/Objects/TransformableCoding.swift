@@ -1,0 +1,39 @@
+import Foundation
+
+/// Transformable, composite and object values to the bytes of a row and back.
+enum TransformableCoding {
+  static func encode(_ value: Any, of slot: AttributeSlot) -> RowValue? {
+    if slot.type == .compositeAttributeType || slot.type == .undefinedAttributeType {
+      return TransformableArchive.archive(value).map(RowValue.data)
+    }
+    guard let transformer = transformer(of: slot) else {
+      return TransformableArchive.archive(value).map(RowValue.data)
+    }
+    // Apple's built-in transformers unarchive in the forward direction, an app's own archive.
+    let bytes =
+      transformer is NSSecureUnarchiveFromDataTransformer
+      ? transformer.reverseTransformedValue(value) : transformer.transformedValue(value)
+    return (bytes as? Data).map(RowValue.data)
+  }
+
+  static func decode(_ data: Data, of slot: AttributeSlot) -> Any? {
+    guard let transformer = transformer(of: slot) else {
+      return TransformableArchive.unarchive(
+        data,
+        classes: NSSecureUnarchiveFromDataTransformer.allowedTopLevelClasses
+      )
+    }
+    return transformer is NSSecureUnarchiveFromDataTransformer
+      ? transformer.transformedValue(data) : transformer.reverseTransformedValue(data)
+  }
+
+  private static func transformer(of slot: AttributeSlot) -> ValueTransformer? {
+    guard let name = slot.transformerName, !name.isEmpty else { return nil }
+    if let known = ValueTransformer.valueTransformer(forName: NSValueTransformerName(name)) {
+      return known
+    }
+    // Models name Apple's transformers by constant or by class.
+    return name.hasPrefix("NSSecureUnarchiveFromData")
+      ? ValueTransformer.valueTransformer(forName: .secureUnarchiveFromDataTransformerName) : nil
+  }
+}
