@@ -64,9 +64,9 @@ struct DictionaryStatement {
       let value = statement.value(position)
       switch column.form {
       case .stored(let form, let type):
-        result[column.name] = keyValue(Self.stored(value, form, coding), type)
+        result[column.name] = Self.keyValue(Self.stored(value, form, coding), type)
       case .expression(let type, let kind):
-        result[column.name] = keyValue(Self.computed(value, type, kind), type)
+        result[column.name] = Self.keyValue(Self.computed(value, type, kind), type)
       case .reference(let constant):
         var entity = constant
         if entity == nil {
@@ -222,7 +222,7 @@ struct DictionaryStatement {
     }
   }
 
-  private func keyValue(_ value: RowValue, _ type: NSAttributeType) -> Any? {
+  static func keyValue(_ value: RowValue, _ type: NSAttributeType) -> Any? {
     switch value {
     case .null: nil
     case .integer(let value):

@@ -17,16 +17,7 @@ struct ModelCompatibility {
     let stored = NSManagedObjectModel.versionHashes(inStoreMetadata: file.metadata) ?? [:]
     let unknown = stored.keys.filter { ours[$0] == nil }.sorted()
     let missing = ours.keys.filter { stored[$0] == nil }.sorted()
-    let cached = cachedHashes(forNeed: ours.values.contains(where: Self.hasUnknownHash))
-    let changed = ours.keys.filter { name in
-      guard let entity = ours[name], let hash = stored[name] else { return false }
-      if entity.versionHash == hash { return false }
-      // How Core Data hashes a derived attribute is not known; then the store's own copy of its
-      // model decides.
-      guard Self.hasUnknownHash(entity), let cached else { return true }
-      return cached[name] != entity.versionHash
-    }
-    .sorted()
+    let changed = changedEntities(ours, stored)
     guard !unknown.isEmpty || !missing.isEmpty || !changed.isEmpty else { return }
     throw StoreError(
       .incompatibleVersionHash,
@@ -59,15 +50,25 @@ struct ModelCompatibility {
       + parts.joined(separator: "; ") + "."
   }
 
-  private func cachedHashes(forNeed isNeeded: Bool) -> [String: Data]? {
-    guard isNeeded else { return nil }
-    return (try? file.model())?.entityVersionHashesByName
-  }
-
-  /// The hash of a parent goes into those of its children.
-  private static func hasUnknownHash(_ entity: NSEntityDescription) -> Bool {
-    entity.properties.contains {
-      $0 is NSDerivedAttributeDescription || $0 is NSCompositeAttributeDescription
+  /// The entities whose hashes differ.
+  ///
+  /// How Core Data hashes derived and composite attributes is not known. Where the hash that we
+  /// compute for the store's own copy of its model is not the one that the store has, ours means
+  /// nothing, and the two models are compared by it instead.
+  private func changedEntities(
+    _ ours: [String: NSEntityDescription],
+    _ stored: [String: Data]
+  ) -> [String] {
+    let differing = ours.keys.filter { name in
+      stored[name] != nil && ours[name]?.versionHash != stored[name]
     }
+    // A cache that cannot be read proves nothing: then the stored hashes decide.
+    guard !differing.isEmpty, let cached = (try? file.model())?.entityVersionHashesByName else {
+      return differing.sorted()
+    }
+    return differing.filter { name in
+      cached[name] == stored[name] || cached[name] != ours[name]?.versionHash
+    }
+    .sorted()
   }
 }

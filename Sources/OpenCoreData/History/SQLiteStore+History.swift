@@ -1,0 +1,152 @@
+import Foundation
+import WatershedSQLite
+
+extension SQLiteStore {
+  /// Runs a history request on this store.
+  package func executeHistory(
+    _ request: NSPersistentHistoryChangeRequest
+  ) throws -> NSPersistentHistoryResult {
+    try request.run(on: [self])
+  }
+
+  /// The token of the newest transaction; nil where no history is kept.
+  package var currentHistoryToken: NSPersistentHistoryToken? {
+    get throws {
+      guard hasHistoryTables else { return nil }
+      let number = try read { try $0.lastTransactionNumber }
+      return NSPersistentHistoryToken(transactionNumbers: [identifier ?? "": number])
+    }
+  }
+
+  func history(
+    after bound: NSPersistentHistoryChangeRequest.Bound
+  ) throws -> [NSPersistentHistoryTransaction] {
+    guard hasHistoryTables else { return [] }
+    return try read { reader in
+      let history = HistoryReader(connection: reader.connection, store: self)
+      let first: Int64
+      switch bound {
+      case .date(let date): first = try history.lastTransaction(before: date)
+      case .token(let token):
+        first = token?.transactionNumbers[identifier ?? ""] ?? 0
+        try requireKept(after: first, history)
+      }
+      return try transactions(after: first, history)
+    }
+  }
+
+  func deleteHistory(before bound: NSPersistentHistoryChangeRequest.Bound) throws {
+    guard hasHistoryTables else { return }
+    _ = try writing(author: nil, contextName: nil) { writer in
+      let history = HistoryReader(connection: writer.connection, store: self)
+      let last: Int64
+      switch bound {
+      case .date(let date): last = try history.lastTransaction(before: date)
+      case .token(let token?): last = (token.transactionNumbers[identifier ?? ""] ?? 1) - 1
+      case .token(nil): last = try history.lastTransactionNumber()
+      }
+      guard last > 0 else { return }
+      let transaction = StoreTransaction(store: self, writer: writer)
+      try historyWillBeDeleted?(transaction, last)
+      try transaction.finish()
+      try writer.connection.run(
+        "DELETE FROM ACHANGE WHERE ZTRANSACTIONID <= ?",
+        [.integer(last)]
+      )
+      try writer.connection.run("DELETE FROM ATRANSACTION WHERE Z_PK <= ?", [.integer(last)])
+    }
+  }
+
+  /// A reader who has missed what was deleted must not believe that it has seen everything.
+  private func requireKept(after token: Int64, _ history: HistoryReader) throws {
+    let last = try history.lastTransactionNumber()
+    guard token > 0, token < last else { return }
+    let oldest = try history.firstTransactionNumber() ?? last + 1
+    guard oldest > token + 1 else { return }
+    throw StoreError(
+      .historyTokenExpired,
+      "The history after transaction \(token) of the store at \(path) has been deleted.",
+      remedy: "Read the objects themselves, then go on from the current token.",
+      context: ["NSFilePath": path]
+    )
+  }
+
+  private func transactions(
+    after first: Int64,
+    _ history: HistoryReader
+  ) throws -> [NSPersistentHistoryTransaction] {
+    let changes = Dictionary(
+      grouping: try history.changes(after: first),
+      by: \.transactionNumber
+    )
+    return try history.transactions(after: first, storeID: identifier ?? "").map { transaction in
+      transaction.changes = (changes[transaction.transactionNumber] ?? []).compactMap { change in
+        guard let made = publicChange(change) else { return nil }
+        made.transaction = transaction
+        return made
+      }
+      return transaction
+    }
+  }
+
+  private func publicChange(_ change: RowHistoryChange) -> NSPersistentHistoryChange? {
+    guard let objectID = persistentStoreCoordinator?.objectID(self, change.reference),
+      let entity = schema.entity(number: change.reference.entityNumber)
+    else { return nil }
+    let properties = entity.layout.entity.propertiesByName
+    var tombstone: [AnyHashable: Any] = [:]
+    for (name, value) in change.tombstone {
+      let type = entity.layout.entity.attributesByName[name]?.attributeType
+      tombstone[name] = DictionaryStatement.keyValue(value, type ?? .undefinedAttributeType)
+    }
+    return NSPersistentHistoryChange(
+      changeID: change.changeNumber,
+      changedObjectID: objectID,
+      changeType: change.kind,
+      tombstone: change.kind == .delete && !tombstone.isEmpty ? tombstone : nil,
+      updatedProperties: change.kind == .update
+        ? Set(change.changedProperties.compactMap { properties[$0] }) : nil
+    )
+  }
+}
+
+extension HistoryReader {
+  /// The last transaction before a moment; 0 where there is none.
+  func lastTransaction(before date: Date) throws -> Int64 {
+    let value = try connection.scalar(
+      "SELECT MAX(Z_PK) FROM ATRANSACTION WHERE ZTIMESTAMP < ?",
+      [.real(date.timeIntervalSinceReferenceDate)]
+    )
+    guard case .integer(let number)? = value else { return 0 }
+    return number
+  }
+
+  /// The transactions after one, without their changes.
+  func transactions(
+    after number: Int64,
+    storeID: String
+  ) throws -> [NSPersistentHistoryTransaction] {
+    try connection.query(
+      """
+      SELECT t.Z_PK, t.ZTIMESTAMP, IFNULL(a.ZNAME, t.ZAUTHOR), IFNULL(b.ZNAME, t.ZBUNDLEID), \
+      IFNULL(c.ZNAME, t.ZCONTEXTNAME), IFNULL(p.ZNAME, t.ZPROCESSID) FROM ATRANSACTION AS t \
+      LEFT JOIN ATRANSACTIONSTRING AS a ON a.Z_PK = t.ZAUTHORTS \
+      LEFT JOIN ATRANSACTIONSTRING AS b ON b.Z_PK = t.ZBUNDLEIDTS \
+      LEFT JOIN ATRANSACTIONSTRING AS c ON c.Z_PK = t.ZCONTEXTNAMETS \
+      LEFT JOIN ATRANSACTIONSTRING AS p ON p.Z_PK = t.ZPROCESSIDTS \
+      WHERE t.Z_PK > ? ORDER BY t.Z_PK
+      """,
+      [.integer(number)]
+    ) { row in
+      NSPersistentHistoryTransaction(
+        timestamp: Date(timeIntervalSinceReferenceDate: row.double(1)),
+        transactionNumber: row.int64(0),
+        storeID: storeID,
+        bundleID: row.text(3),
+        processID: row.text(5),
+        contextName: row.optionalText(4),
+        author: row.optionalText(2)
+      )
+    }
+  }
+}
