@@ -10,7 +10,7 @@ struct AccountTests {
 
   @Test("Without a token nobody is signed in, and nothing is asked")
   func signedOut() async throws {
-    let container = try service.container(webAuthToken: nil)
+    let container = service.container(webAuthToken: nil)
     #expect(try await container.accountStatus() == .noAccount)
     await #expect(throws: CKError.self) { try await container.userRecordID() }
     #expect(service.requests.isEmpty)
@@ -19,7 +19,7 @@ struct AccountTests {
   @Test("A person whom the service knows is available, also while it is away later")
   func available() async throws {
     service.answer("{\"userRecordName\":\"_me\"}")
-    let container = try service.container()
+    let container = service.container()
     #expect(try await container.accountStatus() == .available)
     #expect(try await container.accountStatus() == .available)
     #expect(service.requests.count == 2)
@@ -29,7 +29,7 @@ struct AccountTests {
 
   @Test("A service that was never reached leaves the status open; a wrong token does not")
   func undetermined() async throws {
-    let container = try service.container()
+    let container = service.container()
     #expect(try await container.accountStatus() == .couldNotDetermine)
     service.answer(
       "{\"serverErrorCode\":\"AUTHENTICATION_REQUIRED\",\"redirectURL\":\"http://sign.in\"}",
@@ -44,14 +44,14 @@ struct AccountTests {
       "{\"serverErrorCode\":\"AUTHENTICATION_REQUIRED\",\"redirectURL\":\"http://sign.in\"}",
       status: 421
     )
-    let container = try service.container()
+    let container = service.container()
     let error = await #expect(throws: CKError.self) { try await container.userRecordID() }
     #expect(error?.signInURL == "http://sign.in")
   }
 
   @Test("A renewed token is used for the next call; one that comes too late is not")
   func renewal() async throws {
-    let container = try service.container(webAuthToken: "one")
+    let container = service.container(webAuthToken: "one")
     service.answer(
       "{\"userRecordName\":\"_me\"}",
       headers: ["x-apple-cloudkit-web-auth-token": "two"]
@@ -73,7 +73,7 @@ struct AccountTests {
 
   @Test("Signing in and out is announced")
   func announcement() throws {
-    let container = try service.container(webAuthToken: "one")
+    let container = service.container(webAuthToken: "one")
     let count = Mutex(0)
     let observer = NotificationCenter.default.addObserver(
       forName: .CKAccountChanged,

@@ -28,7 +28,7 @@ struct AssetTests {
     let record = CKRecord(recordType: "Note", recordID: recordID)
     let asset = CKAsset(fileURL: file)
     record["f"] = asset
-    let database = try service.container().privateCloudDatabase
+    let database = service.container().privateCloudDatabase
     try await database.save(record)
 
     #expect(
@@ -56,7 +56,7 @@ struct AssetTests {
     service.answer("{\"tokens\":[{\"recordName\":\"n\",\"fieldName\":\"f\",\"url\":\"/up\"}]}")
     let record = CKRecord(recordType: "Note", recordID: recordID)
     record["f"] = CKAsset(fileURL: URL(fileURLWithPath: "/nowhere/at/all"))
-    let database = try service.container().privateCloudDatabase
+    let database = service.container().privateCloudDatabase
     let error = await #expect(throws: CKError.self) { try await database.save(record) }
     #expect(error?.code == .assetFileNotFound)
     #expect(service.requests.count == 1)
@@ -79,7 +79,7 @@ struct AssetTests {
     service.answer { request in
       WebServiceResponse(status: 200, body: Data(request.path.utf8))
     }
-    let database = try service.container().privateCloudDatabase
+    let database = service.container().privateCloudDatabase
     let record = try await database.record(for: recordID)
     let one = try #require((record["one"] as? CKAsset)?.fileURL)
     let some = try #require((record["some"] as? [CKAsset])?.first?.fileURL)
@@ -100,7 +100,7 @@ struct AssetTests {
       """
     )
     service.answer("{\"serverErrorCode\":\"NOT_FOUND\"}", status: 404)
-    let database = try service.container().privateCloudDatabase
+    let database = service.container().privateCloudDatabase
     let changes = try await database.recordZoneChanges(inZoneWith: recordID.zoneID, since: nil)
     #expect(changes.modificationResultsByID[recordID]?.failure?.code == .assetNotAvailable)
     let other = CKRecord.ID(recordName: "m", zoneID: recordID.zoneID)
@@ -124,7 +124,7 @@ struct AssetTests {
       fields: ["f": .init(.asset(asset))]
     )
     record["t"] = "x"
-    let database = try service.container().privateCloudDatabase
+    let database = service.container().privateCloudDatabase
     try await database.save(record)
     #expect(service.requests.count == 1)
   }

@@ -136,4 +136,34 @@ struct ConfigurationTests {
       try JSONDecoder().decode(CKContainerConfiguration.self, from: data) == configuration
     )
   }
+
+  @Test("A container with a wrong configuration says so at its first request")
+  func misconfigured() async {
+    let container = CKContainer(
+      identifier: "iCloud.a",
+      configuration: CKContainerConfiguration(url: URL(string: "http://a.test"))
+    )
+    await #expect {
+      try await container.privateCloudDatabase.allRecordZones()
+    } throws: { error in
+      (error as? CKError)?.code == .badContainer
+    }
+  }
+
+  @Test("A service that is not there is a network that is unavailable")
+  func unreachable() async {
+    let container = CKContainer(
+      identifier: "iCloud.a",
+      configuration: CKContainerConfiguration(
+        url: URL(string: "http://127.0.0.1:1"),
+        apiToken: "t"
+      ),
+      retries: .never
+    )
+    await #expect {
+      try await container.privateCloudDatabase.allRecordZones()
+    } throws: { error in
+      (error as? CKError)?.code == .networkUnavailable
+    }
+  }
 }

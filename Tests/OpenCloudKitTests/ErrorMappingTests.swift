@@ -44,7 +44,7 @@ struct ErrorMappingTests {
       "{\"uuid\":\"u\",\"serverErrorCode\":\"\(name)\",\"reason\":\"why\"}",
       status: status
     )
-    let database = try service.container().privateCloudDatabase
+    let database = service.container().privateCloudDatabase
     let error = try #require(
       await #expect(throws: CKError.self) { try await database.record(for: recordID) }
     )
@@ -68,7 +68,7 @@ struct ErrorMappingTests {
        "extension":{"code":"\(name)"}}]}
       """
     )
-    let database = try service.container().privateCloudDatabase
+    let database = service.container().privateCloudDatabase
     let code = await code {
       _ = try await database.recordZoneChanges(inZoneWith: recordID.zoneID, since: nil)
     }
@@ -79,7 +79,7 @@ struct ErrorMappingTests {
   func statusAlone() async throws {
     service.answer("<html>", status: 502, headers: ["retry-after": "7"])
     service.answer("not JSON")
-    let database = try service.container().privateCloudDatabase
+    let database = service.container().privateCloudDatabase
     let error = await #expect(throws: CKError.self) { try await database.allRecordZones() }
     #expect(error?.code == .serviceUnavailable)
     #expect(error?.retryAfterSeconds == 7)
@@ -106,7 +106,7 @@ struct ErrorMappingTests {
     )
     record["a"] = "ours"
     record["b"] = "new"
-    let database = try service.container().privateCloudDatabase
+    let database = service.container().privateCloudDatabase
     let error = try #require(
       await #expect(throws: CKError.self) { try await database.save(record) }
     )
@@ -128,7 +128,7 @@ struct ErrorMappingTests {
     service.answer(
       "{\"records\":[{\"recordName\":\"n\",\"recordType\":\"Note\",\"recordChangeTag\":\"9\"}]}"
     )
-    let database = try service.container().privateCloudDatabase
+    let database = service.container().privateCloudDatabase
     let record = CKRecord(recordType: "Note", recordID: recordID)
     let error = await #expect(throws: CKError.self) { try await database.save(record) }
     #expect(error?.code == .serverRecordChanged)
@@ -144,7 +144,7 @@ struct ErrorMappingTests {
        {"recordName":"m","serverErrorCode":"ATOMIC_ERROR","reason":"another failed"}]}
       """
     )
-    let database = try service.container().privateCloudDatabase
+    let database = service.container().privateCloudDatabase
     let records = ["n", "m"].map {
       CKRecord(
         recordType: "Note",
@@ -162,7 +162,7 @@ struct ErrorMappingTests {
       "{\"records\":[{\"recordName\":\"n\",\"serverErrorCode\":\"NOT_FOUND\",\"reason\":\"no\"}]}"
     service.answer(json)
     service.answer(json)
-    let database = try service.container().privateCloudDatabase
+    let database = service.container().privateCloudDatabase
     let results = try await database.records(for: [recordID])
     #expect(results[recordID]?.failure?.code == .unknownItem)
     #expect(await code { _ = try await database.record(for: recordID) } == .unknownItem)
@@ -175,7 +175,7 @@ struct ErrorMappingTests {
     service.answer("{\"zones\":[]}")
     service.answer { _ in throw TransportError(wasSent: true, reason: "reset") }
     let clock = LeapingClock()
-    let container = try service.container(clock: clock, retries: .interactive)
+    let container = service.container(clock: clock, retries: .interactive)
     let database = container.privateCloudDatabase
     #expect(try await database.allRecordZones().isEmpty)
     #expect(service.requests.count == 3)
@@ -191,7 +191,7 @@ struct ErrorMappingTests {
   func infinite() async throws {
     let record = CKRecord(recordType: "Note", recordID: recordID)
     record["x"] = Double.infinity
-    let database = try service.container().privateCloudDatabase
+    let database = service.container().privateCloudDatabase
     #expect(await code { try await database.save(record) } == .invalidArguments)
     let mixed = CKRecord(recordType: "Note", recordID: recordID)
     mixed["x"] = NSArray(array: [NSNumber(value: 1), NSString(string: "a")])

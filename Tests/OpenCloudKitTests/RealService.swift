@@ -32,7 +32,7 @@ final class RealService: Sendable {
       }
       webAuthToken = try await service.signIn(userName: person, container: "iCloud.test")
     }
-    return try CKContainer(
+    return CKContainer(
       identifier: "iCloud.test",
       configuration: CKContainerConfiguration(
         url: URL(string: "http://service.test"),

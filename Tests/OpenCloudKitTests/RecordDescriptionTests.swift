@@ -49,7 +49,7 @@ struct RecordDescriptionTests {
     record["CD_long"] = Data(repeating: 0xAB, count: 30)
     record["CD_when"] = Date(timeIntervalSince1970: 0)
     record["CD_list"] = ["a", "b c"]
-    record.setValue(
+    record.setFieldValue(
       .asset(
         CKAsset(
           fileURL: URL(fileURLWithPath: "/f.fxd"),

@@ -124,4 +124,17 @@ struct RecordValueTests {
     )
     #expect(CKRecord.ID().recordName.count == 36)
   }
+
+  @Test("Key-value coding reads and sets the same values")
+  func keyValueCoding() {
+    let record = CKRecord(recordType: "Note")
+    record.setValue("Ada", forKey: "name")
+    record.setValue(3, forKey: "count")
+    record.setValue([1, 2], forKey: "list")
+    #expect(record.value(forKey: "name") as? String == "Ada")
+    #expect(record["count"] as? Int == 3)
+    #expect(record.value(forKey: "list") as? [Int] == [1, 2])
+    record.setValue(nil, forKey: "name")
+    #expect(record.allKeys() == ["count", "list"])
+  }
 }

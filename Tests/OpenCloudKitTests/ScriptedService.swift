@@ -56,8 +56,8 @@ final class ScriptedService: Sendable {
     webAuthToken: String? = "web/token+1=",
     clock: any EffectClock = LeapingClock(),
     retries: RetryPolicy = .never
-  ) throws -> CKContainer {
-    try CKContainer(
+  ) -> CKContainer {
+    CKContainer(
       identifier: "iCloud.test",
       configuration: CKContainerConfiguration(
         url: URL(string: "http://service.test"),

@@ -11,7 +11,7 @@ struct WireShapeTests {
   @Test("A request carries path, tokens, device and capabilities")
   func requestForm() async throws {
     service.answer("{\"records\":[{\"recordName\":\"n\",\"recordType\":\"Note\"}]}")
-    let database = try service.container().privateCloudDatabase
+    let database = service.container().privateCloudDatabase
     _ = try await database.record(for: CKRecord.ID(recordName: "n", zoneID: zoneID))
     let request = try #require(service.requests.first)
     #expect(request.method == "POST")
@@ -37,7 +37,7 @@ struct WireShapeTests {
        "modified":{"timestamp":1700000000500,"userRecordName":"_u","deviceID":"1"}}]}
       """
     )
-    let database = try service.container().privateCloudDatabase
+    let database = service.container().privateCloudDatabase
     let record = CKRecord(
       recordType: "Note",
       recordID: CKRecord.ID(recordName: "n", zoneID: zoneID)
@@ -101,7 +101,7 @@ struct WireShapeTests {
     service.answer(
       "{\"records\":[{\"recordName\":\"n\",\"recordType\":\"Note\",\"recordChangeTag\":\"2\"}]}"
     )
-    let database = try service.container().privateCloudDatabase
+    let database = service.container().privateCloudDatabase
     let record = try await database.record(for: CKRecord.ID(recordName: "n", zoneID: zoneID))
     record["a"] = nil
     record["c"] = 3
@@ -136,7 +136,7 @@ struct WireShapeTests {
       fields: ["a": .init(.string("x"))]
     )
     record["b"] = 1
-    let database = try service.container().privateCloudDatabase
+    let database = service.container().privateCloudDatabase
     _ = try await database.modifyRecords(saving: [record], deleting: [], savePolicy: policy)
     let operation = try #require((service.body(0)["operations"] as? [NSDictionary])?.first)
     #expect(operation["operationType"] as? String == "forceUpdate")
@@ -149,7 +149,7 @@ struct WireShapeTests {
     let other = CKRecordZone.ID(zoneName: "other", ownerName: "_friend")
     service.answer("{\"records\":[{\"recordName\":\"a\",\"deleted\":true}]}")
     service.answer("{\"records\":[{\"recordName\":\"b\",\"deleted\":true}]}")
-    let database = try service.container().sharedCloudDatabase
+    let database = service.container().sharedCloudDatabase
     let ids = [
       CKRecord.ID(recordName: "a", zoneID: zoneID), CKRecord.ID(recordName: "b", zoneID: other),
     ]
@@ -176,7 +176,7 @@ struct WireShapeTests {
     }
     service.answer(reply)
     service.answer(reply)
-    let database = try service.container().privateCloudDatabase
+    let database = service.container().privateCloudDatabase
     let ids = (0..<201).map { CKRecord.ID(recordName: "r\($0)", zoneID: zoneID) }
     let results = try await database.modifyRecords(saving: [], deleting: ids, atomically: false)
     #expect(results.deleteResults.count == 201)
@@ -197,7 +197,7 @@ struct WireShapeTests {
       """
     )
     service.answer("{\"records\":[]}")
-    let database = try service.container().privateCloudDatabase
+    let database = service.container().privateCloudDatabase
     let query = CKQuery(
       recordType: "Note",
       filters: [
@@ -233,7 +233,7 @@ struct WireShapeTests {
   @Test("A predicate that is always true needs no filter; another one needs a reader")
   func predicates() async throws {
     service.answer("{\"records\":[]}")
-    let database = try service.container().publicCloudDatabase
+    let database = service.container().publicCloudDatabase
     _ = try await database.records(
       matching: CKQuery(recordType: "Note", predicate: NSPredicate(value: true))
     )
@@ -260,7 +260,7 @@ struct WireShapeTests {
         {"recordName":"older","deleted":true}]}]}
       """
     )
-    let database = try service.container().privateCloudDatabase
+    let database = service.container().privateCloudDatabase
     let changes = try await database.recordZoneChanges(
       inZoneWith: zoneID,
       since: CKServerChangeToken(syncToken: "t1"),
@@ -297,7 +297,7 @@ struct WireShapeTests {
        {"zoneID":{"zoneName":"old"},"deleted":true}],"syncToken":"d1","moreComing":null}
       """
     )
-    let database = try service.container().privateCloudDatabase
+    let database = service.container().privateCloudDatabase
     let changes = try await database.databaseChanges(since: nil)
     #expect(changes.modifications.map(\.zoneID) == [zoneID])
     #expect(changes.deletions.map(\.zoneID.zoneName) == ["old"])
@@ -319,7 +319,7 @@ struct WireShapeTests {
       """
     )
     service.answer("{\"subscriptions\":[{\"subscriptionID\":\"d\",\"deleted\":true}]}")
-    let database = try service.container().privateCloudDatabase
+    let database = service.container().privateCloudDatabase
     let subscription = CKDatabaseSubscription(subscriptionID: "d")
     let info = CKSubscription.NotificationInfo()
     info.shouldSendContentAvailable = true
@@ -358,7 +358,7 @@ struct WireShapeTests {
       "{\"zones\":[{\"zoneID\":{\"zoneName\":\"x\"},\"serverErrorCode\":\"ZONE_NOT_FOUND\"}]}"
     )
     service.answer("{\"zones\":[{\"zoneID\":{\"zoneName\":\"zone\"},\"deleted\":true}]}")
-    let database = try service.container().privateCloudDatabase
+    let database = service.container().privateCloudDatabase
     let zone = try await database.save(CKRecordZone(zoneName: "zone"))
     #expect(zone.zoneID == zoneID)
     #expect(zone.capabilities.contains([.atomic, .fetchChanges]))
@@ -375,7 +375,7 @@ struct WireShapeTests {
   @Test("A completion handler gets what the asynchronous method returns")
   func completionHandlers() async throws {
     service.answer("{\"records\":[{\"recordName\":\"n\",\"recordType\":\"Note\"}]}")
-    let database = try service.container().privateCloudDatabase
+    let database = service.container().privateCloudDatabase
     let name = await withCheckedContinuation { continuation in
       database.fetch(withRecordID: CKRecord.ID(recordName: "n")) { record, _ in
         continuation.resume(returning: record?.recordID.recordName)

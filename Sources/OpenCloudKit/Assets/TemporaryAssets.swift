@@ -2,10 +2,28 @@ import Foundation
 
 /// The folder where fetched files are put: one for each process, in the system's temporary folder.
 package enum TemporaryAssets {
-  /// The folder.
-  package static let folder: URL = FileManager.default.temporaryDirectory
+  /// The folder of all processes' folders.
+  private static let parent: URL = FileManager.default.temporaryDirectory
     .appendingPathComponent("CloudKitAssets", isDirectory: true)
-    .appendingPathComponent(String(ProcessInfo.processInfo.processIdentifier), isDirectory: true)
+
+  /// The folder; those of processes that have ended are removed when it is first used.
+  package static let folder: URL = {
+    sweep()
+    return parent.appendingPathComponent(
+      String(ProcessInfo.processInfo.processIdentifier),
+      isDirectory: true
+    )
+  }()
+
+  /// Removes the folders of processes that are gone.
+  private static func sweep() {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: parent.path)) ?? []
+    for name in names {
+      guard let process = pid_t(name), kill(process, 0) == -1, errno == ESRCH else { continue }
+      // What can't be removed belongs to somebody else.
+      try? FileManager.default.removeItem(at: parent.appendingPathComponent(name))
+    }
+  }
 
   /// Writes a fetched file.
   static func store(_ data: Data, named name: UUID) throws -> URL {

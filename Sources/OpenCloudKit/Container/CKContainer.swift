@@ -36,6 +36,8 @@ public final class CKContainer: NSObject, @unchecked Sendable {
     case process
     /// A client of its own.
     case client(ServiceClient)
+    /// None, since the configuration is wrong.
+    case misconfigured(CKError)
   }
 
   private let source: Source
@@ -58,6 +60,8 @@ public final class CKContainer: NSObject, @unchecked Sendable {
 
   /// Creates a container with a configuration and a way to the service of its own, so that one
   /// process can be several devices or several people.
+  ///
+  /// What is wrong with the configuration is told by every request.
   package convenience init(
     identifier: String,
     configuration: CKContainerConfiguration,
@@ -65,16 +69,23 @@ public final class CKContainer: NSObject, @unchecked Sendable {
     effects: Effects = .live,
     clientIdentifier: String? = nil,
     retries: RetryPolicy = .interactive
-  ) throws(CKError) {
-    let resolved = try ResolvedConfiguration(checking: configuration, for: identifier)
-    let client = ServiceClient(
-      configuration: resolved,
-      transport: transport ?? HTTPTransport(url: resolved.url),
-      effects: effects,
-      clientIdentifier: clientIdentifier ?? effects.uuid().uuidString,
-      retries: retries
-    )
-    self.init(identifier: identifier, source: .client(client), effects: effects)
+  ) {
+    let source: Source
+    do throws(CKError) {
+      let resolved = try ResolvedConfiguration(checking: configuration, for: identifier)
+      source = .client(
+        ServiceClient(
+          configuration: resolved,
+          transport: transport ?? HTTPTransport(baseURL: resolved.url),
+          effects: effects,
+          clientIdentifier: clientIdentifier ?? effects.uuid().uuidString,
+          retries: retries
+        )
+      )
+    } catch {
+      source = .misconfigured(error)
+    }
+    self.init(identifier: identifier, source: source, effects: effects)
   }
 
   private init(identifier: String?, source: Source, effects: Effects = .live) {
@@ -92,15 +103,16 @@ public final class CKContainer: NSObject, @unchecked Sendable {
     _ configuration: CKContainerConfiguration,
     for identifier: String? = nil
   ) {
-    ContainerRegistry.shared.configure(configuration, for: identifier)
+    guard ContainerRegistry.shared.configure(configuration, for: identifier) else { return }
     NotificationCenter.default.post(name: .CKAccountChanged, object: nil)
   }
 
   /// The container's client; an error says how to configure one.
   package func client() throws(CKError) -> ServiceClient {
     switch source {
-    case .process: try ContainerRegistry.shared.client(for: containerIdentifier)
-    case .client(let client): client
+    case .process: return try ContainerRegistry.shared.client(for: containerIdentifier)
+    case .client(let client): return client
+    case .misconfigured(let error): throw error
     }
   }
 

@@ -17,15 +17,20 @@ final class ContainerRegistry: Sendable {
 
   /// Notes a configuration and lets go of the clients made so far, so that the next request
   /// uses it.
-  func configure(_ configuration: CKContainerConfiguration, for identifier: String?) {
+  ///
+  /// Returns whether it signs another person in than the one before.
+  func configure(_ configuration: CKContainerConfiguration, for identifier: String?) -> Bool {
     state.withLock { state in
+      let previous: CKContainerConfiguration?
       if let identifier {
-        state.perContainer[identifier] = configuration
+        previous = state.perContainer.updateValue(configuration, forKey: identifier)
         state.clients[identifier] = nil
       } else {
+        previous = state.general
         state.general = configuration
         state.clients = [:]
       }
+      return previous?.webAuthToken != configuration.webAuthToken
     }
   }
 
@@ -52,7 +57,7 @@ final class ContainerRegistry: Sendable {
     let configuration = try ResolvedConfiguration(checking: loaded, for: identifier)
     let client = ServiceClient(
       configuration: configuration,
-      transport: HTTPTransport(url: configuration.url),
+      transport: HTTPTransport(baseURL: configuration.url),
       effects: .live,
       clientIdentifier: Effects.live.uuid().uuidString
     )

@@ -54,16 +54,3 @@ public final class CKDatabase: NSObject, @unchecked Sendable {
     "<CKDatabase: \(RecordFormatter.address(of: self)); databaseScope=\(databaseScope)>"
   }
 }
-
-/// Names what belongs to saving records.
-public enum CKModifyRecordsOperation {
-  /// What a save does when the record on the server is another version.
-  public enum RecordSavePolicy: Int, Sendable {
-    /// The save fails when the record on the server is newer.
-    case ifServerRecordUnchanged = 0
-    /// The changed keys are saved, whatever the server has.
-    case changedKeys = 1
-    /// All keys are saved, whatever the server has. Keys that only the server has stay.
-    case allKeys = 2
-  }
-}

@@ -207,6 +207,20 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
     set(object, forKey: key, encrypted: false)
   }
 
+  /// The value of a key, as key-value coding reads it.
+  open func value(forKey key: String) -> Any? { object(forKey: key) }
+
+  /// Sets the value of a key, as key-value coding does; `nil` removes it.
+  open func setValue(_ value: Any?, forKey key: String) {
+    if let value = value as? any CKRecordValueProtocol {
+      setObject(value, forKey: key)
+    } else if let value {
+      Self.refuse(value, forKey: key, of: recordType)
+    } else {
+      setObject(nil, forKey: key)
+    }
+  }
+
   /// The keys that have values, sorted.
   open func allKeys() -> [CKRecord.FieldKey] { keys(encrypted: false) }
 
@@ -252,12 +266,16 @@ extension CKRecord {
   package var fields: [FieldKey: Field] { state.withLock { $0.fields } }
 
   /// The typed value of a key, encrypted or not.
-  package func value(forKey key: FieldKey) -> RecordValue? {
+  package func fieldValue(forKey key: FieldKey) -> RecordValue? {
     state.withLock { $0.fields[key]?.value }
   }
 
   /// Sets the typed value of a key, which then counts as changed; `nil` removes it.
-  package func setValue(_ value: RecordValue?, forKey key: FieldKey, encrypted: Bool = false) {
+  package func setFieldValue(
+    _ value: RecordValue?,
+    forKey key: FieldKey,
+    encrypted: Bool = false
+  ) {
     state.withLock { state in
       if !state.changed.keys.contains(key) {
         state.changed[key] = .some(state.fields[key])
@@ -330,17 +348,22 @@ extension CKRecord {
   }
 
   func set(_ object: (any CKRecordValueProtocol)?, forKey key: FieldKey, encrypted: Bool) {
-    guard let object else { return setValue(nil, forKey: key, encrypted: encrypted) }
+    guard let object else { return setFieldValue(nil, forKey: key, encrypted: encrypted) }
     guard let value = RecordValue(object) else {
-      preconditionFailure(
-        """
-        Value of type \(type(of: object)) for key "\(key)" of a \(recordType) record can't be \
-        stored: expected one of NSString, NSNumber, NSArray, NSDate, NSData, CLLocation, \
-        CKReference, CKAsset.
-        """
-      )
+      Self.refuse(object, forKey: key, of: recordType)
     }
-    setValue(value, forKey: key, encrypted: encrypted)
+    setFieldValue(value, forKey: key, encrypted: encrypted)
+  }
+
+  /// A value of a wrong type is a programmer's error, as it is at Apple.
+  private static func refuse(_ value: Any, forKey key: FieldKey, of type: RecordType) -> Never {
+    preconditionFailure(
+      """
+      Value of type \(Swift.type(of: value)) for key "\(key)" of a \(type) record can't be \
+      stored: expected one of NSString, NSNumber, NSArray, NSDate, NSData, CLLocation, \
+      CKReference, CKAsset.
+      """
+    )
   }
 
   func keys(encrypted: Bool) -> [FieldKey] {

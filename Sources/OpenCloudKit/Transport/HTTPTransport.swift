@@ -34,8 +34,8 @@ package struct HTTPTransport: CloudKitTransport {
   }()
 
   /// Takes the service's address.
-  package init(url: URL) {
-    var origin = url.absoluteString
+  package init(baseURL: URL) {
+    var origin = baseURL.absoluteString
     while origin.hasSuffix("/") { origin.removeLast() }
     self.origin = origin
   }

@@ -1,0 +1,137 @@
+import Foundation
+
+/// Fetches which records of zones changed.
+public final class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Sendable {
+  // Unchecked: set before the operation is queued.
+
+  /// How the changes of one zone are fetched.
+  public final class ZoneConfiguration: NSObject, NSCopying, @unchecked Sendable {
+    // Unchecked: set before the operation is queued.
+
+    /// The place in the feed to begin after, or nothing for its beginning.
+    public var previousServerChangeToken: CKServerChangeToken?
+    /// The most records at a time, or zero.
+    public var resultsLimit: Int
+    /// The keys to fetch, or nothing for all.
+    public var desiredKeys: [CKRecord.FieldKey]?
+
+    /// Creates a configuration.
+    public init(
+      previousServerChangeToken: CKServerChangeToken? = nil,
+      resultsLimit: Int? = nil,
+      desiredKeys: [CKRecord.FieldKey]? = nil
+    ) {
+      self.previousServerChangeToken = previousServerChangeToken
+      self.resultsLimit = resultsLimit ?? 0
+      self.desiredKeys = desiredKeys
+      super.init()
+    }
+
+    /// A configuration of its own with the same contents.
+    public func copy(with zone: NSZone? = nil) -> Any {
+      ZoneConfiguration(
+        previousServerChangeToken: previousServerChangeToken,
+        resultsLimit: resultsLimit,
+        desiredKeys: desiredKeys
+      )
+    }
+  }
+
+  /// The zones.
+  public var recordZoneIDs: [CKRecordZone.ID]?
+  /// How the changes of each zone are fetched.
+  public var configurationsByRecordZoneID:
+    [CKRecordZone.ID: CKFetchRecordZoneChangesOperation.ZoneConfiguration]?
+  /// Whether the operation goes on until nothing more is coming.
+  public var fetchAllChanges = true
+  /// Called with each record that changed.
+  public var recordWasChangedBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?
+  /// Called with each record that is gone, and its type.
+  public var recordWithIDWasDeletedBlock: ((CKRecord.ID, CKRecord.RecordType) -> Void)?
+  /// Called with the place in a zone's feed after each part of it.
+  public var recordZoneChangeTokensUpdatedBlock:
+    ((CKRecordZone.ID, CKServerChangeToken?, Data?) -> Void)?
+  /// Called at the end of each zone.
+  public var recordZoneFetchResultBlock:
+    (
+      (
+        CKRecordZone.ID,
+        Result<
+          (
+            serverChangeToken: CKServerChangeToken, clientChangeTokenData: Data?,
+            moreComing: Bool
+          ), any Error
+        >
+      ) -> Void
+    )?
+  /// Called at the end.
+  public var fetchRecordZoneChangesResultBlock: ((Result<Void, any Error>) -> Void)?
+
+  /// Creates an operation with nothing to do.
+  public override init() {
+    super.init()
+  }
+
+  /// Creates an operation.
+  public convenience init(
+    recordZoneIDs: [CKRecordZone.ID]? = nil,
+    configurationsByRecordZoneID: [CKRecordZone.ID:
+      CKFetchRecordZoneChangesOperation.ZoneConfiguration]? = nil
+  ) {
+    self.init()
+    self.recordZoneIDs = recordZoneIDs
+    self.configurationsByRecordZoneID = configurationsByRecordZoneID
+  }
+
+  override func run() async {
+    var errors: [AnyHashable: any Error] = [:]
+    let zoneIDs = recordZoneIDs ?? configurationsByRecordZoneID.map { Array($0.keys) } ?? []
+    for zoneID in zoneIDs {
+      do {
+        try await fetch(zoneID)
+      } catch {
+        errors[zoneID] = error
+        recordZoneFetchResultBlock?(zoneID, .failure(error))
+      }
+    }
+    fetchRecordZoneChangesResultBlock?(Self.result(errors))
+  }
+
+  private func fetch(_ zoneID: CKRecordZone.ID) async throws {
+    let options = configurationsByRecordZoneID?[zoneID]
+    var token = options?.previousServerChangeToken
+    let limit = options?.resultsLimit ?? 0
+    while true {
+      let page = try await target.changes(
+        inZone: zoneID,
+        since: token,
+        desiredKeys: options?.desiredKeys,
+        resultsLimit: limit > 0 ? limit : nil
+      )
+      for record in page.records {
+        let failure = page.failures[record.recordID]
+        recordWasChangedBlock?(
+          record.recordID,
+          failure.map { .failure($0) } ?? .success(record)
+        )
+      }
+      for tombstone in page.deletions {
+        recordWithIDWasDeletedBlock?(tombstone.recordID, tombstone.recordType ?? "")
+      }
+      token = page.changeToken
+      guard page.moreComing, fetchAllChanges else {
+        recordZoneFetchResultBlock?(
+          zoneID,
+          .success(
+            (
+              serverChangeToken: page.changeToken, clientChangeTokenData: nil,
+              moreComing: page.moreComing
+            )
+          )
+        )
+        return
+      }
+      recordZoneChangeTokensUpdatedBlock?(zoneID, page.changeToken, nil)
+    }
+  }
+}

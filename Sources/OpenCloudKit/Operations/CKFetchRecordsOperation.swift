@@ -1,0 +1,48 @@
+import Foundation
+
+/// Fetches records.
+public final class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
+  // Unchecked: set before the operation is queued.
+
+  /// The records to fetch.
+  public var recordIDs: [CKRecord.ID]?
+  /// The keys to fetch, or nothing for all.
+  public var desiredKeys: [CKRecord.FieldKey]?
+  /// Called when a record has arrived.
+  public var perRecordProgressBlock: ((CKRecord.ID, Double) -> Void)?
+  /// Called with the outcome of each record.
+  public var perRecordResultBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?
+  /// Called at the end.
+  public var fetchRecordsResultBlock: ((Result<Void, any Error>) -> Void)?
+
+  /// Creates an operation with nothing to do.
+  public override init() {
+    super.init()
+  }
+
+  /// Creates an operation.
+  public convenience init(recordIDs: [CKRecord.ID]) {
+    self.init()
+    self.recordIDs = recordIDs
+  }
+
+  override func run() async {
+    let recordIDs = self.recordIDs ?? []
+    do {
+      let results = try await target.records(for: recordIDs, desiredKeys: desiredKeys)
+      var errors: [AnyHashable: any Error] = [:]
+      for recordID in recordIDs {
+        guard let result = results[recordID] else { continue }
+        if case .failure(let error) = result {
+          errors[recordID] = error
+        } else {
+          perRecordProgressBlock?(recordID, 1)
+        }
+        perRecordResultBlock?(recordID, result)
+      }
+      fetchRecordsResultBlock?(Self.result(errors))
+    } catch {
+      fetchRecordsResultBlock?(.failure(error))
+    }
+  }
+}

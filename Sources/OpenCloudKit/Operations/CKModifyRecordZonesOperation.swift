@@ -1,0 +1,55 @@
+import Foundation
+
+/// Saves and deletes zones.
+public final class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable {
+  // Unchecked: set before the operation is queued.
+
+  /// The zones to save.
+  public var recordZonesToSave: [CKRecordZone]?
+  /// The zones to delete.
+  public var recordZoneIDsToDelete: [CKRecordZone.ID]?
+  /// Called with the outcome of each save.
+  public var perRecordZoneSaveBlock: ((CKRecordZone.ID, Result<CKRecordZone, any Error>) -> Void)?
+  /// Called with the outcome of each delete.
+  public var perRecordZoneDeleteBlock: ((CKRecordZone.ID, Result<Void, any Error>) -> Void)?
+  /// Called at the end.
+  public var modifyRecordZonesResultBlock: ((Result<Void, any Error>) -> Void)?
+
+  /// Creates an operation with nothing to do.
+  public override init() {
+    super.init()
+  }
+
+  /// Creates an operation.
+  public convenience init(
+    recordZonesToSave: [CKRecordZone]? = nil,
+    recordZoneIDsToDelete: [CKRecordZone.ID]? = nil
+  ) {
+    self.init()
+    self.recordZonesToSave = recordZonesToSave
+    self.recordZoneIDsToDelete = recordZoneIDsToDelete
+  }
+
+  override func run() async {
+    do {
+      let results = try await target.modifyRecordZones(
+        saving: recordZonesToSave ?? [],
+        deleting: recordZoneIDsToDelete ?? []
+      )
+      var errors: [AnyHashable: any Error] = [:]
+      for zone in recordZonesToSave ?? [] {
+        guard let result = results.saveResults[zone.zoneID] else { continue }
+        if case .failure(let error) = result { errors[zone.zoneID] = error }
+        perRecordZoneSaveBlock?(zone.zoneID, result)
+      }
+      for zoneID in recordZoneIDsToDelete ?? [] {
+        guard let result = results.deleteResults[zoneID] else { continue }
+        if case .failure(let error) = result { errors[zoneID] = error }
+        perRecordZoneDeleteBlock?(zoneID, result)
+      }
+      modifyRecordZonesResultBlock?(Self.result(errors))
+    } catch {
+      modifyRecordZonesResultBlock?(.failure(error))
+    }
+  }
+}

@@ -1,0 +1,79 @@
+import Foundation
+
+/// Saves and deletes records.
+public final class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
+  // Unchecked: set before the operation is queued.
+
+  /// What a save does when the record on the server is another version.
+  public enum RecordSavePolicy: Int, Sendable {
+    /// The save fails when the record on the server is newer.
+    case ifServerRecordUnchanged = 0
+    /// The changed keys are saved, whatever the server has.
+    case changedKeys = 1
+    /// All keys are saved, whatever the server has; keys that only the server has stay.
+    case allKeys = 2
+  }
+
+  /// The records to save.
+  public var recordsToSave: [CKRecord]?
+  /// The records to delete.
+  public var recordIDsToDelete: [CKRecord.ID]?
+  /// What a save does when the record on the server is another version.
+  public var savePolicy: CKModifyRecordsOperation.RecordSavePolicy = .ifServerRecordUnchanged
+  /// Whether all records of a custom zone are saved or none.
+  public var isAtomic = true
+  /// What an app remembers of the request; kept here only.
+  public var clientChangeTokenData: Data?
+  /// Called when a record was sent.
+  public var perRecordProgressBlock: ((CKRecord, Double) -> Void)?
+  /// Called with the outcome of each save.
+  public var perRecordSaveBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?
+  /// Called with the outcome of each delete.
+  public var perRecordDeleteBlock: ((CKRecord.ID, Result<Void, any Error>) -> Void)?
+  /// Called at the end.
+  public var modifyRecordsResultBlock: ((Result<Void, any Error>) -> Void)?
+
+  /// Creates an operation with nothing to do.
+  public override init() {
+    super.init()
+  }
+
+  /// Creates an operation.
+  public convenience init(
+    recordsToSave: [CKRecord]? = nil,
+    recordIDsToDelete: [CKRecord.ID]? = nil
+  ) {
+    self.init()
+    self.recordsToSave = recordsToSave
+    self.recordIDsToDelete = recordIDsToDelete
+  }
+
+  override func run() async {
+    do {
+      let results = try await target.modifyRecords(
+        saving: recordsToSave ?? [],
+        deleting: recordIDsToDelete ?? [],
+        savePolicy: savePolicy,
+        atomically: isAtomic
+      )
+      var errors: [AnyHashable: any Error] = [:]
+      for record in recordsToSave ?? [] {
+        guard let result = results.saveResults[record.recordID] else { continue }
+        if case .failure(let error) = result {
+          errors[record.recordID] = error
+        } else {
+          perRecordProgressBlock?(record, 1)
+        }
+        perRecordSaveBlock?(record.recordID, result)
+      }
+      for recordID in recordIDsToDelete ?? [] {
+        guard let result = results.deleteResults[recordID] else { continue }
+        if case .failure(let error) = result { errors[recordID] = error }
+        perRecordDeleteBlock?(recordID, result)
+      }
+      modifyRecordsResultBlock?(Self.result(errors))
+    } catch {
+      modifyRecordsResultBlock?(.failure(error))
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import CloudKitWebServices
+import Foundation
+
+/// Runs a query.
+public final class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
+  // Unchecked: set before the operation is queued.
+
+  /// Where a query goes on.
+  public final class Cursor: NSObject, NSCopying, @unchecked Sendable {
+    // Unchecked: nothing changes after the initializer.
+
+    let request: QueryRecordsRequest
+    let zoneID: CKRecordZone.ID
+
+    init(request: QueryRecordsRequest, zoneID: CKRecordZone.ID) {
+      self.request = request
+      self.zoneID = zoneID
+      super.init()
+    }
+
+    /// The cursor itself: it never changes.
+    public func copy(with zone: NSZone? = nil) -> Any { self }
+  }
+
+  /// Lets the service choose how many results it returns at a time.
+  public static let maximumResults: Int = 0
+
+  /// What to look for, where the operation begins a query.
+  public var query: CKQuery?
+  /// Where to go on, where the operation continues one.
+  public var cursor: CKQueryOperation.Cursor?
+  /// The zone to look in, or nothing for all.
+  public var zoneID: CKRecordZone.ID?
+  /// The most results, or `maximumResults`.
+  public var resultsLimit: Int = CKQueryOperation.maximumResults
+  /// The keys to fetch, or nothing for all.
+  public var desiredKeys: [CKRecord.FieldKey]?
+  /// Called with each result.
+  public var recordMatchedBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?
+  /// Called at the end, with the place to go on where there is more.
+  public var queryResultBlock: ((Result<CKQueryOperation.Cursor?, any Error>) -> Void)?
+
+  /// Creates an operation with nothing to do.
+  public override init() {
+    super.init()
+  }
+
+  /// Creates an operation that begins a query.
+  public convenience init(query: CKQuery) {
+    self.init()
+    self.query = query
+  }
+
+  /// Creates an operation that goes on with a query.
+  public convenience init(cursor: CKQueryOperation.Cursor) {
+    self.init()
+    self.cursor = cursor
+  }
+
+  override func run() async {
+    do {
+      let found: [(CKRecord.ID, Result<CKRecord, any Error>)]
+      let next: Cursor?
+      if let cursor {
+        (found, next) = try await target.records(
+          continuingMatchFrom: cursor,
+          desiredKeys: desiredKeys,
+          resultsLimit: resultsLimit
+        )
+      } else if let query {
+        (found, next) = try await target.records(
+          matching: query,
+          inZoneWith: zoneID,
+          desiredKeys: desiredKeys,
+          resultsLimit: resultsLimit
+        )
+      } else {
+        throw CKError(
+          .invalidArguments,
+          "A query operation needs a query or a cursor.",
+          remedy: "Set one before the operation is queued."
+        )
+      }
+      for (recordID, result) in found { recordMatchedBlock?(recordID, result) }
+      queryResultBlock?(.success(next))
+    } catch {
+      queryResultBlock?(.failure(error))
+    }
+  }
+}

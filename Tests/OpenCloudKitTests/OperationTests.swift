@@ -1,0 +1,182 @@
+import CloudKitWebServices
+import Foundation
+import OpenCloudKit
+import Synchronization
+import Testing
+
+@Suite("Operations")
+struct OperationTests {
+  private let service = ScriptedService()
+  private let zoneID = CKRecordZone.ID(zoneName: "zone")
+
+  /// Adds an operation and waits for its end.
+  private func run(_ operation: CKDatabaseOperation, on database: CKDatabase) async {
+    await withCheckedContinuation { continuation in
+      operation.completionBlock = { continuation.resume() }
+      database.add(operation)
+    }
+  }
+
+  /// What the blocks of an operation said.
+  private final class Log: Sendable {
+    private let state = Mutex<[String]>([])
+    var lines: [String] { state.withLock { $0 } }
+    func add(_ line: String) { state.withLock { $0.append(line) } }
+  }
+
+  private func words(_ result: Result<Void, any Error>) -> String {
+    result.failure.map { "failed \($0.code)" } ?? "done"
+  }
+
+  @Test("A batch tells each outcome and then a partial failure")
+  func modify() async throws {
+    service.answer(
+      """
+      {"records":[{"recordName":"a","recordType":"Note","recordChangeTag":"1"},
+       {"recordName":"b","serverErrorCode":"BAD_REQUEST","reason":"bad"},
+       {"recordName":"c","deleted":true}]}
+      """
+    )
+    let records = ["a", "b"].map {
+      CKRecord(recordType: "Note", recordID: CKRecord.ID(recordName: $0, zoneID: zoneID))
+    }
+    let operation = CKModifyRecordsOperation(
+      recordsToSave: records,
+      recordIDsToDelete: [CKRecord.ID(recordName: "c", zoneID: zoneID)]
+    )
+    operation.isAtomic = false
+    let log = Log()
+    operation.perRecordSaveBlock = { recordID, result in
+      log.add("save \(recordID.recordName) \(result.failure.map { "\($0.code)" } ?? "done")")
+    }
+    operation.perRecordDeleteBlock = { recordID, result in
+      log.add("delete \(recordID.recordName) \(words(result))")
+    }
+    operation.modifyRecordsResultBlock = { log.add(words($0)) }
+    await run(operation, on: service.container().privateCloudDatabase)
+    #expect(
+      log.lines == [
+        "save a done", "save b invalidArguments", "delete c done", "failed partialFailure",
+      ]
+    )
+    #expect(operation.isFinished)
+    #expect(!operation.isExecuting)
+  }
+
+  @Test("The changes of a zone are fetched to the end, with the place after each part")
+  func zoneChanges() async throws {
+    service.answer(
+      """
+      {"zones":[{"zoneID":{"zoneName":"zone"},"syncToken":"1","moreComing":true,"records":[
+       {"recordName":"a","recordType":"Note"}]}]}
+      """
+    )
+    service.answer(
+      """
+      {"zones":[{"zoneID":{"zoneName":"zone"},"syncToken":"2","records":[
+       {"recordName":"b","deleted":true,"recordType":"Note"}]}]}
+      """
+    )
+    let operation = CKFetchRecordZoneChangesOperation(
+      recordZoneIDs: [zoneID],
+      configurationsByRecordZoneID: [
+        zoneID: .init(previousServerChangeToken: CKServerChangeToken(syncToken: "0"))
+      ]
+    )
+    let log = Log()
+    operation.recordWasChangedBlock = { recordID, _ in log.add("changed \(recordID.recordName)") }
+    operation.recordWithIDWasDeletedBlock = { log.add("deleted \($0.recordName) \($1)") }
+    operation.recordZoneChangeTokensUpdatedBlock = { _, token, _ in
+      log.add("token \(token?.syncToken ?? "")")
+    }
+    operation.recordZoneFetchResultBlock = { _, result in
+      log.add("zone \((try? result.get().serverChangeToken.syncToken) ?? "failed")")
+    }
+    operation.fetchRecordZoneChangesResultBlock = { log.add(words($0)) }
+    await run(operation, on: service.container().privateCloudDatabase)
+    #expect(log.lines == ["changed a", "token 1", "deleted b Note", "zone 2", "done"])
+    #expect(service.requests.count == 2)
+  }
+
+  @Test("Zones, database changes, queries, records and subscriptions have operations")
+  func others() async throws {
+    let database = service.container().privateCloudDatabase
+    let log = Log()
+
+    service.answer("{\"zones\":[{\"zoneID\":{\"zoneName\":\"zone\"}}]}")
+    let zones = CKModifyRecordZonesOperation(recordZonesToSave: [CKRecordZone(zoneID: zoneID)])
+    zones.modifyRecordZonesResultBlock = { log.add("zones \(words($0))") }
+    await run(zones, on: database)
+
+    service.answer("{\"zones\":[{\"zoneID\":{\"zoneName\":\"zone\"}}]}")
+    let all = CKFetchRecordZonesOperation.fetchAllRecordZonesOperation()
+    all.perRecordZoneResultBlock = { zoneID, _ in log.add("zone \(zoneID.zoneName)") }
+    await run(all, on: database)
+
+    service.answer("{\"zones\":[{\"zoneID\":{\"zoneName\":\"zone\"}}],\"syncToken\":\"d\"}")
+    let changes = CKFetchDatabaseChangesOperation(previousServerChangeToken: nil)
+    changes.recordZoneWithIDChangedBlock = { log.add("changed \($0.zoneName)") }
+    changes.fetchDatabaseChangesResultBlock = { result in
+      log.add("database \((try? result.get().serverChangeToken.syncToken) ?? "failed")")
+    }
+    await run(changes, on: database)
+
+    service.answer("{\"records\":[{\"recordName\":\"q\",\"recordType\":\"Note\"}]}")
+    let query = CKQueryOperation(
+      query: CKQuery(recordType: "Note", predicate: NSPredicate(value: true))
+    )
+    query.recordMatchedBlock = { recordID, _ in log.add("found \(recordID.recordName)") }
+    query.queryResultBlock = { result in
+      log.add("query \((try? result.get()) == .some(nil) ? "ended" : "goes on")")
+    }
+    await run(query, on: database)
+
+    service.answer(
+      "{\"records\":[{\"recordName\":\"n\",\"serverErrorCode\":\"NOT_FOUND\",\"reason\":\"-\"}]}"
+    )
+    let fetch = CKFetchRecordsOperation(recordIDs: [CKRecord.ID(recordName: "n")])
+    fetch.fetchRecordsResultBlock = { log.add("fetch \(words($0))") }
+    await run(fetch, on: database)
+
+    service.answer("{\"subscriptions\":[{\"subscriptionID\":\"s\"}]}")
+    let save = CKModifySubscriptionsOperation(
+      subscriptionsToSave: [CKDatabaseSubscription(subscriptionID: "s")]
+    )
+    save.modifySubscriptionsResultBlock = { log.add("subscribe \(words($0))") }
+    await run(save, on: database)
+
+    service.answer(
+      "{\"subscriptions\":[{\"subscriptionID\":\"s\",\"subscriptionType\":\"database\"}]}"
+    )
+    let list = CKFetchSubscriptionsOperation.fetchAllSubscriptionsOperation()
+    list.perSubscriptionResultBlock = { name, _ in log.add("subscription \(name)") }
+    await run(list, on: database)
+
+    #expect(
+      log.lines == [
+        "zones done", "zone zone", "changed zone", "database d", "found q", "query ended",
+        "fetch failed partialFailure", "subscribe done", "subscription s",
+      ]
+    )
+  }
+
+  @Test("A cancelled operation says so, and one that depends on it still runs")
+  func cancelling() async throws {
+    let database = service.container().privateCloudDatabase
+    let log = Log()
+    let first = CKFetchRecordsOperation(recordIDs: [CKRecord.ID(recordName: "n")])
+    first.fetchRecordsResultBlock = { log.add("first \(words($0))") }
+    first.cancel()
+    let second = CKFetchRecordZonesOperation()
+    second.fetchRecordZonesResultBlock = { log.add("second \(words($0))") }
+    second.addDependency(first)
+    service.answer("{\"zones\":[]}")
+    await withCheckedContinuation { continuation in
+      second.completionBlock = { continuation.resume() }
+      database.add(second)
+      database.add(first)
+    }
+    #expect(log.lines.last == "second done")
+    #expect(first.isFinished)
+  }
+}
