@@ -23,8 +23,14 @@ enum BlogModel {
       ]
     )
     post.subentities = [imagePost, videoPost]
-    relate((post, "attachments", true, .cascadeDeleteRule), (attachment, "post", false, .nullifyDeleteRule))
-    relate((attachment, "imageData", false, .cascadeDeleteRule), (imageData, "attachment", false, .nullifyDeleteRule))
+    relate(
+      (post, "attachments", true, .cascadeDeleteRule),
+      (attachment, "post", false, .nullifyDeleteRule)
+    )
+    relate(
+      (attachment, "imageData", false, .cascadeDeleteRule),
+      (imageData, "attachment", false, .nullifyDeleteRule)
+    )
     relate((post, "tags", true, .nullifyDeleteRule), (tag, "posts", true, .nullifyDeleteRule))
     let model = NSManagedObjectModel()
     model.entities = [post, imagePost, videoPost, attachment, imageData, tag]

@@ -4,7 +4,10 @@ import OpenCoreData
 import Testing
 
 @Suite struct CloudKitModelRulesTests {
-  private func leadingTexts(_ model: NSManagedObjectModel, _ configuration: String? = nil) -> [String] {
+  private func leadingTexts(
+    _ model: NSManagedObjectModel,
+    _ configuration: String? = nil
+  ) -> [String] {
     CloudKitModelRules.violations(of: model, configuration: configuration).map(\.leadingText)
   }
 
@@ -58,7 +61,9 @@ import Testing
       ] == ["Thing: lonely"]
     )
     #expect(
-      items["CloudKit integration requires that all relationships be optional, the following are not:"]
+      items[
+        "CloudKit integration requires that all relationships be optional, the following are not:"
+      ]
         == ["Thing: lonely"]
     )
     #expect(

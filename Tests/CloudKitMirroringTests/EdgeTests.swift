@@ -11,7 +11,11 @@ import Testing
 
   @Test("An edge is written as Apple's page shows it")
   func fields() {
-    let edge = Edge(relationship: relationship, firstRecord: "CD_Post_UUID", secondRecord: "CD_Tag_UUID")
+    let edge = Edge(
+      relationship: relationship,
+      firstRecord: "CD_Post_UUID",
+      secondRecord: "CD_Tag_UUID"
+    )
     #expect(
       edge.fields.values == [
         "CD_entityNames": .string("Post:Tag"),
@@ -48,7 +52,8 @@ import Testing
     )
     #expect(within.first.relationship == "followers")
     let across = EdgeRelationship(
-      .init(entityName: "beta", relationship: "a"), .init(entityName: "Alpha", relationship: "z")
+      .init(entityName: "beta", relationship: "a"),
+      .init(entityName: "Alpha", relationship: "z")
     )
     #expect(across.first.entityName == "Alpha")
     #expect(!within.isSymmetric)
@@ -69,7 +74,9 @@ import Testing
   @Test("Identifiers of version 5 are those of the RFC")
   func nameBased() {
     let dns = UUID(
-      uuid: (0x6b, 0xa7, 0xb8, 0x10, 0x9d, 0xad, 0x11, 0xd1, 0x80, 0xb4, 0, 0xc0, 0x4f, 0xd4, 0x30, 0xc8)
+      uuid: (
+        0x6b, 0xa7, 0xb8, 0x10, 0x9d, 0xad, 0x11, 0xd1, 0x80, 0xb4, 0, 0xc0, 0x4f, 0xd4, 0x30, 0xc8
+      )
     )
     #expect(
       NameBasedUUID.make(namespace: dns, name: "www.example.com").uuidString

@@ -20,7 +20,8 @@ import Testing
   func inheritance() throws {
     let entity = try #require(mapping.entity(named: "ImagePost"))
     let record = RecordSerializer().serialize(
-      row(entity, ["title": .string("Moon"), "caption": .string("Full")]), entity
+      row(entity, ["title": .string("Moon"), "caption": .string("Full")]),
+      entity
     ) { _ in nil }
     #expect(record.recordType == "CD_Post")
     #expect(
@@ -33,7 +34,9 @@ import Testing
 
   @Test("A record without an entity name is of the entity that its type names")
   func entityOfRecord() {
-    #expect(mapping.entity(recordType: "CD_Post", entityName: "VideoPost")?.entityName == "VideoPost")
+    #expect(
+      mapping.entity(recordType: "CD_Post", entityName: "VideoPost")?.entityName == "VideoPost"
+    )
     #expect(mapping.entity(recordType: "CD_Tag", entityName: nil)?.entityName == "Tag")
     #expect(mapping.entity(recordType: "CD_Post", entityName: "Podcast") == nil)
     #expect(mapping.entity(recordType: "Users", entityName: nil) == nil)
@@ -44,7 +47,8 @@ import Testing
     let attachment = try #require(mapping.entity(named: "Attachment"))
     let target = RowReference(entityNumber: 1, key: 7)
     let record = RecordSerializer().serialize(
-      row(attachment, ["post": .reference(target), "imageData": .reference(target)]), attachment
+      row(attachment, ["post": .reference(target), "imageData": .reference(target)]),
+      attachment
     ) { $0 == target ? "P7" : nil }
     #expect(record.fields["CD_post"] == .string("P7"))
     #expect(record.fields["CD_imageData"] == .string("P7"))
@@ -71,7 +75,8 @@ import Testing
       ),
       (.dateAttributeType, .date(0.25), .milliseconds(978_307_200_250)),
       (
-        .UUIDAttributeType, .uuid(UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16))),
+        .UUIDAttributeType,
+        .uuid(UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16))),
         .string("01020304-0506-0708-090A-0B0C0D0E0F10")
       ),
       (
@@ -131,7 +136,8 @@ import Testing
     let entity = try #require(ModelMapping(model: model, configuration: nil).entity(named: "Thing"))
     #expect(entity.attributes.map(\.name) == ["kept"])
     let record = RecordSerializer().serialize(
-      [RowValue](repeating: .string("x"), count: entity.layout.rowWidth), entity
+      [RowValue](repeating: .string("x"), count: entity.layout.rowWidth),
+      entity
     ) { _ in nil }
     #expect(record.encryptedKeys == ["CD_kept"])
   }
@@ -142,7 +148,8 @@ import Testing
     let long = String(repeating: "a", count: 400_000)
     let longer = String(repeating: "b", count: 500_000)
     let record = RecordSerializer().serialize(
-      row(post, ["title": .string(long), "content": .string(longer)]), post
+      row(post, ["title": .string(long), "content": .string(longer)]),
+      post
     ) { _ in nil }
     #expect(record.fields["CD_title"] == .string(long))
     #expect(record.fields["CD_content"] == nil)
@@ -171,13 +178,18 @@ import Testing
     let long = String(repeating: "a", count: 400_000)
     let medium = String(repeating: "b", count: 350_000)
     let before = RecordSerializer().serialize(
-      row(post, ["title": .string(long), "content": .string("short")]), post
+      row(post, ["title": .string(long), "content": .string("short")]),
+      post
     ) { _ in nil }
     let after = RecordSerializer().serialize(
-      row(post, ["title": .string(long), "content": .string(medium)]), post
+      row(post, ["title": .string(long), "content": .string(medium)]),
+      post
     ) { _ in nil }
     let changed = ChangedFields(
-      updating: after, base: before.fields.asBase, properties: ["content"], mapping: post
+      updating: after,
+      base: before.fields.asBase,
+      properties: ["content"],
+      mapping: post
     )
     #expect(changed.removed == ["CD_title"])
     #expect(Set(changed.set.keys) == ["CD_content", "CD_title_ckAsset"])
@@ -191,7 +203,8 @@ import Testing
       "CD_entityName": .string("Post"), "CD_title": .string("a"), "CD_views": .integer(1),
     ])
     let now = RecordSerializer().serialize(
-      row(post, ["title": .string("b"), "content": .string("c")]), post
+      row(post, ["title": .string("b"), "content": .string("c")]),
+      post
     ) { _ in nil }
     let all: Set<String> = ["title", "content", "views", "date"]
     let changed = ChangedFields(updating: now, base: base, properties: all, mapping: post)
@@ -224,7 +237,10 @@ import Testing
       sequence: 3,
       operations: [
         CloudOperation(
-          .create, name: "N", recordType: "CD_A", set: FieldBag(["CD_x": .integer(1)]),
+          .create,
+          name: "N",
+          recordType: "CD_A",
+          set: FieldBag(["CD_x": .integer(1)]),
           encryptedKeys: ["CD_x"]
         ),
         CloudOperation(.update, name: "M", recordType: "CD_A", tag: "t", removed: ["CD_y"]),
@@ -238,7 +254,9 @@ import Testing
   func schema() throws {
     let schema = cloudKitSchema(for: BlogModel.make(), configuration: nil)
     #expect(
-      schema.recordTypes.map(\.name) == ["CDMR", "CD_Attachment", "CD_ImageData", "CD_Post", "CD_Tag", "Users"]
+      schema.recordTypes.map(\.name) == [
+        "CDMR", "CD_Attachment", "CD_ImageData", "CD_Post", "CD_Tag", "Users",
+      ]
     )
     let text = schema.ckdb
     for line in [

@@ -55,7 +55,8 @@ import WatershedSQLite
       .init(entityName: "Tag", relationship: "posts")
     )
     var edge = BookedEdge(
-      name: "E", edge: Edge(relationship: relationship, firstRecord: "P", secondRecord: "T")
+      name: "E",
+      edge: Edge(relationship: relationship, firstRecord: "P", secondRecord: "T")
     )
     edge.isLinked = true
     edge = try books.insert(edge)

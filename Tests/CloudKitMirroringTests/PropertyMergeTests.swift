@@ -18,8 +18,11 @@ import Testing
           for isPending in [false, true] {
             worlds += 1
             let merge = PropertyMerge(
-              properties: ["p"], pending: isPending ? ["p"] : [], base: bag(base),
-              server: bag(server), local: bag(local)
+              properties: ["p"],
+              pending: isPending ? ["p"] : [],
+              base: bag(base),
+              server: bag(server),
+              local: bag(local)
             )
             let result = merge.fromServer.contains("p") ? server : local
             let localChanged = isPending && local != base
@@ -47,7 +50,11 @@ import Testing
       (.integer(1), .integer(2), .integer(2)), (nil, nil, nil),
     ] as [(MirrorValue?, MirrorValue?, MirrorValue?)] {
       let merge = PropertyMerge(
-        properties: ["p"], pending: ["p"], base: nil, server: bag(server), local: bag(local)
+        properties: ["p"],
+        pending: ["p"],
+        base: nil,
+        server: bag(server),
+        local: bag(local)
       )
       #expect((merge.fromServer.contains("p") ? server : local) == expected)
     }
@@ -59,7 +66,11 @@ import Testing
     let server = FieldBag(["CD_a": .integer(1), "CD_b": .integer(0)])
     let local = FieldBag(["CD_a": .integer(0), "CD_b": .integer(2)])
     let merge = PropertyMerge(
-      properties: ["a", "b"], pending: ["b"], base: base, server: server, local: local
+      properties: ["a", "b"],
+      pending: ["b"],
+      base: base,
+      server: server,
+      local: local
     )
     #expect(merge.fromServer == ["a"])
     #expect(merge.stillPending == ["b"])
@@ -75,7 +86,9 @@ import Testing
     #expect(inline.agrees(with: moved, on: "p"))
     #expect(inline.asBase.agrees(with: moved, on: "p"))
     #expect(!inline.agrees(with: FieldBag(["CD_p": .string("y")]), on: "p"))
-    let empty = FieldBag(["CD_p": .string(""), "CD_p_ckAsset": .asset(MirrorAsset(fingerprint: print, file: ""))])
+    let empty = FieldBag([
+      "CD_p": .string(""), "CD_p_ckAsset": .asset(MirrorAsset(fingerprint: print, file: "")),
+    ])
     #expect(empty.agrees(with: inline, on: "p"))
   }
 }

@@ -32,11 +32,12 @@ extension MirrorSession {
     fetched: [String: CloudRecord]
   ) throws -> BatchSettlement {
     var result = BatchSettlement()
+    let generation = try books.zone(context.zone).generation
     for (operation, outcome) in zip(batch.operations, outcomes) {
       if operation.isEdge {
-        try settleEdge(operation, outcome, batch.sequence, fetched, &result)
+        try settleEdge(operation, outcome, batch.sequence, generation, fetched, &result)
       } else {
-        try settleRecord(operation, outcome, batch.sequence, fetched, &result)
+        try settleRecord(operation, outcome, batch.sequence, generation, fetched, &result)
       }
     }
     try books.dropBatch(batch.sequence)
@@ -64,6 +65,7 @@ extension MirrorSession {
     _ operation: CloudOperation,
     _ outcome: CloudOutcome,
     _ sequence: Int64,
+    _ generation: Int64,
     _ fetched: [String: CloudRecord],
     _ result: inout BatchSettlement
   ) throws {
@@ -77,6 +79,7 @@ extension MirrorSession {
       record.base = changed.applied(to: base)
       record.tag = tag
       record.stamps = stamps
+      record.generation = generation
       record.endSending()
       try books.update(record)
       result.saved.append(record.name)
@@ -158,6 +161,7 @@ extension MirrorSession {
     _ operation: CloudOperation,
     _ outcome: CloudOutcome,
     _ sequence: Int64,
+    _ generation: Int64,
     _ fetched: [String: CloudRecord],
     _ result: inout BatchSettlement
   ) throws {
@@ -168,6 +172,7 @@ extension MirrorSession {
     case .saved(let tag, let stamps):
       edge.tag = tag
       edge.stamps = stamps
+      edge.generation = generation
       edge.sequence = nil
       edge.sentKind = .nothing
       try books.update(edge)

@@ -411,11 +411,24 @@ extension MirrorSession {
       if record.pending == .delete {
         try books.remove(record)
       } else {
+        if !record.hasUnconfirmedEdits { try keepSwept(record) }
         try applyDeletion(of: record)
         effect.deleted.append(record.name)
       }
     }
     return edges.count == limit || records.count == limit
+  }
+
+  /// That a record is missing is weaker news than a tombstone: its object can be had back.
+  private func keepSwept(_ record: BookedRecord) throws {
+    guard let entity = mapping.entity(named: record.entityName),
+      let reference = reference(of: record), let row = try rows.row(reference)
+    else { return }
+    try keepLosingEdit(
+      record,
+      fields: try serialize(row, entity).fields,
+      reason: "The record was missing when the zone was read from the start."
+    )
   }
 }
 

@@ -1,0 +1,112 @@
+import CloudKitWebServices
+import Effects
+import Foundation
+import OpenCloudKit
+
+extension CloudKitDatabase {
+  // MARK: Records
+
+  static func record(_ record: CKRecord) -> CloudRecord {
+    CloudRecord(
+      name: record.recordID.recordName,
+      recordType: record.recordType,
+      tag: record.systemFields.recordChangeTag ?? "",
+      stamps: stamps(record.systemFields),
+      fields: FieldBag(record.fields.compactMapValues { mirrorValue($0.value) })
+    )
+  }
+
+  static func stamps(_ system: CKRecord.SystemFields) -> RecordStamps {
+    RecordStamps(
+      created: system.creationDate?.timeIntervalSinceReferenceDate,
+      modified: system.modificationDate?.timeIntervalSinceReferenceDate,
+      creator: system.creatorUserRecordID?.recordName,
+      modifier: system.lastModifiedUserRecordID?.recordName
+    )
+  }
+
+  /// Values of kinds that no attribute becomes are left out.
+  private static func mirrorValue(_ value: RecordValue) -> MirrorValue? {
+    switch value {
+    case .string(let text): .string(text)
+    case .int64(let number): .integer(number)
+    case .double(let number): .double(number)
+    case .data(let data): .data(data)
+    case .date(let date):
+      .milliseconds(AttributeMapping.milliseconds(date.timeIntervalSinceReferenceDate))
+    case .asset(let asset): asset.fileURL.flatMap { mirrorAsset($0) }
+    case .location, .reference, .list: nil
+    }
+  }
+
+  private static func mirrorAsset(_ url: URL) -> MirrorValue? {
+    // A file that vanished since its download leaves the field out; the attribute keeps its value.
+    guard let data = try? Data(contentsOf: url) else { return nil }
+    return .asset(MirrorAsset(fingerprint: MirrorFingerprint(of: data), file: url.path))
+  }
+
+  static func recordValue(_ value: MirrorValue, effects: Effects) -> RecordValue {
+    switch value {
+    case .string(let text): .string(text)
+    case .integer(let number): .int64(number)
+    case .double(let number): .double(number)
+    case .milliseconds(let number):
+      .date(Date(timeIntervalSinceReferenceDate: AttributeMapping.seconds(number)))
+    case .data(let data): .data(data)
+    case .asset(let asset):
+      .asset(
+        CKAsset(
+          fileURL: URL(fileURLWithPath: asset.file),
+          storedFile: nil,
+          uuid: effects.uuid()
+        )
+      )
+    // Only base copies hold fingerprints, and bases are never sent.
+    case .fingerprint: .data(Data())
+    }
+  }
+
+  // MARK: Errors
+
+  func translating<Result>(_ body: () async throws -> Result) async throws -> Result {
+    do {
+      return try await body()
+    } catch let error as CKError {
+      throw Self.failure(error)
+    }
+  }
+
+  static func failure(_ error: CKError) -> any Error {
+    let reason = error.localizedDescription
+    switch error.code {
+    case .networkUnavailable, .networkFailure, .serverResponseLost:
+      return CloudFailure.unreachable(reason: reason)
+    case .serviceUnavailable, .requestRateLimited, .zoneBusy, .accountTemporarilyUnavailable:
+      return CloudFailure.busy(reason: reason, retryAfter: error.retryAfterSeconds)
+    case .quotaExceeded:
+      return CloudFailure.busy(reason: reason, retryAfter: error.retryAfterSeconds ?? 60)
+    case .notAuthenticated: return CloudFailure.notAuthenticated(reason: reason)
+    case .changeTokenExpired: return CloudFailure.tokenExpired
+    case .zoneNotFound, .userDeletedZone: return CloudFailure.zoneMissing
+    case .limitExceeded: return CloudFailure.tooLarge
+    case .operationCancelled: return CancellationError()
+    case .internalError, .serverRejectedRequest:
+      // Nothing says that the request itself is at fault.
+      return CloudFailure.busy(reason: reason, retryAfter: error.retryAfterSeconds)
+    default: return CloudFailure.refused(reason: reason)
+    }
+  }
+
+  static func outcome(_ error: CKError, _ operation: CloudOperation) -> CloudOutcome {
+    switch error.code {
+    case .serverRecordChanged:
+      let server = error.serverRecord.map(record)
+      return operation.kind == .create ? .exists(server) : .conflict(server)
+    case .unknownItem: return .notFound
+    case .batchRequestFailed: return .batchFailed
+    case .requestRateLimited, .serviceUnavailable, .zoneBusy, .quotaExceeded:
+      return .later(seconds: error.retryAfterSeconds)
+    default: return .refused(reason: error.localizedDescription)
+    }
+  }
+}

@@ -1,0 +1,192 @@
+import CloudKitWebServices
+import Foundation
+import OpenCloudKit
+
+/// The mirroring's view of a CloudKit database, through OpenCloudKit.
+package struct CloudKitDatabase: MirrorCloud {
+  private let container: CKContainer
+  private let scope: CKDatabase.Scope
+
+  package init(container: CKContainer, scope: CKDatabase.Scope) {
+    self.container = container
+    self.scope = scope
+  }
+
+  private var database: CKDatabase { container.database(with: scope) }
+
+  private func zoneID(_ zone: String) -> CKRecordZone.ID {
+    CKRecordZone.ID(zoneName: zone, ownerName: CKCurrentUserDefaultName)
+  }
+
+  // MARK: Account and set-up
+
+  package func account() async throws -> CloudAccount {
+    switch try await translating({ try await container.accountStatus() }) {
+    case .available:
+      let user = try await translating { try await container.userRecordID() }
+      return .available(userRecordName: user.recordName)
+    case .noAccount: return .none
+    case .restricted: return .restricted
+    case .temporarilyUnavailable: return .temporarilyUnavailable
+    case .couldNotDetermine: return .undetermined
+    }
+  }
+
+  package func saveZone(_ zone: String) async throws {
+    _ = try await translating { try await database.save(CKRecordZone(zoneID: zoneID(zone))) }
+  }
+
+  package func saveSubscription(_ identifier: String) async throws {
+    let subscription = CKDatabaseSubscription(subscriptionID: identifier)
+    let information = CKSubscription.NotificationInfo()
+    information.shouldSendContentAvailable = true
+    subscription.notificationInfo = information
+    _ = try await translating { try await database.save(subscription) }
+  }
+
+  // MARK: Feeds
+
+  package func databaseChanges(after token: Data?) async throws -> CloudDatabaseChanges {
+    let page = try await translating {
+      try await database.changedZones(since: token.map(Self.changeToken))
+    }
+    return CloudDatabaseChanges(
+      changedZones: page.changed.map(\.zoneName),
+      deletedZones: page.deleted.map(\.zoneName),
+      token: Data(page.changeToken.syncToken.utf8),
+      isMoreComing: page.moreComing
+    )
+  }
+
+  package func zoneChanges(
+    _ zone: String,
+    after token: Data?,
+    limit: Int,
+    keys: [String]
+  ) async throws -> CloudZoneChanges {
+    let page = try await translating {
+      try await database.changes(
+        inZone: zoneID(zone),
+        since: token.map(Self.changeToken),
+        desiredKeys: keys,
+        resultsLimit: limit
+      )
+    }
+    // A file that cannot be had now is asked for again with the whole page.
+    if let failure = page.failures.values.first { throw Self.failure(failure) }
+    return CloudZoneChanges(
+      records: page.records.map(Self.record),
+      deletedNames: page.deletions.map(\.recordID.recordName),
+      token: Data(page.changeToken.syncToken.utf8),
+      isMoreComing: page.moreComing
+    )
+  }
+
+  package func lookup(
+    _ zone: String,
+    _ names: [String],
+    keys: [String]
+  ) async throws -> [CloudRecord] {
+    let zoneID = zoneID(zone)
+    let found = try await translating {
+      try await database.lookUp(
+        names.map { CKRecord.ID(recordName: $0, zoneID: zoneID) },
+        desiredKeys: keys
+      )
+    }
+    let records = found.values.compactMap { try? $0.get() }
+    let failures = try await translating { try await database.fetchFiles(of: records) }
+    if let failure = failures.values.first { throw Self.failure(failure) }
+    return records.map(Self.record).sorted { $0.name < $1.name }
+  }
+
+  private static func changeToken(_ data: Data) -> CKServerChangeToken {
+    CKServerChangeToken(syncToken: String(decoding: data, as: UTF8.self))
+  }
+
+  // MARK: Saving
+
+  package func modify(_ zone: String, _ batch: CloudBatch) async throws -> [CloudOutcome] {
+    let zoneID = zoneID(zone)
+    var modification = RecordModification(
+      zoneID: zoneID,
+      atomic: true,
+      sequence: ClientSequence(
+        device: batch.device,
+        sequence: batch.sequence,
+        // One batch is open at a time: this one's number says that all before it are settled.
+        acknowledged: batch.sequence - 1
+      )
+    )
+    for operation in batch.operations {
+      let recordID = CKRecord.ID(recordName: operation.name, zoneID: zoneID)
+      switch operation.kind {
+      case .create, .update:
+        modification.saves.append(save(operation, recordID))
+      case .delete:
+        modification.deletes.append(.init(recordID: recordID, changeTag: operation.tag))
+      }
+    }
+    let result = try await translating { [modification] in
+      try await database.modify(modification)
+    }
+    var saves = result.saves.makeIterator()
+    var deletes = result.deletes.makeIterator()
+    return batch.operations.map { operation in
+      switch operation.kind {
+      case .create, .update:
+        switch saves.next() {
+        case .success(let system)?:
+          .saved(tag: system.recordChangeTag ?? "", stamps: Self.stamps(system))
+        case .failure(let error)?: Self.outcome(error, operation)
+        case nil: .batchFailed
+        }
+      case .delete:
+        switch deletes.next() {
+        case .success?: .deleted
+        case .failure(let error)?: Self.outcome(error, operation)
+        case nil: .batchFailed
+        }
+      }
+    }
+  }
+
+  private func save(
+    _ operation: CloudOperation,
+    _ recordID: CKRecord.ID
+  ) -> RecordModification.Save {
+    var fields: [String: CKRecord.Field?] = [:]
+    for (key, value) in operation.set.values {
+      fields[key] = CKRecord.Field(
+        Self.recordValue(value, effects: container.effects),
+        isEncrypted: operation.encryptedKeys.contains(key)
+      )
+    }
+    for key in operation.removed { fields[key] = .some(nil) }
+    return RecordModification.Save(
+      recordType: operation.recordType,
+      recordID: recordID,
+      condition: operation.tag.map { .hasTag($0) } ?? .isNew,
+      fields: fields
+    )
+  }
+
+  // MARK: Notifications
+
+  package func notifications() -> AsyncThrowingStream<Void, any Error> {
+    AsyncThrowingStream { continuation in
+      let task = container.effects.tasks.spawn {
+        do {
+          let channel = try container.pushChannel()
+          while true {
+            _ = try await channel.next()
+            continuation.yield()
+          }
+        } catch {
+          continuation.finish(throwing: error)
+        }
+      }
+      continuation.onTermination = { _ in task.cancel() }
+    }
+  }
+}

@@ -1,0 +1,3 @@
+// Whoever imports the mirroring has the two libraries that it brings together.
+@_exported import OpenCloudKit
+@_exported import OpenCoreData

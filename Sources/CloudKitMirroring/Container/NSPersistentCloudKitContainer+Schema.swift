@@ -1,0 +1,77 @@
+import Effects
+import Foundation
+import OpenCoreData
+
+/// How the CloudKit schema of a container is made.
+public struct NSPersistentCloudKitContainerSchemaInitializationOptions: OptionSet, Sendable {
+  /// The bits.
+  public let rawValue: UInt
+
+  /// Creates options of bits.
+  public init(rawValue: UInt) {
+    self.rawValue = rawValue
+  }
+
+  /// Checks the model and makes the records, but sends nothing.
+  public static let dryRun = Self(rawValue: 2)
+  /// Prints the records.
+  public static let printSchema = Self(rawValue: 4)
+}
+
+extension NSPersistentCloudKitContainer {
+  /// Makes the record types and fields of all mirrored stores in the development environment.
+  ///
+  /// One record of each kind, with every field, is saved and deleted again. The call returns when
+  /// that is done; do it in development and in tests, never in a shipped app.
+  public func initializeCloudKitSchema(
+    options: NSPersistentCloudKitContainerSchemaInitializationOptions = []
+  ) throws {
+    let mirrors = storeMirrors
+    guard !mirrors.isEmpty else {
+      throw MirroringErrorCode.neverInitialized.error(
+        "No store of the container is mirrored. Load the stores, and give one of them "
+          + "cloudKitContainerOptions."
+      )
+    }
+    for mirror in mirrors {
+      let records = try mirror.schemaRecords()
+      if options.contains(.printSchema) {
+        for record in records { mirror.printSchemaRecord(record) }
+      }
+      if options.contains(.dryRun) { continue }
+      let outcome = Outcome()
+      mirror.effects.tasks.spawn {
+        do {
+          try await mirror.initializeSchema(records)
+          outcome.finish(nil)
+        } catch {
+          outcome.finish(error)
+        }
+      }
+      try outcome.wait()
+    }
+  }
+
+  /// Lets a synchronous caller wait for asynchronous work.
+  private final class Outcome: @unchecked Sendable {
+    // Unchecked: `condition` guards the rest.
+    private let condition = NSCondition()
+    private var isFinished = false
+    private var error: (any Error)?
+
+    func finish(_ error: (any Error)?) {
+      condition.lock()
+      isFinished = true
+      self.error = error
+      condition.broadcast()
+      condition.unlock()
+    }
+
+    func wait() throws {
+      condition.lock()
+      defer { condition.unlock() }
+      while !isFinished { condition.wait() }
+      if let error { throw error }
+    }
+  }
+}

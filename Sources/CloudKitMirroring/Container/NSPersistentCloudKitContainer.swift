@@ -1,0 +1,206 @@
+import Effects
+import Foundation
+import OpenCloudKit
+import OpenCoreData
+import Synchronization
+
+/// A container whose stores are kept in step with a person's CloudKit database.
+///
+/// Stores whose descriptions have `cloudKitContainerOptions` are mirrored by themselves from the
+/// moment they are loaded.
+open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Sendable {
+  // Sendable: `mirrors` guards what the class adds.
+
+  /// The stores that are mirrored, by the address of the store object.
+  private let mirrors = Mutex<[(store: NSPersistentStore, mirror: StoreMirror)]>([])
+
+  /// Creates a container with a model; its first store is mirrored with the first CloudKit
+  /// container of the configuration, where there is one.
+  public override init(name: String, managedObjectModel model: NSManagedObjectModel) {
+    super.init(name: name, managedObjectModel: model)
+    MirroredStores.accountChanges.start()
+  }
+
+  deinit {
+    for (_, mirror) in mirrors.withLock({ $0 }) {
+      MirroredStores.shared.remove(mirror)
+      mirror.stop()
+    }
+  }
+
+  // MARK: Loading
+
+  /// Opens the stores, or creates them, and starts to mirror those that have options for it.
+  ///
+  /// A model that CloudKit cannot take is refused with every reason, before the store is touched.
+  open override func loadPersistentStores(
+    completionHandler block: @escaping (NSPersistentStoreDescription, (any Error)?) -> Void
+  ) {
+    chooseDefault()
+    let all = persistentStoreDescriptions
+    var accepted: [NSPersistentStoreDescription] = []
+    var seen: Set<String> = []
+    for description in all {
+      guard let options = description.cloudKitContainerOptions else {
+        accepted.append(description)
+        continue
+      }
+      do {
+        try check(description, options, &seen)
+        accepted.append(description)
+      } catch {
+        block(description, error)
+      }
+    }
+    persistentStoreDescriptions = accepted
+    super.loadPersistentStores { [weak self] description, error in
+      guard let self, error == nil, let options = description.cloudKitContainerOptions else {
+        return block(description, error)
+      }
+      block(description, self.attach(description, options))
+    }
+    persistentStoreDescriptions = all
+  }
+
+  /// Without options anywhere, the first store is mirrored with the configured container.
+  private func chooseDefault() {
+    guard let first = persistentStoreDescriptions.first, first.mirroring == nil,
+      first.type == NSSQLiteStoreType,
+      !persistentStoreDescriptions.contains(where: { $0.cloudKitContainerOptions != nil }),
+      let identifier = CKContainer.default().containerIdentifier
+    else { return }
+    first.cloudKitContainerOptions = NSPersistentCloudKitContainerOptions(
+      containerIdentifier: identifier
+    )
+  }
+
+  private func check(
+    _ description: NSPersistentStoreDescription,
+    _ options: NSPersistentCloudKitContainerOptions,
+    _ seen: inout Set<String>
+  ) throws {
+    func refuse(_ reason: String) -> NSError { MirroringErrorCode.modelRefused.error(reason) }
+    guard !options.containerIdentifier.isEmpty else {
+      throw refuse("CloudKit integration requires a container identifier.")
+    }
+    guard description.type == NSSQLiteStoreType else {
+      throw refuse("CloudKit integration is only supported for SQLite stores.")
+    }
+    guard options.databaseScope == .private else {
+      throw refuse(
+        "CloudKit integration mirrors the private database; the public and the shared one are not "
+          + "mirrored yet."
+      )
+    }
+    let place = "\(options.containerIdentifier) \(options.databaseScope.rawValue)"
+    guard seen.insert(place).inserted else {
+      throw refuse(
+        "CloudKit integration requires that a container and a database are used with one store; "
+          + "\(options.containerIdentifier) is used twice."
+      )
+    }
+    if let tracking = description.options[NSPersistentHistoryTrackingKey] as? NSNumber,
+      !tracking.boolValue
+    {
+      throw refuse("CloudKit integration requires persistent history tracking.")
+    }
+    let violations = CloudKitModelRules.violations(
+      of: managedObjectModel,
+      configuration: description.configuration
+    )
+    guard violations.isEmpty else {
+      throw CloudKitModelRules.error(violations, storeURL: description.url)
+    }
+    description.setOption(NSNumber(value: true), forKey: NSPersistentHistoryTrackingKey)
+    description.setOption(
+      NSNumber(value: true),
+      forKey: NSPersistentStoreRemoteChangeNotificationPostOptionKey
+    )
+  }
+
+  /// Starts to mirror a store that was just opened; the store goes again where that fails.
+  private func attach(
+    _ description: NSPersistentStoreDescription,
+    _ options: NSPersistentCloudKitContainerOptions
+  ) -> (any Error)? {
+    let coordinator = persistentStoreCoordinator
+    guard let store = store(of: description) else {
+      return MirroringErrorCode.cancelled.error("The store was removed while it was loaded.")
+    }
+    do {
+      let identifier = store.identifier ?? ""
+      try MirroredStores.shared.claim(identifier)
+      let cloud = CloudKitDatabase(
+        container: options.container ?? CKContainer(identifier: options.containerIdentifier),
+        scope: options.databaseScope
+      )
+      let mirror: StoreMirror
+      do {
+        mirror = try StoreMirror(
+          store: store,
+          cloud: cloud,
+          options: StoreMirror.Options(containerIdentifier: options.containerIdentifier),
+          effects: coordinator.effects,
+          onEvent: { [weak self] event, error in self?.post(event, error, of: identifier) }
+        )
+      } catch {
+        MirroredStores.shared.release(identifier)
+        throw error
+      }
+      mirrors.withLock { $0.append((store, mirror)) }
+      MirroredStores.shared.add(mirror, of: store)
+      mirror.start()
+      return nil
+    } catch {
+      try? coordinator.remove(store)
+      return error
+    }
+  }
+
+  private func store(of description: NSPersistentStoreDescription) -> SQLiteStore? {
+    let stores = persistentStoreCoordinator.persistentStores.compactMap { $0 as? SQLiteStore }
+    // In memory several stores have one URL: the one added last is meant.
+    return stores.last { store in
+      store.url == description.url
+        && (description.configuration == nil
+          || store.configurationName == description.configuration)
+    }
+  }
+
+  // MARK: What the package sees
+
+  /// The mirrors of the stores, in the order in which they were loaded.
+  package var storeMirrors: [StoreMirror] { mirrors.withLock { $0.map(\.mirror) } }
+
+  /// The mirror of a store.
+  package func mirror(of store: NSPersistentStore?) -> StoreMirror? {
+    mirrors.withLock { $0.first { $0.store === store }?.mirror }
+  }
+
+  /// How the mirroring of each store stands.
+  package func mirroringStatus() throws -> [MirroringStatus] {
+    try storeMirrors.map { try $0.status() }
+  }
+
+  /// Imports and exports once, now, in every mirrored store.
+  package func syncNow() async throws {
+    for mirror in storeMirrors { try await mirror.syncNow() }
+  }
+
+  /// Syncs until nothing has still to reach the server.
+  package func waitUntilSynced() async throws {
+    for mirror in storeMirrors { try await mirror.waitUntilSynced() }
+  }
+
+  /// Ends all mirroring and lets go of the stores, as if the process ended.
+  package func closeStores() async throws {
+    for mirror in storeMirrors {
+      await mirror.stopAndFinish()
+      MirroredStores.shared.remove(mirror)
+    }
+    mirrors.withLock { $0 = [] }
+    for store in persistentStoreCoordinator.persistentStores {
+      try persistentStoreCoordinator.remove(store)
+    }
+  }
+}

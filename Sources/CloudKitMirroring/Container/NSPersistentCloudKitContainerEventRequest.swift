@@ -1,0 +1,85 @@
+import Foundation
+import OpenCoreData
+
+/// Asks for the events of mirrored stores.
+open class NSPersistentCloudKitContainerEventRequest: NSPersistentStoreRequest {
+  /// Whether the events are wanted, or their number.
+  open var resultType = NSPersistentCloudKitContainerEventResult.ResultType.events
+  private var date: Date?
+  private var event: NSPersistentCloudKitContainer.Event?
+
+  /// Creates a request for all events.
+  public required override init() {
+    super.init()
+  }
+
+  /// A request for the events that began after a moment.
+  open class func fetchEvents(after date: Date) -> Self {
+    let request = Self()
+    request.date = date
+    return request
+  }
+
+  /// A request for the events that follow another one; nil asks for all.
+  open class func fetchEvents(after event: NSPersistentCloudKitContainer.Event?) -> Self {
+    let request = Self()
+    request.event = event
+    return request
+  }
+
+  /// The events of the stores, oldest first.
+  func result(
+    in coordinator: NSPersistentStoreCoordinator
+  ) throws
+    -> NSPersistentCloudKitContainerEventResult
+  {
+    var events: [NSPersistentCloudKitContainer.Event] = []
+    for store in affectedStores ?? coordinator.persistentStores {
+      guard let mirror = MirroredStores.shared.mirror(of: store) else { continue }
+      let booked = try mirror.read { books in
+        try books.events(
+          startedAfter: date?.timeIntervalSinceReferenceDate,
+          following: event?.identifier
+        )
+      }
+      events += booked.map {
+        NSPersistentCloudKitContainer.Event(
+          $0,
+          storeIdentifier: store.identifier ?? "",
+          error: nil
+        )
+      }
+    }
+    switch resultType {
+    case .events:
+      return NSPersistentCloudKitContainerEventResult(resultType, result: events)
+    case .countEvents:
+      return NSPersistentCloudKitContainerEventResult(
+        resultType,
+        result: [NSNumber(value: events.count)]
+      )
+    }
+  }
+}
+
+/// The events of mirrored stores, or their number.
+open class NSPersistentCloudKitContainerEventResult: NSPersistentStoreResult {
+  /// What a result holds.
+  public enum ResultType: Int, Sendable {
+    /// The events.
+    case events = 0
+    /// How many there are.
+    case countEvents = 1
+  }
+
+  /// The events, or an array with their number.
+  public let result: Any?
+  /// What the result holds.
+  public let resultType: ResultType
+
+  init(_ resultType: ResultType, result: Any?) {
+    self.resultType = resultType
+    self.result = result
+    super.init()
+  }
+}

@@ -1,0 +1,81 @@
+import Foundation
+import OpenCloudKit
+import OpenCoreData
+
+extension StoreMirror {
+  private var zoneID: CKRecordZone.ID {
+    CKRecordZone.ID(zoneName: options.zone, ownerName: CKCurrentUserDefaultName)
+  }
+
+  func knownRecordID(of reference: RowReference) -> CKRecord.ID? {
+    guard let entity = store.layout(number: reference.entityNumber)?.entityName else { return nil }
+    // Books that cannot be read now know no record.
+    let name = try? read { try $0.recordName(entity: entity, key: reference.key) }
+    return name.map { CKRecord.ID(recordName: $0, zoneID: zoneID) }
+  }
+
+  func knownRecord(of reference: RowReference) -> CKRecord? {
+    guard let entity = store.layout(number: reference.entityNumber)?.entityName,
+      let booked = try? read({ try $0.record(entity: entity, key: reference.key) }),
+      booked.tag != nil, let base = booked.base
+    else { return nil }
+    let record = CKRecord(
+      recordType: booked.recordType,
+      recordID: CKRecord.ID(recordName: booked.name, zoneID: zoneID),
+      system: systemFields(booked),
+      fields: [:]
+    )
+    let present = presentFields(of: reference, entity)
+    var fields: [String: CKRecord.Field] = [:]
+    for (key, value) in base.values {
+      guard let whole = wholeValue(value, key: key, present) else { continue }
+      fields[key] = CKRecord.Field(
+        CloudKitDatabase.recordValue(whole, effects: effects),
+        isEncrypted: present?.encryptedKeys.contains(key) ?? false
+      )
+    }
+    record.adopt(system: systemFields(booked), fields: fields)
+    return record
+  }
+
+  private func systemFields(_ booked: BookedRecord) -> CKRecord.SystemFields {
+    var system = CKRecord.SystemFields()
+    system.recordChangeTag = booked.tag
+    system.creationDate = booked.stamps.created.map(Date.init(timeIntervalSinceReferenceDate:))
+    system.modificationDate = booked.stamps.modified.map(
+      Date.init(timeIntervalSinceReferenceDate:)
+    )
+    system.creatorUserRecordID = booked.stamps.creator.map { CKRecord.ID(recordName: $0) }
+    system.lastModifiedUserRecordID = booked.stamps.modifier.map { CKRecord.ID(recordName: $0) }
+    return system
+  }
+
+  /// What the object would be sent as now: the books keep long values as fingerprints alone.
+  private func presentFields(of reference: RowReference, _ entity: String) -> SerializedRecord? {
+    guard let mapping = context.mapping.entity(named: entity) else { return nil }
+    return try? store.read { reader in
+      guard let row = try reader.row(reference) else { return nil }
+      return context.serializer.serialize(row.values, mapping) { _ in nil }
+    }
+  }
+
+  private func wholeValue(
+    _ value: MirrorValue,
+    key: String,
+    _ present: SerializedRecord?
+  ) -> MirrorValue? {
+    switch value {
+    case .fingerprint:
+      guard let now = present?.fields[key], now.hasSameContent(as: value) else { return nil }
+      return now
+    case .asset(var asset):
+      guard let contents = present?.fileContents[key],
+        MirrorFingerprint(of: contents) == asset.fingerprint,
+        let file = try? context.assets.write(contents)
+      else { return nil }
+      asset.file = context.assets.path(file)
+      return .asset(asset)
+    default: return value
+    }
+  }
+}

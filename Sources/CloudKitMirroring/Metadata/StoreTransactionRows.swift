@@ -1,0 +1,101 @@
+import OpenCoreData
+import WatershedSQLite
+
+/// The SQLite store's write transaction as the mirroring sees it.
+struct StoreTransactionRows: MirrorRows {
+  let transaction: StoreTransaction
+  let store: SQLiteStore
+
+  var connection: SQLiteConnection { transaction.connection }
+
+  func lastTransactionNumber() throws -> Int64 { try transaction.lastTransactionNumber }
+
+  func changes(
+    after number: Int64,
+    excludingAuthors: Set<String>
+  ) throws -> [MirrorRowChange] {
+    let pending = try transaction.pendingChanges(
+      after: number,
+      excludingAuthors: excludingAuthors
+    )
+    let changes = pending.map { reference, change in
+      let kind: MirrorRowChange.Kind =
+        switch change.kind {
+        case .insert: .insert
+        case .update: .update
+        case .delete: .delete
+        }
+      return MirrorRowChange(
+        reference: reference,
+        kind: kind,
+        properties: change.changedProperties,
+        transaction: change.transactionNumber
+      )
+    }
+    return changes.sorted { left, right in
+      (left.transaction, left.reference.entityNumber, left.reference.key)
+        < (right.transaction, right.reference.entityNumber, right.reference.key)
+    }
+  }
+
+  func entityName(of reference: RowReference) -> String? {
+    store.layout(number: reference.entityNumber)?.entityName
+  }
+
+  func reference(entityName: String, key: Int64) -> RowReference? {
+    store.schema.entity(named: entityName).map {
+      RowReference(entityNumber: $0.number, key: key)
+    }
+  }
+
+  func row(_ reference: RowReference) throws -> Row? { try transaction.row(reference) }
+
+  func insert(_ layout: EntityLayout, values: [RowValue]) throws -> RowReference {
+    try transaction.insert(layout, values: values)
+  }
+
+  func update(_ reference: RowReference, set: [Int: RowValue]) throws {
+    try transaction.update(reference, set: set)
+  }
+
+  func delete(_ reference: RowReference) throws -> [RowReference] {
+    let before = transaction.deletedRows.count
+    try transaction.delete(reference)
+    return Array(transaction.deletedRows.dropFirst(before))
+  }
+
+  func destinations(
+    of relationship: NSRelationshipDescription,
+    from source: RowReference
+  ) throws -> [RowReference] {
+    try transaction.destinations(of: relationship, from: [source])[source] ?? []
+  }
+
+  func addLink(
+    _ relationship: NSRelationshipDescription,
+    _ source: RowReference,
+    _ destination: RowReference
+  ) throws {
+    try transaction.addLink(relationship, source, destination)
+  }
+
+  func removeLink(
+    _ relationship: NSRelationshipDescription,
+    _ source: RowReference,
+    _ destination: RowReference
+  ) throws {
+    try transaction.removeLink(relationship, source, destination)
+  }
+
+  func references(
+    entityName: String,
+    after key: Int64,
+    limit: Int
+  ) throws -> [RowReference] {
+    guard let entity = store.schema.entity(named: entityName) else { return [] }
+    return try connection.query(
+      "SELECT Z_PK FROM \(entity.table) WHERE Z_ENT = ? AND Z_PK > ? ORDER BY Z_PK LIMIT ?",
+      [.integer(Int64(entity.number)), .integer(key), .integer(Int64(limit))]
+    ) { RowReference(entityNumber: entity.number, key: $0.int64(0)) }
+  }
+}

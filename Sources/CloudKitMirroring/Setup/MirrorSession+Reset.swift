@@ -1,0 +1,52 @@
+import Foundation
+import WatershedSQLite
+
+extension MirrorSession {
+  /// Forgets what the server had: its zone is gone. The objects stay, and all of them are sent
+  /// again under the names they had, so that another device's copies meet them.
+  package func forgetZone() throws {
+    let group = try rows.lastTransactionNumber()
+    try rows.connection.run("DELETE FROM WSMIRROR_BATCH")
+    try rows.connection.run("DELETE FROM WSMIRROR_RECORD WHERE PK IS NULL")
+    for name in mapping.entityNames {
+      guard let entity = mapping.entity(named: name) else { continue }
+      try rows.connection.run(
+        """
+        UPDATE WSMIRROR_RECORD SET TAG = NULL, BASE = NULL, PENDING = 1, PROPERTIES = ?,
+          EDGES = ?, GROUPING = ?, SEQUENCE = NULL, SENTKIND = 0, SENT = '', PARKED = NULL
+        WHERE ENTITY = ?
+        """,
+        [
+          .text(entity.fieldProperties.sorted().joined(separator: "\n")),
+          .text(entity.manyToManys.map(\.name).sorted().joined(separator: "\n")),
+          .integer(group), .text(name),
+        ]
+      )
+    }
+    try rows.connection.run("DELETE FROM WSMIRROR_EDGE WHERE LINKED = 0")
+    try rows.connection.run(
+      """
+      UPDATE WSMIRROR_EDGE SET TAG = NULL, PENDING = 1, GROUPING = ?, SEQUENCE = NULL,
+        SENTKIND = 0, PARKED = NULL
+      """,
+      [.integer(group)]
+    )
+    try rows.connection.run("DELETE FROM WSMIRROR_PENDINGLINK")
+    var zone = try books.zone(context.zone)
+    zone.token = nil
+    zone.isSaved = false
+    zone.isRereading = false
+    try books.save(zone)
+    try books.setMeta(.databaseToken, nil)
+  }
+
+  /// Starts reading the zone from the beginning, to compare: the token cannot be continued, or the
+  /// model now reads more than before.
+  package func startRereading() throws {
+    var zone = try books.zone(context.zone)
+    zone.token = nil
+    zone.generation += 1
+    zone.isRereading = true
+    try books.save(zone)
+  }
+}

@@ -1,0 +1,127 @@
+import Foundation
+
+extension StoreMirror {
+  /// Objects that one write transaction of the first scan takes.
+  private static let scanLimit = 500
+
+  func setUpIfNeeded() async throws {
+    guard !state.withLock({ $0.isSetUp }) else { return }
+    try await phase(.setup, type: 0, cause: "The store was loaded.") {
+      try await setUp()
+      return ((), "The store mirrors the zone \(options.zone).")
+    }
+    state.withLock { $0.isSetUp = true }
+    log.setUp(storeIdentifier: store.identifier ?? "", url: store.url)
+    startListening()
+  }
+
+  private func setUp() async throws {
+    try await checkAccount()
+    try await saveZoneIfNeeded()
+    try await cloud.saveSubscription(options.subscription)
+    try openAssetFolder()
+    while try write(MirrorAuthor.setup, { try $0.scan(limit: Self.scanLimit) }) {
+      try Task.checkCancellation()
+    }
+  }
+
+  private func checkAccount() async throws {
+    let user: String
+    switch try await cloud.account() {
+    case .available(let userRecordName): user = userRecordName
+    case .none:
+      throw MirroringErrorCode.accountUnusable.error(
+        "Unable to initialize without an iCloud account (CKAccountStatusNoAccount)."
+      )
+    case .restricted:
+      throw MirroringErrorCode.accountUnusable.error(
+        "Unable to initialize with a restricted iCloud account (CKAccountStatusRestricted)."
+      )
+    case .temporarilyUnavailable:
+      throw MirroringErrorCode.accountUnusable.error(
+        "The iCloud account is not usable now (CKAccountStatusTemporarilyUnavailable)."
+      )
+    case .undetermined:
+      throw CloudFailure.unreachable(
+        reason: "The account could not be checked (CKAccountStatusCouldNotDetermine)."
+      )
+    }
+    let known = try read { try $0.text(.userRecordName) }
+    if let known, known != user {
+      // Nothing here is deleted because somebody else signed in; and nothing of this person's goes
+      // to the other one.
+      throw MirroringErrorCode.accountChanged.error(
+        "The store belongs to \(known), and \(user) is signed in. Sign in as before, or load "
+          + "another store."
+      )
+    }
+    if known == nil {
+      try write(MirrorAuthor.setup) { try $0.books.setMeta(.userRecordName, .text(user)) }
+    }
+  }
+
+  func saveZoneIfNeeded() async throws {
+    guard try !read({ try $0.zone(options.zone).isSaved }) else { return }
+    try await cloud.saveZone(options.zone)
+    try write(MirrorAuthor.setup) { session in
+      var zone = try session.books.zone(options.zone)
+      zone.isSaved = true
+      try session.books.save(zone)
+    }
+  }
+
+  /// Files of batches that were settled by a process that then ended are of no use.
+  private func openAssetFolder() throws {
+    try context.assets.open()
+    guard try read({ try $0.openBatch() }) == nil else { return }
+    let files = try? FileManager.default.contentsOfDirectory(atPath: context.assets.url.path)
+    context.assets.remove((files ?? []).filter { $0.hasSuffix(".fxd") })
+  }
+
+  /// Listens to what others change, for as long as the mirror works.
+  private func startListening() {
+    let isListening = state.withLock { state in
+      defer { state.hasNotifications = true }
+      return state.hasNotifications || state.isStopped
+    }
+    guard !isListening else { return }
+    let cloud = cloud
+    let task = effects.tasks.spawn { [weak self] in
+      do {
+        for try await _ in cloud.notifications() {
+          guard let self else { return }
+          self.wake(import: true, urgent: true, cause: "A notification came.")
+        }
+      } catch {
+        self?.log.detail(1, "Notifications ended: \(MirrorErrorText.text(error))")
+      }
+      // Without notifications the feed is looked at now and then.
+      self?.state.withLock { $0.hasNotifications = false }
+      self?.signal.raise()
+    }
+    state.withLock { $0.tasks.append(task) }
+  }
+
+  /// Takes the mirror through its set-up again, because the account may have changed.
+  package func accountMayHaveChanged() {
+    state.withLock { $0.isSetUp = false }
+    wake(import: true, export: true, urgent: true, cause: "The account changed.")
+  }
+
+  /// The zone is not on the server: it is made again, and everything is sent again.
+  func recoverLostZone(cause: String) async throws {
+    journal.note(
+      .reset,
+      .zoneLost,
+      cause: cause,
+      effect: "Nothing here is deleted; the zone is made again and every object is sent again."
+    )
+    log.error("The zone \(options.zone) is gone: \(cause) Every object is sent again.")
+    try write(MirrorAuthor.reset) { try $0.forgetZone() }
+    try await saveZoneIfNeeded()
+    state.withLock { state in
+      state.wantsImport = true
+      state.wantsExport = true
+    }
+  }
+}

@@ -1,0 +1,305 @@
+import Effects
+import Foundation
+import OpenCoreData
+import Synchronization
+
+/// Mirrors one store with one zone: sets up, imports, exports, one at a time, woken by saves and by
+/// notifications.
+package final class StoreMirror: Sendable {
+  /// What a mirror is told about its store.
+  package struct Options: Sendable {
+    package var containerIdentifier: String
+    package var subscription: String
+    package var zone: String
+    package var limits: ExportBatcher.Limits
+    package var backoff: RetryBackoff
+    package var budget: AssetBudget
+    /// Records that a page of the feed holds at most.
+    package var pageLimit: Int
+    /// Seconds between looks at the feed while no notifications can be had.
+    package var pollInterval: Double
+
+    package init(
+      containerIdentifier: String,
+      subscription: String = MirrorNames.privateSubscription,
+      zone: String = MirrorNames.zone,
+      limits: ExportBatcher.Limits = .init(),
+      backoff: RetryBackoff = .init(),
+      budget: AssetBudget = .init(),
+      pageLimit: Int = 200,
+      pollInterval: Double = 30
+    ) {
+      self.containerIdentifier = containerIdentifier
+      self.subscription = subscription
+      self.zone = zone
+      self.limits = limits
+      self.backoff = backoff
+      self.budget = budget
+      self.pageLimit = pageLimit
+      self.pollInterval = pollInterval
+    }
+  }
+
+  struct State {
+    var isSetUp = false
+    var wantsImport = true
+    var wantsExport = true
+    var isRunning = false
+    var isStopped = false
+    var hasNotifications = false
+    var lastError: (any Error)?
+    var pausedUntil: Date?
+    var lastImport: Date?
+    var lastExport: Date?
+    var backoff: RetryBackoff
+    var limits: ExportBatcher.Limits
+    /// Records that one write transaction of an import takes.
+    var chunk = StoreMirror.firstChunk
+    var waiters: [CheckedContinuation<Void, any Error>] = []
+    var tasks: [SpawnedTask] = []
+  }
+
+  static let firstChunk = 100
+
+  let store: SQLiteStore
+  let cloud: any MirrorCloud
+  package let options: Options
+  let effects: Effects
+  package let journal: SyncJournal
+  package let context: MirrorContext
+  let state: Mutex<State>
+  let signal = WakeSignal()
+  let onEvent: @Sendable (BookedEvent, (any Error)?) -> Void
+
+  /// Prepares a store: its books are open when this returns.
+  ///
+  /// - Parameter onEvent: Called at the start and the end of each set-up, import and export.
+  package init(
+    store: SQLiteStore,
+    cloud: any MirrorCloud,
+    options: Options,
+    effects: Effects,
+    onEvent: @escaping @Sendable (BookedEvent, (any Error)?) -> Void = { _, _ in }
+  ) throws {
+    self.store = store
+    self.cloud = cloud
+    self.options = options
+    self.effects = effects
+    self.onEvent = onEvent
+    state = Mutex(State(backoff: options.backoff, limits: options.limits))
+    journal = SyncJournal(storeIdentifier: store.identifier ?? "", effects: effects)
+    let folder =
+      store.type == NSSQLiteStoreType
+      ? store.url.map(AssetFolder.url(forStoreAt:)) : nil
+    let temporary = FileManager.default.temporaryDirectory
+      .appendingPathComponent((store.identifier ?? "memory") + "_ckAssets", isDirectory: true)
+    context = MirrorContext(
+      mapping: ModelMapping(
+        model: store.schema.model,
+        configuration: store.schema.configuration
+      ),
+      zone: options.zone,
+      effects: effects,
+      journal: journal,
+      serializer: RecordSerializer(budget: options.budget),
+      assets: AssetFolder(url: folder ?? temporary, effects: effects)
+    )
+    try prepare()
+  }
+
+  /// What the log calls this mirror.
+  var log: MirrorLog {
+    MirrorLog(address: UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()))
+  }
+
+  // MARK: Transactions
+
+  /// Runs the body with objects and books in one transaction.
+  func write<Result>(
+    _ author: String,
+    _ body: (MirrorSession) throws -> Result
+  ) throws -> Result {
+    try store.write(author: author, contextName: nil) { transaction in
+      try body(session(transaction))
+    }
+  }
+
+  func session(_ transaction: StoreTransaction) -> MirrorSession {
+    MirrorSession(
+      rows: StoreTransactionRows(transaction: transaction, store: store),
+      context: context
+    )
+  }
+
+  /// Reads the books as of one moment.
+  package func read<Result>(_ body: (MirrorBooks) throws -> Result) throws -> Result {
+    try store.read { try body(MirrorBooks($0.connection)) }
+  }
+
+  private func prepare() throws {
+    try write(MirrorAuthor.setup) { session in
+      try session.books.open()
+      try session.books.trimEvents()
+      if try hasHistoryGap(session) { try session.requestScan() }
+      try compareModel(session)
+    }
+    store.historyWillBeDeleted = { [weak self] transaction, _ in
+      try self?.session(transaction).foldHistory()
+    }
+    store.observeCommits { [weak self] commit in
+      guard commit.author.map({ !MirrorAuthor.all.contains($0) }) ?? true else { return }
+      self?.wake(export: true, cause: "a save")
+    }
+  }
+
+  /// Whether history that was not folded into the books has been deleted while nobody mirrored.
+  private func hasHistoryGap(_ session: MirrorSession) throws -> Bool {
+    guard let folded = try session.books.integer(.historyTransaction) else { return false }
+    let last = try session.rows.lastTransactionNumber()
+    guard last > folded else { return last < folded }
+    guard
+      case .integer(let oldest) = try session.rows.connection.scalar(
+        "SELECT MIN(Z_PK) FROM ATRANSACTION"
+      )
+    else { return true }
+    return oldest > folded + 1
+  }
+
+  /// A model that reads more than the last one has to see the records again.
+  private func compareModel(_ session: MirrorSession) throws {
+    let hashes = store.schema.model.entityVersionHashesByName.sorted { $0.key < $1.key }
+      .map { "\($0.key) \($0.value.base64EncodedString())" }.joined(separator: "\n")
+    let known = try session.books.text(.modelHashes)
+    guard known != hashes else { return }
+    try session.books.setMeta(.modelHashes, .text(hashes))
+    guard known != nil else { return }
+    try rereadWithNewModel(session)
+  }
+
+  /// Tags are kept, so that nothing counts as missing; but a record is applied again even where
+  /// its tag is known.
+  private func rereadWithNewModel(_ session: MirrorSession) throws {
+    try session.startRereading()
+    try session.rows.connection.run("UPDATE WSMIRROR_RECORD SET TAG = '' WHERE TAG IS NOT NULL")
+  }
+
+  // MARK: Waking
+
+  /// Starts working.
+  package func start() {
+    let task = effects.tasks.spawn { [weak self] in
+      while let self, !self.state.withLock({ $0.isStopped }), !Task.isCancelled {
+        await self.turn()
+      }
+    }
+    state.withLock { $0.tasks.append(task) }
+    signal.raise()
+  }
+
+  /// Stops working; what is under way is abandoned where it stands, and taken up after a restart.
+  package func stop() {
+    let (tasks, waiters) = state.withLock { state in
+      state.isStopped = true
+      defer {
+        state.tasks = []
+        state.waiters = []
+      }
+      return (state.tasks, state.waiters)
+    }
+    for task in tasks { task.cancel() }
+    signal.raise(urgent: true)
+    let error = MirroringErrorCode.cancelled.error("The store is no longer mirrored.")
+    for waiter in waiters { waiter.resume(throwing: error) }
+  }
+
+  /// Stops working and waits until nothing of it runs any more.
+  package func stopAndFinish() async {
+    let tasks = state.withLock { $0.tasks }
+    stop()
+    for task in tasks { await task.finish() }
+  }
+
+  /// Notes what is wanted and wakes the mirror.
+  package func wake(
+    import wantsImport: Bool = false,
+    export wantsExport: Bool = false,
+    urgent: Bool = false,
+    cause: String
+  ) {
+    let isNews = state.withLock { state in
+      let isNews = (wantsImport && !state.wantsImport) || (wantsExport && !state.wantsExport)
+      if wantsImport { state.wantsImport = true }
+      if wantsExport { state.wantsExport = true }
+      return isNews
+    }
+    if isNews {
+      journal.note(
+        wantsExport ? .export : .import,
+        .woken,
+        cause: cause,
+        effect: wantsExport ? "An export starts." : "An import starts."
+      )
+    }
+    signal.raise(urgent: urgent)
+  }
+
+  /// Imports and exports once, now; returns when both are done, throws what stopped them.
+  package func syncNow() async throws {
+    try await withCheckedThrowingContinuation { continuation in
+      let isStopped = state.withLock { state in
+        guard !state.isStopped else { return true }
+        state.waiters.append(continuation)
+        state.wantsImport = true
+        state.wantsExport = true
+        return false
+      }
+      if isStopped {
+        continuation.resume(
+          throwing: MirroringErrorCode.cancelled.error("The store is no longer mirrored.")
+        )
+      } else {
+        signal.raise(urgent: true)
+      }
+    }
+  }
+
+  /// Syncs until nothing of this store has still to reach the server.
+  package func waitUntilSynced(attempts: Int = 20) async throws {
+    for _ in 0..<attempts {
+      try await syncNow()
+      let isDone = try read { try $0.pendingCount() == 0 && $0.openBatch() == nil }
+      let isIdle = state.withLock { !$0.wantsImport && !$0.wantsExport }
+      if isDone, isIdle { return }
+    }
+    throw MirroringErrorCode.several.error(
+      "After \(attempts) rounds there is still something to send.",
+      underlying: state.withLock { $0.lastError }
+    )
+  }
+
+  /// How the mirroring stands.
+  package func status() throws -> MirroringStatus {
+    let (pending, links, parked) = try read { books in
+      (
+        try books.pendingCount(), try books.parkedLinkCount(),
+        try books.parkedRecords(limit: 100)
+      )
+    }
+    return state.withLock { state in
+      MirroringStatus(
+        storeIdentifier: store.identifier ?? "",
+        isSetUp: state.isSetUp,
+        isIdle: !state.isRunning && !state.wantsImport && !state.wantsExport,
+        pendingCount: pending,
+        parkedLinkCount: links,
+        parked: parked.map {
+          .init(recordName: $0.name, entityName: $0.entityName, reason: $0.parked ?? "")
+        },
+        lastError: state.lastError,
+        pausedUntil: state.pausedUntil,
+        lastImport: state.lastImport,
+        lastExport: state.lastExport
+      )
+    }
+  }
+}
