@@ -42,6 +42,7 @@ extension CloudKitService {
             modified: stamp,
             parent: nil,
             fields: Data("{}".utf8),
+            contents: [],
             isDeleted: false
           )
         ]

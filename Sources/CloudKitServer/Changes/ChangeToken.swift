@@ -7,7 +7,7 @@ struct ChangeToken: Codable, Hashable, Sendable {
   /// Who it was given to; set when it is sealed.
   var principal = ""
   var partition: PartitionID
-  /// Nil: the token of a whole database. A recreated zone has another number.
+  /// Nil for the token of a whole database; a recreated zone has another number.
   var zone: ZoneNumber?
   var counter: ChangeNumber
   /// While a listing newest first has more pages: exclusive upper end of the next.
@@ -49,7 +49,7 @@ extension CloudKitService {
     return try signer.seal(token, for: .changeToken)
   }
 
-  /// Reads a client's token. A token that is over is an error, never a silent start from nothing.
+  /// Reads a client's token; one that is over is an error, never a silent start from nothing.
   func open(
     _ text: String?,
     zone: ZoneNumber?,

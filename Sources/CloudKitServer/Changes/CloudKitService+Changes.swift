@@ -41,32 +41,38 @@ extension CloudKitService {
 
   func changedRecords(_ request: ZoneChangesOptions, _ context: RequestContext) async throws -> Data
   {
-    try WireCoding.encode(try changes(request, context))
+    try changes(request, context)
   }
 
   func zoneChanges(_ request: ZoneChangesRequest, _ context: RequestContext) async throws -> Data {
     _ = try context.user()
     try checkCount(request.zones.count)
-    let zones = try request.zones.map { options -> ItemResult<ZoneChanges> in
-      var options = options
+    var json = JSONWriter(capacity: 1024)
+    json.beginObject()
+    json.key("zones")
+    json.beginArray()
+    for zone in request.zones {
+      var options = zone
       options.desiredKeys = options.desiredKeys ?? request.desiredKeys
       options.desiredRecordTypes = options.desiredRecordTypes ?? request.desiredRecordTypes
       options.resultsLimit = options.resultsLimit ?? request.resultsLimit
       options.numbersAsStrings = options.numbersAsStrings ?? request.numbersAsStrings
       do {
-        return .success(try changes(options, context))
+        json.encoded(try changes(options, context))
       } catch var error as ErrorDictionary {
         error.zoneID = options.zoneID
-        return .failure(context.stripped(error))
+        json.encoded(try WireCoding.encode(context.stripped(error)))
       }
     }
-    return try WireCoding.encode(ZoneChangesResponse(zones: zones))
+    json.endArray()
+    json.endObject()
+    return json.data
   }
 
   private func changes(
     _ options: ZoneChangesOptions,
     _ context: RequestContext
-  ) throws -> ZoneChanges {
+  ) throws -> Data {
     _ = try context.user()
     guard !options.zoneID.isDefault, context.scope != .public else {
       throw ErrorDictionary(.badRequest, "cannot get changes in default zone")
@@ -110,24 +116,29 @@ extension CloudKitService {
         zones: zones,
         context: context
       )
-      let wanted = options.desiredRecordTypes.map(Set.init)
-      let records = try found.compactMap { record -> ItemResult<RecordDictionary>? in
-        if record.isDeleted { return .success(rendering.tombstone(record)) }
-        if let wanted, !wanted.contains(record.type) { return nil }
-        return .success(
-          try rendering.dictionary(
-            record,
-            desiredKeys: options.desiredKeys,
-            numbersAsStrings: options.numbersAsStrings ?? false
-          )
-        )
-      }
-      return ZoneChanges(
-        zoneID: ZoneDirectory.id(named: options.zoneID.zoneName, context),
-        records: records,
-        syncToken: try seal(next, context),
-        moreComing: isMoreComing
+      let shape = RecordRendering.Shape(
+        desiredKeys: options.desiredKeys,
+        numbersAsStrings: options.numbersAsStrings
       )
+      let wanted = options.desiredRecordTypes.map(Set.init)
+      var json = JSONWriter(capacity: 256 + 512 * found.count)
+      json.beginObject()
+      json.key("moreComing")
+      json.boolean(isMoreComing)
+      json.key("records")
+      json.beginArray()
+      for record in found {
+        if record.isDeleted {
+          json.record(rendering.tombstone(record))
+        } else if wanted?.contains(record.type) ?? true {
+          try rendering.write(record, shape, to: &json)
+        }
+      }
+      json.endArray()
+      json.member("syncToken", try seal(next, context))
+      json.member("zoneID", ZoneDirectory.id(named: options.zoneID.zoneName, context))
+      json.endObject()
+      return json.data
     }
   }
 

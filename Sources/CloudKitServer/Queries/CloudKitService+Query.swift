@@ -20,7 +20,7 @@ extension CloudKitService {
     let isWide = request.zoneID == nil && request.zoneWide == true && context.scope != .public
     let zoneID = request.zoneID ?? .defaultZone
     let limit = pageSize(request.resultsLimit)
-    let response = try storage.read { snapshot in
+    return try storage.read { snapshot in
       let rows =
         isWide
         ? try snapshot.livingZones(in: id) : try snapshot.zones(in: id, named: [zoneID.zoneName])
@@ -42,28 +42,30 @@ extension CloudKitService {
         zones: zones,
         context: context
       )
-      var response = QueryRecordsResponse(records: [])
-      for match in found.page {
-        response.records.append(
-          .success(
-            try rendering.dictionary(
-              match.record,
-              desiredKeys: request.desiredKeys,
-              numbersAsStrings: request.numbersAsStrings ?? false
-            )
-          )
-        )
-      }
+      let shape = RecordRendering.Shape(
+        desiredKeys: request.desiredKeys,
+        numbersAsStrings: request.numbersAsStrings
+      )
+      var json = JSONWriter(capacity: 64 + 512 * found.page.count)
+      json.beginObject()
       if found.hasMore, let last = found.page.last {
-        response.continuationMarker = try signer.seal(
-          ContinuationMarker(query: try mark(of: request, context), position: last.position),
-          for: .continuation
+        let marker = ContinuationMarker(
+          query: try mark(of: request, context),
+          position: last.position
         )
+        json.member("continuationMarker", try signer.seal(marker, for: .continuation))
       }
-      response.syncToken = try currentSyncToken(request.zoneID, id, zones, snapshot, context)
-      return response
+      json.key("records")
+      json.beginArray()
+      for match in found.page { try rendering.write(match.record, shape, to: &json) }
+      json.endArray()
+      json.member(
+        "syncToken",
+        try currentSyncToken(request.zoneID, id, zones, snapshot, context)
+      )
+      json.endObject()
+      return json.data
     }
-    return try WireCoding.encode(response)
   }
 
   private func allowsUnindexed(_ context: RequestContext) -> Bool {

@@ -9,7 +9,7 @@ extension CloudKitService {
     try checkCount(request.records.count)
     let id = try partition(context)
     let named = request.records.map { $0.zoneID ?? request.zoneID ?? .defaultZone }
-    let response = try storage.read { snapshot in
+    return try storage.read { snapshot in
       let rows = try snapshot.zones(in: id, named: Array(Set(named.map(\.zoneName))))
       let zones = try ZoneDirectory(rows, context)
       let keys = zip(request.records, named).map { record, zone in
@@ -31,7 +31,10 @@ extension CloudKitService {
         zones: zones,
         context: context
       )
-      var response = RecordsResponse(records: [])
+      var json = JSONWriter(capacity: 64 + 512 * keys.count)
+      json.beginObject()
+      json.key("records")
+      json.beginArray()
       for (wanted, key) in zip(request.records, keys) {
         do {
           guard let record = found[try key.get()], !record.isDeleted else {
@@ -42,24 +45,24 @@ extension CloudKitService {
           else {
             throw ErrorDictionary(.accessDenied, "READ operation not permitted")
           }
-          response.records.append(
-            .success(
-              try rendering.dictionary(
-                record,
-                desiredKeys: wanted.desiredKeys ?? request.desiredKeys,
-                numbersAsStrings: request.numbersAsStrings ?? false
-              )
-            )
+          let shape = RecordRendering.Shape(
+            desiredKeys: wanted.desiredKeys ?? request.desiredKeys,
+            numbersAsStrings: request.numbersAsStrings
           )
+          try rendering.write(record, shape, to: &json)
         } catch var error as ErrorDictionary {
           error.recordName = wanted.recordName
-          response.records.append(.failure(context.stripped(error)))
+          try rendering.write(error, to: &json)
         }
       }
-      response.syncToken = try currentSyncToken(request.zoneID, id, zones, snapshot, context)
-      return response
+      json.endArray()
+      json.member(
+        "syncToken",
+        try currentSyncToken(request.zoneID, id, zones, snapshot, context)
+      )
+      json.endObject()
+      return json.data
     }
-    return try WireCoding.encode(response)
   }
 
   /// The zone's newest token, where the request asked for one.

@@ -79,12 +79,17 @@ struct ModifyCall: Sendable {
       zones: zones,
       context: context
     )
-    var response = RecordsResponse(records: [])
+    var json = JSONWriter(capacity: 64 + 512 * plan.items.count)
+    json.beginObject()
+    json.key("records")
+    json.beginArray()
     for (item, operation) in zip(plan.items, request.operations) {
-      response.records.append(try render(item, operation, rendering))
+      try render(item, operation, rendering, to: &json)
     }
+    json.endArray()
     guard var batch = plan.batch else {
-      return (nil, Outcome(reply: try WireCoding.encode(response)))
+      json.endObject()
+      return (nil, Outcome(reply: json.data))
     }
     for number in plan.changedZones where number != .defaultZone {
       guard let name = zones.name(of: number), var row = zones.row(named: name),
@@ -97,12 +102,11 @@ struct ModifyCall: Sendable {
     if context.wantsSyncToken, let counter = batch.counter, let zone = names.first,
       let row = zones.row(named: zone)
     {
-      response.syncToken = try service.seal(
-        ChangeToken(zone: row.number, id, counter: counter),
-        context
-      )
+      let token = ChangeToken(zone: row.number, id, counter: counter)
+      json.member("syncToken", try service.seal(token, context))
     }
-    let reply = try WireCoding.encode(response)
+    json.endObject()
+    let reply = json.data
     keep(reply, in: &batch)
     return (
       batch,
@@ -163,32 +167,26 @@ struct ModifyCall: Sendable {
   private func render(
     _ item: ModifyPlan.Item,
     _ operation: RecordOperation,
-    _ rendering: RecordRendering
-  ) throws -> ItemResult<RecordDictionary> {
-    let desiredKeys = operation.desiredKeys ?? request.desiredKeys
-    let asStrings = operation.numbersAsStrings ?? request.numbersAsStrings ?? false
+    _ rendering: RecordRendering,
+    to json: inout JSONWriter
+  ) throws {
+    let shape = RecordRendering.Shape(
+      desiredKeys: operation.desiredKeys ?? request.desiredKeys,
+      numbersAsStrings: operation.numbersAsStrings ?? request.numbersAsStrings
+    )
     switch item {
-    case .saved(let record, let fields):
-      return .success(
-        try rendering.dictionary(
-          record,
-          fields: fields,
-          desiredKeys: desiredKeys,
-          numbersAsStrings: asStrings
-        )
-      )
-    case .deleted(let name):
-      return .success(RecordDictionary(recordName: name, deleted: true))
+    case .saved(let record): try rendering.write(record, shape, to: &json)
+    case .deleted(let name): json.record(RecordDictionary(recordName: name, deleted: true))
     case .failed(var error, let current):
       error.recordName = operation.record.recordName
       if context.isExtended, let current {
-        error.extension?.serverRecord = try rendering.dictionary(
-          current,
+        let whole = RecordRendering.Shape(
           desiredKeys: nil,
-          numbersAsStrings: asStrings
+          numbersAsStrings: shape.numbersAsStrings
         )
+        error.extension?.serverRecord = try rendering.dictionary(current, whole)
       }
-      return .failure(context.stripped(error))
+      try rendering.write(error, to: &json)
     }
   }
 }

@@ -151,8 +151,7 @@ extension ModifyCall {
       let stored = existing[key], !stored.isDeleted
     else { return }
     var targets = stored.parent.map { [$0] } ?? []
-    // A cheap look before the costly one: most records hold no references.
-    if stored.fields.range(of: Data("\"REFERENCE".utf8)) != nil {
+    if stored.contents.contains(.references) {
       targets += try stored.decodedFields().values.flatMap(\.content.references)
         .map(\.recordName)
     }

@@ -33,7 +33,7 @@ struct ModifyInput: Sendable {
 /// What `records/modify` does: results in the order of operations, and what to write.
 struct ModifyPlan: Sendable {
   enum Item: Sendable {
-    case saved(StoredRecord, fields: [String: FieldValue])
+    case saved(StoredRecord)
     case deleted(name: String)
     case failed(ErrorDictionary, current: StoredRecord?)
   }

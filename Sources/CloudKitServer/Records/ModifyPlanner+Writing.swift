@@ -25,7 +25,8 @@ extension ModifyPlanner {
       var record = draft.stored
       record.change = nextChange(&counter)
       record.tag = input.stamping.tag(record.change)
-      record.fields = try WireCoding.encode(draft.fields)
+      record.fields = encoded(draft.fields)
+      record.contents = RecordContents(of: draft.fields)
       batch.records.append(record)
       batch.references += binding(draft)
       batch.assetUses += draft.fields.values.flatMap(\.content.assets).compactMap { asset in
@@ -61,6 +62,12 @@ extension ModifyPlanner {
     return plan
   }
 
+  private func encoded(_ fields: [String: FieldValue]) -> Data {
+    var json = JSONWriter(capacity: 1024)
+    json.fields(fields)
+    return json.data
+  }
+
   private func nextChange(_ counter: inout ChangeNumber) -> ChangeNumber {
     // The public database has no counter: one would make all its writers wait for each other.
     guard input.scope != .public else { return ChangeNumber(input.stamping.now) }
@@ -75,6 +82,7 @@ extension ModifyPlanner {
     record.modified = input.stamping.stamp
     record.parent = nil
     record.fields = Data()
+    record.contents = []
     record.isDeleted = true
     return record
   }
@@ -107,9 +115,7 @@ extension ModifyPlanner {
   /// Whether rows of references or asset uses may be there from before, or are to come.
   private func mayHaveLinks(_ key: RecordKey, _ draft: Draft) -> Bool {
     if input.existing[key] != nil { return true }
-    return draft.fields.values.contains {
-      !$0.content.references.isEmpty || !$0.content.assets.isEmpty
-    }
+    return !RecordContents(of: draft.fields).isEmpty
   }
 
   private func items(_ written: [RecordKey: StoredRecord]) -> [ModifyPlan.Item] {
@@ -119,7 +125,7 @@ extension ModifyPlanner {
       guard let key = operation.key, !operation.type.isDelete, let record = written[key] else {
         return .deleted(name: operation.record.recordName ?? "")
       }
-      return .saved(record, fields: saved[key]?.fields ?? [:])
+      return .saved(record)
     }
   }
 

@@ -146,6 +146,7 @@ struct ModifyPlanner {
       modified: stamp,
       parent: parent,
       fields: Data(),
+      contents: [],
       isDeleted: false
     )
     saved[key] = Draft(stored: record, fields: fields)

@@ -3,41 +3,68 @@ import Foundation
 
 /// Writes stored records as replies show them.
 struct RecordRendering {
+  /// How a request wants the records of its reply.
+  struct Shape {
+    /// Nil: all fields.
+    var desiredKeys: Set<String>?
+    var numbersAsStrings: Bool
+
+    init(desiredKeys: [String]?, numbersAsStrings: Bool?) {
+      self.desiredKeys = desiredKeys.map { Set($0) }
+      self.numbersAsStrings = numbersAsStrings ?? false
+    }
+  }
+
   let service: CloudKitService
   let partition: PartitionID
   let zones: ZoneDirectory
   let context: RequestContext
 
-  func dictionary(
-    _ record: StoredRecord,
-    fields known: [String: FieldValue]? = nil,
-    desiredKeys: [String]?,
-    numbersAsStrings: Bool
-  ) throws -> RecordDictionary {
+  /// Writes a record; the fields that are kept as JSON are copied where nothing in them differs.
+  func write(_ record: StoredRecord, _ shape: Shape, to json: inout JSONWriter) throws {
+    let isPlain =
+      shape.desiredKeys == nil && !shape.numbersAsStrings && !record.contents.contains(.assets)
+    if isPlain, !record.fields.isEmpty {
+      json.record(systemFields(of: record), encodedFields: record.fields)
+    } else {
+      json.record(try dictionary(record, shape))
+    }
+  }
+
+  func write(_ error: ErrorDictionary, to json: inout JSONWriter) throws {
+    json.encoded(try WireCoding.encode(context.stripped(error)))
+  }
+
+  func dictionary(_ record: StoredRecord, _ shape: Shape) throws -> RecordDictionary {
+    var dictionary = systemFields(of: record)
     var fields: [String: FieldValue] = [:]
-    if desiredKeys?.isEmpty != true {
-      fields = try known ?? record.decodedFields()
-      if let desiredKeys {
-        let wanted = Set(desiredKeys)
+    if shape.desiredKeys?.isEmpty != true {
+      fields = try record.decodedFields()
+      if let wanted = shape.desiredKeys {
         fields = fields.filter { wanted.contains($0.key) }
       }
-      for (name, value) in fields where !value.content.assets.isEmpty {
-        fields[name] = try withDownloadURLs(value)
+      if record.contents.contains(.assets) {
+        for (name, value) in fields where !value.content.assets.isEmpty {
+          fields[name] = try withDownloadURLs(value)
+        }
       }
     }
-    var dictionary = RecordDictionary(
+    dictionary.fields = fields
+    dictionary.writesNumbersAsStrings = shape.numbersAsStrings
+    return dictionary
+  }
+
+  private func systemFields(of record: StoredRecord) -> RecordDictionary {
+    RecordDictionary(
       recordName: record.key.name,
       recordType: record.type,
       recordChangeTag: record.tag,
-      fields: fields,
-      zoneID: zoneID(of: record),
+      zoneID: zones.name(of: record.key.zone).map { ZoneDirectory.id(named: $0, context) },
       created: record.created,
       modified: record.modified,
       deleted: false,
       parent: record.parent.map { ParentDictionary(recordName: $0) }
     )
-    dictionary.writesNumbersAsStrings = numbersAsStrings
-    return dictionary
   }
 
   /// A record that is gone; its type is an extension.
@@ -47,10 +74,6 @@ struct RecordRendering {
       recordType: context.isExtended ? record.type : nil,
       deleted: true
     )
-  }
-
-  func zoneID(of record: StoredRecord) -> ZoneID? {
-    zones.name(of: record.key.zone).map { ZoneDirectory.id(named: $0, context) }
   }
 
   private func withDownloadURLs(_ value: FieldValue) throws -> FieldValue {

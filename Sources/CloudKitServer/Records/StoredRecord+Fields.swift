@@ -21,6 +21,19 @@ extension StoredRecord {
   }
 }
 
+extension RecordContents {
+  init(of fields: [String: FieldValue]) {
+    self = []
+    for value in fields.values {
+      switch value.content {
+      case .asset, .assetList: insert(.assets)
+      case .reference, .referenceList: insert(.references)
+      default: break
+      }
+    }
+  }
+}
+
 extension FieldContent {
   /// What an index and a comparison see; a place and a file have no order.
   var indexValues: [IndexValue] {

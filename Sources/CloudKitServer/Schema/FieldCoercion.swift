@@ -3,7 +3,7 @@ import Foundation
 
 /// Turns what a client sent into a value of the declared type.
 enum FieldCoercion {
-  /// The value as that type; nil where it does not fit. A tagged value only fits its own tag.
+  /// The value as that type; nil where it does not fit, as a tagged value fits its own tag alone.
   static func value(_ content: FieldContent, as type: FieldType) -> FieldContent? {
     if content.type == type { return content }
     switch content {

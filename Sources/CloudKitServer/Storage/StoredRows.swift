@@ -39,8 +39,19 @@ package struct StoredRecord: Hashable, Sendable {
   package var modified: ServerStamp
   package var parent: String?
   package var fields: Data
+  package var contents: RecordContents
   /// A tombstone keeps its place in the order of changes.
   package var isDeleted: Bool
+}
+
+/// What is among a record's fields, so that nobody has to look for it.
+package struct RecordContents: OptionSet, Hashable, Sendable {
+  package var rawValue: Int64
+
+  package init(rawValue: Int64) { self.rawValue = rawValue }
+
+  package static let assets = RecordContents(rawValue: 1)
+  package static let references = RecordContents(rawValue: 2)
 }
 
 /// A record that another record would take along or hold back when it is deleted.

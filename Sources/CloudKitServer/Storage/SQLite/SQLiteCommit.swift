@@ -28,7 +28,7 @@ struct SQLiteCommit {
   // MARK: Expectations
 
   private func check(_ partition: PartitionID) throws {
-    let snapshot = SQLiteSnapshot(connection: connection)
+    let snapshot = SQLiteSnapshot(connection: connection, schemas: SchemaCache())
     if let expected = batch.expectedCounter {
       guard try snapshot.database(partition).counter == expected else {
         throw ExpectationFailed(what: "counter")
@@ -128,14 +128,16 @@ struct SQLiteCommit {
     try connection.run(
       """
       INSERT INTO records (partition, zone, name, type, tag, change, created_at, created_by,
-        created_on, modified_at, modified_by, modified_on, parent, fields, deleted)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        created_on, modified_at, modified_by, modified_on, parent, fields, contents,
+        deleted)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (partition, zone, name) DO UPDATE SET
         type = excluded.type, tag = excluded.tag, change = excluded.change,
         created_at = excluded.created_at, created_by = excluded.created_by,
         created_on = excluded.created_on, modified_at = excluded.modified_at,
         modified_by = excluded.modified_by, modified_on = excluded.modified_on,
-        parent = excluded.parent, fields = excluded.fields, deleted = excluded.deleted
+        parent = excluded.parent, fields = excluded.fields, contents = excluded.contents,
+        deleted = excluded.deleted
       """,
       [
         id, .integer(record.key.zone.rawValue), .text(record.key.name), .text(record.type),
@@ -144,6 +146,7 @@ struct SQLiteCommit {
         .text(record.created.deviceID ?? ""), .integer(record.modified.timestamp),
         .text(record.modified.userRecordName ?? ""), .text(record.modified.deviceID ?? ""),
         record.parent.map { .text($0) } ?? .null, .blob(record.fields),
+        .integer(record.contents.rawValue),
         .integer(record.isDeleted ? 1 : 0),
       ]
     )

@@ -5,15 +5,24 @@ import WatershedSQLite
 /// The directory tables.
 extension SQLiteSnapshot {
   func schema(container: String, environment: ContainerEnvironment) throws -> StoredSchema? {
-    try connection.query(
+    let keys: [SQLiteValue] = [.text(container), .text(environment.rawValue)]
+    let version = try connection.scalar(
+      "SELECT version FROM schemas WHERE container = ? AND environment = ?",
+      keys
+    )
+    guard let version = version?.integer else { return nil }
+    if let known = schemas[container, environment], known.version == version { return known }
+    let read = try connection.query(
       "SELECT version, body FROM schemas WHERE container = ? AND environment = ?",
-      [.text(container), .text(environment.rawValue)]
+      keys
     ) {
       StoredSchema(
         schema: try WireCoding.decode(DatabaseSchema.self, from: $0.blob(1)),
         version: $0.int64(0)
       )
     }.first
+    schemas[container, environment] = read
+    return read
   }
 
   func containers() throws -> [String] {

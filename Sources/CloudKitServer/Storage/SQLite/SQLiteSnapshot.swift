@@ -5,6 +5,7 @@ import WatershedSQLite
 /// A consistent view through one connection that is inside a transaction.
 struct SQLiteSnapshot: StorageSnapshot {
   let connection: SQLiteConnection
+  let schemas: SchemaCache
 
   func database(_ id: PartitionID) throws -> StoredDatabase {
     let counter = try connection.scalar(
@@ -69,7 +70,8 @@ struct SQLiteSnapshot: StorageSnapshot {
 
   private static let recordColumns = """
     r.zone, r.name, r.type, r.tag, r.change, r.created_at, r.created_by, r.created_on,
-    r.modified_at, r.modified_by, r.modified_on, r.parent, r.fields, r.deleted
+    r.modified_at, r.modified_by, r.modified_on, r.parent, r.fields, r.contents,
+    r.deleted
     """
 
   private func record(_ row: SQLiteStatement) -> StoredRecord {
@@ -90,7 +92,8 @@ struct SQLiteSnapshot: StorageSnapshot {
       ),
       parent: row.optionalText(11),
       fields: row.blob(12),
-      isDeleted: row.int64(13) != 0
+      contents: RecordContents(rawValue: row.int64(13)),
+      isDeleted: row.int64(14) != 0
     )
   }
 

@@ -16,6 +16,7 @@ package final class SQLiteStorage: Storage {
   private let readers: SQLiteReaderPool?
   private let partitions = Mutex<[PartitionKey: PartitionID]>([:])
   private let randomness: any RandomSource
+  private let schemas = SchemaCache()
 
   package var incarnation: String { identity.withLock { $0 } }
 
@@ -106,10 +107,12 @@ package final class SQLiteStorage: Storage {
 
   package func read<Result>(_ body: (any StorageSnapshot) throws -> Result) throws -> Result {
     guard let readers else {
-      return try writing.withLock { try body(SQLiteSnapshot(connection: writer)) }
+      return try writing.withLock { try body(SQLiteSnapshot(connection: writer, schemas: schemas)) }
     }
     return try readers.read { reader in
-      try reader.transaction(.deferred) { try body(SQLiteSnapshot(connection: reader)) }
+      try reader.transaction(.deferred) {
+        try body(SQLiteSnapshot(connection: reader, schemas: schemas))
+      }
     }
   }
 
@@ -162,7 +165,7 @@ package final class SQLiteStorage: Storage {
         )
         guard writer.changes > 0 else { return }
         var made: [IndexEntry] = []
-        let snapshot = SQLiteSnapshot(connection: writer)
+        let snapshot = SQLiteSnapshot(connection: writer, schemas: schemas)
         try snapshot.scan(in: partition, QueryScan(type: type)) { record in
           for value in try entries(record) {
             made.append(IndexEntry(type: type, field: field, value: value, key: record.key))

@@ -46,6 +46,7 @@ enum SQLiteTables {
       modified_on TEXT NOT NULL,
       parent TEXT,
       fields BLOB NOT NULL,
+      contents INTEGER NOT NULL,
       deleted INTEGER NOT NULL
     );
     CREATE UNIQUE INDEX records_by_name ON records (partition, zone, name);

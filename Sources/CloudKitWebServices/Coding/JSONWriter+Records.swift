@@ -1,0 +1,173 @@
+import Foundation
+
+/// Records and their parts, key by key in the order that sorted keys have.
+extension JSONWriter {
+  package mutating func fields(
+    _ fields: [String: FieldValue],
+    numbersAsStrings: Bool = false
+  ) {
+    beginObject()
+    for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
+      key(name)
+      field(value, numbersAsStrings)
+    }
+    endObject()
+  }
+
+  /// A record; `encodedFields` stands in for its fields where they are JSON already.
+  package mutating func record(_ record: RecordDictionary, encodedFields: Data? = nil) {
+    beginObject()
+    if let stamp = record.created { member("created", stamp) }
+    if let deleted = record.deleted {
+      key("deleted")
+      boolean(deleted)
+    }
+    if let encodedFields {
+      key("fields")
+      encoded(encodedFields)
+    } else if let fields = record.fields {
+      key("fields")
+      self.fields(fields, numbersAsStrings: record.writesNumbersAsStrings)
+    }
+    if let stamp = record.modified { member("modified", stamp) }
+    if let parent = record.parent {
+      key("parent")
+      beginObject()
+      member("recordName", parent.recordName)
+      if let zone = parent.zoneID { member("zoneID", zone) }
+      endObject()
+    }
+    member("recordChangeTag", record.recordChangeTag)
+    member("recordName", record.recordName)
+    member("recordType", record.recordType)
+    if let zone = record.zoneID { member("zoneID", zone) }
+    endObject()
+  }
+
+  package mutating func member(_ name: String, _ text: String?) {
+    guard let text else { return }
+    key(name)
+    string(text)
+  }
+
+  package mutating func member(_ name: String, _ zone: ZoneID) {
+    key(name)
+    beginObject()
+    member("ownerRecordName", zone.ownerRecordName)
+    member("zoneName", zone.zoneName)
+    member("zoneType", zone.zoneType)
+    endObject()
+  }
+
+  private mutating func member(_ name: String, _ stamp: ServerStamp) {
+    key(name)
+    beginObject()
+    member("deviceID", stamp.deviceID)
+    key("timestamp")
+    integer(stamp.timestamp)
+    member("userRecordName", stamp.userRecordName)
+    endObject()
+  }
+
+  private mutating func member(_ name: String, _ number: Double?) {
+    guard let number else { return }
+    key(name)
+    self.number(number)
+  }
+
+  // MARK: Fields
+
+  private mutating func field(_ value: FieldValue, _ numbersAsStrings: Bool) {
+    beginObject()
+    if value.isEncrypted {
+      key("isEncrypted")
+      boolean(true)
+    }
+    member("type", value.content.type?.rawValue ?? (isUnknownList(value) ? "UNKNOWN_LIST" : nil))
+    key("value")
+    content(value.content, numbersAsStrings)
+    endObject()
+  }
+
+  private func isUnknownList(_ value: FieldValue) -> Bool { value.content == .unknownList }
+
+  private mutating func content(_ content: FieldContent, _ asStrings: Bool) {
+    switch content {
+    case .null: null()
+    case .string(let value): string(value)
+    case .int64(let value), .timestamp(let value): integer(value, asStrings)
+    case .double(let value): number(value, asStrings)
+    case .bytes(let value): string(value.base64EncodedString())
+    case .location(let value): location(value)
+    case .reference(let value): reference(value)
+    case .asset(let value): asset(value)
+    case .stringList(let values): list(values) { $0.string($1) }
+    case .int64List(let values), .timestampList(let values):
+      list(values) { $0.integer($1, asStrings) }
+    case .doubleList(let values): list(values) { $0.number($1, asStrings) }
+    case .bytesList(let values): list(values) { $0.string($1.base64EncodedString()) }
+    case .locationList(let values): list(values) { $0.location($1) }
+    case .referenceList(let values): list(values) { $0.reference($1) }
+    case .assetList(let values): list(values) { $0.asset($1) }
+    case .unknownList: list([String]()) { $0.string($1) }
+    case .untagged(let value):
+      // Only on its way in; the encoder of the wire knows it.
+      if let json = try? WireCoding.encode(value) { encoded(json) } else { null() }
+    }
+  }
+
+  private mutating func list<Element>(
+    _ values: [Element],
+    _ write: (inout JSONWriter, Element) -> Void
+  ) {
+    beginArray()
+    for value in values { write(&self, value) }
+    endArray()
+  }
+
+  private mutating func integer(_ value: Int64, _ asString: Bool) {
+    if asString { string(String(value)) } else { integer(value) }
+  }
+
+  private mutating func number(_ value: Double, _ asString: Bool) {
+    if asString { string(String(value)) } else { number(value) }
+  }
+
+  private mutating func location(_ value: LocationValue) {
+    beginObject()
+    member("altitude", value.altitude)
+    member("course", value.course)
+    member("horizontalAccuracy", value.horizontalAccuracy)
+    member("latitude", value.latitude)
+    member("longitude", value.longitude)
+    member("speed", value.speed)
+    if let timestamp = value.timestamp {
+      key("timestamp")
+      integer(timestamp)
+    }
+    member("verticalAccuracy", value.verticalAccuracy)
+    endObject()
+  }
+
+  private mutating func reference(_ value: ReferenceValue) {
+    beginObject()
+    member("action", value.action?.rawValue)
+    member("recordName", value.recordName)
+    if let zone = value.zoneID { member("zoneID", zone) }
+    endObject()
+  }
+
+  private mutating func asset(_ value: AssetValue) {
+    beginObject()
+    member("downloadURL", value.downloadURL)
+    member("fileChecksum", value.fileChecksum)
+    member("receipt", value.receipt)
+    member("referenceChecksum", value.referenceChecksum)
+    if let size = value.size {
+      key("size")
+      integer(size)
+    }
+    member("wrappingKey", value.wrappingKey)
+    endObject()
+  }
+}

@@ -1,0 +1,97 @@
+import Foundation
+import Testing
+
+@testable import CloudKitWebServices
+
+@Suite("The quick writer")
+struct JSONWriterTests {
+  @Test("It writes every field as the encoder does", arguments: FieldValueTests.everyType)
+  func fields(content: FieldContent, json: String) throws {
+    for asStrings in [false, true] {
+      var record = RecordDictionary(
+        recordName: "r",
+        fields: ["f": FieldValue(content), "e": FieldValue(content)]
+      )
+      record.writesNumbersAsStrings = asStrings
+      var writer = JSONWriter()
+      writer.record(record)
+      #expect(writer.data == (try WireCoding.encode(record)))
+    }
+  }
+
+  @Test("It writes a whole record as the encoder does")
+  func record() throws {
+    let zone = ZoneID(zoneName: "z", ownerRecordName: "_o", zoneType: "DEFAULT_ZONE")
+    let record = RecordDictionary(
+      recordName: "r",
+      recordType: "T",
+      recordChangeTag: "1-a",
+      fields: [
+        "b": FieldValue(.double(1e300), isEncrypted: true), "a": FieldValue(.double(-2)),
+        "place": FieldValue(
+          .location(
+            LocationValue(
+              latitude: 1.25,
+              longitude: -2,
+              horizontalAccuracy: 1,
+              verticalAccuracy: 2,
+              altitude: 3,
+              speed: 4,
+              course: 5,
+              timestamp: 6
+            )
+          )
+        ),
+        "to": FieldValue(
+          .reference(ReferenceValue(recordName: "x", zoneID: zone, action: .validate))
+        ),
+        "file": FieldValue(
+          .asset(
+            AssetValue(
+              fileChecksum: "c",
+              size: 1,
+              receipt: "r",
+              wrappingKey: "w",
+              referenceChecksum: "s",
+              downloadURL: "http://a/b?c=d"
+            )
+          )
+        ),
+      ],
+      zoneID: zone,
+      created: ServerStamp(timestamp: 1, userRecordName: "_u", deviceID: "d"),
+      modified: ServerStamp(timestamp: 2),
+      deleted: false,
+      parent: ParentDictionary(recordName: "p", zoneID: zone)
+    )
+    var writer = JSONWriter()
+    writer.record(record)
+    #expect(writer.data == (try WireCoding.encode(record)))
+    #expect(try WireCoding.decode(RecordDictionary.self, from: writer.data) == record)
+
+    // Fields that are JSON already come out the same.
+    var fields = JSONWriter()
+    fields.fields(try #require(record.fields))
+    var rest = record
+    rest.fields = nil
+    var spliced = JSONWriter()
+    spliced.record(rest, encodedFields: fields.data)
+    #expect(spliced.data == writer.data)
+  }
+
+  @Test(
+    "Every character of a text survives",
+    arguments: [
+      "", "a", "\"\\/", "\u{0}\u{1}\u{8}\u{9}\u{A}\u{B}\u{C}\u{D}\u{1F}\u{7F}", "é🌧\u{2028}",
+      "\r\n", "e\u{301}",
+    ]
+  )
+  func texts(text: String) throws {
+    var writer = JSONWriter()
+    writer.beginArray()
+    writer.string(text)
+    writer.string(text)
+    writer.endArray()
+    #expect(try WireCoding.decode([String].self, from: writer.data) == [text, text])
+  }
+}
