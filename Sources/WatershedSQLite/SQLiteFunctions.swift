@@ -108,7 +108,19 @@ private func report(_ value: SQLiteValue, to context: OpaquePointer?) {
   case .null: sqlite3_result_null(context)
   case .integer(let value): sqlite3_result_int64(context, value)
   case .real(let value): sqlite3_result_double(context, value)
-  case .text(let value): sqlite3_result_text(context, value, -1, transientDestructor)
+  case .text(var value):
+    // With its length, because text may hold a NUL.
+    value.withUTF8 { bytes in
+      guard let base = bytes.baseAddress else {
+        sqlite3_result_text(context, "", 0, transientDestructor)
+        return
+      }
+      base.withMemoryRebound(to: CChar.self, capacity: bytes.count) { pointer in
+        sqlite3_result_text64(
+          context, pointer, UInt64(bytes.count), transientDestructor, UInt8(SQLITE_UTF8)
+        )
+      }
+    }
   case .blob(let value):
     value.withUnsafeBytes { bytes in
       if let base = bytes.baseAddress, !bytes.isEmpty {

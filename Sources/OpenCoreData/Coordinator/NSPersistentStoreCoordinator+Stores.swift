@@ -103,11 +103,9 @@ extension NSPersistentStoreCoordinator {
       block(storeDescription, add(storeDescription))
       return
     }
-    let work = LaneTransfer((storeDescription, block))
-    effects.tasks.spawn {
-      let (description, block) = work.value
-      block(description, self.add(description))
-    }
+    // One closure, not a tuple: taking a tuple apart here stops the optimizer of Swift 6.3.
+    let work = LaneTransfer({ block(storeDescription, self.add(storeDescription)) })
+    effects.tasks.spawn { work.value() }
   }
 
   private func add(_ description: NSPersistentStoreDescription) -> (any Error)? {
@@ -216,5 +214,22 @@ extension NSPersistentStoreCoordinator {
     } catch {
       throw CoreDataError.facade(error)
     }
+  }
+}
+
+extension NSPersistentStoreCoordinator {
+  /// The place where the history of stores ends now; nil names all stores.
+  public func currentPersistentHistoryToken(
+    fromStores stores: [Any]?
+  ) -> NSPersistentHistoryToken? {
+    let asked = (stores?.compactMap { $0 as? NSPersistentStore } ?? persistentStores)
+      .compactMap { $0 as? SQLiteStore }
+    var numbers: [String: Int64] = [:]
+    for store in asked {
+      // A store whose history cannot be read has none to go on from.
+      guard let token = try? store.currentHistoryToken else { continue }
+      numbers.merge(token.transactionNumbers) { _, last in last }
+    }
+    return numbers.isEmpty ? nil : NSPersistentHistoryToken(transactionNumbers: numbers)
   }
 }
