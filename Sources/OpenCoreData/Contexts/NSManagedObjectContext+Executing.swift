@@ -1,5 +1,10 @@
 import Foundation
 
+/// A request that a layer above the stores answers, the mirroring for one.
+package protocol StoreIndependentRequest {
+  func run(in coordinator: NSPersistentStoreCoordinator) throws -> NSPersistentStoreResult
+}
+
 extension NSManagedObjectContext {
   /// Runs a request other than a fetch or a save.
   ///
@@ -8,6 +13,9 @@ extension NSManagedObjectContext {
   public func execute(_ request: NSPersistentStoreRequest) throws -> NSPersistentStoreResult {
     if let parent { return try parent.performAndWait { try parent.execute(request) } }
     let coordinator = try requireCoordinator()
+    if let request = request as? any StoreIndependentRequest {
+      return try request.run(in: coordinator)
+    }
     guard let history = request as? NSPersistentHistoryChangeRequest else {
       throw CoreDataError.make(
         NSPersistentStoreUnsupportedRequestTypeError,

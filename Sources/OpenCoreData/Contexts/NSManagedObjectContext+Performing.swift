@@ -31,11 +31,13 @@ extension NSManagedObjectContext {
   /// Runs a block on the context's lane and returns its result.
   ///
   /// A block may call it again. It runs on the calling thread, unless this is a main-queue context.
+  @discardableResult
   public func performAndWait<T>(_ block: () throws -> T) rethrows -> T {
     try lane.sync { try turn(block) }
   }
 
   /// Runs a block on the context's lane and suspends until it is done.
+  @discardableResult
   nonisolated(nonsending) public func perform<T, Failure: Error>(
     schedule: ScheduledTaskType = .immediate,
     _ block: @escaping () throws(Failure) -> T

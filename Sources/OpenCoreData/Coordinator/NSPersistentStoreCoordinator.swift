@@ -230,11 +230,13 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   }
 
   /// Runs a block on the coordinator's lane and returns its result.
+  @discardableResult
   public func performAndWait<T>(_ block: () throws -> T) rethrows -> T {
     try lane.sync(block)
   }
 
   /// Runs a block on the coordinator's lane and suspends until it is done.
+  @discardableResult
   nonisolated(nonsending) public func perform<T, Failure: Error>(
     _ block: @escaping () throws(Failure) -> T
   ) async throws(Failure) -> T {

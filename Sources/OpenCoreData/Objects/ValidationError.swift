@@ -14,7 +14,6 @@ enum ValidationError {
       NSLocalizedDescriptionKey: sentence,
       NSValidationObjectErrorKey: object,
       NSValidationKeyErrorKey: key,
-      "NSLocalizedDescription": sentence,
     ]
     if let value { userInfo[NSValidationValueErrorKey] = value }
     if let predicate { userInfo[NSValidationPredicateErrorKey] = predicate }

@@ -1,0 +1,95 @@
+import Foundation
+import OpenCoreData
+import Testing
+
+@Suite("Deleting")
+struct DeletingTests {
+  @Test("Nullify takes the object out of its inverses; cascade takes its destinations along")
+  func rules() throws {
+    let library = try Library()
+    let context = library.context()
+    try context.performAndWait {
+      let reader = Reader(context: context)
+      let card = Card(context: context)
+      reader.card = card
+      let book = Book(context: context)
+      book.loanedTo = reader
+      let chapter = NSEntityDescription.insertNewObject(forEntityName: "Chapter", into: context)
+      chapter.setValue(book, forKey: "book")
+      let subject = Subject(context: context)
+      book.subjects = [subject]
+      try context.save()
+
+      context.delete(reader)
+      context.processPendingChanges()
+      #expect(card.isDeleted)
+      #expect(book.loanedTo == nil)
+      #expect(book.isUpdated)
+      #expect(reader.calls.contains("prepareForDeletion"))
+      try context.save()
+      context.delete(book)
+      try context.save()
+      #expect(subject.books.isEmpty)
+    }
+    try #expect(counts(library) == ["Reader": 0, "Card": 0, "Book": 0, "Chapter": 0, "Subject": 1])
+  }
+
+  private func counts(_ library: Library) throws -> [String: Int] {
+    let context = try library.reopened().newBackgroundContext()
+    return try context.performAndWait {
+      var result: [String: Int] = [:]
+      for name in ["Reader", "Card", "Book", "Chapter", "Subject"] {
+        result[name] = try context.count(for: NSFetchRequest<NSManagedObject>(entityName: name))
+      }
+      return result
+    }
+  }
+
+  @Test("Rules reach objects that were never loaded")
+  func unloaded() throws {
+    let library = try Library()
+    let setup = library.context()
+    try setup.performAndWait {
+      for _ in 0..<5 {
+        let book = Book(context: setup)
+        for _ in 0..<3 {
+          NSEntityDescription.insertNewObject(forEntityName: "Chapter", into: setup)
+            .setValue(book, forKey: "book")
+        }
+        book.subjects = [Subject(context: setup)]
+      }
+      try setup.save()
+    }
+    let context = library.context()
+    try context.performAndWait {
+      for book in try context.fetch(NSFetchRequest<Book>(entityName: "Book")).prefix(3) {
+        context.delete(book)
+      }
+      try context.save()
+    }
+    try #expect(counts(library) == ["Reader": 0, "Card": 0, "Book": 2, "Chapter": 6, "Subject": 5])
+    let again = library.context()
+    try again.performAndWait {
+      let subjects = try again.fetch(NSFetchRequest<Subject>(entityName: "Subject"))
+      #expect(subjects.map(\.books.count).sorted() == [0, 0, 0, 1, 1])
+    }
+  }
+
+  @Test("An object that is deleted before it was saved leaves no trace")
+  func unsaved() throws {
+    let library = try Library()
+    let context = library.context()
+    let notes = NoteCollector(context)
+    try context.performAndWait {
+      let reader = Reader(context: context)
+      let book = Book(context: context)
+      book.loanedTo = reader
+      context.delete(reader)
+      try context.save()
+      #expect(book.loanedTo == nil)
+      #expect(reader.managedObjectContext == nil)
+      #expect(notes.objects("DidSave", NSInsertedObjectsKey) == [book])
+      #expect(notes.objects("DidSave", NSDeletedObjectsKey) == nil)
+    }
+  }
+}

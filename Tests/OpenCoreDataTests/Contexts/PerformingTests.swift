@@ -1,0 +1,80 @@
+import Foundation
+import OpenCoreData
+import Testing
+
+@Suite("Performing")
+struct PerformingTests {
+  struct Refusal: Error {}
+
+  @Test("Blocks run on the lane, one at a time, and return or throw what they do")
+  func asynchronous() async throws {
+    let library = try Library(inMemory: true)
+    let context = library.context()
+    let count = try await context.perform {
+      let reader = Reader(context: context)
+      reader.name = "Ada"
+      try context.save()
+      return try context.count(for: NSFetchRequest<Reader>(entityName: "Reader"))
+    }
+    #expect(count == 1)
+    await #expect(throws: Refusal.self) {
+      try await context.perform { throw Refusal() }
+    }
+    let plain = await context.perform(schedule: .enqueued) { 7 }
+    #expect(plain == 7)
+  }
+
+  @Test("performAndWait may be nested, and rethrows")
+  func nested() throws {
+    let library = try Library(inMemory: true)
+    let context = library.context()
+    let value = context.performAndWait { context.performAndWait { 5 } }
+    #expect(value == 5)
+    #expect(throws: Refusal.self) { try context.performAndWait { throw Refusal() } }
+  }
+
+  @Test("A turn's changes are announced when its block ends")
+  func turns() async throws {
+    let library = try Library(inMemory: true)
+    let context = library.context()
+    let notes = NoteCollector(context)
+    await context.perform {
+      let reader = Reader(context: context)
+      reader.age = 3
+      #expect(reader.changedValuesForCurrentEvent()["age"] as? Int == 3)
+      #expect(notes.names.isEmpty)
+    }
+    #expect(notes.names == ["ObjectsDidChange"])
+    await context.perform {
+      #expect(context.insertedObjects.first?.changedValuesForCurrentEvent().isEmpty == true)
+    }
+  }
+
+  @Test("Background tasks have a context of their own; the view context is of the main queue")
+  func container() async throws {
+    let library = try Library(inMemory: true)
+    let name = try await library.container.performBackgroundTask { context in
+      let reader = Reader(context: context)
+      reader.name = "Ada"
+      try context.save()
+      return reader.name
+    }
+    #expect(name == "Ada")
+    let view = library.container.viewContext
+    #expect(view.concurrencyType == .mainQueueConcurrencyType)
+    let count = try await view.perform {
+      try view.fetch(NSFetchRequest<Reader>(entityName: "Reader")).count
+    }
+    #expect(count == 1)
+  }
+
+  @Test("A fetch request can run itself inside a context's block")
+  func execute() throws {
+    let library = try Library(inMemory: true)
+    let context = library.context()
+    try context.performAndWait {
+      _ = Reader(context: context)
+      try #expect(NSFetchRequest<Reader>(entityName: "Reader").execute().count == 1)
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import Foundation
+import OpenCoreData
+import Testing
+
+@Suite("Containers and coordinators")
+struct ContainerTests {
+  @Test("A description that cannot be opened reports its error and leaves the others")
+  func failingStore() throws {
+    let container = NSPersistentContainer(name: "X", managedObjectModel: LibraryModel.make())
+    let bad = NSPersistentStoreDescription(url: URL(fileURLWithPath: "/proc/none/x.sqlite"))
+    let good = NSPersistentStoreDescription()
+    good.type = NSInMemoryStoreType
+    container.persistentStoreDescriptions = [bad, good]
+    var errors: [Bool] = []
+    container.loadPersistentStores { _, error in errors.append(error != nil) }
+    #expect(errors == [true, false])
+    #expect(container.persistentStoreCoordinator.persistentStores.count == 1)
+  }
+
+  @Test("An unknown store type is 134000, a store added twice 134080")
+  func storeErrors() throws {
+    let library = try Library()
+    let coordinator = library.container.persistentStoreCoordinator
+    let url = library.folder.appendingPathComponent("Library.sqlite")
+    let unknown = #expect(throws: CocoaError.self) {
+      try coordinator.addPersistentStore(
+        ofType: "Papyrus", configurationName: nil, at: url, options: nil
+      )
+    }
+    #expect(unknown?.code == .persistentStoreInvalidType)
+    let twice = #expect(throws: CocoaError.self) {
+      try coordinator.addPersistentStore(type: .sqlite, at: url)
+    }
+    #expect(twice?.code == .persistentStoreOpen)
+  }
+
+  @Test("Two configurations live in two stores, and objects go to the store of their entity")
+  func configurations() throws {
+    let model = LibraryModel.make()
+    let byName = model.entitiesByName
+    model.setEntities(
+      ["Reader", "Card"].compactMap { byName[$0] }, forConfigurationName: "People"
+    )
+    model.setEntities(
+      ["Subject", "Shelf"].compactMap { byName[$0] }, forConfigurationName: "Things"
+    )
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("two-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let container = NSPersistentContainer(name: "Two", managedObjectModel: model)
+    container.persistentStoreDescriptions = ["People", "Things"].map { name in
+      let description = NSPersistentStoreDescription(
+        url: folder.appendingPathComponent("\(name).sqlite")
+      )
+      description.configuration = name
+      return description
+    }
+    var failure: (any Error)?
+    container.loadPersistentStores { _, error in failure = failure ?? error }
+    #expect(failure == nil)
+    let context = container.newBackgroundContext()
+    try context.performAndWait {
+      let reader = Reader(context: context)
+      let subject = Subject(context: context)
+      try context.save()
+      #expect(reader.objectID.persistentStore?.configurationName == "People")
+      #expect(subject.objectID.persistentStore?.configurationName == "Things")
+      try #expect(context.count(for: NSFetchRequest<Reader>(entityName: "Reader")) == 1)
+      try #expect(context.fetch(NSFetchRequest<Subject>(entityName: "Subject")) == [subject])
+    }
+  }
+
+  @Test("A store that was removed is closed, and its file can be destroyed")
+  func removal() throws {
+    let library = try Library()
+    let coordinator = library.container.persistentStoreCoordinator
+    let store = try #require(coordinator.persistentStores.first)
+    let url = coordinator.url(for: store)
+    #expect(coordinator.persistentStore(for: url) === store)
+    let metadata = try NSPersistentStoreCoordinator.metadataForPersistentStore(
+      type: .sqlite, at: url
+    )
+    #expect(metadata[NSStoreUUIDKey] as? String == store.identifier)
+    try coordinator.remove(store)
+    #expect(coordinator.persistentStores.isEmpty)
+    try coordinator.destroyPersistentStore(at: url, type: .sqlite)
+    #expect(!FileManager.default.fileExists(atPath: url.path))
+  }
+
+  @Test("Saving without any store is an error")
+  func noStore() throws {
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: LibraryModel.make())
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    context.performAndWait {
+      _ = Reader(context: context)
+      #expect(throws: (any Error).self) { try context.save() }
+      #expect(context.hasChanges)
+    }
+  }
+
+  @Test("Options of a description are kept by key")
+  func descriptions() {
+    let description = NSPersistentStoreDescription(url: URL(fileURLWithPath: "/tmp/x.sqlite"))
+    #expect(description.type == NSSQLiteStoreType)
+    #expect(description.shouldMigrateStoreAutomatically)
+    description.isReadOnly = true
+    description.setValue(NSString(string: "DELETE"), forPragmaNamed: "journal_mode")
+    #expect(description.options[NSReadOnlyPersistentStoreOption] == NSNumber(value: true))
+    #expect(description.sqlitePragmas["journal_mode"] == NSString(string: "DELETE"))
+    let copy = description.copy() as? NSPersistentStoreDescription
+    #expect(copy?.isReadOnly == true)
+    #expect(copy?.url == description.url)
+  }
+}
