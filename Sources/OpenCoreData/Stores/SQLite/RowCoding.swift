@@ -71,7 +71,9 @@ struct RowCoding: Sendable {
         RowDecimal(Decimal(string: "\(value)", locale: posix) ?? Decimal(value))
       )
     case .text(let text):
-      .decimal(RowDecimal(Decimal(string: text, locale: posix) ?? .nan))
+      .decimal(
+        RowDecimal(Decimal(string: text.replacing("m", with: ""), locale: posix) ?? .nan)
+      )
     case .blob, .null: .null
     }
   }
@@ -160,6 +162,10 @@ struct RowCoding: Sendable {
   }
 
   /// An integer or a real where that is exact, otherwise text.
+  ///
+  /// The column has numeric affinity: SQLite would turn a long number in digits alone into a real
+  /// and lose the digits behind the fifteenth (sqlite.org/datatype3.html, 3). A letter behind it
+  /// keeps it text, and readers of numbers stop before it.
   private static func decimal(_ value: Decimal) -> SQLiteValue {
     guard !value.isNaN else { return .text("NaN") }
     let text = value.description
@@ -167,6 +173,6 @@ struct RowCoding: Sendable {
     if let real = Double(text), Decimal(string: "\(real)", locale: posix) == value {
       return .real(real)
     }
-    return .text(text)
+    return .text(text + "m")
   }
 }

@@ -11,24 +11,18 @@ struct AttributeIndexes {
     for constraint in Self.constraints(of: description) {
       result += unique(constraint, of: entity)
     }
-    for property in description.ownProperties where property.isIndexed && !property.isTransient {
-      result += binary(named: property.name, terms: [(property.name, true)], of: entity)
-    }
-    for names in description.compoundIndexNames {
-      result += binary(
-        named: names.joined(separator: "_"),
-        terms: names.map { ($0, true) },
-        of: entity
-      )
-    }
+    // A model with fetch indexes repeats them in the older form, for older releases.
+    if !schema.hasFetchIndexes { result += oldIndexes(of: entity) }
     for index in description.indexes {
       if index.elements.contains(where: { $0.collationType == .rTree }) {
         result += spatial(index, of: entity)
       } else {
         let terms = index.elements.compactMap { element in
-          element.propertyName.map { ($0, element.isAscending) }
+          Self.name(of: element).map { ($0, element.isAscending) }
         }
-        guard terms.count == index.elements.count else { continue }
+        // A to-one alone has its index already.
+        let isKeyAlone = terms.count == 1 && entity.isToOne(terms[0].0)
+        guard terms.count == index.elements.count, !isKeyAlone else { continue }
         result += binary(
           named: index.name,
           terms: terms,
@@ -45,6 +39,32 @@ struct AttributeIndexes {
   static func constraints(of entity: NSEntityDescription) -> [[String]] {
     let inherited = Set(entity.ancestors.flatMap(\.uniquenessConstraintNames))
     return entity.uniquenessConstraintNames.filter { !inherited.contains($0) }
+  }
+
+  /// The forms from before fetch indexes.
+  private func oldIndexes(of entity: EntityTable) -> [String] {
+    let description = entity.layout.entity
+    var groups = description.ownProperties
+      .filter { $0.isIndexed && !$0.isTransient && !entity.isToOne($0.name) }
+      .map { [$0.name] }
+      .sorted { VersionHash.precedes($0[0], $1[0]) }
+    groups += description.compoundIndexNames
+    return groups.compactMap { names in
+      let columns = names.compactMap { entity.columnName(of: $0) }
+      guard columns.count == names.count, !columns.isEmpty else { return nil }
+      let name = ([entity.table] + columns).joined(separator: "_")
+      return "CREATE INDEX IF NOT EXISTS \(name)\(columns.count == 1 ? "_INDEX" : "") "
+        + "ON \(entity.table) (\(columns.joined(separator: ", ")))"
+    }
+  }
+
+  /// The property of an element; an expression may name the entity itself.
+  private static func name(of element: NSFetchIndexElementDescription) -> String? {
+    guard let expression = element.property as? NSExpressionDescription else {
+      return element.propertyName
+    }
+    guard let path = expression.expressionSource?.format else { return expression.name }
+    return path == "self.entity" || path == "SELF.entity" ? "entity" : path
   }
 
   private func unique(_ names: [String], of entity: EntityTable) -> [String] {
@@ -64,7 +84,7 @@ struct AttributeIndexes {
     condition: String? = nil
   ) -> [String] {
     let list = terms.compactMap { term in
-      entity.columnName(of: term.property).map {
+      (term.property == "entity" ? "Z_ENT" : entity.columnName(of: term.property)).map {
         "\($0) COLLATE BINARY \(term.isAscending ? "ASC" : "DESC")"
       }
     }
@@ -141,7 +161,17 @@ struct AttributeIndexes {
   }
 }
 
+extension StoreSchema {
+  /// Whether the model describes its indexes in today's form.
+  var hasFetchIndexes: Bool { entities.contains { !$0.layout.entity.indexes.isEmpty } }
+}
+
 extension EntityTable {
+  func isToOne(_ property: String) -> Bool {
+    if case .toOne = layout.slot(named: property) { return true }
+    return false
+  }
+
   /// The column of an attribute or a to-one.
   func columnName(of property: String) -> String? {
     let index: Int
