@@ -2,7 +2,9 @@ import Foundation
 import OpenCoreData
 
 /// Asks for the events of mirrored stores.
-open class NSPersistentCloudKitContainerEventRequest: NSPersistentStoreRequest {
+open class NSPersistentCloudKitContainerEventRequest: NSPersistentStoreRequest,
+  StoreIndependentRequest
+{
   /// Whether the events are wanted, or their number.
   open var resultType = NSPersistentCloudKitContainerEventResult.ResultType.events
   private var date: Date?
@@ -27,12 +29,10 @@ open class NSPersistentCloudKitContainerEventRequest: NSPersistentStoreRequest {
     return request
   }
 
-  /// The events of the stores, oldest first.
-  func result(
+  /// Gathers the events of the stores, oldest first.
+  package func run(
     in coordinator: NSPersistentStoreCoordinator
-  ) throws
-    -> NSPersistentCloudKitContainerEventResult
-  {
+  ) throws -> NSPersistentStoreResult {
     var events: [NSPersistentCloudKitContainer.Event] = []
     for store in affectedStores ?? coordinator.persistentStores {
       guard let mirror = MirroredStores.shared.mirror(of: store) else { continue }

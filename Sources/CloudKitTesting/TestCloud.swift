@@ -1,0 +1,76 @@
+import CloudKitServer
+import CloudKitWebServices
+import Effects
+import Foundation
+import OpenCloudKit
+import Synchronization
+
+/// A CloudKit service inside the process, for tests: no sockets, and no accounts but its own.
+public final class TestCloud: Sendable {
+  /// The container that devices use unless told otherwise.
+  public static let defaultContainer = "iCloud.watershed.test"
+
+  package let service: CloudKitService
+  package let effects: Effects
+  private let apiToken: String
+  private let people = Mutex<Set<String>>([])
+
+  /// Starts a service in memory, or in a folder that can be opened again.
+  public init(dataFolder: URL? = nil, effects: Effects = .live) async throws {
+    var limits = ServiceLimits()
+    // Nobody attacks a test.
+    limits.passwordRounds = 1
+    service = try CloudKitService(
+      ServiceConfiguration(
+        dataFolder: dataFolder,
+        baseURL: "http://cloud.test",
+        limits: limits,
+        effects: effects
+      )
+    )
+    self.effects = effects
+    apiToken = try await service.bootstrapAPIToken()
+    people.withLock { [service] in $0 = Set((try? service.userNames()) ?? []) }
+  }
+
+  /// Ends the service; devices find nobody from then on.
+  public func shutdown() async { await service.shutdown() }
+
+  /// A device's way to a CloudKit container of this service, with a person signed in.
+  ///
+  /// - Parameters:
+  ///   - person: The person's name; an account is made at the first use.
+  ///   - identifier: The container's name.
+  ///   - device: Names the device to the service.
+  ///   - faults: What goes wrong on the way.
+  public func container(
+    for person: String = "ada",
+    identifier: String = TestCloud.defaultContainer,
+    device: String,
+    faults: FaultPlan = FaultPlan()
+  ) async throws -> CKContainer {
+    if people.withLock({ $0.insert(person).inserted }) {
+      try await service.createAccount(userName: person, password: "secret")
+    }
+    let token = try await service.signIn(userName: person, container: identifier)
+    let service = service
+    return CKContainer(
+      identifier: identifier,
+      configuration: CKContainerConfiguration(
+        url: URL(string: "http://cloud.test"),
+        containerIdentifiers: [identifier],
+        environment: .development,
+        apiToken: apiToken,
+        webAuthToken: token
+      ),
+      transport: FaultyTransport(
+        InProcessTransport { await service.respond(to: $0) },
+        faults: faults,
+        effects: effects
+      ),
+      effects: effects,
+      clientIdentifier: device,
+      retries: .never
+    )
+  }
+}

@@ -1,0 +1,97 @@
+import CloudKitMirroring
+import Effects
+import Foundation
+import OpenCloudKit
+import OpenCoreData
+import Synchronization
+
+/// A person's device for tests: a store in a folder, mirrored through a test cloud.
+public final class TestDevice: Sendable {
+  /// The device's name.
+  public let name: String
+  /// What goes wrong between the device and the cloud.
+  public let faults: FaultPlan
+  private let model: NSManagedObjectModel
+  private let folder: URL
+  private let cloud: CKContainer
+  private let effects: Effects
+  private let running = Mutex<NSPersistentCloudKitContainer?>(nil)
+
+  /// Makes a device; ``launch()`` opens its store.
+  public init(
+    name: String,
+    model: NSManagedObjectModel,
+    folder: URL,
+    cloud: TestCloud,
+    person: String = "ada",
+    containerIdentifier: String = TestCloud.defaultContainer
+  ) async throws {
+    self.name = name
+    self.model = model
+    self.folder = folder
+    faults = FaultPlan()
+    effects = cloud.effects
+    self.cloud = try await cloud.container(
+      for: person,
+      identifier: containerIdentifier,
+      device: name,
+      faults: faults
+    )
+  }
+
+  /// Where the device's store is.
+  public var storeURL: URL { folder.appendingPathComponent("\(name).sqlite") }
+
+  /// Opens the store and starts to mirror it, as an app's launch does.
+  @discardableResult
+  public func launch() throws -> NSPersistentCloudKitContainer {
+    let container = NSPersistentCloudKitContainer(name: name, managedObjectModel: model)
+    container.effects = effects
+    let description = NSPersistentStoreDescription(url: storeURL)
+    description.cloudKitContainerOptions = NSPersistentCloudKitContainerOptions(container: cloud)
+    container.persistentStoreDescriptions = [description]
+    var failure: (any Error)?
+    container.loadPersistentStores { _, error in failure = failure ?? error }
+    if let failure { throw failure }
+    running.withLock { $0 = container }
+    return container
+  }
+
+  /// Ends the app: nothing of it runs any more, and what was not committed is lost.
+  public func quit() async throws {
+    let container = running.withLock { running in
+      defer { running = nil }
+      return running
+    }
+    try await container?.closeStores()
+  }
+
+  /// The container of the running app.
+  public var container: NSPersistentCloudKitContainer {
+    guard let container = running.withLock({ $0 }) else {
+      preconditionFailure("The device \(name) is not launched.")
+    }
+    return container
+  }
+
+  /// Works with a fresh context and saves it.
+  @discardableResult
+  public func save<Result>(_ body: (NSManagedObjectContext) throws -> Result) throws -> Result {
+    let context = container.newBackgroundContext()
+    return try context.performAndWait {
+      let result = try body(context)
+      if context.hasChanges { try context.save() }
+      return result
+    }
+  }
+
+  /// Syncs until nothing has still to reach the server, and takes in what others sent.
+  public func sync() async throws { try await container.waitUntilSynced() }
+
+  /// Every object by its record name: fields and links as its record would hold them, as texts.
+  package func snapshot() throws -> [String: [String: String]] {
+    var result: [String: [String: String]] = [:]
+    for mirror in container.storeMirrors { try result.merge(mirror.snapshot()) { first, _ in first } }
+    return result
+  }
+}

@@ -1,0 +1,75 @@
+import CloudKitMirroring
+import CloudKitTesting
+import Foundation
+import OpenCoreData
+import Testing
+
+/// A cloud and some devices of one person, in a folder that goes away with the test.
+final class World: Sendable {
+  let cloud: TestCloud
+  let folder: URL
+  let model: NSManagedObjectModel
+
+  init(model: NSManagedObjectModel = BlogModel.make()) async throws {
+    cloud = try await TestCloud()
+    folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("mirroring-" + UUID().uuidString, isDirectory: true)
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    self.model = model
+  }
+
+  deinit {
+    try? FileManager.default.removeItem(at: folder)
+  }
+
+  func device(_ name: String, person: String = "ada", model: NSManagedObjectModel? = nil) async throws
+    -> TestDevice
+  {
+    let device = try await TestDevice(
+      name: name, model: model ?? self.model, folder: folder, cloud: cloud, person: person
+    )
+    try device.launch()
+    return device
+  }
+
+  /// Syncs all devices until none has anything new for another.
+  func settle(_ devices: TestDevice...) async throws {
+    for _ in 0..<3 {
+      for device in devices { try await device.sync() }
+    }
+  }
+
+  /// Runs the body with a world and its devices, and quits them after.
+  static func with(
+    _ names: String...,
+    model: NSManagedObjectModel = BlogModel.make(),
+    _ body: (World, [TestDevice]) async throws -> Void
+  ) async throws {
+    let world = try await World(model: model)
+    var devices: [TestDevice] = []
+    for name in names { devices.append(try await world.device(name)) }
+    do {
+      try await body(world, devices)
+    } catch {
+      for device in devices { try? await device.quit() }
+      throw error
+    }
+    for device in devices { try await device.quit() }
+  }
+}
+
+extension NSManagedObjectContext {
+  func make(_ entity: String, _ values: [String: Any?] = [:]) -> NSManagedObject {
+    let object = NSEntityDescription.insertNewObject(forEntityName: entity, into: self)
+    for (key, value) in values { object.setValue(value, forKey: key) }
+    return object
+  }
+
+  func all(_ entity: String) throws -> [NSManagedObject] {
+    try fetch(NSFetchRequest<NSManagedObject>(entityName: entity))
+  }
+
+  func first(_ entity: String, _ key: String, _ value: String) throws -> NSManagedObject {
+    try #require(try all(entity).first { $0.value(forKey: key) as? String == value })
+  }
+}
