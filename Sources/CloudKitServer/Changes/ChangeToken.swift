@@ -57,7 +57,7 @@ extension CloudKitService {
     counter: ChangeNumber,
     _ context: RequestContext
   ) throws(ErrorDictionary) -> ChangeToken {
-    guard let text, !text.isEmpty else { return ChangeToken(zone: zone, id, counter: .none) }
+    guard let text, !text.isEmpty else { return ChangeToken(zone: zone, id, counter: .zero) }
     guard let token = signer.open(text, as: ChangeToken.self, for: .changeToken) else {
       throw ErrorDictionary(.badRequest, "Unknown sync continuation type")
     }
@@ -68,7 +68,7 @@ extension CloudKitService {
     }
     // A token that knows more than the server does is from before a backup was put back.
     guard token.incarnation == storage.incarnation, token.zone == zone,
-      token.counter <= counter, (token.top ?? .none) <= counter
+      token.counter <= counter, (token.top ?? .zero) <= counter
     else {
       throw ErrorDictionary(
         .badRequest,

@@ -24,7 +24,7 @@ extension CloudKitService {
       let zones = rows.compactMap { row -> ItemResult<ZoneDictionary>? in
         let isGone = row.ending != nil
         // Who starts from nothing need not hear of zones that came and went.
-        if isGone, token.counter == .none { return nil }
+        if isGone, token.counter == .zero { return nil }
         return .success(
           ZoneDictionary(zoneID: ZoneDirectory.id(named: row.name, context), deleted: isGone)
         )
@@ -95,7 +95,7 @@ extension CloudKitService {
           after: token.counter,
           through: ceiling,
           isReversed: isReversed,
-          includesTombstones: token.counter != .none,
+          includesTombstones: token.counter != .zero,
           limit: limit + 1
         )
       )

@@ -146,11 +146,14 @@ struct ModifyCall: Sendable {
     batch.acknowledged = WriteBatch.Acknowledgement(
       user: user,
       device: sequence.device,
-      sequence: sequence.acknowledged
+      sequence: max(sequence.acknowledged, sequence.sequence - Self.keptReplies)
     )
   }
 
   private static let markSize = 16
+
+  /// Bounds what a device that never acknowledges makes the server keep.
+  private static let keptReplies: Int64 = 1000
 
   /// Tells one batch from another, so that a number used twice is noticed.
   private var mark: Data {

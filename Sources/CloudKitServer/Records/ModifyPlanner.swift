@@ -141,7 +141,7 @@ struct ModifyPlanner {
       key: key,
       type: type,
       tag: "",
-      change: .none,
+      change: .zero,
       created: found?.created ?? stamp,
       modified: stamp,
       parent: parent,

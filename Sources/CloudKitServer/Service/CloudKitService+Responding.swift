@@ -28,6 +28,9 @@ extension CloudKitService {
         ]
       )
     }
+    guard !isClosed || target.first == "webcourier" else {
+      throw ErrorDictionary(.tryAgainLater, "the server is stopping", retryAfter: 1)
+    }
     switch target.first {
     case "database", "device": return try await respondToAPI(request, target)
     case "sign-in": return try await respondToSignIn(request, target)

@@ -20,6 +20,9 @@ package final class CloudKitService: Sendable {
   /// Writes queue here instead of blocking threads of the pool on the disk.
   let writing: Lane
   private let address: Mutex<String>
+  private let closed = Atomic<Bool>(false)
+
+  var isClosed: Bool { closed.load(ordering: .acquiring) }
 
   /// Where clients reach the server, without a slash at the end.
   package var baseURL: String {
@@ -45,11 +48,15 @@ package final class CloudKitService: Sendable {
     writing = configuration.effects.lane("server storage")
     address = Mutex("")
     baseURL = configuration.baseURL
-    try assets.sweep(keeping: try storage.read { try $0.usedAssets() })
+    try assets.sweep(
+      keeping: try storage.read { try $0.usedAssets() },
+      olderThan: configuration.effects.now - configuration.limits.receiptLifetime
+    )
   }
 
   /// Ends long polls with `null` and closes the storage; later requests get TRY_AGAIN_LATER.
   package func shutdown() async {
+    closed.store(true, ordering: .releasing)
     notifications.close()
     _ = try? await writing.run { [storage] in storage.close() }
   }

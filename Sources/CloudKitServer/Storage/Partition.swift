@@ -34,7 +34,7 @@ package struct ChangeNumber: Hashable, Sendable, Comparable, Codable {
 
   package init(_ rawValue: Int64) { self.rawValue = rawValue }
 
-  package static let none = ChangeNumber(0)
+  package static let zero = ChangeNumber(0)
 
   package static func < (left: ChangeNumber, right: ChangeNumber) -> Bool {
     left.rawValue < right.rawValue

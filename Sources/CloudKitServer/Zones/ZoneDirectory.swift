@@ -70,8 +70,7 @@ struct ZoneDirectory: Sendable {
   static func id(named name: String, _ context: RequestContext) -> ZoneID {
     ZoneID(
       zoneName: name,
-      ownerRecordName: context.scope == .public
-        ? "_defaultOwner" : context.principal?.userRecordName,
+      ownerRecordName: context.scope == .public ? nil : context.principal?.userRecordName,
       zoneType: name == ZoneID.defaultZoneName ? "DEFAULT_ZONE" : "REGULAR_CUSTOM_ZONE"
     )
   }
