@@ -88,7 +88,7 @@ package final class DemoDevice: Sendable {
 
   /// Whether everything saved here has reached the server.
   package func isSettled() async throws -> Bool {
-    try await container.pendingExportCount() == 0
+    try container.mirroringStatus().allSatisfy { $0.isIdle && $0.pendingCount == 0 }
   }
 
   /// Closes the store, which ends its mirroring; what was not sent waits in the store.

@@ -57,7 +57,7 @@ package struct DemoModel {
       where attribute.attributeType == .transformableAttributeType {
         guard let name = attribute.valueTransformerName, !name.isEmpty else { continue }
         let transformerName = NSValueTransformerName(name)
-        if ValueTransformer(forName: transformerName) == nil {
+        if ValueTransformer.valueTransformer(forName: transformerName) == nil {
           ValueTransformer.setValueTransformer(
             NSSecureUnarchiveFromDataTransformer(),
             forName: transformerName

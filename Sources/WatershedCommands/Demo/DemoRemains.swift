@@ -15,7 +15,7 @@ struct DemoRemains {
       "--container", server.containerIdentifier,
     ]
     let log = folder.appendingPathComponent("server.log")
-    FileManager.default.createFile(atPath: log.path, contents: nil)
+    try Data().write(to: log)
     let output = try FileHandle(forWritingTo: log)
     process.standardOutput = output
     process.standardError = output

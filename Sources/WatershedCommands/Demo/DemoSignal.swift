@@ -17,7 +17,7 @@ final class DemoSignal: Sendable {
   func listen(to devices: [DemoDevice]) {
     for device in devices {
       let continuation = continuation
-      NotificationCenter.default.addObserver(
+      _ = NotificationCenter.default.addObserver(
         forName: .NSPersistentStoreRemoteChange,
         object: device.container.persistentStoreCoordinator,
         queue: nil

@@ -76,7 +76,10 @@ final class DemoWorld: Sendable {
   /// Waits until nothing is left to send and both devices hold the same.
   func converge(_ what: String) async throws {
     try await until(what) {
-      try await phone.isSettled() && laptop.isSettled() && differences().isEmpty
+      let phoneRests = try await phone.isSettled()
+      let laptopRests = try await laptop.isSettled()
+      guard phoneRests, laptopRests else { return false }
+      return try await differences().isEmpty
     }
   }
 

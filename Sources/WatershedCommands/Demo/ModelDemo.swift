@@ -28,9 +28,10 @@ struct ModelDemo {
     )
     let saved = reporter.elapsed
     try await world.until("everything has arrived on the laptop") {
-      try await world.phone.isSettled()
-        && world.laptop.snapshot().objectCount == inventory.objects
-        && world.differences().isEmpty
+      let hasSent = try await world.phone.isSettled()
+      let arrived = try await world.laptop.snapshot().objectCount
+      guard hasSent, arrived == inventory.objects else { return false }
+      return try await world.differences().isEmpty
     }
     reporter.report(
       "laptop",
@@ -43,6 +44,6 @@ struct ModelDemo {
 
   /// What CloudKit cannot take of the model, in Apple's words; empty where it can.
   static func violations(of model: NSManagedObjectModel) -> [String] {
-    CloudKitModelRules.violations(of: model, configuration: nil).map(\.description)
+    CloudKitModelRules.violations(of: model, configuration: nil).map(\.text)
   }
 }

@@ -42,10 +42,13 @@ struct PostsDemo {
     )
     let saved = reporter.elapsed
     try await world.until("the posts have arrived on the laptop") {
-      try await laptop.count("Tag") == counts.tags
-        && laptop.count("Post") == counts.posts
-        && laptop.count("ImageData") == counts.attachments
-        && world.differences().isEmpty
+      let tags = try await laptop.count("Tag")
+      let posts = try await laptop.count("Post")
+      let images = try await laptop.count("ImageData")
+      guard tags == counts.tags, posts == counts.posts, images == counts.attachments else {
+        return false
+      }
+      return try await world.differences().isEmpty
     }
     reporter.report(
       "laptop",
@@ -203,7 +206,8 @@ struct PostsDemo {
     }
     reporter.report("phone", "deleted", "the video post")
     try await world.until("the video post is gone on the laptop") {
-      try await laptop.count("VideoPost") == 0 && world.differences().isEmpty
+      guard try await laptop.count("VideoPost") == 0 else { return false }
+      return try await world.differences().isEmpty
     }
     reporter.report(
       "laptop",

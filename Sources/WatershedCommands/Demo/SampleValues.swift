@@ -100,7 +100,7 @@ struct SampleValues {
 
   private func transformable(_ attribute: NSAttributeDescription) -> Any? {
     if let name = attribute.valueTransformerName, !name.isEmpty,
-      ValueTransformer(forName: NSValueTransformerName(name)) == nil
+      ValueTransformer.valueTransformer(forName: NSValueTransformerName(name)) == nil
     {
       return nil
     }

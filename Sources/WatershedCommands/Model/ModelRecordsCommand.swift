@@ -26,7 +26,7 @@ struct ModelRecordsCommand: AsyncParsableCommand {
         configuration: configuration
       )
       guard violations.isEmpty else {
-        throw DemoFailure(violations.map(\.description).joined(separator: "\n"), exitCode: 2)
+        throw DemoFailure(violations.map(\.text).joined(separator: "\n"), exitCode: 2)
       }
       let schema = cloudKitSchema(for: chosen.model, configuration: configuration)
       print(schema.ckdb, terminator: "")
