@@ -5,8 +5,10 @@ import Synchronization
 /// Turns predicates and sort descriptors into filters and sort keys of the wire.
 ///
 /// Foundation can't look inside its predicates outside Apple's platforms. The module whose
-/// predicates can be looked into registers a writer here.
+/// predicates can be looked into has a writer.
 package protocol CKPredicateFilterWriter: Sendable {
+  /// Creates a writer.
+  init()
   /// The filters that mean the same as the predicate, all of them to hold; nothing where the
   /// predicate is not of a kind that this writer knows. Throws where it is, but no query can be
   /// made of it.
@@ -15,9 +17,20 @@ package protocol CKPredicateFilterWriter: Sendable {
   func sort(for descriptor: NSSortDescriptor) throws(CKError) -> QuerySort?
 }
 
-/// The registered writers, and what works without one.
+/// The writers of this process, and what works without one.
 package enum PredicateReading {
-  private static let writers = Mutex<[any CKPredicateFilterWriter]>([])
+  private static let writers = Mutex<[any CKPredicateFilterWriter]>(
+    [linkedWriter].compactMap { $0 }
+  )
+
+  /// The writer for `NSPredicate(format:)`, where the process has the module with it.
+  ///
+  /// It is found by name: an app that syncs by hand makes predicates with Core Data's module and
+  /// queries with CloudKit's, and calls nothing that could introduce the two to each other.
+  private static var linkedWriter: (any CKPredicateFilterWriter)? {
+    let type: AnyClass? = NSClassFromString("CloudKitMirroring.PredicateFilterWriter")
+    return (type as? any CKPredicateFilterWriter.Type)?.init()
+  }
 
   /// Adds a writer; the newest is asked first.
   package static func register(_ writer: any CKPredicateFilterWriter) {
