@@ -91,7 +91,9 @@ public final class TestDevice: Sendable {
   /// Every object by its record name: fields and links as its record would hold them, as texts.
   package func snapshot() throws -> [String: [String: String]] {
     var result: [String: [String: String]] = [:]
-    for mirror in container.storeMirrors { try result.merge(mirror.snapshot()) { first, _ in first } }
+    for mirror in container.storeMirrors {
+      try result.merge(mirror.snapshot()) { first, _ in first }
+    }
     return result
   }
 }

@@ -160,7 +160,9 @@ import Testing
       #expect(record["CD_title"] as? String == "Tide")
       #expect(record.recordID.zoneID.zoneName == "com.apple.coredata.cloudkit.zone")
       #expect(record.recordChangeTag != nil)
-      #expect(UUID(uuidString: record.recordID.recordName)?.uuidString == record.recordID.recordName)
+      #expect(
+        UUID(uuidString: record.recordID.recordName)?.uuidString == record.recordID.recordName
+      )
       #expect(phone.container.recordID(for: post) == record.recordID)
       #expect(phone.container.records(for: [post, tag]).count == 2)
       #expect(NSPersistentCloudKitContainer.recordIDs(for: [post, tag]).count == 2)

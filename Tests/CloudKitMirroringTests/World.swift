@@ -22,11 +22,19 @@ final class World: Sendable {
     try? FileManager.default.removeItem(at: folder)
   }
 
-  func device(_ name: String, person: String = "ada", model: NSManagedObjectModel? = nil) async throws
+  func device(
+    _ name: String,
+    person: String = "ada",
+    model: NSManagedObjectModel? = nil
+  ) async throws
     -> TestDevice
   {
     let device = try await TestDevice(
-      name: name, model: model ?? self.model, folder: folder, cloud: cloud, person: person
+      name: name,
+      model: model ?? self.model,
+      folder: folder,
+      cloud: cloud,
+      person: person
     )
     try device.launch()
     return device

@@ -36,7 +36,8 @@ extension MirrorSession {
     let serialized = try serialize(row, entity)
     var texts: [String: String] = [:]
     for (key, value) in serialized.fields.values {
-      if let print = value.fingerprint, value.byteCount > 64 || serialized.fileContents[key] != nil {
+      if let print = value.fingerprint, value.byteCount > 64 || serialized.fileContents[key] != nil
+      {
         texts[key] = "\(print.size) bytes \(print.digest.base64EncodedString())"
       } else {
         texts[key] = "\(value)"

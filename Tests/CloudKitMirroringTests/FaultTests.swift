@@ -1,0 +1,230 @@
+import CloudKitMirroring
+import CloudKitTesting
+import Foundation
+import OpenCoreData
+import Testing
+
+@Suite struct FaultTests {
+  /// Syncs through failures: each try may fail, the last must not.
+  private func persist(_ device: TestDevice, tries: Int = 6) async throws {
+    for _ in 1..<tries {
+      do {
+        return try await device.sync()
+      } catch {
+        continue
+      }
+    }
+    try await device.sync()
+  }
+
+  @Test("A reply lost after the server committed makes no duplicate and loses no edit")
+  func lostReply() async throws {
+    try await World.with("phone", "pad") { world, devices in
+      let (phone, pad) = (devices[0], devices[1])
+      try await world.settle(phone, pad)
+      phone.faults.add(.loseReply, to: "records/modify", count: 2)
+      try phone.save { context in
+        let tag = context.make("Tag", ["name": "t"])
+        context.make("Post", ["title": "a"]).setValue(NSSet(object: tag), forKey: "tags")
+      }
+      try await persist(phone)
+      try await pad.sync()
+      #expect(try pad.snapshot() == phone.snapshot())
+      #expect(try pad.snapshot().count == 2)
+      phone.faults.add(.loseReply, to: "records/modify")
+      try phone.save { try $0.first("Post", "title", "a").setValue("b", forKey: "title") }
+      // An edit of another property meets the one whose reply was lost.
+      try pad.save { try $0.first("Post", "title", "a").setValue("c", forKey: "content") }
+      try await persist(phone)
+      try await persist(pad)
+      try await world.settle(phone, pad)
+      #expect(try pad.snapshot() == phone.snapshot())
+      try pad.save { context in
+        let post = try context.first("Post", "title", "b")
+        #expect(post.value(forKey: "content") as? String == "c")
+      }
+    }
+  }
+
+  @Test("Any request may fail once, before or after the server saw it, and all converges")
+  func everyRequestOnce() async throws {
+    let verbs = ["records/modify", "changes/zone", "changes/database"]
+    for verb in verbs {
+      for fault in [FaultPlan.Fault.loseRequest, .loseReply, .fail(status: 503)] {
+        for skips in 0..<2 {
+          try await World.with("phone", "pad") { world, devices in
+            let (phone, pad) = (devices[0], devices[1])
+            try phone.save { context in
+              let post = context.make("Post", ["title": "p"])
+              context.make("Attachment", ["name": "a"]).setValue(post, forKey: "post")
+            }
+            try await world.settle(phone, pad)
+            phone.faults.add(fault, to: verb, skipping: skips)
+            pad.faults.add(fault, to: verb, skipping: skips)
+            try phone.save { try $0.first("Post", "title", "p").setValue("q", forKey: "title") }
+            try pad.save { context in
+              try context.first("Attachment", "name", "a").setValue("b", forKey: "name")
+              _ = context.make("Tag", ["name": "new"])
+            }
+            for _ in 0..<2 {
+              try await persist(phone)
+              try await persist(pad)
+            }
+            try await world.settle(phone, pad)
+            #expect(try phone.snapshot() == pad.snapshot(), "\(verb) \(fault) \(skips)")
+            #expect(try phone.snapshot().count == 3, "\(verb) \(fault) \(skips)")
+          }
+        }
+      }
+    }
+  }
+
+  @Test("R4: what was made offline before a restart arrives once")
+  func restartOffline() async throws {
+    try await World.with("pad") { world, devices in
+      let pad = devices[0]
+      let phone = try await world.device("phone")
+      phone.faults.isOnline = false
+      try phone.save { _ = $0.make("Post", ["title": "offline"]) }
+      try await phone.quit()
+      try phone.launch()
+      phone.faults.isOnline = true
+      try await world.settle(phone, pad)
+      #expect(try pad.snapshot().count == 1)
+      #expect(try pad.snapshot() == phone.snapshot())
+      try await phone.quit()
+    }
+  }
+
+  @Test("R3: an edit made before a restart survives the import of an older copy")
+  func restartBeforeExport() async throws {
+    try await World.with("phone", "pad") { world, devices in
+      let (phone, pad) = (devices[0], devices[1])
+      try phone.save { _ = $0.make("Post", ["title": "old", "content": "old"]) }
+      try await world.settle(phone, pad)
+      phone.faults.isOnline = false
+      try phone.save { try $0.first("Post", "title", "old").setValue("mine", forKey: "title") }
+      try pad.save { try $0.first("Post", "title", "old").setValue("theirs", forKey: "content") }
+      try await pad.sync()
+      try await phone.quit()
+      try phone.launch()
+      phone.faults.isOnline = true
+      try await world.settle(phone, pad)
+      for device in [phone, pad] {
+        try device.save { context in
+          let post = try context.first("Post", "title", "mine")
+          #expect(post.value(forKey: "content") as? String == "theirs")
+        }
+      }
+    }
+  }
+
+  @Test("A restart between sending and hearing the reply sends nothing twice")
+  func restartInFlight() async throws {
+    for fault in [FaultPlan.Fault.loseRequest, .loseReply] {
+      try await World.with("phone", "pad") { world, devices in
+        let (phone, pad) = (devices[0], devices[1])
+        try await world.settle(phone, pad)
+        phone.faults.add(fault, to: "records/modify")
+        try phone.save { context in
+          let post = context.make("Post", ["title": "p"])
+          context.make("Attachment", ["name": "a"]).setValue(post, forKey: "post")
+          let tag = context.make("Tag", ["name": "t"])
+          post.setValue(NSSet(object: tag), forKey: "tags")
+        }
+        _ = try? await phone.container.syncNow()
+        try await phone.quit()
+        try phone.launch()
+        try await world.settle(phone, pad)
+        #expect(try pad.snapshot() == phone.snapshot())
+        #expect(try pad.snapshot().count == 3)
+        let mirror = try #require(phone.container.storeMirrors.first)
+        #expect(try mirror.read { try $0.openBatch() } == nil)
+      }
+    }
+  }
+
+  @Test("Saves go on while the server is away, and everything arrives when it is back")
+  func serverAway() async throws {
+    try await World.with("phone", "pad") { world, devices in
+      let (phone, pad) = (devices[0], devices[1])
+      try await world.settle(phone, pad)
+      phone.faults.isOnline = false
+      for number in 0..<10 {
+        try phone.save { _ = $0.make("Post", ["title": "\(number)"]) }
+      }
+      await #expect(throws: (any Error).self) { try await phone.container.syncNow() }
+      let status = try #require(try phone.container.mirroringStatus().first)
+      #expect(status.lastError != nil)
+      phone.faults.isOnline = true
+      try await world.settle(phone, pad)
+      #expect(try pad.snapshot() == phone.snapshot())
+      #expect(try phone.container.mirroringStatus().first?.pendingCount == 0)
+    }
+  }
+
+  @Test("R6: a zone that is deleted is made again, nothing here is lost, and devices agree")
+  func zoneDeleted() async throws {
+    try await World.with("phone", "pad") { world, devices in
+      let (phone, pad) = (devices[0], devices[1])
+      try phone.save { context in
+        let tag = context.make("Tag", ["name": "t"])
+        context.make("Post", ["title": "p"]).setValue(NSSet(object: tag), forKey: "tags")
+      }
+      try await world.settle(phone, pad)
+      let before = try phone.snapshot()
+      let other = try await world.cloud.container(device: "web")
+      _ = try await other.privateCloudDatabase.deleteRecordZone(
+        withID: .init(zoneName: "com.apple.coredata.cloudkit.zone", ownerName: "__defaultOwner__")
+      )
+      try await persist(phone)
+      try await persist(pad)
+      try await world.settle(phone, pad)
+      #expect(try phone.snapshot() == before)
+      #expect(try pad.snapshot() == before)
+    }
+  }
+
+  @Test("A record that the server refuses is parked with its reason, and the rest goes on")
+  func parked() async throws {
+    try await World.with("phone", "pad") { world, devices in
+      let (phone, pad) = (devices[0], devices[1])
+      // The field is a number for this container from now on.
+      let other = try await world.cloud.container(device: "web")
+      let zone = CKRecordZone.ID(
+        zoneName: "com.apple.coredata.cloudkit.zone",
+        ownerName: "__defaultOwner__"
+      )
+      try await world.settle(phone, pad)
+      let record = CKRecord(recordType: "CD_Tag", recordID: .init(recordName: "x", zoneID: zone))
+      record["CD_name"] = 1
+      _ = try await other.privateCloudDatabase.save(record)
+      try phone.save { context in
+        _ = context.make("Tag", ["name": "text"])
+        _ = context.make("Post", ["title": "fine"])
+      }
+      try await world.settle(phone, pad)
+      let status = try #require(try phone.container.mirroringStatus().first)
+      #expect(status.parked.map(\.entityName) == ["Tag"])
+      #expect(status.parked.first?.reason.isEmpty == false)
+      #expect(try pad.save { context in try context.all("Post").count } == 1)
+    }
+  }
+
+  @Test("Histories may be deleted: what was not exported yet is still exported")
+  func historyDeleted() async throws {
+    try await World.with("phone", "pad") { world, devices in
+      let (phone, pad) = (devices[0], devices[1])
+      try await world.settle(phone, pad)
+      phone.faults.isOnline = false
+      try phone.save { _ = $0.make("Post", ["title": "before"]) }
+      try phone.save { context in
+        let request = NSPersistentHistoryChangeRequest.deleteHistory(before: Date.distantFuture)
+        try context.execute(request)
+      }
+      phone.faults.isOnline = true
+      try await world.settle(phone, pad)
+      #expect(try pad.snapshot().count == 1)
+    }
+  }
+}
