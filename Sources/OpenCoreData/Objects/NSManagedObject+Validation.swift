@@ -207,14 +207,10 @@ extension NSManagedObject {
     if !storage.isLoaded { _ = loadedToMany(at: check.index) }
     let count = storage.members.items.count { !$0.state.contains(.deleted) }
     if count < check.minimum, !(count == 0 && check.isOptional) {
-      let code =
-        count == 0 && check.minimum <= 1
-        ? NSValidationMissingMandatoryPropertyError : NSValidationRelationshipLacksMinimumCountError
+      let code = NSValidationRelationshipLacksMinimumCountError
       throw ValidationError.make(
         code, self, link.slot.name, value: collection(at: check.index),
-        code == NSValidationMissingMandatoryPropertyError
-          ? "\(link.slot.name) is a required value."
-          : ValidationError.sentence(code, link.slot.name)
+        ValidationError.sentence(code, link.slot.name)
       )
     }
     if check.maximum > 0, count > check.maximum {

@@ -39,7 +39,7 @@ struct ValidationPlan: @unchecked Sendable {
       layout.toOnes.filter { !$0.description.isOptional }
       .map { Self.check($0) }
       + layout.toManys.filter {
-        !$0.description.isOptional || $0.description.maxCount > 1 || $0.description.minCount > 0
+        $0.description.maxCount > 1 || $0.description.minCount > 0
       }
       .map { Self.check($0) }
     deniedToOnes = layout.toOnes.filter { $0.deleteRule == .denyDeleteRule }.map(\.index)
@@ -78,7 +78,9 @@ struct ValidationPlan: @unchecked Sendable {
       index: slot.index,
       isToMany: slot.isToMany,
       isOptional: description.isOptional,
-      minimum: max(description.minCount, description.isOptional ? 0 : 1),
+      // A to-many that is not optional may still be empty: shipped models leave the check box off
+      // and save such objects. Only a minimum count asks for members.
+      minimum: description.isToMany ? max(description.minCount, 0) : 1,
       maximum: description.maxCount
     )
   }

@@ -88,7 +88,12 @@ struct SampleGraph {
     var count = 0
     for (index, source) in sources.enumerated() {
       let offset = (index + Int(values.next() % 2)) % targets.count
-      if relationship.isToMany {
+      if relationship.isToMany, relationship.inverseRelationship == nil {
+        // With no inverse an object belongs to one source at most.
+        let own = targets.enumerated().filter { $0.offset % sources.count == index }
+          .map(\.element)
+        count += linkMany(source, relationship, own, 0)
+      } else if relationship.isToMany {
         count += linkMany(source, relationship, targets, offset)
       } else if source.value(forKey: relationship.name) == nil {
         // A one-to-one pairs by index, so that no pair takes another's partner away.
@@ -108,6 +113,7 @@ struct SampleGraph {
     _ targets: [NSManagedObject],
     _ offset: Int
   ) -> Int {
+    guard !targets.isEmpty else { return 0 }
     let most = relationship.maxCount > 0 ? relationship.maxCount : 2
     let wanted = min(targets.count, max(relationship.minCount, min(most, 2)))
     let chosen = (0..<wanted).map { targets[(offset + $0) % targets.count] }
