@@ -38,11 +38,8 @@ public final class TestCloud: Sendable {
 
   /// A device's way to a CloudKit container of this service, with a person signed in.
   ///
-  /// - Parameters:
-  ///   - person: The person's name; an account is made at the first use.
-  ///   - identifier: The container's name.
-  ///   - device: Names the device to the service.
-  ///   - faults: What goes wrong on the way.
+  /// An account is made for a person at the first use. The device's name tells the service which
+  /// changes it made itself.
   public func container(
     for person: String = "ada",
     identifier: String = TestCloud.defaultContainer,

@@ -1,7 +1,8 @@
 import Foundation
 
-/// What the mirroring asks of a CloudKit database. The live conformer speaks through OpenCloudKit;
-/// tests use one that follows a script.
+/// What the mirroring asks of a CloudKit database.
+///
+/// The live conformer speaks through OpenCloudKit; tests use one that follows a script.
 package protocol MirrorCloud: Sendable {
   /// Whether the account can be used.
   func account() async throws -> CloudAccount

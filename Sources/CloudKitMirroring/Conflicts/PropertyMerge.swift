@@ -10,12 +10,10 @@ package struct PropertyMerge: Hashable, Sendable {
   /// The properties that both sides changed, to different values.
   package var conflicting: Set<String> = []
 
-  /// - Parameters:
-  ///   - properties: All properties that fields hold.
-  ///   - pending: The properties with edits that the server has not confirmed.
-  ///   - base: The last copy that both sides agreed on; nil where there was none.
-  ///   - server: The record as the server has it.
-  ///   - local: The object as it is here.
+  /// Merges all properties that fields hold.
+  ///
+  /// `pending` are the properties with edits that the server has not confirmed; `base` is the last
+  /// copy that both sides agreed on, nil where there was none.
   package init(
     properties: some Sequence<String>,
     pending: Set<String>,

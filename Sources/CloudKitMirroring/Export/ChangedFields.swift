@@ -19,11 +19,8 @@ package struct ChangedFields: Hashable, Sendable {
 
   /// The fields that bring the server's copy to what the object holds.
   ///
-  /// - Parameters:
-  ///   - record: The object now.
-  ///   - base: The last copy that both sides agreed on.
-  ///   - properties: The properties that were edited here and not exported yet.
-  ///   - mapping: The mapping of the object's entity.
+  /// `base` is the last copy that both sides agreed on; `properties` are those that were edited here
+  /// and not exported yet.
   package init(
     updating record: SerializedRecord,
     base: FieldBag,

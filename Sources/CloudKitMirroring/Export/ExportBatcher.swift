@@ -40,8 +40,8 @@ package struct ExportBatcher: Sendable {
 
   /// The first request's share of the items, which come in the order of their groups.
   ///
-  /// - Parameter isComplete: Whether these are all items that wait; otherwise the last group may
-  ///   go on and is sent with this request only if nothing else is.
+  /// Where these are not all items that wait, the last group may go on: it is sent with this
+  /// request only if nothing else is.
   package func firstBatch<ID>(of items: [Item<ID>], isComplete: Bool) -> [Item<ID>] {
     var batch: [Item<ID>] = []
     var bytes = 0

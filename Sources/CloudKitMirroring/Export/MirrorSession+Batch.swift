@@ -33,7 +33,9 @@ extension MirrorSession {
   }
 
   /// Puts what waits into the next batch and commits to it: the books then hold the batch word by
-  /// word, and whatever changes from now on belongs to a later one. Nil when nothing waits.
+  /// word, and whatever changes from now on belongs to a later one.
+  ///
+  /// Nil when nothing waits.
   package func assembleBatch(limits: ExportBatcher.Limits) throws -> CloudBatch? {
     while true {
       let window = limits.operations + 1

@@ -25,7 +25,7 @@ package struct BatchSettlement: Hashable, Sendable {
 extension MirrorSession {
   /// Writes down what became of a batch.
   ///
-  /// - Parameter fetched: Records as the server has them, for conflicts whose outcome lacks them.
+  /// `fetched` are records as the server has them, for conflicts whose outcome lacks them.
   package func settle(
     _ batch: CloudBatch,
     _ outcomes: [CloudOutcome],

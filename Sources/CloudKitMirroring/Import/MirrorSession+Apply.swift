@@ -395,6 +395,7 @@ extension MirrorSession {
   }
 
   /// Ends a reading from the start: what the server once had and no longer has was deleted there.
+  ///
   /// Returns whether more is left to do.
   package func sweepMissing(
     generation: Int64,

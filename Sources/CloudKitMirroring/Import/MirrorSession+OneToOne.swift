@@ -8,7 +8,7 @@ extension MirrorSession {
   /// decides (position 0 of the ordering rule), unless its claim stands against a pair that agrees.
   /// Whoever finds a field that says otherwise corrects it, so that server and stores agree.
   ///
-  /// - Returns: Where to go on, or nil at the end.
+  /// The result is where to go on, or nil at the end.
   package func settleOneToOnes(
     after position: (String, String),
     limit: Int

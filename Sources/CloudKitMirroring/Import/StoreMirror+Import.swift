@@ -149,8 +149,10 @@ extension StoreMirror {
     }
   }
 
-  /// What comes after a page's records: at the end of the feed, one-to-ones and what a reading
-  /// from the start has not met; then the token. Returns false while more is left.
+  /// What comes after a page's records: at the end of the feed, one-to-ones and what a reading from
+  /// the start has not met; then the token.
+  ///
+  /// Returns false while more is left.
   private func end(
     _ page: CloudZoneChanges,
     _ zone: MirrorBooks.Zone,

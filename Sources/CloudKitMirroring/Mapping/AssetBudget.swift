@@ -18,9 +18,7 @@ package struct AssetBudget: Sendable {
 
   /// The keys of the values that do not fit.
   ///
-  /// - Parameters:
-  ///   - fixedBytes: What the values that cannot move take.
-  ///   - lengths: The lengths of the values that can.
+  /// `fixedBytes` is what the values that cannot move take; `lengths` are those of the others.
   package func movedOut(fixedBytes: Int, lengths: [(key: String, length: Int)]) -> Set<String> {
     var total = fixedBytes
     var moved: Set<String> = []

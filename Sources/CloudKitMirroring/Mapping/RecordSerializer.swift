@@ -22,10 +22,8 @@ package struct RecordSerializer: Sendable {
 
   /// Serializes the values of a row.
   ///
-  /// - Parameters:
-  ///   - values: By row index.
-  ///   - mapping: The mapping of the object's concrete entity.
-  ///   - recordName: Gives the record name of a destination; nil leaves the field out.
+  /// The values are by row index, and the mapping is that of the object's concrete entity. A
+  /// destination that has no record name is left out.
   package func serialize(
     _ values: [RowValue],
     _ mapping: EntityMapping,

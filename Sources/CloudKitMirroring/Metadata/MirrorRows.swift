@@ -1,8 +1,9 @@
 import OpenCoreData
 import WatershedSQLite
 
-/// One write transaction of a store as the mirroring needs it. The live conformer is the SQLite
-/// store's transaction; tests use a small one of their own.
+/// One write transaction of a store as the mirroring needs it.
+///
+/// The live conformer is the SQLite store's transaction; tests use a small one of their own.
 package protocol MirrorRows {
   /// The transaction's connection, for the books.
   var connection: SQLiteConnection { get }

@@ -2,8 +2,10 @@ import Foundation
 import WatershedSQLite
 
 extension MirrorSession {
-  /// Forgets what the server had: its zone is gone. The objects stay, and all of them are sent
-  /// again under the names they had, so that another device's copies meet them.
+  /// Forgets what the server had: its zone is gone.
+  ///
+  /// The objects stay, and all of them are sent again under the names they had, so that another
+  /// device's copies meet them.
   package func forgetZone() throws {
     let group = try rows.lastTransactionNumber()
     try rows.connection.run("DELETE FROM WSMIRROR_BATCH")

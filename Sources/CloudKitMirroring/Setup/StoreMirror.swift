@@ -73,7 +73,7 @@ package final class StoreMirror: Sendable {
 
   /// Prepares a store: its books are open when this returns.
   ///
-  /// - Parameter onEvent: Called at the start and the end of each set-up, import and export.
+  /// `onEvent` is called at the start and the end of each set-up, import and export.
   package init(
     store: SQLiteStore,
     cloud: any MirrorCloud,

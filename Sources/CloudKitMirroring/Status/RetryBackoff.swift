@@ -16,9 +16,7 @@ package struct RetryBackoff: Hashable, Sendable {
 
   /// Notes a failure and says how long to wait.
   ///
-  /// - Parameters:
-  ///   - retryAfter: What the server asked for, in seconds; never undercut.
-  ///   - fraction: A random number in `0 ..< 1`.
+  /// What the server asked for is never undercut; `fraction` is a random number in `0 ..< 1`.
   package mutating func failed(retryAfter: Double?, fraction: Double) -> Double {
     let ceiling = min(longest, first * pow(2, Double(min(failures, 30))))
     failures += 1

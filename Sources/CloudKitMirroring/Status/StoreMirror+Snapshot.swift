@@ -3,7 +3,9 @@ import OpenCoreData
 
 extension StoreMirror {
   /// Every object of the store by its record name, with fields and links as texts: what two devices
-  /// must agree on. Objects that have no name yet stand under their entity and key.
+  /// must agree on.
+  ///
+  /// Objects that have no name yet stand under their entity and key.
   package func snapshot() throws -> [String: [String: String]] {
     // History is folded first, so that every object has its name.
     _ = try write(MirrorAuthor.setup) { try $0.foldHistory() }
