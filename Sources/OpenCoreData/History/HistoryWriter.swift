@@ -90,8 +90,10 @@ struct HistoryWriter {
     return .integer(key)
   }
 
-  /// Takes keys and returns the first. They are counted even where the history was deleted, so
-  /// that a token never names two transactions.
+  /// Takes keys and returns the first.
+  ///
+  /// They are counted even where the history was deleted, so that a token never names two
+  /// transactions.
   private func take(_ count: Int, of entity: Int32, in table: String) throws -> Int64 {
     let counted = try connection.scalar(
       "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?",

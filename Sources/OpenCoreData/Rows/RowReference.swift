@@ -11,4 +11,9 @@ package struct RowReference: Sendable, Hashable {
     self.entityNumber = entityNumber
     self.key = key
   }
+
+  /// One word is hashed, as every row is looked up by its reference; keys stay below 2^48.
+  package func hash(into hasher: inout Hasher) {
+    hasher.combine(key ^ (Int64(entityNumber) << 48))
+  }
 }

@@ -38,6 +38,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   open var type: String { NSSQLiteStoreType }
 
   /// What tells this store from every other, for as long as its file lives.
+  // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
   open var identifier: String! {
     get { lock.withLock { currentIdentifier } }
     set { lock.withLock { currentIdentifier = newValue ?? "" } }
@@ -56,6 +57,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   }
 
   /// What the store says about itself: its type, its identifier and the hashes of its model.
+  // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
   open var metadata: [String: Any]! {
     get { lock.withLock { currentMetadata } }
     set { lock.withLock { currentMetadata = newValue ?? [:] } }

@@ -5,8 +5,10 @@ import WatershedSQLite
 
 @Suite("Stores that Apple's Core Data wrote", .enabled(if: Corpus.isPresent, "no corpus here"))
 struct CorpusStoreTests {
-  /// Opens with the model that the store carries. One store is older than that custom; its model
-  /// file is of the old binary kind, so its entities are described here.
+  /// Opens with the model that the store carries.
+  ///
+  /// One store is older than that custom; its model file is of the old binary kind, so its entities
+  /// are described here.
   private static func open(_ url: URL) throws -> SQLiteStore {
     guard url.lastPathComponent.contains("Recipes") else {
       return try SQLiteStore(model: try SQLiteStore.model(inStoreAt: url), url: url)

@@ -1,6 +1,8 @@
 import Foundation
 
-/// Rows would have shared values that must be unique. Nothing was written.
+/// Rows would have shared values that must be unique.
+///
+/// Nothing was written.
 package struct RowConstraintError: Error {
   package struct Conflict: Sendable {
     /// The row that was to be written.

@@ -54,8 +54,10 @@ struct DictionaryStatement {
     self.columns = columns
   }
 
-  /// Values as key-value coding gives them; what is nil has no key. To-ones and object identifiers
-  /// come as ``RowReference``, which the coordinator makes into object IDs.
+  /// Values as key-value coding gives them; what is nil has no key.
+  ///
+  /// To-ones and object identifiers come as ``RowReference``, which the coordinator makes into
+  /// object IDs.
   func dictionary(_ statement: SQLiteStatement) -> [String: Any] {
     var result: [String: Any] = [:]
     var position = 0

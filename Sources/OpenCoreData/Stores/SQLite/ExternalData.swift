@@ -16,7 +16,9 @@ struct ExternalData: Sendable {
   let folder: URL?
   let effects: Effects
 
-  /// Values larger than this go to a file. Core Data's own limit is about this.
+  /// Values larger than this go to a file.
+  ///
+  /// Core Data's own limit is about this.
   static let threshold = 100_000
   private static let inline: UInt8 = 1
   private static let file: UInt8 = 2

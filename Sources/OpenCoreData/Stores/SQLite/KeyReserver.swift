@@ -30,7 +30,9 @@ final class KeyReserver: Sendable {
     }
   }
 
-  /// Keys from a new block. Called with the writer in a transaction.
+  /// Keys from a new block.
+  ///
+  /// Called with the writer in a transaction.
   func reserve(
     _ entity: EntityTable,
     count: Int,
@@ -53,7 +55,9 @@ final class KeyReserver: Sendable {
     return start..<(start + Int64(count))
   }
 
-  /// Raises `Z_MAX` and returns it. A damaged file may count less than it holds.
+  /// Raises `Z_MAX` and returns it.
+  ///
+  /// A damaged file may count less than it holds.
   static func advance(
     _ entity: EntityTable,
     by count: Int,

@@ -53,6 +53,7 @@ final class RowCache: Sendable {
   func insert(_ rows: [Row], readAt epoch: Int) {
     state.withLock { state in
       guard state.epoch == epoch else { return }
+      reserve(rows.count, in: &state)
       for row in rows { insert(row, into: &state) }
     }
   }
@@ -61,6 +62,7 @@ final class RowCache: Sendable {
   func commit(written: [Row], gone: [RowReference]) {
     state.withLock { state in
       state.epoch += 1
+      reserve(written.count, in: &state)
       for row in written { insert(row, into: &state) }
       for reference in gone {
         state.young[reference] = nil
@@ -84,6 +86,13 @@ final class RowCache: Sendable {
       state.young = [:]
       state.old = [:]
     }
+  }
+
+  private func reserve(_ count: Int, in state: inout State) {
+    guard count > state.young.capacity - state.young.count else { return }
+    // At least doubling, or every commit would copy everything.
+    let wanted = max(state.young.count + count, state.young.capacity * 2)
+    state.young.reserveCapacity(min(wanted, generationLimit))
   }
 
   private func insert(_ row: Row, into state: inout State) {

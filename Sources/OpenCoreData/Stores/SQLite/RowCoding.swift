@@ -106,7 +106,9 @@ struct RowCoding: Sendable {
 
   // MARK: Writing
 
-  /// Binds a value to its column, and to its companion where it has one. Returns the next index.
+  /// Binds a value to its column, and to its companion where it has one.
+  ///
+  /// Returns the next index.
   func bind(
     _ value: RowValue,
     _ column: SlotColumn,

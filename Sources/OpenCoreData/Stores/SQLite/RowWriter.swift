@@ -26,9 +26,16 @@ final class RowWriter {
 
   var connection: SQLiteConnection { writer.connection }
 
+  /// Makes room for as many rows as will be written.
+  func reserveCapacity(_ count: Int) {
+    written.reserveCapacity(count)
+  }
+
   // MARK: Rows
 
-  /// Writes a new row. False where a value that must be unique is taken.
+  /// Writes a new row.
+  ///
+  /// False where a value that must be unique is taken.
   @discardableResult
   func insert(
     _ reference: RowReference,
@@ -147,25 +154,17 @@ final class RowWriter {
     let entity = try store.table(of: link.source)
     switch entity.link(of: link.relationship) {
     case .join(let table, let source, let destination, _):
-      let isReflexive = link.relationship.inverseRelationship === link.relationship
-      try write(
-        link.isInsertion,
+      let statement = try writer.link(
+        link.relationship,
         table,
         source,
         destination,
-        link.source.key,
-        link.destination.key
+        isInsertion: link.isInsertion
       )
-      if isReflexive {
+      try write(statement, link.source.key, link.destination.key)
+      if link.relationship.inverseRelationship === link.relationship {
         // Both directions are kept, so that either end finds the other by one column.
-        try write(
-          link.isInsertion,
-          table,
-          source,
-          destination,
-          link.destination.key,
-          link.source.key
-        )
+        try write(statement, link.destination.key, link.source.key)
       }
     case .foreignKey(let table, let column, _, true):
       let value: SQLiteValue = link.isInsertion ? .integer(link.source.key) : .null
@@ -179,19 +178,7 @@ final class RowWriter {
     }
   }
 
-  private func write(
-    _ isInsertion: Bool,
-    _ table: String,
-    _ sourceColumn: String,
-    _ destinationColumn: String,
-    _ source: Int64,
-    _ destination: Int64
-  ) throws {
-    let sql =
-      isInsertion
-      ? "INSERT OR IGNORE INTO \(table) (\(sourceColumn), \(destinationColumn)) VALUES (?, ?)"
-      : "DELETE FROM \(table) WHERE \(sourceColumn) = ? AND \(destinationColumn) = ?"
-    let statement = try connection.statement(sql)
+  private func write(_ statement: SQLiteStatement, _ source: Int64, _ destination: Int64) throws {
     statement.bind(source, at: 1)
     statement.bind(destination, at: 2)
     try statement.run()
@@ -237,7 +224,7 @@ final class RowWriter {
     for reference in writer.takeAffected() where written[reference] == nil {
       stale.insert(reference)
     }
-    for (reference, row) in written {
+    for (reference, row) in store.schema.hasTriggeredValues ? written : [:] {
       guard let entity = store.schema.entity(number: reference.entityNumber),
         entity.hasTriggeredValues
       else { continue }
@@ -268,8 +255,10 @@ final class RowWriter {
     return values
   }
 
-  /// Runs an insert or an update. A violated constraint is noted, and the transaction goes on, so
-  /// that all violations of a save are told at once.
+  /// Runs an insert or an update.
+  ///
+  /// A violated constraint is noted, and the transaction goes on, so that all violations of a save
+  /// are told at once.
   private func run(
     _ statement: SQLiteStatement,
     _ reference: RowReference,

@@ -66,6 +66,7 @@ extension SQLiteStore {
 
   /// Deletes come first, so that a unique value may move from a deleted row to a new one.
   private func apply(_ changes: RowChanges, with writer: RowWriter) throws {
+    writer.reserveCapacity(changes.inserted.count + changes.updated.count)
     var conflicts: [RowConflictError.Conflict] = []
     func conflict(_ reference: RowReference, _ version: Int64) throws {
       conflicts.append(

@@ -21,7 +21,9 @@ extension SQLiteStore {
     }
   }
 
-  /// Deletes the store with all that belongs to it. A file that is not a store is left alone.
+  /// Deletes the store with all that belongs to it.
+  ///
+  /// A file that is not a store is left alone.
   package static func destroy(at url: URL) throws {
     guard FileManager.default.fileExists(atPath: url.path) else { return }
     try translatingFile(url) {

@@ -82,9 +82,17 @@ extension SQLiteStore {
     result.reserveCapacity(sources.count)
     for (number, keys) in Self.grouped(sources) {
       let source = try table(of: RowReference(entityNumber: number, key: 0))
-      guard let query = DestinationQuery(relationship, from: source, in: schema) else { continue }
       for batch in KeyBatches(keys) {
-        let statement = try connection.connection.statement(query.sql(marks: batch.marks))
+        guard
+          let query = try connection.destinations(
+            of: relationship,
+            from: source,
+            width: batch.width,
+            marks: batch.marks,
+            in: schema
+          )
+        else { break }
+        let statement = query.statement
         batch.bind(to: statement)
         defer { statement.reset() }
         var current = RowReference(entityNumber: number, key: 0)

@@ -96,6 +96,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   package override var type: String { storeType }
 
   /// The metadata; what is set goes into the file at once, so that no crash can lose it.
+  // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
   package override var metadata: [String: Any]! {
     get { super.metadata }
     set {
@@ -129,7 +130,9 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     shared.withLock { $0.remoteChangesAreWanted = true }
   }
 
-  /// Gives unused keys back and lets go of the file. Calls after it fail.
+  /// Gives unused keys back and lets go of the file.
+  ///
+  /// Calls after it fail.
   package func close() {
     let wasClosed = shared.withLock { shared in
       defer { shared.isClosed = true }
@@ -158,7 +161,9 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     try writerLock.withLock { try translating("writing") { try body(writer) } }
   }
 
-  /// Lends a reading connection. In memory there is one connection for everything.
+  /// Lends a reading connection.
+  ///
+  /// In memory there is one connection for everything.
   func withReader<Result>(_ body: (StoreConnection) throws -> Result) throws -> Result {
     guard let readers else { return try withWriter(body) }
     return try translating("reading") { try readers.read(body) }

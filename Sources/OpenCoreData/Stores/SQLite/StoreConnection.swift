@@ -12,6 +12,8 @@ final class StoreConnection {
   private var deletes: [SQLiteStatement?]
   private var updates: [[[Int]: SQLiteStatement]]
   private var cleanups: [[SQLiteStatement]?]
+  private var links: [LinkKey: SQLiteStatement] = [:]
+  private var destinations: [DestinationKey: DestinationStatement] = [:]
   /// The triggers of derived attributes report here whom they changed.
   private(set) var affected: Set<RowReference> = []
 
@@ -62,6 +64,65 @@ final class StoreConnection {
     let made = try connection.makeStatement(entity.write.update(slots: slots))
     if updates[entity.index].count >= Self.updateLimit { updates[entity.index].removeAll() }
     updates[entity.index][slots] = made
+    return made
+  }
+
+  private struct LinkKey: Hashable {
+    let relationship: ObjectIdentifier
+    let isInsertion: Bool
+  }
+
+  /// What makes or removes an edge in a join table; it takes the source's key and the
+  /// destination's.
+  func link(
+    _ relationship: NSRelationshipDescription,
+    _ table: String,
+    _ source: String,
+    _ destination: String,
+    isInsertion: Bool
+  ) throws -> SQLiteStatement {
+    let key = LinkKey(relationship: ObjectIdentifier(relationship), isInsertion: isInsertion)
+    if let kept = links[key] { return kept }
+    let made = try connection.makeStatement(
+      isInsertion
+        ? "INSERT OR IGNORE INTO \(table) (\(source), \(destination)) VALUES (?, ?)"
+        : "DELETE FROM \(table) WHERE \(source) = ? AND \(destination) = ?"
+    )
+    links[key] = made
+    return made
+  }
+
+  private struct DestinationKey: Hashable {
+    let relationship: ObjectIdentifier
+    let entity: Int
+    let width: Int
+  }
+
+  struct DestinationStatement {
+    let statement: SQLiteStatement
+    let constantEntity: Int32?
+  }
+
+  /// What follows a to-many from so many sources; nil where it leads into another store.
+  func destinations(
+    of relationship: NSRelationshipDescription,
+    from entity: EntityTable,
+    width: Int,
+    marks: String,
+    in schema: StoreSchema
+  ) throws -> DestinationStatement? {
+    let key = DestinationKey(
+      relationship: ObjectIdentifier(relationship),
+      entity: entity.index,
+      width: width
+    )
+    if let kept = destinations[key] { return kept }
+    guard let query = DestinationQuery(relationship, from: entity, in: schema) else { return nil }
+    let made = DestinationStatement(
+      statement: try connection.makeStatement(query.sql(marks: marks)),
+      constantEntity: query.constantEntity
+    )
+    destinations[key] = made
     return made
   }
 

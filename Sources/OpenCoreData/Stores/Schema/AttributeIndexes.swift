@@ -121,8 +121,10 @@ struct AttributeIndexes {
     ]
   }
 
-  /// The condition of a partial index. One that has no form in SQL, or that depends on another row,
-  /// leaves the index whole: it is larger then, and finds the same.
+  /// The condition of a partial index.
+  ///
+  /// One that has no form in SQL, or that depends on another row, leaves the index whole: it is
+  /// larger then, and finds the same.
   private func condition(of index: NSFetchIndexDescription, entity: EntityTable) -> String? {
     guard let predicate = index.partialIndexPredicate else { return nil }
     let writer = PredicateSQLWriter(

@@ -54,8 +54,10 @@ enum EntityNumbering {
       ? VersionHash.precedes(first, second) : VersionHash.precedes(lower, other)
   }
 
-  /// Takes the numbers of the file. A migration in place can leave an entity under its former name:
-  /// then the number that it would get, if no other entity has it, is the entity's.
+  /// Takes the numbers of the file.
+  ///
+  /// A migration in place can leave an entity under its former name: then the number that it would
+  /// get, if no other entity has it, is the entity's.
   private static func resolve(
     _ predicted: [NumberedEntity],
     against file: ExistingTables

@@ -52,7 +52,9 @@ package struct HistoryColumns: @unchecked Sendable {
     return data
   }
 
-  /// The properties whose bits are set. Bits beyond what the model knows are left out.
+  /// The properties whose bits are set.
+  ///
+  /// Bits beyond what the model knows are left out.
   package func names(in bits: Data) -> [String] {
     let bytes = [UInt8](bits)
     return names.filter { name in

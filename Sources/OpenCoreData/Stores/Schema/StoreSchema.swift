@@ -15,7 +15,11 @@ package final class StoreSchema: @unchecked Sendable {
   package let tables: [RootTable]
   package let joins: [JoinTable]
 
-  private let byNumber: [Int32: EntityTable]
+  /// Whether triggers change rows of any entity after a save has written them.
+  let hasTriggeredValues: Bool
+
+  /// At the index of the number; numbers are few and dense, and every row asks.
+  private let byNumber: [EntityTable?]
   private let byName: [String: EntityTable]
   private let byEntity: [ObjectIdentifier: EntityTable]
 
@@ -31,7 +35,13 @@ package final class StoreSchema: @unchecked Sendable {
     self.entities = entities
     self.tables = tables
     self.joins = joins
-    byNumber = Dictionary(entities.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
+    hasTriggeredValues = entities.contains(where: \.hasTriggeredValues)
+    var numbered = [EntityTable?](
+      repeating: nil,
+      count: Int(entities.map(\.number).max() ?? 0) + 1
+    )
+    for entity in entities { numbered[Int(entity.number)] = entity }
+    byNumber = numbered
     byName = Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     byEntity = Dictionary(
       entities.map { (ObjectIdentifier($0.layout.entity), $0) },
@@ -58,7 +68,9 @@ package final class StoreSchema: @unchecked Sendable {
     return try builder.build()
   }
 
-  package func entity(number: Int32) -> EntityTable? { byNumber[number] }
+  package func entity(number: Int32) -> EntityTable? {
+    byNumber.indices.contains(Int(number)) ? byNumber[Int(number)] : nil
+  }
   package func entity(named name: String) -> EntityTable? { byName[name] }
 
   /// The entity's table; an equal entity of another copy of the model is found by its name.

@@ -3,7 +3,9 @@ import WatershedSQLite
 
 extension SQLiteStore {
   /// Runs the body in a write transaction at the row layer: committed when it returns, rolled back
-  /// when it throws. Commit observers and contexts learn of it afterwards.
+  /// when it throws.
+  ///
+  /// Commit observers and contexts learn of it afterwards.
   package func write<Result>(
     author: String?,
     contextName: String? = nil,

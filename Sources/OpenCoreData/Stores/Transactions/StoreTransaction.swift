@@ -70,7 +70,9 @@ package final class StoreTransaction {
     return reference
   }
 
-  /// Sets values by row index. A one-to-one that is set takes its partner from whom had it before.
+  /// Sets values by row index.
+  ///
+  /// A one-to-one that is set takes its partner from whom had it before.
   package func update(_ reference: RowReference, set values: [Int: RowValue]) throws {
     guard let row = try writer.row(reference) else { return }
     let entity = try store.table(of: reference)
@@ -88,8 +90,9 @@ package final class StoreTransaction {
     }
   }
 
-  /// Deletes the row after applying its delete rules: nullify and cascade. What a "deny" would
-  /// forbid a person to do is done: the server has done it already.
+  /// Deletes the row after applying its delete rules: nullify and cascade.
+  ///
+  /// What a "deny" would forbid a person to do is done: the server has done it already.
   package func delete(_ reference: RowReference) throws {
     var visited: Set<RowReference> = []
     try delete(reference, visited: &visited)
@@ -142,7 +145,9 @@ package final class StoreTransaction {
 
   // MARK: Parts
 
-  /// Returns unused keys. Called at the end of the body.
+  /// Returns unused keys.
+  ///
+  /// Called at the end of the body.
   func finish() throws {
     for (root, block) in reserved.sorted(by: { $0.key < $1.key }) where block.next < block.end {
       try connection.run(
