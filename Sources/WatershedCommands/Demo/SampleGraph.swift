@@ -15,6 +15,9 @@ struct SampleGraph {
   /// Objects of each concrete entity; three shows one, another and "many".
   static let objectsPerEntity = 3
 
+  /// Ends a chain of objects that each require one more.
+  static let objectLimit = 5000
+
   let entities: [NSEntityDescription]
   let values: SampleValues
 
@@ -45,7 +48,60 @@ struct SampleGraph {
         inventory.links += link(made[name] ?? [], by: relationship, among: made)
       }
     }
+    satisfy(&made, context, &inventory)
     return inventory
+  }
+
+  /// Makes the objects that required relationships still lack.
+  private func satisfy(
+    _ made: inout [String: [NSManagedObject]],
+    _ context: NSManagedObjectContext,
+    _ inventory: inout Inventory
+  ) {
+    var waiting = made.keys.sorted().flatMap { made[$0] ?? [] }
+    while let object = waiting.popLast(), inventory.objects < Self.objectLimit {
+      for relationship in object.entity.relationshipsByName.values.sorted(by: { $0.name < $1.name })
+      {
+        let missing = lacking(object, relationship)
+        guard missing > 0, let entity = concrete(relationship.destinationEntity),
+          let name = entity.name
+        else { continue }
+        for _ in 0..<missing {
+          let other = NSEntityDescription.insertNewObject(forEntityName: name, into: context)
+          inventory.objects += 1
+          inventory.links += 1
+          inventory.values += fill(other, entity, ordinal: inventory.objects)
+          made[name, default: []].append(other)
+          waiting.append(other)
+          if !relationship.isToMany {
+            object.setValue(other, forKey: relationship.name)
+          } else if relationship.isOrdered {
+            object.mutableOrderedSetValue(forKey: relationship.name).add(other)
+          } else {
+            object.mutableSetValue(forKey: relationship.name).add(other)
+          }
+        }
+      }
+    }
+  }
+
+  /// How many objects a relationship still needs to be valid.
+  private func lacking(
+    _ object: NSManagedObject,
+    _ relationship: NSRelationshipDescription
+  ) -> Int {
+    guard !relationship.isOptional || relationship.minCount > 0 else { return 0 }
+    let value = object.value(forKey: relationship.name)
+    guard relationship.isToMany else {
+      return relationship.isOptional || value != nil ? 0 : 1
+    }
+    let count = (value as? NSOrderedSet)?.count ?? (value as? NSSet)?.count ?? 0
+    return relationship.isOptional && count == 0 ? 0 : max(0, relationship.minCount - count)
+  }
+
+  private func concrete(_ entity: NSEntityDescription?) -> NSEntityDescription? {
+    guard let entity else { return nil }
+    return entities.first { !$0.isAbstract && $0.isKindOf(entity: entity) }
   }
 
   private func fill(
