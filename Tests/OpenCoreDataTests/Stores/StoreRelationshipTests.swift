@@ -4,7 +4,7 @@ import Testing
 import WatershedSQLite
 
 @Suite("Relationships at the layer of rows")
-struct RelationshipTests {
+struct StoreRelationshipTests {
   @Test("One-to-many, many-to-many and inverse-less relationships lead where they should")
   func kinds() throws {
     let world = try SampleStore()
