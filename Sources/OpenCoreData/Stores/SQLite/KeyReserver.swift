@@ -30,29 +30,18 @@ final class KeyReserver: Sendable {
     }
   }
 
-  /// Keys from a new block.
-  ///
-  /// Called with the writer in a transaction.
-  func reserve(
-    _ entity: EntityTable,
-    count: Int,
-    in connection: SQLiteConnection
-  ) throws -> Range<Int64> {
-    // Another thread may have made a block while this one waited for the writer.
-    if let range = take(entity.rootNumber, count: count) { return range }
-    let known = blocks.withLock { $0[entity.rootNumber] }
-    let size = min((known?.size ?? 0) * 2 + 1, Self.largestBlock)
-    let taken = max(count, size)
-    let last = try Self.advance(entity, by: taken, in: connection)
-    let start = last - Int64(taken) + 1
+  /// How many keys to take where so many are wanted.
+  func blockSize(_ root: Int32, count: Int) -> Int {
+    let known = blocks.withLock { $0[root]?.size } ?? 0
+    return max(count, min(known * 2 + 1, Self.largestBlock))
+  }
+
+  /// Keeps what is left of a block whose transaction has been committed.
+  func keep(_ root: Int32, rest: Range<Int64>) {
     blocks.withLock { blocks in
-      blocks[entity.rootNumber] = Block(
-        next: start + Int64(count),
-        end: last + 1,
-        size: size
-      )
+      let size = min((blocks[root]?.size ?? 0) * 2 + 1, Self.largestBlock)
+      blocks[root] = Block(next: rest.lowerBound, end: rest.upperBound, size: size)
     }
-    return start..<(start + Int64(count))
   }
 
   /// Raises `Z_MAX` and returns it.

@@ -231,7 +231,10 @@ final class RowWriter {
       written[reference] = try store.readRow(reference, from: writer) ?? row
     }
     for reference in stale {
-      guard let row = try store.readRow(reference, from: writer) else { continue }
+      guard let row = try store.readRow(reference, from: writer) else {
+        stale.remove(reference)
+        continue
+      }
       written[reference] = row
     }
     guard store.keepsHistory, !record.isEmpty else { return nil }

@@ -4,24 +4,43 @@ import WatershedSQLite
 extension SQLiteStore {
   package func commit(_ changes: RowChanges) throws -> RowCommit {
     guard !changes.isEmpty else { return RowCommit(rows: [], transactionNumber: nil) }
-    let (rows, number, record) = try writing(
-      author: changes.author,
-      contextName: changes.contextName
-    ) { writer in
+    let outcome = try writing(author: changes.author, contextName: changes.contextName) { writer in
       try self.apply(changes, with: writer)
     }
     announce(
-      StoreCommit(
+      outcome.announcement(
         author: changes.author,
         contextName: changes.contextName,
-        transactionNumber: number,
-        inserted: record.inserted,
-        updated: record.updatedOrder,
-        deleted: record.deleted.map(\.reference),
         isContextSave: true
       )
     )
-    return RowCommit(rows: rows, transactionNumber: number)
+    return RowCommit(rows: outcome.rows, transactionNumber: outcome.transactionNumber)
+  }
+
+  /// What a write transaction did.
+  struct WriteOutcome<Result> {
+    var result: Result
+    var rows: [Row]
+    var transactionNumber: Int64?
+    var record: HistoryRecord
+    /// Rows that triggers changed.
+    var triggered: [RowReference]
+
+    func announcement(
+      author: String?,
+      contextName: String?,
+      isContextSave: Bool
+    ) -> StoreCommit {
+      StoreCommit(
+        author: author,
+        contextName: contextName,
+        transactionNumber: transactionNumber,
+        inserted: record.inserted,
+        updated: record.updatedOrder + triggered,
+        deleted: record.deleted.map(\.reference),
+        isContextSave: isContextSave
+      )
+    }
   }
 
   /// Runs the body in a write transaction with a row writer, writes the history and takes what was
@@ -30,11 +49,18 @@ extension SQLiteStore {
     author: String?,
     contextName: String?,
     _ body: (RowWriter) throws -> Result
-  ) throws -> (result: Result, rows: [Row], transactionNumber: Int64?, record: HistoryRecord) {
+  ) throws -> WriteOutcome<Result> {
     var writer: RowWriter?
     do {
       // The lock is held until the cache is in step: a next writer must not overtake it there.
-      return try withWriter { _ in
+      return try withWriter { connection in
+        guard !connection.connection.isInTransaction else {
+          throw StoreError(
+            .operation,
+            "A transaction on the store at \(path) is open on this thread already.",
+            remedy: "Save when its body has returned."
+          )
+        }
         let (result, number) = try inTransaction { connection in
           let rowWriter = RowWriter(store: self, writer: connection)
           writer = rowWriter
@@ -43,25 +69,22 @@ extension SQLiteStore {
         }
         guard let writer else { preconditionFailure("A transaction ran without its body.") }
         coding.external.settle(writer.files, committed: true)
-        let record = writer.record.settled()
         let rows = Array(writer.written.values)
         cache.commit(written: rows, gone: writer.record.deleted.map(\.reference))
-        return (result, rows, number, record)
+        return WriteOutcome(
+          result: result,
+          rows: rows,
+          transactionNumber: number,
+          record: writer.record.settled(),
+          triggered: writer.stale.sorted {
+            ($0.entityNumber, $0.key) < ($1.entityNumber, $1.key)
+          }
+        )
       }
     } catch {
       if let writer { coding.external.settle(writer.files, committed: false) }
       throw error
     }
-  }
-
-  private func writing(
-    author: String?,
-    contextName: String?,
-    _ body: (RowWriter) throws -> Void
-  ) throws -> ([Row], Int64?, HistoryRecord) {
-    let outcome: (result: Void, rows: [Row], transactionNumber: Int64?, record: HistoryRecord)
-    outcome = try writing(author: author, contextName: contextName, body)
-    return (outcome.rows, outcome.transactionNumber, outcome.record)
   }
 
   /// Deletes come first, so that a unique value may move from a deleted row to a new one.

@@ -26,7 +26,8 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   let isInMemory: Bool
   private let storeType: String
   private let writerLock = NSRecursiveLock()
-  private let writer: StoreConnection
+  /// Nil once the store is closed; used under the lock.
+  private var writer: StoreConnection?
   private let readers: StoreReaders?
   private let postsRemoteChanges: Bool
   private let keys = KeyReserver()
@@ -132,7 +133,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
 
   /// Gives unused keys back and lets go of the file.
   ///
-  /// Calls after it fail.
+  /// Calls after it throw.
   package func close() {
     let wasClosed = shared.withLock { shared in
       defer { shared.isClosed = true }
@@ -140,8 +141,9 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     }
     guard !wasClosed else { return }
     readers?.close()
-    guard !isReadOnly else { return }
     writerLock.withLock {
+      defer { writer = nil }
+      guard !isReadOnly, let writer else { return }
       do {
         try keys.giveBack(writer.connection)
       } catch {
@@ -158,7 +160,12 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
 
   /// Lends the writing connection; the calling thread may already hold it.
   func withWriter<Result>(_ body: (StoreConnection) throws -> Result) throws -> Result {
-    try writerLock.withLock { try translating("writing") { try body(writer) } }
+    try writerLock.withLock {
+      try translating("writing") {
+        guard let writer else { throw closed() }
+        return try body(writer)
+      }
+    }
   }
 
   /// Lends a reading connection.
@@ -166,7 +173,19 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   /// In memory there is one connection for everything.
   func withReader<Result>(_ body: (StoreConnection) throws -> Result) throws -> Result {
     guard let readers else { return try withWriter(body) }
-    return try translating("reading") { try readers.read(body) }
+    return try translating("reading") {
+      guard let result = try readers.read(body) else { throw closed() }
+      return result
+    }
+  }
+
+  private func closed() -> StoreError {
+    StoreError(
+      .operation,
+      "The store at \(path) has been closed.",
+      remedy: "Add the store to the coordinator again.",
+      context: ["NSFilePath": path]
+    )
   }
 
   /// Runs the body in a write transaction that sees what other processes committed.
@@ -230,6 +249,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     }
     guard isDue, writerLock.try() else { return }
     defer { writerLock.unlock() }
+    guard let writer else { return }
     // A file that cannot be read now fails the fetch itself, with a better message.
     try? noticeForeignCommits(writer)
   }
@@ -272,8 +292,18 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   ) throws -> Range<Int64> {
     let table = try table(of: entity)
     if let range = keys.take(table.rootNumber, count: count) { return range }
-    return try inTransaction { writer in
-      try keys.reserve(table, count: count, in: writer.connection)
+    return try withWriter { writer in
+      // In somebody's transaction, which may yet be rolled back, nothing is kept for later.
+      let isNested = writer.connection.isInTransaction
+      // Another thread may have made a block while this one waited for the writer.
+      if !isNested, let range = keys.take(table.rootNumber, count: count) { return range }
+      let taken = isNested ? count : keys.blockSize(table.rootNumber, count: count)
+      let last = try inTransaction { writer in
+        try KeyReserver.advance(table, by: taken, in: writer.connection)
+      }
+      let start = last - Int64(taken) + 1
+      if !isNested { keys.keep(table.rootNumber, rest: (start + Int64(count))..<(last + 1)) }
+      return start..<(start + Int64(count))
     }
   }
 

@@ -25,8 +25,10 @@ final class StoreReaders: Sendable {
     self.open = open
   }
 
-  func read<Result>(_ body: (StoreConnection) throws -> Result) throws -> Result {
-    let taken = state.withLock { $0.idle.popLast() }
+  /// Nil once the readers are closed.
+  func read<Result>(_ body: (StoreConnection) throws -> Result) throws -> Result? {
+    let (taken, isClosed) = state.withLock { ($0.idle.popLast(), $0.isClosed) }
+    guard !isClosed else { return nil }
     let lent = try taken ?? Lent(connection: open())
     defer {
       state.withLock { state in

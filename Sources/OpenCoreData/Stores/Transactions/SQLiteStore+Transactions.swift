@@ -17,18 +17,9 @@ extension SQLiteStore {
       try transaction.finish()
       return result
     }
-    let record = outcome.record
-    if !record.isEmpty {
+    if !outcome.record.isEmpty {
       announce(
-        StoreCommit(
-          author: author,
-          contextName: contextName,
-          transactionNumber: outcome.transactionNumber,
-          inserted: record.inserted,
-          updated: record.updatedOrder,
-          deleted: record.deleted.map(\.reference),
-          isContextSave: false
-        )
+        outcome.announcement(author: author, contextName: contextName, isContextSave: false)
       )
     }
     return outcome.result
