@@ -116,8 +116,8 @@ extension NSManagedObjectContext {
   /// Gives the destinations of one object to another, where they have one-to-many and the like.
   func moveRelationships(from source: NSManagedObject, to target: NSManagedObject) {
     guard source.template === target.template else { return }
-    for (index, _) in source.template.toManys.enumerated() {
-      guard source.toManyStorage(ifTouched: index) != nil else { continue }
+    for (index, _) in source.template.toManys.enumerated()
+    where source.toManyStorage(ifTouched: index) != nil {
       for member in source.loadedToMany(at: index).members.items {
         target.addToMany(member, at: index)
       }
@@ -147,8 +147,8 @@ extension NSManagedObject {
   /// Keeps everything that is here on top of a newer row.
   final func rebaseWhole(onto row: Row) {
     fireIfFault()
-    for slot in values.indices where !isTransient(rowIndex: slot) && values[slot] != row.values[slot]
-    {
+    for slot in values.indices
+    where !isTransient(rowIndex: slot) && values[slot] != row.values[slot] {
       changed.insert(slot)
     }
     take(row)

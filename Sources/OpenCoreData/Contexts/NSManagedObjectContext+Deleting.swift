@@ -56,8 +56,8 @@ extension NSManagedObjectContext {
       else { continue }
       apply(link, from: object, to: destination)
     }
-    for (index, link) in object.template.toManys.enumerated() {
-      guard link.slot.deleteRule != .noActionDeleteRule else { continue }
+    for (index, link) in object.template.toManys.enumerated()
+    where link.slot.deleteRule != .noActionDeleteRule {
       for destination in object.loadedToMany(at: index).members.items
       where !destination.state.contains(.deleted) {
         apply(link, from: object, to: destination)

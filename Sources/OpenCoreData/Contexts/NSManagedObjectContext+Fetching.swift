@@ -102,10 +102,14 @@ extension NSManagedObjectContext {
     // Rows of one entity mostly come together.
     var number: Int32 = -1
     var template: ObjectTemplate?
+    registry.settle()
+    // In an empty context nothing can be found; no row comes twice in one fetch.
+    let isFresh = registry.isEmpty
+    var fresh: [NSManagedObject] = []
     for row in rows {
       let key = ObjectKey(store: binding.number, reference: row.reference)
       let object: NSManagedObject
-      if let known = registry.object(key) {
+      if !isFresh, let known = registry.object(key) {
         object = known
       } else {
         if row.reference.entityNumber != number || template == nil {
@@ -113,15 +117,19 @@ extension NSManagedObjectContext {
           template = binding.template(number: number)
         }
         guard let template else { continue }
-        object = makeFault(key, template: template, binding: binding)
+        object = makeUnregisteredFault(key, template: template, binding: binding)
+        fresh.append(object)
       }
       if object.state.contains(.fault) {
         object.attach(row, generation: generation)
-        if !plan.returnsObjectsAsFaults { fulfillFault(object) }
       } else if plan.refreshesObjects, row.version != object.snapshot?.version {
         object.take(row)
       }
       result.append(object)
+    }
+    for object in fresh { registry.insertRecent(object) }
+    if !plan.returnsObjectsAsFaults {
+      for object in result { object.fireIfFault() }
     }
     return result
   }

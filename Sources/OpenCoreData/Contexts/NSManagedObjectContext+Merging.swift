@@ -92,10 +92,13 @@ extension NSManagedObjectContext {
     processPendingChanges()
     guard !changes.isEmpty else { return }
     NotificationCenter.default.post(
-      name: .NSManagedObjectContextObjectsDidChange, object: self, userInfo: changes.userInfo
+      name: .NSManagedObjectContextObjectsDidChange,
+      object: self,
+      userInfo: changes.userInfo
     )
     NotificationCenter.default.post(
-      name: .NSManagedObjectContextDidMergeChangesObjectIDs, object: self,
+      name: .NSManagedObjectContextDidMergeChangesObjectIDs,
+      object: self,
       userInfo: changes.identifiersUserInfo
     )
     for object in changes.deleted { forget(object) }
@@ -185,7 +188,9 @@ extension NSManagedObjectContext {
       result.append(makeFault(key, template: template, binding: binding))
     }
     attachRows(to: result)
-    for object in result where object.snapshot != nil { invalidateInverses(of: object, before: nil) }
+    for object in result where object.snapshot != nil {
+      invalidateInverses(of: object, before: nil)
+    }
     return result
   }
 

@@ -31,7 +31,9 @@ extension NSManagedObjectContext {
       object.fireIfFault()
       guard !object.state.contains(.deleted) else { return nil }
       return Row(
-        reference: key.reference, version: object.snapshot?.version ?? 0, values: object.values
+        reference: key.reference,
+        version: object.snapshot?.version ?? 0,
+        values: object.values
       )
     }
   }
@@ -101,7 +103,9 @@ extension NSManagedObjectContext {
       var own: [ObjectIdentifier: NSManagedObject] = [:]
       for object in inserted.objects {
         let made = object.template.type.make(
-          entity: object.template.layout.entity, in: parent, key: object.key
+          entity: object.template.layout.entity,
+          in: parent,
+          key: object.key
         )
         own[ObjectIdentifier(object)] = made
       }
@@ -174,7 +178,8 @@ extension NSManagedObjectContext {
   private func rebaseOnParent(_ object: NSManagedObject) {
     guard !object.state.contains(.fault) else { return }
     object.snapshot = Row(
-      reference: object.key.reference, version: object.snapshot?.version ?? 0,
+      reference: object.key.reference,
+      version: object.snapshot?.version ?? 0,
       values: object.values
     )
   }

@@ -63,6 +63,7 @@ extension NSManagedObjectContext {
     performDepth += 1
     defer {
       processPendingChanges()
+      registry.settle()
       performDepth -= 1
     }
     return try Self.$current.withValue(self, operation: body)

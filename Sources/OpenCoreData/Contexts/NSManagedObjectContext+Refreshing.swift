@@ -34,6 +34,7 @@ extension NSManagedObjectContext {
 
   /// Turns all objects into faults that have no changes, and refreshes the others.
   public func refreshAllObjects() {
+    registry.settle()
     for object in registry.objects {
       refresh(object, mergeChanges: true)
     }

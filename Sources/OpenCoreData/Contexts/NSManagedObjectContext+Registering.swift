@@ -67,8 +67,8 @@ extension NSManagedObjectContext {
   // MARK: Objects by key
 
   func registeredObject(_ key: ObjectKey) -> NSManagedObject? {
+    if !key.isTemporary { return registry.object(key) }
     if let object = registry.object(key) { return object }
-    guard key.isTemporary else { return nil }
     if let object = formerKeys[key.reference.key] { return object }
     return inserted.objects.first { $0.key == key }
   }
@@ -103,10 +103,20 @@ extension NSManagedObjectContext {
     template: ObjectTemplate,
     binding: StoreBinding?
   ) -> NSManagedObject {
+    let object = makeUnregisteredFault(key, template: template, binding: binding)
+    registry.insert(object)
+    return object
+  }
+
+  /// The caller enters the object into the registry before anyone can look it up.
+  func makeUnregisteredFault(
+    _ key: ObjectKey,
+    template: ObjectTemplate,
+    binding: StoreBinding?
+  ) -> NSManagedObject {
     let seed = ManagedObjectSeed(template: template, key: key, binding: binding)
     let object = template.type.init(_row: seed)
     object.context = self
-    registry.insert(object)
     if retainsRegisteredObjects { retainedObjects[key] = object }
     return object
   }

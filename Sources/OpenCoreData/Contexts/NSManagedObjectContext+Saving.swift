@@ -33,11 +33,12 @@ extension NSManagedObjectContext {
   private func announceSave() throws {
     for _ in 0..<Self.willSaveLimit {
       var isDirty = false
-      for object in inserted.objects + updated.objects + deleted.objects
-      where object.state.contains(.needsWillSave) {
-        object.state.remove(.needsWillSave)
-        isDirty = true
-        object.willSave()
+      for objects in [inserted.objects, updated.objects, deleted.objects] {
+        for object in objects where object.state.contains(.needsWillSave) {
+          object.state.remove(.needsWillSave)
+          isDirty = true
+          object.willSave()
+        }
       }
       guard isDirty else { return }
       processPendingChanges()
@@ -112,7 +113,10 @@ extension NSManagedObjectContext {
     let fresh = objects.filter { $0.key.isTemporary }
     for (template, objects) in grouped(fresh) {
       var groups: [(binding: StoreBinding, objects: [NSManagedObject])] = []
-      for object in objects {
+      if assignments.isEmpty, let first = objects.first {
+        groups = [(try store(for: first, coordinator), objects)]
+      }
+      for object in groups.isEmpty ? objects : [] {
         let binding = try store(for: object, coordinator)
         if let place = groups.firstIndex(where: { $0.binding === binding }) {
           groups[place].objects.append(object)
@@ -155,12 +159,12 @@ extension NSManagedObjectContext {
     _ binding: StoreBinding
   ) {
     if hasChildren { formerKeys[object.key.reference.key] = object }
-    registry.remove(object.key)
-    retainedObjects[object.key] = nil
+    if parent != nil { registry.remove(object.key) }
+    if retainsRegisteredObjects { retainedObjects[object.key] = nil }
     object.key = ObjectKey(store: binding.number, reference: reference)
     object.binding = binding
     object.identifier = nil
-    registry.insert(object)
+    registry.insertRecent(object)
     if retainsRegisteredObjects { retainedObjects[object.key] = object }
   }
 
@@ -247,10 +251,13 @@ extension NSManagedObjectContext {
 
   func postSave(_ changes: ChangedObjects) {
     NotificationCenter.default.post(
-      name: .NSManagedObjectContextDidSave, object: self, userInfo: changes.userInfo
+      name: .NSManagedObjectContextDidSave,
+      object: self,
+      userInfo: changes.userInfo
     )
     NotificationCenter.default.post(
-      name: .NSManagedObjectContextDidSaveObjectIDs, object: self,
+      name: .NSManagedObjectContextDidSaveObjectIDs,
+      object: self,
       userInfo: changes.identifiersUserInfo
     )
   }

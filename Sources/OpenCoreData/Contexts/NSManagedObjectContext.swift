@@ -67,6 +67,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var isTurnScheduled = false
   /// Above 0 while changes are none of the app's, such as those in `awakeFromFetch()`.
   var untrackedDepth = 0
+  private var entitiesByClass: [ObjectIdentifier: NSEntityDescription] = [:]
   private var userInfoStorage: NSMutableDictionary?
 
   /// Who writes, for the persistent history.
@@ -131,6 +132,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     set {
       precondition(parent == nil, "The context has a parent, so it cannot have a coordinator.")
       lock.withLock { guardedCoordinator = newValue }
+      entitiesByClass = [:]
       newValue?.register(self)
     }
   }
@@ -189,6 +191,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var model: NSManagedObjectModel? { persistentStoreCoordinator?.managedObjectModel }
 
   func entity(of type: NSManagedObject.Type) -> NSEntityDescription {
+    if let known = entitiesByClass[ObjectIdentifier(type)] { return known }
     guard let model else {
       fatalError("The context has no coordinator, so \(type) has no entity in it.")
     }
@@ -198,6 +201,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
           + "+entity is confused. Have you loaded your NSManagedObjectModel yet ?"
       )
     }
+    entitiesByClass[ObjectIdentifier(type)] = template.layout.entity
     return template.layout.entity
   }
 }

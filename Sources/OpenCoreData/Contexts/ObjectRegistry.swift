@@ -1,17 +1,26 @@
 /// The objects of a context by key: one instance for each row.
 ///
-/// Objects are held weakly. Entries of objects that are gone are swept when the registry has
-/// doubled, so neither look-ups nor the end of an object pay for them.
+/// Objects are held weakly, but not at once. A weak reference makes every later retain and release
+/// of its object slower, and most objects that are fetched or saved are gone before anyone looks
+/// one up by key. So new entries wait in `recent`, held strongly, until the next look-up or the end
+/// of the turn; those that nobody else holds by then just go.
 struct ObjectRegistry {
   private struct Entry {
     weak var object: NSManagedObject?
   }
 
   private var entries: [ObjectKey: Entry] = [:]
+  private var recent: [NSManagedObject] = []
   private var sweepLimit = 4096
+  /// Bounds what a context holds that nobody else does.
+  private static let recentLimit = 65_536
 
-  func object(_ key: ObjectKey) -> NSManagedObject? {
-    entries[key]?.object
+  /// Whether no object can be found.
+  var isEmpty: Bool { entries.isEmpty && recent.isEmpty }
+
+  mutating func object(_ key: ObjectKey) -> NSManagedObject? {
+    if !recent.isEmpty { settle() }
+    return entries[key]?.object
   }
 
   mutating func insert(_ object: NSManagedObject) {
@@ -22,15 +31,33 @@ struct ObjectRegistry {
     entries[object.key] = Entry(object: object)
   }
 
+  /// Enters an object that nobody looks up soon. Its key must not be known yet.
+  mutating func insertRecent(_ object: NSManagedObject) {
+    recent.append(object)
+    if recent.count >= Self.recentLimit { settle() }
+  }
+
+  /// Holds the recent objects weakly from now on, those that someone else holds.
+  mutating func settle() {
+    guard !recent.isEmpty else { return }
+    var objects: [NSManagedObject] = []
+    swap(&objects, &recent)
+    for index in objects.indices where !isKnownUniquelyReferenced(&objects[index]) {
+      insert(objects[index])
+    }
+  }
+
   mutating func remove(_ key: ObjectKey) {
+    if !recent.isEmpty { settle() }
     entries[key] = nil
   }
 
   mutating func removeAll() {
     entries = [:]
+    recent = []
     sweepLimit = 4096
   }
 
   /// The objects that are alive.
-  var objects: [NSManagedObject] { entries.values.compactMap(\.object) }
+  var objects: [NSManagedObject] { entries.values.compactMap(\.object) + recent }
 }

@@ -99,13 +99,19 @@ final class SavePlan {
     if destination.binding === object.binding, !destination.key.isTemporary { return }
     guard destination.binding != nil, !destination.key.isTemporary else {
       throw ValidationError.make(
-        NSManagedObjectValidationError, object, link.slot.name, value: destination,
+        NSManagedObjectValidationError,
+        object,
+        link.slot.name,
+        value: destination,
         "The object has a dangling reference to an invalid object: \(link.slot.name) leads to one "
           + "that is in no context."
       )
     }
     throw ValidationError.make(
-      NSManagedObjectExternalRelationshipError, object, link.slot.name, value: destination,
+      NSManagedObjectExternalRelationshipError,
+      object,
+      link.slot.name,
+      value: destination,
       "Illegal attempt to establish a relationship '\(link.slot.name)' between objects in "
         + "different stores."
     )

@@ -1,39 +1,31 @@
-/// Objects that wait to be saved, in the order in which they came; they are held strongly.
+/// Objects that wait to be saved; they are held strongly, in the order in which they came.
 ///
-/// An object is in one list at most and knows its place there, so it leaves without a search.
+/// An object is in one list at most and knows its place there, so it leaves without a search; the
+/// last one takes its place.
 struct TrackedObjects {
-  private var slots: [NSManagedObject?] = []
-  private(set) var count = 0
+  private(set) var objects: [NSManagedObject] = []
 
-  var isEmpty: Bool { count == 0 }
-
-  /// The objects in the order in which they came.
-  var objects: [NSManagedObject] { slots.compactMap { $0 } }
-
-  var set: Set<NSManagedObject> {
-    var set = Set<NSManagedObject>(minimumCapacity: count)
-    for case let object? in slots { set.insert(object) }
-    return set
-  }
+  var count: Int { objects.count }
+  var isEmpty: Bool { objects.isEmpty }
+  var set: Set<NSManagedObject> { Set(objects) }
 
   mutating func append(_ object: NSManagedObject) {
-    object.trackingIndex = slots.count
-    slots.append(object)
-    count += 1
+    object.trackingIndex = objects.count
+    objects.append(object)
   }
 
   mutating func remove(_ object: NSManagedObject) {
     let index = object.trackingIndex
-    guard slots.indices.contains(index), slots[index] === object else { return }
-    slots[index] = nil
+    guard objects.indices.contains(index), objects[index] === object else { return }
     object.trackingIndex = -1
-    count -= 1
-    if count == 0 { slots.removeAll(keepingCapacity: true) }
+    let last = objects.removeLast()
+    guard last !== object else { return }
+    objects[index] = last
+    last.trackingIndex = index
   }
 
   mutating func removeAll() {
-    for case let object? in slots { object.trackingIndex = -1 }
-    slots.removeAll(keepingCapacity: true)
-    count = 0
+    for object in objects { object.trackingIndex = -1 }
+    objects.removeAll(keepingCapacity: objects.count < 10_000)
   }
 }

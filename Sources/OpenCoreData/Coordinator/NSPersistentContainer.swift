@@ -92,7 +92,8 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
     lock.withLock {
       if let guardedCoordinator { return guardedCoordinator }
       let made = NSPersistentStoreCoordinator(
-        managedObjectModel: managedObjectModel, effects: guardedEffects
+        managedObjectModel: managedObjectModel,
+        effects: guardedEffects
       )
       made.name = name
       guardedCoordinator = made
@@ -132,7 +133,8 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
     else { return nil }
     do {
       try FileManager.default.createDirectory(
-        at: url.deletingLastPathComponent(), withIntermediateDirectories: true
+        at: url.deletingLastPathComponent(),
+        withIntermediateDirectories: true
       )
       return nil
     } catch {

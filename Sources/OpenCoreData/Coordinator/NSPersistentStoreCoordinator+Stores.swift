@@ -90,7 +90,10 @@ extension NSPersistentStoreCoordinator {
     options: [AnyHashable: Any]? = nil
   ) throws -> NSPersistentStore {
     try addPersistentStore(
-      ofType: type.rawValue, configurationName: configuration, at: storeURL, options: options
+      ofType: type.rawValue,
+      configurationName: configuration,
+      at: storeURL,
+      options: options
     )
   }
 
@@ -204,7 +207,10 @@ extension NSPersistentStoreCoordinator {
     options: [AnyHashable: Any]? = nil
   ) throws {
     try setMetadata(
-      metadata, forPersistentStoreOfType: storeType.rawValue, at: storeURL, options: options
+      metadata,
+      forPersistentStoreOfType: storeType.rawValue,
+      at: storeURL,
+      options: options
     )
   }
 

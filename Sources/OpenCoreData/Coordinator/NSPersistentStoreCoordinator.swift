@@ -125,7 +125,8 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
       )
     }
     NotificationCenter.default.post(
-      name: .NSPersistentStoreCoordinatorWillRemoveStore, object: store
+      name: .NSPersistentStoreCoordinatorWillRemoveStore,
+      object: store
     )
     store.willRemove(from: self)
     lock.withLock {
@@ -139,7 +140,9 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
 
   private func postStoresDidChange(_ key: String, _ store: NSPersistentStore) {
     NotificationCenter.default.post(
-      name: .NSPersistentStoreCoordinatorStoresDidChange, object: self, userInfo: [key: [store]]
+      name: .NSPersistentStoreCoordinatorStoresDidChange,
+      object: self,
+      userInfo: [key: [store]]
     )
   }
 
@@ -209,7 +212,8 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     guard let number = try? binding.number(of: template) else { return nil }
     return NSManagedObjectID(
       key: ObjectKey(
-        store: binding.number, reference: RowReference(entityNumber: number, key: key)
+        store: binding.number,
+        reference: RowReference(entityNumber: number, key: key)
       ),
       binding: binding,
       template: template

@@ -52,7 +52,8 @@ open class NSPersistentStoreDescription: NSObject, NSCopying {
     get { flag(NSMigratePersistentStoresAutomaticallyOption) }
     set {
       setOption(
-        NSNumber(value: newValue), forKey: NSMigratePersistentStoresAutomaticallyOption
+        NSNumber(value: newValue),
+        forKey: NSMigratePersistentStoresAutomaticallyOption
       )
     }
   }

@@ -6,7 +6,8 @@ enum FetchDictionaries {
     of request: NSFetchRequest<ResultType>,
     entity: NSEntityDescription
   ) throws -> RowFetch.DictionaryShape {
-    let all = entity.layout.attributes.filter { !$0.isTransient }.map(\.description)
+    let all =
+      entity.layout.attributes.filter { !$0.isTransient }.map(\.description)
       + entity.layout.toOnes.map(\.description)
     return RowFetch.DictionaryShape(
       properties: try request.propertiesToFetch.map { try properties($0, entity) } ?? all,

@@ -104,7 +104,9 @@ extension NSManagedObject {
     awakes: Bool = true
   ) -> NSManagedObject {
     let seed = ManagedObjectSeed(
-      template: ObjectTemplate.of(entity), key: .temporary(), binding: nil
+      template: ObjectTemplate.of(entity),
+      key: .temporary(),
+      binding: nil
     )
     let object = self.init(_row: seed)
     object.becomeNew()

@@ -118,7 +118,7 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest {
       return template.layout.entity
     }
     if let name, let entity = model.entitiesByName[name] { return entity }
-    let wanted = name ?? managedObjectClass.map { NSStringFromClass($0) }
+    let wanted = name ?? managedObjectClass.map { String(reflecting: $0) }
     throw CoreDataError.make(
       NSCoreDataError,
       wanted.map { "A fetch request names the entity '\($0)', which the model does not have." }

@@ -361,23 +361,35 @@ extension CocoaError {
   /// Objects have values that must be unique.
   public static var managedObjectConstraintMerge: CocoaError.Code { .managedObjectConstraintMerge }
   /// Objects have values that must be unique.
-  public static var managedObjectConstraintMergeError: CocoaError.Code { .managedObjectConstraintMergeError }
+  public static var managedObjectConstraintMergeError: CocoaError.Code {
+    .managedObjectConstraintMergeError
+  }
   /// A context could not be locked.
   public static var managedObjectContextLocking: CocoaError.Code { .managedObjectContextLocking }
   /// A context could not be locked.
-  public static var managedObjectContextLockingError: CocoaError.Code { .managedObjectContextLockingError }
+  public static var managedObjectContextLockingError: CocoaError.Code {
+    .managedObjectContextLockingError
+  }
   /// A relationship leads into another store.
-  public static var managedObjectExternalRelationship: CocoaError.Code { .managedObjectExternalRelationship }
+  public static var managedObjectExternalRelationship: CocoaError.Code {
+    .managedObjectExternalRelationship
+  }
   /// A relationship leads into another store.
-  public static var managedObjectExternalRelationshipError: CocoaError.Code { .managedObjectExternalRelationshipError }
+  public static var managedObjectExternalRelationshipError: CocoaError.Code {
+    .managedObjectExternalRelationshipError
+  }
   /// Objects were changed in the store since they were read.
   public static var managedObjectMerge: CocoaError.Code { .managedObjectMerge }
   /// Objects were changed in the store since they were read.
   public static var managedObjectMergeError: CocoaError.Code { .managedObjectMergeError }
   /// An object refers to one that does not exist.
-  public static var managedObjectReferentialIntegrity: CocoaError.Code { .managedObjectReferentialIntegrity }
+  public static var managedObjectReferentialIntegrity: CocoaError.Code {
+    .managedObjectReferentialIntegrity
+  }
   /// An object refers to one that does not exist.
-  public static var managedObjectReferentialIntegrityError: CocoaError.Code { .managedObjectReferentialIntegrityError }
+  public static var managedObjectReferentialIntegrityError: CocoaError.Code {
+    .managedObjectReferentialIntegrityError
+  }
   /// A value is not valid.
   public static var managedObjectValidation: CocoaError.Code { .managedObjectValidation }
   /// A value is not valid.
@@ -391,41 +403,69 @@ extension CocoaError {
   /// A migration failed.
   public static var migrationError: CocoaError.Code { .migrationError }
   /// The destination of a migration failed.
-  public static var migrationManagerDestinationStore: CocoaError.Code { .migrationManagerDestinationStore }
+  public static var migrationManagerDestinationStore: CocoaError.Code {
+    .migrationManagerDestinationStore
+  }
   /// The destination of a migration failed.
-  public static var migrationManagerDestinationStoreError: CocoaError.Code { .migrationManagerDestinationStoreError }
+  public static var migrationManagerDestinationStoreError: CocoaError.Code {
+    .migrationManagerDestinationStoreError
+  }
   /// The source of a migration failed.
   public static var migrationManagerSourceStore: CocoaError.Code { .migrationManagerSourceStore }
   /// The source of a migration failed.
-  public static var migrationManagerSourceStoreError: CocoaError.Code { .migrationManagerSourceStoreError }
+  public static var migrationManagerSourceStoreError: CocoaError.Code {
+    .migrationManagerSourceStoreError
+  }
   /// A mapping model was not found.
   public static var migrationMissingMappingModel: CocoaError.Code { .migrationMissingMappingModel }
   /// A mapping model was not found.
-  public static var migrationMissingMappingModelError: CocoaError.Code { .migrationMissingMappingModelError }
+  public static var migrationMissingMappingModelError: CocoaError.Code {
+    .migrationMissingMappingModelError
+  }
   /// The model of a store to migrate was not found.
   public static var migrationMissingSourceModel: CocoaError.Code { .migrationMissingSourceModel }
   /// The model of a store to migrate was not found.
-  public static var migrationMissingSourceModelError: CocoaError.Code { .migrationMissingSourceModelError }
+  public static var migrationMissingSourceModelError: CocoaError.Code {
+    .migrationMissingSourceModelError
+  }
   /// A coordinator could not be locked.
-  public static var persistentStoreCoordinatorLocking: CocoaError.Code { .persistentStoreCoordinatorLocking }
+  public static var persistentStoreCoordinatorLocking: CocoaError.Code {
+    .persistentStoreCoordinatorLocking
+  }
   /// A coordinator could not be locked.
-  public static var persistentStoreCoordinatorLockingError: CocoaError.Code { .persistentStoreCoordinatorLockingError }
+  public static var persistentStoreCoordinatorLockingError: CocoaError.Code {
+    .persistentStoreCoordinatorLockingError
+  }
   /// A store refused an entity or a table.
-  public static var persistentStoreIncompatibleSchema: CocoaError.Code { .persistentStoreIncompatibleSchema }
+  public static var persistentStoreIncompatibleSchema: CocoaError.Code {
+    .persistentStoreIncompatibleSchema
+  }
   /// A store refused an entity or a table.
-  public static var persistentStoreIncompatibleSchemaError: CocoaError.Code { .persistentStoreIncompatibleSchemaError }
+  public static var persistentStoreIncompatibleSchemaError: CocoaError.Code {
+    .persistentStoreIncompatibleSchemaError
+  }
   /// A store was written with another model.
-  public static var persistentStoreIncompatibleVersionHash: CocoaError.Code { .persistentStoreIncompatibleVersionHash }
+  public static var persistentStoreIncompatibleVersionHash: CocoaError.Code {
+    .persistentStoreIncompatibleVersionHash
+  }
   /// A store was written with another model.
-  public static var persistentStoreIncompatibleVersionHashError: CocoaError.Code { .persistentStoreIncompatibleVersionHashError }
+  public static var persistentStoreIncompatibleVersionHashError: CocoaError.Code {
+    .persistentStoreIncompatibleVersionHashError
+  }
   /// Some stores were saved and others were not.
-  public static var persistentStoreIncompleteSave: CocoaError.Code { .persistentStoreIncompleteSave }
+  public static var persistentStoreIncompleteSave: CocoaError.Code {
+    .persistentStoreIncompleteSave
+  }
   /// Some stores were saved and others were not.
-  public static var persistentStoreIncompleteSaveError: CocoaError.Code { .persistentStoreIncompleteSaveError }
+  public static var persistentStoreIncompleteSaveError: CocoaError.Code {
+    .persistentStoreIncompleteSaveError
+  }
   /// The type of a store is not known.
   public static var persistentStoreInvalidType: CocoaError.Code { .persistentStoreInvalidType }
   /// The type of a store is not known.
-  public static var persistentStoreInvalidTypeError: CocoaError.Code { .persistentStoreInvalidTypeError }
+  public static var persistentStoreInvalidTypeError: CocoaError.Code {
+    .persistentStoreInvalidTypeError
+  }
   /// A store could not be opened.
   public static var persistentStoreOpen: CocoaError.Code { .persistentStoreOpen }
   /// A store could not be opened.
@@ -433,13 +473,17 @@ extension CocoaError {
   /// A store could not do what was asked.
   public static var persistentStoreOperation: CocoaError.Code { .persistentStoreOperation }
   /// A store could not do what was asked.
-  public static var persistentStoreOperationError: CocoaError.Code { .persistentStoreOperationError }
+  public static var persistentStoreOperationError: CocoaError.Code {
+    .persistentStoreOperationError
+  }
   /// A store could not be saved.
   public static var persistentStoreSave: CocoaError.Code { .persistentStoreSave }
   /// A conflict during a save was not resolved.
   public static var persistentStoreSaveConflicts: CocoaError.Code { .persistentStoreSaveConflicts }
   /// A conflict during a save was not resolved.
-  public static var persistentStoreSaveConflictsError: CocoaError.Code { .persistentStoreSaveConflictsError }
+  public static var persistentStoreSaveConflictsError: CocoaError.Code {
+    .persistentStoreSaveConflictsError
+  }
   /// A store could not be saved.
   public static var persistentStoreSaveError: CocoaError.Code { .persistentStoreSaveError }
   /// A store was not reachable in time.
@@ -449,11 +493,17 @@ extension CocoaError {
   /// A store is of another type than was said.
   public static var persistentStoreTypeMismatch: CocoaError.Code { .persistentStoreTypeMismatch }
   /// A store is of another type than was said.
-  public static var persistentStoreTypeMismatchError: CocoaError.Code { .persistentStoreTypeMismatchError }
+  public static var persistentStoreTypeMismatchError: CocoaError.Code {
+    .persistentStoreTypeMismatchError
+  }
   /// A store does not know a request.
-  public static var persistentStoreUnsupportedRequestType: CocoaError.Code { .persistentStoreUnsupportedRequestType }
+  public static var persistentStoreUnsupportedRequestType: CocoaError.Code {
+    .persistentStoreUnsupportedRequestType
+  }
   /// A store does not know a request.
-  public static var persistentStoreUnsupportedRequestTypeError: CocoaError.Code { .persistentStoreUnsupportedRequestTypeError }
+  public static var persistentStoreUnsupportedRequestTypeError: CocoaError.Code {
+    .persistentStoreUnsupportedRequestTypeError
+  }
   /// SQLite failed.
   public static var sqlite: CocoaError.Code { .sqlite }
   /// SQLite failed.
@@ -471,37 +521,63 @@ extension CocoaError {
   /// A date is not valid.
   public static var validationInvalidDateError: CocoaError.Code { .validationInvalidDateError }
   /// A property that is not optional has no value.
-  public static var validationMissingMandatoryProperty: CocoaError.Code { .validationMissingMandatoryProperty }
+  public static var validationMissingMandatoryProperty: CocoaError.Code {
+    .validationMissingMandatoryProperty
+  }
   /// A property that is not optional has no value.
-  public static var validationMissingMandatoryPropertyError: CocoaError.Code { .validationMissingMandatoryPropertyError }
+  public static var validationMissingMandatoryPropertyError: CocoaError.Code {
+    .validationMissingMandatoryPropertyError
+  }
   /// Several values are not valid; see `NSDetailedErrorsKey`.
   public static var validationMultipleErrors: CocoaError.Code { .validationMultipleErrors }
   /// Several values are not valid; see `NSDetailedErrorsKey`.
-  public static var validationMultipleErrorsError: CocoaError.Code { .validationMultipleErrorsError }
+  public static var validationMultipleErrorsError: CocoaError.Code {
+    .validationMultipleErrorsError
+  }
   /// A number is too large.
   public static var validationNumberTooLarge: CocoaError.Code { .validationNumberTooLarge }
   /// A number is too large.
-  public static var validationNumberTooLargeError: CocoaError.Code { .validationNumberTooLargeError }
+  public static var validationNumberTooLargeError: CocoaError.Code {
+    .validationNumberTooLargeError
+  }
   /// A number is too small.
   public static var validationNumberTooSmall: CocoaError.Code { .validationNumberTooSmall }
   /// A number is too small.
-  public static var validationNumberTooSmallError: CocoaError.Code { .validationNumberTooSmallError }
+  public static var validationNumberTooSmallError: CocoaError.Code {
+    .validationNumberTooSmallError
+  }
   /// An object cannot be deleted while a relationship leads on.
-  public static var validationRelationshipDeniedDelete: CocoaError.Code { .validationRelationshipDeniedDelete }
+  public static var validationRelationshipDeniedDelete: CocoaError.Code {
+    .validationRelationshipDeniedDelete
+  }
   /// An object cannot be deleted while a relationship leads on.
-  public static var validationRelationshipDeniedDeleteError: CocoaError.Code { .validationRelationshipDeniedDeleteError }
+  public static var validationRelationshipDeniedDeleteError: CocoaError.Code {
+    .validationRelationshipDeniedDeleteError
+  }
   /// A relationship has too many destinations.
-  public static var validationRelationshipExceedsMaximumCount: CocoaError.Code { .validationRelationshipExceedsMaximumCount }
+  public static var validationRelationshipExceedsMaximumCount: CocoaError.Code {
+    .validationRelationshipExceedsMaximumCount
+  }
   /// A relationship has too many destinations.
-  public static var validationRelationshipExceedsMaximumCountError: CocoaError.Code { .validationRelationshipExceedsMaximumCountError }
+  public static var validationRelationshipExceedsMaximumCountError: CocoaError.Code {
+    .validationRelationshipExceedsMaximumCountError
+  }
   /// A relationship has too few destinations.
-  public static var validationRelationshipLacksMinimumCount: CocoaError.Code { .validationRelationshipLacksMinimumCount }
+  public static var validationRelationshipLacksMinimumCount: CocoaError.Code {
+    .validationRelationshipLacksMinimumCount
+  }
   /// A relationship has too few destinations.
-  public static var validationRelationshipLacksMinimumCountError: CocoaError.Code { .validationRelationshipLacksMinimumCountError }
+  public static var validationRelationshipLacksMinimumCountError: CocoaError.Code {
+    .validationRelationshipLacksMinimumCountError
+  }
   /// A text does not match its pattern.
-  public static var validationStringPatternMatching: CocoaError.Code { .validationStringPatternMatching }
+  public static var validationStringPatternMatching: CocoaError.Code {
+    .validationStringPatternMatching
+  }
   /// A text does not match its pattern.
-  public static var validationStringPatternMatchingError: CocoaError.Code { .validationStringPatternMatchingError }
+  public static var validationStringPatternMatchingError: CocoaError.Code {
+    .validationStringPatternMatchingError
+  }
   /// A text is too long.
   public static var validationStringTooLong: CocoaError.Code { .validationStringTooLong }
   /// A text is too long.
@@ -509,5 +585,7 @@ extension CocoaError {
   /// A text is too short.
   public static var validationStringTooShort: CocoaError.Code { .validationStringTooShort }
   /// A text is too short.
-  public static var validationStringTooShortError: CocoaError.Code { .validationStringTooShortError }
+  public static var validationStringTooShortError: CocoaError.Code {
+    .validationStringTooShortError
+  }
 }

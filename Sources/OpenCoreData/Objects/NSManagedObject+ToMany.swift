@@ -80,6 +80,10 @@ extension NSManagedObject {
   /// Replaces all members and keeps the inverse relationships true.
   final func setToMany(_ objects: [NSManagedObject], at index: Int) {
     let storage = loadedToMany(at: index)
+    if storage.members.isEmpty, !storage.isOrdered, !objects.isEmpty {
+      for object in objects { addToMany(object, at: index) }
+      return
+    }
     var wanted = ObjectBag()
     for object in objects { wanted.append(object) }
     for object in storage.members.items where !wanted.contains(object) {

@@ -70,14 +70,15 @@ extension NSManagedObject {
   }
 
   final func requireFit(_ object: NSManagedObject, _ link: ObjectTemplate.Link) {
-    if !object.template.layout.isMemberOrSub(of: link.slot.destinationEntity),
+    if object.template.layout.entity !== link.slot.destinationEntity,
+      !object.template.layout.isMemberOrSub(of: link.slot.destinationEntity),
       object.template.layout.entityName != link.slot.destinationEntity.name
     {
       fatalError(
         "Unacceptable type of value for to-\(link.slot.isToMany ? "many" : "one") relationship: "
           + "property = \"\(link.slot.name)\"; desired type = "
           + "\(link.slot.destinationEntity.managedObjectClassName); given type = "
-          + "\(NSStringFromClass(Swift.type(of: object))); value = \(object)."
+          + "\(String(reflecting: Swift.type(of: object))); value = \(object)."
       )
     }
     if let context, let other = object.context, context !== other {

@@ -6,29 +6,24 @@ extension NSManagedObject {
     fireIfFault()
     var failures: [NSError] = []
     let layout = template.layout
-    if type(of: self) == NSManagedObject.self {
+    if type(of: self) == template.type, !template.validatesValues {
       for check in template.validation.attributes {
-        let name = layout.attributes[check.index].name
-        validate(name, into: &failures) { try validate(check, value: nil) }
+        validate(into: &failures) { try validate(check, value: nil) }
       }
     } else {
-      // A subclass may override the check of any value, so it is asked for each.
+      // An override may check any value, so it is asked for each.
       for slot in layout.attributes where !slot.isDerived {
-        validate(slot.name, into: &failures) { try validateOverridable(slot) }
+        validate(into: &failures) { try validateOverridable(slot) }
       }
     }
     for check in template.validation.relationships {
       let link = check.isToMany ? template.toManys[check.index] : template.toOnes[check.index]
-      validate(link.slot.name, into: &failures) { try validate(check, link) }
+      validate(into: &failures) { try validate(check, link) }
     }
     try ValidationError.raise(failures, object: self)
   }
 
-  private final func validate(
-    _ name: String,
-    into failures: inout [NSError],
-    _ body: () throws -> Void
-  ) {
+  private final func validate(into failures: inout [NSError], _ body: () throws -> Void) {
     do {
       try body()
     } catch {
@@ -95,7 +90,10 @@ extension NSManagedObject {
       isMissing = row.isNull && box == nil
       if row.isNull, let box, !slot.isTransient, TransformableCoding.encode(box, of: slot) == nil {
         throw ValidationError.make(
-          NSManagedObjectValidationError, self, slot.name, value: box,
+          NSManagedObjectValidationError,
+          self,
+          slot.name,
+          value: box,
           "The value of \(slot.name) cannot be encoded by its value transformer."
         )
       }
@@ -105,14 +103,20 @@ extension NSManagedObject {
     if isMissing {
       guard check.isMandatory else { return }
       throw ValidationError.make(
-        NSValidationMissingMandatoryPropertyError, self, slot.name, value: nil,
+        NSValidationMissingMandatoryPropertyError,
+        self,
+        slot.name,
+        value: nil,
         "\(slot.name) is a required value."
       )
     }
     guard !check.limits.isEmpty || !check.rules.isEmpty else { return }
     if let code = brokenLimit(row, check) {
       throw ValidationError.make(
-        code, self, slot.name, value: AttributeConversion.boxed(row, as: slot.type),
+        code,
+        self,
+        slot.name,
+        value: AttributeConversion.boxed(row, as: slot.type),
         ValidationError.sentence(code, slot.name)
       )
     }
@@ -133,7 +137,10 @@ extension NSManagedObject {
     if slot.holdsObjects { return TransformableCoding.encode(value, of: slot) ?? .null }
     guard let row = AttributeConversion.rowValue(value, as: slot.type) else {
       throw ValidationError.make(
-        NSManagedObjectValidationError, self, slot.name, value: value,
+        NSManagedObjectValidationError,
+        self,
+        slot.name,
+        value: value,
         "\(slot.name) is of an unacceptable type: \(AttributeConversion.className(of: value))."
       )
     }
@@ -196,7 +203,10 @@ extension NSManagedObject {
         return
       }
       throw ValidationError.make(
-        NSValidationMissingMandatoryPropertyError, self, link.slot.name, value: nil,
+        NSValidationMissingMandatoryPropertyError,
+        self,
+        link.slot.name,
+        value: nil,
         "\(link.slot.name) is a required value."
       )
     }
@@ -209,14 +219,20 @@ extension NSManagedObject {
     if count < check.minimum, !(count == 0 && check.isOptional) {
       let code = NSValidationRelationshipLacksMinimumCountError
       throw ValidationError.make(
-        code, self, link.slot.name, value: collection(at: check.index),
+        code,
+        self,
+        link.slot.name,
+        value: collection(at: check.index),
         ValidationError.sentence(code, link.slot.name)
       )
     }
     if check.maximum > 0, count > check.maximum {
       let code = NSValidationRelationshipExceedsMaximumCountError
       throw ValidationError.make(
-        code, self, link.slot.name, value: collection(at: check.index),
+        code,
+        self,
+        link.slot.name,
+        value: collection(at: check.index),
         ValidationError.sentence(code, link.slot.name)
       )
     }
@@ -232,7 +248,10 @@ extension NSManagedObject {
     func deny(_ name: String, _ value: Any?) {
       failures.append(
         ValidationError.make(
-          NSValidationRelationshipDeniedDeleteError, self, name, value: value,
+          NSValidationRelationshipDeniedDeleteError,
+          self,
+          name,
+          value: value,
           "\(name) is not empty, so \(template.layout.entityName) cannot be deleted."
         )
       )

@@ -114,8 +114,8 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   open class func entity() -> NSEntityDescription {
     guard let entity = ManagedObjectModels.entity(of: self) else {
       fatalError(
-        "+[\(NSStringFromClass(self)) entity]: no model in use has an entity whose class is "
-          + "\(NSStringFromClass(self)). Create the container before asking for the entity."
+        "+[\(String(reflecting: self)) entity]: no model in use has an entity whose class is "
+          + "\(String(reflecting: self)). Create the container before asking for the entity."
       )
     }
     return entity
@@ -213,7 +213,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   }
 
   private var undefinedKeyReceiver: String {
-    "<\(NSStringFromClass(type(of: self))) 0x\(String(UInt(bitPattern: hash << 4), radix: 16))>"
+    "<\(String(reflecting: type(of: self))) 0x\(String(UInt(bitPattern: hash << 4), radix: 16))>"
   }
 
   /// The value behind an accessor of the app's own.
@@ -294,7 +294,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   open override var description: String {
     let place = String(UInt(bitPattern: hash << 4), radix: 16)
     let head =
-      "<\(NSStringFromClass(type(of: self))): 0x\(place)> (entity: \(template.layout.entityName); "
+      "<\(String(reflecting: type(of: self))): 0x\(place)> (entity: \(template.layout.entityName); "
       + "id: \(objectID); data: "
     if isFault { return head + "<fault>)" }
     let layout = template.layout

@@ -48,7 +48,8 @@ enum TransformableArchive {
   private static func archivable(_ value: Any) -> NSObject? {
     switch value {
     case let value as String: NSString(string: value)
-    case let value as Date: NSDate(timeIntervalSinceReferenceDate: value.timeIntervalSinceReferenceDate)
+    case let value as Date:
+      NSDate(timeIntervalSinceReferenceDate: value.timeIntervalSinceReferenceDate)
     case let value as Data: NSData(data: value)
     case let value as UUID: NSUUID(uuidString: value.uuidString)
     case let value as URL: NSURL(string: value.absoluteString)
@@ -89,7 +90,8 @@ enum TransformableArchive {
   private static func native(_ object: Any) -> Any {
     switch object {
     case let object as NSString: object as String
-    case let object as NSDate: Date(timeIntervalSinceReferenceDate: object.timeIntervalSinceReferenceDate)
+    case let object as NSDate:
+      Date(timeIntervalSinceReferenceDate: object.timeIntervalSinceReferenceDate)
     case let object as NSData: object as Data
     case let object as NSUUID: object as UUID
     case let object as NSURL: object as URL

@@ -6,12 +6,20 @@ final class ObjectTemplate: @unchecked Sendable {
   // Sendable: immutable once made.
 
   /// A relationship, with the number of its inverse in the destination's layout.
-  struct Link {
+  ///
+  /// A class, because a copy of a slot counts half a dozen references.
+  final class Link {
     let slot: RelationshipSlot
     /// Among the destination's to-ones or to-manys; -1 where there is no inverse.
     let inverseIndex: Int
     /// Whether this side of the relationship writes the rows of the join table.
     let writesLinks: Bool
+
+    init(slot: RelationshipSlot, inverseIndex: Int, writesLinks: Bool) {
+      self.slot = slot
+      self.inverseIndex = inverseIndex
+      self.writesLinks = writesLinks
+    }
 
     var hasInverse: Bool { inverseIndex >= 0 }
   }
@@ -29,6 +37,8 @@ final class ObjectTemplate: @unchecked Sendable {
   /// Attributes that the store knows nothing of.
   let transientIndexes: [Int]
   let validation: ValidationPlan
+  /// Whether the class has a check of its own for single values.
+  let validatesValues: Bool
 
   private init(layout: EntityLayout) {
     self.layout = layout
@@ -51,6 +61,7 @@ final class ObjectTemplate: @unchecked Sendable {
     toOnes = layout.toOnes.map(Self.link)
     toManys = layout.toManys.map(Self.link)
     validation = ValidationPlan(layout: layout)
+    validatesValues = ValidationOverride.isPresent(in: type)
   }
 
   private static func link(_ slot: RelationshipSlot) -> Link {

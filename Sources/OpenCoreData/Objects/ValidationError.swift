@@ -33,8 +33,12 @@ enum ValidationError {
       make(code, object, key, value: value, sentence(code, key), predicate: predicate)
     case .message(let text):
       make(
-        NSManagedObjectValidationError, object, key, value: value,
-        text.isEmpty ? "\(key) is not valid." : text, predicate: predicate
+        NSManagedObjectValidationError,
+        object,
+        key,
+        value: value,
+        text.isEmpty ? "\(key) is not valid." : text,
+        predicate: predicate
       )
     }
   }
@@ -64,7 +68,9 @@ enum ValidationError {
     ]
     if let object { userInfo[NSValidationObjectErrorKey] = object }
     throw NSError(
-      domain: NSCocoaErrorDomain, code: NSValidationMultipleErrorsError, userInfo: userInfo
+      domain: NSCocoaErrorDomain,
+      code: NSValidationMultipleErrorsError,
+      userInfo: userInfo
     )
   }
 }

@@ -30,7 +30,9 @@ struct MergingTests {
     viewer.performAndWait { #expect(reader.name == "Ada") }
 
     try writer.performAndWait {
-      let reader = try #require(try writer.fetch(NSFetchRequest<Reader>(entityName: "Reader")).first)
+      let reader = try #require(
+        try writer.fetch(NSFetchRequest<Reader>(entityName: "Reader")).first
+      )
       reader.name = "Eve"
       Book(context: writer).loanedTo = reader
       try writer.save()
@@ -66,7 +68,9 @@ struct MergingTests {
       try mine.save()
       reader.age = 50
       let token = NotificationCenter.default.addObserver(
-        forName: .NSManagedObjectContextDidSave, object: theirs, queue: nil
+        forName: .NSManagedObjectContextDidSave,
+        object: theirs,
+        queue: nil
       ) { note in mine.mergeChanges(fromContextDidSave: note) }
       defer { NotificationCenter.default.removeObserver(token) }
       try theirs.performAndWait {
@@ -103,7 +107,8 @@ struct MergingTests {
       return reader.objectID.uriRepresentation()
     }
     NSManagedObjectContext.mergeChanges(
-      fromRemoteContextSave: [NSUpdatedObjectsKey: [url]], into: [viewer]
+      fromRemoteContextSave: [NSUpdatedObjectsKey: [url]],
+      into: [viewer]
     )
     viewer.performAndWait { #expect(reader.name == "Eve") }
   }

@@ -24,7 +24,10 @@ struct ContainerTests {
     let url = library.folder.appendingPathComponent("Library.sqlite")
     let unknown = #expect(throws: CocoaError.self) {
       try coordinator.addPersistentStore(
-        ofType: "Papyrus", configurationName: nil, at: url, options: nil
+        ofType: "Papyrus",
+        configurationName: nil,
+        at: url,
+        options: nil
       )
     }
     #expect(unknown?.code == .persistentStoreInvalidType)
@@ -39,10 +42,12 @@ struct ContainerTests {
     let model = LibraryModel.make()
     let byName = model.entitiesByName
     model.setEntities(
-      ["Reader", "Card"].compactMap { byName[$0] }, forConfigurationName: "People"
+      ["Reader", "Card"].compactMap { byName[$0] },
+      forConfigurationName: "People"
     )
     model.setEntities(
-      ["Subject", "Shelf"].compactMap { byName[$0] }, forConfigurationName: "Things"
+      ["Subject", "Shelf"].compactMap { byName[$0] },
+      forConfigurationName: "Things"
     )
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("two-\(UUID().uuidString)")
@@ -78,7 +83,8 @@ struct ContainerTests {
     let url = coordinator.url(for: store)
     #expect(coordinator.persistentStore(for: url) === store)
     let metadata = try NSPersistentStoreCoordinator.metadataForPersistentStore(
-      type: .sqlite, at: url
+      type: .sqlite,
+      at: url
     )
     #expect(metadata[NSStoreUUIDKey] as? String == store.identifier)
     try coordinator.remove(store)

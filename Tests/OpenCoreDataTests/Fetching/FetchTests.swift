@@ -35,8 +35,10 @@ struct FetchTests {
     let context = library.context()
     try context.performAndWait {
       let request = sorted()
-      try #expect(titles(context.fetch(request))
-        == ["Atonement", "Beloved", "Candide", "Dracula", "Emma"])
+      try #expect(
+        titles(context.fetch(request))
+          == ["Atonement", "Beloved", "Candide", "Dracula", "Emma"]
+      )
       request.fetchLimit = 2
       request.fetchOffset = 1
       try #expect(titles(context.fetch(request)) == ["Beloved", "Candide"])
@@ -159,7 +161,8 @@ struct FetchTests {
     model.setFetchRequestTemplate(request, forName: "LongBooks")
     let found = try #require(
       model.fetchRequestFromTemplate(
-        withName: "LongBooks", substitutionVariables: ["LIMIT": 50]
+        withName: "LongBooks",
+        substitutionVariables: ["LIMIT": 50]
       )
     )
     #expect(found.entityName == "Book")

@@ -149,12 +149,16 @@ struct KeyValueCodingTests {
       chapters.add(first)
       chapters.add(third)
       chapters.insert(second, at: 1)
-      #expect((0..<chapters.count).map { chapters.object(at: $0) as? NSManagedObject }
-        == [first, second, third])
+      #expect(
+        (0..<chapters.count).map { chapters.object(at: $0) as? NSManagedObject }
+          == [first, second, third]
+      )
       chapters.exchangeObject(at: 0, withObjectAt: 2)
       chapters.removeObject(at: 1)
-      #expect((book.value(forKey: "chapters") as? NSOrderedSet)?.array as? [NSManagedObject]
-        == [third, first])
+      #expect(
+        (book.value(forKey: "chapters") as? NSOrderedSet)?.array as? [NSManagedObject]
+          == [third, first]
+      )
       #expect(second.value(forKey: "book") == nil)
     }
   }
@@ -194,7 +198,9 @@ struct KeyValueCodingTests {
     await #expect(processExitsWith: .failure) {
       let library = try Library(inMemory: true)
       let context = library.context()
-      context.performAndWait { Reader(context: context).setValue(Date(timeIntervalSince1970: 0), forKey: "name") }
+      context.performAndWait {
+        Reader(context: context).setValue(Date(timeIntervalSince1970: 0), forKey: "name")
+      }
     }
   }
 }

@@ -1,0 +1,58 @@
+import Foundation
+
+/// Whether a class overrides `validateValue(_:forKey:)`.
+///
+/// Core Data asks that method for every property of every object that is saved, which costs a box
+/// for each value. Where a class does not override it, the typed check does the same without
+/// boxes. Swift has no question for this, so the method's place in the classes' tables of methods
+/// is found by comparing two classes of which one overrides it; where that finds no single place,
+/// every class counts as overriding. The layout is that of the Swift ABI, TypeMetadata.rst.
+enum ValidationOverride {
+  private final class Plain: NSManagedObject {}
+
+  private final class Overriding: NSManagedObject {
+    override func validateValue(
+      _ value: AutoreleasingUnsafeMutablePointer<AnyObject?>,
+      forKey key: String
+    ) throws {}
+  }
+
+  static func isPresent(in type: NSManagedObject.Type) -> Bool {
+    guard let place, let base = words(of: NSManagedObject.self), let own = words(of: type),
+      place < own.count
+    else { return true }
+    return own[place] != base[place]
+  }
+
+  private static let place: Int? = {
+    guard let base = words(of: NSManagedObject.self), let plain = words(of: Plain.self),
+      let overriding = words(of: Overriding.self), plain.count >= base.count,
+      overriding.count >= base.count
+    else { return nil }
+    let places = (Word.methods..<base.count).filter {
+      plain[$0] == base[$0] && overriding[$0] != base[$0]
+    }
+    return places.count == 1 ? places[0] : nil
+  }()
+
+  private enum Word {
+    /// The size of the metadata and the offset of its address point, 32 bits each.
+    static let sizes = 4
+    /// After the description and the destroyer of instance variables.
+    static let methods = 7
+  }
+
+  private static func words(of type: AnyClass) -> UnsafeBufferPointer<UInt>? {
+    #if canImport(ObjectiveC)
+    // Metadata has more fields there, and key-value validation of its own.
+    return nil
+    #else
+    let start = unsafeBitCast(type, to: UnsafePointer<UInt>.self)
+    let size = start[Word.sizes] & 0xFFFF_FFFF
+    let addressPoint = start[Word.sizes] >> 32
+    guard UInt.bitWidth == 64, size > addressPoint, size < 1 << 20 else { return nil }
+    let count = Int(size - addressPoint) / MemoryLayout<UInt>.size
+    return UnsafeBufferPointer(start: start, count: count)
+    #endif
+  }
+}
