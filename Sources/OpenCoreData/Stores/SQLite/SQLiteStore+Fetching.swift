@@ -15,10 +15,7 @@ extension SQLiteStore {
       case .rows:
         let plan = statement.entity.plan(includingSubentities: request.includesSubentities)
         let epoch = cache.epoch
-        var rows: [Row] = []
-        try each(statement.rows(), on: connection) { row in
-          if let row = coding.row(row, plan) { rows.append(row) }
-        }
+        let rows = try rows(statement.rows(), plan, on: connection)
         // Inside a write transaction a row may never be committed.
         if !connection.connection.isInTransaction { cache.insert(rows, readAt: epoch) }
         return .rows(rows)
@@ -51,6 +48,27 @@ extension SQLiteStore {
         cause: error
       )
     }
+  }
+
+  /// Without a closure per row: this is the path of every fetch of objects.
+  private func rows(
+    _ fragment: SQLFragment,
+    _ plan: ReadPlan,
+    on connection: StoreConnection
+  ) throws -> [Row] {
+    let statement = try connection.connection.statement(fragment.sql)
+    for (index, value) in fragment.bindings.enumerated() {
+      RowCoding.bind(value, to: statement, at: index + 1)
+    }
+    defer {
+      statement.reset()
+      statement.clearBindings()
+    }
+    var rows: [Row] = []
+    while try statement.step() {
+      if let row = coding.row(statement, plan) { rows.append(row) }
+    }
+    return rows
   }
 
   private func each(

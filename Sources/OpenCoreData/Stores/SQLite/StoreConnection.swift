@@ -15,7 +15,7 @@ final class StoreConnection {
   private var links: [LinkKey: SQLiteStatement] = [:]
   private var destinations: [DestinationKey: DestinationStatement] = [:]
   /// The triggers of derived attributes report here whom they changed.
-  private(set) var affected: Set<RowReference> = []
+  private let affected = AffectedRows()
 
   init(connection: SQLiteConnection, entityCount: Int) throws {
     self.connection = connection
@@ -131,8 +131,17 @@ final class StoreConnection {
 
   /// Hands out and forgets whom triggers changed since the last call.
   func takeAffected() -> Set<RowReference> {
-    defer { affected.removeAll(keepingCapacity: true) }
-    return affected
+    guard !affected.references.isEmpty else { return [] }
+    defer { affected.references.removeAll(keepingCapacity: true) }
+    return affected.references
+  }
+
+  /// What the triggers of one connection reported.
+  ///
+  /// The functions hold it, not the connection: a weak reference would slow down every use of the
+  /// connection.
+  private final class AffectedRows {
+    var references: Set<RowReference> = []
   }
 
   /// The functions that Core Data's own triggers call; without them an insert would fail with
@@ -140,9 +149,9 @@ final class StoreConnection {
   private func registerTriggerFunctions() throws {
     for name in Self.triggerFunctions {
       try connection.register(function: name, argumentCount: 5, deterministic: false) {
-        [weak self] arguments in
+        [affected] arguments in
         if case .integer(let entity) = arguments[1], case .integer(let key) = arguments[2] {
-          self?.affected.insert(
+          affected.references.insert(
             RowReference(entityNumber: Int32(truncatingIfNeeded: entity), key: key)
           )
         }

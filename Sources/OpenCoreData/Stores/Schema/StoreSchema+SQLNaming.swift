@@ -4,7 +4,7 @@ import Foundation
 struct SchemaNaming: SQLNaming {
   let schema: StoreSchema
   /// The store whose object IDs have rows here; without one no object ID has.
-  weak var store: NSPersistentStore?
+  unowned var store: NSPersistentStore?
 
   init(schema: StoreSchema, store: NSPersistentStore? = nil) {
     self.schema = schema
