@@ -9,7 +9,7 @@ import WatershedCommands
 ///
 /// `DeviceProcess NAME FOLDER MODEL URL CONTAINER API-TOKEN WEB-TOKEN SEED write|settle`
 ///
-/// `write` saves without end and prints a line after each save. `settle` waits until everything is
+/// `write` saves without end and prints a line after each save, and before each delete. `settle` waits until everything is
 /// sent, prints the whole store as one JSON line for each line it reads, and ends with its input.
 @main
 struct DeviceProcess {
@@ -58,7 +58,7 @@ struct DeviceProcess {
       let line = try await device.perform { [random, device] context in
         try Self.change(context, random, title: "\(device.name)-\(random.next())-\(number)")
       }
-      say(line)
+      Self.say(line)
       try await Task.sleep(for: .milliseconds(3))
     }
   }
@@ -91,8 +91,10 @@ struct DeviceProcess {
       let victim = posts[Int(random.next() % UInt64(posts.count))]
       let gone = victim.value(forKey: "title") as? String ?? ""
       context.delete(victim)
+      // Said before it is done: a process that is killed in the save may have deleted it or not.
+      say("delete \(gone)")
       try context.save()
-      return "delete \(gone)"
+      return "deleted \(gone)"
     default:
       let post = posts[Int(random.next() % UInt64(posts.count))]
       post.setValue("content \(title)", forKey: "content")
@@ -118,7 +120,7 @@ struct DeviceProcess {
         isSettled: isSettled && snapshot.nameless.isEmpty,
         entries: entries
       )
-      say(String(decoding: try JSONEncoder().encode(answer), as: UTF8.self))
+      Self.say(String(decoding: try JSONEncoder().encode(answer), as: UTF8.self))
     }
     await device.stop()
   }
@@ -128,7 +130,7 @@ struct DeviceProcess {
     var entries: [String: [String]]
   }
 
-  private func say(_ line: String) {
+  private static func say(_ line: String) {
     FileHandle.standardOutput.write(Data((line + "\n").utf8))
   }
 }

@@ -29,23 +29,46 @@ enum DemoJournal {
     switch (event.phase, event.step) {
     case (.setup, .finished):
       Line(what: "set up", text: event.effect)
-    case (.export, .batchSaved):
-      Line(
-        what: "exported",
-        text: "\(event.saved) records saved, \(event.deleted) deleted. \(event.effect)",
-        count: event.saved + event.deleted
-      )
-    case (.import, .pageApplied):
-      Line(
-        what: "imported",
-        text: event.effect,
-        count: event.inserted + event.updated + event.deleted
-      )
+    case (.export, .batchSaved): exported(event)
+    case (.import, .pageApplied): imported(event)
     case (_, .conflictMerged): Line(what: "merged", text: "\(event.cause) \(event.effect)")
     case (_, .deleteWon): Line(what: "delete won", text: "\(event.cause) \(event.effect)")
     case (_, .recordParked): Line(what: "parked", text: "\(event.cause) \(event.effect)")
     case (_, .failed): Line(what: "failed", text: "\(event.cause): \(event.effect)")
     default: nil
     }
+  }
+
+  private static func exported(_ event: SyncEvent) -> Line? {
+    guard event.saved + event.deleted > 0 else {
+      // Nothing of this batch was taken: the effect says what becomes of it.
+      return Line(what: "exported", text: "nothing yet. \(event.effect)")
+    }
+    var parts: [String] = []
+    if event.saved > 0 { parts.append("\(counted(event.saved, "record")) saved") }
+    if event.deleted > 0 { parts.append("\(counted(event.deleted, "record")) deleted") }
+    return Line(
+      what: "exported",
+      text: parts.joined(separator: ", "),
+      count: event.saved + event.deleted
+    )
+  }
+
+  /// What came down; a device's own changes come back to it too and change nothing.
+  private static func imported(_ event: SyncEvent) -> Line? {
+    let counts = [
+      (event.inserted, "inserted"), (event.updated, "updated"), (event.deleted, "deleted"),
+    ]
+    let parts = counts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
+    guard !parts.isEmpty else { return nil }
+    return Line(
+      what: "imported",
+      text: parts.joined(separator: ", "),
+      count: counts.reduce(0) { $0 + $1.0 }
+    )
+  }
+
+  private static func counted(_ count: Int, _ noun: String) -> String {
+    "\(count) \(noun)\(count == 1 ? "" : "s")"
   }
 }

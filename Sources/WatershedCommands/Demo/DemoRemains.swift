@@ -25,22 +25,26 @@ struct DemoRemains {
       "\(server.url.absoluteString)/database/1/\(server.containerIdentifier)"
       + "/development/private"
     let query = "ckAPIToken=\(server.apiToken)&ckWebAuthToken=\(webAuthToken)"
+    let facts = [
+      ("url", server.url.absoluteString),
+      ("container", server.containerIdentifier),
+      ("apiToken", server.apiToken),
+      ("webAuthToken", webAuthToken),
+      ("pid", "\(process.processIdentifier)"),
+      ("server", server.folder.path),
+      ("phone", world.phone.storeURL.path),
+      ("laptop", world.laptop.storeURL.path),
+    ]
+    let example =
+      "curl '\(database)/changes/zone?\(query)' -d "
+      + "'{\"zones\":[{\"zoneID\":{\"zoneName\":\"com.apple.coredata.cloudkit.zone\"}}]}'"
     world.reporter.report(
       "demo",
       "kept",
       "the server runs on; kill \(process.processIdentifier) ends it",
-      lines: [
-        "url        \(server.url.absoluteString)",
-        "container  \(server.containerIdentifier)",
-        "apiToken   \(server.apiToken)",
-        "webAuth    \(webAuthToken)",
-        "pid        \(process.processIdentifier)",
-        "server     \(server.folder.path)",
-        "phone      \(world.phone.storeURL.path)",
-        "laptop     \(world.laptop.storeURL.path)",
-        "try        curl '\(database)/changes/zone?\(query)' -d "
-          + "'{\"zones\":[{\"zoneID\":{\"zoneName\":\"com.apple.coredata.cloudkit.zone\"}}]}'",
-      ]
+      lines: facts.map { $0.padding(toLength: 14, withPad: " ", startingAt: 0) + $1 }
+        + ["try           \(example)"],
+      facts: Dictionary(uniqueKeysWithValues: facts)
     )
   }
 

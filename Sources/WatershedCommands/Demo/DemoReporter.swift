@@ -19,6 +19,8 @@ final class DemoReporter: Sendable {
     var count: Int?
     /// A record or a difference in full, one line each.
     var lines: [String]?
+    /// Names and values for programs that read the events.
+    var facts: [String: String]?
   }
 
   private let isJSON: Bool
@@ -50,7 +52,8 @@ final class DemoReporter: Sendable {
     _ text: String,
     milliseconds: Double? = nil,
     count: Int? = nil,
-    lines: [String]? = nil
+    lines: [String]? = nil,
+    facts: [String: String]? = nil
   ) {
     let event = Event(
       at: (elapsed * 10).rounded() / 10,
@@ -59,7 +62,8 @@ final class DemoReporter: Sendable {
       text: text,
       milliseconds: milliseconds.map { ($0 * 10).rounded() / 10 },
       count: count,
-      lines: lines
+      lines: lines,
+      facts: facts
     )
     write(isJSON ? json(event) : sentence(event))
   }
