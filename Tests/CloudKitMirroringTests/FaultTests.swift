@@ -185,6 +185,31 @@ import Testing
     }
   }
 
+  @Test("A zone that another device made again meets an edit that was not sent yet: both stand")
+  func zoneMadeAgain() async throws {
+    try await World.with("phone", "pad") { world, devices in
+      let (phone, pad) = (devices[0], devices[1])
+      try phone.save { _ = $0.make("Post", ["title": "p", "content": "old"]) }
+      try await world.settle(phone, pad)
+      pad.faults.isOnline = false
+      try pad.save { try $0.first("Post", "title", "p").setValue("mine", forKey: "content") }
+      let other = try await world.cloud.container(device: "web")
+      _ = try await other.privateCloudDatabase.deleteRecordZone(
+        withID: .init(zoneName: "com.apple.coredata.cloudkit.zone", ownerName: "__defaultOwner__")
+      )
+      try phone.save { try $0.first("Post", "title", "p").setValue(7, forKey: "views") }
+      try await persist(phone)
+      pad.faults.isOnline = true
+      try await persist(pad)
+      try await world.settle(phone, pad)
+      let snapshot = try phone.snapshot()
+      #expect(try pad.snapshot() == snapshot)
+      #expect(snapshot.count == 1)
+      #expect(snapshot.values.first?["CD_content"] == "string(\"mine\")")
+      #expect(snapshot.values.first?["CD_views"] == "integer(7)")
+    }
+  }
+
   @Test("A record that the server refuses is parked with its reason, and the rest goes on")
   func parked() async throws {
     try await World.with("phone", "pad") { world, devices in

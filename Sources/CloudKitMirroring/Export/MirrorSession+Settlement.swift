@@ -103,7 +103,7 @@ extension MirrorSession {
       if operation.kind == .create {
         // A creation of ours whose reply was lost, or another device's of the same name: what was
         // sent is the base that both started from.
-        record.base = operation.set.asBase
+        record.base = record.base ?? operation.set.asBase
       }
       try books.update(record)
       try apply(server, generation: record.generation)

@@ -14,10 +14,10 @@ extension StoreMirror {
       var repeated = BatchSettlement()
       try await resolveOpenBatch(&repeated)
       var total = ImportEffect()
-      let token = try await changedDatabase()
+      let database = try await changedDatabase()
       log.detail(2, "Processing work items")
-      try await importZone(&total)
-      if let token {
+      try await importZone(&total, isSameIncarnation: database.isContinued)
+      if let token = database.token {
         try write(MirrorAuthor.importing) {
           try $0.books.setMeta(.databaseToken, .blob(token))
         }
@@ -27,6 +27,7 @@ extension StoreMirror {
         state.withLock { $0.wantsExport = true }
       }
       state.withLock { $0.lastImport = effects.now }
+      startListening()
       log.detail(2, "Finished importing changes")
       return (
         (),
@@ -36,10 +37,14 @@ extension StoreMirror {
     }
   }
 
-  /// Reads the database's feed; returns its token, to be kept once the zone has been read.
-  private func changedDatabase() async throws -> Data? {
+  /// Reads the database's feed.
+  ///
+  /// Its token is to be kept once the zone has been read; nil where it is kept already. The feed is
+  /// continued where the server took the token of the last time.
+  private func changedDatabase() async throws -> (token: Data?, isContinued: Bool) {
     var token = try read { try $0.blob(.databaseToken) }
     let first = token
+    var isContinued = token != nil
     while true {
       do {
         let changes = try await cloud.databaseChanges(after: token)
@@ -52,12 +57,16 @@ extension StoreMirror {
         guard changes.isMoreComing else { break }
       } catch CloudFailure.tokenExpired where token != nil {
         token = nil
+        isContinued = false
       }
     }
-    return token == first ? nil : token
+    return (token == first ? nil : token, isContinued)
   }
 
-  private func importZone(_ total: inout ImportEffect) async throws {
+  private func importZone(
+    _ total: inout ImportEffect,
+    isSameIncarnation: Bool
+  ) async throws {
     var losses = 0
     while true {
       let zone = try read { try $0.zone(options.zone) }
@@ -69,6 +78,11 @@ extension StoreMirror {
           limit: options.pageLimit,
           keys: context.mapping.desiredKeys
         )
+      } catch CloudFailure.tokenExpired where isSameIncarnation && losses == 0 {
+        // The server is the same and the zone is not: it was deleted and made again.
+        losses += 1
+        try await recoverLostZone(cause: "The zone was deleted and made again.")
+        continue
       } catch CloudFailure.tokenExpired {
         journal.note(
           .import,

@@ -8,13 +8,14 @@ extension MirrorSession {
   /// device's copies meet them.
   package func forgetZone() throws {
     let group = try rows.lastTransactionNumber()
+    // Bases stay: where another device makes the zone first, they tell its edits from ours.
     try rows.connection.run("DELETE FROM WSMIRROR_BATCH")
     try rows.connection.run("DELETE FROM WSMIRROR_RECORD WHERE PK IS NULL")
     for name in mapping.entityNames {
       guard let entity = mapping.entity(named: name) else { continue }
       try rows.connection.run(
         """
-        UPDATE WSMIRROR_RECORD SET TAG = NULL, BASE = NULL, PENDING = 1, PROPERTIES = ?,
+        UPDATE WSMIRROR_RECORD SET TAG = NULL, PENDING = 1, PROPERTIES = ?,
           EDGES = ?, GROUPING = ?, SEQUENCE = NULL, SENTKIND = 0, SENT = '', PARKED = NULL
         WHERE ENTITY = ?
         """,

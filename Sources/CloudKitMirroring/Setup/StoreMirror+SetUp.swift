@@ -79,7 +79,7 @@ extension StoreMirror {
   }
 
   /// Listens to what others change, for as long as the mirror works.
-  private func startListening() {
+  func startListening() {
     let isListening = state.withLock { state in
       defer { state.hasNotifications = true }
       return state.hasNotifications || state.isStopped

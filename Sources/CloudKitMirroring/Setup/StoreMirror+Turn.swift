@@ -102,6 +102,8 @@ extension StoreMirror {
     )
     onEvent(event, nil)
     journal.note(phase, .started, cause: cause, effect: "")
+    log.detail(1, "Asked to execute request: \(phase.rawValue) \(event.identifier.uuidString)")
+    log.detail(2, "Executing: \(phase.rawValue)")
     do {
       let (result, effect) = try await body()
       event.succeeded = true

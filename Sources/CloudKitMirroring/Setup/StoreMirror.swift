@@ -148,7 +148,8 @@ package final class StoreMirror: Sendable {
     }
     store.observeCommits { [weak self] commit in
       guard commit.author.map({ !MirrorAuthor.all.contains($0) }) ?? true else { return }
-      self?.wake(export: true, cause: "a save")
+      self?.log.detail(1, "Observed context save: \(commit.transactionNumber ?? 0)")
+      self?.wake(export: true, cause: "A context was saved.")
     }
   }
 

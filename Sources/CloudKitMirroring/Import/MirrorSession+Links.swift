@@ -1,0 +1,134 @@
+import Foundation
+import OpenCoreData
+
+extension MirrorSession {
+  /// The destination of a many-to-one, or null while it is not here.
+  func destination(_ toOne: ToOneMapping, in record: CloudRecord) throws -> RowValue {
+    guard !toOne.isOneToOne else {
+      try parkOneToOne(toOne, in: record)
+      return .null
+    }
+    guard case .string(let target) = record.fields[toOne.field], !target.isEmpty else {
+      try books.unpark(record: record.name, property: toOne.name)
+      return .null
+    }
+    if let reference = try destination(toOne, named: target) {
+      try books.unpark(record: record.name, property: toOne.name)
+      return .reference(reference)
+    }
+    try books.park(
+      ParkedLink(record: record.name, property: toOne.name, target: target, isOneToOne: false)
+    )
+    return .null
+  }
+
+  /// The object of a record name, if a relationship can lead to it.
+  func destination(_ toOne: ToOneMapping, named name: String) throws -> RowReference? {
+    guard let record = try books.record(named: name), let reference = reference(of: record),
+      let entity = mapping.entity(named: record.entityName),
+      entity.layout.isMemberOrSub(of: toOne.destinationEntity)
+    else { return nil }
+    return reference
+  }
+
+  /// Both sides of a one-to-one have a field: they are settled when both have been read.
+  func parkOneToOne(_ toOne: ToOneMapping, in record: CloudRecord) throws {
+    var target: String?
+    if case .string(let name) = record.fields[toOne.field], !name.isEmpty { target = name }
+    try books.park(
+      ParkedLink(record: record.name, property: toOne.name, target: target, isOneToOne: true)
+    )
+  }
+
+  /// Makes the links and edges that could not be made before an object was here.
+  func linkWhatWaited(for name: String) throws {
+    for link in try books.linksParked(for: name) {
+      guard let source = try books.record(named: link.record),
+        let reference = reference(of: source),
+        let toOne = mapping.entity(named: source.entityName)?.toOne(link.property),
+        let target = try destination(toOne, named: name)
+      else { continue }
+      try books.unpark(record: link.record, property: link.property)
+      // An edit made here meanwhile stands.
+      guard !source.unconfirmed.contains(link.property) else { continue }
+      try rows.update(reference, set: [toOne.index: .reference(target)])
+    }
+    for edge in try books.edges(touching: name) where !edge.isLinked && edge.pending != .delete {
+      try link(edge)
+    }
+  }
+
+  func applyEdge(
+    _ record: CloudRecord,
+    generation: Int64,
+    _ effect: inout ImportEffect
+  ) throws {
+    let known = try books.edge(named: record.name)
+    if var known, known.tag == record.tag, known.tag != nil {
+      guard known.generation != generation else { return }
+      known.generation = generation
+      return try books.update(known)
+    }
+    guard let edge = Edge(fields: record.fields), isKnown(edge.relationship) else {
+      effect.skipped.append(record.name)
+      context.journal.note(
+        .import,
+        .recordSkipped,
+        cause: "The edge record names no relationship of this model.",
+        effect: "The record stays in CloudKit."
+      ) { $0.recordNames = [record.name] }
+      return
+    }
+    var booked = known ?? BookedEdge(name: record.name, edge: edge)
+    if let known, known.edge != edge, known.isLinked { try unlink(known) }
+    if booked.edge != edge {
+      booked.edge = edge
+      booked.isLinked = false
+    }
+    booked.tag = record.tag
+    booked.stamps = record.stamps
+    booked.generation = generation
+    if booked.pending == .save { booked.pending = .nothing }
+    if known == nil { booked = try books.insert(booked) } else { try books.update(booked) }
+    if !booked.isLinked, booked.pending != .delete {
+      try link(booked)
+      effect.updated.append(record.name)
+    }
+  }
+
+  private func isKnown(_ relationship: EdgeRelationship) -> Bool {
+    mapping.manyToMany(
+      entityName: relationship.first.entityName,
+      relationship: relationship.first.relationship
+    )?.edge == relationship
+  }
+
+  private func link(_ edge: BookedEdge) throws {
+    guard
+      let relationship = mapping.manyToMany(
+        entityName: edge.edge.relationship.first.entityName,
+        relationship: edge.edge.relationship.first.relationship
+      ),
+      let first = try reference(named: edge.edge.firstRecord),
+      let second = try reference(named: edge.edge.secondRecord)
+    else { return }
+    try rows.addLink(relationship.description, first, second)
+    var edge = edge
+    edge.isLinked = true
+    try books.update(edge)
+  }
+
+  /// Removes the link of an edge, unless another record still says it.
+  func unlink(_ edge: BookedEdge) throws {
+    let others = try books.edges(like: edge.edge).filter { $0.id != edge.id && $0.isLinked }
+    guard others.isEmpty,
+      let relationship = mapping.manyToMany(
+        entityName: edge.edge.relationship.first.entityName,
+        relationship: edge.edge.relationship.first.relationship
+      ),
+      let first = try reference(named: edge.edge.firstRecord),
+      let second = try reference(named: edge.edge.secondRecord)
+    else { return }
+    try rows.removeLink(relationship.description, first, second)
+  }
+}
