@@ -101,6 +101,7 @@ extension NSManagedObjectContext {
       object: self,
       userInfo: changes.identifiersUserInfo
     )
+    tellChildren(changes)
     for object in changes.deleted { forget(object) }
   }
 

@@ -6,7 +6,24 @@ import Foundation
 /// its saves change the parent's objects. The stores learn of it when the parent is saved.
 extension NSManagedObjectContext {
   func adoptChild(_ child: NSManagedObjectContext) {
-    performAndWait { hasChildren = true }
+    performAndWait {
+      children.removeAll { $0.context == nil }
+      children.append(WeakContext(context: child))
+    }
+  }
+
+  /// Tells those children that want to know of what this context has now; on this context's lane.
+  func tellChildren(_ changes: ChangedObjects, except source: NSManagedObjectContext? = nil) {
+    guard !children.isEmpty else { return }
+    let rows = ChangedRows(
+      inserted: changes.inserted.map(\.key),
+      updated: changes.updated.map(\.key) + changes.refreshed.map(\.key),
+      deleted: changes.deleted.map(\.key)
+    )
+    for child in children.compactMap(\.context)
+    where child !== source && child.automaticallyMergesChangesFromParent {
+      child.enqueueMerge(rows)
+    }
   }
 
   // MARK: The parent's side
@@ -132,6 +149,8 @@ extension NSManagedObjectContext {
     isSaving = false
     for object in changes.inserted { registry.insert(object) }
     postSave(changes)
+    tellChildren(changes)
+    parent.performAndWait { parent.tellChildren(changes, except: self) }
     for object in changes.deleted { forget(object) }
   }
 

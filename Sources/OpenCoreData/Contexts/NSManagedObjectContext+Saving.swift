@@ -158,7 +158,7 @@ extension NSManagedObjectContext {
     _ reference: RowReference,
     _ binding: StoreBinding
   ) {
-    if hasChildren { formerKeys[object.key.reference.key] = object }
+    if !children.isEmpty { formerKeys[object.key.reference.key] = object }
     if parent != nil { registry.remove(object.key) }
     if retainsRegisteredObjects { retainedObjects[object.key] = nil }
     object.key = ObjectKey(store: binding.number, reference: reference)
@@ -208,6 +208,7 @@ extension NSManagedObjectContext {
     for object in changes.deleted { object.didSave() }
     isSaving = false
     postSave(changes)
+    tellChildren(changes)
     for (plan, _) in commits {
       coordinator.contextDidSave(
         self,

@@ -34,6 +34,11 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     public static let mainQueue = ConcurrencyType(rawValue: .mainQueueConcurrencyType)
   }
 
+  /// A context that is not kept alive.
+  struct WeakContext {
+    weak var context: NSManagedObjectContext?
+  }
+
   // MARK: State
 
   /// How the context's work is scheduled.
@@ -60,7 +65,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var conflictChecks: [NSManagedObject] = []
   /// Objects of this context that children know by the key of before they were saved.
   var formerKeys: [Int64: NSManagedObject] = [:]
-  var hasChildren = false
+  /// The contexts that save into this one.
+  var children: [WeakContext] = []
   var performDepth = 0
   var isSaving = false
   var isProcessing = false

@@ -31,7 +31,9 @@ struct ObjectRegistry {
     entries[object.key] = Entry(object: object)
   }
 
-  /// Enters an object that nobody looks up soon. Its key must not be known yet.
+  /// Enters an object that nobody looks up soon.
+  ///
+  /// Its key must not be known yet.
   mutating func insertRecent(_ object: NSManagedObject) {
     recent.append(object)
     if recent.count >= Self.recentLimit { settle() }

@@ -155,7 +155,7 @@ final class SavePlan {
         )
       )
     }
-    for member in storage.added.items where !member.state.contains(.deleted) {
+    for member in storage.added where !member.state.contains(.deleted) {
       try requireRow(member, of: object, link)
       add(member, isInsertion: true)
     }
@@ -170,19 +170,33 @@ final class SavePlan {
 
   /// Objects take the rows as they are in the store now.
   func apply(_ commit: RowCommit) {
-    let objects = inserted + updated
-    if commit.rows.count == objects.count,
-      zip(commit.rows, objects).allSatisfy({ $0.reference == $1.key.reference })
-    {
-      for (row, object) in zip(commit.rows, objects) { apply(row, to: object) }
-      return
+    // New keys of one entity follow each other, so most rows find their object by counting.
+    var numbers: [Int32] = []
+    var runs: [[NSManagedObject]] = []
+    for object in inserted {
+      let number = object.key.reference.entityNumber
+      // A save touches few entities.
+      if let place = numbers.firstIndex(of: number) {
+        runs[place].append(object)
+      } else {
+        numbers.append(number)
+        runs.append([object])
+      }
     }
-    let rows = Dictionary(
-      commit.rows.map { ($0.reference, $0) },
-      uniquingKeysWith: { _, last in last }
-    )
-    for object in objects {
-      if let row = rows[object.key.reference] { apply(row, to: object) }
+    var others: [RowReference: Row] = [:]
+    for row in commit.rows {
+      if let place = numbers.firstIndex(of: row.reference.entityNumber) {
+        let index = Int(row.reference.key - runs[place][0].key.reference.key)
+        if runs[place].indices.contains(index), runs[place][index].key.reference == row.reference {
+          apply(row, to: runs[place][index])
+          continue
+        }
+      }
+      others[row.reference] = row
+    }
+    guard !others.isEmpty else { return }
+    for object in inserted + updated {
+      if let row = others[object.key.reference] { apply(row, to: object) }
     }
   }
 

@@ -5,7 +5,9 @@ import Synchronization
 enum ManagedObjectModels {
   private static let models = Mutex<[NSManagedObjectModel]>([])
 
-  /// Called when a coordinator takes a model. Frozen models live as long as the process anyway.
+  /// Called when a coordinator takes a model.
+  ///
+  /// Frozen models live as long as the process anyway.
   static func register(_ model: NSManagedObjectModel) {
     model.freeze()
     models.withLock { models in

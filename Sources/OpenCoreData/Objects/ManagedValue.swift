@@ -110,7 +110,7 @@ extension Set: ManagedValue where Element: NSManagedObject {
     at slot: ManagedSlot
   ) {
     guard case .toMany(let index) = slot.kind else { return }
-    object.setToMany(value.map { $0 }, at: index)
+    object.setToMany(Array(value), at: index)
   }
 }
 

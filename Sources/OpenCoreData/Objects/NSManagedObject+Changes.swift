@@ -17,7 +17,9 @@ extension NSManagedObject {
     values(rows: changedInTurn, toManys: changedToManysInTurn)
   }
 
-  /// The values as they were loaded or saved last; nil is `NSNull`. Nil keys ask for all.
+  /// The values as they were loaded or saved last.
+  ///
+  /// A value that is nil is `NSNull`; nil for the keys asks for all.
   public final func committedValues(forKeys keys: [String]?) -> [String: Any] {
     if state.contains(.inserted) { return [:] }
     fireIfFault()

@@ -6,8 +6,9 @@ final class ToManyStorage {
   /// Whether `members` are all there are.
   private(set) var isLoaded: Bool
   private(set) var members = ObjectBag()
-  /// Members that the store does not know of yet.
-  private(set) var added = ObjectBag()
+  /// Whether the object has no row yet, so that all members are additions.
+  private var isNew: Bool
+  private var addedToStored = ObjectBag()
   /// Members that the store still has.
   private(set) var removed = ObjectBag()
   /// Whether an ordered relationship's members were put in another order.
@@ -19,23 +20,28 @@ final class ToManyStorage {
   init(isOrdered: Bool, isLoaded: Bool) {
     self.isOrdered = isOrdered
     self.isLoaded = isLoaded
+    isNew = isLoaded
   }
 
-  var hasChanges: Bool { !added.isEmpty || !removed.isEmpty || isReordered }
+  /// Members that the store does not know of yet.
+  var added: [NSManagedObject] { isNew ? members.items : addedToStored.items }
+
+  var hasChanges: Bool {
+    isNew ? !members.isEmpty : !addedToStored.isEmpty || !removed.isEmpty || isReordered
+  }
 
   /// Takes what the store has and puts the waiting changes on top.
   func load(_ stored: [NSManagedObject]) {
     var loaded = ObjectBag(distinct: stored)
     for object in removed.items { loaded.remove(object, keepingOrder: isOrdered) }
-    for object in added.items { loaded.append(object) }
+    for object in added { loaded.append(object) }
     members = loaded
     typedMembers = nil
     isLoaded = true
+    isNew = false
   }
 
   func contains(_ object: NSManagedObject) -> Bool { members.contains(object) }
-
-  func isAdded(_ object: NSManagedObject) -> Bool { added.contains(object) }
 
   /// Whether anything changed.
   @discardableResult
@@ -49,9 +55,10 @@ final class ToManyStorage {
         members.append(object)
       }
       typedMembers = nil
+      if isNew { return true }
     }
     if !removed.remove(object, keepingOrder: false) {
-      guard added.append(object) else { return isLoaded }
+      guard addedToStored.append(object) else { return isLoaded }
     } else if isOrdered {
       isReordered = true
     }
@@ -63,8 +70,9 @@ final class ToManyStorage {
     if isLoaded {
       guard members.remove(object, keepingOrder: isOrdered) else { return false }
       typedMembers = nil
+      if isNew { return true }
     }
-    if !added.remove(object, keepingOrder: isOrdered) {
+    if !addedToStored.remove(object, keepingOrder: isOrdered) {
       guard removed.append(object) else { return isLoaded }
     }
     return true
@@ -80,19 +88,25 @@ final class ToManyStorage {
   /// An object that the store no longer has leaves without a trace.
   func forget(_ object: NSManagedObject) {
     if members.remove(object, keepingOrder: isOrdered) { typedMembers = nil }
-    added.remove(object, keepingOrder: isOrdered)
+    addedToStored.remove(object, keepingOrder: isOrdered)
     removed.remove(object, keepingOrder: false)
   }
 
   /// The store has now what is here.
   func commit() {
-    added.removeAll()
+    if isNew {
+      isNew = false
+      isReordered = false
+      return
+    }
+    addedToStored.removeAll()
     removed.removeAll()
     isReordered = false
   }
 
   /// Turns back into a fault; what waits to be saved stays.
   func unload() {
+    guard !isNew else { return }
     isLoaded = false
     members.removeAll()
     typedMembers = nil
@@ -106,8 +120,9 @@ final class ToManyStorage {
 
   /// The members before the changes that wait.
   var committedMembers: [NSManagedObject] {
+    if isNew { return [] }
     var bag = members
-    for object in added.items { bag.remove(object, keepingOrder: isOrdered) }
+    for object in addedToStored.items { bag.remove(object, keepingOrder: isOrdered) }
     for object in removed.items { bag.append(object) }
     return bag.items
   }

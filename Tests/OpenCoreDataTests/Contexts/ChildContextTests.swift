@@ -75,4 +75,30 @@ struct ChildContextTests {
       try parent.save()
     }
   }
+
+  @Test("A child that merges by itself sees what a sibling saved into their parent")
+  func siblings() throws {
+    let library = try Library()
+    let parent = library.context()
+    let first = child(of: parent)
+    let second = child(of: parent)
+    second.automaticallyMergesChangesFromParent = true
+    let reader = try parent.performAndWait {
+      let reader = Reader(context: parent)
+      reader.name = "Ada"
+      try parent.save()
+      return reader.objectID
+    }
+    let seen = try second.performAndWait {
+      let seen = try #require(try second.existingObject(with: reader) as? Reader)
+      #expect(seen.name == "Ada")
+      return seen
+    }
+    try first.performAndWait {
+      (first.object(with: reader) as? Reader)?.name = "Eve"
+      try first.save()
+    }
+    second.performAndWait {}
+    second.performAndWait { #expect(seen.name == "Eve") }
+  }
 }
