@@ -21,7 +21,7 @@ import Testing
     let random = SeededRandomness(seed: seed)
     func below(_ bound: Int) -> Int { Int(random.next() % UInt64(bound)) }
     try await World.with("phone", "pad", "watch") { world, devices in
-      for round in 0..<12 {
+      for round in 0..<30 {
         let device = devices[below(devices.count)]
         switch below(8) {
         case 0: device.faults.isOnline.toggle()
