@@ -123,7 +123,7 @@ let package = Package(
     // Apple's module names, so that code that says `import CoreData` compiles unchanged.
     .target(
       name: "CoreData",
-      dependencies: ["CloudKitMirroring"],
+      dependencies: ["CloudKitMirroring", "OpenCoreData"],
       swiftSettings: strict
     ),
     .target(name: "CloudKit", dependencies: ["OpenCloudKit"], swiftSettings: strict),

@@ -19,8 +19,8 @@ final class HandSync {
   func push(_ context: NSManagedObjectContext) async throws {
     let zone = zone
     let records = try await context.perform {
-      let movies = try context.fetch(Movie.fetchRequest())
-      let members = try context.fetch(FamilyMember.fetchRequest())
+      let movies: [Movie] = try context.fetch(Movie.fetchRequest())
+      let members: [FamilyMember] = try context.fetch(FamilyMember.fetchRequest())
       return movies.map { $0.recordForZone(zone) } + members.map { $0.recordForZone(zone) }
     }
     let result = try await database.modifyRecords(

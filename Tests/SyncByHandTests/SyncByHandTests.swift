@@ -82,7 +82,8 @@ struct SyncByHandTests {
     try await tablet.sync.pull(tablet.context)
 
     let seen = try await tablet.context.perform {
-      let member = try #require(try tablet.context.fetch(FamilyMember.fetchRequest()).first)
+      let members: [FamilyMember] = try tablet.context.fetch(FamilyMember.fetchRequest())
+      let member = try #require(members.first)
       let movies = try #require(member.movies as? Set<Movie>)
       return (member.name, movies.compactMap(\.title).sorted(), movies.map(\.popularity).sorted())
     }
@@ -100,13 +101,15 @@ struct SyncByHandTests {
     try await tablet.sync.push(tablet.context)
     try await phone.sync.pull(phone.context)
     let titles = try await phone.context.perform {
-      try phone.context.fetch(Movie.fetchRequest()).compactMap(\.title).sorted()
+      let movies: [Movie] = try phone.context.fetch(Movie.fetchRequest())
+      return movies.compactMap(\.title).sorted()
     }
     #expect(titles == ["Rain Man", "Waterworld (1995)"])
 
     // A copy that is older than the server's is refused, as the chapter's readers must handle.
     try await tablet.context.perform {
-      for movie in try tablet.context.fetch(Movie.fetchRequest()) { movie.popularity = 1 }
+      let movies: [Movie] = try tablet.context.fetch(Movie.fetchRequest())
+      for movie in movies { movie.popularity = 1 }
       try tablet.context.save()
     }
     try await phone.sync.push(phone.context)

@@ -1,0 +1,2 @@
+// Code that says `import CoreData` expects Foundation with it, as Apple's module brings it.
+@_exported import Foundation
