@@ -14,15 +14,11 @@ final class ChildProcess {
     process.executableURL = Self.products.appendingPathComponent(program)
     process.arguments = arguments
     output = folder.appendingPathComponent("\(program)-\(UUID().uuidString).out")
-    FileManager.default.createFile(atPath: output.path, contents: nil)
+    try Data().write(to: output)
     process.standardOutput = try FileHandle(forWritingTo: output)
-    process.standardError = try FileHandle(
-      forWritingTo: {
-        let file = output.appendingPathExtension("err")
-        FileManager.default.createFile(atPath: file.path, contents: nil)
-        return file
-      }()
-    )
+    let errors = output.appendingPathExtension("err")
+    try Data().write(to: errors)
+    process.standardError = try FileHandle(forWritingTo: errors)
     process.standardInput = input
     try process.run()
   }
