@@ -40,15 +40,26 @@ struct DemoCommand: AsyncParsableCommand {
     do {
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
       try await play(in: folder, reporter)
-      if !keep { try FileManager.default.removeItem(at: folder) }
+      cleanUp(folder)
     } catch let failure as DemoFailure {
-      if !keep { try? FileManager.default.removeItem(at: folder) }
+      cleanUp(folder)
       reporter.report("demo", "failed", failure.description)
       throw ExitCode(failure.exitCode)
     } catch {
-      if !keep { try? FileManager.default.removeItem(at: folder) }
+      cleanUp(folder)
       reporter.report("demo", "failed", "\(error)")
       throw ExitCode.failure
+    }
+  }
+
+  /// Removes the folder.
+  ///
+  /// SQLite removes files of its own when the last connection lets go, which may be at this very
+  /// moment; a file that is gone already is no failure of the demo.
+  private func cleanUp(_ folder: URL) {
+    guard !keep else { return }
+    for _ in 0..<3 where FileManager.default.fileExists(atPath: folder.path) {
+      try? FileManager.default.removeItem(at: folder)
     }
   }
 
