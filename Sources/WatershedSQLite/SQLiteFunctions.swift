@@ -117,7 +117,11 @@ private func report(_ value: SQLiteValue, to context: OpaquePointer?) {
       }
       base.withMemoryRebound(to: CChar.self, capacity: bytes.count) { pointer in
         sqlite3_result_text64(
-          context, pointer, UInt64(bytes.count), transientDestructor, UInt8(SQLITE_UTF8)
+          context,
+          pointer,
+          UInt64(bytes.count),
+          transientDestructor,
+          UInt8(SQLITE_UTF8)
         )
       }
     }
