@@ -100,7 +100,10 @@ let package = Package(
     ),
     .target(
       name: "CloudKitTesting",
-      dependencies: ["CloudKitMirroring", "CloudKitServer", "Effects"],
+      dependencies: [
+        "CloudKitMirroring", "CloudKitServer", "CloudKitWebServices", "Effects", "OpenCloudKit",
+        "OpenCoreData",
+      ],
       swiftSettings: strict
     ),
     .target(

@@ -252,4 +252,44 @@ import Testing
       #expect(try pad.snapshot().count == 1)
     }
   }
+
+  @Test("R13: what was saved without mirroring, and without history, is found by comparing")
+  func historyGap() async throws {
+    try await World.with("phone", "pad") { world, devices in
+      let (phone, pad) = (devices[0], devices[1])
+      try phone.save { context in
+        for title in ["edited", "deleted", "kept"] { _ = context.make("Post", ["title": title]) }
+      }
+      try await world.settle(phone, pad)
+      try await phone.quit()
+      let plain = NSPersistentContainer(name: "phone", managedObjectModel: world.model)
+      let description = NSPersistentStoreDescription(url: phone.storeURL)
+      description.setOption(NSNumber(value: true), forKey: NSPersistentHistoryTrackingKey)
+      plain.persistentStoreDescriptions = [description]
+      plain.loadPersistentStores { _, error in #expect(error == nil) }
+      let context = plain.newBackgroundContext()
+      try context.performAndWait {
+        try context.first("Post", "title", "edited").setValue("offline", forKey: "content")
+        try context.delete(context.first("Post", "title", "deleted"))
+        _ = context.make("Post", ["title": "made"])
+        try context.save()
+        try context.execute(
+          NSPersistentHistoryChangeRequest.deleteHistory(before: Date.distantFuture)
+        )
+      }
+      for store in plain.persistentStoreCoordinator.persistentStores {
+        try plain.persistentStoreCoordinator.remove(store)
+      }
+      try pad.save { try $0.first("Post", "title", "edited").setValue(5, forKey: "views") }
+      try phone.launch()
+      try await world.settle(phone, pad)
+      let snapshot = try phone.snapshot()
+      #expect(try pad.snapshot() == snapshot)
+      let titles = snapshot.values.compactMap { $0["CD_title"] }.sorted()
+      #expect(titles == ["edited", "kept", "made"].map { "string(\"\($0)\")" })
+      let edited = snapshot.values.first { $0["CD_title"] == "string(\"edited\")" }
+      #expect(edited?["CD_content"] == "string(\"offline\")")
+      #expect(edited?["CD_views"] == "integer(5)")
+    }
+  }
 }

@@ -19,7 +19,8 @@ package struct MirrorLog: Sendable {
     self.level = level ?? Self.configuredLevel
   }
 
-  private static var configuredLevel: Int {
+  /// Read once: the log is asked for its level at every step.
+  private static let configuredLevel: Int = {
     let arguments = ProcessInfo.processInfo.arguments
     if let index = arguments.firstIndex(of: "-" + levelKey), index + 1 < arguments.count,
       let level = Int(arguments[index + 1])
@@ -27,7 +28,7 @@ package struct MirrorLog: Sendable {
       return level
     }
     return UserDefaults.standard.integer(forKey: levelKey)
-  }
+  }()
 
   /// The line that tells that a store is set up.
   func setUp(storeIdentifier: String, url: URL?) {
