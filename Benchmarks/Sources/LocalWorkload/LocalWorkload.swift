@@ -3,11 +3,16 @@ import OpenCoreData
 import RawSQLite
 
 /// The seconds and the sums of one run of the workload.
-public struct WorkloadResult: Sendable {
+public final class WorkloadResult {
   /// Seconds by phase.
-  public var seconds: [String: Double] = [:]
+  public var seconds: [String: Double]
   /// What was read, to be the same in every engine.
-  public var sums: [String: Int64] = [:]
+  public var sums: [String: Int64]
+
+  init(seconds: [String: Double] = [:], sums: [String: Int64] = [:]) {
+    self.seconds = seconds
+    self.sums = sums
+  }
 }
 
 /// The common local workload: posts, attachments and tags, saved in transactions of 1,000.
@@ -49,13 +54,13 @@ public struct LocalWorkload {
     let name = tracksHistory ? "history" : "objects"
     let url = folder.appendingPathComponent("\(name).sqlite")
     let container = try open(url, tracksHistory)
-    var result = WorkloadResult()
-    let ids = try insert(container, &result)
-    try fetch(container, &result)
-    try byID(container, ids, &result)
-    try traverse(container, ids, &result)
-    try update(container, ids, &result)
-    try delete(container, ids, &result)
+    let result = WorkloadResult()
+    let ids = try insert(container, result)
+    try fetch(container, result)
+    try byID(container, ids, result)
+    try traverse(container, ids, result)
+    try update(container, ids, result)
+    try delete(container, ids, result)
     return result
   }
 
@@ -78,7 +83,7 @@ public struct LocalWorkload {
 
   private func measure(
     _ phase: String,
-    _ result: inout WorkloadResult,
+    _ result: WorkloadResult,
     _ body: () throws -> Void
   ) rethrows {
     let start = ProcessInfo.processInfo.systemUptime
@@ -90,7 +95,7 @@ public struct LocalWorkload {
 
   private func insert(
     _ container: NSPersistentContainer,
-    _ result: inout WorkloadResult
+    _ result: WorkloadResult
   ) throws -> [NSManagedObjectID] {
     let context = container.newBackgroundContext()
     var ids: [NSManagedObjectID] = []
@@ -99,7 +104,7 @@ public struct LocalWorkload {
       var tags: [Tag] = []
       for first in stride(from: 1, through: posts, by: Int64.Stride(Self.batch)) {
         let data = (first...min(first + Self.batch - 1, posts)).map(PostData.init)
-        try measure("insert", &result) {
+        try measure("insert", result) {
           if first == 1 {
             for number in 0..<Self.tagCount {
               let tag = Tag(context: context)
@@ -139,10 +144,10 @@ public struct LocalWorkload {
     return post
   }
 
-  private func fetch(_ container: NSPersistentContainer, _ result: inout WorkloadResult) throws {
+  private func fetch(_ container: NSPersistentContainer, _ result: WorkloadResult) throws {
     let context = container.newBackgroundContext()
     try context.performAndWait {
-      try measure("fetch", &result) {
+      try measure("fetch", result) {
         let request = NSFetchRequest<Post>(entityName: "Post")
         request.predicate = NSPredicate(format: "score >= 500")
         request.sortDescriptors = [NSSortDescriptor(key: "timestamp", ascending: false)]
@@ -164,11 +169,11 @@ public struct LocalWorkload {
   private func byID(
     _ container: NSPersistentContainer,
     _ ids: [NSManagedObjectID],
-    _ result: inout WorkloadResult
+    _ result: WorkloadResult
   ) throws {
     let context = container.newBackgroundContext()
     try context.performAndWait {
-      try measure("by id", &result) {
+      try measure("by id", result) {
         var random = SplitMix(state: 42)
         var sum: Int64 = 0
         for _ in 0..<10_000 {
@@ -183,11 +188,11 @@ public struct LocalWorkload {
   private func traverse(
     _ container: NSPersistentContainer,
     _ ids: [NSManagedObjectID],
-    _ result: inout WorkloadResult
+    _ result: WorkloadResult
   ) throws {
     let context = container.newBackgroundContext()
     context.performAndWait {
-      measure("traverse", &result) {
+      measure("traverse", result) {
         var names: Int64 = 0
         var sizes: Int64 = 0
         for id in ids {
@@ -204,11 +209,11 @@ public struct LocalWorkload {
   private func update(
     _ container: NSPersistentContainer,
     _ ids: [NSManagedObjectID],
-    _ result: inout WorkloadResult
+    _ result: WorkloadResult
   ) throws {
     let context = container.newBackgroundContext()
     try context.performAndWait {
-      try measure("update", &result) {
+      try measure("update", result) {
         for k in Int64(0)..<10_000 {
           let index = Int((k * 7919 + 13) % posts)
           guard let post = context.object(with: ids[index]) as? Post else { continue }
@@ -223,11 +228,11 @@ public struct LocalWorkload {
   private func delete(
     _ container: NSPersistentContainer,
     _ ids: [NSManagedObjectID],
-    _ result: inout WorkloadResult
+    _ result: WorkloadResult
   ) throws {
     let context = container.newBackgroundContext()
     try context.performAndWait {
-      try measure("delete", &result) {
+      try measure("delete", result) {
         for k in Int64(0)..<10_000 {
           context.delete(context.object(with: ids[Int((k * 7907 + 29) % posts)]))
           if k % Self.batch == Self.batch - 1 { try context.save() }
