@@ -35,7 +35,7 @@ extension CloudKitService {
       principal: principal ?? nil,
       isExtended: request.headers[WebServiceName.capabilities] == WebServiceName.capabilitiesValue,
       clientID: target.query["clientId"],
-      wantsSyncToken: target.query[WebServiceName.currentSyncToken] == "true",
+      wantsSyncToken: target.query[WebServiceName.currentSyncToken]?.lowercased() == "true",
       signInURL: signInURL(apiToken: text, container: path.container, origin: origin)
     )
   }

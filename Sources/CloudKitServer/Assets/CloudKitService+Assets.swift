@@ -1,4 +1,5 @@
 import CloudKitWebServices
+import Crypto
 import Foundation
 
 /// Asset endpoints and the capability URLs they hand out.
@@ -124,7 +125,12 @@ extension CloudKitService {
         permit.partition,
         checksum: digest.checksum,
         size: Int64(body.count)
-      )
+      ),
+      // Apple's service encrypts files and needs both; here they only complete the documented
+      // shape, for clients that expect it.
+      wrappingKey: Data(SHA256.hash(data: Data(digest.checksum.utf8)).prefix(16))
+        .base64EncodedString(),
+      referenceChecksum: digest.checksum
     )
     return WebServiceResponse(
       status: 200,

@@ -2,9 +2,11 @@ import CloudKitWebServices
 import Foundation
 
 extension CloudKitService {
+  /// `changes/database`, or the older `zones/changes` with its own name for the token.
   func databaseChanges(
     _ request: DatabaseChangesRequest,
-    _ context: RequestContext
+    _ context: RequestContext,
+    isOlder: Bool = false
   ) async throws -> Data {
     _ = try context.user()
     guard context.scope != .public else {
@@ -32,7 +34,8 @@ extension CloudKitService {
       return DatabaseChangesResponse(
         zones: zones,
         syncToken: next,
-        metaSyncToken: next,
+        // Strict readers of `changes/database` refuse a key that is not its own.
+        metaSyncToken: isOlder ? next : nil,
         moreComing: isMoreComing
       )
     }

@@ -9,6 +9,10 @@ extension CloudKitService {
     guard let name = request.query.recordType else {
       throw ErrorDictionary(.badRequest, "missing required field 'recordType'")
     }
+    let isWide = request.zoneID == nil && request.zoneWide == true && context.scope != .public
+    let zoneID = request.zoneID ?? .defaultZone
+    // Said before anything about fields and indexes, which is no help in a zone that is not there.
+    if !isWide { _ = try ZoneDirectory(storage, id, context, names: [zoneID]).number(of: zoneID) }
     let schema = try schema(container: context.container, environment: context.environment)
     guard let type = schema[recordType: name] else {
       throw ErrorDictionary(.notFound, "Did not find record type: \(name)")
@@ -17,8 +21,6 @@ extension CloudKitService {
     let marker = try openMarker(request, context)
     try await activateIndexes(for: plan, id)
 
-    let isWide = request.zoneID == nil && request.zoneWide == true && context.scope != .public
-    let zoneID = request.zoneID ?? .defaultZone
     let limit = pageSize(request.resultsLimit)
     return try storage.read { snapshot in
       let rows =

@@ -62,6 +62,15 @@ struct QueryCondition: Sendable {
           + field.schema.type.tag
       )
     }
+    if comparator.wantsText,
+      (field.schema.type.wireType?.element ?? field.schema.type.wireType) != .string
+    {
+      throw ErrorDictionary(
+        .badRequest,
+        "\(comparator.rawValue) does not apply to '\(field.name)', which is "
+          + field.schema.type.tag
+      )
+    }
     let content = try field.operand(filter.fieldValue, isList: comparator.takesList)
     operands = content.indexValues
   }
@@ -174,6 +183,13 @@ extension QueryComparator {
     case .listContains, .notListContains, .listContainsAny, .notListContainsAny, .listContainsAll,
       .notListContainsAll, .listMemberBeginsWith, .notListMemberBeginsWith:
       true
+    default: false
+    }
+  }
+
+  fileprivate var wantsText: Bool {
+    switch self {
+    case .beginsWith, .notBeginsWith, .listMemberBeginsWith, .notListMemberBeginsWith: true
     default: false
     }
   }

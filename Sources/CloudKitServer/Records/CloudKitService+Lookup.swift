@@ -10,7 +10,9 @@ extension CloudKitService {
     let id = try partition(context)
     let named = request.records.map { $0.zoneID ?? request.zoneID ?? .defaultZone }
     return try storage.read { snapshot in
-      let rows = try snapshot.zones(in: id, named: Array(Set(named.map(\.zoneName))))
+      // The request's own zone too: its token may be asked for, whatever zones the records name.
+      let zoneNames = Set((named + [request.zoneID ?? .defaultZone]).map(\.zoneName))
+      let rows = try snapshot.zones(in: id, named: Array(zoneNames))
       let zones = try ZoneDirectory(rows, context)
       let keys = zip(request.records, named).map { record, zone in
         Result { try RecordKey(zone: zones.number(of: zone), name: record.recordName) }

@@ -11,10 +11,21 @@ enum NameRules {
 
   /// A letter, then letters, digits and underscores.
   static func isTypeOrFieldName(_ name: String, _ limits: ServiceLimits) -> Bool {
-    guard let first = name.first, first.isLetter, name.count <= limits.nameLength else {
+    guard let first = name.utf8.first, isLetter(first), name.utf8.count <= limits.nameLength else {
       return false
     }
-    return name.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" }
+    return name.utf8.allSatisfy { isLetter($0) || isDigit($0) || $0 == UInt8(ascii: "_") }
+  }
+
+  // The schema language knows the letters and digits of ASCII only; what it cannot spell could
+  // not be exported.
+  private static func isLetter(_ byte: UInt8) -> Bool {
+    let lower = byte | 0x20
+    return lower >= UInt8(ascii: "a") && lower <= UInt8(ascii: "z")
+  }
+
+  private static func isDigit(_ byte: UInt8) -> Bool {
+    byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9")
   }
 
   private static func isPrintable(_ name: String, _ limits: ServiceLimits) -> Bool {

@@ -49,7 +49,8 @@ extension CloudKitService {
     case .changedRecords: return try await changedRecords(try call.read(), context)
     case .zoneChanges: return try await zoneChanges(try call.read(), context)
     case .databaseChanges: return try await databaseChanges(try call.readOrEmpty(), context)
-    case .changedZones: return try await databaseChanges(try call.readOrEmpty(), context)
+    case .changedZones:
+      return try await databaseChanges(try call.readOrEmpty(), context, isOlder: true)
     case .listZones: return try await listZones(context)
     case .lookupZones: return try await lookupZones(try call.read(), context)
     case .modifyZones: return try await modifyZones(try call.read(), context)

@@ -28,6 +28,36 @@ package struct ZoneChangesOptions: Codable, Hashable, Sendable {
     self.reverse = reverse
     self.numbersAsStrings = numbersAsStrings
   }
+
+  private enum CodingKeys: String, CodingKey {
+    case zoneID, syncToken, desiredKeys, desiredRecordTypes, resultsLimit, reverse
+    case numbersAsStrings, numberAsStrings
+  }
+
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    zoneID = try container.decode(ZoneID.self, forKey: .zoneID)
+    syncToken = try container.decodeIfPresent(String.self, forKey: .syncToken)
+    desiredKeys = try container.decodeIfPresent([String].self, forKey: .desiredKeys)
+    desiredRecordTypes = try container.decodeIfPresent([String].self, forKey: .desiredRecordTypes)
+    resultsLimit = try container.decodeIfPresent(Int.self, forKey: .resultsLimit)
+    reverse = try container.decodeIfPresent(Bool.self, forKey: .reverse)
+    // The documentation spells the key both ways.
+    numbersAsStrings =
+      try container.decodeIfPresent(Bool.self, forKey: .numbersAsStrings)
+      ?? container.decodeIfPresent(Bool.self, forKey: .numberAsStrings)
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(zoneID, forKey: .zoneID)
+    try container.encodeIfPresent(syncToken, forKey: .syncToken)
+    try container.encodeIfPresent(desiredKeys, forKey: .desiredKeys)
+    try container.encodeIfPresent(desiredRecordTypes, forKey: .desiredRecordTypes)
+    try container.encodeIfPresent(resultsLimit, forKey: .resultsLimit)
+    try container.encodeIfPresent(reverse, forKey: .reverse)
+    try container.encodeIfPresent(numbersAsStrings, forKey: .numbersAsStrings)
+  }
 }
 
 /// The body of `changes/zone`; its own keys are defaults for the zones'.

@@ -24,6 +24,17 @@ package struct UserIdentity: Codable, Hashable, Sendable {
     self.nameComponents = nameComponents
     self.lookupInfo = lookupInfo
   }
+
+  /// The keys of `users/caller` and `users/current` are always there: readers look for them.
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(userRecordName, forKey: .userRecordName)
+    try container.encode(firstName, forKey: .firstName)
+    try container.encode(lastName, forKey: .lastName)
+    try container.encodeIfPresent(emailAddress, forKey: .emailAddress)
+    try container.encode(nameComponents, forKey: .nameComponents)
+    try container.encode(lookupInfo, forKey: .lookupInfo)
+  }
 }
 
 /// The parts of a person's name.
@@ -49,6 +60,33 @@ package struct NameComponents: Codable, Hashable, Sendable {
     self.namePrefix = namePrefix
     self.nameSuffix = nameSuffix
     self.nickname = nickname
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case givenName, familyName, middleName, namePrefix, nameSuffix, nickname
+    case phoneticRepresentation
+  }
+
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    givenName = try container.decodeIfPresent(String.self, forKey: .givenName)
+    familyName = try container.decodeIfPresent(String.self, forKey: .familyName)
+    middleName = try container.decodeIfPresent(String.self, forKey: .middleName)
+    namePrefix = try container.decodeIfPresent(String.self, forKey: .namePrefix)
+    nameSuffix = try container.decodeIfPresent(String.self, forKey: .nameSuffix)
+    nickname = try container.decodeIfPresent(String.self, forKey: .nickname)
+  }
+
+  /// An absent part is `null`, as in the documented identity.
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(givenName, forKey: .givenName)
+    try container.encode(familyName, forKey: .familyName)
+    try container.encode(middleName, forKey: .middleName)
+    try container.encode(namePrefix, forKey: .namePrefix)
+    try container.encode(nameSuffix, forKey: .nameSuffix)
+    try container.encode(nickname, forKey: .nickname)
+    try container.encodeNil(forKey: .phoneticRepresentation)
   }
 }
 
