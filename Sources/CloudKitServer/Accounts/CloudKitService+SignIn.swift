@@ -45,7 +45,11 @@ extension CloudKitService {
         error.serverErrorCode == .throttled
         ? "Too many attempts. Please wait a few minutes, then try again."
         : "The user name or the password is not right."
-      return self.page(page, status: error.serverErrorCode.httpStatus)
+      var response = self.page(page, status: error.serverErrorCode.httpStatus)
+      if let seconds = error.retryAfter {
+        response.headers[WebServiceName.retryAfter] = String(Int(seconds.rounded(.up)))
+      }
+      return response
     }
   }
 

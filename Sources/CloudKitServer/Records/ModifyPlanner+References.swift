@@ -14,8 +14,8 @@ extension ModifyPlanner {
     }
   }
 
-  /// Fails saves whose targets are not there, and deletions that a VALIDATE reference holds back.
-  mutating func checkReferences() {
+  /// Fails saves whose targets are not there.
+  mutating func checkTargets() {
     for (key, draft) in saved {
       guard let index = savedBy[key] else { continue }
       var targets = binding(draft)
@@ -43,17 +43,21 @@ extension ModifyPlanner {
         }
       }
     }
-    for (key, index) in deletedBy where saved[key] == nil {
-      guard let holder = referrers(of: key).first(where: { $0.action == .validate }) else {
-        continue
-      }
-      failures[index] = Failure(
-        error: ErrorDictionary(
-          .validatingReferenceError,
-          "'\(holder.source.name)' refers to the record"
-        )
+  }
+
+  /// Fails deletions that a VALIDATE reference holds back.
+  mutating func checkHolders() {
+    for (key, index) in deletedBy where saved[key] == nil { checkHolder(of: key, index) }
+  }
+
+  private mutating func checkHolder(of key: RecordKey, _ index: Int) {
+    guard let holder = referrers(of: key).first(where: { $0.action == .validate }) else { return }
+    failures[index] = Failure(
+      error: ErrorDictionary(
+        .validatingReferenceError,
+        "'\(holder.source.name)' refers to the record '\(key.name)'"
       )
-    }
+    )
   }
 
   /// Living references to a record as the batch leaves them.
@@ -75,18 +79,22 @@ extension ModifyPlanner {
     return sources.union([source]).count > input.limits.deleteSelfReferrers
   }
 
-  /// Deletes what goes with the deleted, and what goes with that.
+  /// Deletes what goes with the deleted, and what goes with that; what a VALIDATE reference holds
+  /// back among them holds back the deletion that began it.
   mutating func deleteReferrers() {
-    var queue = Array(deleted.keys)
-    while let key = queue.popLast() {
+    var queue = deletedBy.filter { deleted[$0.key] != nil }.map { (key: $0.key, root: $0.value) }
+    var taken: [(key: RecordKey, root: Int)] = []
+    while let (key, root) = queue.popLast() {
       for reference in input.references[key] ?? [] where reference.action == .deleteSelf {
         // A record saved in this batch has shown its targets to be there.
         guard saved[reference.source] == nil, let source = current(reference.source) else {
           continue
         }
         deleted[reference.source] = source
-        queue.append(reference.source)
+        queue.append((reference.source, root))
+        taken.append((reference.source, root))
       }
     }
+    for (key, root) in taken { checkHolder(of: key, root) }
   }
 }

@@ -60,7 +60,11 @@ struct ModifyPlanner {
         failures[index] = Failure(error: error)
       }
     }
-    checkReferences()
+    let known = failures.count
+    checkTargets()
+    // The next attempt is without them, and may delete what they refer to.
+    if failures.count > known, !input.isAtomic { return }
+    checkHolders()
     deleteReferrers()
   }
 
