@@ -25,6 +25,9 @@ extension NSManagedObjectContext {
       if !known.isFault { return known }
     } else if objectID.isTemporaryID, parent == nil {
       throw missing(objectID)
+    } else if template(of: adopted(objectID).key, entity: objectID.entity) == nil {
+      // Another container's identifier, or one whose store was removed, is an error to handle.
+      throw missing(objectID)
     }
     let object = object(with: objectID)
     if object.isFault {

@@ -34,7 +34,10 @@ extension NSManagedObjectContext {
 
   /// An object that a child context inserted has been awakened there.
   func insert(_ object: NSManagedObject, awakes: Bool) {
-    if object.context === self { return }
+    if object.context === self {
+      if object.state.contains(.deleted) { keep(object) }
+      return
+    }
     precondition(
       object.context == nil,
       "The object is already registered in another context and cannot be inserted here."
@@ -45,6 +48,19 @@ extension NSManagedObjectContext {
     touch(object, .touchedInsert)
     object.state.insert(.needsWillSave)
     if awakes { object.awakeFromInsert() }
+    scheduleTurn()
+  }
+
+  /// Inserting an object that waits to be deleted keeps it; what its delete rules did stays done.
+  private func keep(_ object: NSManagedObject) {
+    undelete(object)
+    unpropagated.removeAll { $0 === object }
+    if object.state.contains(.inserted) {
+      inserted.append(object)
+    } else if !object.changed.isEmpty || !object.changedToManys.isEmpty {
+      object.state.insert(.updated)
+      updated.append(object)
+    }
     scheduleTurn()
   }
 

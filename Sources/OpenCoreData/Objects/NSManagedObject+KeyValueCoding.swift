@@ -15,7 +15,24 @@ extension NSManagedObject {
 
   /// The value at the end of a path of keys joined by dots; collection operators work too.
   public final func value(forKeyPath keyPath: String) -> Any? {
-    KeyPathWalk.value(of: self, keyPath.split(separator: ".").map(String.init))
+    let keys = keyPath.split(separator: ".").map(String.init)
+    let value = KeyPathWalk.value(of: self, keys)
+    guard !keys.contains(where: { $0.hasPrefix("@") }), let values = value as? [Any],
+      let toMany = firstToMany(keys)
+    else { return value }
+    if toMany.isOrdered { return NSOrderedSet(array: values) }
+    return NSSet(array: values.filter { !($0 is NSNull) })
+  }
+
+  /// A path's values come in the kind of set that its first to-many relationship is.
+  private final func firstToMany(_ keys: [String]) -> NSRelationshipDescription? {
+    var entity: NSEntityDescription? = entity
+    for key in keys {
+      guard let relationship = entity?.relationshipsByName[key] else { return nil }
+      if relationship.isToMany { return relationship }
+      entity = relationship.destinationEntity
+    }
+    return nil
   }
 
   /// Sets the value at the end of a path of keys joined by dots.
