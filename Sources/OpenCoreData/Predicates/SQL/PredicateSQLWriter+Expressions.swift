@@ -107,6 +107,13 @@ extension PredicateSQLWriter {
     if case .evaluatedObject = base, keys.count == 1, let named = named[keys[0]] {
       return SQLTerm(fragment: named.fragment, kind: named.kind)
     }
+    if keys.count > 1, keys.last == "length" {
+      // A string's only property; where the path ends at no string, `scalar` says so.
+      let text = Array(keys.dropLast())
+      if let found = try? scalar(text, from: node), found.kind == .text {
+        return try function("length:", [.keyPath(base, text)], tree)
+      }
+    }
     return try scalar(keys, from: node)
   }
 
