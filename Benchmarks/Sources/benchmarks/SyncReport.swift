@@ -91,7 +91,8 @@ struct SyncReport {
     let saved = rig.uptime
     let expected = posts + Self.latencyRounds
     try await rig.untilLaptop {
-      try await rig.laptop.count("Post") == expected && rig.phone.isSettled()
+      guard try await rig.laptop.count("Post") == expected else { return false }
+      return try await rig.phone.isSettled()
     }
     let total = rig.uptime - start
     let objects = Double(posts + 200)
@@ -118,7 +119,7 @@ struct SyncReport {
 /// Seconds of processor time this process has used.
 private func processorSeconds() -> Double {
   var usage = rusage()
-  getrusage(RUSAGE_SELF, &usage)
+  getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
   func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
   return seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }
