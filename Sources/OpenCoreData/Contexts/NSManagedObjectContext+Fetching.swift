@@ -3,7 +3,10 @@ import Foundation
 extension NSManagedObjectContext {
   /// The results of a request.
   public func fetch<T: NSFetchRequestResult>(_ request: NSFetchRequest<T>) throws -> [T] {
-    try typed(results(of: request))
+    guard request.resultType == .managedObjectResultType else {
+      return typed(try results(of: request))
+    }
+    return typed(try objects(of: request))
   }
 
   /// The results of a request whose type is not known.
@@ -24,6 +27,26 @@ extension NSManagedObjectContext {
   private func typed<T>(_ results: [Any]) -> [T] {
     if let results = results as? [T] { return results }
     return results.compactMap { $0 as? T }
+  }
+
+  /// Without a cast for each object, where all are of one class and the first one fits.
+  private func typed<T: NSFetchRequestResult>(_ objects: [NSManagedObject]) -> [T] {
+    guard let first = objects.first, first is T else { return objects.compactMap { $0 as? T } }
+    let kind = ObjectIdentifier(type(of: first))
+    return objects.compactMap { object in
+      // Safe: an object of the same class as the first is a `T` as that is.
+      ObjectIdentifier(type(of: object)) == kind
+        ? unsafeDowncast(object, to: T.self) : object as? T
+    }
+  }
+
+  private func objects<T>(of request: NSFetchRequest<T>) throws -> [NSManagedObject] {
+    try facade {
+      let plan = try FetchPlan(request, model: requireCoordinator().managedObjectModel)
+      let objects = try objects(plan)
+      try prefetch(plan.prefetchedKeyPaths, of: objects)
+      return objects
+    }
   }
 
   private func facade<Result>(_ body: () throws -> Result) throws -> Result {
@@ -47,9 +70,7 @@ extension NSManagedObjectContext {
         let shape = try FetchDictionaries.shape(of: request, entity: plan.entity)
         return try dictionaries(plan, shape)
       default:
-        let objects = try objects(plan)
-        try prefetch(plan.prefetchedKeyPaths, of: objects)
-        return objects
+        return try objects(of: request)
       }
     }
   }
@@ -106,6 +127,8 @@ extension NSManagedObjectContext {
     // In an empty context nothing can be found; no row comes twice in one fetch.
     let isFresh = registry.isEmpty
     var fresh: [NSManagedObject] = []
+    // Rows are taken while they are at hand; faults that are fired later read all memory again.
+    var taken: [NSManagedObject] = []
     for row in rows {
       let key = ObjectKey(store: binding.number, reference: row.reference)
       let object: NSManagedObject
@@ -118,18 +141,23 @@ extension NSManagedObjectContext {
         }
         guard let template else { continue }
         object = makeUnregisteredFault(key, template: template, binding: binding)
-        fresh.append(object)
+        if isFresh { registry.insertRecent(object) } else { fresh.append(object) }
       }
       if object.state.contains(.fault) {
-        object.attach(row, generation: generation)
+        if plan.returnsObjectsAsFaults {
+          object.attach(row, generation: generation)
+        } else {
+          object.take(row)
+          if object.template.awakesFromFetch { taken.append(object) }
+        }
       } else if plan.refreshesObjects, row.version != object.snapshot?.version {
         object.take(row)
       }
       result.append(object)
     }
     for object in fresh { registry.insertRecent(object) }
-    if !plan.returnsObjectsAsFaults {
-      for object in result { object.fireIfFault() }
+    untracked {
+      for object in taken { object.awakeFromFetch() }
     }
     return result
   }

@@ -189,7 +189,7 @@ extension NSManagedObjectContext {
       wanted[binding.number, default: (binding, [])].objects.append(object)
     }
     // A child's faults are filled by its parent, one by one.
-    guard parent == nil else { return }
+    guard parent == nil, !wanted.isEmpty else { return }
     for (_, group) in wanted {
       guard let store = group.binding.rows else { continue }
       do {
@@ -215,6 +215,10 @@ extension NSManagedObjectContext {
       return
     }
     let relationship = first.template.toManys[index].slot.description
+    if objects.count == 1, let binding = first.binding {
+      fulfill(relationship, at: index, of: first, binding)
+      return
+    }
     var groups: [Int32: (binding: StoreBinding, objects: [NSManagedObject])] = [:]
     for object in objects {
       guard let binding = object.binding else {
@@ -237,17 +241,7 @@ extension NSManagedObjectContext {
       let found = try store.destinations(of: relationship, from: objects.map(\.key.reference))
       var faults: [NSManagedObject] = []
       for object in objects {
-        let references = found[object.key.reference] ?? []
-        var members: [NSManagedObject] = []
-        members.reserveCapacity(references.count)
-        for reference in references {
-          let key = ObjectKey(store: binding.number, reference: reference)
-          if let known = registry.object(key) {
-            members.append(known)
-          } else if let template = binding.template(number: reference.entityNumber) {
-            members.append(makeFault(key, template: template, binding: binding))
-          }
-        }
+        let members = (found[object.key.reference] ?? []).compactMap { member($0, binding) }
         object.toManyStorage(at: index).load(members)
         for member in members where member.state.contains(.fault) { faults.append(member) }
       }
@@ -256,5 +250,41 @@ extension NSManagedObjectContext {
     } catch {
       fatalError("CoreData could not fulfill the relationship '\(relationship.name)': \(error)")
     }
+  }
+
+  /// Of one object alone; where its members' own rows lead to it, they come with the answer.
+  private func fulfill(
+    _ relationship: NSRelationshipDescription,
+    at index: Int,
+    of object: NSManagedObject,
+    _ binding: StoreBinding
+  ) {
+    guard let store = binding.rows else { return }
+    let generation = generation
+    let source = object.key.reference
+    do {
+      if let rows = try store.destinationRows(of: relationship, from: source) {
+        let members: [NSManagedObject] = rows.compactMap { row in
+          guard let member = member(row.reference, binding) else { return nil }
+          if member.state.contains(.fault) { member.attach(row, generation: generation) }
+          return member
+        }
+        object.toManyStorage(at: index).load(members)
+        return
+      }
+      let found = try store.destinations(of: relationship, from: [source])
+      let members = (found[source] ?? []).compactMap { member($0, binding) }
+      object.toManyStorage(at: index).load(members)
+      if members.contains(where: { $0.state.contains(.fault) }) { attachRows(to: members) }
+    } catch {
+      fatalError("CoreData could not fulfill the relationship '\(relationship.name)': \(error)")
+    }
+  }
+
+  private func member(_ reference: RowReference, _ binding: StoreBinding) -> NSManagedObject? {
+    let key = ObjectKey(store: binding.number, reference: reference)
+    if let known = registry.object(key) { return known }
+    guard let template = binding.template(number: reference.entityNumber) else { return nil }
+    return makeFault(key, template: template, binding: binding)
   }
 }

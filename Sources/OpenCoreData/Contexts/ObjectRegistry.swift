@@ -20,15 +20,29 @@ struct ObjectRegistry {
 
   mutating func object(_ key: ObjectKey) -> NSManagedObject? {
     if !recent.isEmpty { settle() }
-    return entries[key]?.object
+    return known(key)
+  }
+
+  /// In place: a copy of a weak reference costs more than the look-up.
+  private func known(_ key: ObjectKey) -> NSManagedObject? {
+    guard let index = entries.index(forKey: key) else { return nil }
+    return entries.values[index].object
   }
 
   mutating func insert(_ object: NSManagedObject) {
     if entries.count >= sweepLimit {
-      entries = entries.filter { $0.value.object != nil }
-      sweepLimit = max(4096, entries.count * 2)
+      sweep(adding: 1)
     }
     entries[object.key] = Entry(object: object)
+  }
+
+  /// Drops the entries of objects that are gone, and makes room for what is left and as many more.
+  private mutating func sweep(adding count: Int) {
+    let gone = entries.indices.filter { entries.values[$0].object == nil }
+      .map { entries.keys[$0] }
+    for key in gone { entries[key] = nil }
+    sweepLimit = max(4096, (entries.count + count) * 2)
+    entries.reserveCapacity(entries.count + count)
   }
 
   /// Enters an object that nobody looks up soon.
@@ -44,6 +58,7 @@ struct ObjectRegistry {
     guard !recent.isEmpty else { return }
     var objects: [NSManagedObject] = []
     swap(&objects, &recent)
+    if entries.count + objects.count >= sweepLimit { sweep(adding: objects.count) }
     for index in objects.indices where !isKnownUniquelyReferenced(&objects[index]) {
       insert(objects[index])
     }

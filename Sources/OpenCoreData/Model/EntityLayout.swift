@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// The compiled form of a frozen entity: its properties in numbered slots.
 ///
@@ -17,6 +18,8 @@ package final class EntityLayout: @unchecked Sendable {
   package let fetched: [NSFetchedPropertyDescription]
   /// Nearest first.
   package let ancestors: [NSEntityDescription]
+  /// What objects of the entity share; made when the first one is.
+  let template = AtomicLazyReference<ObjectTemplate>()
   private let slots: [String: PropertySlot]
   private let kinds: Set<ObjectIdentifier>
 

@@ -39,6 +39,8 @@ final class ObjectTemplate: @unchecked Sendable {
   let validation: ValidationPlan
   /// Whether the class has a check of its own for single values.
   let validatesValues: Bool
+  /// Whether the class wants to know of its objects being loaded.
+  let awakesFromFetch: Bool
 
   private init(layout: EntityLayout) {
     self.layout = layout
@@ -61,7 +63,8 @@ final class ObjectTemplate: @unchecked Sendable {
     toOnes = layout.toOnes.map(Self.link)
     toManys = layout.toManys.map(Self.link)
     validation = ValidationPlan(layout: layout)
-    validatesValues = ValidationOverride.isPresent(in: type)
+    validatesValues = MethodOverride.validateValue.isPresent(in: type)
+    awakesFromFetch = MethodOverride.awakeFromFetch.isPresent(in: type)
   }
 
   private static func link(_ slot: RelationshipSlot) -> Link {
@@ -89,22 +92,17 @@ final class ObjectTemplate: @unchecked Sendable {
     return NSManagedObject.self
   }
 
-  // MARK: Registry
+  // MARK: Finding
 
-  private static let all = Mutex<[ObjectIdentifier: ObjectTemplate]>([:])
-
-  /// The template of an entity, made at the first call.
   static func of(_ entity: NSEntityDescription) -> ObjectTemplate { of(entity.layout) }
 
+  /// The template of an entity, made at the first call.
+  ///
+  /// It is kept at the layout, so that finding it costs no look-up for each object that is made.
   static func of(_ layout: EntityLayout) -> ObjectTemplate {
-    if let known = all.withLock({ $0[layout.identifier] }) { return known }
+    if let known = layout.template.load() { return known }
     // Two threads may make one each; the first one in is kept.
-    let made = ObjectTemplate(layout: layout)
-    return all.withLock { templates in
-      if let known = templates[layout.identifier] { return known }
-      templates[layout.identifier] = made
-      return made
-    }
+    return layout.template.storeIfNil(ObjectTemplate(layout: layout))
   }
 
   /// The template of a model's entity whose objects are of the class.

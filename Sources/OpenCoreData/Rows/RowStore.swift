@@ -19,6 +19,12 @@ package protocol RowStore: AnyObject, Sendable {
     of relationship: NSRelationshipDescription,
     from sources: [RowReference]
   ) throws -> [RowReference: [RowReference]]
+  /// Whom a to-many relationship leads to from one source, as rows and in order; nil where the
+  /// rows are not read by the same question, so that they had better come from the cache.
+  func destinationRows(
+    of relationship: NSRelationshipDescription,
+    from source: RowReference
+  ) throws -> [Row]?
 
   /// Writes all changes in one transaction; throws ``RowConflictError`` where a version differs.
   func commit(_ changes: RowChanges) throws -> RowCommit

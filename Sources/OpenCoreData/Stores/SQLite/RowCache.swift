@@ -50,7 +50,8 @@ final class RowCache: Sendable {
   }
 
   /// Keeps rows that were read when the cache had this epoch; later ones may be newer than they are.
-  func insert(_ rows: [Row], readAt epoch: Int) {
+  func insert(_ rows: some Collection<Row>, readAt epoch: Int) {
+    guard !rows.isEmpty else { return }
     state.withLock { state in
       guard state.epoch == epoch else { return }
       reserve(rows.count, in: &state)

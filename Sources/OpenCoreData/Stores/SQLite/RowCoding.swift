@@ -2,8 +2,14 @@ import Foundation
 import WatershedSQLite
 
 /// Reads rows out of a statement's columns and binds them to its parameters.
-struct RowCoding: Sendable {
+///
+/// A class, because it is handed on for each row: a copy would count every reference inside.
+final class RowCoding: Sendable {
   let external: ExternalData
+
+  init(external: ExternalData) {
+    self.external = external
+  }
 
   // MARK: Reading
 

@@ -14,11 +14,7 @@ extension SQLiteStore {
       switch request.kind {
       case .rows:
         let plan = statement.entity.plan(includingSubentities: request.includesSubentities)
-        let epoch = cache.epoch
-        let rows = try rows(statement.rows(), plan, on: connection)
-        // Inside a write transaction a row may never be committed.
-        if !connection.connection.isInTransaction { cache.insert(rows, readAt: epoch) }
-        return .rows(rows)
+        return .rows(try rows(statement.rows(), plan, on: connection))
       case .references:
         var references: [RowReference] = []
         try each(statement.references(), on: connection) { row in
@@ -64,12 +60,27 @@ extension SQLiteStore {
       statement.reset()
       statement.clearBindings()
     }
+    // Inside a write transaction a row may never be committed.
+    let isCached = !connection.connection.isInTransaction
+    let epoch = cache.epoch
     var rows: [Row] = []
+    var cached = 0
     while try statement.step() {
-      if let row = coding.row(statement, plan) { rows.append(row) }
+      guard let row = coding.row(statement, plan) else { continue }
+      rows.append(row)
+      if isCached, rows.count <= Self.cachedRows, rows.count - cached == Self.cachePortion {
+        cache.insert(rows[cached...], readAt: epoch)
+        cached = rows.count
+      }
     }
+    if isCached, rows.count <= Self.cachedRows { cache.insert(rows[cached...], readAt: epoch) }
     return rows
   }
+
+  /// The first rows of a fetch are cached; more would push everything else out of the cache.
+  private static let cachedRows = 8192
+  /// Rows go into the cache while the processor still has them at hand.
+  private static let cachePortion = 256
 
   private func each(
     _ fragment: SQLFragment,

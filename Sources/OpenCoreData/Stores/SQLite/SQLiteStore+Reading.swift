@@ -36,6 +36,9 @@ extension SQLiteStore {
   ) throws -> [Row] {
     var result: [Row] = []
     result.reserveCapacity(references.count)
+    if references.count == 1 {
+      return try readRow(references[0], from: connection).map { [$0] } ?? []
+    }
     for (number, keys) in Self.grouped(references) {
       let entity = try table(of: RowReference(entityNumber: number, key: 0))
       for keys in KeyBatches(keys) {
@@ -71,6 +74,31 @@ extension SQLiteStore {
     from sources: [RowReference]
   ) throws -> [RowReference: [RowReference]] {
     try withReader { try readDestinations(of: relationship, from: sources, on: $0) }
+  }
+
+  package func destinationRows(
+    of relationship: NSRelationshipDescription,
+    from source: RowReference
+  ) throws -> [Row]? {
+    let entity = try table(of: source)
+    guard case .foreignKey = entity.link(of: relationship),
+      let destination = relationship.destinationEntity.flatMap(schema.entity)
+    else { return nil }
+    let epoch = cache.epoch
+    let rows: [Row]? = try withReader { connection in
+      guard
+        let statement = try connection.destinationRows(of: relationship, from: entity, in: schema)
+      else { return nil }
+      statement.bind(source.key, at: 1)
+      defer { statement.reset() }
+      var rows: [Row] = []
+      while try statement.step() {
+        if let row = coding.row(statement, destination.plan) { rows.append(row) }
+      }
+      return rows
+    }
+    if let rows { cache.insert(rows, readAt: epoch) }
+    return rows
   }
 
   func readDestinations(
@@ -119,6 +147,8 @@ extension SQLiteStore {
 struct DestinationQuery {
   /// The destinations' entity where there is only one.
   let constantEntity: Int32?
+  /// What reads whole rows from one source, where the members' own columns hold the relationship.
+  let rows: String?
   private let head: String
   private let tail: String
 
@@ -138,7 +168,10 @@ struct DestinationQuery {
     case .foreignKey(let table, let column, let order, _):
       head = "SELECT t0.\(column), t0.Z_PK, t0.Z_ENT FROM \(table) AS t0 WHERE t0.\(column)"
       tail = Self.sort("t0.\(column)", order.map { "t0.\($0)" }, "t0.Z_PK")
+      rows =
+        "SELECT \(destination.plan.selection) FROM \(table) AS t0 WHERE t0.\(column) = ?" + tail
     case .join(let table, let from, let to, let order):
+      rows = nil
       // The rows themselves are looked at only where their entity is not known.
       let entity = constantEntity == nil ? ", t0.Z_ENT" : ""
       let rows =

@@ -14,6 +14,7 @@ final class StoreConnection {
   private var cleanups: [[SQLiteStatement]?]
   private var links: [LinkKey: SQLiteStatement] = [:]
   private var destinations: [DestinationKey: DestinationStatement] = [:]
+  private var destinationRows: [DestinationKey: SQLiteStatement] = [:]
   /// The triggers of derived attributes report here whom they changed.
   private let affected = AffectedRows()
 
@@ -123,6 +124,26 @@ final class StoreConnection {
       constantEntity: query.constantEntity
     )
     destinations[key] = made
+    return made
+  }
+
+  /// What reads the members' rows from one source; nil where their columns do not lead to it.
+  func destinationRows(
+    of relationship: NSRelationshipDescription,
+    from entity: EntityTable,
+    in schema: StoreSchema
+  ) throws -> SQLiteStatement? {
+    let key = DestinationKey(
+      relationship: ObjectIdentifier(relationship),
+      entity: entity.index,
+      width: 1
+    )
+    if let kept = destinationRows[key] { return kept }
+    guard let sql = DestinationQuery(relationship, from: entity, in: schema)?.rows else {
+      return nil
+    }
+    let made = try connection.makeStatement(sql)
+    destinationRows[key] = made
     return made
   }
 

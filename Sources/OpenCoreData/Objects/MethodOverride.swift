@@ -1,39 +1,52 @@
 import Foundation
 
-/// Whether a class overrides `validateValue(_:forKey:)`.
+/// Whether a class overrides a method that most do not.
 ///
-/// Core Data asks that method for every property of every object that is saved, which costs a box
-/// for each value. Where a class does not override it, the typed check does the same without
-/// boxes. Swift has no question for this, so the method's place in the classes' tables of methods
+/// Core Data asks `validateValue(_:forKey:)` for every property of every object that is saved,
+/// which costs a box for each value. Where a class does not override it, the typed check does the
+/// same without boxes; nor are objects visited once more whose class leaves `awakeFromFetch()` as
+/// it is. Swift has no question for this, so a method's place in the classes' tables of methods
 /// is found by comparing two classes of which one overrides it; where that finds no single place,
 /// every class counts as overriding. The layout is that of the Swift ABI, TypeMetadata.rst.
-enum ValidationOverride {
+struct MethodOverride {
   private final class Plain: NSManagedObject {}
 
-  private final class Overriding: NSManagedObject {
+  private final class ValidatingValue: NSManagedObject {
     override func validateValue(
       _ value: AutoreleasingUnsafeMutablePointer<AnyObject?>,
       forKey key: String
     ) throws {}
   }
 
-  static func isPresent(in type: NSManagedObject.Type) -> Bool {
-    guard let place, let base = words(of: NSManagedObject.self), let own = words(of: type),
-      place < own.count
+  private final class AwakingFromFetch: NSManagedObject {
+    override func awakeFromFetch() {}
+  }
+
+  static let validateValue = MethodOverride(seenIn: ValidatingValue.self)
+  static let awakeFromFetch = MethodOverride(seenIn: AwakingFromFetch.self)
+
+  private let place: Int?
+
+  func isPresent(in type: NSManagedObject.Type) -> Bool {
+    guard let place, let base = Self.words(of: NSManagedObject.self),
+      let own = Self.words(of: type), place < own.count
     else { return true }
     return own[place] != base[place]
   }
 
-  private static let place: Int? = {
-    guard let base = words(of: NSManagedObject.self), let plain = words(of: Plain.self),
-      let overriding = words(of: Overriding.self), plain.count >= base.count,
+  private init(seenIn overriding: NSManagedObject.Type) {
+    guard let base = Self.words(of: NSManagedObject.self), let plain = Self.words(of: Plain.self),
+      let overriding = Self.words(of: overriding), plain.count >= base.count,
       overriding.count >= base.count
-    else { return nil }
+    else {
+      place = nil
+      return
+    }
     let places = (Word.methods..<base.count).filter {
       plain[$0] == base[$0] && overriding[$0] != base[$0]
     }
-    return places.count == 1 ? places[0] : nil
-  }()
+    place = places.count == 1 ? places[0] : nil
+  }
 
   private enum Word {
     /// The size of the metadata and the offset of its address point, 32 bits each.
