@@ -3,11 +3,13 @@ import OpenCoreData
 import RawSQLite
 
 /// The seconds and the sums of one run of the workload.
-public final class WorkloadResult {
+public final class WorkloadResult: Codable {
   /// Seconds by phase.
   public var seconds: [String: Double]
   /// What was read, to be the same in every engine.
   public var sums: [String: Int64]
+  /// The most memory the process held, in megabytes.
+  public var peakMegabytes = 0
 
   init(seconds: [String: Double] = [:], sums: [String: Int64] = [:]) {
     self.seconds = seconds

@@ -7,6 +7,11 @@ enum Benchmarks {
     var arguments = Array(CommandLine.arguments.dropFirst())
     let posts = number(after: "--posts", in: &arguments)
     let rounds = number(after: "--rounds", in: &arguments) ?? 3
+    if arguments.first == "engine", let engine = LocalEngine(rawValue: arguments.last ?? "") {
+      let result = try engine.run(posts: Int64(posts ?? 100_000))
+      print(String(decoding: try JSONEncoder().encode(result), as: UTF8.self))
+      return
+    }
     let isEverything = arguments.isEmpty
     if isEverything || arguments.contains("local") {
       try LocalReport(posts: Int64(posts ?? 100_000), rounds: rounds).run()

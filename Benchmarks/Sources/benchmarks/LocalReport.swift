@@ -1,7 +1,33 @@
 import Foundation
 import LocalWorkload
 
+/// The engines that run the local workload.
+enum LocalEngine: String, CaseIterable {
+  case raw
+  case objects
+  case history
+
+  /// Runs the workload once on a new file.
+  func run(posts: Int64) throws -> WorkloadResult {
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("watershed-benchmark-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let workload = LocalWorkload(posts: posts, folder: folder)
+    let result =
+      switch self {
+      case .raw: try workload.runRaw()
+      case .objects: try workload.run(tracksHistory: false)
+      case .history: try workload.run(tracksHistory: true)
+      }
+    result.peakMegabytes = benchmarks.peakMegabytes()
+    return result
+  }
+}
+
 /// The local workload beside its raw limit, as a table of ratios.
+///
+/// Each run of an engine is a process of its own, so that none inherits another's heap.
 struct LocalReport {
   let posts: Int64
   let rounds: Int
@@ -9,22 +35,21 @@ struct LocalReport {
   func run() throws {
     print(
       "Local workload: \(posts) posts, \(posts) attachments, \(posts * 2) links; "
-        + "medians of \(rounds) rounds; raw is SQLite's C API in the same run.\n"
+        + "medians of \(rounds) rounds, each run a fresh process; raw is SQLite's C API.\n"
     )
-    var raw: [WorkloadResult] = []
-    var plain: [WorkloadResult] = []
-    var tracked: [WorkloadResult] = []
+    var results: [LocalEngine: [WorkloadResult]] = [:]
     for _ in 0..<rounds {
-      raw.append(try inFolder { try $0.runRaw() })
-      plain.append(try inFolder { try $0.run(tracksHistory: false) })
-      tracked.append(try inFolder { try $0.run(tracksHistory: true) })
-    }
-    guard let expected = raw.first?.sums else { return }
-    for (name, results) in [("objects", plain), ("with history", tracked)] {
-      for result in results where result.sums != expected {
-        print("The sums of \(name) differ from raw: \(result.sums) and \(expected)")
-        exit(1)
+      for engine in LocalEngine.allCases {
+        results[engine, default: []].append(try inProcess(engine))
       }
+    }
+    let raw = results[.raw] ?? []
+    let plain = results[.objects] ?? []
+    let tracked = results[.history] ?? []
+    guard let expected = raw.first?.sums else { return }
+    for result in plain + tracked where result.sums != expected {
+      print("The sums differ from raw: \(result.sums) and \(expected)")
+      exit(1)
     }
     print(row(["phase", "raw s", "objects s", "ratio", "history s", "ratio"]))
     for phase in LocalWorkload.phases {
@@ -37,15 +62,21 @@ struct LocalReport {
         ])
       )
     }
-    print("\nPeak memory \(peakMegabytes()) MB, all engines together.\n")
+    let peaks = [raw, plain, tracked].map { $0.map(\.peakMegabytes).max() ?? 0 }
+    print("\nPeak memory: raw \(peaks[0]) MB, objects \(peaks[1]) MB, history \(peaks[2]) MB.\n")
   }
 
-  private func inFolder(_ body: (LocalWorkload) throws -> WorkloadResult) throws -> WorkloadResult {
-    let folder = FileManager.default.temporaryDirectory
-      .appendingPathComponent("watershed-benchmark-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
-    return try body(LocalWorkload(posts: posts, folder: folder))
+  /// Runs this program again for one engine.
+  private func inProcess(_ engine: LocalEngine) throws -> WorkloadResult {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0])
+    process.arguments = ["engine", engine.rawValue, "--posts", "\(posts)"]
+    let output = Pipe()
+    process.standardOutput = output
+    try process.run()
+    let data = output.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    return try JSONDecoder().decode(WorkloadResult.self, from: data)
   }
 
   private func median(_ results: [WorkloadResult], _ phase: String) -> Double {
