@@ -40,6 +40,35 @@ struct ServeTests {
     }
   }
 
+  @Test(
+    "A query without a filter is refused in development, unless the server was told to allow it"
+  )
+  func unindexedQueries() async throws {
+    for (flags, expected) in [([], 400), (["--allow-unindexed-queries"], 200)] {
+      try await withTemporaryFolder { folder in
+        let server = try CommandProcess(
+          ["serve", "--json", "--port", "0", "--data", folder.path] + flags
+        )
+        let banner = try await Banner(server.nextLine())
+        let database = "\(banner.url)/database/1/\(banner.container)/development/private"
+        let tokens = "?ckAPIToken=\(banner.apiToken)&ckWebAuthToken=\(banner.webAuthToken)"
+        let record = #"{"recordName":"a","recordType":"Note","fields":{"t":{"value":"x"}}}"#
+        let saved = try await post(
+          "\(database)/records/modify\(tokens)",
+          #"{"operations":[{"operationType":"create","record":"# + record + "}]}"
+        )
+        #expect(saved.status == 200)
+        let found = try await post(
+          "\(database)/records/query\(tokens)",
+          #"{"query":{"recordType":"Note"}}"#
+        )
+        #expect(found.status == expected)
+        server.terminate()
+        _ = try await server.finish()
+      }
+    }
+  }
+
   @Test("A second start keeps tokens and accounts, and does not print the password again")
   func secondStartKeepsEverything() async throws {
     try await withTemporaryFolder { folder in

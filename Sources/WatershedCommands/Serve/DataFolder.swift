@@ -46,9 +46,16 @@ final class DataFolder: Sendable {
   }
 
   /// The service on this folder.
-  func openService() throws(ServeError) -> CloudKitService {
+  func openService(
+    allowsUnindexedQueries: Bool = false
+  ) throws(ServeError) -> CloudKitService {
     do {
-      return try CloudKitService(ServiceConfiguration(dataFolder: url))
+      return try CloudKitService(
+        ServiceConfiguration(
+          dataFolder: url,
+          allowsUnindexedQueriesInDevelopment: allowsUnindexedQueries
+        )
+      )
     } catch {
       throw .unusableData(url.path, "\(error)")
     }

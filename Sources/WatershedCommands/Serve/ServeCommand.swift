@@ -40,6 +40,9 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(name: .customLong("tls-key"), help: "The certificate's key in PEM.")
   var key: String?
 
+  @Flag(help: "In development, answer queries that CloudKit's index rules refuse.")
+  var allowUnindexedQueries = false
+
   @Flag(help: "Print the banner as one line of JSON.")
   var json = false
 
@@ -58,7 +61,7 @@ struct ServeCommand: AsyncParsableCommand {
   func run() async throws {
     let folder = try DataFolder(opening: data.path)
     defer { folder.close() }
-    let service = try folder.openService()
+    let service = try folder.openService(allowsUnindexedQueries: allowUnindexedQueries)
     let outcome: Result<Void, any Error>
     do {
       outcome = .success(try await serve(service, folder))
