@@ -171,19 +171,4 @@ package final class SQLiteConnection: @unchecked Sendable {
       throw error
     }
   }
-
-  /// Ends what runs on this connection from another thread.
-  package func interrupt() {
-    sqlite3_interrupt(handle)
-  }
-
-  /// Copies the whole database into a new file, through SQLite's backup API.
-  package func backup(to path: String) throws {
-    let target = try SQLiteConnection(path: path)
-    guard let backup = sqlite3_backup_init(target.handle, "main", handle, "main") else {
-      throw target.lastError(sql: nil)
-    }
-    sqlite3_backup_step(backup, -1)
-    guard sqlite3_backup_finish(backup) == SQLITE_OK else { throw target.lastError(sql: nil) }
-  }
 }

@@ -28,8 +28,6 @@ package final class SQLiteStatement {
 
   // MARK: Parameters
 
-  package var parameterCount: Int { Int(sqlite3_bind_parameter_count(handle)) }
-
   package func bindNull(at index: Int) {
     sqlite3_bind_null(handle, Int32(index))
   }

@@ -13,6 +13,7 @@ final class SyncRig: Sendable {
   let phone: DemoDevice
   let laptop: DemoDevice
   let meter: SyncMeter
+  private let changes = DemoSignal()
   private let service: CloudKitService
   private let server: RunningHTTPServer
   private static let containerIdentifier = "iCloud.org.example.benchmark"
@@ -61,34 +62,14 @@ final class SyncRig: Sendable {
     }
     phone = devices[0]
     laptop = devices[1]
+    changes.listen(to: [laptop])
   }
 
   var uptime: Double { ProcessInfo.processInfo.systemUptime }
 
   /// Waits for a condition that imports on the laptop make true.
   func untilLaptop(_ condition: () async throws -> Bool) async throws {
-    let (changes, signal) = AsyncStream.makeStream(
-      of: Void.self,
-      bufferingPolicy: .bufferingNewest(1)
-    )
-    let observer = NotificationCenter.default.addObserver(
-      forName: .NSPersistentStoreRemoteChange,
-      object: laptop.container.persistentStoreCoordinator,
-      queue: nil
-    ) { _ in signal.yield() }
-    // What the phone has sent changes no store of the laptop: look again now and then.
-    let beat = Task {
-      while !Task.isCancelled {
-        try await Task.sleep(for: .milliseconds(50))
-        signal.yield()
-      }
-    }
-    defer {
-      beat.cancel()
-      NotificationCenter.default.removeObserver(observer)
-    }
-    var iterator = changes.makeAsyncIterator()
-    while try await !condition() { await iterator.next() }
+    while try await !condition() { await changes.next() }
   }
 
   func stop() async {

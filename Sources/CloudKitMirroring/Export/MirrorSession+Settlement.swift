@@ -20,6 +20,13 @@ package struct BatchSettlement: Hashable, Sendable {
   package var files: [String] = []
 
   package init() {}
+
+  /// Notes a change that waits because the server asked for patience.
+  mutating func postpone(seconds: Double?) {
+    requeued += 1
+    mustWait = true
+    retryAfter = max(retryAfter ?? 0, seconds ?? 0)
+  }
 }
 
 extension MirrorSession {
@@ -115,9 +122,7 @@ extension MirrorSession {
     case .later(let seconds):
       record.requeue()
       try books.update(record)
-      result.requeued += 1
-      result.mustWait = true
-      result.retryAfter = max(result.retryAfter ?? 0, seconds ?? 0)
+      result.postpone(seconds: seconds)
     case .refused(let reason):
       record.requeue()
       record.parked = reason
@@ -211,9 +216,7 @@ extension MirrorSession {
     case .later(let seconds):
       edge.requeue()
       try books.update(edge)
-      result.requeued += 1
-      result.mustWait = true
-      result.retryAfter = max(result.retryAfter ?? 0, seconds ?? 0)
+      result.postpone(seconds: seconds)
     case .refused(let reason):
       edge.requeue()
       edge.parked = reason

@@ -1,20 +1,20 @@
 import Foundation
 import OpenCoreData
 
-/// Wakes the demo whenever a store has changed.
-final class DemoSignal: Sendable {
+/// Wakes who waits whenever a store has changed.
+package final class DemoSignal: Sendable {
   private let stream: AsyncStream<Void>
   private let continuation: AsyncStream<Void>.Continuation
 
   /// Looked at again this often even with no change: what a device has sent changes no store.
   private static let heartbeat = Duration.milliseconds(20)
 
-  init() {
+  package init() {
     (stream, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
   }
 
   /// Listens to the commits of the devices' stores.
-  func listen(to devices: [DemoDevice]) {
+  package func listen(to devices: [DemoDevice]) {
     for device in devices {
       let continuation = continuation
       _ = NotificationCenter.default.addObserver(
@@ -26,7 +26,7 @@ final class DemoSignal: Sendable {
   }
 
   /// Returns at the next change, or at the next heartbeat.
-  func next() async {
+  package func next() async {
     let continuation = continuation
     let beat = Task {
       try await Task.sleep(for: Self.heartbeat)
