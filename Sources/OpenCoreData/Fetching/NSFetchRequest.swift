@@ -84,28 +84,32 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest {
 
   /// Copies the request.
   open override func copy(with zone: NSZone? = nil) -> Any {
-    let copy = NSFetchRequest<ResultType>()
-    copy.entityDescription = entityDescription
-    copy.name = name
-    copy.managedObjectClass = managedObjectClass
-    copy.affectedStores = affectedStores
-    copy.predicate = predicate
-    copy.sortDescriptors = sortDescriptors
-    copy.fetchLimit = fetchLimit
-    copy.fetchOffset = fetchOffset
-    copy.fetchBatchSize = fetchBatchSize
-    copy.resultType = resultType
-    copy.includesSubentities = includesSubentities
-    copy.includesPropertyValues = includesPropertyValues
-    copy.returnsObjectsAsFaults = returnsObjectsAsFaults
-    copy.relationshipKeyPathsForPrefetching = relationshipKeyPathsForPrefetching
-    copy.includesPendingChanges = includesPendingChanges
-    copy.returnsDistinctResults = returnsDistinctResults
-    copy.propertiesToFetch = propertiesToFetch
-    copy.shouldRefreshRefetchedObjects = shouldRefreshRefetchedObjects
-    copy.propertiesToGroupBy = propertiesToGroupBy
-    copy.havingPredicate = havingPredicate
-    return copy
+    NSFetchRequest<ResultType>(sameAs: self)
+  }
+
+  /// A request that finds the same, perhaps with another type for its results.
+  convenience init<OtherType>(sameAs other: NSFetchRequest<OtherType>) {
+    self.init()
+    entityDescription = other.entityDescription
+    name = other.name
+    managedObjectClass = other.managedObjectClass
+    affectedStores = other.affectedStores
+    predicate = other.predicate
+    sortDescriptors = other.sortDescriptors
+    fetchLimit = other.fetchLimit
+    fetchOffset = other.fetchOffset
+    fetchBatchSize = other.fetchBatchSize
+    resultType = other.resultType
+    includesSubentities = other.includesSubentities
+    includesPropertyValues = other.includesPropertyValues
+    returnsObjectsAsFaults = other.returnsObjectsAsFaults
+    relationshipKeyPathsForPrefetching = other.relationshipKeyPathsForPrefetching
+    includesPendingChanges = other.includesPendingChanges
+    returnsDistinctResults = other.returnsDistinctResults
+    propertiesToFetch = other.propertiesToFetch
+    shouldRefreshRefetchedObjects = other.shouldRefreshRefetchedObjects
+    propertiesToGroupBy = other.propertiesToGroupBy
+    havingPredicate = other.havingPredicate
   }
 
   /// The entity in a model: by description, by name or by class.

@@ -1,0 +1,69 @@
+import Foundation
+
+extension NotificationCenter {
+  /// The notifications of a name, as an asynchronous sequence.
+  ///
+  /// Foundation on Linux does not have it.
+  public final class Notifications: AsyncSequence, @unchecked Sendable {
+    // Sendable: a name, an object's identity and a center, none of which change.
+
+    /// A notification.
+    public typealias Element = Notification
+
+    private let center: NotificationCenter
+    private let name: Notification.Name
+    private let object: AnyObject?
+
+    fileprivate init(_ center: NotificationCenter, _ name: Notification.Name, _ object: AnyObject?)
+    {
+      self.center = center
+      self.name = name
+      self.object = object
+    }
+
+    /// Reads notification after notification.
+    ///
+    /// It observes from when it is made until it goes.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+      private var stream: AsyncStream<LaneTransfer<Notification>>.Iterator
+
+      fileprivate init(_ stream: AsyncStream<LaneTransfer<Notification>>) {
+        self.stream = stream.makeAsyncIterator()
+      }
+
+      /// Waits for the next notification; nil when the task is cancelled.
+      public mutating func next() async -> Notification? {
+        await stream.next()?.value
+      }
+    }
+
+    /// Begins to observe.
+    public func makeAsyncIterator() -> AsyncIterator {
+      let (stream, continuation) = AsyncStream.makeStream(
+        of: LaneTransfer<Notification>.self,
+        bufferingPolicy: .bufferingNewest(Self.limit)
+      )
+      let observer = LaneTransfer(
+        center.addObserver(forName: name, object: object, queue: nil) { notification in
+          continuation.yield(LaneTransfer(notification))
+        }
+      )
+      let center = LaneTransfer(center)
+      continuation.onTermination = { _ in center.value.removeObserver(observer.value) }
+      return AsyncIterator(stream)
+    }
+
+    /// How many notifications wait for a slow reader before the oldest is dropped.
+    private static let limit = 1024
+  }
+
+  /// The notifications of a name, from an object where one is given, as an asynchronous sequence.
+  ///
+  /// Notifications are buffered from when iteration begins; the thread that posts does not wait.
+  public func notifications(
+    named name: Notification.Name,
+    object: AnyObject? = nil
+  ) -> Notifications {
+    Notifications(self, name, object)
+  }
+}

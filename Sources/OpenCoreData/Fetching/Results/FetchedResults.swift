@@ -1,0 +1,255 @@
+import Foundation
+
+/// The list of a fetched results controller, without the type of its objects.
+final class FetchedResults: @unchecked Sendable {
+  // Sendable: confined to the queue of its context.
+
+  let context: NSManagedObjectContext
+  let sectionNameKeyPath: String?
+  let cacheName: String?
+  private let fetch: () throws -> [NSManagedObject]
+  private let makePlan: () throws -> FetchPlan
+  private var plan: FetchPlan?
+  private(set) var list: SectionedResults? {
+    didSet { version += 1 }
+  }
+  /// Which list this is; 0 before the first.
+  private(set) var version = 0
+  private var observer: (any NSObjectProtocol)?
+  /// The last delegate that was told something, for what it was found to do.
+  weak var delegate: (any NSFetchedResultsControllerDelegate)? {
+    didSet {
+      wantsDifferences = sectionNameKeyPath == nil
+      delegateNamesTitles = true
+    }
+  }
+  /// Until the delegate is found to have no method for differences.
+  var wantsDifferences: Bool
+  /// Until the delegate is found to have no method for titles.
+  var delegateNamesTitles = true
+  /// The controller as delegates see it.
+  var facade: () -> NSFetchedResultsController<any NSFetchRequestResult>?
+  /// Called after the list changed or was fetched.
+  var didChange: (() -> Void)?
+
+  init<ResultType>(
+    request: NSFetchRequest<ResultType>,
+    context: NSManagedObjectContext,
+    sectionNameKeyPath: String?,
+    cacheName: String?
+  ) {
+    self.context = context
+    self.sectionNameKeyPath = sectionNameKeyPath
+    self.cacheName = cacheName
+    makePlan = { [unowned context] in
+      try FetchPlan(request, model: context.requireCoordinator().managedObjectModel)
+    }
+    fetch = { [unowned context] in
+      try context.results(of: request).compactMap { $0 as? NSManagedObject }
+    }
+    wantsDifferences = sectionNameKeyPath == nil
+    facade = { nil }
+  }
+
+  deinit {
+    stop()
+  }
+
+  /// Follows changes no longer.
+  func stop() {
+    let observer = observer
+    self.observer = nil
+    if let observer { NotificationCenter.default.removeObserver(observer) }
+  }
+
+  // MARK: Fetching
+
+  func performFetch() throws {
+    let plan = try makePlan()
+    let objects = try fetch()
+    self.plan = plan
+    list = try sectioned(objects, plan)
+    observe()
+    didChange?()
+  }
+
+  private func sectioned(
+    _ objects: [NSManagedObject],
+    _ plan: FetchPlan
+  ) throws -> SectionedResults {
+    guard let cacheName, sectionNameKeyPath != nil, !context.hasChanges, context.parent == nil,
+      let coordinator = context.persistentStoreCoordinator
+    else { return try SectionedResults(objects, sectionNameKeyPath: sectionNameKeyPath) }
+    let configuration = FetchedResultsCache.Configuration(
+      plan,
+      sectionNameKeyPath: sectionNameKeyPath
+    )
+    let known = FetchedResultsCache.sections(named: cacheName, configuration, coordinator)
+    if let known, known.last?.range.upperBound ?? 0 == objects.count {
+      return SectionedResults(objects, sections: known)
+    }
+    let made = try SectionedResults(objects, sectionNameKeyPath: sectionNameKeyPath)
+    FetchedResultsCache.store(made.sections, named: cacheName, configuration, coordinator)
+    return made
+  }
+
+  private func observe() {
+    guard observer == nil else { return }
+    observer = NotificationCenter.default.addObserver(
+      forName: .NSManagedObjectContextObjectsDidChange,
+      object: context,
+      queue: nil
+    ) { [weak self] notification in
+      // Posted on the context's queue, where the list lives too.
+      self?.objectsDidChange(notification.userInfo ?? [:])
+    }
+  }
+
+  // MARK: Changing
+
+  /// Without a delegate nobody asks for a list that follows changes; it stays as it was fetched.
+  private var isFollowed: Bool { delegate != nil || didChange != nil }
+
+  private func objectsDidChange(_ userInfo: [AnyHashable: Any]) {
+    guard isFollowed, let plan, var old = list else { return }
+    let turn = FetchedResultsTracker.Turn(userInfo)
+    let isWindow = plan.limit > 0 || plan.offset > 0
+    do {
+      if userInfo[NSInvalidatedAllObjectsKey] != nil || isWindow {
+        try fetchAgain(&old, touched: turn.changed)
+        return
+      }
+      let tracker = FetchedResultsTracker(plan: plan)
+      guard let outcome = tracker.list(&old, after: turn) else { return }
+      var new = try SectionedResults(outcome.objects, sectionNameKeyPath: sectionNameKeyPath)
+      tell(&old, &new, touched: outcome.touched, displaced: outcome.displaced)
+    } catch {
+      StoreLog.warning("(NSFetchedResultsController) could not follow a change: \(error)")
+    }
+  }
+
+  /// A window of a list, or one whose objects are all invalid, is asked for again.
+  private func fetchAgain(
+    _ old: inout SectionedResults,
+    touched: Set<NSManagedObject>
+  ) throws {
+    var new = try SectionedResults(fetch(), sectionNameKeyPath: sectionNameKeyPath)
+    let difference = new.objects.difference(from: old.objects).inferringMoves()
+    var displaced: Set<NSManagedObject> = []
+    for case .insert(_, let object, _?) in difference { displaced.insert(object) }
+    tell(&old, &new, touched: touched, displaced: displaced)
+  }
+
+  private func tell(
+    _ old: inout SectionedResults,
+    _ new: inout SectionedResults,
+    touched: Set<NSManagedObject>,
+    displaced: Set<NSManagedObject>
+  ) {
+    let changes = FetchedResultsChanges(
+      from: &old,
+      to: &new,
+      touched: touched,
+      displaced: displaced
+    )
+    guard !changes.isEmpty else { return }
+    if let delegate, let controller = facade() {
+      tell(delegate, controller, changes, old, new)
+    } else {
+      list = new
+    }
+    didChange?()
+  }
+
+  private func tell(
+    _ delegate: any NSFetchedResultsControllerDelegate,
+    _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
+    _ changes: FetchedResultsChanges,
+    _ old: SectionedResults,
+    _ new: SectionedResults
+  ) {
+    if wantsDifferences {
+      let before = list
+      list = new
+      delegate.controller(controller, didChangeContentWith: Self.difference(old, new, changes))
+      if wantsDifferences { return }
+      list = before
+    }
+    delegate.controllerWillChangeContent(controller)
+    list = new
+    for section in changes.deletedSections {
+      let info = sectionInfo(old.sections[section], old)
+      delegate.controller(controller, didChange: info, atSectionIndex: section, for: .delete)
+    }
+    for section in changes.insertedSections {
+      let info = sectionInfo(new.sections[section], new)
+      delegate.controller(controller, didChange: info, atSectionIndex: section, for: .insert)
+    }
+    for change in changes.changes {
+      delegate.controller(
+        controller,
+        didChange: change.object,
+        at: change.before,
+        for: change.type,
+        newIndexPath: change.after
+      )
+    }
+    delegate.controllerDidChangeContent(controller)
+  }
+
+  /// Updates appear as a removal and an insertion of the same object.
+  private static func difference(
+    _ old: SectionedResults,
+    _ new: SectionedResults,
+    _ changes: FetchedResultsChanges
+  ) -> CollectionDifference<NSManagedObjectID> {
+    var steps: [CollectionDifference<NSManagedObjectID>.Change] = []
+    for change in changes.changes {
+      let identifier = change.object.objectID
+      if let before = change.before {
+        let partner = change.after?.item
+        steps.append(.remove(offset: before.item, element: identifier, associatedWith: partner))
+      }
+      if let after = change.after {
+        let partner = change.before?.item
+        steps.append(.insert(offset: after.item, element: identifier, associatedWith: partner))
+      }
+    }
+    // The steps are sound by construction: each place is named once on either side.
+    return CollectionDifference(steps)
+      ?? new.objects.map(\.objectID).difference(
+        from: old.objects.map(\.objectID)
+      )
+  }
+
+  // MARK: Sections
+
+  func sectionInfo(
+    _ section: SectionedResults.Section,
+    _ list: SectionedResults
+  ) -> any NSFetchedResultsSectionInfo {
+    FetchedResultsSectionInfo(
+      name: section.name,
+      indexTitle: indexTitle(section.name),
+      members: list.objects[section.range]
+    )
+  }
+
+  func indexTitle(_ name: String) -> String? {
+    guard sectionNameKeyPath != nil, let controller = facade() else { return nil }
+    if delegateNamesTitles, let delegate {
+      let title = delegate.controller(controller, sectionIndexTitleForSectionName: name)
+      if delegateNamesTitles { return title }
+    }
+    return titleOfController(name)
+  }
+
+  /// Asks the app's own controller, which may be of a subclass.
+  var titleOfController: (String) -> String? = { _ in nil }
+
+  func indexPath(of object: NSManagedObject) -> IndexPath? {
+    // Not through the property: looking an object up makes no new list.
+    guard var list else { return nil }
+    return list.indexPath(of: object)
+  }
+}

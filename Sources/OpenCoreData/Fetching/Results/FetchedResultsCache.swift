@@ -1,0 +1,89 @@
+import Foundation
+import Synchronization
+
+/// Section information that outlives its controller, by the names that apps give it.
+///
+/// What is kept holds only while nothing is committed to the coordinator's stores.
+enum FetchedResultsCache {
+  /// Everything that section information depends on but the stores' content.
+  struct Configuration: Equatable {
+    var entity: String
+    var predicate: String?
+    var sortDescriptors: [String]
+    var sectionNameKeyPath: String?
+
+    init(_ plan: FetchPlan, sectionNameKeyPath: String?) {
+      entity = plan.entity.name ?? ""
+      predicate = plan.predicate?.formatString
+      sortDescriptors = plan.sortDescriptors.map {
+        "\($0.key ?? "") \($0.ascending) \($0.sortKey?.ordering.rawValue ?? "")"
+      }
+      self.sectionNameKeyPath = sectionNameKeyPath
+    }
+  }
+
+  private struct Entry {
+    var configuration: Configuration
+    weak var coordinator: NSPersistentStoreCoordinator?
+    var commitCount: UInt32
+    var sections: [SectionedResults.Section]
+  }
+
+  /// More names than an app has lists; the one that was made first is forgotten.
+  private static let limit = 256
+
+  private struct State {
+    var entries: [String: Entry] = [:]
+    var names: [String] = []
+  }
+
+  private static let state = Mutex(State())
+
+  static func sections(
+    named name: String,
+    _ configuration: Configuration,
+    _ coordinator: NSPersistentStoreCoordinator
+  ) -> [SectionedResults.Section]? {
+    guard let entry = state.withLock({ $0.entries[name] }), entry.coordinator === coordinator else {
+      return nil
+    }
+    guard entry.configuration == configuration else {
+      fatalError(
+        "FATAL ERROR: The persistent cache of section information does not match the current "
+          + "configuration.  You have illegally mutated the NSFetchedResultsController's fetch "
+          + "request, its predicate, or its sort descriptor without either disabling caching or "
+          + "using +deleteCacheWithName:"
+      )
+    }
+    return entry.commitCount == coordinator.commitCount ? entry.sections : nil
+  }
+
+  static func store(
+    _ sections: [SectionedResults.Section],
+    named name: String,
+    _ configuration: Configuration,
+    _ coordinator: NSPersistentStoreCoordinator
+  ) {
+    let entry = Entry(
+      configuration: configuration,
+      coordinator: coordinator,
+      commitCount: coordinator.commitCount,
+      sections: sections
+    )
+    state.withLock { state in
+      if state.entries.updateValue(entry, forKey: name) == nil { state.names.append(name) }
+      if state.names.count > limit { state.entries[state.names.removeFirst()] = nil }
+    }
+  }
+
+  static func delete(named name: String?) {
+    state.withLock { state in
+      guard let name else {
+        state = State()
+        return
+      }
+      state.entries[name] = nil
+      state.names.removeAll { $0 == name }
+    }
+  }
+}

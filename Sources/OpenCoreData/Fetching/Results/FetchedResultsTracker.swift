@@ -1,0 +1,140 @@
+import Foundation
+
+/// Keeps a list of results true while objects change, without asking the store again.
+///
+/// An object that changed keeps its place where it is still in order there, so that equal sort keys
+/// do not shuffle objects.
+struct FetchedResultsTracker {
+  let plan: FetchPlan
+
+  struct Outcome {
+    var objects: [NSManagedObject]
+    /// The objects whose values changed and that are in the list.
+    var touched: Set<NSManagedObject>
+    /// The objects that were in the list and have another place in it now.
+    var displaced: Set<NSManagedObject>
+  }
+
+  /// What a turn of the context changed.
+  struct Turn {
+    var changed: Set<NSManagedObject> = []
+    var deleted: Set<NSManagedObject> = []
+
+    init(_ userInfo: [AnyHashable: Any]) {
+      func objects(_ key: String) -> Set<NSManagedObject> {
+        userInfo[key] as? Set<NSManagedObject> ?? []
+      }
+      deleted = objects(NSDeletedObjectsKey).union(objects(NSInvalidatedObjectsKey))
+      changed = objects(NSInsertedObjectsKey).union(objects(NSUpdatedObjectsKey))
+        .union(objects(NSRefreshedObjectsKey)).subtracting(deleted)
+    }
+  }
+
+  /// The list after a turn; nil where nothing of it was touched.
+  func list(_ current: inout SectionedResults, after turn: Turn) -> Outcome? {
+    var arrivals: [NSManagedObject] = []
+    var touched: Set<NSManagedObject> = []
+    var gone: Set<NSManagedObject> = []
+    for object in turn.deleted where current.index(of: object) != nil { gone.insert(object) }
+    for object in turn.changed where plan.covers(object) {
+      let isMember = current.index(of: object) != nil
+      let matches =
+        object.managedObjectContext != nil && !object.isDeleted
+        && plan.predicate?.evaluate(with: object) ?? true
+      switch (isMember, matches) {
+      case (true, true): touched.insert(object)
+      case (true, false): gone.insert(object)
+      case (false, true): arrivals.append(object)
+      case (false, false): continue
+      }
+    }
+    guard !arrivals.isEmpty || !touched.isEmpty || !gone.isEmpty else { return nil }
+    var outcome = Outcome(objects: [], touched: touched, displaced: [])
+    let stayed = settled(current.objects.filter { !gone.contains($0) }, &outcome)
+    let placed = (arrivals.sorted { $0.key.precedes($1.key) } + outcome.displaced)
+      .sorted(using: plan.sortDescriptors) { $0 }
+    outcome.objects = merged(stayed, placed)
+    return outcome
+  }
+
+  /// The members that are still in order; the others are noted as displaced.
+  private func settled(
+    _ members: [NSManagedObject],
+    _ outcome: inout Outcome
+  ) -> [NSManagedObject] {
+    guard !outcome.touched.isEmpty else { return members }
+    var result: [NSManagedObject] = []
+    result.reserveCapacity(members.count)
+    var nextUntouched = 0
+    for (index, object) in members.enumerated() {
+      guard outcome.touched.contains(object) else {
+        result.append(object)
+        continue
+      }
+      nextUntouched = max(nextUntouched, index + 1)
+      while nextUntouched < members.count, outcome.touched.contains(members[nextUntouched]) {
+        nextUntouched += 1
+      }
+      let followsLast = result.last.map { !isBefore(object, $0) } ?? true
+      let precedesNext =
+        nextUntouched == members.count || !isBefore(members[nextUntouched], object)
+      if followsLast, precedesNext {
+        result.append(object)
+      } else {
+        outcome.displaced.insert(object)
+      }
+    }
+    return result
+  }
+
+  /// Both lists are in order; where two are equal, what was there comes first.
+  private func merged(
+    _ stayed: [NSManagedObject],
+    _ placed: [NSManagedObject]
+  ) -> [NSManagedObject] {
+    guard !placed.isEmpty else { return stayed }
+    var result: [NSManagedObject] = []
+    result.reserveCapacity(stayed.count + placed.count)
+    var rest = stayed[...]
+    for object in placed {
+      let place = upperBound(of: object, in: rest)
+      result += rest[rest.startIndex..<place]
+      result.append(object)
+      rest = rest[place...]
+    }
+    return result + rest
+  }
+
+  private func upperBound(
+    of object: NSManagedObject,
+    in list: ArraySlice<NSManagedObject>
+  ) -> Int {
+    var low = list.startIndex
+    var high = list.endIndex
+    while low < high {
+      let middle = (low + high) / 2
+      if isBefore(object, list[middle]) { high = middle } else { low = middle + 1 }
+    }
+    return low
+  }
+
+  private func isBefore(_ left: NSManagedObject, _ right: NSManagedObject) -> Bool {
+    for descriptor in plan.sortDescriptors {
+      switch descriptor.compare(left, to: right) {
+      case .orderedAscending: return true
+      case .orderedDescending: return false
+      case .orderedSame: continue
+      }
+    }
+    return false
+  }
+}
+
+extension ObjectKey {
+  /// An order of arrival: saved objects by their keys, then new ones by when they were made.
+  fileprivate func precedes(_ other: ObjectKey) -> Bool {
+    (isTemporary ? 1 : 0, abs(reference.key)) < (
+      other.isTemporary ? 1 : 0, abs(other.reference.key)
+    )
+  }
+}

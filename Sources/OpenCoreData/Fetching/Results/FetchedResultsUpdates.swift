@@ -1,0 +1,158 @@
+import Foundation
+
+/// What a request finds now and after each change of its context, as an asynchronous sequence.
+///
+/// Made by ``NSManagedObjectContext/updates(of:sectionNameKeyPath:)``. A slow reader skips lists and
+/// sees the newest one; each list says how it differs from the last one that was read.
+///
+/// **Differs from Core Data:** there is no such sequence; it stands beside
+/// ``NSFetchedResultsController``, with no delegate to write.
+public struct FetchedResultsUpdates<ResultType: NSManagedObject>: AsyncSequence, Sendable {
+  /// One list of results.
+  public struct Element: Sendable {
+    /// A run of objects with the same section name.
+    public struct Section: Sendable, Hashable {
+      /// The text of the section key path's value.
+      public let name: String
+      /// The places of the section's objects in the list.
+      public let range: Range<Int>
+    }
+
+    /// The objects' identifiers in order.
+    public let objectIDs: [NSManagedObjectID]
+    /// The sections in order; one where no key path was given.
+    public let sections: [Section]
+    /// The way from the list that was read before, or from an empty one.
+    ///
+    /// It is empty where only values changed.
+    public fileprivate(set) var difference: CollectionDifference<NSManagedObjectID>
+
+    /// The objects in a context, on whose queue this is called.
+    public func objects(in context: NSManagedObjectContext) -> [ResultType] {
+      objectIDs.compactMap { context.object(with: $0) as? ResultType }
+    }
+  }
+
+  /// Reads list after list.
+  public struct AsyncIterator: AsyncIteratorProtocol {
+    private var stream: AsyncThrowingStream<Element, any Error>.Iterator
+    private var last: [NSManagedObjectID] = []
+
+    fileprivate init(_ stream: AsyncThrowingStream<Element, any Error>) {
+      self.stream = stream.makeAsyncIterator()
+    }
+
+    /// Waits for the next list; throws what the first fetch throws.
+    public mutating func next() async throws -> Element? {
+      guard var element = try await stream.next() else { return nil }
+      element.difference = element.objectIDs.difference(from: last)
+      last = element.objectIDs
+      return element
+    }
+  }
+
+  private let context: NSManagedObjectContext
+  private let request: LaneTransfer<NSFetchRequest<ResultType>>
+  private let sectionNameKeyPath: String?
+
+  fileprivate init(
+    _ context: NSManagedObjectContext,
+    _ request: NSFetchRequest<ResultType>,
+    _ sectionNameKeyPath: String?
+  ) {
+    self.context = context
+    // A copy of its own, which nobody else can change.
+    self.request = LaneTransfer(NSFetchRequest<ResultType>(sameAs: request))
+    self.sectionNameKeyPath = sectionNameKeyPath
+  }
+
+  /// Begins to follow the context.
+  public func makeAsyncIterator() -> AsyncIterator {
+    let context = context
+    let request = request
+    let sectionNameKeyPath = sectionNameKeyPath
+    return AsyncIterator(
+      AsyncThrowingStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+        let feed = LaneTransfer(
+          Feed(context, request.value, sectionNameKeyPath, continuation)
+        )
+        // The stream keeps the feed alive until its reader is gone.
+        continuation.onTermination = { _ in feed.value.stop() }
+        context.perform { feed.value.start() }
+      }
+    )
+  }
+
+  /// Follows a list on the context's queue.
+  private final class Feed: @unchecked Sendable {
+    // Sendable: confined to the queue of its context, but for `stop()`, which only unregisters.
+
+    private let results: FetchedResults
+    private let continuation: AsyncThrowingStream<Element, any Error>.Continuation
+    private var saveObserver: (any NSObjectProtocol)?
+
+    init(
+      _ context: NSManagedObjectContext,
+      _ request: NSFetchRequest<ResultType>,
+      _ sectionNameKeyPath: String?,
+      _ continuation: AsyncThrowingStream<Element, any Error>.Continuation
+    ) {
+      self.continuation = continuation
+      results = FetchedResults(
+        request: request,
+        context: context,
+        sectionNameKeyPath: sectionNameKeyPath,
+        cacheName: nil
+      )
+    }
+
+    func start() {
+      results.didChange = { [weak self] in self?.yield() }
+      // A save gives new objects their lasting identifiers.
+      saveObserver = NotificationCenter.default.addObserver(
+        forName: .NSManagedObjectContextDidSave,
+        object: results.context,
+        queue: nil
+      ) { [weak self] notification in
+        if notification.userInfo?[NSInsertedObjectsKey] != nil { self?.yield() }
+      }
+      do {
+        try results.performFetch()
+      } catch {
+        continuation.finish(throwing: error)
+      }
+    }
+
+    func stop() {
+      let observer = saveObserver
+      saveObserver = nil
+      if let observer { NotificationCenter.default.removeObserver(observer) }
+      results.stop()
+    }
+
+    private func yield() {
+      guard let list = results.list else { return }
+      continuation.yield(
+        Element(
+          objectIDs: list.objects.map(\.objectID),
+          sections: list.sections.map { .init(name: $0.name, range: $0.range) },
+          difference: [NSManagedObjectID]().difference(from: [])
+        )
+      )
+    }
+  }
+}
+
+extension NSManagedObjectContext {
+  /// What a request finds now and after each change of this context.
+  ///
+  /// - Parameters:
+  ///   - request: A request for managed objects; with sort descriptors, so that the order is known.
+  ///   - sectionNameKeyPath: The key path of the section's name; nil for one section.
+  public func updates<ResultType: NSManagedObject>(
+    of request: NSFetchRequest<ResultType>,
+    sectionNameKeyPath: String? = nil
+  ) -> FetchedResultsUpdates<ResultType> {
+    FetchedResultsUpdates(self, request, sectionNameKeyPath)
+  }
+}

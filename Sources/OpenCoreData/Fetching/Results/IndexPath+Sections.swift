@@ -1,0 +1,34 @@
+import Foundation
+
+/// The names that UIKit and AppKit give to the two parts of an index path.
+///
+/// Foundation on Linux has index paths without them.
+extension IndexPath {
+  /// Names a row of a section.
+  public init(row: Int, section: Int) {
+    self.init(indexes: [section, row])
+  }
+
+  /// Names an item of a section.
+  public init(item: Int, section: Int) {
+    self.init(indexes: [section, item])
+  }
+
+  /// The section's number.
+  public var section: Int {
+    get { self[0] }
+    set { self[0] = newValue }
+  }
+
+  /// The row's number within its section.
+  public var row: Int {
+    get { self[1] }
+    set { self[1] = newValue }
+  }
+
+  /// The item's number within its section.
+  public var item: Int {
+    get { self[1] }
+    set { self[1] = newValue }
+  }
+}

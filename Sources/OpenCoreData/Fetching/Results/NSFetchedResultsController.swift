@@ -1,0 +1,167 @@
+import Foundation
+
+/// Shows the results of a fetch in sections and keeps them true while objects change.
+///
+/// A controller with a delegate follows the changes of its context; one without shows what
+/// ``performFetch()`` found. It is used on the queue of its context.
+///
+/// **Differs from Core Data:** a delegate is held weakly; section information that is cached lives
+/// as long as the process; with a fetch limit or offset the list is fetched again after each change.
+open class NSFetchedResultsController<ResultType>: NSObject {
+  let results: FetchedResults
+  private var typedObjects: [ResultType] = []
+  private var typedVersion = 0
+
+  /// The request whose results are shown.
+  public let fetchRequest: NSFetchRequest<ResultType>
+
+  /// Creates a controller.
+  ///
+  /// - Parameters:
+  ///   - fetchRequest: A request with at least one sort descriptor, for managed objects. Where there
+  ///     are sections, the first descriptor must put objects of one section next to each other.
+  ///   - context: The context that fetches, and whose changes are followed.
+  ///   - sectionNameKeyPath: The key path of the section's name; nil for one section.
+  ///   - name: The name under which section information is kept; nil to keep none.
+  public init(
+    fetchRequest: NSFetchRequest<ResultType>,
+    managedObjectContext context: NSManagedObjectContext,
+    sectionNameKeyPath: String?,
+    cacheName name: String?
+  ) {
+    precondition(
+      !(fetchRequest.sortDescriptors ?? []).isEmpty,
+      "An instance of NSFetchedResultsController requires a fetch request with sort descriptors"
+    )
+    self.fetchRequest = fetchRequest
+    results = FetchedResults(
+      request: fetchRequest,
+      context: context,
+      sectionNameKeyPath: sectionNameKeyPath,
+      cacheName: name
+    )
+    super.init()
+    results.facade = { [weak self] in self?.facade }
+    results.titleOfController = { [weak self] in self?.sectionIndexTitle(forSectionName: $0) }
+  }
+
+  /// A controller of another type over the same list.
+  private init(_ results: FetchedResults, fetchRequest: NSFetchRequest<ResultType>) {
+    self.results = results
+    self.fetchRequest = fetchRequest
+    super.init()
+  }
+
+  private lazy var facade: NSFetchedResultsController<any NSFetchRequestResult> =
+    self as? NSFetchedResultsController<any NSFetchRequestResult>
+    ?? NSFetchedResultsController<any NSFetchRequestResult>(
+      results,
+      fetchRequest: NSFetchRequest<any NSFetchRequestResult>(sameAs: fetchRequest)
+    )
+
+  // MARK: Settings
+
+  /// The context that fetches.
+  open var managedObjectContext: NSManagedObjectContext { results.context }
+
+  /// The key path of the sections' names.
+  open var sectionNameKeyPath: String? { results.sectionNameKeyPath }
+
+  /// The name under which section information is kept.
+  open var cacheName: String? { results.cacheName }
+
+  /// Whom the controller tells of changes; it is not kept alive.
+  open var delegate: (any NSFetchedResultsControllerDelegate)? {
+    get { results.delegate }
+    set { results.delegate = newValue }
+  }
+
+  /// Forgets the section information of that name, or all of it.
+  open class func deleteCache(withName name: String?) {
+    FetchedResultsCache.delete(named: name)
+  }
+
+  // MARK: Results
+
+  /// Runs the request; what it finds is shown from then on.
+  open func performFetch() throws {
+    try results.performFetch()
+  }
+
+  /// The objects in order; nil before the first fetch.
+  open var fetchedObjects: [ResultType]? {
+    guard let list = results.list else { return nil }
+    if typedVersion != results.version {
+      typedObjects = list.objects.compactMap { $0 as? ResultType }
+      typedVersion = results.version
+    }
+    return typedObjects
+  }
+
+  /// The object at a place, which must be one of the list's.
+  open func object(at indexPath: IndexPath) -> ResultType {
+    guard let list = results.list, list.sections.indices.contains(indexPath.section) else {
+      preconditionFailure("no section at index \(indexPath.section)")
+    }
+    let range = list.sections[indexPath.section].range
+    guard indexPath.item >= 0, indexPath.item < range.count,
+      let object = list.objects[range.lowerBound + indexPath.item] as? ResultType
+    else {
+      preconditionFailure(
+        "no object at index \(indexPath.item) in section at index \(indexPath.section)"
+      )
+    }
+    return object
+  }
+
+  /// The place of an object; nil where it is not in the list.
+  open func indexPath(forObject object: ResultType) -> IndexPath? {
+    (object as? NSManagedObject).flatMap { results.indexPath(of: $0) }
+  }
+
+  // MARK: Sections
+
+  /// The sections in order; nil before the first fetch.
+  open var sections: [any NSFetchedResultsSectionInfo]? {
+    results.list.map { list in list.sections.map { results.sectionInfo($0, list) } }
+  }
+
+  /// The titles of the sections, each once.
+  open var sectionIndexTitles: [String] {
+    var seen: Set<String> = []
+    return (results.list?.sections ?? []).compactMap { results.indexTitle($0.name) }
+      .filter { seen.insert($0).inserted }
+  }
+
+  /// The title of a section: the first letter of its name, in upper case; a subclass may choose
+  /// another.
+  open func sectionIndexTitle(forSectionName sectionName: String) -> String? {
+    sectionName.first.map { String($0).uppercased() }
+  }
+
+  /// The number of the first section with a title.
+  open func section(forSectionIndexTitle title: String, at sectionIndex: Int) -> Int {
+    let titles = sectionIndexTitles
+    precondition(
+      titles.indices.contains(sectionIndex) && titles[sectionIndex] == title,
+      "Index title at \(sectionIndex) is not equal to '\(title)'"
+    )
+    let sections = results.list?.sections ?? []
+    return sections.firstIndex { results.indexTitle($0.name) == title } ?? 0
+  }
+
+  // MARK: Identity
+
+  open override func isEqual(_ object: Any?) -> Bool {
+    (object as? any FetchedResultsShowing)?.results === results
+  }
+
+  open override var hash: Int { ObjectIdentifier(results).hashValue }
+}
+
+/// Lets controllers of different types see that they show the same list.
+private protocol FetchedResultsShowing {
+  var results: FetchedResults { get }
+}
+
+extension NSFetchedResultsController: FetchedResultsShowing {}

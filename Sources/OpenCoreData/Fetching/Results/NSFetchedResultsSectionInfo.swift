@@ -1,0 +1,21 @@
+/// A section of a fetched results controller.
+public protocol NSFetchedResultsSectionInfo {
+  /// The section's name: the text of the section key path's value.
+  var name: String { get }
+  /// The section's title in an index of sections.
+  var indexTitle: String? { get }
+  /// How many objects are in the section.
+  var numberOfObjects: Int { get }
+  /// The objects of the section, in order.
+  var objects: [Any]? { get }
+}
+
+/// A section as it stood when it was asked for.
+struct FetchedResultsSectionInfo: NSFetchedResultsSectionInfo {
+  let name: String
+  let indexTitle: String?
+  let members: ArraySlice<NSManagedObject>
+
+  var numberOfObjects: Int { members.count }
+  var objects: [Any]? { Array(members) }
+}

@@ -1,0 +1,88 @@
+import Foundation
+import OpenCoreData
+
+/// A delegate that writes down what it is told, as an app's table view would be changed.
+class FetchedResultsRecorder: NSObject, NSFetchedResultsControllerDelegate {
+  var log: [String] = []
+  /// The names of the books by section, changed by nothing but what the delegate is told.
+  var shown: [[String]] = []
+  private var oldPaths: [IndexPath] = []
+  private var newPaths: [(IndexPath, String)] = []
+  private var deletedSections: [Int] = []
+  private var insertedSections: [Int] = []
+
+  /// Begins with what a controller shows.
+  func show(_ controller: NSFetchedResultsController<Book>) {
+    shown = (controller.sections ?? []).map { section in
+      (section.objects as? [Book] ?? []).compactMap(\.title)
+    }
+  }
+
+  func controllerWillChangeContent(
+    _ controller: NSFetchedResultsController<any NSFetchRequestResult>
+  ) {
+    log.append("will")
+    oldPaths = []
+    newPaths = []
+    deletedSections = []
+    insertedSections = []
+  }
+
+  func controller(
+    _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
+    didChange anObject: Any,
+    at indexPath: IndexPath?,
+    for type: NSFetchedResultsChangeType,
+    newIndexPath: IndexPath?
+  ) {
+    let name = (anObject as? NSManagedObject)?.value(forKey: "title") as? String ?? "?"
+    let from = indexPath.map { "\($0.section).\($0.row)" } ?? "-"
+    let to = newIndexPath.map { "\($0.section).\($0.row)" } ?? "-"
+    log.append("\(type) \(name) \(from) \(to)")
+    if let indexPath { oldPaths.append(indexPath) }
+    if let newIndexPath { newPaths.append((newIndexPath, name)) }
+  }
+
+  func controller(
+    _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
+    didChange sectionInfo: any NSFetchedResultsSectionInfo,
+    atSectionIndex sectionIndex: Int,
+    for type: NSFetchedResultsChangeType
+  ) {
+    log.append("\(type) section \(sectionInfo.name) \(sectionIndex)")
+    if type == .delete { deletedSections.append(sectionIndex) }
+    if type == .insert { insertedSections.append(sectionIndex) }
+  }
+
+  func controllerDidChangeContent(
+    _ controller: NSFetchedResultsController<any NSFetchRequestResult>
+  ) {
+    log.append("did")
+    // As a table view does: all that leaves by its old place, then all that comes by its new one.
+    for path in oldPaths.sorted().reversed() { shown[path.section].remove(at: path.item) }
+    for section in deletedSections.sorted().reversed() { shown.remove(at: section) }
+    for section in insertedSections.sorted() { shown.insert([], at: section) }
+    for (path, name) in newPaths.sorted(by: { $0.0 < $1.0 }) {
+      shown[path.section].insert(name, at: path.item)
+    }
+  }
+}
+
+/// A delegate that takes differences.
+final class DifferenceRecorder: NSObject, NSFetchedResultsControllerDelegate {
+  var differences: [CollectionDifference<NSManagedObjectID>] = []
+  var otherCalls = 0
+
+  func controller(
+    _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
+    didChangeContentWith diff: CollectionDifference<NSManagedObjectID>
+  ) {
+    differences.append(diff)
+  }
+
+  func controllerWillChangeContent(
+    _ controller: NSFetchedResultsController<any NSFetchRequestResult>
+  ) {
+    otherCalls += 1
+  }
+}
