@@ -174,7 +174,7 @@ extension NSManagedObjectContext {
   /// Changes here stay on top of the newer row, as `refresh(_:mergeChanges:)` has it.
   private func takeNewerRow(_ object: NSManagedObject) {
     do {
-      if let row = try row(for: object) { object.take(row) }
+      if let row = try row(for: object) { object.announcingChanges { object.take(row) } }
     } catch {
       fatalError("CoreData could not refresh '\(object.objectID)': \(error)")
     }

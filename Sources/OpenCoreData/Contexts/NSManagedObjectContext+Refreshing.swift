@@ -24,7 +24,7 @@ extension NSManagedObjectContext {
     guard !object.state.contains(.fault) else { return }
     do {
       if let row = try row(for: object) {
-        object.take(row)
+        object.announcingChanges { object.take(row) }
         untracked { object.awake(fromSnapshotEvents: .refresh) }
       }
     } catch {
@@ -67,6 +67,10 @@ extension NSManagedObjectContext {
 
   /// Puts the values back that were loaded or saved last.
   private func revert(_ object: NSManagedObject) {
+    object.announcingChanges { dropChanges(of: object) }
+  }
+
+  private func dropChanges(of object: NSManagedObject) {
     object.changed.removeAll()
     object.changedToManys.removeAll()
     object.toOneObjects = []
@@ -99,7 +103,9 @@ extension NSManagedObjectContext {
       object.context = nil
       object.snapshot = nil
       object.values = []
-      object.state = .fault
+      // Who observes the object goes on observing it.
+      object.state.formIntersection(.observed)
+      object.state.insert(.fault)
     }
     NotificationCenter.default.post(
       name: .NSManagedObjectContextObjectsDidChange,

@@ -20,6 +20,9 @@ package final class EntityLayout: @unchecked Sendable {
   package let ancestors: [NSEntityDescription]
   /// What objects of the entity share; made when the first one is.
   let template = AtomicLazyReference<ObjectTemplate>()
+  /// Notes the names that are asked for; set only on a layout that ``KeyPathNames`` made, before
+  /// anybody else sees it.
+  var recorder: NameRecorder?
   private let slots: [String: PropertySlot]
   private let kinds: Set<ObjectIdentifier>
 
@@ -54,7 +57,10 @@ package final class EntityLayout: @unchecked Sendable {
   /// What tells this layout from every other.
   package var identifier: ObjectIdentifier { ObjectIdentifier(self) }
 
-  package func slot(named name: String) -> PropertySlot? { slots[name] }
+  package func slot(named name: String) -> PropertySlot? {
+    recorder?.names.append(name)
+    return slots[name]
+  }
 
   /// Whether the layout's entity is, or inherits from, another.
   package func isMemberOrSub(of entity: NSEntityDescription) -> Bool {

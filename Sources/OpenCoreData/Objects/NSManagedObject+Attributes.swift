@@ -11,9 +11,18 @@ extension NSManagedObject {
 
   @inline(__always)
   final func setRowValue(_ value: RowValue, at index: Int) {
+    if state.contains(.observed) { return setObservedRowValue(value, at: index) }
     fireIfFault()
     values[index] = value
     noteChange(at: index)
+  }
+
+  private final func setObservedRowValue(_ value: RowValue, at index: Int) {
+    fireIfFault()
+    announceWill(.attribute(index))
+    values[index] = value
+    noteChange(at: index)
+    announceDid(.attribute(index))
   }
 
   /// Marks a value as changed, for the object and for its context.
@@ -60,8 +69,10 @@ extension NSManagedObject {
 
   final func setAttributeValue(_ value: Any?, at index: Int) {
     fireIfFault()
+    announceWill(.attribute(index))
     storeAttributeValue(value, at: index)
     noteChange(at: index)
+    announceDid(.attribute(index))
   }
 
   /// Sets the value without telling the context.

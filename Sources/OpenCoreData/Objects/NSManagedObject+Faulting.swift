@@ -58,6 +58,17 @@ extension NSManagedObject {
       dropRow()
       return
     }
+    guard let observers else {
+      return dropValues(keepingToManyChanges: keepingToManyChanges)
+    }
+    // As Core Data has it, every observed property counts as changed.
+    let keys = observers.keys
+    for key in keys { observers.willChange(key, .setting) }
+    dropValues(keepingToManyChanges: keepingToManyChanges)
+    for key in keys { observers.didChange(key, .setting) }
+  }
+
+  private final func dropValues(keepingToManyChanges: Bool) {
     willTurnIntoFault()
     dropRow()
     toOneObjects = []

@@ -123,7 +123,7 @@ extension NSManagedObject {
       storeAttributeValue(value, at: index)
       changed.insert(index)
     case .toOne(let index):
-      storeToOne(destination(value, key), at: index)
+      storePrimitiveToOne(destination(value, key), at: index)
     case .toMany(let index):
       let storage = loadedToMany(at: index)
       var wanted = ObjectBag()

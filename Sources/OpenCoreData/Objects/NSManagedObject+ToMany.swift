@@ -51,8 +51,17 @@ extension NSManagedObject {
       object.setToOne(self, at: link.inverseIndex)
       return
     }
-    guard loadedToMany(at: index).add(object, at: position) else { return }
-    noteChange(ofToMany: index)
+    let storage = loadedToMany(at: index)
+    if state.contains(.observed), !storage.contains(object) {
+      let place = link.slot.isOrdered ? IndexSet(integer: position ?? storage.members.count) : nil
+      announcing(members(added: [object], at: index, places: place), ofToMany: index) {
+        storage.add(object, at: position)
+        noteChange(ofToMany: index)
+      }
+    } else {
+      guard storage.add(object, at: position) else { return }
+      noteChange(ofToMany: index)
+    }
     guard link.hasInverse else { return }
     if link.slot.inverseIsToMany {
       object.inverseAdded(self, to: link.inverseIndex)
@@ -67,8 +76,13 @@ extension NSManagedObject {
   final func removeFromMany(_ object: NSManagedObject, at index: Int) {
     if state.contains(.fault) { fire() }
     let link = template.toManys[index]
-    guard loadedToMany(at: index).remove(object) else { return }
-    noteChange(ofToMany: index)
+    let storage = loadedToMany(at: index)
+    if state.contains(.observed), storage.contains(object) {
+      announceRemoval(of: object, from: storage, at: index)
+    } else {
+      guard storage.remove(object) else { return }
+      noteChange(ofToMany: index)
+    }
     guard link.hasInverse else { return }
     if link.slot.inverseIsToMany {
       object.inverseRemoved(self, from: link.inverseIndex)
@@ -79,6 +93,12 @@ extension NSManagedObject {
 
   /// Replaces all members and keeps the inverse relationships true.
   final func setToMany(_ objects: [NSManagedObject], at index: Int) {
+    announceWill(.toMany(index))
+    replaceMembers(objects, at: index)
+    announceDid(.toMany(index))
+  }
+
+  private final func replaceMembers(_ objects: [NSManagedObject], at index: Int) {
     let storage = loadedToMany(at: index)
     if storage.members.isEmpty, !storage.isOrdered, !objects.isEmpty {
       for object in objects { addToMany(object, at: index) }
@@ -101,18 +121,63 @@ extension NSManagedObject {
 
   /// Moves a member of an ordered relationship.
   final func reorderToMany(_ objects: [NSManagedObject], at index: Int) {
+    announceWill(.toMany(index))
     loadedToMany(at: index).reorder(objects)
     noteChange(ofToMany: index)
+    announceDid(.toMany(index))
   }
 
-  /// The other side began to point here; no fault is fired.
+  /// The other side began to point here; no fault is fired, unless somebody observes the members.
   final func inverseAdded(_ object: NSManagedObject, to index: Int) {
-    if toManyStorage(at: index).add(object) { noteChange(ofToMany: index) }
+    if state.contains(.observed) {
+      let storage = loadedToMany(at: index)
+      guard !storage.contains(object) else { return }
+      let place = storage.isOrdered ? IndexSet(integer: storage.members.count) : nil
+      announcing(members(added: [object], at: index, places: place), ofToMany: index) {
+        storage.add(object)
+        noteChange(ofToMany: index)
+      }
+    } else if toManyStorage(at: index).add(object) {
+      noteChange(ofToMany: index)
+    }
   }
 
-  /// The other side no longer points here; no fault is fired.
+  /// The other side no longer points here; no fault is fired, unless somebody observes the members.
   final func inverseRemoved(_ object: NSManagedObject, from index: Int) {
-    if toManyStorage(at: index).remove(object) { noteChange(ofToMany: index) }
+    if state.contains(.observed) {
+      let storage = loadedToMany(at: index)
+      guard storage.contains(object) else { return }
+      announceRemoval(of: object, from: storage, at: index)
+    } else if toManyStorage(at: index).remove(object) {
+      noteChange(ofToMany: index)
+    }
+  }
+
+  private final func announceRemoval(
+    of object: NSManagedObject,
+    from storage: ToManyStorage,
+    at index: Int
+  ) {
+    let position = storage.isOrdered ? storage.members.items.firstIndex { $0 === object } : nil
+    let mutation = members(
+      removed: [object],
+      at: index,
+      places: position.map { IndexSet(integer: $0) }
+    )
+    announcing(mutation, ofToMany: index) {
+      storage.remove(object)
+      noteChange(ofToMany: index)
+    }
+  }
+
+  private final func announcing(
+    _ mutation: ObservedMutation,
+    ofToMany index: Int,
+    _ body: () -> Void
+  ) {
+    announceWill(.toMany(index), mutation)
+    body()
+    announceDid(.toMany(index), mutation)
   }
 
   // MARK: Typed members

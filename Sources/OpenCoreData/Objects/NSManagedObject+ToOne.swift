@@ -64,9 +64,20 @@ extension NSManagedObject {
   final func storeToOne(_ object: NSManagedObject?, at index: Int) {
     fireIfFault()
     guard let rowIndex = template.toOnes[index].slot.rowIndex else { return }
+    announceWill(.toOne(index))
     keepToOne(object, at: index)
     values[rowIndex] = object?.rowReference ?? .null
     noteChange(at: rowIndex)
+    announceDid(.toOne(index))
+  }
+
+  /// Sets the destination on this side, without a word to the context or to observers.
+  final func storePrimitiveToOne(_ object: NSManagedObject?, at index: Int) {
+    fireIfFault()
+    guard let rowIndex = template.toOnes[index].slot.rowIndex else { return }
+    keepToOne(object, at: index)
+    values[rowIndex] = object?.rowReference ?? .null
+    changed.insert(rowIndex)
   }
 
   final func requireFit(_ object: NSManagedObject, _ link: ObjectTemplate.Link) {

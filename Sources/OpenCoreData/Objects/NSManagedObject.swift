@@ -82,6 +82,10 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
     objectValues = nil
   }
 
+  deinit {
+    if state.contains(.observed) { ObserverTable.dispose(ObjectIdentifier(self)) }
+  }
+
   // MARK: Identity
 
   /// The object's identifier, temporary until the object is saved.
@@ -241,11 +245,13 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   /// An accessor is about to change a property.
   open func willChangeValue(forKey key: String) {
     fireIfFault()
+    observers?.willChange(key, .setting)
   }
 
   /// An accessor has changed a property.
   open func didChangeValue(forKey key: String) {
     accessorChangedValue(forKey: key)
+    observers?.didChange(key, .setting)
   }
 
   /// An accessor is about to change the members of a to-many relationship.
@@ -255,6 +261,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
     using inObjects: Set<AnyHashable>
   ) {
     fireIfFault()
+    observers?.willChange(inKey, .of(inMutationKind, inObjects))
   }
 
   /// An accessor has changed the members of a to-many relationship.
@@ -264,6 +271,34 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
     using inObjects: Set<AnyHashable>
   ) {
     accessorChangedValue(forKey: inKey)
+    observers?.didChange(inKey, .of(inMutationKind, inObjects))
+  }
+
+  // MARK: Observing
+
+  /// The key paths of the properties that a property's value is computed from.
+  ///
+  /// Observers of the property are told when one of these changes. The base has none.
+  open class func keyPathsForValuesAffectingValue(forKey key: String) -> Set<String> { [] }
+
+  /// Whether changes by key-value coding are announced by themselves.
+  ///
+  /// Core Data answers no for the properties of the model, whose accessors announce changes.
+  open class func automaticallyNotifiesObservers(forKey key: String) -> Bool {
+    ManagedObjectModels.entity(of: self)?.layout.slot(named: key) == nil
+  }
+
+  /// Called when a value changes at a key path that this object observes.
+  open func observeValue(
+    forKeyPath keyPath: String?,
+    of object: Any?,
+    change: [NSKeyValueChangeKey: Any]?,
+    context: UnsafeMutableRawPointer?
+  ) {
+    fatalError(
+      "\(self): An -observeValueForKeyPath:ofObject:change:context: message was received but not "
+        + "handled.\nKey path: \(keyPath ?? "")"
+    )
   }
 
   // MARK: Validation

@@ -26,4 +26,6 @@ struct ObjectState: OptionSet {
   static let propagated = ObjectState(rawValue: 1 << 10)
   /// Its row has vanished from the store.
   static let vanished = ObjectState(rawValue: 1 << 11)
+  /// Somebody observes one of its properties.
+  static let observed = ObjectState(rawValue: 1 << 12)
 }

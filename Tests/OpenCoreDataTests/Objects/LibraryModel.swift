@@ -53,6 +53,18 @@ final class Card: NSManagedObject {
     get { self[Self.readerProperty] }
     set { self[Self.readerProperty] = newValue }
   }
+
+  override class func keyPathsForValuesAffectingValue(forKey key: String) -> Set<String> {
+    key == "label" ? ["number", "reader.name"] : []
+  }
+
+  override func value(forUndefinedKey key: String) -> Any? {
+    key == "label" ? label : super.value(forUndefinedKey: key)
+  }
+}
+
+extension Card {
+  var label: String { "\(number ?? "") \(reader?.name ?? "")" }
 }
 
 /// A book, with an attribute of every kind.

@@ -1,0 +1,110 @@
+import Foundation
+
+/// Finds the names of the properties that a Swift key path leads over.
+///
+/// A Swift key path does not know its names at run time. An empty object of an entity like the
+/// class's own is read through the key path, and its layout notes the names that the accessors
+/// ask for. That works for every way of writing accessors, as all of them go through the layout.
+enum KeyPathNames {
+  /// What was found for each key path; nil for one that leads over no property of the model.
+  private final class Known: @unchecked Sendable {
+    // Sendable: read and written under the lock; key paths are immutable.
+    private let lock = NSLock()
+    private var names: [AnyKeyPath: String?] = [:]
+
+    subscript(keyPath: AnyKeyPath) -> String?? {
+      get { lock.withLock { names[keyPath] } }
+      set { lock.withLock { names[keyPath] = newValue } }
+    }
+  }
+
+  private static let known = Known()
+  /// To-one relationships on the way; nobody writes longer paths.
+  private static let limit = 8
+
+  /// The key path in words, such as "author.name".
+  static func name(of keyPath: AnyKeyPath, from layout: EntityLayout) -> String? {
+    if let name = known[keyPath] { return name }
+    let name = Self.path(of: keyPath, from: layout)?.joined(separator: ".")
+    known[keyPath] = .some(name)
+    return name
+  }
+
+  private static func path(of keyPath: AnyKeyPath, from layout: EntityLayout) -> [String]? {
+    var prefix: [String] = []
+    while prefix.count < limit {
+      let names = record(keyPath, from: layout, answering: prefix)
+      // An accessor that reads several properties stands for none of them.
+      guard names.starts(with: prefix), names.count <= prefix.count + 1 else { return nil }
+      guard let last = names.last, names.count > prefix.count else {
+        return prefix.isEmpty ? nil : prefix
+      }
+      guard leadsToOne(names, from: layout) else { return names }
+      prefix.append(last)
+    }
+    return prefix
+  }
+
+  /// Reads the key path from an object whose to-one relationships of the prefix lead somewhere.
+  private static func record(
+    _ keyPath: AnyKeyPath,
+    from layout: EntityLayout,
+    answering prefix: [String]
+  ) -> [String] {
+    let recorder = NameRecorder()
+    let root = object(like: layout.entity, recorder, answering: prefix[...])
+    recorder.names = []
+    let value = (root as Any)[keyPath: keyPath]
+    _ = value
+    return recorder.names
+  }
+
+  private static func object(
+    like entity: NSEntityDescription,
+    _ recorder: NameRecorder,
+    answering prefix: ArraySlice<String>
+  ) -> NSManagedObject {
+    let copy = NSEntityDescription()
+    copy.name = entity.name
+    copy.rawClassName = entity.rawClassName
+    copy.properties = entity.properties.compactMap { $0.copy() as? NSPropertyDescription }
+    let model = NSManagedObjectModel()
+    model.entities = [copy]
+    model.freeze()
+    copy.layout.recorder = recorder
+    let template = ObjectTemplate.of(copy)
+    let type = ObjectTemplate.of(entity).type
+    let seed = ManagedObjectSeed(template: template, key: .temporary(), binding: nil)
+    let object = type.init(_row: seed)
+    object.state = []
+    object.values = template.defaults
+    if let name = prefix.first, case .toOne(let index) = template.layout.slot(named: name),
+      let destination = entity.relationshipsByName[name]?.destinationEntity
+    {
+      object.toOneObjects = [NSManagedObject?](repeating: nil, count: template.toOnes.count)
+      object.toOneObjects[index] = self.object(
+        like: destination,
+        recorder,
+        answering: prefix.dropFirst()
+      )
+    }
+    return object
+  }
+
+  private static func leadsToOne(_ names: [String], from layout: EntityLayout) -> Bool {
+    var entity: NSEntityDescription? = layout.entity
+    for name in names {
+      guard let relationship = entity?.relationshipsByName[name], !relationship.isToMany else {
+        return false
+      }
+      entity = relationship.destinationEntity
+    }
+    return true
+  }
+}
+
+/// The names that were asked of a layout.
+final class NameRecorder: @unchecked Sendable {
+  // Sendable: each is used within one call, on one thread.
+  var names: [String] = []
+}

@@ -1,0 +1,206 @@
+import Foundation
+
+extension NSManagedObject {
+  /// Who observes the object; nil where nobody does.
+  final var observers: ObjectObservers? {
+    state.contains(.observed) ? ObserverTable.observers(of: self) : nil
+  }
+
+  final func requireObservers() -> ObjectObservers {
+    if let observers { return observers }
+    let made = ObjectObservers(object: self)
+    ObserverTable.add(made, of: self)
+    state.insert(.observed)
+    return made
+  }
+
+  final func dropObserversIfUnused() {
+    guard let observers, observers.isEmpty else { return }
+    state.remove(.observed)
+    ObserverTable.remove(ObjectIdentifier(self))
+  }
+
+  // MARK: Adding and removing
+
+  /// Tells an observer of changes at a key path.
+  ///
+  /// The observer is called on the context's lane, in the middle of the change. It is not kept
+  /// alive; an observer that goes is told no more.
+  ///
+  /// **Differs from Core Data:** the observer conforms to ``NSKeyValueObserver``; any other stops
+  /// the program. On Linux only managed objects can be observed.
+  public final func addObserver(
+    _ observer: NSObject,
+    forKeyPath keyPath: String,
+    options: NSKeyValueObservingOptions = [],
+    context: UnsafeMutableRawPointer?
+  ) {
+    guard observer is any NSKeyValueObserver else {
+      fatalError(
+        "\(type(of: observer)) cannot observe '\(keyPath)': on Linux an observer conforms to "
+          + "NSKeyValueObserver."
+      )
+    }
+    let observation = Observation(
+      keyPath: keyPath,
+      options: options,
+      context: context,
+      observer: observer
+    ) { [weak observer, weak self] change in
+      guard let observer = observer as? any NSKeyValueObserver, let self else { return }
+      observer.observeValue(forKeyPath: keyPath, of: self, change: change, context: context)
+    }
+    requireObservers().add(observation)
+  }
+
+  /// Ends what `addObserver` began with the same context.
+  public final func removeObserver(
+    _ observer: NSObject,
+    forKeyPath keyPath: String,
+    context: UnsafeMutableRawPointer?
+  ) {
+    remove(observer, keyPath, context: .some(context))
+  }
+
+  /// Ends what `addObserver` began last.
+  public final func removeObserver(_ observer: NSObject, forKeyPath keyPath: String) {
+    remove(observer, keyPath, context: nil)
+  }
+
+  private final func remove(
+    _ observer: NSObject,
+    _ keyPath: String,
+    context: UnsafeMutableRawPointer??
+  ) {
+    guard let observers,
+      let found = observers.registration(of: observer, keyPath: keyPath, context: context)
+    else {
+      fatalError(
+        "Cannot remove an observer <\(type(of: observer)) \(Self.address(of: observer))> for the "
+          + "key path \"\(keyPath)\" from <\(type(of: self)) \(Self.address(of: self))> because it "
+          + "is not registered as an observer."
+      )
+    }
+    observers.remove(found)
+  }
+
+  static func address(of object: AnyObject) -> String {
+    let place = UInt(bitPattern: Unmanaged.passUnretained(object).toOpaque())
+    return "0x" + String(place, radix: 16)
+  }
+
+  // MARK: Announcing
+
+  /// Announces that a property is about to change, where anybody observes it.
+  @inline(__always)
+  final func announceWill(_ slot: PropertySlot, _ mutation: ObservedMutation = .setting) {
+    if state.contains(.observed) { observers?.willChange(name(of: slot), mutation) }
+  }
+
+  @inline(__always)
+  final func announceDid(_ slot: PropertySlot, _ mutation: ObservedMutation = .setting) {
+    if state.contains(.observed) { observers?.didChange(name(of: slot), mutation) }
+  }
+
+  /// Announces a change of every observed property around work that goes past the accessors:
+  /// refreshing, merging, rolling back, undoing.
+  ///
+  /// Free where nobody observes the object.
+  @inline(__always)
+  final func announcingChanges(_ body: () -> Void) {
+    guard state.contains(.observed), let observers else { return body() }
+    let keys = observers.keys
+    for key in keys { observers.willChange(key, .setting) }
+    body()
+    for key in keys { observers.didChange(key, .setting) }
+  }
+
+  private final func name(of slot: PropertySlot) -> String {
+    switch slot {
+    case .attribute(let index): template.layout.attributes[index].name
+    case .toOne(let index): template.layout.toOnes[index].name
+    case .toMany(let index): template.layout.toManys[index].name
+    case .fetched(let index): template.layout.fetched[index].name
+    }
+  }
+
+  /// Members that come and go, as observers are told of them.
+  final func members(
+    added: [NSManagedObject] = [],
+    removed: [NSManagedObject] = [],
+    at index: Int,
+    places: IndexSet? = nil
+  ) -> ObservedMutation {
+    let isOrdered = template.toManys[index].slot.isOrdered
+    func box(_ objects: [NSManagedObject]) -> Any? {
+      guard !objects.isEmpty else { return nil }
+      return isOrdered ? objects as Any : NSSet(array: objects)
+    }
+    let kind: NSKeyValueChange =
+      removed.isEmpty ? .insertion : added.isEmpty ? .removal : .replacement
+    return .members(kind, added: box(added), removed: box(removed), indexes: places)
+  }
+}
+
+// MARK: Swift key paths
+
+/// Gives `observe(_:options:changeHandler:)` the type of the object it is called on.
+public protocol KeyValueObservable: NSManagedObject {}
+
+extension NSManagedObject: KeyValueObservable, NSKeyValueObserver {}
+
+extension KeyValueObservable {
+  /// Observes a property until the result goes or is invalidated.
+  ///
+  /// The handler is called on the context's lane, in the middle of the change.
+  public func observe<Value>(
+    _ keyPath: KeyPath<Self, Value>,
+    options: NSKeyValueObservingOptions = [],
+    changeHandler: @escaping (Self, NSKeyValueObservedChange<Value>) -> Void
+  ) -> NSKeyValueObservation {
+    let observation = Observation(
+      keyPath: name(of: keyPath),
+      options: options
+    ) { [unowned self] change in
+      changeHandler(self, NSKeyValueObservedChange(change))
+    }
+    requireObservers().add(observation)
+    return NSKeyValueObservation(object: self, registration: observation)
+  }
+
+  /// A property is about to change: as `willChangeValue(forKey:)`.
+  public func willChangeValue<Value>(for keyPath: KeyPath<Self, Value>) {
+    willChangeValue(forKey: name(of: keyPath))
+  }
+
+  /// A property has changed: as `didChangeValue(forKey:)`.
+  public func didChangeValue<Value>(for keyPath: KeyPath<Self, Value>) {
+    didChangeValue(forKey: name(of: keyPath))
+  }
+
+  private func name(of keyPath: AnyKeyPath) -> String {
+    guard let name = KeyPathNames.name(of: keyPath, from: template.layout) else {
+      fatalError("Could not extract a String from KeyPath \(keyPath)")
+    }
+    return name
+  }
+}
+
+extension NSKeyValueObservedChange {
+  init(_ change: [NSKeyValueChangeKey: Any]) {
+    let number = (change[.kindKey] as? NSNumber)?.uintValue ?? 0
+    kind = NSKeyValueChange(rawValue: number) ?? .setting
+    newValue = Self.typed(change[.newKey])
+    oldValue = Self.typed(change[.oldKey])
+    indexes = change[.indexesKey] as? IndexSet
+    isPrior = change[.notificationIsPriorKey] != nil
+  }
+
+  /// A property that may be nil says so; a value that is not said is nil itself.
+  private static func typed(_ value: Any?) -> Value? {
+    guard let value else { return nil }
+    if value is NSNull { return Any?.none as? Value }
+    if let value = value as? Value { return value }
+    return (value as? [Any]).flatMap { NSOrderedSet(array: $0) as? Value }
+  }
+}

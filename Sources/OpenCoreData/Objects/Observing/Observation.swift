@@ -1,0 +1,106 @@
+import Foundation
+
+/// What observers are told about one change.
+enum ObservedMutation {
+  /// The value is set.
+  case setting
+  /// Members come and go; the sets or arrays say which.
+  case members(NSKeyValueChange, added: Any?, removed: Any?, indexes: IndexSet?)
+
+  /// What an accessor of the app's own says of a to-many relationship.
+  static func of(
+    _ kind: NSKeyValueSetMutationKind,
+    _ objects: Set<AnyHashable>
+  ) -> ObservedMutation {
+    let members = NSSet(array: objects.map(\.base))
+    return switch kind {
+    case .union: .members(.insertion, added: members, removed: nil, indexes: nil)
+    case .minus, .intersect: .members(.removal, added: nil, removed: members, indexes: nil)
+    case .set: .setting
+    }
+  }
+}
+
+/// One observer's interest in one key path of one object.
+final class Observation {
+  typealias Handler = ([NSKeyValueChangeKey: Any]) -> Void
+
+  let keyPath: String
+  let options: NSKeyValueObservingOptions
+  let context: UnsafeMutableRawPointer?
+  /// Who was added by `addObserver`; nil for handlers.
+  private(set) weak var observer: NSObject?
+  private let handler: Handler
+  /// Changes within changes are one change.
+  private var depth = 0
+  private var old: Any?
+
+  init(
+    keyPath: String,
+    options: NSKeyValueObservingOptions,
+    context: UnsafeMutableRawPointer? = nil,
+    observer: NSObject? = nil,
+    handler: @escaping Handler
+  ) {
+    self.keyPath = keyPath
+    self.options = options
+    self.context = context
+    self.observer = observer
+    self.handler = handler
+  }
+
+  func sendInitial(of object: NSManagedObject) {
+    guard options.contains(.initial) else { return }
+    var change = Self.change(.setting)
+    if options.contains(.new) { change[.newKey] = value(of: object) }
+    handler(change)
+  }
+
+  func willChange(_ object: NSManagedObject, _ mutation: ObservedMutation) {
+    depth += 1
+    guard depth == 1 else { return }
+    if options.contains(.old), case .setting = mutation { old = value(of: object) }
+    guard options.contains(.prior) else { return }
+    var change = describe(mutation, of: object, isPrior: true)
+    change[.notificationIsPriorKey] = NSNumber(value: true)
+    handler(change)
+  }
+
+  func didChange(_ object: NSManagedObject, _ mutation: ObservedMutation) {
+    // Without a "will" there is nothing that changed.
+    guard depth > 0 else { return }
+    depth -= 1
+    guard depth == 0 else { return }
+    let change = describe(mutation, of: object, isPrior: false)
+    old = nil
+    handler(change)
+  }
+
+  private func describe(
+    _ mutation: ObservedMutation,
+    of object: NSManagedObject,
+    isPrior: Bool
+  ) -> [NSKeyValueChangeKey: Any] {
+    switch mutation {
+    case .setting:
+      var change = Self.change(.setting)
+      if options.contains(.old) { change[.oldKey] = old ?? NSNull() }
+      if options.contains(.new), !isPrior { change[.newKey] = value(of: object) }
+      return change
+    case .members(let kind, let added, let removed, let indexes):
+      var change = Self.change(kind)
+      if options.contains(.old), let removed { change[.oldKey] = removed }
+      if options.contains(.new), !isPrior, let added { change[.newKey] = added }
+      if let indexes { change[.indexesKey] = indexes }
+      return change
+    }
+  }
+
+  private func value(of object: NSManagedObject) -> Any {
+    object.value(forKeyPath: keyPath) ?? NSNull()
+  }
+
+  private static func change(_ kind: NSKeyValueChange) -> [NSKeyValueChangeKey: Any] {
+    [.kindKey: NSNumber(value: kind.rawValue)]
+  }
+}
