@@ -1,6 +1,6 @@
 # Every command here works on a fresh clone; the Swift toolchain is all it asks for.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench docs coverage clean
+.PHONY: help setup demo test lint format bench docs coverage differences clean
 
 SWIFT_PATHS := Package.swift Sources Tests Benchmarks/Sources
 
@@ -32,6 +32,9 @@ docs: setup ## Write the API documentation to .build/docs
 
 coverage: setup ## Rewrite Documentation/Coverage.md (needs WATERSHED_SHARED)
 	@scripts/coverage
+
+differences: ## Rewrite Documentation/Differences.md from the doc comments
+	python3 scripts/differences.py "Core Data" Sources/OpenCoreData >Documentation/Differences.md
 
 clean: ## Remove what was built
 	swift package clean

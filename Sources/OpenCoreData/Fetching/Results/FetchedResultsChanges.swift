@@ -22,9 +22,8 @@ struct FetchedResultsChanges {
 
   /// Compares two lists.
   ///
-  /// - Parameters:
-  ///   - touched: The objects whose values changed.
-  ///   - displaced: The objects that left their place among those that stayed.
+  /// `touched` are the objects whose values changed; `displaced` are those that left their place
+  /// among the ones that stayed.
   init(
     from old: inout SectionedResults,
     to new: inout SectionedResults,

@@ -146,9 +146,8 @@ public struct FetchedResultsUpdates<ResultType: NSManagedObject>: AsyncSequence,
 extension NSManagedObjectContext {
   /// What a request finds now and after each change of this context.
   ///
-  /// - Parameters:
-  ///   - request: A request for managed objects; with sort descriptors, so that the order is known.
-  ///   - sectionNameKeyPath: The key path of the section's name; nil for one section.
+  /// The request is for managed objects, with sort descriptors, so that the order is known. The
+  /// section key path names the sections; there is one section where it is nil.
   public func updates<ResultType: NSManagedObject>(
     of request: NSFetchRequest<ResultType>,
     sectionNameKeyPath: String? = nil

@@ -21,9 +21,8 @@ public protocol NSFetchedResultsControllerDelegate: NSObjectProtocol {
 
   /// Tells what happened to an object.
   ///
-  /// - Parameters:
-  ///   - indexPath: The place in the list as it was; nil for an insertion.
-  ///   - newIndexPath: The place in the list as it is; nil for a deletion.
+  /// `indexPath` is the place in the list as it was, nil for an insertion; `newIndexPath` is the
+  /// place in the list as it is, nil for a deletion.
   func controller(
     _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
     didChange anObject: Any,
