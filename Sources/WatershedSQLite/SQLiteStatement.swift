@@ -161,6 +161,26 @@ package final class SQLiteStatement {
     return String(decoding: UnsafeBufferPointer(start: pointer, count: count), as: UTF8.self)
   }
 
+  /// The UTF-8 bytes of the text where SQLite keeps them, until the next step; nil where it is
+  /// NULL.
+  package func textBytes(_ index: Int) -> UnsafeRawBufferPointer? {
+    guard let pointer = sqlite3_column_text(handle, Int32(index)) else { return nil }
+    return UnsafeRawBufferPointer(
+      start: pointer,
+      count: Int(sqlite3_column_bytes(handle, Int32(index)))
+    )
+  }
+
+  /// The bytes of the blob where SQLite keeps them, until the next step; no address where it is
+  /// NULL or empty.
+  package func blobBytes(_ index: Int) -> UnsafeRawBufferPointer {
+    let pointer = sqlite3_column_blob(handle, Int32(index))
+    return UnsafeRawBufferPointer(
+      start: pointer,
+      count: pointer == nil ? 0 : Int(sqlite3_column_bytes(handle, Int32(index)))
+    )
+  }
+
   package func blob(_ index: Int) -> Data {
     guard let pointer = sqlite3_column_blob(handle, Int32(index)) else { return Data() }
     return Data(bytes: pointer, count: Int(sqlite3_column_bytes(handle, Int32(index))))

@@ -137,7 +137,7 @@ extension NSManagedObject {
     }
     if storeWins, let old = snapshot {
       for slot in changed.slots
-      where !isTransient(rowIndex: slot) && row.values[slot] != old.values[slot] {
+      where !isTransient(rowIndex: slot) && row[slot] != old[slot] {
         changed.remove(slot)
       }
     }
@@ -147,8 +147,8 @@ extension NSManagedObject {
   /// Keeps everything that is here on top of a newer row.
   final func rebaseWhole(onto row: Row) {
     fireIfFault()
-    for slot in values.indices
-    where !isTransient(rowIndex: slot) && values[slot] != row.values[slot] {
+    for slot in 0..<template.layout.rowWidth
+    where !isTransient(rowIndex: slot) && value(at: slot) != row[slot] {
       changed.insert(slot)
     }
     take(row)

@@ -123,16 +123,13 @@ extension NSManagedObjectContext {
     // Rows of one entity mostly come together.
     var number: Int32 = -1
     var template: ObjectTemplate?
-    registry.settle()
-    // In an empty context nothing can be found; no row comes twice in one fetch.
-    let isFresh = registry.isEmpty
-    var fresh: [NSManagedObject] = []
+    registry.reserveCapacity(rows.count)
     // Rows are taken while they are at hand; faults that are fired later read all memory again.
     var taken: [NSManagedObject] = []
     for row in rows {
       let key = ObjectKey(store: binding.number, reference: row.reference)
       let object: NSManagedObject
-      if !isFresh, let known = registry.object(key) {
+      if let known = registry.object(key) {
         object = known
       } else {
         if row.reference.entityNumber != number || template == nil {
@@ -140,8 +137,7 @@ extension NSManagedObjectContext {
           template = binding.template(number: number)
         }
         guard let template else { continue }
-        object = makeUnregisteredFault(key, template: template, binding: binding)
-        if isFresh { registry.insertRecent(object) } else { fresh.append(object) }
+        object = makeFault(key, template: template, binding: binding)
       }
       if object.state.contains(.fault) {
         if plan.returnsObjectsAsFaults {
@@ -155,7 +151,6 @@ extension NSManagedObjectContext {
       }
       result.append(object)
     }
-    for object in fresh { registry.insertRecent(object) }
     untracked {
       for object in taken { object.awakeFromFetch() }
     }

@@ -201,8 +201,8 @@ extension NSManagedObjectContext {
     let now = after ?? (try? row(for: object))
     for link in object.template.toOnes where link.hasInverse {
       guard let rowIndex = link.slot.rowIndex else { continue }
-      let old = before?.values[rowIndex]
-      let new = now?.values[rowIndex]
+      let old = before?[rowIndex]
+      let new = now?[rowIndex]
       guard before == nil || old != new else { continue }
       for case .reference(let reference)? in [old, new] {
         guard let other = registeredObject(reference, from: object) else { continue }
@@ -231,7 +231,7 @@ extension NSManagedObject {
   final func dropToOne(_ object: NSManagedObject, at index: Int) {
     if !toOneObjects.isEmpty, toOneObjects[index] === object { toOneObjects[index] = nil }
     guard !state.contains(.fault), let rowIndex = template.toOnes[index].slot.rowIndex,
-      values[rowIndex] == object.rowReference
+      value(at: rowIndex) == object.rowReference
     else { return }
     values[rowIndex] = .null
   }

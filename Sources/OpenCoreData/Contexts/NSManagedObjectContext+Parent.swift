@@ -179,7 +179,7 @@ extension NSManagedObjectContext {
         if layout.attributes[slot].holdsObjects {
           target.setAttributeValue(object.attributeValue(at: slot), at: slot)
         } else {
-          target.setRowValue(object.values[slot], at: slot)
+          target.setRowValue(object.value(at: slot), at: slot)
         }
       } else {
         let index = slot - layout.attributes.count

@@ -63,7 +63,6 @@ extension NSManagedObjectContext {
     performDepth += 1
     defer {
       processPendingChanges()
-      registry.settle()
       performDepth -= 1
     }
     return try Self.$current.withValue(self, operation: body)

@@ -34,7 +34,6 @@ extension NSManagedObjectContext {
 
   /// Turns all objects into faults that have no changes, and refreshes the others.
   public func refreshAllObjects() {
-    registry.settle()
     for object in registry.objects {
       refresh(object, mergeChanges: true)
     }
@@ -75,9 +74,10 @@ extension NSManagedObjectContext {
     object.changedToManys.removeAll()
     object.toOneObjects = []
     for storage in object.toManyStorages { storage?.revert() }
-    guard !object.state.contains(.fault), let snapshot = object.snapshot else { return }
+    guard !object.state.contains(.fault), object.snapshot != nil else { return }
     object.objectValues = nil
-    object.values = snapshot.values
+    // The values are the snapshot's from now on.
+    object.ownValues = []
     untracked { object.awake(fromSnapshotEvents: .rollback) }
   }
 
@@ -102,7 +102,7 @@ extension NSManagedObjectContext {
       object.changedToManys.removeAll()
       object.context = nil
       object.snapshot = nil
-      object.values = []
+      object.ownValues = []
       // Who observes the object goes on observing it.
       object.state.formIntersection(.observed)
       object.state.insert(.fault)

@@ -106,20 +106,10 @@ extension NSManagedObjectContext {
     template: ObjectTemplate,
     binding: StoreBinding?
   ) -> NSManagedObject {
-    let object = makeUnregisteredFault(key, template: template, binding: binding)
-    registry.insert(object)
-    return object
-  }
-
-  /// The caller enters the object into the registry before anyone can look it up.
-  func makeUnregisteredFault(
-    _ key: ObjectKey,
-    template: ObjectTemplate,
-    binding: StoreBinding?
-  ) -> NSManagedObject {
     let seed = ManagedObjectSeed(template: template, key: key, binding: binding)
     let object = template.type.init(_row: seed)
     object.context = self
+    registry.insert(object)
     if retainsRegisteredObjects { retainedObjects[key] = object }
     return object
   }
@@ -166,7 +156,7 @@ extension NSManagedObjectContext {
       fatalError("CoreData could not fulfill a fault for '\(object.objectID)'")
     }
     object.state.remove([.fault, .prefetched])
-    object.values = [RowValue](repeating: .null, count: object.template.layout.rowWidth)
+    object.ownValues = [RowValue](repeating: .null, count: object.template.layout.rowWidth)
     object.state.insert([.vanished, .propagated])
     guard !object.state.contains(.deleted) else { return }
     if object.state.contains(.updated) {

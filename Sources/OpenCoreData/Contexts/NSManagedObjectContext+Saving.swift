@@ -164,7 +164,7 @@ extension NSManagedObjectContext {
     object.key = ObjectKey(store: binding.number, reference: reference)
     object.binding = binding
     object.identifier = nil
-    registry.insertRecent(object)
+    registry.insert(object)
     if retainsRegisteredObjects { retainedObjects[object.key] = object }
   }
 

@@ -14,7 +14,6 @@ extension NSManagedObjectContext {
 
   /// The objects that the context knows and that are alive.
   public var registeredObjects: Set<NSManagedObject> {
-    registry.settle()
     var result = Set(registry.objects)
     result.formUnion(inserted.objects)
     return result

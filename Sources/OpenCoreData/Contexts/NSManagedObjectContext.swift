@@ -50,7 +50,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   private var guardedAutomaticMerging = false
   private var guardedName: String?
 
-  var registry = ObjectRegistry()
+  let registry = ObjectRegistry()
   var retainedObjects: [ObjectKey: NSManagedObject] = [:]
   var inserted = TrackedObjects()
   var updated = TrackedObjects()

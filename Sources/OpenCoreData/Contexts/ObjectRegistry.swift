@@ -1,80 +1,82 @@
+import CSwiftRuntime
+import Synchronization
+
 /// The objects of a context by key: one instance for each row.
 ///
-/// Objects are held weakly, but not at once. A weak reference makes every later retain and release
-/// of its object slower, and most objects that are fetched or saved are gone before anyone looks
-/// one up by key. So new entries wait in `recent`, held strongly, until the next look-up or the end
-/// of the turn; those that nobody else holds by then just go.
-struct ObjectRegistry {
-  private struct Entry {
-    weak var object: NSManagedObject?
+/// Objects are not held. A Swift weak reference would give each object a side table, which costs
+/// an allocation and makes every later retain and release slower; so the table holds addresses,
+/// and an object takes itself out when it goes. That may be on any thread, hence the lock. An
+/// object that is going while it is looked up counts as gone: its retain fails.
+final class ObjectRegistry: Sendable {
+  private struct State: ~Copyable, @unchecked Sendable {
+    // Unchecked: guarded by the mutex.
+    var table = PointerTable()
   }
 
-  private var entries: [ObjectKey: Entry] = [:]
-  private var recent: [NSManagedObject] = []
-  private var sweepLimit = 4096
-  /// Bounds what a context holds that nobody else does.
-  private static let recentLimit = 65_536
+  private let state = Mutex(State())
 
-  /// Whether no object can be found.
-  var isEmpty: Bool { entries.isEmpty && recent.isEmpty }
-
-  mutating func object(_ key: ObjectKey) -> NSManagedObject? {
-    if !recent.isEmpty { settle() }
-    return known(key)
+  /// The store's number and the entity's in one word.
+  @inline(__always)
+  private static func word(_ key: ObjectKey) -> UInt64 {
+    UInt64(UInt32(bitPattern: key.store)) << 32
+      | UInt64(UInt32(bitPattern: key.reference.entityNumber))
   }
 
-  /// In place: a copy of a weak reference costs more than the look-up.
-  private func known(_ key: ObjectKey) -> NSManagedObject? {
-    guard let index = entries.index(forKey: key) else { return nil }
-    return entries.values[index].object
-  }
-
-  mutating func insert(_ object: NSManagedObject) {
-    if entries.count >= sweepLimit {
-      sweep(adding: 1)
-    }
-    entries[object.key] = Entry(object: object)
-  }
-
-  /// Drops the entries of objects that are gone, and makes room for what is left and as many more.
-  private mutating func sweep(adding count: Int) {
-    let gone = entries.indices.filter { entries.values[$0].object == nil }
-      .map { entries.keys[$0] }
-    for key in gone { entries[key] = nil }
-    sweepLimit = max(4096, (entries.count + count) * 2)
-    entries.reserveCapacity(entries.count + count)
-  }
-
-  /// Enters an object that nobody looks up soon.
-  ///
-  /// Its key must not be known yet.
-  mutating func insertRecent(_ object: NSManagedObject) {
-    recent.append(object)
-    if recent.count >= Self.recentLimit { settle() }
-  }
-
-  /// Holds the recent objects weakly from now on, those that someone else holds.
-  mutating func settle() {
-    guard !recent.isEmpty else { return }
-    var objects: [NSManagedObject] = []
-    swap(&objects, &recent)
-    if entries.count + objects.count >= sweepLimit { sweep(adding: objects.count) }
-    for index in objects.indices where !isKnownUniquelyReferenced(&objects[index]) {
-      insert(objects[index])
+  func object(_ key: ObjectKey) -> NSManagedObject? {
+    state.withLock { state in
+      state.table.object(Self.word(key), key.reference.key).flatMap(Self.retained)
     }
   }
 
-  mutating func remove(_ key: ObjectKey) {
-    if !recent.isEmpty { settle() }
-    entries[key] = nil
+  /// Enters an object under its key, which must not change until it is removed.
+  func insert(_ object: NSManagedObject) {
+    object.registry = self
+    let address = UnsafeRawPointer(Unmanaged.passUnretained(object).toOpaque())
+    state.withLock { state in
+      _ = state.table.insert(address, Self.word(object.key), object.key.reference.key)
+    }
   }
 
-  mutating func removeAll() {
-    entries = [:]
-    recent = []
-    sweepLimit = 4096
+  func reserveCapacity(_ more: Int) {
+    state.withLock { $0.table.reserve(more) }
+  }
+
+  func remove(_ key: ObjectKey) {
+    state.withLock { state in
+      _ = state.table.remove(Self.word(key), key.reference.key)
+    }
+  }
+
+  /// Called by an object that nobody holds any more, on any thread.
+  func objectGoes(_ object: NSManagedObject) {
+    let address = UnsafeRawPointer(Unmanaged.passUnretained(object).toOpaque())
+    let key = object.key
+    state.withLock { state in
+      // Another object may have the key already.
+      _ = state.table.remove(Self.word(key), key.reference.key, ifHolding: address)
+    }
+  }
+
+  func removeAll() {
+    state.withLock { $0.table.removeAll() }
   }
 
   /// The objects that are alive.
-  var objects: [NSManagedObject] { entries.values.compactMap(\.object) + recent }
+  var objects: [NSManagedObject] {
+    state.withLock { state in
+      var result: [NSManagedObject] = []
+      result.reserveCapacity(state.table.count)
+      state.table.forEach { address in
+        if let object = Self.retained(address) { result.append(object) }
+      }
+      return result
+    }
+  }
+
+  /// The object at an address of the table, unless it is going.
+  @inline(__always)
+  private static func retained(_ address: UnsafeRawPointer) -> NSManagedObject? {
+    guard let held = swift_tryRetain(UnsafeMutableRawPointer(mutating: address)) else { return nil }
+    return Unmanaged<NSManagedObject>.fromOpaque(held).takeRetainedValue()
+  }
 }

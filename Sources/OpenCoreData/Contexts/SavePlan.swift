@@ -206,14 +206,11 @@ final class SavePlan {
       object.state.insert(.prefetched)
       return
     }
+    let old = object.ownValues
     object.snapshot = row
-    if object.template.transientIndexes.isEmpty {
-      object.values = row.values
-    } else {
-      let old = object.values
-      object.values = row.values
-      for index in object.template.transientIndexes { object.values[index] = old[index] }
-    }
+    object.ownValues = []
+    guard !object.template.transientIndexes.isEmpty, !old.isEmpty else { return }
+    for index in object.template.transientIndexes { object.values[index] = old[index] }
   }
 }
 

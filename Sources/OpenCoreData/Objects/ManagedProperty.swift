@@ -65,12 +65,12 @@ extension NSManagedObject {
   final func scalar<Value: RowScalar>(at slot: ManagedSlot) -> Value? {
     guard case .attribute(let index) = slot.kind else { return nil }
     fireIfFault()
-    return Value(row: values[index]) ?? convertedScalar(at: index)
+    return Value(row: value(at: index)) ?? convertedScalar(at: index)
   }
 
   /// A property whose Swift type differs from the model's, such as `Int` for a decimal.
   private final func convertedScalar<Value: RowScalar>(at index: Int) -> Value? {
-    if values[index].isNull { return nil }
+    if value(at: index).isNull { return nil }
     return attributeValue(at: index) as? Value
   }
 

@@ -6,7 +6,7 @@ extension NSManagedObject {
   @inline(__always)
   final func rowValue(at index: Int) -> RowValue {
     fireIfFault()
-    return values[index]
+    return value(at: index)
   }
 
   @inline(__always)
@@ -55,9 +55,9 @@ extension NSManagedObject {
   final func attributeValue(at index: Int) -> Any? {
     fireIfFault()
     let slot = template.layout.attributes[index]
-    guard slot.holdsObjects else { return AttributeConversion.boxed(values[index], as: slot.type) }
+    guard slot.holdsObjects else { return AttributeConversion.boxed(value(at: index), as: slot.type) }
     if let value = objectValues?[index] { return value }
-    guard case .data(let bytes) = values[index] else { return nil }
+    guard case .data(let bytes) = value(at: index) else { return nil }
     let value = TransformableCoding.decode(bytes, of: slot)
     if let value {
       var boxes = objectValues ?? [:]

@@ -57,7 +57,7 @@ extension NSManagedObject {
   }
 
   final func isUnchanged(_ rowIndex: Int, in row: Row) -> Bool {
-    !isTransient(rowIndex: rowIndex) && values[rowIndex] == row.values[rowIndex]
+    !isTransient(rowIndex: rowIndex) && value(at: rowIndex) == row[rowIndex]
   }
 
   private final func values(rows: SlotSet, toManys: SlotSet) -> [String: Any] {
@@ -80,15 +80,15 @@ extension NSManagedObject {
     let slot = template.layout.attributes[index]
     if slot.isTransient { return attributeValue(at: index) }
     guard slot.holdsObjects else {
-      return AttributeConversion.boxed(snapshot.values[index], as: slot.type)
+      return AttributeConversion.boxed(snapshot[index], as: slot.type)
     }
-    guard case .data(let bytes) = snapshot.values[index] else { return nil }
+    guard case .data(let bytes) = snapshot[index] else { return nil }
     return TransformableCoding.decode(bytes, of: slot)
   }
 
   private final func committedToOne(at index: Int) -> NSManagedObject? {
     guard let rowIndex = template.toOnes[index].slot.rowIndex, let snapshot,
-      case .reference(let reference) = snapshot.values[rowIndex], let context
+      case .reference(let reference) = snapshot[rowIndex], let context
     else { return nil }
     return context.object(reference, from: self)
   }
@@ -97,16 +97,16 @@ extension NSManagedObject {
   final func namedValues(of row: Row) -> [String: Any] {
     var result: [String: Any] = [:]
     for slot in template.layout.attributes where !slot.isTransient {
-      if slot.holdsObjects, case .data(let bytes) = row.values[slot.index] {
+      if slot.holdsObjects, case .data(let bytes) = row[slot.index] {
         result[slot.name] = TransformableCoding.decode(bytes, of: slot) ?? bytes
       } else {
         result[slot.name] =
-          AttributeConversion.boxed(row.values[slot.index], as: slot.type) ?? NSNull()
+          AttributeConversion.boxed(row[slot.index], as: slot.type) ?? NSNull()
       }
     }
     for link in template.toOnes {
       guard let rowIndex = link.slot.rowIndex else { continue }
-      if case .reference(let reference) = row.values[rowIndex], let context {
+      if case .reference(let reference) = row[rowIndex], let context {
         result[link.slot.name] = context.object(reference, from: self)?.objectID ?? NSNull()
       } else {
         result[link.slot.name] = NSNull()

@@ -11,7 +11,7 @@ extension NSManagedObject {
     guard let context else {
       // Out of a context there is nowhere to load from: the object is as good as empty.
       state.remove(.fault)
-      values = template.defaults
+      ownValues = template.defaults
       return
     }
     context.fulfillFault(self)
@@ -19,19 +19,24 @@ extension NSManagedObject {
 
   /// Takes a row's values, except where there are changes that wait to be saved.
   final func take(_ row: Row) {
-    let old = values
-    let wasLoaded = !old.isEmpty
+    // Only what was taken apart can differ from a row.
+    let differs =
+      !state.contains(.fault)
+      && (!changed.isEmpty || !ownValues.isEmpty && !template.transientIndexes.isEmpty)
+    let old = differs ? values : []
     snapshot = row
-    values = row.values
-    if wasLoaded {
-      for slot in changed.slots { values[slot] = old[slot] }
-      for slot in template.transientIndexes { values[slot] = old[slot] }
+    ownValues = []
+    if differs {
+      var own = row.values
+      for slot in changed.slots { own[slot] = old[slot] }
+      for slot in template.transientIndexes { own[slot] = old[slot] }
+      ownValues = own
     }
     if !toOneObjects.isEmpty {
       for link in template.toOnes {
         guard let rowIndex = link.slot.rowIndex, !changed.contains(rowIndex) else { continue }
         // What was followed stays only where it still leads to the same row.
-        if let object = toOneObjects[link.slot.index], values[rowIndex] != object.rowReference {
+        if let object = toOneObjects[link.slot.index], value(at: rowIndex) != object.rowReference {
           toOneObjects[link.slot.index] = nil
         }
       }
@@ -84,7 +89,7 @@ extension NSManagedObject {
   }
 
   private final func dropRow() {
-    values = []
+    ownValues = []
     snapshot = nil
     state.remove(.prefetched)
     state.insert(.fault)

@@ -7,7 +7,7 @@ extension NSManagedObject {
     if !toOneObjects.isEmpty, let object = toOneObjects[index] { return object }
     let link = template.toOnes[index]
     guard let rowIndex = link.slot.rowIndex,
-      case .reference(let reference) = values[rowIndex], let context
+      case .reference(let reference) = value(at: rowIndex), let context
     else { return nil }
     let object = context.object(reference, from: self)
     keepToOne(object, at: index)
@@ -18,7 +18,7 @@ extension NSManagedObject {
   final func registeredToOne(at index: Int) -> NSManagedObject? {
     if !toOneObjects.isEmpty, let object = toOneObjects[index] { return object }
     guard !state.contains(.fault), let rowIndex = template.toOnes[index].slot.rowIndex,
-      case .reference(let reference) = values[rowIndex], let context
+      case .reference(let reference) = value(at: rowIndex), let context
     else { return nil }
     return context.registeredObject(reference, from: self)
   }

@@ -81,7 +81,7 @@ extension NSManagedObject {
     if let value {
       row = try convert(value, check)
     } else {
-      row = values[check.index]
+      row = self.value(at: check.index)
     }
     let slot = template.layout.attributes[check.index]
     let isMissing: Bool
@@ -199,7 +199,7 @@ extension NSManagedObject {
     _ link: ObjectTemplate.Link
   ) throws {
     guard check.isToMany else {
-      guard let rowIndex = link.slot.rowIndex, values[rowIndex].isNull else {
+      guard let rowIndex = link.slot.rowIndex, value(at: rowIndex).isNull else {
         return
       }
       throw ValidationError.make(

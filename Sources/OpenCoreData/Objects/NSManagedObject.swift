@@ -15,12 +15,13 @@ public struct ManagedObjectSeed {
 
 /// An object that a store keeps.
 ///
-/// An object belongs to one context and is used on that context's lane. Its values are one array
-/// of typed row values, shared with the store's row until the first change.
+/// An object belongs to one context and is used on that context's lane. Its values are those of
+/// the store's row, which it shares, until the first change.
 open class NSManagedObject: NSObject, NSFetchRequestResult {
   // MARK: Storage
 
-  final let template: ObjectTemplate
+  // Not counted, for speed: it lives as long as its frozen model, as long as the process.
+  final unowned(unsafe) let template: ObjectTemplate
   // Not counted and not weak, for speed: the context clears it when it goes.
   final unowned(unsafe) var context: NSManagedObjectContext?
   final var key: ObjectKey
@@ -28,8 +29,9 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   final var state: ObjectState
   /// The row as it was read or saved last.
   final var snapshot: Row?
-  /// By row index: attributes, then the references of to-ones.
-  final var values: [RowValue]
+  /// By row index: attributes, then the references of to-ones. Empty while the snapshot has them:
+  /// they are taken apart at the first change.
+  final var ownValues: [RowValue]
   /// To-one destinations that have been followed or set; empty until the first.
   final var toOneObjects: [NSManagedObject?] = []
   /// Empty until the first to-many is touched.
@@ -47,6 +49,8 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   /// The commit count of the coordinator when the attached row was read.
   final var rowGeneration: UInt32 = 0
   final var identifier: NSManagedObjectID?
+  /// Where the context finds the object by its key; it must be told when the object goes.
+  final var registry: ObjectRegistry?
 
   // MARK: Creating
 
@@ -59,7 +63,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
     self.template = template
     key = .temporary()
     state = []
-    values = template.defaults
+    ownValues = template.defaults
     super.init()
     for (index, value) in template.objectDefaults {
       setObjectValue(value, at: index)
@@ -78,12 +82,37 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
     key = seed.key
     binding = seed.binding
     state = .fault
-    values = []
+    ownValues = []
     objectValues = nil
   }
 
   deinit {
     if state.contains(.observed) { ObserverTable.dispose(ObjectIdentifier(self)) }
+    registry?.objectGoes(self)
+  }
+
+  // MARK: Values
+
+  /// All values by row index; none in a fault.
+  ///
+  /// One value is read with ``value(at:)``, which makes no array.
+  final var values: [RowValue] {
+    get {
+      if !ownValues.isEmpty { return ownValues }
+      return state.contains(.fault) ? [] : snapshot?.values ?? []
+    }
+    set { ownValues = newValue }
+    _modify {
+      if ownValues.isEmpty, let snapshot, !state.contains(.fault) { ownValues = snapshot.values }
+      yield &ownValues
+    }
+  }
+
+  /// The value at a row index of an object that is no fault.
+  @inline(__always)
+  final func value(at rowIndex: Int) -> RowValue {
+    if ownValues.isEmpty, let snapshot { return snapshot[rowIndex] }
+    return ownValues[rowIndex]
   }
 
   // MARK: Identity

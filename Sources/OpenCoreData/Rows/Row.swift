@@ -1,16 +1,171 @@
+import Foundation
+
 /// What a store holds of one object at one version.
 ///
-/// Immutable, shared by all who read it.
-package final class Row: Sendable {
-  package let reference: RowReference
-  /// `Z_OPT`: 1 at insert, one more with each saved update.
-  package let version: Int64
-  /// By row index of the entity's layout: attributes first, then to-ones.
-  package let values: [RowValue]
+/// Immutable, shared by all who read it. Everything is in one piece of memory: a header, a slot of
+/// two words for each value, and the bytes of strings and data behind them; see
+/// Documentation/Decisions/0009. A string becomes a `String` when it is read.
+package struct Row: @unchecked Sendable {
+  // Unchecked: its memory is written while it is made, and read only after that.
+
+  let storage: RowStorage
 
   package init(reference: RowReference, version: Int64, values: [RowValue]) {
-    self.reference = reference
-    self.version = version
+    storage = values.withUnsafeBufferPointer {
+      RowBuilder.row(reference: reference, version: version, values: $0)
+    }
+  }
+
+  @inline(__always)
+  init(storage: RowStorage) {
+    self.storage = storage
+  }
+
+  @inline(__always)
+  package var reference: RowReference {
+    RowReference(entityNumber: storage.header.entityNumber, key: storage.header.key)
+  }
+
+  /// `Z_OPT`: 1 at insert, one more with each saved update.
+  @inline(__always)
+  package var version: Int64 { storage.header.version }
+
+  /// How many values there are.
+  @inline(__always)
+  package var count: Int { Int(storage.header.count) }
+
+  /// The value at a row index: attributes first, then to-ones.
+  @inline(__always)
+  package subscript(index: Int) -> RowValue { storage.value(at: index) }
+
+  /// All values by row index; each call makes them anew.
+  package var values: [RowValue] {
+    let storage = storage
+    return [RowValue](unsafeUninitializedCapacity: count) { buffer, made in
+      guard let base = buffer.baseAddress else { return }
+      for index in buffer.indices where index < count {
+        (base + index).initialize(to: storage.value(at: index))
+      }
+      made = count
+    }
+  }
+
+  /// The memory that the row takes.
+  var byteCount: Int {
+    let boxed = storage.header.boxes?.byteCount ?? 0
+    return RowStorage.fixedBytes + Int(storage.header.size) + boxed
+  }
+}
+
+/// The head of a row's memory.
+struct RowHeader {
+  var key: Int64
+  var version: Int64
+  var entityNumber: Int32
+  var count: UInt16
+  /// The bytes behind the header: slots, strings, data.
+  var size: UInt32
+  /// Values too large for the row's own memory.
+  var boxes: RowBoxes?
+}
+
+/// One value: a number, or where its bytes are.
+///
+/// All slots are of one size, so that a value is found by its index alone.
+struct RowSlot {
+  enum Kind: UInt8 {
+    case null
+    case integer
+    case double
+    case date
+    /// `word` is the key, `extra` the entity's number.
+    case reference
+    /// `word` is where the bytes begin, counted from the first slot; `extra` is how many.
+    case string
+    case data
+    case uuid
+    case decimal
+    case url
+    /// `word` is the index among the boxes.
+    case boxed
+  }
+
+  var word: UInt64
+  var extra: UInt32
+  var kind: Kind
+
+  static let null = RowSlot(word: 0, extra: 0, kind: .null)
+}
+
+/// Values that are shared instead of copied: each is large, so copying it at every access would
+/// cost more than a reference.
+final class RowBoxes: Sendable {
+  let values: [RowValue]
+  let byteCount: Int
+
+  init(values: [RowValue], byteCount: Int) {
     self.values = values
+    self.byteCount = byteCount
+  }
+}
+
+final class RowStorage: ManagedBuffer<RowHeader, RowSlot> {
+  /// What an instance takes beside its slots and bytes.
+  static let fixedBytes = 16 + MemoryLayout<RowHeader>.stride
+
+  @inline(__always)
+  func value(at index: Int) -> RowValue {
+    withUnsafeMutablePointers { header, slots in
+      precondition(index >= 0 && index < Int(header.pointee.count))
+      let slot = slots[index]
+      switch slot.kind {
+      case .null: return .null
+      case .integer: return .integer(Int64(bitPattern: slot.word))
+      case .double: return .double(Double(bitPattern: slot.word))
+      case .date: return .date(Double(bitPattern: slot.word))
+      case .reference:
+        return .reference(
+          RowReference(
+            entityNumber: Int32(bitPattern: slot.extra),
+            key: Int64(bitPattern: slot.word)
+          )
+        )
+      case .string: return .string(Self.string(slot, slots))
+      default: return Self.rare(slot, header, slots)
+      }
+    }
+  }
+
+  @inline(__always)
+  static func bytes(
+    _ slot: RowSlot,
+    _ slots: UnsafeMutablePointer<RowSlot>
+  ) -> UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(
+      start: UnsafeRawPointer(slots) + Int(slot.word),
+      count: Int(slot.extra)
+    )
+  }
+
+  @inline(__always)
+  private static func string(_ slot: RowSlot, _ slots: UnsafeMutablePointer<RowSlot>) -> String {
+    String(decoding: bytes(slot, slots), as: UTF8.self)
+  }
+
+  @inline(never)
+  private static func rare(
+    _ slot: RowSlot,
+    _ header: UnsafeMutablePointer<RowHeader>,
+    _ slots: UnsafeMutablePointer<RowSlot>
+  ) -> RowValue {
+    switch slot.kind {
+    case .data: .data(Data(bytes(slot, slots)))
+    case .uuid: .uuid(UUID(uuid: bytes(slot, slots).loadUnaligned(as: uuid_t.self)))
+    case .decimal:
+      .decimal(RowDecimal(bytes(slot, slots).loadUnaligned(as: Decimal.self)))
+    case .url: RowCoding.url(string(slot, slots))
+    case .boxed: header.pointee.boxes?.values[Int(slot.word)] ?? .null
+    default: .null
+    }
   }
 }

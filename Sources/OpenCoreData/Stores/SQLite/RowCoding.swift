@@ -14,58 +14,95 @@ final class RowCoding: Sendable {
   // MARK: Reading
 
   /// The row that a statement made from the plan stands on; nil for an entity unknown to the model.
-  func row(_ statement: SQLiteStatement, _ plan: ReadPlan) -> Row? {
+  func row(_ statement: SQLiteStatement, _ plan: ReadPlan, _ builder: RowBuilder) -> Row? {
     let key = statement.int64(0)
     let number: Int32
-    let steps: [ReadPlan.Step]
     if let single = plan.single {
-      (number, steps) = single
+      number = single.number
+      read(statement, single.steps, builder)
     } else {
       number = Int32(truncatingIfNeeded: statement.int64(1))
-      guard let found = plan.steps[number] else { return nil }
-      steps = found
+      guard let steps = plan.steps[number] else { return nil }
+      read(statement, steps, builder)
     }
-    let values = [RowValue](unsafeUninitializedCapacity: steps.count) { buffer, count in
-      guard let base = buffer.baseAddress else { return }
-      for index in steps.indices {
-        (base + index).initialize(to: value(statement, steps[index]))
-      }
-      count = steps.count
-    }
-    return Row(
+    return builder.row(
       reference: RowReference(entityNumber: number, key: key),
-      version: statement.int64(2),
-      values: values
+      version: statement.int64(2)
     )
   }
 
   @inline(__always)
-  private func value(_ statement: SQLiteStatement, _ step: ReadPlan.Step) -> RowValue {
+  private func read(_ statement: SQLiteStatement, _ steps: [ReadPlan.Step], _ builder: RowBuilder) {
+    builder.begin(steps.count)
+    for index in steps.indices { read(statement, steps[index], builder) }
+  }
+
+  /// Only a zero is asked whether it is NULL: SQLite reads NULL as zero, and as no text.
+  @inline(__always)
+  private func read(
+    _ statement: SQLiteStatement,
+    _ step: ReadPlan.Step,
+    _ builder: RowBuilder
+  ) {
     let position = step.position
-    if case .none = step.form { return .null }
-    if statement.columnIsNull(position) { return .null }
     switch step.form {
-    case .none: return .null
-    case .integer: return .integer(statement.int64(position))
-    case .double: return .double(statement.double(position))
-    case .date: return .date(statement.double(position))
-    case .string: return .string(statement.text(position))
-    case .data: return .data(statement.blob(position))
+    case .none: builder.null()
+    case .integer:
+      let value = statement.int64(position)
+      if value == 0, statement.columnIsNull(position) { return builder.null() }
+      builder.integer(value)
+    case .double:
+      let value = statement.double(position)
+      if value == 0, statement.columnIsNull(position) { return builder.null() }
+      builder.double(value)
+    case .date:
+      let value = statement.double(position)
+      if value == 0, statement.columnIsNull(position) { return builder.null() }
+      builder.date(value)
+    case .string:
+      guard let bytes = statement.textBytes(position) else { return builder.null() }
+      if bytes.count <= RowBuilder.inlineLimit {
+        builder.append(bytes, as: .string)
+      } else {
+        builder.box(.string(String(decoding: bytes, as: UTF8.self)), byteCount: bytes.count)
+      }
     case .key(let number):
-      return .reference(RowReference(entityNumber: number, key: statement.int64(position)))
+      let key = statement.int64(position)
+      if key == 0, statement.columnIsNull(position) { return builder.null() }
+      builder.reference(entityNumber: number, key: key)
+    default:
+      readRare(statement, step, builder)
+    }
+  }
+
+  @inline(never)
+  private func readRare(
+    _ statement: SQLiteStatement,
+    _ step: ReadPlan.Step,
+    _ builder: RowBuilder
+  ) {
+    let position = step.position
+    if statement.columnIsNull(position) { return builder.null() }
+    switch step.form {
+    case .data:
+      let bytes = statement.blobBytes(position)
+      if bytes.count <= RowBuilder.inlineLimit {
+        builder.append(bytes, as: .data)
+      } else {
+        builder.box(.data(Data(bytes)), byteCount: bytes.count)
+      }
     case .keyAndEntity(let entityPosition):
-      guard !statement.columnIsNull(entityPosition) else { return .null }
-      return .reference(
-        RowReference(
-          entityNumber: Int32(truncatingIfNeeded: statement.int64(entityPosition)),
-          key: statement.int64(position)
-        )
+      guard !statement.columnIsNull(entityPosition) else { return builder.null() }
+      builder.reference(
+        entityNumber: Int32(truncatingIfNeeded: statement.int64(entityPosition)),
+        key: statement.int64(position)
       )
-    case .decimal: return Self.decimal(statement.value(position))
-    case .url: return Self.url(statement.text(position))
-    case .uuid: return Self.uuid(statement.value(position))
+    case .decimal: builder.value(Self.decimal(statement.value(position)))
+    case .url: builder.value(Self.url(statement.text(position)))
+    case .uuid: builder.value(Self.uuid(statement.value(position)))
     case .externalData:
-      return external.read(statement.blob(position)).map(RowValue.data) ?? .null
+      builder.value(external.read(statement.blob(position)).map(RowValue.data) ?? .null)
+    case .none, .integer, .double, .date, .string, .key: builder.null()
     }
   }
 

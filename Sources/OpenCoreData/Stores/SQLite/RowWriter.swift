@@ -305,6 +305,6 @@ final class RowWriter {
   ) throws -> [SQLiteValue] {
     guard store.keepsHistory, !entity.history.preserved.isEmpty else { return [] }
     guard let row = try row(reference) else { return [] }
-    return entity.history.preserved.map { RowCoding.sqlite(row.values[$0.rowIndex]) }
+    return entity.history.preserved.map { RowCoding.sqlite(row[$0.rowIndex]) }
   }
 }

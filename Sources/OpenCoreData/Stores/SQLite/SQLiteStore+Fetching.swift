@@ -66,7 +66,7 @@ extension SQLiteStore {
     var rows: [Row] = []
     var cached = 0
     while try statement.step() {
-      guard let row = coding.row(statement, plan) else { continue }
+      guard let row = coding.row(statement, plan, connection.builder) else { continue }
       rows.append(row)
       if isCached, rows.count <= Self.cachedRows, rows.count - cached == Self.cachePortion {
         cache.insert(rows[cached...], readAt: epoch)

@@ -27,7 +27,7 @@ extension SQLiteStore {
     statement.bind(reference.key, at: 1)
     defer { statement.reset() }
     guard try statement.step() else { return nil }
-    return coding.row(statement, entity.plan)
+    return coding.row(statement, entity.plan, connection.builder)
   }
 
   func readRows(
@@ -49,7 +49,7 @@ extension SQLiteStore {
         keys.bind(to: statement)
         defer { statement.reset() }
         while try statement.step() {
-          if let row = coding.row(statement, entity.plan) { result.append(row) }
+          if let row = coding.row(statement, entity.plan, connection.builder) { result.append(row) }
         }
       }
     }
@@ -93,7 +93,7 @@ extension SQLiteStore {
       defer { statement.reset() }
       var rows: [Row] = []
       while try statement.step() {
-        if let row = coding.row(statement, destination.plan) { rows.append(row) }
+        if let row = coding.row(statement, destination.plan, connection.builder) { rows.append(row) }
       }
       return rows
     }

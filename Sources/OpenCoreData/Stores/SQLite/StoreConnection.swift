@@ -7,6 +7,7 @@ import WatershedSQLite
 /// hash of a long text would cost as much as the look-up.
 final class StoreConnection {
   let connection: SQLiteConnection
+  let builder = RowBuilder()
   private var byKey: [SQLiteStatement?]
   private var inserts: [SQLiteStatement?]
   private var deletes: [SQLiteStatement?]

@@ -76,14 +76,14 @@ package final class StoreTransaction {
   package func update(_ reference: RowReference, set values: [Int: RowValue]) throws {
     guard let row = try writer.row(reference) else { return }
     let entity = try store.table(of: reference)
-    let changed = values.keys.sorted().filter { row.values[$0] != values[$0] }
+    let changed = values.keys.sorted().filter { row[$0] != values[$0] }
     guard !changed.isEmpty else { return }
     var updated = row.values
     for index in changed { updated[index] = values[index] ?? .null }
     try write(row, entity, values: updated, changed: changed)
     for slot in entity.layout.toOnes {
       guard let index = slot.rowIndex, changed.contains(index) else { continue }
-      try releasePartner(row.values[index], of: reference, slot)
+      try releasePartner(row[index], of: reference, slot)
       if case .reference(let partner) = updated[index] {
         try claimPartner(partner, for: reference, slot)
       }
@@ -193,7 +193,7 @@ package final class StoreTransaction {
 
   /// Sets one to-one column, if the row is there and has another value.
   private func set(_ rowIndex: Int, of reference: RowReference, to value: RowValue) throws {
-    guard let row = try writer.row(reference), row.values[rowIndex] != value else { return }
+    guard let row = try writer.row(reference), row[rowIndex] != value else { return }
     var values = row.values
     values[rowIndex] = value
     try write(row, try store.table(of: reference), values: values, changed: [rowIndex])
@@ -215,7 +215,7 @@ package final class StoreTransaction {
   ) throws {
     guard let index = try inverseIndex(slot, in: partner), let row = try writer.row(partner)
     else { return }
-    if case .reference(let former) = row.values[index], former != reference,
+    if case .reference(let former) = row[index], former != reference,
       let formerIndex = slot.rowIndex(in: try store.table(of: former).layout)
     {
       try set(formerIndex, of: former, to: .null)
@@ -231,7 +231,7 @@ package final class StoreTransaction {
   ) throws {
     guard case .reference(let former) = value,
       let index = try inverseIndex(slot, in: former), let row = try writer.row(former),
-      row.values[index] == .reference(reference)
+      row[index] == .reference(reference)
     else { return }
     try set(index, of: former, to: .null)
   }
@@ -240,13 +240,13 @@ package final class StoreTransaction {
     guard visited.insert(reference).inserted, let row = try writer.row(reference) else { return }
     let entity = try store.table(of: reference)
     for slot in entity.layout.toOnes {
-      guard let index = slot.rowIndex, case .reference(let partner) = row.values[index] else {
+      guard let index = slot.rowIndex, case .reference(let partner) = row[index] else {
         continue
       }
       switch slot.deleteRule {
       case .cascadeDeleteRule: try delete(partner, visited: &visited)
       case .nullifyDeleteRule, .denyDeleteRule:
-        try releasePartner(row.values[index], of: reference, slot)
+        try releasePartner(row[index], of: reference, slot)
       case .noActionDeleteRule: break
       }
     }
