@@ -42,6 +42,12 @@ extension NSManagedObjectContext {
 
   /// Drops everything that waits to be saved.
   public func rollback() {
+    guard let undoRecorder else { return dropChanges() }
+    undoRecorder.suspended { dropChanges() }
+    undoRecorder.forgetAll()
+  }
+
+  private func dropChanges() {
     processPendingChanges()
     let fresh = inserted.objects
     let changed = updated.objects
@@ -94,6 +100,7 @@ extension NSManagedObjectContext {
     formerKeys = [:]
     registry.removeAll()
     retainedObjects = [:]
+    undoRecorder?.forgetAll()
     for object in objects where object.context === self {
       object.toOneObjects = []
       object.toManyStorages = []

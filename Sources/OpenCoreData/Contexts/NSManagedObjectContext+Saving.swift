@@ -232,6 +232,7 @@ extension NSManagedObjectContext {
     deleted.removeAll()
     assignments = [:]
     conflictChecks = []
+    undoRecorder?.forgetImages()
     for object in changes.inserted { clean(object) }
     for object in changes.updated { clean(object) }
     for object in changes.deleted {

@@ -146,6 +146,7 @@ extension NSManagedObjectContext {
   private func postChanges() {
     let objects = touched
     touched = []
+    undoRecorder?.record(objects)
     var changes = ChangedObjects()
     for object in objects {
       let state = object.state

@@ -74,7 +74,22 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// Above 0 while changes are none of the app's, such as those in `awakeFromFetch()`.
   var untrackedDepth = 0
   private var entitiesByClass: [ObjectIdentifier: NSEntityDescription] = [:]
+  /// There with an undo manager alone.
+  var undoRecorder: UndoRecorder?
   private var userInfoStorage: NSMutableDictionary?
+
+  /// What records changes so that they can be undone; nil, as it is at first, for no undo.
+  ///
+  /// What each turn changed is registered as one operation when the turn ends, or when
+  /// `processPendingChanges()` is called.
+  open var undoManager: UndoManager? {
+    get { undoRecorder?.manager }
+    set {
+      guard newValue !== undoRecorder?.manager else { return }
+      processPendingChanges()
+      undoRecorder = newValue.map { UndoRecorder($0, self) }
+    }
+  }
 
   /// Who writes, for the persistent history.
   open var transactionAuthor: String?

@@ -52,6 +52,7 @@ extension NSManagedObject {
       return
     }
     let storage = loadedToMany(at: index)
+    noteOrder(at: index)
     if state.contains(.observed), !storage.contains(object) {
       let place = link.slot.isOrdered ? IndexSet(integer: position ?? storage.members.count) : nil
       announcing(members(added: [object], at: index, places: place), ofToMany: index) {
@@ -77,6 +78,7 @@ extension NSManagedObject {
     if state.contains(.fault) { fire() }
     let link = template.toManys[index]
     let storage = loadedToMany(at: index)
+    noteOrder(at: index)
     if state.contains(.observed), storage.contains(object) {
       announceRemoval(of: object, from: storage, at: index)
     } else {
@@ -113,6 +115,7 @@ extension NSManagedObject {
       addToMany(object, at: index)
     }
     if storage.isOrdered, !storage.members.items.elementsEqual(wanted.items, by: ===) {
+      noteOrder(at: index)
       storage.reorder(wanted.items)
       noteChange(ofToMany: index)
     }
@@ -122,13 +125,16 @@ extension NSManagedObject {
   /// Moves a member of an ordered relationship.
   final func reorderToMany(_ objects: [NSManagedObject], at index: Int) {
     announceWill(.toMany(index))
-    loadedToMany(at: index).reorder(objects)
+    let storage = loadedToMany(at: index)
+    noteOrder(at: index)
+    storage.reorder(objects)
     noteChange(ofToMany: index)
     announceDid(.toMany(index))
   }
 
   /// The other side began to point here; no fault is fired, unless somebody observes the members.
   final func inverseAdded(_ object: NSManagedObject, to index: Int) {
+    noteOrder(at: index)
     if state.contains(.observed) {
       let storage = loadedToMany(at: index)
       guard !storage.contains(object) else { return }
@@ -144,6 +150,7 @@ extension NSManagedObject {
 
   /// The other side no longer points here; no fault is fired, unless somebody observes the members.
   final func inverseRemoved(_ object: NSManagedObject, from index: Int) {
+    noteOrder(at: index)
     if state.contains(.observed) {
       let storage = loadedToMany(at: index)
       guard storage.contains(object) else { return }
@@ -178,6 +185,14 @@ extension NSManagedObject {
     announceWill(.toMany(index), mutation)
     body()
     announceDid(.toMany(index), mutation)
+  }
+
+  /// Undo puts the members of an ordered relationship back in their order.
+  private final func noteOrder(at index: Int) {
+    guard template.toManys[index].slot.isOrdered, let recorder = context?.undoRecorder else {
+      return
+    }
+    recorder.keepOrder(of: toManyStorage(at: index))
   }
 
   // MARK: Typed members

@@ -104,6 +104,13 @@ final class ToManyStorage {
     isReordered = false
   }
 
+  /// The object has no row any more, so that all members are additions.
+  func becomeNew() {
+    commit()
+    isNew = true
+    isLoaded = true
+  }
+
   /// Turns back into a fault; what waits to be saved stays.
   func unload() {
     guard !isNew else { return }

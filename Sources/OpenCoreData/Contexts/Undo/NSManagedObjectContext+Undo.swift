@@ -1,0 +1,60 @@
+import Foundation
+
+extension NSManagedObjectContext {
+  /// Undoes the changes of the group that ended last, or of the turns since then.
+  ///
+  /// It does nothing without an undo manager. Objects that were deleted come back with the
+  /// identifiers that they had, and where the deletion was saved they are inserted again.
+  public func undo() {
+    processPendingChanges()
+    undoManager?.undo()
+    processPendingChanges()
+  }
+
+  /// Does again what was undone last.
+  public func redo() {
+    processPendingChanges()
+    undoManager?.redo()
+    processPendingChanges()
+  }
+
+  /// Brings an object back that was deleted, whether that was saved or not.
+  func revive(_ object: NSManagedObject) {
+    if object.context === self {
+      if object.state.contains(.deleted) { insert(object) }
+      touch(object, .touchedInsert)
+      return
+    }
+    guard object.context == nil else { return }
+    object.context = self
+    object.snapshot = nil
+    object.state.remove([.vanished, .propagated, .prefetched, .fault])
+    object.state.insert([.inserted, .needsWillSave])
+    for slot in object.values.indices { object.changed.insert(slot) }
+    for (index, storage) in object.toManyStorages.enumerated() {
+      guard let storage else { continue }
+      storage.becomeNew()
+      object.changedToManys.insert(index)
+    }
+    if !object.key.isTemporary { registry.insert(object) }
+    if retainsRegisteredObjects { retainedObjects[object.key] = object }
+    inserted.append(object)
+    touch(object, .touchedInsert)
+    scheduleTurn()
+  }
+
+  /// Takes an object away; what refers to it is put back by itself.
+  func removeForUndo(_ object: NSManagedObject) {
+    guard object.context === self, !object.state.contains(.deleted) else { return }
+    if object.state.contains(.inserted) {
+      inserted.remove(object)
+    } else if object.state.contains(.updated) {
+      updated.remove(object)
+      object.state.remove(.updated)
+    }
+    object.state.insert([.deleted, .propagated, .needsWillSave])
+    deleted.append(object)
+    touch(object, .touchedDelete)
+    scheduleTurn()
+  }
+}

@@ -1,0 +1,223 @@
+import Foundation
+
+/// Finds out what each turn of a context changed, and registers it with the undo manager.
+///
+/// It keeps the values of objects with unsaved changes as they were when the last turn ended; all
+/// others had the values of their rows. So changing an object costs nothing more with an undo manager
+/// than without.
+final class UndoRecorder {
+  /// An object with unsaved changes as it was when a turn ended.
+  private struct Image {
+    let changed: SlotSet
+    let isInserted: Bool
+    let values: [RowValue]
+    let objectValues: [Int: Any]?
+    let toOnes: [NSManagedObject?]
+    let toManys: [Members?]
+
+    init(_ object: NSManagedObject) {
+      changed = object.changed
+      isInserted = object.state.contains(.inserted)
+      values = object.values
+      objectValues = object.objectValues
+      toOnes = object.toOneObjects
+      toManys = object.toManyStorages.map { $0.map(Members.init) }
+    }
+  }
+
+  /// What a to-many had more and less than its rows.
+  private struct Members {
+    var added: [NSManagedObject] = []
+    var removed: [NSManagedObject] = []
+
+    init() {}
+
+    init(_ storage: ToManyStorage) {
+      added = storage.added
+      removed = storage.removed.items
+    }
+  }
+
+  let manager: UndoManager
+  private unowned let context: NSManagedObjectContext
+  /// Of the context, for when it is going away.
+  private let identifier: ObjectIdentifier
+  private var images: [ObjectIdentifier: Image] = [:]
+  /// The order of ordered to-manys before this turn changed it.
+  private var orders: [ObjectIdentifier: [NSManagedObject]] = [:]
+  private var observer: (any NSObjectProtocol)?
+  private var suspensions = 0
+
+  init(_ manager: UndoManager, _ context: NSManagedObjectContext) {
+    self.manager = manager
+    self.context = context
+    identifier = ObjectIdentifier(context)
+    let changed = context.inserted.objects + context.updated.objects
+    for object in changed { images[ObjectIdentifier(object)] = Image(object) }
+    // A group that opens or closes divides what was changed before from what is changed after.
+    observer = NotificationCenter.default.addObserver(
+      forName: .NSUndoManagerCheckpoint,
+      object: manager,
+      queue: nil
+    ) { [weak context] _ in context?.processPendingChanges() }
+  }
+
+  deinit {
+    if let observer { NotificationCenter.default.removeObserver(observer) }
+    manager.removeActions(of: identifier)
+  }
+
+  /// Does work that is not to be undone.
+  func suspended<Result>(_ body: () throws -> Result) rethrows -> Result {
+    suspensions += 1
+    defer { suspensions -= 1 }
+    return try body()
+  }
+
+  /// After a save all objects have the values of their rows.
+  func forgetImages() {
+    images.removeAll(keepingCapacity: true)
+  }
+
+  /// Nothing that was changed can be undone any more.
+  func forgetAll() {
+    images = [:]
+    orders = [:]
+    manager.removeAllActions(withTarget: context)
+  }
+
+  /// Called before an ordered to-many changes.
+  func keepOrder(of storage: ToManyStorage) {
+    guard storage.isLoaded, orders[ObjectIdentifier(storage)] == nil else { return }
+    orders[ObjectIdentifier(storage)] = storage.members.items
+  }
+
+  // MARK: Recording
+
+  /// Called at the end of a turn, while objects still know what it changed of them.
+  func record(_ objects: [NSManagedObject]) {
+    defer { orders.removeAll(keepingCapacity: true) }
+    if suspensions == 0, manager.isUndoRegistrationEnabled {
+      let step = step(objects)
+      if !step.isEmpty { register(step, .backward) }
+    }
+    for object in objects {
+      images[ObjectIdentifier(object)] =
+        object.hasChanges && !object.state.contains(.fault) ? Image(object) : nil
+    }
+  }
+
+  private func step(_ objects: [NSManagedObject]) -> UndoStep {
+    let step = UndoStep()
+    for object in objects where !object.state.contains(.vanished) {
+      let isNew = object.state.contains(.touchedInsert)
+      if object.state.contains(.touchedDelete) {
+        // What came and went within one turn was never there.
+        if isNew { continue }
+        // The values are needed when the row is gone.
+        object.fireIfFault()
+        step.deleted.append(object)
+      } else if isNew {
+        step.inserted.append(object)
+        continue
+      }
+      let change = change(of: object)
+      if !change.isEmpty { step.changes.append(change) }
+    }
+    return step
+  }
+
+  private func change(of object: NSManagedObject) -> UndoStep.Change {
+    var change = UndoStep.Change(object: object)
+    let image = images[ObjectIdentifier(object)]
+    for slot in object.changedInTurn.slots where slot < object.values.count {
+      let before = value(of: object, at: slot, image)
+      let after = object.undoValue(at: slot)
+      let isSame =
+        before.row == after.row && !object.isTransient(rowIndex: slot)
+        && before.destination === after.destination
+      if !isSame {
+        change.values.append(UndoStep.ValueChange(slot: slot, before: before, after: after))
+      }
+    }
+    for index in object.changedToManysInTurn.slots {
+      guard let storage = object.toManyStorage(ifTouched: index) else { continue }
+      let known = image.flatMap { $0.toManys.isEmpty ? nil : $0.toManys[index] }
+      let members = members(of: storage, before: known ?? Members(), at: index)
+      if !members.added.isEmpty || !members.removed.isEmpty || members.orderBefore != nil {
+        change.toManys.append(members)
+      }
+    }
+    return change
+  }
+
+  private func value(
+    of object: NSManagedObject,
+    at slot: Int,
+    _ image: Image?
+  ) -> UndoStep.SlotValue {
+    let count = object.template.layout.attributes.count
+    if let image, image.isInserted || image.changed.contains(slot), slot < image.values.count {
+      return UndoStep.SlotValue(
+        row: image.values[slot],
+        box: slot < count ? image.objectValues?[slot] : nil,
+        destination: slot < count || image.toOnes.isEmpty ? nil : image.toOnes[slot - count]
+      )
+    }
+    let values = object.snapshot?.values ?? object.template.defaults
+    return UndoStep.SlotValue(row: values[slot])
+  }
+
+  private func members(
+    of storage: ToManyStorage,
+    before: Members,
+    at index: Int
+  ) -> UndoStep.ToManyChange {
+    let after = Members(storage)
+    func without(_ left: [NSManagedObject], _ right: [NSManagedObject]) -> [NSManagedObject] {
+      let known = Set(right.map { ObjectIdentifier($0) })
+      return left.filter { !known.contains(ObjectIdentifier($0)) }
+    }
+    let order = orders[ObjectIdentifier(storage)]
+    return UndoStep.ToManyChange(
+      index: index,
+      added: without(after.added, before.added) + without(before.removed, after.removed),
+      removed: without(after.removed, before.removed) + without(before.added, after.added),
+      orderBefore: order,
+      orderAfter: order == nil ? nil : storage.members.items
+    )
+  }
+
+  // MARK: Applying
+
+  private func register(_ step: UndoStep, _ direction: UndoStep.Direction) {
+    manager.registerUndo(withTarget: context) { context in
+      context.undoRecorder?.apply(step, direction)
+    }
+  }
+
+  /// Brings back what was deleted, puts the values back, and takes away what was inserted.
+  private func apply(_ step: UndoStep, _ direction: UndoStep.Direction) {
+    let (revived, removed) =
+      direction == .backward ? (step.deleted, step.inserted) : (step.inserted, step.deleted)
+    suspended {
+      context.processPendingChanges()
+      for object in revived { context.revive(object) }
+      for change in step.changes where change.object.context === context {
+        change.apply(direction)
+      }
+      for object in removed { context.removeForUndo(object) }
+      context.untracked {
+        for object in revived { object.awake(fromSnapshotEvents: .undoDeletion) }
+        for change in step.changes where change.object.context === context {
+          change.object.awake(fromSnapshotEvents: .undoUpdate)
+        }
+        for object in removed where object.context === context {
+          object.awake(fromSnapshotEvents: .undoInsertion)
+        }
+      }
+      context.processPendingChanges()
+    }
+    register(step, direction.opposite)
+  }
+}

@@ -1,0 +1,130 @@
+/// What one turn changed in a context, with the values before and after.
+///
+/// Both sides of a relationship are listed for themselves, so that nothing has to be derived when
+/// they are put back.
+final class UndoStep {
+  enum Direction {
+    case backward, forward
+
+    var opposite: Direction { self == .backward ? .forward : .backward }
+  }
+
+  /// The value of an attribute or of a to-one.
+  struct SlotValue {
+    let row: RowValue
+    /// The object behind a transformable attribute.
+    var box: Any?
+    /// The destination: its row may have another number when the value is put back.
+    var destination: NSManagedObject?
+  }
+
+  struct ValueChange {
+    let slot: Int
+    let before: SlotValue
+    let after: SlotValue
+  }
+
+  struct ToManyChange {
+    let index: Int
+    let added: [NSManagedObject]
+    let removed: [NSManagedObject]
+    /// The members in their order; nil where there is none, or where it was not known.
+    let orderBefore: [NSManagedObject]?
+    let orderAfter: [NSManagedObject]?
+  }
+
+  struct Change {
+    let object: NSManagedObject
+    var values: [ValueChange] = []
+    var toManys: [ToManyChange] = []
+
+    var isEmpty: Bool { values.isEmpty && toManys.isEmpty }
+  }
+
+  var inserted: [NSManagedObject] = []
+  var deleted: [NSManagedObject] = []
+  var changes: [Change] = []
+
+  var isEmpty: Bool { inserted.isEmpty && deleted.isEmpty && changes.isEmpty }
+}
+
+extension UndoStep.Change {
+  /// Puts the values back; the object must be in its context.
+  func apply(_ direction: UndoStep.Direction) {
+    object.fireIfFault()
+    for change in values {
+      object.restore(direction == .backward ? change.before : change.after, at: change.slot)
+    }
+    for change in toManys {
+      switch direction {
+      case .backward:
+        object.restore(
+          change.index,
+          adding: change.removed,
+          removing: change.added,
+          order: change.orderBefore
+        )
+      case .forward:
+        object.restore(
+          change.index,
+          adding: change.added,
+          removing: change.removed,
+          order: change.orderAfter
+        )
+      }
+    }
+  }
+}
+
+extension NSManagedObject {
+  /// The value as it is now, with what its row alone does not say.
+  final func undoValue(at slot: Int) -> UndoStep.SlotValue {
+    let count = template.layout.attributes.count
+    return UndoStep.SlotValue(
+      row: values[slot],
+      box: slot < count ? objectValues?[slot] : nil,
+      destination: slot < count || toOneObjects.isEmpty ? nil : toOneObjects[slot - count]
+    )
+  }
+
+  final func restore(_ value: UndoStep.SlotValue, at slot: Int) {
+    let count = template.layout.attributes.count
+    guard slot >= count else {
+      values[slot] = value.row
+      if template.layout.attributes[slot].holdsObjects {
+        var boxes = objectValues ?? [:]
+        boxes[slot] = value.box
+        objectValues = boxes
+      }
+      noteChange(at: slot)
+      return
+    }
+    var destination = value.destination
+    if destination == nil, case .reference(let reference) = value.row {
+      destination = context?.object(reference, from: self)
+    }
+    storeToOne(destination, at: slot - count)
+  }
+
+  final func restore(
+    _ index: Int,
+    adding added: [NSManagedObject],
+    removing removed: [NSManagedObject],
+    order: [NSManagedObject]?
+  ) {
+    let storage = toManyStorage(at: index)
+    for member in removed { storage.remove(member) }
+    for member in added { storage.add(member) }
+    if let order, storage.isLoaded, !storage.members.items.elementsEqual(order, by: ===) {
+      // What came from elsewhere meanwhile stays, at the end.
+      let known = order.filter { storage.contains($0) }
+      storage.reorder(
+        known
+          + storage.members.items.filter { member in
+            !known.contains { $0 === member }
+          }
+      )
+    }
+    noteChange(ofToMany: index)
+  }
+}
