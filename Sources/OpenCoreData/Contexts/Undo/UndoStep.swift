@@ -90,6 +90,8 @@ extension NSManagedObject {
   final func restore(_ value: UndoStep.SlotValue, at slot: Int) {
     let count = template.layout.attributes.count
     guard slot >= count else {
+      announceWill(.attribute(slot))
+      defer { announceDid(.attribute(slot)) }
       values[slot] = value.row
       if template.layout.attributes[slot].holdsObjects {
         var boxes = objectValues ?? [:]
@@ -112,6 +114,8 @@ extension NSManagedObject {
     removing removed: [NSManagedObject],
     order: [NSManagedObject]?
   ) {
+    announceWill(.toMany(index))
+    defer { announceDid(.toMany(index)) }
     let storage = toManyStorage(at: index)
     for member in removed { storage.remove(member) }
     for member in added { storage.add(member) }
