@@ -27,10 +27,12 @@ extension NSManagedObjectContext {
     }
     guard object.context == nil else { return }
     object.context = self
+    if object.ownValues.isEmpty { object.ownValues = object.snapshot?.values ?? [] }
+    if object.ownValues.isEmpty { object.ownValues = object.template.defaults }
     object.snapshot = nil
     object.state.remove([.vanished, .propagated, .prefetched, .fault])
     object.state.insert([.inserted, .needsWillSave])
-    for slot in object.values.indices { object.changed.insert(slot) }
+    for slot in object.ownValues.indices { object.changed.insert(slot) }
     for (index, storage) in object.toManyStorages.enumerated() {
       guard let storage else { continue }
       storage.becomeNew()

@@ -130,7 +130,7 @@ final class UndoRecorder {
   private func change(of object: NSManagedObject) -> UndoStep.Change {
     var change = UndoStep.Change(object: object)
     let image = images[ObjectIdentifier(object)]
-    for slot in object.changedInTurn.slots where slot < object.values.count {
+    for slot in object.state.contains(.fault) ? [] : object.changedInTurn.slots {
       let before = value(of: object, at: slot, image)
       let after = object.undoValue(at: slot)
       let isSame =
@@ -164,8 +164,7 @@ final class UndoRecorder {
         destination: slot < count || image.toOnes.isEmpty ? nil : image.toOnes[slot - count]
       )
     }
-    let values = object.snapshot?.values ?? object.template.defaults
-    return UndoStep.SlotValue(row: values[slot])
+    return UndoStep.SlotValue(row: object.snapshot?[slot] ?? object.template.defaults[slot])
   }
 
   private func members(

@@ -81,7 +81,7 @@ extension NSManagedObject {
   final func undoValue(at slot: Int) -> UndoStep.SlotValue {
     let count = template.layout.attributes.count
     return UndoStep.SlotValue(
-      row: values[slot],
+      row: value(at: slot),
       box: slot < count ? objectValues?[slot] : nil,
       destination: slot < count || toOneObjects.isEmpty ? nil : toOneObjects[slot - count]
     )
