@@ -46,7 +46,9 @@ extension NSManagedObject {
   /// Whether anything changed that a store keeps.
   public final var hasPersistentChangedValues: Bool {
     if toManyStorages.contains(where: { $0?.hasChanges ?? false }) { return true }
-    guard let snapshot else { return !changed.isEmpty }
+    guard let snapshot, !state.contains(.inserted) else {
+      return changed.slots.contains { !isTransient(rowIndex: $0) }
+    }
     return changed.slots.contains { slot in
       !isTransient(rowIndex: slot) && !isUnchanged(slot, in: snapshot)
     }

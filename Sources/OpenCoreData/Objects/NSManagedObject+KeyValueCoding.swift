@@ -16,7 +16,8 @@ extension NSManagedObject {
   /// The value at the end of a path of keys joined by dots; collection operators work too.
   public final func value(forKeyPath keyPath: String) -> Any? {
     let keys = keyPath.split(separator: ".").map(String.init)
-    let value = KeyPathWalk.value(of: self, keys)
+    if keys.count == 1 { return value(forKey: keyPath) }
+    let value = KeyPathValue.value(of: self, forKeyPath: keyPath)
     guard !keys.contains(where: { $0.hasPrefix("@") }), let values = value as? [Any],
       let toMany = firstToMany(keys)
     else { return value }
@@ -39,12 +40,27 @@ extension NSManagedObject {
   public final func setValue(_ value: Any?, forKeyPath keyPath: String) {
     var keys = keyPath.split(separator: ".").map(String.init)
     guard let last = keys.popLast() else { return }
+    guard let target = keys.isEmpty ? self : KeyPathWalk.value(of: self, keys) else { return }
+    // A to-many on the way: every member gets the value.
+    let members = ExpressionValue.members(of: target)
+    KeyPathValue.setValue(value, of: members ?? [target], forKey: last)
+  }
+
+  /// Checks the value at the end of a key path, which may be replaced by a valid one.
+  public final func validateValue(
+    _ value: AutoreleasingUnsafeMutablePointer<AnyObject?>,
+    forKeyPath keyPath: String
+  ) throws {
+    guard let (object, key) = owner(ofKeyPath: keyPath) else { return }
+    try object.validateValue(value, forKey: key)
+  }
+
+  /// The object at the end of a key path but for its last key.
+  private final func owner(ofKeyPath keyPath: String) -> (NSManagedObject, String)? {
+    var keys = keyPath.split(separator: ".").map(String.init)
+    guard let last = keys.popLast() else { return nil }
     let target = keys.isEmpty ? self : KeyPathWalk.value(of: self, keys)
-    guard let target else { return }
-    guard let object = target as? NSManagedObject else {
-      fatalError("The key path '\(keyPath)' does not lead to a property of a managed object.")
-    }
-    object.setValue(value, forKey: last)
+    return (target as? NSManagedObject).map { ($0, last) }
   }
 
   /// The values of several properties by name; nil values are `NSNull`.
@@ -66,20 +82,81 @@ extension NSManagedObject {
   /// A set that stands for a to-many relationship: changing it changes the relationship.
   public final func mutableSetValue(forKey key: String) -> NSMutableSet {
     guard case .toMany(let index) = template.layout.slot(named: key) else {
-      fatalError("\(template.layout.entityName) has no to-many relationship named '\(key)'.")
+      fatalError(
+        "NSManagedObjects of entity '\(template.layout.entityName)' do not support "
+          + "-mutableSetValueForKey: for the property '\(key)'"
+      )
     }
     return RelationshipSet(object: self, index: index)
+  }
+
+  /// The set that stands for the to-many relationship at the end of a key path.
+  public final func mutableSetValue(forKeyPath keyPath: String) -> NSMutableSet {
+    guard let (object, key) = owner(ofKeyPath: keyPath) else {
+      fatalError("The key path '\(keyPath)' leads to no managed object.")
+    }
+    return object.mutableSetValue(forKey: key)
+  }
+
+  /// The ordered set that stands for the ordered relationship at the end of a key path.
+  public final func mutableOrderedSetValue(forKeyPath keyPath: String) -> NSMutableOrderedSet {
+    guard let (object, key) = owner(ofKeyPath: keyPath) else {
+      fatalError("The key path '\(keyPath)' leads to no managed object.")
+    }
+    return object.mutableOrderedSetValue(forKey: key)
   }
 
   /// An ordered set that stands for an ordered relationship: changing it changes the relationship.
   public final func mutableOrderedSetValue(forKey key: String) -> NSMutableOrderedSet {
     guard case .toMany(let index) = template.layout.slot(named: key) else {
-      fatalError("\(template.layout.entityName) has no to-many relationship named '\(key)'.")
+      fatalError(
+        "NSManagedObjects of entity '\(template.layout.entityName)' do not support "
+          + "-mutableOrderedSetValueForKey: for the property '\(key)'"
+      )
     }
-    return RelationshipOrderedSet(object: self, index: index)
+    guard template.toManys[index].slot.isOrdered else {
+      fatalError(
+        "NSManagedObjects of entity "
+          + "'\(template.layout.entityName)' do not support -mutableOrderedSetValueForKey: for the "
+          + "property '\(key)'"
+      )
+    }
+    return loadedToMany(at: index).proxy ?? RelationshipOrderedSet(object: self, index: index)
   }
 
   // MARK: Values
+
+  /// The value of a name that is of no property of the model, where the object has one.
+  final func ownValue(forKey key: String) -> Any?? {
+    switch key {
+    case "self": return self
+    case "objectID": return objectID
+    case "entity": return entity
+    case "managedObjectContext": return managedObjectContext
+    case "isInserted", "inserted": return NSNumber(value: isInserted)
+    case "isUpdated", "updated": return NSNumber(value: isUpdated)
+    case "isDeleted", "deleted": return NSNumber(value: isDeleted)
+    case "isFault", "fault": return NSNumber(value: isFault)
+    case "hasChanges": return NSNumber(value: hasChanges)
+    case "hasPersistentChangedValues": return NSNumber(value: hasPersistentChangedValues)
+    case "faultingState": return NSNumber(value: faultingState)
+    case "changedValues": return changedValues()
+    case "description": return description
+    default: return storedValue(forKey: key)
+    }
+  }
+
+  /// Swift tells of stored properties alone; a computed one is for `value(forUndefinedKey:)`.
+  private final func storedValue(forKey key: String) -> Any?? {
+    var mirror: Mirror? = Mirror(reflecting: self)
+    while let current = mirror, current.subjectType != NSManagedObject.self {
+      for child in current.children where child.label == key {
+        return .some(flattened(child.value))
+      }
+      mirror = current.superclassMirror
+    }
+    return nil
+  }
 
   /// The value in its slot; the name must be of a property.
   final func modeledValue(forKey key: String) -> Any?? {

@@ -215,12 +215,8 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   /// The value of a property by its name; numbers are `NSNumber`, to-manys `NSSet`.
   open func value(forKey key: String) -> Any? {
     if let value = modeledValue(forKey: key) { return value }
-    switch key {
-    case "self": return self
-    case "objectID": return objectID
-    case "entity": return entity
-    default: return value(forUndefinedKey: key)
-    }
+    if let value = ownValue(forKey: key) { return value }
+    return value(forUndefinedKey: key)
   }
 
   /// Sets a property by its name and keeps inverse relationships true.
@@ -245,8 +241,16 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
     )
   }
 
+  /// Called by a subclass's own setters where nil has no meaning.
+  open func setNilValueForKey(_ key: String) {
+    fatalError(
+      "[\(undefinedKeyReceiver) setNilValueForKey]: could not set nil as the value for the key "
+        + "\(key)."
+    )
+  }
+
   private var undefinedKeyReceiver: String {
-    "<\(String(reflecting: type(of: self))) 0x\(String(UInt(bitPattern: hash << 4), radix: 16))>"
+    "<\(String(reflecting: type(of: self))) \(Self.address(of: self))>"
   }
 
   /// The value behind an accessor of the app's own.

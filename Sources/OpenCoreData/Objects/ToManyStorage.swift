@@ -16,6 +16,8 @@ final class ToManyStorage {
   let isOrdered: Bool
   /// The members as the typed set that was asked for last.
   var typedMembers: AnyObject?
+  /// The window on an ordered relationship that is told of every change.
+  weak var proxy: RelationshipOrderedSet?
 
   init(isOrdered: Bool, isLoaded: Bool) {
     self.isOrdered = isOrdered
@@ -39,6 +41,7 @@ final class ToManyStorage {
     typedMembers = nil
     isLoaded = true
     isNew = false
+    if isOrdered { proxy?.mirror(members.items) }
   }
 
   func contains(_ object: NSManagedObject) -> Bool { members.contains(object) }
@@ -55,6 +58,7 @@ final class ToManyStorage {
         members.append(object)
       }
       typedMembers = nil
+      if isOrdered { proxy?.mirror(members.items) }
       if isNew { return true }
     }
     if !removed.remove(object, keepingOrder: false) {
@@ -70,6 +74,7 @@ final class ToManyStorage {
     if isLoaded {
       guard members.remove(object, keepingOrder: isOrdered) else { return false }
       typedMembers = nil
+      if isOrdered { proxy?.mirror(members.items) }
       if isNew { return true }
     }
     if !addedToStored.remove(object, keepingOrder: isOrdered) {
@@ -83,11 +88,15 @@ final class ToManyStorage {
     members = ObjectBag(distinct: objects)
     typedMembers = nil
     isReordered = true
+    proxy?.mirror(members.items)
   }
 
   /// An object that the store no longer has leaves without a trace.
   func forget(_ object: NSManagedObject) {
-    if members.remove(object, keepingOrder: isOrdered) { typedMembers = nil }
+    if members.remove(object, keepingOrder: isOrdered) {
+      typedMembers = nil
+      if isOrdered { proxy?.mirror(members.items) }
+    }
     addedToStored.remove(object, keepingOrder: isOrdered)
     removed.remove(object, keepingOrder: false)
   }
