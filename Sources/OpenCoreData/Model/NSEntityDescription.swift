@@ -28,6 +28,8 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   package internal(set) var ownProperties: [NSPropertyDescription] = []
   /// The class name as the model has it; one that begins with "." is of the app's own module.
   package var rawClassName: String? { willSet { requireEditable() } }
+  /// What the editor says of code for the entity: "class", "category", or nothing for manual.
+  package var codeGenerationType: String? { willSet { requireEditable() } }
   package var explicitRenamingIdentifier: String? { willSet { requireEditable() } }
   package var spotlightSource: ParsedExpressionSource? { willSet { requireEditable() } }
   /// Whether the entity takes part in synchronisation, as the old editor noted it.
@@ -215,6 +217,7 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
     let copy = type(of: self).init()
     copy.name = name
     copy.rawClassName = rawClassName
+    copy.codeGenerationType = codeGenerationType
     copy.isAbstract = isAbstract
     copy.userInfo = userInfo
     copy.versionHashModifier = versionHashModifier

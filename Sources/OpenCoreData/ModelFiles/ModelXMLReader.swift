@@ -81,6 +81,7 @@ struct ModelXMLReader {
       let entity = NSEntityDescription()
       entity.name = name
       entity.rawClassName = fields.string("representedClassName")
+      entity.codeGenerationType = fields.string("codeGenerationType")
       entity.isAbstract = try fields.boolean("isAbstract")
       entity.explicitRenamingIdentifier = fields.string("elementID")
       entity.versionHashModifier = fields.string("versionHashModifier")

@@ -175,7 +175,7 @@ extension NSManagedObject {
       ? NSOrderedSet(array: members) : NSSet(array: members)
   }
 
-  private final func fetchedValue(at index: Int) -> Any? {
+  final func fetchedValue(at index: Int) -> Any? {
     guard let context,
       let template = template.layout.fetched[index].requestTemplate
     else { return nil }

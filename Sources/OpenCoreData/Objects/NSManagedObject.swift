@@ -154,6 +154,11 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
     return entity
   }
 
+  /// The names of the class's properties by key paths that begin at the class itself.
+  ///
+  /// Classes written with macros override it; the build plugin writes a `ManagedKeyPathNaming`.
+  open class var keyPathNames: [AnyKeyPath: String] { [:] }
+
   /// A fetch request for the class's entity.
   public class func fetchRequest() -> NSFetchRequest<any NSFetchRequestResult> {
     NSFetchRequest(managedObjectClass: self)

@@ -5,7 +5,7 @@ import Foundation
 /// A Swift key path does not know its names at run time. An empty object of an entity like the
 /// class's own is read through the key path, and its layout notes the names that the accessors
 /// ask for. That works for every way of writing accessors, as all of them go through the layout.
-enum KeyPathNames {
+package enum KeyPathNames {
   /// What was found for each key path; nil for one that leads over no property of the model.
   private final class Known: @unchecked Sendable {
     // Sendable: read and written under the lock; key paths are immutable.

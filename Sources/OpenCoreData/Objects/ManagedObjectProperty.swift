@@ -1,0 +1,106 @@
+import Foundation
+
+/// A typed door to a property whose values are objects behind the row.
+///
+/// It reads what key-value coding gives and casts it: transformable and composite attributes,
+/// numbers as `NSNumber`, collections as arrays. `ManagedProperty` is faster where its type fits.
+///
+///     private static let tagsProperty = ManagedObjectProperty<[String]?>("tags")
+public struct ManagedObjectProperty<Value>: Sendable {
+  /// The name of the property in the model.
+  public let key: String
+  let named: ManagedProperty<Data?>
+
+  /// Names a property.
+  public init(_ key: String) {
+    self.key = key
+    named = ManagedProperty(key)
+  }
+}
+
+/// A typed door to an attribute that holds the raw values of an enumeration.
+///
+///     private static let stateProperty = ManagedRawProperty<State>("state")
+public struct ManagedRawProperty<Value: RawRepresentable>: Sendable
+where Value.RawValue: ManagedValue {
+  let raw: ManagedProperty<Value.RawValue>
+
+  /// The name of the property in the model.
+  public var key: String { raw.key }
+
+  /// Names a property.
+  public init(_ key: String) {
+    raw = ManagedProperty(key)
+  }
+}
+
+extension NSManagedObject {
+  /// Reads or writes a property of any type through its typed door.
+  ///
+  /// Stops the program where a value is not of the property's type, and where there is none for a
+  /// property whose type is not optional.
+  public final subscript<Value>(_ property: ManagedObjectProperty<Value>) -> Value {
+    get {
+      let value = boxedValue(at: property.named.slot(in: self))
+      guard let typed = value as? Value else {
+        fatalError(
+          "The property '\(property.key)' of \(template.layout.entityName) is "
+            + "\(value.map { "\($0)" } ?? "nil"), which is no \(Value.self)."
+        )
+      }
+      return typed
+    }
+    set {
+      setBoxedValue(Self.unwrapped(newValue), at: property.named.slot(in: self), property.key)
+    }
+  }
+
+  /// Reads or writes an enumeration through the typed door of its raw values.
+  ///
+  /// Stops the program where the value is none of the enumeration's.
+  public final subscript<Value>(_ property: ManagedRawProperty<Value>) -> Value {
+    get {
+      let raw = self[property.raw]
+      guard let value = Value(rawValue: raw) else {
+        fatalError(
+          "The property '\(property.key)' of \(template.layout.entityName) is \(raw), which is no "
+            + "\(Value.self)."
+        )
+      }
+      return value
+    }
+    set { self[property.raw] = newValue.rawValue }
+  }
+
+  private final func boxedValue(at slot: ManagedSlot) -> Any? {
+    switch slot.kind {
+    case .attribute(let index): attributeValue(at: index)
+    case .toOne(let index): toOne(at: index)
+    case .toMany(let index): collection(at: index)
+    case .fetched(let index): fetchedValue(at: index)
+    }
+  }
+
+  private final func setBoxedValue(_ value: Any?, at slot: ManagedSlot, _ key: String) {
+    switch slot.kind {
+    case .attribute(let index): setAttributeValue(value, at: index)
+    case .toOne(let index): setToOne(destination(value, key), at: index)
+    case .toMany(let index): setToMany(destinations(value, key), at: index)
+    case .fetched: _ = setModeledValue(value, forKey: key)
+    }
+  }
+
+  /// The value inside an optional that only its own type knows of.
+  private static func unwrapped<Value>(_ value: Value) -> Any? {
+    guard let optional = value as? any OptionalValue else { return value }
+    return optional.anyValue
+  }
+}
+
+private protocol OptionalValue {
+  var anyValue: Any? { get }
+}
+
+extension Optional: OptionalValue {
+  fileprivate var anyValue: Any? { self }
+}

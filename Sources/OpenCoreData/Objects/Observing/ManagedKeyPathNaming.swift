@@ -1,0 +1,74 @@
+import Foundation
+
+/// Knows the names of the properties that key paths of a module's classes lead to.
+///
+/// A Swift key path has no name at run time. The build plugin therefore writes one class named
+/// `ManagedKeyPathNames` that conforms into each module with managed objects, and it is found by
+/// that name. Classes written with macros say their names themselves, in
+/// `NSManagedObject.keyPathNames`.
+///
+/// - Note: **Differs from Core Data:** Core Data asks Objective-C for the name.
+public protocol ManagedKeyPathNaming: AnyObject {
+  /// The names of a class's properties by key paths that begin at the class itself.
+  ///
+  /// A class is answered for with what it inherits from the module's classes, even where it is
+  /// of another module.
+  static func keyPathNames(of type: NSManagedObject.Type) -> [AnyKeyPath: String]
+}
+
+extension KeyPathNames {
+  /// The key path in words, such as "author.name"; nil when it leads over no modeled property.
+  ///
+  /// What was generated with the class is asked first, because it needs no model; then the entity
+  /// of the class in the models that are in use.
+  package static func name(of keyPath: AnyKeyPath) -> String? {
+    guard let root = type(of: keyPath).rootType as? NSManagedObject.Type else { return nil }
+    if let name = GeneratedKeyPathNames.names(of: root)[keyPath] { return name }
+    guard let layout = ManagedObjectModels.entity(of: root)?.layout else { return nil }
+    return name(of: keyPath, from: layout)
+  }
+}
+
+/// The generated names of each class, gathered when they are first asked for.
+private enum GeneratedKeyPathNames {
+  /// Names by class.
+  private final class Known: @unchecked Sendable {
+    // Sendable: read and written under the lock; key paths are immutable.
+    private let lock = NSLock()
+    private var names: [ObjectIdentifier: [AnyKeyPath: String]] = [:]
+
+    subscript(type: NSManagedObject.Type) -> [AnyKeyPath: String]? {
+      get { lock.withLock { names[ObjectIdentifier(type)] } }
+      set { lock.withLock { names[ObjectIdentifier(type)] = newValue } }
+    }
+  }
+
+  private static let known = Known()
+
+  static func names(of type: NSManagedObject.Type) -> [AnyKeyPath: String] {
+    if let names = known[type] { return names }
+    var names = type.keyPathNames
+    for module in modules(of: type) {
+      guard
+        let naming = NSClassFromString("\(module).ManagedKeyPathNames")
+          as? any ManagedKeyPathNaming.Type
+      else { continue }
+      names.merge(naming.keyPathNames(of: type)) { first, _ in first }
+    }
+    known[type] = names
+    return names
+  }
+
+  /// The modules of a class and of those that it inherits from, nearest first.
+  private static func modules(of type: NSManagedObject.Type) -> [String] {
+    var modules: [String] = []
+    var current: AnyClass? = type
+    while let type = current, type != NSManagedObject.self {
+      // The reflected name begins with the module, also that of a class inside another type.
+      let module = String(String(reflecting: type).prefix { $0 != "." })
+      if !modules.contains(module) { modules.append(module) }
+      current = _getSuperclass(type)
+    }
+    return modules
+  }
+}

@@ -1,0 +1,167 @@
+import Foundation
+import OpenCoreData
+import Testing
+
+/// What the build plugin writes into a module with managed objects.
+final class ManagedKeyPathNames: ManagedKeyPathNaming {
+  static func keyPathNames(of type: NSManagedObject.Type) -> [AnyKeyPath: String] {
+    var names: [AnyKeyPath: String] = [:]
+    if let type = type as? any (Shelf & NSFetchRequestResult).Type {
+      names.merge(shelf(type)) { first, _ in first }
+    }
+    return names
+  }
+
+  private static func shelf<Root: Shelf>(_: Root.Type) -> [AnyKeyPath: String] {
+    [\Root.label: "label"]
+  }
+}
+
+/// A class of no model: only what was generated knows its names.
+class Shelf: NSManagedObject {
+  private static let labelProperty = ManagedProperty<String?>("label")
+  private static let wordsProperty = ManagedObjectProperty<[String]?>("words")
+  private static let kindProperty = ManagedRawProperty<Kind>("kind")
+  private static let neighboursMembers = ManagedToMany<Shelf>("neighbours")
+
+  enum Kind: Int16 {
+    case open, closed
+  }
+
+  var label: String? {
+    get { self[Self.labelProperty] }
+    set { self[Self.labelProperty] = newValue }
+  }
+
+  var words: [String]? {
+    get { self[Self.wordsProperty] }
+    set { self[Self.wordsProperty] = newValue }
+  }
+
+  var kind: Kind {
+    get { self[Self.kindProperty] }
+    set { self[Self.kindProperty] = newValue }
+  }
+
+  var neighbours: ManagedMembers<Shelf> { self[Self.neighboursMembers] }
+
+  var loudLabel: String? { label?.uppercased() }
+}
+
+/// Inherits its properties, and says the name of one of its own itself.
+final class GlassShelf: Shelf {
+  private static let tintProperty = ManagedProperty<String?>("tint")
+
+  var tint: String? {
+    get { self[Self.tintProperty] }
+    set { self[Self.tintProperty] = newValue }
+  }
+
+  override class var keyPathNames: [AnyKeyPath: String] { [\GlassShelf.tint: "tint"] }
+}
+
+@Suite("Key paths have names without a model")
+struct GeneratedKeyPathNamesTests {
+  @Test("A property is named by what was generated for its module")
+  func generated() {
+    #expect(KeyPathNames.name(of: \Shelf.label) == "label")
+  }
+
+  @Test("A property that is inherited has its name in the class that inherits it")
+  func inherited() {
+    #expect(KeyPathNames.name(of: \GlassShelf.label) == "label")
+  }
+
+  @Test("A class can say its names itself")
+  func declared() {
+    #expect(KeyPathNames.name(of: \GlassShelf.tint) == "tint")
+  }
+
+  @Test("What leads over no property has no name")
+  func unknown() {
+    #expect(KeyPathNames.name(of: \Shelf.loudLabel) == nil)
+    #expect(KeyPathNames.name(of: \String.count) == nil)
+  }
+}
+
+@Suite("Doors to properties that no row holds")
+struct ManagedObjectPropertyTests {
+  private static let model: NSManagedObjectModel = {
+    let label = NSAttributeDescription()
+    label.name = "label"
+    label.attributeType = .stringAttributeType
+    let words = NSAttributeDescription()
+    words.name = "words"
+    words.attributeType = .transformableAttributeType
+    let kind = NSAttributeDescription()
+    kind.name = "kind"
+    kind.attributeType = .integer16AttributeType
+    kind.defaultValue = 1
+    let shelf = NSEntityDescription()
+    shelf.name = "Shelf"
+    shelf.managedObjectClassName = NSStringFromClass(Shelf.self)
+    let neighbours = NSRelationshipDescription()
+    neighbours.name = "neighbours"
+    neighbours.isOrdered = true
+    neighbours.destinationEntity = shelf
+    neighbours.inverseRelationship = neighbours
+    shelf.properties = [label, words, kind, neighbours]
+    let model = NSManagedObjectModel()
+    model.entities = [shelf]
+    return model
+  }()
+
+  private let container: NSPersistentContainer
+  private var context: NSManagedObjectContext { container.viewContext }
+
+  init() {
+    container = NSPersistentContainer(name: "Shelves", managedObjectModel: Self.model)
+    container.persistentStoreDescriptions = [
+      NSPersistentStoreDescription(url: URL(fileURLWithPath: "/dev/null"))
+    ]
+    container.loadPersistentStores { _, error in #expect(error == nil) }
+  }
+
+  @Test("A transformable attribute is read and written as its own type")
+  func transformable() {
+    let shelf = Shelf(context: context)
+    #expect(shelf.words == nil)
+    shelf.words = ["a", "b"]
+    #expect(shelf.words == ["a", "b"])
+    #expect(shelf.value(forKey: "words") as? [String] == ["a", "b"])
+    shelf.words = nil
+    #expect(shelf.value(forKey: "words") == nil)
+  }
+
+  @Test("An enumeration is read and written by its raw values")
+  func enumeration() {
+    let shelf = Shelf(context: context)
+    #expect(shelf.kind == .closed)
+    shelf.kind = .open
+    #expect(shelf.value(forKey: "kind") as? Int == 0)
+  }
+
+  @Test("Single members are added, inserted, replaced and removed in order")
+  func members() {
+    let shelf = Shelf(context: context)
+    let others = (0..<5).map { _ in Shelf(context: context) }
+    shelf.neighbours.add(others[0])
+    shelf.neighbours.add(NSOrderedSet(array: [others[1], others[2]]))
+    #expect(shelf.neighbours.array == [others[0], others[1], others[2]])
+    #expect(others[0].neighbours.set == [shelf])
+    shelf.neighbours.insert(others[3], at: 1)
+    #expect(shelf.neighbours.array == [others[0], others[3], others[1], others[2]])
+    shelf.neighbours.replace(at: 0, with: others[4])
+    #expect(shelf.neighbours.array == [others[4], others[3], others[1], others[2]])
+    shelf.neighbours.remove(at: 1)
+    shelf.neighbours.remove(others[2])
+    #expect(shelf.neighbours.array == [others[4], others[1]])
+    shelf.neighbours.insert([others[0], others[2]], at: NSIndexSet(indexesIn: NSRange(1...2)))
+    #expect(shelf.neighbours.array == [others[4], others[0], others[2], others[1]])
+    shelf.neighbours.remove(at: NSIndexSet(indexesIn: NSRange(0...1)))
+    #expect(shelf.neighbours.array == [others[2], others[1]])
+    shelf.neighbours.remove(NSSet(array: [others[2]]))
+    #expect(shelf.neighbours.array == [others[1]])
+    #expect(others[2].neighbours.set.isEmpty)
+  }
+}
