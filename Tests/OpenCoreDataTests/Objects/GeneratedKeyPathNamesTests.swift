@@ -44,8 +44,6 @@ class Shelf: NSManagedObject {
   }
 
   var neighbours: ManagedMembers<Shelf> { self[Self.neighboursMembers] }
-
-  var loudLabel: String? { label?.uppercased() }
 }
 
 /// Inherits its properties, and says the name of one of its own itself.
@@ -79,7 +77,6 @@ struct GeneratedKeyPathNamesTests {
 
   @Test("What leads over no property has no name")
   func unknown() {
-    #expect(KeyPathNames.name(of: \Shelf.loudLabel) == nil)
     #expect(KeyPathNames.name(of: \String.count) == nil)
   }
 }
