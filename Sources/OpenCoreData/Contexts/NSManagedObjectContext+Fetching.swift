@@ -99,7 +99,7 @@ extension NSManagedObjectContext {
     _ binding: StoreBinding,
     limited: Bool
   ) throws -> [NSManagedObject] {
-    guard let store = binding.rows else { return [] }
+    guard let store = rows(of: binding) else { return [] }
     let generation = generation
     let kind: RowFetch.Kind = plan.includesPropertyValues ? .rows : .references
     switch try store.fetch(plan.rowFetch(kind, limited: limited)) {
@@ -107,6 +107,9 @@ extension NSManagedObjectContext {
       return materialize(rows, binding, plan, generation)
     case .references(let references):
       return references.compactMap { object(for: $0, binding) }
+    case .objects(let objects):
+      if !plan.returnsObjectsAsFaults { for object in objects { object.fireIfFault() } }
+      return objects
     case .count, .dictionaries:
       return []
     }
@@ -221,7 +224,7 @@ extension NSManagedObjectContext {
     var plan = plan
     let bindings = try requireCoordinator().bindings(of: plan.entity).filter(plan.isAffected)
     guard parent == nil, bindings.count == 1, pendingChanges(plan).isEmpty,
-      let store = bindings[0].rows
+      let store = rows(of: bindings[0])
     else {
       plan.includesPropertyValues = !plan.sortDescriptors.isEmpty
       return try objects(plan).map(\.objectID)
@@ -246,7 +249,7 @@ extension NSManagedObjectContext {
     let bindings = try requireCoordinator().bindings(of: plan.entity).filter(plan.isAffected)
     var total = 0
     for binding in bindings {
-      guard let store = binding.rows else { continue }
+      guard let store = rows(of: binding) else { continue }
       let fetch = plan.rowFetch(.count, sorted: false, limited: bindings.count == 1)
       if case .count(let count) = try store.fetch(fetch) { total += count }
     }
@@ -263,7 +266,7 @@ extension NSManagedObjectContext {
     let bindings = try requireCoordinator().bindings(of: plan.entity).filter(plan.isAffected)
     var result: [[String: Any]] = []
     for binding in bindings {
-      guard let store = binding.rows else { continue }
+      guard let store = rows(of: binding) else { continue }
       let fetch = plan.rowFetch(.dictionaries(shape), limited: bindings.count == 1)
       if case .dictionaries(let rows) = try store.fetch(fetch) {
         result += rows.map { row in row.mapValues { exposed($0, binding) } }

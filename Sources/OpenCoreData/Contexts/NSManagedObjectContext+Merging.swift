@@ -77,7 +77,10 @@ extension NSManagedObjectContext {
       !coordinator.holds(binding),
       let own = coordinator.binding(identifier: binding.identifier)
     else { return identifier.key }
-    return ObjectKey(store: own.number, reference: identifier.key.reference)
+    return ObjectKey(
+      store: own.number,
+      reference: own.adopted(identifier.key.reference, from: binding)
+    )
   }
 
   /// Takes changed rows over: inserted ones become faults, updated ones are refreshed below the

@@ -98,6 +98,7 @@ extension NSManagedObjectContext {
     assignments = [:]
     conflictChecks = []
     formerKeys = [:]
+    incrementalRows = [:]
     registry.removeAll()
     retainedObjects = [:]
     undoRecorder?.forgetAll()

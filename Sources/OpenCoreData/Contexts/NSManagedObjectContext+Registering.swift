@@ -58,7 +58,8 @@ extension NSManagedObjectContext {
     guard let own = coordinator.binding(identifier: binding.identifier) else {
       return (objectID.key, binding)
     }
-    return (ObjectKey(store: own.number, reference: objectID.key.reference), own)
+    let reference = own.adopted(objectID.key.reference, from: binding)
+    return (ObjectKey(store: own.number, reference: reference), own)
   }
 
   private func template(of key: ObjectKey, entity: NSEntityDescription) -> ObjectTemplate? {
@@ -111,6 +112,7 @@ extension NSManagedObjectContext {
     object.context = self
     registry.insert(object)
     if retainsRegisteredObjects { retainedObjects[key] = object }
+    if let binding, binding.isContextual { noteRegistered(object, binding) }
     return object
   }
 
@@ -122,7 +124,7 @@ extension NSManagedObjectContext {
   /// The row as the stores, or the parent, have it now.
   func row(for object: NSManagedObject) throws -> Row? {
     if let parent { return parent.rowForChild(object.key) }
-    guard let rows = object.binding?.rows else { return nil }
+    guard let binding = object.binding, let rows = rows(of: binding) else { return nil }
     if stalenessInterval == 0 { rows.forget([object.key.reference]) }
     return try rows.row(object.key.reference)
   }
@@ -169,7 +171,9 @@ extension NSManagedObjectContext {
   }
 
   /// Attaches rows to those faults that have none, with one question to each store.
-  func attachRows(to objects: [NSManagedObject]) {
+  ///
+  /// An incremental store is asked only for what is needed: for objects that are being saved.
+  func attachRows(to objects: [NSManagedObject], isSaving: Bool = false) {
     let generation = generation
     var wanted: [Int32: (binding: StoreBinding, objects: [NSManagedObject])] = [:]
     for object in objects {
@@ -181,7 +185,9 @@ extension NSManagedObjectContext {
     // A child's faults are filled by its parent, one by one.
     guard parent == nil, !wanted.isEmpty else { return }
     for (_, group) in wanted {
-      guard let store = group.binding.rows else { continue }
+      guard isSaving || !group.binding.isContextual, let store = rows(of: group.binding) else {
+        continue
+      }
       do {
         let rows = try store.rows(group.objects.map(\.key.reference))
         for object in group.objects {
@@ -226,7 +232,7 @@ extension NSManagedObjectContext {
     of objects: [NSManagedObject],
     _ binding: StoreBinding
   ) {
-    guard let store = binding.rows else { return }
+    guard let store = rows(of: binding) else { return }
     do {
       let found = try store.destinations(of: relationship, from: objects.map(\.key.reference))
       var faults: [NSManagedObject] = []
@@ -249,7 +255,7 @@ extension NSManagedObjectContext {
     of object: NSManagedObject,
     _ binding: StoreBinding
   ) {
-    guard let store = binding.rows else { return }
+    guard let store = rows(of: binding) else { return }
     let generation = generation
     let source = object.key.reference
     do {

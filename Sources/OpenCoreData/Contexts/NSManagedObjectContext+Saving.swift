@@ -88,7 +88,7 @@ extension NSManagedObjectContext {
     try obtainKeys(for: inserted.objects, coordinator)
     var attempts = 0
     while true {
-      attachRows(to: updated.objects + deleted.objects)
+      attachRows(to: updated.objects + deleted.objects, isSaving: true)
       let plans = try savePlans(coordinator)
       do {
         try commit(plans, coordinator)
@@ -125,6 +125,12 @@ extension NSManagedObjectContext {
         }
       }
       for (binding, objects) in groups {
+        if let references = try customReferences(for: objects, in: binding) {
+          for (object, reference) in zip(objects, references) {
+            register(object, reference, binding)
+          }
+          continue
+        }
         guard let rows = binding.rows else { continue }
         let number = try binding.number(of: template)
         let keys = try rows.reserveKeys(for: template.layout.entity, count: objects.count)
@@ -166,6 +172,7 @@ extension NSManagedObjectContext {
     object.identifier = nil
     registry.insert(object)
     if retainsRegisteredObjects { retainedObjects[object.key] = object }
+    if binding.isContextual { noteRegistered(object, binding) }
   }
 
   /// Gives objects their lasting identifiers before they are saved.
@@ -187,8 +194,8 @@ extension NSManagedObjectContext {
   ) throws {
     var commits: [(SavePlan, RowCommit)] = []
     for plan in plans where !plan.changes.isEmpty {
-      guard let rows = plan.binding.rows else { continue }
-      commits.append((plan, try rows.commit(plan.changes)))
+      guard let rows = rows(of: plan.binding) else { continue }
+      commits.append((plan, try commit(plan, to: rows)))
     }
     finishSave(commits, coordinator)
   }

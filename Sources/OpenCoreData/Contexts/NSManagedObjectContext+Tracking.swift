@@ -185,6 +185,7 @@ extension NSManagedObjectContext {
 
   /// Cuts the ties between the context and an object.
   func forget(_ object: NSManagedObject) {
+    if !incrementalRows.isEmpty { noteUnregistered(object) }
     registry.remove(object.key)
     retainedObjects[object.key] = nil
     assignments[ObjectIdentifier(object)] = nil

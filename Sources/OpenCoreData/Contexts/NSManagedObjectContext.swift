@@ -67,6 +67,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var formerKeys: [Int64: NSManagedObject] = [:]
   /// The contexts that save into this one.
   var children: [WeakContext] = []
+  /// The rows of incremental stores as this context asks for them, by the bindings' numbers.
+  var incrementalRows: [Int32: IncrementalRows] = [:]
   var performDepth = 0
   var isSaving = false
   var isProcessing = false

@@ -7,11 +7,17 @@ final class SavePlan {
   /// In the order of the insertions.
   private var inserted: [NSManagedObject] = []
   private var updated: [NSManagedObject] = []
+  private var deleted: [NSManagedObject] = []
 
   init(binding: StoreBinding, author: String?, contextName: String?) {
     self.binding = binding
     changes.author = author
     changes.contextName = contextName
+  }
+
+  /// The objects behind the changes.
+  var objects: SavedObjects {
+    SavedObjects(inserted: inserted, updated: updated, deleted: deleted)
   }
 
   // MARK: Building
@@ -77,6 +83,7 @@ final class SavePlan {
         expectedVersion: snapshot.version
       )
     )
+    deleted.append(object)
   }
 
   /// Objects that had no row when they were set have one now.

@@ -47,38 +47,50 @@ extension NSPersistentStoreCoordinator {
       )
     }
     do {
-      let store = try SQLiteStore(
-        model: managedObjectModel,
-        configuration: configuration,
-        url: url,
-        options: options ?? [:],
-        effects: effects,
-        type: storeType
-      )
-      add(store)
-      return store
+      return try open(storeType, configuration, url, options)
     } catch {
       throw CoreDataError.facade(error)
     }
   }
 
-  private func place(of storeType: String, _ url: URL?) throws -> URL {
-    switch storeType {
-    case NSInMemoryStoreType:
-      return url ?? URL(fileURLWithPath: "/dev/null")
-    case NSSQLiteStoreType:
-      if let url, url.isFileURL { return url }
-      throw CoreDataError.make(
-        NSPersistentStoreOpenError,
-        url.map { "A store's URL must be of a file: \($0.absoluteString)." }
-          ?? "A URL is needed for a store of the type \(storeType)."
-      )
-    default:
-      throw CoreDataError.make(
-        NSPersistentStoreInvalidTypeError,
-        "Unsupported store type '\(storeType)'. Use NSSQLiteStoreType or NSInMemoryStoreType."
-      )
+  private func open(
+    _ storeType: String,
+    _ configuration: String?,
+    _ url: URL,
+    _ options: [AnyHashable: Any]?
+  ) throws -> NSPersistentStore {
+    if let custom = StoreClasses.shared.customClass(of: storeType) {
+      return try open(custom, storeType, configuration, url, options)
     }
+    let store = try SQLiteStore(
+      model: managedObjectModel,
+      configuration: configuration,
+      url: url,
+      options: options ?? [:],
+      effects: effects,
+      type: storeType
+    )
+    add(store)
+    return store
+  }
+
+  private func place(of storeType: String, _ url: URL?) throws -> URL {
+    guard StoreClasses.shared.isRegistered(storeType) else {
+      throw Self.invalidType(storeType)
+    }
+    if storeType == NSInMemoryStoreType { return url ?? URL(fileURLWithPath: "/dev/null") }
+    if let url, url.isFileURL || StoreClasses.shared.customClass(of: storeType) != nil {
+      return url
+    }
+    // A store of an app's own may need no place at all.
+    if url == nil, storeType != NSSQLiteStoreType, storeType != NSBinaryStoreType {
+      return URL(fileURLWithPath: "/dev/null")
+    }
+    throw CoreDataError.make(
+      NSPersistentStoreOpenError,
+      url.map { "A store's URL must be of a file: \($0.absoluteString)." }
+        ?? "A URL is needed for a store of the type \(storeType)."
+    )
   }
 
   /// Opens a store, or creates it, and adds it.
@@ -177,7 +189,7 @@ extension NSPersistentStoreCoordinator {
     at url: URL,
     options: [AnyHashable: Any]? = nil
   ) throws -> [String: Any] {
-    try facade { try SQLiteStore.metadata(at: url) }
+    try facade { try storeClass(of: storeType).metadataForPersistentStore(with: url) }
   }
 
   /// The metadata of a store that need not be open.
@@ -196,7 +208,7 @@ extension NSPersistentStoreCoordinator {
     at url: URL,
     options: [AnyHashable: Any]? = nil
   ) throws {
-    try facade { try SQLiteStore.setMetadata(metadata ?? [:], at: url) }
+    try facade { try storeClass(of: storeType).setMetadata(metadata, forPersistentStoreAt: url) }
   }
 
   /// Replaces the metadata of a store that is not open.
@@ -214,7 +226,20 @@ extension NSPersistentStoreCoordinator {
     )
   }
 
-  private class func facade<Result>(_ body: () throws -> Result) throws -> Result {
+  private class func storeClass(of storeType: String) throws -> NSPersistentStore.Type {
+    if let storeClass = StoreClasses.shared.storeClass(of: storeType) { return storeClass }
+    throw invalidType(storeType)
+  }
+
+  class func invalidType(_ storeType: String) -> NSError {
+    CoreDataError.make(
+      NSPersistentStoreInvalidTypeError,
+      "Invalid persistent store type '\(storeType)'. These are registered: "
+        + "\(StoreClasses.shared.types.joined(separator: ", "))."
+    )
+  }
+
+  class func facade<Result>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()
     } catch {

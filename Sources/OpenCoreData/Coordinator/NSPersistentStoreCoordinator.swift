@@ -106,14 +106,31 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
 
   /// Takes a store that is open already.
   package func add(_ store: NSPersistentStore & RowStore) {
-    let binding = StoreBinding(store: store, rows: store, model: managedObjectModel)
+    add(StoreBinding(store: store, rows: store, model: managedObjectModel), of: store)
+  }
+
+  /// Takes a store of an app's own that has been loaded.
+  func add(_ store: any CustomStore, _ binding: StoreBinding) {
+    binding.takeIdentifier()
+    add(binding, of: store)
+  }
+
+  private func add(_ binding: StoreBinding, of store: NSPersistentStore) {
+    postStoresWillChange(NSAddedPersistentStoresKey, store)
     lock.withLock {
       guardedBindings.append(binding)
       stores.append(store)
     }
     store.didAdd(to: self)
-    store.observeCommits { [weak self] commit in self?.storeDidCommit(commit, binding) }
+    observeCommits(of: binding)
     postStoresDidChange(NSAddedPersistentStoresKey, store)
+  }
+
+  func observeCommits(of binding: StoreBinding) {
+    binding.rows?.observeCommits { [weak self, weak binding] commit in
+      guard let binding else { return }
+      self?.storeDidCommit(commit, binding)
+    }
   }
 
   /// Removes a store; its objects can no longer be loaded or saved.
@@ -128,6 +145,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
       name: .NSPersistentStoreCoordinatorWillRemoveStore,
       object: store
     )
+    postStoresWillChange(NSRemovedPersistentStoresKey, store)
     store.willRemove(from: self)
     lock.withLock {
       guardedBindings.removeAll { $0 === binding }
@@ -136,6 +154,14 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     binding.detach()
     (store as? SQLiteStore)?.close()
     postStoresDidChange(NSRemovedPersistentStoresKey, store)
+  }
+
+  private func postStoresWillChange(_ key: String, _ store: NSPersistentStore) {
+    NotificationCenter.default.post(
+      name: .NSPersistentStoreCoordinatorStoresWillChange,
+      object: self,
+      userInfo: [key: [store]]
+    )
   }
 
   private func postStoresDidChange(_ key: String, _ store: NSPersistentStore) {
@@ -202,10 +228,11 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     guard url.scheme == "x-coredata", let host = url.host, !host.isEmpty else { return nil }
     let parts = url.pathComponents.filter { $0 != "/" }
     // Hosts are compared without case: Foundation may lower them.
-    guard parts.count == 2, parts[1].hasPrefix("p"), let key = Int64(parts[1].dropFirst()),
+    guard parts.count == 2, parts[1].hasPrefix("p"),
       let binding = bindings.first(where: {
         $0.identifier.caseInsensitiveCompare(host) == .orderedSame
       }),
+      let key = binding.key(named: String(parts[1].dropFirst())),
       let entity = managedObjectModel.entitiesByName[parts[0]]
     else { return nil }
     let template = ObjectTemplate.of(entity)

@@ -37,11 +37,19 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
     let text =
       isTemporaryID
       ? "x-coredata:///\(name)/t\(-key.reference.key)"
-      : "x-coredata://\(binding?.identifier ?? "")/\(name)/p\(key.reference.key)"
+      : "x-coredata://\(binding?.identifier ?? "")/\(name)/p\(referenceName)"
     var components = URLComponents()
     components.scheme = "x-coredata"
     // An entity's name is a Swift or Objective-C identifier, so the text is always a URL.
     return URL(string: text) ?? components.url ?? URL(fileURLWithPath: text)
+  }
+
+  /// The row's key, or what a custom store knows the object by, as part of a URL.
+  private var referenceName: String {
+    guard let binding, binding.isCustom else { return "\(key.reference.key)" }
+    let name = binding.name(of: key.reference.key)
+    let allowed = CharacterSet.urlPathAllowed.subtracting(CharacterSet(charactersIn: "/:"))
+    return name.addingPercentEncoding(withAllowedCharacters: allowed) ?? name
   }
 
   open override var hash: Int {

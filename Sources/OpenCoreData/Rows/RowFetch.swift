@@ -57,4 +57,6 @@ package enum RowFetchResult {
   case count(Int)
   /// Values as key-value coding gives them.
   case dictionaries([[String: Any]])
+  /// Objects of the asking context, where rows were asked for: an incremental store has no others.
+  case objects([NSManagedObject])
 }

@@ -9,6 +9,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   private var currentURL: URL?
   private var currentMetadata: [String: Any]
   private var readOnly: Bool
+  private var guardedType = NSSQLiteStoreType
 
   /// The configuration of the model that the store holds the entities of.
   public let configurationName: String
@@ -35,7 +36,13 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   }
 
   /// The kind of the store, `NSSQLiteStoreType` for one.
-  open var type: String { NSSQLiteStoreType }
+  open var type: String { registeredType }
+
+  /// The type that the store's class was registered for when the store was opened.
+  var registeredType: String {
+    get { lock.withLock { guardedType } }
+    set { lock.withLock { guardedType = newValue } }
+  }
 
   /// What tells this store from every other, for as long as its file lives.
   // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
@@ -60,7 +67,14 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
   open var metadata: [String: Any]! {
     get { lock.withLock { currentMetadata } }
-    set { lock.withLock { currentMetadata = newValue ?? [:] } }
+    set {
+      lock.withLock {
+        currentMetadata = newValue ?? [:]
+        if let identifier = currentMetadata[NSStoreUUIDKey] as? String {
+          currentIdentifier = identifier
+        }
+      }
+    }
   }
 
   /// Reads the metadata from the file.

@@ -32,6 +32,19 @@ public let NSPersistentStoreTimeoutOption = "NSPersistentStoreTimeoutOption"
 public let NSIgnorePersistentStoreVersioningOption = "NSIgnorePersistentStoreVersioningOption"
 /// The option that deletes a store even where it cannot be locked.
 public let NSPersistentStoreForceDestroyOption = "NSPersistentStoreForceDestroyOption"
+/// The option with classes that values of a binary store may be decoded to, beyond the usual ones.
+public let NSBinaryStoreSecureDecodingClasses = "NSBinaryStoreSecureDecodingClasses"
+/// The option that lets a binary store be decoded without a check of classes.
+///
+/// **Differs from Core Data:** it is accepted without effect; values are always decoded securely.
+public let NSBinaryStoreInsecureDecodingCompatibilityOption =
+  "NSBinaryStoreInsecureDecodingCompatibilityOption"
+/// The option that checks an XML store against its document type; there are no XML stores here.
+public let NSValidateXMLStoreOption = "NSValidateXMLStoreOption"
+/// The option with the number of readers that a store may serve at once.
+public let NSPersistentStoreConnectionPoolMaxSizeKey = "NSPersistentStoreConnectionPoolMaxSize"
+/// The metadata key of the earliest system that a store supports; it is kept and not read.
+public let NSPersistentStoreOSCompatibility = "NSPersistentStoreOSCompatibilityKey"
 /// The option that keeps a history of every save.
 public let NSPersistentHistoryTrackingKey = "NSPersistentHistoryTrackingKey"
 /// The option that has a notification posted for every change to the store.

@@ -12,12 +12,20 @@ enum StoreMetadata {
 
   /// The metadata of a new store.
   static func new(for schema: StoreSchema) -> [String: Any] {
-    let entities = schema.model.entities(forConfigurationName: schema.configuration) ?? []
+    var metadata = versions(of: schema.model, configuration: schema.configuration)
+    metadata[StoreMetadataKey.autoVacuumLevel] = "2"
+    metadata[NSStoreTypeKey] = NSSQLiteStoreType
+    return metadata
+  }
+
+  /// What a store of any type says of its model.
+  static func versions(of model: NSManagedObjectModel, configuration: String?) -> [String: Any] {
+    let entities = model.entities(forConfigurationName: configuration) ?? []
     let hashes = Dictionary(
       entities.compactMap { entity in entity.name.map { ($0, entity.versionHash) } },
       uniquingKeysWith: { first, _ in first }
     )
-    let identifiers = schema.model.versionIdentifiers.compactMap { $0.base as? String }.sorted()
+    let identifiers = model.versionIdentifiers.compactMap { $0.base as? String }.sorted()
     return [
       StoreMetadataKey.versionHashes: hashes,
       StoreMetadataKey.versionHashesVersion: knownHashesVersion,
@@ -25,8 +33,6 @@ enum StoreMetadata {
       StoreMetadataKey.versionChecksum: NSManagedObjectModel.metadataChecksum(of: hashes),
       StoreMetadataKey.versionIdentifiers: identifiers,
       StoreMetadataKey.frameworkVersion: frameworkVersion,
-      StoreMetadataKey.autoVacuumLevel: "2",
-      NSStoreTypeKey: NSSQLiteStoreType,
     ]
   }
 

@@ -1,0 +1,69 @@
+import Foundation
+
+extension NSPersistentStoreCoordinator {
+  /// Makes a store of a registered class, loads it and adds it.
+  ///
+  /// The order of the calls is Core Data's: the initializer, `loadMetadata()`, the check of the
+  /// versions, for an atomic store `load()`, and `didAdd(to:)` when the coordinator has it.
+  func open(
+    _ storeClass: any CustomStore.Type,
+    _ storeType: String,
+    _ configuration: String?,
+    _ url: URL,
+    _ options: [AnyHashable: Any]?
+  ) throws -> NSPersistentStore {
+    let opening = NSPersistentStoreOpening(
+      coordinator: self,
+      configurationName: configuration,
+      url: url,
+      options: options
+    )
+    let store = storeClass.init(_opening: opening)
+    store.registeredType = storeType
+    let binding = StoreBinding(custom: store, model: managedObjectModel)
+    do {
+      try store.loadMetadata()
+      try requireVersions(of: store, options)
+      completeMetadata(of: store)
+      binding.takeIdentifier()
+      try store.loadContents()
+    } catch {
+      binding.detach()
+      throw error
+    }
+    add(store, binding)
+    return store
+  }
+
+  private func requireVersions(of store: any CustomStore, _ options: [AnyHashable: Any]?) throws {
+    let metadata = store.metadata ?? [:]
+    guard NSManagedObjectModel.versionHashes(inStoreMetadata: metadata) != nil,
+      !NSPersistentStore.flag(NSIgnorePersistentStoreVersioningOption, in: options),
+      !managedObjectModel.isConfiguration(
+        withName: store.configurationName,
+        compatibleWithStoreMetadata: metadata
+      )
+    else { return }
+    throw CoreDataError.make(
+      NSPersistentStoreIncompatibleVersionHashError,
+      "The model used to open the store is incompatible with the one used to create the store",
+      ["metadata": metadata, NSFilePathErrorKey: store.url?.path ?? ""]
+    )
+  }
+
+  /// A store has a type, an identifier and the hashes of its model, whoever writes its metadata.
+  private func completeMetadata(of store: any CustomStore) {
+    var metadata: [String: Any] = store.metadata ?? [:]
+    if metadata[NSStoreTypeKey] == nil { metadata[NSStoreTypeKey] = store.registeredType }
+    if metadata[NSStoreUUIDKey] == nil {
+      let known: String = store.identifier ?? ""
+      metadata[NSStoreUUIDKey] = known.isEmpty ? effects.uuid().uuidString : known
+    }
+    let hashes = StoreMetadata.versions(
+      of: managedObjectModel,
+      configuration: store.configurationName
+    )
+    metadata.merge(hashes) { _, new in new }
+    store.metadata = metadata
+  }
+}

@@ -1,0 +1,148 @@
+import Foundation
+
+/// The file of a binary store: a binary property list with the metadata and the objects.
+///
+/// The format is ours: what Core Data writes is not documented.
+struct BinaryStoreFile {
+  /// The objects of one entity.
+  struct Entity {
+    var name: String
+    /// What the store knows each object by.
+    var references: [Any]
+    /// The values of each object by property name.
+    var values: [[String: Any]]
+  }
+
+  var metadata: [String: Any]
+  var entities: [Entity]
+
+  private static let format = "WatershedBinaryStore"
+  private static let formatVersion = 1
+
+  init(metadata: [String: Any], entities: [Entity]) {
+    self.metadata = metadata
+    self.entities = entities
+  }
+
+  /// Nil where there is no file, or an empty one that keeps the place.
+  static func read(_ url: URL) throws -> BinaryStoreFile? {
+    var isFolder: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) else {
+      return nil
+    }
+    if isFolder.boolValue { throw damaged(url, "it is a folder") }
+    let data: Data
+    do {
+      data = try Data(contentsOf: url)
+    } catch {
+      throw unreadable(url, error)
+    }
+    if data.isEmpty { return nil }
+    let list: Any
+    do {
+      list = try PropertyListSerialization.propertyList(from: data, format: nil)
+    } catch {
+      throw damaged(url, "it is no property list", cause: error)
+    }
+    guard let root = list as? [String: Any], root["format"] as? String == format,
+      let version = root["version"] as? Int, let metadata = root["metadata"] as? [String: Any],
+      let entities = root["entities"] as? [String: Any]
+    else { throw damaged(url, "it is another kind of property list") }
+    guard version <= formatVersion else {
+      throw StoreError(
+        .incompatibleSchema,
+        "The store at \(url.path) has the format \(version); this release reads up to "
+          + "\(formatVersion).",
+        remedy: "Update the app.",
+        context: [NSFilePathErrorKey: url.path]
+      )
+    }
+    return BinaryStoreFile(
+      metadata: metadata,
+      entities: try entities.sorted { $0.key < $1.key }.map { name, value in
+        guard let parts = value as? [String: Any], let references = parts["references"] as? [Any],
+          let values = parts["values"] as? [[String: Any]], values.count == references.count
+        else { throw damaged(url, "the objects of \(name) are not there") }
+        return Entity(name: name, references: references, values: values)
+      }
+    )
+  }
+
+  /// Writes a new file and puts it in the old one's place.
+  func write(to url: URL) throws {
+    var objects: [String: Any] = [:]
+    for entity in entities {
+      objects[entity.name] = ["references": entity.references, "values": entity.values]
+    }
+    let root: [String: Any] = [
+      "format": Self.format, "version": Self.formatVersion, "metadata": metadata,
+      "entities": objects,
+    ]
+    do {
+      let data = try PropertyListSerialization.data(
+        fromPropertyList: root,
+        format: .binary,
+        options: 0
+      )
+      try data.write(to: url, options: .atomic)
+    } catch {
+      throw Self.unwritable(url, error)
+    }
+  }
+
+  // MARK: Errors
+
+  static func missing(_ url: URL) -> StoreError {
+    StoreError(
+      .fileReadNoSuchFile,
+      "There is no store at \(url.path).",
+      remedy: "Check the URL.",
+      context: [NSFilePathErrorKey: url.path]
+    )
+  }
+
+  static func readOnly(_ url: URL) -> StoreError {
+    StoreError(
+      .fileWriteNoPermission,
+      "The store at \(url.path) was opened for reading alone.",
+      remedy: "Open it without NSReadOnlyPersistentStoreOption.",
+      context: [NSFilePathErrorKey: url.path]
+    )
+  }
+
+  static func damaged(
+    _ url: URL,
+    _ reason: String,
+    cause: (any Error)? = nil
+  ) -> StoreError {
+    StoreError(
+      .fileReadCorrupt,
+      "The file at \(url.path) is not a binary store: \(reason).",
+      remedy: "Choose another place for the store, or restore the file from a backup.",
+      context: [NSFilePathErrorKey: url.path],
+      cause: cause
+    )
+  }
+
+  private static func unreadable(_ url: URL, _ error: any Error) -> StoreError {
+    let code = (error as NSError).code == 257 ? StoreError.Code.fileReadNoPermission : .fileReadUnknown
+    return StoreError(
+      code,
+      "The store at \(url.path) cannot be read.",
+      remedy: "Check the permissions of the file and of its folder.",
+      context: [NSFilePathErrorKey: url.path],
+      cause: error
+    )
+  }
+
+  private static func unwritable(_ url: URL, _ error: any Error) -> StoreError {
+    let code = StoreError.Code(rawValue: (error as NSError).code) ?? .fileWriteUnknown
+    return StoreError(
+      code,
+      "The store at \(url.path) cannot be written; the file is as it was.",
+      remedy: "Check the permissions of the folder and the space on the disk.",
+      context: [NSFilePathErrorKey: url.path],
+      cause: error
+    )
+  }
+}

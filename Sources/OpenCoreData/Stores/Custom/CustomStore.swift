@@ -1,0 +1,97 @@
+import Foundation
+
+/// What a store of an app's own is made from.
+public struct NSPersistentStoreOpening {
+  let coordinator: NSPersistentStoreCoordinator
+  let configurationName: String?
+  let url: URL
+  let options: [AnyHashable: Any]?
+}
+
+/// A store whose class an app has registered.
+protocol CustomStore: NSPersistentStore {
+  /// Creates the store by its designated initializer, which an app may have overridden.
+  init(_opening opening: NSPersistentStoreOpening)
+
+  /// The store's place in its coordinator; there from before it is loaded.
+  var binding: StoreBinding? { get set }
+
+  /// What the store's rows are read and written through.
+  func makeRows(_ entities: CustomStoreEntities) -> any RowStore
+
+  /// Loads what the store keeps in memory.
+  func loadContents() throws
+}
+
+extension CustomStore {
+  /// The identifier of an object by what the store knows it by.
+  func objectID(_ entity: NSEntityDescription, _ reference: Any) -> NSManagedObjectID {
+    guard let binding, let table = binding.references else {
+      preconditionFailure("The store has no coordinator, so it cannot make object IDs.")
+    }
+    guard let template = binding.template(named: entity.name ?? "") else {
+      preconditionFailure(
+        "The model of the store's coordinator does not have the entity '\(entity.name ?? "")'."
+      )
+    }
+    return NSManagedObjectID(
+      key: ObjectKey(
+        store: binding.number,
+        reference: RowReference(
+          entityNumber: binding.entityNumber(named: entity.name ?? ""),
+          key: table.key(of: reference)
+        )
+      ),
+      binding: binding,
+      template: template
+    )
+  }
+
+  /// What the store knows an object by.
+  func reference(behind objectID: NSManagedObjectID) -> Any {
+    guard let table = objectID.binding?.references ?? binding?.references else {
+      preconditionFailure("The store has no coordinator, so it knows no object IDs.")
+    }
+    precondition(
+      !objectID.isTemporaryID,
+      "The object ID \(objectID) is temporary, so no store has a reference object for it."
+    )
+    return table.object(of: objectID.key.reference.key)
+  }
+}
+
+/// The entities of a model by numbers of a custom store, in the order of their names.
+final class CustomStoreEntities: Sendable {
+  private let layouts: [EntityLayout]
+  private let numbers: [String: Int32]
+
+  init(model: NSManagedObjectModel) {
+    layouts = model.entities.map(\.layout).sorted { $0.entityName < $1.entityName }
+    var numbers: [String: Int32] = [:]
+    for (index, layout) in layouts.enumerated() { numbers[layout.entityName] = Int32(index + 1) }
+    self.numbers = numbers
+  }
+
+  func number(named name: String) -> Int32? { numbers[name] }
+
+  func layout(number: Int32) -> EntityLayout? {
+    layouts.indices.contains(Int(number) - 1) ? layouts[Int(number) - 1] : nil
+  }
+
+  func number(of entity: NSEntityDescription) throws -> Int32 {
+    if let number = numbers[entity.name ?? ""] { return number }
+    throw CoreDataError.make(
+      NSPersistentStoreOperationError,
+      "The store does not hold the entity \(entity.name ?? "")."
+    )
+  }
+
+  /// The numbers of an entity and of those below it.
+  func numbers(of entity: NSEntityDescription, includingSubentities: Bool) -> Set<Int32> {
+    guard let own = numbers[entity.name ?? ""] else { return [] }
+    guard includingSubentities, let layout = layout(number: own) else { return [own] }
+    return Set(
+      layout.concreteSubentities.compactMap { numbers[$0.name ?? ""] } + [own]
+    )
+  }
+}

@@ -1,0 +1,226 @@
+import Foundation
+
+/// The rows of an incremental store as one context asks for them.
+///
+/// Nothing is kept here: what was read stays with the objects that asked.
+final class IncrementalRows: ObjectRowStore, @unchecked Sendable {
+  // Sendable: immutable but for `registered`, which is used on the context's lane.
+
+  let connection: IncrementalConnection
+  /// Nil in the coordinator's hands, where there are only numbers to ask for.
+  private weak var context: NSManagedObjectContext?
+  private var registered: Set<NSManagedObjectID> = []
+
+  init(connection: IncrementalConnection, context: NSManagedObjectContext?) {
+    self.connection = connection
+    self.context = context
+  }
+
+  deinit {
+    unregister(Array(registered))
+  }
+
+  private func requireContext() throws -> NSManagedObjectContext {
+    if let context { return context }
+    throw CoreDataError.make(
+      NSPersistentStoreUnsupportedRequestTypeError,
+      "An incremental store is asked by contexts alone."
+    )
+  }
+
+  // MARK: Numbers and keys
+
+  func number(of entity: NSEntityDescription) throws -> Int32 {
+    try connection.entities.number(of: entity)
+  }
+
+  func layout(number: Int32) -> EntityLayout? { connection.entities.layout(number: number) }
+
+  /// Objects get their keys from the store by ``references(for:)``.
+  func reserveKeys(for entity: NSEntityDescription, count: Int) throws -> Range<Int64> {
+    throw CoreDataError.make(
+      NSPersistentStoreUnsupportedRequestTypeError,
+      "An incremental store inserts objects, not rows."
+    )
+  }
+
+  func references(for objects: [NSManagedObject]) throws -> [RowReference] {
+    try connection.withStore { store, binding in
+      let identifiers = try store.obtainPermanentIDs(for: objects)
+      guard identifiers.count == objects.count else {
+        throw CoreDataError.make(
+          NSPersistentStoreOperationError,
+          "The store \(store) gave \(identifiers.count) permanent IDs for \(objects.count) objects."
+        )
+      }
+      return identifiers.map { binding.adopted($0.key.reference, from: $0.binding) }
+    }
+  }
+
+  // MARK: Reading
+
+  func row(_ reference: RowReference) throws -> Row? {
+    let context = try requireContext()
+    return try connection.withStore { store, binding in
+      guard let layout = layout(number: reference.entityNumber),
+        let identifier = binding.objectID(of: reference)
+      else { return nil }
+      let node = try store.newValuesForObject(with: identifier, with: context)
+      return try CustomRow.make(
+        reference,
+        version: Int64(clamping: node.version),
+        layout: layout,
+        in: binding
+      ) { property in
+        if let value = node.value(for: property) { return value }
+        guard let relationship = property as? NSRelationshipDescription else { return nil }
+        return try store.newValue(
+          forRelationship: relationship,
+          forObjectWith: identifier,
+          with: context
+        )
+      }
+    }
+  }
+
+  func rows(_ references: [RowReference]) throws -> [RowReference: Row] {
+    var result: [RowReference: Row] = [:]
+    for reference in references {
+      if let row = try row(reference) { result[reference] = row }
+    }
+    return result
+  }
+
+  func destinations(
+    of relationship: NSRelationshipDescription,
+    from sources: [RowReference]
+  ) throws -> [RowReference: [RowReference]] {
+    let context = try requireContext()
+    return try connection.withStore { store, binding in
+      var result: [RowReference: [RowReference]] = [:]
+      for source in sources {
+        guard let identifier = binding.objectID(of: source) else { continue }
+        let value = try store.newValue(
+          forRelationship: relationship,
+          forObjectWith: identifier,
+          with: context
+        )
+        result[source] = CustomRow.references(in: value, binding)
+      }
+      return result
+    }
+  }
+
+  func destinationRows(
+    of relationship: NSRelationshipDescription,
+    from source: RowReference
+  ) throws -> [Row]? { nil }
+
+  func fetch(_ request: RowFetch) throws -> RowFetchResult {
+    let context = try requireContext()
+    return try connection.withStore { store, binding in
+      let result = try store.execute(IncrementalFetch.request(request, store), with: context)
+      return try IncrementalFetch.result(result, of: request, binding)
+    }
+  }
+
+  func forget(_ references: [RowReference]) {}
+
+  func observeCommits(_ observer: @escaping @Sendable (StoreCommit) -> Void) {
+    connection.observe(observer)
+  }
+
+  // MARK: Writing
+
+  func commit(_ changes: RowChanges) throws -> RowCommit {
+    throw CoreDataError.make(
+      NSPersistentStoreUnsupportedRequestTypeError,
+      "An incremental store saves objects, not rows."
+    )
+  }
+
+  func commit(_ changes: RowChanges, of objects: SavedObjects) throws -> RowCommit {
+    let context = try requireContext()
+    try connection.withStore { store, binding in
+      let request = NSSaveChangesRequest(
+        inserted: Self.set(objects.inserted),
+        updated: Self.set(objects.updated),
+        deleted: Self.set(objects.deleted),
+        locked: Self.set(objects.locked)
+      )
+      do {
+        _ = try store.execute(request, with: context)
+      } catch {
+        throw try conflict(in: error, changes, context) ?? error
+      }
+    }
+    connection.announce(
+      StoreCommit(
+        author: changes.author,
+        contextName: changes.contextName,
+        transactionNumber: nil,
+        inserted: changes.inserted.map(\.reference),
+        updated: changes.updated.map(\.reference),
+        deleted: changes.deleted.map(\.reference),
+        isContextSave: true
+      )
+    )
+    let inserted = changes.inserted.map {
+      Row(reference: $0.reference, version: 1, values: $0.values)
+    }
+    let updated = changes.updated.map {
+      Row(reference: $0.reference, version: $0.expectedVersion + 1, values: $0.values)
+    }
+    return RowCommit(rows: inserted + updated, transactionNumber: nil)
+  }
+
+  private static func set(_ objects: [NSManagedObject]) -> Set<NSManagedObject> {
+    Set(objects)
+  }
+
+  /// Conflicts that the store reports go to the merge policy, unless that is to fail.
+  private func conflict(
+    in error: any Error,
+    _ changes: RowChanges,
+    _ context: NSManagedObjectContext
+  ) throws -> RowConflictError? {
+    guard context.policy.mergeType != .errorMergePolicyType,
+      let list = (error as NSError).userInfo[NSPersistentStoreSaveConflictsErrorKey]
+        as? [NSMergeConflict], !list.isEmpty
+    else { return nil }
+    let versions = Dictionary(
+      changes.updated.map { ($0.reference, $0.expectedVersion) }
+        + changes.deleted.map { ($0.reference, $0.expectedVersion) },
+      uniquingKeysWith: { first, _ in first }
+    )
+    let conflicts = try list.compactMap { conflict -> RowConflictError.Conflict? in
+      let reference = conflict.sourceObject.key.reference
+      guard let version = versions[reference] else { return nil }
+      let isGone = conflict.newVersionNumber == 0
+      return RowConflictError.Conflict(
+        reference: reference,
+        expectedVersion: version,
+        persisted: isGone ? nil : try row(reference)
+      )
+    }
+    return conflicts.isEmpty ? nil : RowConflictError(conflicts: conflicts)
+  }
+
+  // MARK: Registration
+
+  func register(_ identifier: NSManagedObjectID) {
+    guard registered.insert(identifier).inserted else { return }
+    try? connection.withStore { store, _ in
+      store.managedObjectContextDidRegisterObjects(with: [identifier])
+    }
+  }
+
+  func unregister(_ identifiers: [NSManagedObjectID]) {
+    let known = identifiers.filter { registered.remove($0) != nil }
+    guard !known.isEmpty else { return }
+    // A store that is gone has nobody to tell.
+    try? connection.withStore { store, _ in
+      store.managedObjectContextDidUnregisterObjects(with: known)
+    }
+  }
+}

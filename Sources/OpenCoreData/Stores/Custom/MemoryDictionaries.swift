@@ -1,0 +1,103 @@
+import Foundation
+
+/// A fetch of dictionaries answered from objects in memory.
+struct MemoryDictionaries {
+  private let shape: RowFetch.DictionaryShape
+  private let request: RowFetch
+
+  init(_ shape: RowFetch.DictionaryShape, _ request: RowFetch) {
+    self.shape = shape
+    self.request = request
+  }
+
+  func dictionaries(of objects: [NSAtomicStoreCacheNode]) -> [[String: Any]] {
+    var result: [[String: Any]]
+    if shape.groupBy.isEmpty {
+      result =
+        shape.properties.contains(where: Self.isAggregate)
+        ? [dictionary(of: objects)] : objects.map { dictionary(of: [$0]) }
+    } else {
+      result = groups(of: objects).map(dictionary)
+      if let having = shape.having {
+        result = result.filter { having.evaluate(with: $0) }
+      }
+    }
+    if shape.isDistinct { result = Self.distinct(result) }
+    return MemoryFetch.window(result, of: request)
+  }
+
+  /// Objects that share the values to group by; groups in the order of their first members.
+  private func groups(of objects: [NSAtomicStoreCacheNode]) -> [[NSAtomicStoreCacheNode]] {
+    var places: [[ExpressionKey]: Int] = [:]
+    var groups: [[NSAtomicStoreCacheNode]] = []
+    for object in objects {
+      let key = shape.groupBy.map { ExpressionKey(value(of: $0, in: [object])) }
+      if let place = places[key] {
+        groups[place].append(object)
+      } else {
+        places[key] = groups.count
+        groups.append([object])
+      }
+    }
+    return groups
+  }
+
+  /// Values to group by are compared as texts of what they are.
+  private struct ExpressionKey: Hashable {
+    let text: String
+
+    init(_ value: Any?) {
+      text = value.map { "\(type(of: $0)) \($0)" } ?? ""
+    }
+  }
+
+  private func dictionary(of objects: [NSAtomicStoreCacheNode]) -> [String: Any] {
+    var result: [String: Any] = [:]
+    for property in shape.properties {
+      if let value = value(of: property, in: objects) { result[property.name] = value }
+    }
+    return result
+  }
+
+  private func value(
+    of property: NSPropertyDescription,
+    in objects: [NSAtomicStoreCacheNode]
+  ) -> Any? {
+    if let description = property as? NSExpressionDescription {
+      guard let expression = description.expression else { return nil }
+      let subject: Any? = Self.isAggregate(description) ? NSArray(array: objects) : objects.first
+      return exposed(expression.expressionValue(with: subject, context: nil), description)
+    }
+    return exposed(objects.first?.value(forKey: property.name), property)
+  }
+
+  /// Nodes become the references that contexts make object IDs of.
+  private func exposed(_ value: Any?, _ property: NSPropertyDescription) -> Any? {
+    switch flattened(value) {
+    case let node as NSAtomicStoreCacheNode: return node.objectID.key.reference
+    case let identifier as NSManagedObjectID: return identifier.key.reference
+    case is NSNull, nil: return nil
+    case let value?:
+      guard let attribute = property as? NSAttributeDescription,
+        let row = AttributeConversion.rowValue(value, as: attribute.attributeType)
+      else { return value }
+      return AttributeConversion.boxed(row, as: attribute.attributeType)
+    }
+  }
+
+  private static func isAggregate(_ property: NSPropertyDescription) -> Bool {
+    guard let expression = (property as? NSExpressionDescription)?.expression,
+      expression.expressionType == .function
+    else { return false }
+    return aggregates.contains(expression.function)
+  }
+
+  private static let aggregates: Set<String> = [
+    "sum:", "count:", "min:", "max:", "average:", "median:", "mode:", "stddev:",
+  ]
+
+  private static func distinct(_ dictionaries: [[String: Any]]) -> [[String: Any]] {
+    var seen: Set<NSDictionary> = []
+    return dictionaries.filter { seen.insert(NSDictionary(dictionary: $0)).inserted }
+  }
+}

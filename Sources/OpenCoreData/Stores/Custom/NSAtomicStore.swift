@@ -1,0 +1,213 @@
+import Foundation
+
+/// A store that is read and written as a whole: a file format of an app's own, for one.
+///
+/// A subclass overrides `load()`, `save()` and `newReferenceObject(for:)`, and
+/// `metadataForPersistentStore(with:)` with its counterpart for files that no coordinator holds.
+/// Fetches are answered from the cache nodes in memory. The calls come one at a time, on the thread
+/// of whoever fetches or saves.
+///
+/// **Differs from Core Data:** `newCacheNode(for:)` and `updateCacheNode(_:from:)` have
+/// implementations that copy all properties, so they need not be overridden. Where `save()` throws,
+/// the nodes are put back as they were. A transformable value passes through its transformer
+/// between a node and an object.
+open class NSAtomicStore: NSPersistentStore, CustomStore, @unchecked Sendable {
+  // Sendable: `lock` guards the nodes.
+
+  private let lock = NSRecursiveLock()
+  private var nodes: [RowReference: NSAtomicStoreCacheNode] = [:]
+  /// Nodes with relationships to objects that have no node yet.
+  private var unlinked: [(node: NSAtomicStoreCacheNode, object: NSManagedObject)] = []
+  private var nextReference: Int64 = 0
+  var binding: StoreBinding?
+
+  /// Creates a store; a subclass sets its metadata here, the store's type and identifier at least.
+  public override init(
+    persistentStoreCoordinator coordinator: NSPersistentStoreCoordinator?,
+    configurationName: String?,
+    at url: URL,
+    options: [AnyHashable: Any]? = nil
+  ) {
+    super.init(
+      persistentStoreCoordinator: coordinator,
+      configurationName: configurationName,
+      at: url,
+      options: options
+    )
+  }
+
+  /// Creates a store for a coordinator; it calls the initializer that subclasses override.
+  public required convenience init(_opening opening: NSPersistentStoreOpening) {
+    self.init(
+      persistentStoreCoordinator: opening.coordinator,
+      configurationName: opening.configurationName,
+      at: opening.url,
+      options: opening.options
+    )
+  }
+
+  // MARK: For subclasses to override
+
+  /// Reads the file and adds a cache node for each object.
+  ///
+  /// The file may be missing, or empty where a place for a new store was reserved.
+  open func load() throws {
+    preconditionFailure("load(): must be overridden by the class of an atomic store.")
+  }
+
+  /// Writes all cache nodes and the metadata to the file.
+  open func save() throws {
+    preconditionFailure("save(): must be overridden by the class of an atomic store.")
+  }
+
+  /// A node for an object that is saved for the first time.
+  open func newCacheNode(for managedObject: NSManagedObject) -> NSAtomicStoreCacheNode {
+    let node = NSAtomicStoreCacheNode(objectID: managedObject.objectID)
+    updateCacheNode(node, from: managedObject)
+    return node
+  }
+
+  /// Takes an object's changed values over into its node.
+  open func updateCacheNode(
+    _ node: NSAtomicStoreCacheNode,
+    from managedObject: NSManagedObject
+  ) {
+    let layout = managedObject.template.layout
+    for slot in layout.attributes where !slot.isTransient {
+      node.setValue(managedObject.attributeValue(at: slot.index), forKey: slot.name)
+    }
+    if !link(node, managedObject) { lock.withLock { unlinked.append((node, managedObject)) } }
+  }
+
+  /// Called before nodes of deleted objects are removed.
+  open func willRemoveCacheNodes(_ cacheNodes: Set<NSAtomicStoreCacheNode>) {}
+
+  /// What the store is to know a new object by: a number or a text that no other object of its
+  /// entity has.
+  open func newReferenceObject(for managedObject: NSManagedObject) -> Any {
+    lock.withLock {
+      let last = nodes.keys.lazy.map(\.key).max() ?? 0
+      nextReference = max(nextReference, last) + 1
+      return NSNumber(value: nextReference)
+    }
+  }
+
+  // MARK: For subclasses to call
+
+  /// The nodes of all objects.
+  open func cacheNodes() -> Set<NSAtomicStoreCacheNode> {
+    lock.withLock { Set(nodes.values) }
+  }
+
+  /// Adds nodes, or replaces those of the same objects.
+  open func addCacheNodes(_ cacheNodes: Set<NSAtomicStoreCacheNode>) {
+    lock.withLock {
+      for node in cacheNodes { nodes[node.objectID.key.reference] = node }
+    }
+  }
+
+  /// The node of an object; nil where the store has none.
+  open func cacheNode(for objectID: NSManagedObjectID) -> NSAtomicStoreCacheNode? {
+    node(of: objectID.key.reference)
+  }
+
+  /// The identifier of the object that the store knows by a reference object.
+  open func objectID(
+    for entity: NSEntityDescription,
+    withReferenceObject data: Any
+  ) -> NSManagedObjectID {
+    objectID(entity, data)
+  }
+
+  /// What the store knows an object by.
+  open func referenceObject(for objectID: NSManagedObjectID) -> Any {
+    reference(behind: objectID)
+  }
+
+  // MARK: Metadata
+
+  open override class func metadataForPersistentStore(with url: URL) throws -> [String: Any] { [:] }
+
+  open override class func setMetadata(
+    _ metadata: [String: Any]?,
+    forPersistentStoreAt url: URL
+  ) throws {}
+
+  /// Where the initializer set no metadata, those of the file are taken.
+  open override func loadMetadata() throws {
+    guard metadata.isEmpty, let url, FileManager.default.fileExists(atPath: url.path) else {
+      return
+    }
+    let found = try Self.metadataForPersistentStore(with: url)
+    if !found.isEmpty { metadata = found }
+  }
+
+  open override var type: String { metadata[NSStoreTypeKey] as? String ?? registeredType }
+
+  // MARK: Nodes
+
+  func node(of reference: RowReference) -> NSAtomicStoreCacheNode? {
+    lock.withLock { nodes[reference] }
+  }
+
+  /// The nodes of some entities, in the order of their keys.
+  func nodes(of numbers: Set<Int32>) -> [NSAtomicStoreCacheNode] {
+    lock.withLock { nodes.filter { numbers.contains($0.key.entityNumber) } }
+      .sorted { ($0.key.key, $0.key.entityNumber) < ($1.key.key, $1.key.entityNumber) }
+      .map(\.value)
+  }
+
+  func removeNodes(_ references: [RowReference]) {
+    lock.withLock { for reference in references { nodes[reference] = nil } }
+  }
+
+  /// What is needed to undo a save that failed.
+  func nodeTable() -> [RowReference: NSAtomicStoreCacheNode] { lock.withLock { nodes } }
+
+  func restore(_ table: [RowReference: NSAtomicStoreCacheNode]) {
+    lock.withLock {
+      nodes = table
+      unlinked = []
+    }
+  }
+
+  /// Links nodes whose destinations had no node when they were made.
+  func linkNodes() {
+    let waiting = lock.withLock {
+      defer { unlinked = [] }
+      return unlinked
+    }
+    for (node, object) in waiting { _ = link(node, object) }
+  }
+
+  /// Whether all destinations have nodes.
+  private func link(_ node: NSAtomicStoreCacheNode, _ object: NSManagedObject) -> Bool {
+    var isComplete = true
+    func found(_ other: NSManagedObject) -> NSAtomicStoreCacheNode? {
+      if other.key == object.key { return node }
+      let known = cacheNode(for: other.objectID)
+      if known == nil { isComplete = false }
+      return known
+    }
+    for slot in object.template.layout.toOnes {
+      node.setValue(object.toOne(at: slot.index).flatMap(found), forKey: slot.name)
+    }
+    for slot in object.template.layout.toManys {
+      let members = object.loadedToMany(at: slot.index).members.items
+        .filter { !$0.state.contains(.deleted) }.compactMap(found)
+      node.setValue(
+        slot.isOrdered ? NSOrderedSet(array: members) : NSSet(array: members),
+        forKey: slot.name
+      )
+    }
+    return isComplete
+  }
+
+  // MARK: CustomStore
+
+  func makeRows(_ entities: CustomStoreEntities) -> any RowStore {
+    AtomicRows(store: self, entities: entities)
+  }
+
+  func loadContents() throws { try load() }
+}

@@ -1,0 +1,50 @@
+import Foundation
+
+/// What an atomic store holds of one object: its values by property name.
+///
+/// Relationships lead to other nodes: a to-one has a node, a to-many a set of nodes, or an ordered
+/// set where it is ordered. A subclass may make values at first use by overriding `value(forKey:)`.
+open class NSAtomicStoreCacheNode: NSObject, @unchecked Sendable {
+  // Sendable: a store's nodes are used under its lock alone.
+
+  /// The identifier of the object.
+  public let objectID: NSManagedObjectID
+  private var properties: NSMutableDictionary?
+
+  /// Creates a node without values.
+  public init(objectID moid: NSManagedObjectID) {
+    objectID = moid
+    super.init()
+  }
+
+  /// The values by property name; nil until the first one is set.
+  open var propertyCache: NSMutableDictionary? {
+    get { properties }
+    set { properties = newValue }
+  }
+
+  /// The value of a property; a property without a value has none in the cache either.
+  open func value(forKey key: String) -> Any? {
+    let value = propertyCache?.object(forKey: NSString(string: key))
+    return value is NSNull ? nil : value
+  }
+
+  /// Sets the value of a property; nil takes it away.
+  open func setValue(_ value: Any?, forKey key: String) {
+    let cache = propertyCache ?? NSMutableDictionary()
+    if let value = flattened(value) {
+      cache.setObject(value, forKey: NSString(string: key))
+    } else {
+      cache.removeObject(forKey: NSString(string: key))
+    }
+    if propertyCache == nil { propertyCache = cache }
+  }
+
+  open override var description: String {
+    "<\(type(of: self)): \(objectID)>"
+  }
+}
+
+extension NSAtomicStoreCacheNode: KeyValueCoding, ObjectIdentified {
+  package var comparisonIdentifier: AnyHashable { AnyHashable(objectID) }
+}

@@ -1,0 +1,82 @@
+import Foundation
+import Synchronization
+
+/// The reference objects by which a custom store knows its objects, and the keys that stand for them
+/// in rows.
+///
+/// A whole number from 0 up is its own key. Anything else gets a key above those when it is seen
+/// for the first time; it is kept as long as the store is, because identifiers may be kept as long.
+final class ReferenceTable: Sendable {
+  private struct State: @unchecked Sendable {
+    // Unchecked: reference objects are values that stores do not change.
+    var objects: [Int64: Any] = [:]
+    var keys: [AnyHashable: Int64] = [:]
+    var keysByName: [String: Int64] = [:]
+    var next = ReferenceTable.firstMadeKey
+  }
+
+  /// Numbers below it are their own keys; row keys must stay below twice as much.
+  private static let firstMadeKey: Int64 = 1 << 46
+
+  private let state = Mutex(State())
+
+  /// The key of a reference object.
+  func key(of reference: Any) -> Int64 {
+    let hashable = Self.hashable(reference)
+    if let number = Self.number(reference) { return number }
+    let name = Self.name(of: reference)
+    return state.withLock { state in
+      if let known = state.keys[hashable] { return known }
+      let key = state.next
+      state.next += 1
+      state.keys[hashable] = key
+      state.keysByName[name] = key
+      state.objects[key] = reference
+      return key
+    }
+  }
+
+  /// The reference object behind a key; numbers are `NSNumber`.
+  func object(of key: Int64) -> Any {
+    state.withLock { $0.objects[key] } ?? NSNumber(value: key)
+  }
+
+  /// What the last part of an identifier's URL says after its "p".
+  func name(of key: Int64) -> String { Self.name(of: object(of: key)) }
+
+  /// The key of a name from a URL; a name that was never seen is a number or a text.
+  func key(named name: String) -> Int64 {
+    if let known = state.withLock({ $0.keysByName[name] }) { return known }
+    if let number = Int64(name), (0..<Self.firstMadeKey).contains(number) { return number }
+    return key(of: name)
+  }
+
+  private static func name(of reference: Any) -> String {
+    switch reference {
+    case let text as String: text
+    case let identifier as UUID: identifier.uuidString
+    case let number as NSNumber: number.stringValue
+    case let url as URL: url.absoluteString
+    default: "\(reference)"
+    }
+  }
+
+  private static func number(_ reference: Any) -> Int64? {
+    let value: Int64?
+    switch reference {
+    case let number as any FixedWidthInteger: value = Int64(exactly: number)
+    case let number as NSNumber:
+      value = number.doubleValue == Double(number.int64Value) ? number.int64Value : nil
+    default: value = nil
+    }
+    return value.flatMap { (0..<firstMadeKey).contains($0) ? $0 : nil }
+  }
+
+  private static func hashable(_ reference: Any) -> AnyHashable {
+    switch reference {
+    case let text as String: AnyHashable(text)
+    case let value as AnyHashable: value
+    default: AnyHashable(name(of: reference))
+    }
+  }
+}
