@@ -11,6 +11,13 @@ extension NSManagedObjectContext {
   /// It reads and changes the stores, not the objects of this context.
   @discardableResult
   public func execute(_ request: NSPersistentStoreRequest) throws -> NSPersistentStoreResult {
+    if let request = request as? any BatchRequest {
+      do {
+        return try request.run(for: BatchCaller(self, requireCoordinator()))
+      } catch {
+        throw CoreDataError.facade(error)
+      }
+    }
     if let parent { return try parent.performAndWait { try parent.execute(request) } }
     let coordinator = try requireCoordinator()
     if let request = request as? any StoreIndependentRequest {

@@ -190,7 +190,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   private func storeDidCommit(_ commit: StoreCommit, _ binding: StoreBinding) {
     commits.wrappingAdd(1, ordering: .relaxed)
     // Contexts tell of their own saves, when they have taken the new rows themselves.
-    guard !commit.isContextSave else { return }
+    guard !commit.isContextSave, commit.mergesIntoContexts else { return }
     let rows = changedRows(binding, commit.inserted, commit.updated, commit.deleted)
     for context in mergingContexts { context.enqueueMerge(rows) }
   }

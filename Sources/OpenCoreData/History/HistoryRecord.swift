@@ -8,8 +8,34 @@ struct HistoryRecord {
   private(set) var deleted: [(reference: RowReference, tombstone: [SQLiteValue])] = []
   /// In the order of the first update.
   private(set) var updatedOrder: [RowReference] = []
+  /// What batch requests did to many rows at once.
+  private(set) var runs: [HistoryRun] = []
 
-  var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
+  var isEmpty: Bool {
+    inserted.isEmpty && updated.isEmpty && deleted.isEmpty && runs.isEmpty
+  }
+
+  mutating func append(_ run: HistoryRun) {
+    if !run.references.isEmpty { runs.append(run) }
+  }
+
+  /// Everything of one kind, batches included.
+  func references(_ kind: HistoryWriter.Kind) -> [RowReference] {
+    let single =
+      switch kind {
+      case .insert: inserted
+      case .update: updatedOrder
+      case .delete: deleted.map(\.reference)
+      }
+    let runs = runs.filter { $0.kind == kind }
+    return runs.isEmpty ? single : single + runs.flatMap(\.references)
+  }
+
+  /// The rows that a cache has other values of, or that are gone.
+  var outdated: [RowReference] {
+    let gone = deleted.map(\.reference)
+    return runs.isEmpty ? gone : gone + runs.flatMap { $0.kind == .insert ? [] : $0.references }
+  }
 
   /// Adds an update; several to one row are one.
   mutating func update(_ reference: RowReference, bits: Data) {
@@ -33,7 +59,8 @@ struct HistoryRecord {
     guard !deleted.isEmpty || !updated.isEmpty else { return self }
     var result = HistoryRecord()
     let gone = Set(deleted.map(\.reference))
-    let fresh = Set(inserted)
+    let fresh = Set(inserted).union(runs.flatMap { $0.kind == .insert ? $0.references : [] })
+    result.runs = runs
     result.inserted = inserted.filter { !gone.contains($0) }
     for reference in updatedOrder where !gone.contains(reference) && !fresh.contains(reference) {
       result.update(reference, bits: updated[reference] ?? Data())
@@ -41,4 +68,20 @@ struct HistoryRecord {
     result.deleted = deleted.filter { !fresh.contains($0.reference) }
     return result
   }
+}
+
+/// Many changes of one kind, whose rows of the history are made by SQL.
+struct HistoryRun {
+  /// A SELECT of keys of the history, entity numbers and keys of rows, and then tombstones; its one
+  /// parameter is what is added to the base to get the first key.
+  struct Part {
+    let select: String
+    let base: Int64
+    let bits: Data?
+  }
+
+  let kind: HistoryWriter.Kind
+  let references: [RowReference]
+  let parts: [Part]
+  var tombstones = 0
 }

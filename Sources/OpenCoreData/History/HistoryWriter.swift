@@ -42,6 +42,9 @@ struct HistoryWriter {
 
   private func writeChanges(_ record: HistoryRecord, transaction: Int64) throws {
     let count = record.inserted.count + record.updated.count + record.deleted.count
+    let batched = record.runs.reduce(0) { $0 + $1.references.count }
+    try writeRuns(record.runs, count: batched, transaction: transaction)
+    guard count > 0 else { return }
     var key = try take(count, of: HistoryTables.change, in: "ACHANGE")
     let statement = try connection.statement(
       """
@@ -71,6 +74,30 @@ struct HistoryWriter {
         "UPDATE ACHANGE SET \(terms) WHERE Z_PK = ?",
         tombstone + [.integer(key - 1)]
       )
+    }
+  }
+
+  /// One statement writes the rows of a whole batch.
+  private func writeRuns(_ runs: [HistoryRun], count: Int, transaction: Int64) throws {
+    guard count > 0 else { return }
+    var key = try take(count, of: HistoryTables.change, in: "ACHANGE")
+    for run in runs {
+      let stones = (0..<run.tombstones).map { ", ZTOMBSTONE\($0)" }.joined()
+      for part in run.parts {
+        // The history's own columns go in front of the row's: a SELECT around the run's.
+        let statement = try connection.makeStatement(
+          """
+          INSERT INTO ACHANGE (Z_PK, ZENTITY, ZENTITYPK\(stones), Z_ENT, ZCHANGETYPE, \
+          ZTRANSACTIONID, ZCOLUMNS) SELECT *, \(HistoryTables.change), \(run.kind.rawValue), ?2, ?3 \
+          FROM (\(part.select.replacing("?", with: "?1", maxReplacements: 1)))
+          """
+        )
+        statement.bind(key + part.base, at: 1)
+        statement.bind(transaction, at: 2)
+        if let bits = part.bits { statement.bind(bits, at: 3) }
+        try statement.run()
+      }
+      key += Int64(run.references.count)
     }
   }
 

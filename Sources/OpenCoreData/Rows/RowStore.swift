@@ -46,6 +46,8 @@ package struct StoreCommit: Sendable {
   package var deleted: [RowReference]
   /// Whether a context's save wrote it; otherwise contexts have yet to learn of it.
   package var isContextSave: Bool
+  /// Whether contexts that merge automatically take it; batch requests leave that to the app.
+  package var mergesIntoContexts = true
 
   package init(
     author: String?,

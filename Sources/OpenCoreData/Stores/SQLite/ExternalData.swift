@@ -10,6 +10,12 @@ struct ExternalData: Sendable {
   struct Pending: Sendable {
     fileprivate(set) var made: [URL] = []
     fileprivate(set) var abandoned: [URL] = []
+
+    /// Gives up the files made since there were so many: their row was not written.
+    mutating func abandonMade(after count: Int) {
+      guard made.count > count else { return }
+      abandoned += made[count...]
+    }
   }
 
   /// Nil for a store without a file: everything stays inline.

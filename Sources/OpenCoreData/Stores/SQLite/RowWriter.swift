@@ -15,6 +15,9 @@ final class RowWriter {
   private(set) var files = ExternalData.Pending()
   /// Rows that triggers or links changed beside those written.
   private(set) var stale: Set<RowReference> = []
+  /// Rows that a batch changed and did not read back.
+  private(set) var outdated: [RowReference] = []
+  private var isBatch = false
 
   init(store: SQLiteStore, writer: StoreConnection) {
     self.store = store
@@ -217,12 +220,57 @@ final class RowWriter {
     }
   }
 
+  // MARK: Batches
+
+  /// Notes what a batch request did to many rows at once.
+  func append(_ run: HistoryRun) {
+    isBatch = true
+    record.append(run)
+  }
+
+  /// Notes that a batch took a to-one of these rows away.
+  func noteUpdates(of references: [RowReference], toOne name: String) throws {
+    for reference in references {
+      written[reference] = nil
+      record.update(
+        reference,
+        bits: store.keepsHistory
+          ? try store.table(of: reference).history.bits(names: [name]) : Data()
+      )
+    }
+    outdated += references
+  }
+
+  /// Binds a value to a column's parameter; a large one is written to its file.
+  func bind(
+    _ value: RowValue,
+    _ column: SlotColumn,
+    to statement: SQLiteStatement,
+    at place: Int
+  ) throws {
+    _ = try store.coding.bind(value, column, to: statement, at: place, files: &files)
+  }
+
+  /// Gives up the files made since there were so many: their row was not written.
+  func abandonFiles(after count: Int) {
+    files.abandonMade(after: count)
+  }
+
+  /// Notes that the value of an external column is being replaced or deleted.
+  func abandon(_ stored: Data) {
+    store.coding.external.abandon(stored, files: &files)
+  }
+
   // MARK: The end
 
   /// Reads back what triggers computed, writes the history, and returns its transaction number.
   func finish(author: String?, contextName: String?) throws -> Int64? {
-    for reference in writer.takeAffected() where written[reference] == nil {
-      stale.insert(reference)
+    if isBatch {
+      outdated += writer.takeAffected()
+    } else {
+      for reference in writer.takeAffected() where written[reference] == nil {
+        stale.insert(reference)
+      }
     }
     for (reference, row) in store.schema.hasTriggeredValues ? written : [:] {
       guard let entity = store.schema.entity(number: reference.entityNumber),

@@ -35,9 +35,9 @@ extension SQLiteStore {
         author: author,
         contextName: contextName,
         transactionNumber: transactionNumber,
-        inserted: record.inserted,
-        updated: record.updatedOrder + triggered,
-        deleted: record.deleted.map(\.reference),
+        inserted: record.references(.insert),
+        updated: record.references(.update) + triggered,
+        deleted: record.references(.delete),
         isContextSave: isContextSave
       )
     }
@@ -70,7 +70,7 @@ extension SQLiteStore {
         guard let writer else { preconditionFailure("A transaction ran without its body.") }
         coding.external.settle(writer.files, committed: true)
         let rows = Array(writer.written.values)
-        cache.commit(written: rows, gone: writer.record.deleted.map(\.reference))
+        cache.commit(written: rows, gone: writer.record.outdated + writer.outdated)
         return WriteOutcome(
           result: result,
           rows: rows,

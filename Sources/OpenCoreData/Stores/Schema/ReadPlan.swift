@@ -110,6 +110,17 @@ package struct WritePlan: Sendable {
     delete = "DELETE FROM \(table) WHERE Z_PK = ? AND IFNULL(Z_OPT, 0) = ?"
   }
 
+  /// Where a slot's value goes in `insert`; 0 for one that is not stored.
+  var places: [Int] {
+    var places = Array(repeating: 0, count: columns.count)
+    var place = 3
+    for index in slots {
+      places[index] = place
+      place += Self.columnNames(columns[index]).count
+    }
+    return places
+  }
+
   /// Sets the slots' columns, then `Z_OPT`; then come the key and the expected version.
   func update(slots: [Int]) -> String {
     var terms: [String] = []

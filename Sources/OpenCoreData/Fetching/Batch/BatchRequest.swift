@@ -1,0 +1,107 @@
+import Foundation
+
+/// A request that works on the rows of stores and passes the objects of contexts by.
+protocol BatchRequest: NSPersistentStoreRequest {
+  func run(for caller: BatchCaller) throws -> NSPersistentStoreResult
+}
+
+/// What a batch request takes from the context that runs it.
+///
+/// A child's request goes to the stores like its root's.
+struct BatchCaller {
+  let coordinator: NSPersistentStoreCoordinator
+  let policy: NSMergePolicyType
+  let author: String?
+  let contextName: String?
+
+  init(_ context: NSManagedObjectContext, _ coordinator: NSPersistentStoreCoordinator) {
+    self.coordinator = coordinator
+    policy = context.policy.mergeType
+    author = context.transactionAuthor
+    contextName = context.name
+  }
+
+  var model: NSManagedObjectModel { coordinator.managedObjectModel }
+
+  /// The entity in the coordinator's model, whose copy the request may have been made with.
+  func entity(_ described: NSEntityDescription?, named name: String) throws -> NSEntityDescription {
+    if let entity = model.entitiesByName[name] ?? described { return entity }
+    throw CoreDataError.make(
+      NSCoreDataError,
+      "A batch request names the entity '\(name)', which the model does not have."
+    )
+  }
+
+  /// The stores that hold the entity or entities below it.
+  func stores(
+    of entity: NSEntityDescription,
+    _ affected: [NSPersistentStore]?
+  ) throws -> [StoreBinding] {
+    try requireStores()
+    return try coordinator.bindings(of: entity).filter { binding in
+      affected?.contains { $0 === binding.persistentStore } ?? true
+    }
+  }
+
+  /// The store that takes new rows of the entity.
+  func insertionStore(
+    for entity: NSEntityDescription,
+    _ affected: [NSPersistentStore]?
+  ) throws -> StoreBinding {
+    guard !entity.isAbstract else {
+      throw CoreDataError.make(
+        NSCoreDataError,
+        "The entity '\(entity.name ?? "")' is abstract, so nothing can be inserted of it."
+      )
+    }
+    if affected == nil, let binding = coordinator.binding(forInsertionOf: entity) {
+      return binding
+    }
+    let candidates = try stores(of: entity, affected).filter { $0.holds(entity) }
+    if let binding = candidates.first { return binding }
+    throw CoreDataError.make(
+      NSPersistentStoreSaveError,
+      "No writable store of the coordinator holds the entity '\(entity.name ?? "")'."
+    )
+  }
+
+  private func requireStores() throws {
+    guard coordinator.bindings.isEmpty else { return }
+    throw CoreDataError.make(
+      NSCoreDataError,
+      "This NSPersistentStoreCoordinator has no persistent stores. It cannot perform a batch "
+        + "operation."
+    )
+  }
+
+  /// The store behind a binding.
+  func sqliteStore(
+    _ binding: StoreBinding,
+    _ request: NSPersistentStoreRequest
+  ) throws -> SQLiteStore {
+    if let store = binding.persistentStore as? SQLiteStore { return store }
+    throw CoreDataError.make(
+      NSPersistentStoreUnsupportedRequestTypeError,
+      "The store \(binding.persistentStore?.url?.path ?? binding.identifier) does not know the "
+        + "request \(type(of: request))."
+    )
+  }
+
+  /// The identifiers of rows.
+  func identifiers(_ references: [RowReference], _ binding: StoreBinding) -> [NSManagedObjectID] {
+    var template: (number: Int32, template: ObjectTemplate)?
+    return references.compactMap { reference in
+      if template?.number != reference.entityNumber {
+        template = binding.template(number: reference.entityNumber)
+          .map { (reference.entityNumber, $0) }
+      }
+      return template.map {
+        NSManagedObjectID(
+          key: ObjectKey(store: binding.number, reference: reference),
+          binding: binding,
+          template: $0.template
+        )
+      }
+    }
+  }
+}

@@ -1,0 +1,141 @@
+import Foundation
+
+/// Inserts many rows in one transaction, without an object for each.
+///
+/// The rows come from an array of dictionaries, from a handler that fills a dictionary, or from a
+/// handler that fills an object; a handler returns true when there is nothing more, and what it
+/// filled in that call is left out. Attributes that are not given take their defaults; keys that the
+/// entity does not have, and relationships, are passed over.
+///
+/// Run it with `execute(_:)` of a context, on the context's queue; the handler is called there. The
+/// context's objects learn nothing of it: validation and `awakeFromInsert()` are skipped, and
+/// `mergeChanges(fromRemoteContextSave:into:)` takes the identifiers of the result. A value that must
+/// be unique and is taken already is settled by the context's merge policy, row by row: the error
+/// policy fails the request with `NSManagedObjectConstraintMergeError` and nothing is inserted,
+/// `mergeByPropertyObjectTrump` and `overwrite` give the stored row the new values,
+/// `mergeByPropertyStoreTrump` and `rollback` leave it as it is.
+open class NSBatchInsertRequest: NSPersistentStoreRequest {
+  private let named: String?
+  private let described: NSEntityDescription?
+
+  /// The rows to insert, each as attribute names and values.
+  open var objectsToInsert: [[String: Any]]?
+  /// Fills the dictionary of one row; returns true when there is nothing more.
+  open var dictionaryHandler: ((NSMutableDictionary) -> Bool)?
+  /// Fills the object of one row, which is the same in each call and belongs to no context; returns
+  /// true when there is nothing more.
+  open var managedObjectHandler: ((NSManagedObject) -> Bool)?
+  /// What the result says: whether it worked, how many rows there are, or their identifiers.
+  open var resultType: NSBatchInsertRequestResultType = .statusOnly
+
+  /// The name of the entity.
+  open var entityName: String { named ?? described?.name ?? "" }
+
+  /// The entity; nil where the request was made with a name.
+  open var entity: NSEntityDescription? { described }
+
+  /// Creates a request without an entity, which cannot be run.
+  @available(*, deprecated, message: "Use init(entityName:objects:).")
+  public override convenience init() {
+    self.init(entityName: "", objects: [])
+  }
+
+  /// Creates a request that inserts rows of the entity of a name.
+  public init(entityName: String, objects dictionaries: [[String: Any]]) {
+    named = entityName
+    described = nil
+    objectsToInsert = dictionaries
+    super.init()
+  }
+
+  /// Creates a request that inserts rows of an entity.
+  public init(entity: NSEntityDescription, objects dictionaries: [[String: Any]]) {
+    named = nil
+    described = entity
+    objectsToInsert = dictionaries
+    super.init()
+  }
+
+  /// Creates a request whose handler fills one dictionary after the other.
+  public convenience init(
+    entityName: String,
+    dictionaryHandler handler: @escaping (NSMutableDictionary) -> Bool
+  ) {
+    self.init(entityName: entityName, objects: [])
+    objectsToInsert = nil
+    dictionaryHandler = handler
+  }
+
+  /// Creates a request whose handler fills one dictionary after the other.
+  public convenience init(
+    entity: NSEntityDescription,
+    dictionaryHandler handler: @escaping (NSMutableDictionary) -> Bool
+  ) {
+    self.init(entity: entity, objects: [])
+    objectsToInsert = nil
+    dictionaryHandler = handler
+  }
+
+  /// Creates a request whose handler fills an object again and again.
+  public convenience init(
+    entityName: String,
+    managedObjectHandler handler: @escaping (NSManagedObject) -> Bool
+  ) {
+    self.init(entityName: entityName, objects: [])
+    objectsToInsert = nil
+    managedObjectHandler = handler
+  }
+
+  /// Creates a request whose handler fills an object again and again.
+  public convenience init(
+    entity: NSEntityDescription,
+    managedObjectHandler handler: @escaping (NSManagedObject) -> Bool
+  ) {
+    self.init(entity: entity, objects: [])
+    objectsToInsert = nil
+    managedObjectHandler = handler
+  }
+
+  /// An insertion of many rows.
+  open override var requestType: NSPersistentStoreRequestType { .batchInsertRequestType }
+
+  /// Copies the request; handlers are shared.
+  open override func copy(with zone: NSZone? = nil) -> Any {
+    let copy =
+      described.map { NSBatchInsertRequest(entity: $0, objects: []) }
+      ?? NSBatchInsertRequest(entityName: entityName, objects: [])
+    copy.affectedStores = affectedStores
+    copy.objectsToInsert = objectsToInsert
+    copy.dictionaryHandler = dictionaryHandler
+    copy.managedObjectHandler = managedObjectHandler
+    copy.resultType = resultType
+    return copy
+  }
+}
+
+extension NSBatchInsertRequest: BatchRequest {
+  func run(for caller: BatchCaller) throws -> NSPersistentStoreResult {
+    let entity = try caller.entity(described, named: entityName)
+    let binding = try caller.insertionStore(for: entity, affectedStores)
+    let keys = try caller.sqliteStore(binding, self).insertBatch(
+      of: entity,
+      source,
+      policy: caller.policy,
+      author: caller.author,
+      contextName: caller.contextName
+    )
+    let result: Any
+    switch resultType {
+    case .statusOnly: result = NSNumber(value: true)
+    case .count: result = NSNumber(value: keys.count)
+    case .objectIDs: result = caller.identifiers(keys.references, binding)
+    }
+    return NSBatchInsertResult(resultType: resultType, result: result)
+  }
+
+  private var source: BatchInsertion.Source {
+    if let managedObjectHandler { return .objects(managedObjectHandler) }
+    if let dictionaryHandler { return .handler(dictionaryHandler) }
+    return .dictionaries(objectsToInsert ?? [])
+  }
+}

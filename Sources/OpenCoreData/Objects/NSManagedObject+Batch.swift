@@ -1,0 +1,25 @@
+import Foundation
+
+extension ObjectTemplate {
+  /// An object without a context, for the handler of a batch insertion.
+  func makeBatchObject() -> NSManagedObject {
+    let object = type.init(_row: ManagedObjectSeed(template: self, key: .temporary(), binding: nil))
+    object.values = defaults
+    return object
+  }
+}
+
+extension NSManagedObject {
+  /// Forgets what a handler set: the object stands for the next row.
+  final func resetForBatch() {
+    state = []
+    changed.removeAll()
+    changedInTurn.removeAll()
+    if !toOneObjects.isEmpty { toOneObjects = [] }
+    if !toManyStorages.isEmpty { toManyStorages = [] }
+    if objectValues != nil { objectValues = nil }
+    // In place: the array would be copied at the first value otherwise.
+    for slot in values.indices { values[slot] = template.defaults[slot] }
+    for (index, value) in template.objectDefaults { setObjectValue(value, at: index) }
+  }
+}

@@ -1,0 +1,232 @@
+import Foundation
+import WatershedSQLite
+
+/// Takes the values of one row after the other to the parameters of an INSERT.
+///
+/// The usual types are bound as they are; whatever else an app gives is converted as key-value
+/// coding would.
+final class BatchAttributes {
+  /// What a column takes without a conversion.
+  private enum Form {
+    case string
+    case integer
+    case integer32
+    case integer16
+    case boolean
+    case double
+    case date
+    case other
+  }
+
+  private let entity: EntityTable
+  private let statement: SQLiteStatement
+  private let writer: RowWriter
+  /// By row index: the parameter, 0 for what is not written.
+  private let places: [Int]
+  private let forms: [Form]
+  private let slots: [String: Int]
+  /// The slots of all attributes that an app may give.
+  let written: [Int]
+  private var given = SlotSet()
+  private var givenCount = 0
+  /// The keys of the dictionary before, with their slots: dictionaries that were made alike mostly
+  /// come in one order, and comparing two short strings is cheaper than hashing one.
+  private var known: [(key: String, slot: Int)] = []
+  private var row: Row = .none
+  /// Derived attributes need all values of a row before any is bound.
+  private let derives: Bool
+
+  /// The row at hand, in case that its values are needed once more.
+  private enum Row {
+    case none
+    case dictionary([String: Any])
+    case raw(BatchDictionary)
+    case object(NSManagedObject)
+  }
+
+  init(_ entity: EntityTable, statement: SQLiteStatement, writer: RowWriter) {
+    self.entity = entity
+    self.statement = statement
+    self.writer = writer
+    derives = !entity.derivations.isEmpty
+    let attributes = entity.layout.attributes
+    let derived = Set(entity.derivations.targets)
+    written = attributes.indices.filter {
+      entity.columns[$0].isStored && !entity.columns[$0].isDerived && !derived.contains($0)
+    }
+    places = entity.write.places
+    forms = attributes.map { slot in
+      if entity.columns[slot.index].form == .externalData { return .other }
+      switch slot.type {
+      case .stringAttributeType: return .string
+      case .integer64AttributeType: return .integer
+      case .integer32AttributeType: return .integer32
+      case .integer16AttributeType: return .integer16
+      case .booleanAttributeType: return .boolean
+      case .doubleAttributeType: return .double
+      case .dateAttributeType: return .date
+      default: return .other
+      }
+    }
+    slots = Dictionary(
+      written.map { (attributes[$0].name, $0) },
+      uniquingKeysWith: { first, _ in first }
+    )
+  }
+
+  /// How many attributes there are, for dictionaries by slot.
+  var width: Int { entity.layout.attributes.count }
+
+  func slot(of name: String) -> Int? { slots[name] }
+
+  func name(of slot: Int) -> String { entity.layout.attributes[slot].name }
+
+  func isGiven(_ slot: Int) -> Bool { given.contains(slot) }
+
+  /// Relationships are none of a batch's business.
+  func bindRelationships() {
+    for slot in entity.layout.toOnes {
+      guard let index = slot.rowIndex, places[index] > 0 else { continue }
+      statement.bindNull(at: places[index])
+      if case .keyAndEntity(_, true) = entity.columns[index].form {
+        statement.bindNull(at: places[index] + 1)
+      }
+    }
+  }
+
+  // MARK: Rows
+
+  func bind(_ values: [String: Any]) throws {
+    begin(.dictionary(values))
+    var position = 0
+    for (key, value) in values {
+      let slot: Int
+      if position < known.count, known[position].key == key {
+        slot = known[position].slot
+      } else {
+        slot = slots[key] ?? -1
+        if position < known.count {
+          known[position] = (key, slot)
+        } else {
+          known.append((key, slot))
+        }
+      }
+      position += 1
+      if slot >= 0 { try bindGiven(value, slot) }
+    }
+    try finish()
+  }
+
+  func bind(_ values: BatchDictionary) throws {
+    begin(.raw(values))
+    for slot in written {
+      if let value = values.raw[slot] { try bindGiven(value, slot) }
+    }
+    try finish()
+  }
+
+  func bind(_ object: NSManagedObject) throws {
+    row = .object(object)
+    given = object.changed
+    if derives { return try bindAll(try values()) }
+    for slot in written {
+      if entity.columns[slot].form == .externalData {
+        try bind(object.values[slot], slot)
+      } else {
+        RowCoding.bind(object.values[slot], to: statement, at: places[slot])
+      }
+    }
+  }
+
+  private func begin(_ row: Row) {
+    self.row = row
+    given.removeAll()
+    givenCount = 0
+  }
+
+  /// Defaults take the place of what was not given.
+  private func finish() throws {
+    if derives { return try bindAll(try values()) }
+    guard givenCount < written.count else { return }
+    for slot in written where !given.contains(slot) {
+      try bind(defaultValue(slot), slot)
+    }
+  }
+
+  private func defaultValue(_ slot: Int) throws -> RowValue {
+    let attribute = entity.layout.attributes[slot]
+    guard attribute.holdsObjects, let value = attribute.description.defaultValue else {
+      return attribute.defaultRowValue
+    }
+    return try BatchValue.row(value, of: attribute)
+  }
+
+  private func bindAll(_ values: [RowValue]) throws {
+    var values = values
+    entity.derivations.apply(to: &values, now: writer.now)
+    for slot in values.indices where places[slot] > 0 && slot < width {
+      try bind(values[slot], slot)
+    }
+  }
+
+  /// The row at hand in the form of rows: attributes as given or by default, no relationships.
+  func values() throws -> [RowValue] {
+    var values = [RowValue](repeating: .null, count: entity.layout.rowWidth)
+    for slot in written {
+      let attribute = entity.layout.attributes[slot]
+      let value: Any?
+      switch row {
+      case .object(let object):
+        values[slot] = object.values[slot]
+        continue
+      case .dictionary(let dictionary): value = dictionary[attribute.name]
+      case .raw(let dictionary): value = dictionary.raw[slot]
+      case .none: value = nil
+      }
+      values[slot] =
+        try value.map { try BatchValue.row($0, of: attribute) } ?? defaultValue(slot)
+    }
+    return values
+  }
+
+  // MARK: Values
+
+  private func bind(_ value: RowValue, _ slot: Int) throws {
+    try writer.bind(value, entity.columns[slot], to: statement, at: places[slot])
+  }
+
+  @inline(__always)
+  private func bindGiven(_ value: Any, _ slot: Int) throws {
+    given.insert(slot)
+    givenCount += 1
+    guard !derives else { return }
+    let place = places[slot]
+    switch forms[slot] {
+    case .string:
+      if let value = value as? String { return statement.bind(value, at: place) }
+    case .integer:
+      if let value = value as? Int { return statement.bind(Int64(value), at: place) }
+      if let value = value as? Int64 { return statement.bind(value, at: place) }
+    case .integer32:
+      if let value = value as? Int32 { return statement.bind(Int64(value), at: place) }
+      if let value = value as? Int {
+        return statement.bind(Int64(Int32(truncatingIfNeeded: value)), at: place)
+      }
+    case .integer16:
+      if let value = value as? Int16 { return statement.bind(Int64(value), at: place) }
+      if let value = value as? Int {
+        return statement.bind(Int64(Int16(truncatingIfNeeded: value)), at: place)
+      }
+    case .boolean:
+      if let value = value as? Bool { return statement.bind(value ? 1 : 0 as Int64, at: place) }
+    case .double:
+      if let value = value as? Double { return statement.bind(value, at: place) }
+    case .date:
+      if let value = value as? Date {
+        return statement.bind(value.timeIntervalSinceReferenceDate, at: place)
+      }
+    case .other: break
+    }
+    try bind(try BatchValue.row(value, of: entity.layout.attributes[slot]), slot)
+  }
+}

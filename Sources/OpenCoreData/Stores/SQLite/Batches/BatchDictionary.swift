@@ -1,0 +1,74 @@
+import Foundation
+
+/// The dictionary that a batch's handler fills: values stay as they came, at the place of their
+/// attribute, and no key or value becomes an object on the way.
+final class BatchDictionary: NSMutableDictionary {
+  /// By slot.
+  private(set) var raw: [Any?]
+  /// What the entity does not have, for the handler to read back.
+  private var others: [AnyHashable: Any] = [:]
+  private let attributes: BatchAttributes?
+
+  init(_ attributes: BatchAttributes) {
+    self.attributes = attributes
+    raw = Array(repeating: nil, count: attributes.width)
+    super.init(objects: nil, forKeys: nil, count: 0)
+  }
+
+  required init(
+    objects: UnsafePointer<AnyObject>?,
+    forKeys keys: UnsafePointer<NSObject>?,
+    count: Int
+  ) {
+    attributes = nil
+    raw = []
+    super.init(objects: nil, forKeys: nil, count: 0)
+    for index in 0..<count {
+      if let object = objects?[index], let key = keys?[index] { others[key] = object }
+    }
+  }
+
+  required convenience init?(coder: NSCoder) {
+    self.init(objects: nil, forKeys: nil, count: 0)
+  }
+
+  private var givenSlots: [Int] { raw.indices.filter { raw[$0] != nil } }
+
+  private func slot(of key: Any) -> Int? {
+    let key = (key as? AnyHashable)?.base ?? key
+    return (key as? String).flatMap { attributes?.slot(of: $0) }
+  }
+
+  override var count: Int { givenSlots.count + others.count }
+
+  override func object(forKey aKey: Any) -> Any? {
+    if let slot = slot(of: aKey) { return raw[slot] }
+    return (aKey as? AnyHashable).flatMap { others[$0] }
+  }
+
+  override func keyEnumerator() -> NSEnumerator {
+    let names = givenSlots.compactMap { attributes?.name(of: $0) }
+    return NSArray(array: names + others.keys.map(\.base)).objectEnumerator()
+  }
+
+  override func setObject(_ anObject: Any, forKey aKey: AnyHashable) {
+    if let slot = slot(of: aKey) {
+      raw[slot] = anObject
+    } else {
+      others[aKey] = anObject
+    }
+  }
+
+  override func removeObject(forKey aKey: Any) {
+    if let slot = slot(of: aKey) {
+      raw[slot] = nil
+    } else if let key = aKey as? AnyHashable {
+      others[key] = nil
+    }
+  }
+
+  override func removeAllObjects() {
+    for slot in raw.indices { raw[slot] = nil }
+    if !others.isEmpty { others = [:] }
+  }
+}

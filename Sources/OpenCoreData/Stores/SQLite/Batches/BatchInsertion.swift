@@ -1,0 +1,247 @@
+import Foundation
+import WatershedSQLite
+
+extension SQLiteStore {
+  /// Inserts rows in one transaction; returns those that were inserted or updated.
+  func insertBatch(
+    of entity: NSEntityDescription,
+    _ source: BatchInsertion.Source,
+    policy: NSMergePolicyType,
+    author: String?,
+    contextName: String?
+  ) throws -> BatchInsertion.Keys {
+    let table = try table(of: entity)
+    return try batch(author: author, contextName: contextName) { writer in
+      try BatchInsertion(store: self, writer: writer, entity: table, policy: policy).run(source)
+    }
+  }
+
+  /// Runs a batch request's body in a transaction and tells of it.
+  func batch<Result>(
+    author: String?,
+    contextName: String?,
+    _ body: (RowWriter) throws -> Result
+  ) throws -> Result {
+    let outcome = try writing(author: author, contextName: contextName, body)
+    if !outcome.record.isEmpty {
+      var commit = outcome.announcement(
+        author: author,
+        contextName: contextName,
+        isContextSave: false
+      )
+      // As with Core Data, contexts learn of batches when the app merges their identifiers.
+      commit.mergesIntoContexts = false
+      announce(commit)
+    }
+    return outcome.result
+  }
+}
+
+/// Inserts rows by one statement that is compiled once: an app's values go straight to its
+/// parameters.
+final class BatchInsertion {
+  /// Where the rows come from.
+  enum Source {
+    case dictionaries([[String: Any]])
+    case handler((NSMutableDictionary) -> Bool)
+    case objects((NSManagedObject) -> Bool)
+  }
+
+  /// The rows of a batch by their keys.
+  struct Keys {
+    let entityNumber: Int32
+    /// New rows.
+    var inserted: [Range<Int64>] = []
+    /// Rows that were there and took new values.
+    var updated: [RowReference] = []
+
+    var count: Int { inserted.reduce(updated.count) { $0 + $1.count } }
+
+    var references: [RowReference] { insertedReferences + updated }
+
+    var insertedReferences: [RowReference] {
+      var result: [RowReference] = []
+      result.reserveCapacity(inserted.reduce(0) { $0 + $1.count })
+      for range in inserted {
+        for key in range { result.append(RowReference(entityNumber: entityNumber, key: key)) }
+      }
+      return result
+    }
+
+    fileprivate mutating func append(_ key: Int64) {
+      if let last = inserted.last, last.upperBound == key {
+        inserted[inserted.count - 1] = last.lowerBound..<(key + 1)
+      } else {
+        inserted.append(key..<(key + 1))
+      }
+    }
+  }
+
+  private let store: SQLiteStore
+  private let writer: RowWriter
+  private let entity: EntityTable
+  private let policy: NSMergePolicyType
+  private let statement: SQLiteStatement
+  private let attributes: BatchAttributes
+  private var keys: Keys
+  private var updated: Set<RowReference> = []
+  private var nextKey: Int64 = 0
+  private var lastKey: Int64 = -1
+
+  /// Keys taken at a time where the number of rows is not known; the rest goes back.
+  private static let keyBlock = 4096
+
+  init(
+    store: SQLiteStore,
+    writer: RowWriter,
+    entity: EntityTable,
+    policy: NSMergePolicyType
+  ) throws {
+    self.store = store
+    self.writer = writer
+    self.entity = entity
+    self.policy = policy
+    statement = try writer.writer.insert(entity)
+    attributes = BatchAttributes(entity, statement: statement, writer: writer)
+    keys = Keys(entityNumber: entity.number)
+  }
+
+  func run(_ source: Source) throws -> Keys {
+    statement.bind(Int64(1), at: 2)
+    attributes.bindRelationships()
+    defer { statement.clearBindings() }
+    switch source {
+    case .dictionaries(let rows):
+      try takeKeys(max(rows.count, 1))
+      for row in rows {
+        let files = writer.files.made.count
+        try attributes.bind(row)
+        try insert(files)
+      }
+    case .handler(let handler):
+      let row = BatchDictionary(attributes)
+      while true {
+        row.removeAllObjects()
+        if handler(row) { break }
+        let files = writer.files.made.count
+        try attributes.bind(row)
+        try insert(files)
+      }
+    case .objects(let handler):
+      let object = ObjectTemplate.of(entity.layout).makeBatchObject()
+      while true {
+        object.resetForBatch()
+        if handler(object) { break }
+        let files = writer.files.made.count
+        try attributes.bind(object)
+        try insert(files)
+      }
+    }
+    try giveKeysBack()
+    noteHistory()
+    return keys
+  }
+
+  /// Inserts the row that is bound; its files are those after so many.
+  private func insert(_ files: Int) throws {
+    if nextKey > lastKey { try takeKeys(Self.keyBlock) }
+    statement.bind(nextKey, at: 1)
+    do {
+      try statement.run()
+    } catch let error as SQLiteError where error.isConstraint {
+      writer.abandonFiles(after: files)
+      try resolve(error)
+      return
+    }
+    keys.append(nextKey)
+    nextKey += 1
+  }
+
+  // MARK: Values that must be unique
+
+  private func resolve(_ error: SQLiteError) throws {
+    let values = try attributes.values()
+    let reference = RowReference(entityNumber: entity.number, key: nextKey)
+    guard
+      let conflict = try ConstraintFinder(store: store, writer: writer.writer).conflict(
+        error,
+        reference: reference,
+        entity: entity,
+        values: values
+      )
+    else { throw error }
+    switch policy {
+    case .mergeByPropertyStoreTrumpMergePolicyType, .rollbackMergePolicyType:
+      return
+    case .mergeByPropertyObjectTrumpMergePolicyType, .overwriteMergePolicyType:
+      guard let existing = conflict.existing else { break }
+      if try update(existing, values) { return }
+    case .errorMergePolicyType: break
+    }
+    throw RowConstraintError(conflicts: [conflict])
+  }
+
+  /// Gives the stored row the new values; false where it cannot take them.
+  private func update(_ existing: RowReference, _ values: [RowValue]) throws -> Bool {
+    let table = try store.table(of: existing)
+    // An entity below this one has its attributes in the same slots.
+    guard table.layout.isMemberOrSub(of: entity.layout.entity), let row = try writer.row(existing)
+    else { return false }
+    var merged = row.values
+    var changed: [Int] = []
+    for slot in attributes.written
+    where policy == .overwriteMergePolicyType || attributes.isGiven(slot) {
+      merged[slot] = values[slot]
+      changed.append(slot)
+    }
+    let result = try writer.update(
+      existing,
+      table,
+      expectedVersion: row.version,
+      changed: changed,
+      changedToManys: [],
+      values: merged
+    )
+    if result == .constraintViolated {
+      throw RowConstraintError(conflicts: writer.constraintConflicts)
+    }
+    let isNew = existing.entityNumber == entity.number
+      && keys.inserted.contains { $0.contains(existing.key) }
+    if !isNew, updated.insert(existing).inserted { keys.updated.append(existing) }
+    return true
+  }
+
+  // MARK: Keys
+
+  private func takeKeys(_ count: Int) throws {
+    lastKey = try KeyReserver.advance(entity, by: count, in: writer.connection)
+    nextKey = lastKey - Int64(count) + 1
+  }
+
+  private func giveKeysBack() throws {
+    guard nextKey <= lastKey else { return }
+    try writer.connection.run(
+      "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ? AND Z_MAX = ?",
+      [.integer(nextKey - 1), .integer(Int64(entity.rootNumber)), .integer(lastKey)]
+    )
+  }
+
+  private func noteHistory() {
+    var consumed: Int64 = 0
+    var parts: [HistoryRun.Part] = []
+    for range in keys.inserted {
+      parts.append(
+        HistoryRun.Part(
+          select: "SELECT ? + Z_PK, Z_ENT, Z_PK FROM \(entity.table) "
+            + "WHERE Z_PK BETWEEN \(range.lowerBound) AND \(range.upperBound - 1)",
+          base: consumed - range.lowerBound,
+          bits: nil
+        )
+      )
+      consumed += Int64(range.count)
+    }
+    writer.append(
+      HistoryRun(kind: .insert, references: keys.insertedReferences, parts: parts)
+    )
+  }
+}

@@ -1,0 +1,175 @@
+import Foundation
+import WatershedSQLite
+
+extension SQLiteStore {
+  /// Changes the rows that a fetch finds, in one transaction; returns them in order.
+  func updateBatch(
+    _ fetch: RowFetch,
+    _ assignments: [BatchAssignment],
+    author: String?,
+    contextName: String?
+  ) throws -> [RowReference] {
+    guard !assignments.isEmpty else { return [] }
+    return try batch(author: author, contextName: contextName) { writer in
+      try BatchUpdate(store: self, writer: writer, fetch: fetch, assignments: assignments).run()
+    }
+  }
+}
+
+/// Changes columns of many rows by one UPDATE over the keys that a fetch found.
+struct BatchUpdate {
+  private let store: SQLiteStore
+  private let writer: RowWriter
+  private let statement: FetchStatement
+  private let assignments: [BatchAssignment]
+
+  init(
+    store: SQLiteStore,
+    writer: RowWriter,
+    fetch: RowFetch,
+    assignments: [BatchAssignment]
+  ) throws {
+    self.store = store
+    self.writer = writer
+    self.assignments = assignments
+    statement = try FetchStatement(store: store, request: fetch)
+  }
+
+  private var entity: EntityTable { statement.entity }
+
+  func run() throws -> [RowReference] {
+    do {
+      let keys = try BatchKeys(writer.connection)
+      try keys.insert(root: entity.rootNumber, statement.references())
+      let run = try keys.runs(.update) { number in
+        store.schema.entity(number: number)?.history.bits(
+          changed: assignments.map(\.slot.index),
+          changedToManys: []
+        )
+      }
+      try update()
+      try replaceFiles(run.references)
+      try derive(run.references)
+      writer.append(run)
+      return run.references
+    } catch let error as PredicateNotTranslatable {
+      throw StoreError(
+        .coreData,
+        error.reason,
+        remedy: "Use stored properties in the predicate and in the new values.",
+        cause: error
+      )
+    } catch let error as SQLiteError where error.isConstraint {
+      throw StoreError(
+        .constraintMerge,
+        "The batch update of \(entity.name) would give several objects values that must be "
+          + "unique: \(error.message).",
+        remedy: "Change the values or the predicate.",
+        cause: error
+      )
+    }
+  }
+
+  // MARK: Columns
+
+  private func update() throws {
+    let sqlWriter = statement.makeWriter(aggregates: false)
+    var terms: [(column: String, value: SQLFragment)] = []
+    for assignment in assignments {
+      let column = entity.columns[assignment.slot.index]
+      switch assignment.value {
+      case .constant(let value):
+        // A file belongs to one row, so each gets its own afterwards.
+        guard column.form != .externalData else { continue }
+        terms.append((column.name, SQLFragment("?", [value])))
+      case .expression(let expression):
+        terms.append((column.name, try value(expression, column, sqlWriter)))
+      }
+    }
+    let table = entity.table
+    let joins = sqlWriter.joins
+    // What an expression finds in other tables is looked up for each row.
+    let assigned = terms.map { term in
+      joins.isEmpty || term.value.sql == "?"
+        ? "\(term.column) = " + term.value
+        : "\(term.column) = (SELECT " + term.value
+          + " FROM \(table) AS t0\(joins) WHERE t0.Z_PK = u.Z_PK)"
+    }
+    let sql =
+      "UPDATE \(table) AS \(joins.isEmpty ? "t0" : "u") SET "
+      + (assigned + [SQLFragment("Z_OPT = IFNULL(Z_OPT, 0) + 1")]).joined(separator: ", ")
+      + " WHERE Z_PK IN (SELECT PK FROM \(BatchKeys.table))"
+    let statement = try writer.connection.makeStatement(sql.sql)
+    for (index, value) in sql.bindings.enumerated() {
+      RowCoding.bind(value, to: statement, at: index + 1)
+    }
+    try statement.run()
+  }
+
+  /// The expression in the storage class of the column.
+  private func value(
+    _ expression: NSExpression,
+    _ column: SlotColumn,
+    _ writer: PredicateSQLWriter
+  ) throws -> SQLFragment {
+    let (fragment, kind) = try writer.value(expression)
+    let fits: Bool
+    switch (column.form, kind) {
+    case (_, .null): fits = true
+    case (.integer, .number), (.double, .number), (.decimal, .number): fits = true
+    case (.date, .date), (.date, .number), (.double, .date): fits = true
+    case (.string, .text), (.url, .text), (.uuid, .data), (.data, .data): fits = true
+    default: fits = false
+    }
+    guard fits else {
+      throw PredicateNotTranslatable(
+        reason: "The expression \(expression) does not give values for the attribute in "
+          + "the column \(column.name)."
+      )
+    }
+    return column.form == .integer && kind == .number
+      ? "CAST(" + fragment + " AS INTEGER)" : fragment
+  }
+
+  // MARK: What SQL does not do
+
+  private func replaceFiles(_ references: [RowReference]) throws {
+    for assignment in assignments {
+      let column = entity.columns[assignment.slot.index]
+      guard column.form == .externalData, case .constant(let value) = assignment.value else {
+        continue
+      }
+      let replace = try writer.connection.makeStatement(
+        "UPDATE \(entity.table) SET \(column.name) = ? WHERE Z_PK = ?"
+      )
+      for reference in references {
+        let stored = try writer.connection.scalar(
+          "SELECT \(column.name) FROM \(entity.table) WHERE Z_PK = ?",
+          [.integer(reference.key)]
+        )
+        if case .blob(let data)? = stored { writer.abandon(data) }
+        try writer.bind(value, column, to: replace, at: 1)
+        replace.bind(reference.key, at: 2)
+        try replace.run()
+      }
+    }
+  }
+
+  /// Attributes that a save derives from the object itself are derived here too.
+  private func derive(_ references: [RowReference]) throws {
+    for reference in references {
+      let table = try store.table(of: reference)
+      guard !table.derivations.isEmpty,
+        let row = try store.readRow(reference, from: writer.writer)
+      else { continue }
+      var values = row.values
+      table.derivations.apply(to: &values, now: writer.now)
+      for slot in table.derivations.targets where values[slot] != row.values[slot] {
+        try writer.connection.run(
+          "UPDATE \(table.table) SET \(table.columns[slot].name) = ? WHERE Z_PK = ?",
+          [RowCoding.sqlite(values[slot]), .integer(reference.key)]
+        )
+      }
+    }
+  }
+}
