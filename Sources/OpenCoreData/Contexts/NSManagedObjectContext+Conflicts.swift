@@ -7,7 +7,7 @@ extension NSManagedObjectContext {
   var policy: NSMergePolicy { mergePolicy as? NSMergePolicy ?? .error }
 
   /// Asks the merge policy; where it returns, the save is tried again.
-  func resolve(_ error: RowConflictError, attempts: Int) throws {
+  func resolve(_ error: RowConflictError, in binding: StoreBinding, attempts: Int) throws {
     guard attempts <= Self.conflictLimit else {
       throw CoreDataError.make(
         NSPersistentStoreSaveConflictsError,
@@ -15,18 +15,12 @@ extension NSManagedObjectContext {
       )
     }
     var objects: [RowReference: NSManagedObject] = [:]
-    for object in updated.objects + deleted.objects { objects[object.key.reference] = object }
-    let conflicts = error.conflicts.compactMap { conflict -> NSMergeConflict? in
-      guard let object = objects[conflict.reference] else { return nil }
-      let made = NSMergeConflict(
-        source: object,
-        newVersion: Int(conflict.persisted?.version ?? 0),
-        oldVersion: Int(conflict.expectedVersion),
-        cachedSnapshot: object.snapshot.map(object.namedValues),
-        persistedSnapshot: conflict.persisted.map(object.namedValues)
-      )
-      made.persistedRow = conflict.persisted
-      return made
+    for object in updated.objects + deleted.objects + conflictChecks
+    where object.binding === binding {
+      objects[object.key.reference] = object
+    }
+    let conflicts = error.conflicts.compactMap { conflict in
+      objects[conflict.reference].map { mergeConflict(of: $0, conflict, binding) }
     }
     guard !conflicts.isEmpty else {
       throw CoreDataError.make(
@@ -34,37 +28,62 @@ extension NSManagedObjectContext {
         "The store reported conflicts with objects that were not saved."
       )
     }
-    for conflict in error.conflicts {
-      objects[conflict.reference]?.binding?.rows?.forget([conflict.reference])
-    }
+    rows(of: binding)?.forget(error.conflicts.map(\.reference))
     try policy.resolve(mergeConflicts: conflicts)
+    for conflict in conflicts { settle(conflict) }
     propagateDeletions()
   }
 
+  /// Where the coordinator has the newer row, its context is behind; otherwise somebody has written
+  /// to the store past the coordinator.
+  private func mergeConflict(
+    of object: NSManagedObject,
+    _ conflict: RowConflictError.Conflict,
+    _ binding: StoreBinding
+  ) -> NSMergeConflict {
+    let cached = rows(of: binding)?.cachedRow(conflict.reference)
+    let persisted = conflict.persisted
+    // A commit of the coordinator's own puts its rows into the cache and takes deleted ones out.
+    let isKnown = cached?.version == persisted?.version
+    let made = NSMergeConflict(
+      source: object,
+      newVersion: Int(persisted?.version ?? 0),
+      oldVersion: Int(conflict.expectedVersion),
+      cachedSnapshot: isKnown
+        ? persisted.map(object.namedValues) : (cached ?? object.snapshot).map(object.namedValues),
+      persistedSnapshot: isKnown ? nil : persisted.map(object.namedValues)
+    )
+    made.persistedRow = persisted
+    return made
+  }
+
+  /// A policy of the app's own may have left the object on the old row, with the values that it
+  /// wants saved.
+  private func settle(_ conflict: NSMergeConflict) {
+    let object = conflict.sourceObject
+    guard object.context === self, let row = conflict.persistedRow,
+      let snapshot = object.snapshot, snapshot.version == conflict.oldVersionNumber
+    else { return }
+    object.rebase(onto: row)
+  }
+
   /// Asks the merge policy about values that must be unique.
-  func resolve(_ error: RowConstraintError, attempts: Int) throws {
+  func resolve(_ error: RowConstraintError, in binding: StoreBinding, attempts: Int) throws {
     guard attempts <= Self.conflictLimit else { throw error.nsError }
     var objects: [RowReference: NSManagedObject] = [:]
-    for object in inserted.objects + updated.objects { objects[object.key.reference] = object }
-    let conflicts = error.conflicts.compactMap { conflict -> NSConstraintConflict? in
-      guard let object = objects[conflict.reference] else { return nil }
-      var conflicting = [object]
-      var stored: NSManagedObject?
-      if let existing = conflict.existing {
-        if let other = objects[existing], other !== object {
-          conflicting.insert(other, at: 0)
-        } else {
-          stored = self.object(existing, from: object)
-        }
-      }
+    for object in inserted.objects + updated.objects where object.binding === binding {
+      objects[object.key.reference] = object
+    }
+    let conflicts = ConstraintGroup.groups(of: error.conflicts, objects).map { group in
+      // One that is in the store, unless this save changes it as well.
+      let stored = group.stored.flatMap { self.object($0, from: group.objects[0]) }
+      stored?.fireIfFault()
       return NSConstraintConflict(
-        constraint: conflict.constraint,
+        constraint: group.constraint,
         database: stored,
-        databaseSnapshot: stored?.committedValues(forKeys: nil),
-        conflicting: conflicting,
-        conflictingSnapshots: conflicting.map {
-          $0.dictionaryWithValues(forKeys: $0.template.layout.attributes.map(\.name))
-        }
+        databaseSnapshot: stored.flatMap { stored in stored.snapshot.map(stored.namedValues) },
+        conflicting: group.objects,
+        conflictingSnapshots: group.objects.map { $0.namedValues() }
       )
     }
     guard !conflicts.isEmpty else { throw error.nsError }
@@ -72,6 +91,15 @@ extension NSManagedObjectContext {
     isSaving = false
     processPendingChanges()
     isSaving = true
+  }
+
+  /// The row of a conflict that the app has made itself.
+  func newestRow(of conflict: NSMergeConflict) -> Row? {
+    guard conflict.newVersionNumber > 0 else { return nil }
+    let object = conflict.sourceObject
+    if let binding = object.binding { rows(of: binding)?.forget([object.key.reference]) }
+    // A store that cannot be read fails the save itself, with a better message.
+    return (try? row(for: object)).flatMap { $0 }
   }
 
   // MARK: What policies do
@@ -152,5 +180,50 @@ extension NSManagedObject {
       changed.insert(slot)
     }
     take(row)
+  }
+}
+
+/// The objects of one save that have the same values where one may have them.
+private struct ConstraintGroup {
+  let constraint: [String]
+  /// The row that has the values already, out of this save.
+  let stored: RowReference?
+  var objects: [NSManagedObject]
+
+  private struct Key: Hashable {
+    let constraint: [String]
+    let existing: RowReference?
+    /// Where no row is known, each is a conflict of its own.
+    let single: RowReference?
+  }
+
+  static func groups(
+    of conflicts: [RowConstraintError.Conflict],
+    _ objects: [RowReference: NSManagedObject]
+  ) -> [ConstraintGroup] {
+    var groups: [ConstraintGroup] = []
+    var places: [Key: Int] = [:]
+    for conflict in conflicts {
+      guard let object = objects[conflict.reference] else { continue }
+      let key = Key(
+        constraint: conflict.constraint,
+        existing: conflict.existing,
+        single: conflict.existing == nil ? conflict.reference : nil
+      )
+      if let place = places[key] {
+        groups[place].objects.append(object)
+        continue
+      }
+      places[key] = groups.count
+      let other = conflict.existing.flatMap { objects[$0] }
+      groups.append(
+        ConstraintGroup(
+          constraint: conflict.constraint,
+          stored: other == nil ? conflict.existing : nil,
+          objects: [other, object].compactMap { $0 }
+        )
+      )
+    }
+    return groups
   }
 }

@@ -93,14 +93,15 @@ extension NSManagedObjectContext {
       do {
         try commit(plans, coordinator)
         return
-      } catch let conflict as RowConflictError {
+      } catch let failure as StoreCommitFailure {
         attempts += 1
-        try resolve(conflict, attempts: attempts)
-      } catch let conflict as RowConstraintError {
-        attempts += 1
-        try resolve(conflict, attempts: attempts)
-      } catch {
-        throw CoreDataError.facade(error)
+        switch failure.cause {
+        case let conflict as RowConflictError:
+          try resolve(conflict, in: failure.binding, attempts: attempts)
+        case let conflict as RowConstraintError:
+          try resolve(conflict, in: failure.binding, attempts: attempts)
+        default: throw CoreDataError.facade(failure.cause)
+        }
       }
     }
   }
@@ -188,19 +189,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  private func commit(
-    _ plans: [SavePlan],
-    _ coordinator: NSPersistentStoreCoordinator
-  ) throws {
-    var commits: [(SavePlan, RowCommit)] = []
-    for plan in plans where !plan.changes.isEmpty {
-      guard let rows = rows(of: plan.binding) else { continue }
-      commits.append((plan, try commit(plan, to: rows)))
-    }
-    finishSave(commits, coordinator)
-  }
-
-  private func finishSave(
+  func finishSave(
     _ commits: [(SavePlan, RowCommit)],
     _ coordinator: NSPersistentStoreCoordinator
   ) {
@@ -249,7 +238,7 @@ extension NSManagedObjectContext {
     return changes
   }
 
-  private func clean(_ object: NSManagedObject) {
+  func clean(_ object: NSManagedObject) {
     object.state.remove([.inserted, .updated, .deleted, .needsWillSave, .propagated])
     object.changed.removeAll()
     if !object.changedToManys.isEmpty {

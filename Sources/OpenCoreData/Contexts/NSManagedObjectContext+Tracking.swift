@@ -88,7 +88,7 @@ extension NSManagedObjectContext {
     guard let object = object as? NSManagedObject else { return }
     precondition(
       object.state.contains(.inserted),
-      "Can't assign an object to a store that has been saved to one already."
+      "Can't reassign an object to a different store once it has been saved."
     )
     guard let binding = persistentStoreCoordinator?.binding(of: store) else {
       preconditionFailure("Can't assign an object to a store that the coordinator does not hold.")
@@ -101,8 +101,12 @@ extension NSManagedObjectContext {
   }
 
   /// Has an object compared with its row at the next save, though it did not change.
+  ///
+  /// Where the row was changed or deleted since it was read, the save meets a conflict and asks the
+  /// merge policy. Objects with changes are always compared.
   public func detectConflicts(for object: NSManagedObject) {
-    guard object.context === self, !object.hasChanges else { return }
+    guard object.context === self else { return }
+    object.fireIfFault()
     conflictChecks.append(object)
   }
 

@@ -1,16 +1,24 @@
 import Foundation
 
-/// A difference between what a context knows of an object and what the store has.
+/// A difference between what a context knows of an object and what is stored.
+///
+/// There are two. Where another context of the coordinator has saved the object meanwhile, the
+/// coordinator's cache has the newer values: they are the `cachedSnapshot`, and there is no
+/// `persistedSnapshot`. Where the store was written past the coordinator, by another process for one,
+/// the `cachedSnapshot` has the values as they were read, and the `persistedSnapshot` the newer ones.
+///
+/// Snapshots have all attributes and to-one relationships, these as `NSManagedObjectID`; nil is
+/// `NSNull`.
 open class NSMergeConflict: NSObject {
-  /// The object that was to be saved.
+  /// The object that was to be saved; its current values are the app's.
   public let sourceObject: NSManagedObject
-  /// The object's values as the context has them.
+  /// The values that the app's changes began with.
   public let objectSnapshot: [String: Any]?
-  /// The values as they were read last.
+  /// The values in the coordinator's cache; nil where it knows that the row is gone.
   public let cachedSnapshot: [String: Any]?
-  /// The values as the store has them; nil where the row is gone.
+  /// The values as the store has them, where somebody has written past the coordinator.
   public let persistedSnapshot: [String: Any]?
-  /// The version of the row in the store; 0 where it is gone.
+  /// The version of the newer row; 0 where it is gone.
   public let newVersionNumber: Int
   /// The version that was read.
   public let oldVersionNumber: Int
@@ -30,19 +38,18 @@ open class NSMergeConflict: NSObject {
     oldVersionNumber = oldvers
     cachedSnapshot = cachesnap
     persistedSnapshot = persnap
-    objectSnapshot =
-      srcObject.isFault
-      ? nil
-      : srcObject.dictionaryWithValues(
-        forKeys: srcObject.template.layout.attributes.map(\.name)
-      )
+    objectSnapshot = srcObject.snapshot.map(srcObject.namedValues)
     super.init()
   }
 
   open override var description: String {
-    "NSMergeConflict (\(type(of: self))) for NSManagedObject (\(sourceObject.objectID)) with "
-      + "oldVersion = \(oldVersionNumber) and newVersion = \(newVersionNumber) and old object "
-      + "snapshot = \(objectSnapshot ?? [:]) and new cached row = \(persistedSnapshot ?? [:])"
+    let (old, new) =
+      persistedSnapshot == nil
+      ? ("object snapshot = \(objectSnapshot ?? [:])", "cached row = \(cachedSnapshot ?? [:])")
+      : ("cached row = \(cachedSnapshot ?? [:])", "database row = \(persistedSnapshot ?? [:])")
+    return "NSMergeConflict for NSManagedObject with objectID '\(sourceObject.objectID)' with "
+      + "oldVersion = \(oldVersionNumber) and newVersion = \(newVersionNumber) and old \(old) "
+      + "and new \(new)"
   }
 }
 
@@ -81,5 +88,11 @@ open class NSConstraintConflict: NSObject {
     self.conflictingSnapshots = conflictingSnapshots.compactMap { $0 as? [AnyHashable: Any] }
     constraintValues = conflictingObjects.first?.dictionaryWithValues(forKeys: contraint) ?? [:]
     super.init()
+  }
+
+  open override var description: String {
+    "NSConstraintConflict for constraint \(constraint): database: "
+      + "\(databaseObject.map { "\($0.objectID)" } ?? "(null)"), conflictedObjects: "
+      + "\(conflictingObjects.map(\.objectID))"
   }
 }

@@ -83,7 +83,7 @@ open class NSMergePolicy: NSObject, @unchecked Sendable {
     let object = conflict.sourceObject
     guard let context = object.context else { return }
     context.untracked {
-      if let row = conflict.persistedRow {
+      if let row = conflict.persistedRow ?? context.newestRow(of: conflict) {
         resolve(object, row, context)
       } else {
         resolveVanished(object, context)
@@ -102,6 +102,8 @@ open class NSMergePolicy: NSObject, @unchecked Sendable {
       object.rebase(onto: row)
       return
     }
+    // One that was only to be compared has nothing to win with.
+    guard object.hasChanges else { return object.rebase(onto: row) }
     switch mergeType {
     case .mergeByPropertyStoreTrumpMergePolicyType:
       object.rebase(onto: row, storeWins: true)

@@ -86,6 +86,14 @@ final class SavePlan {
     deleted.append(object)
   }
 
+  /// The row is compared though nothing of it changed.
+  func check(_ object: NSManagedObject) {
+    guard let snapshot = object.snapshot else { return }
+    changes.checks.append(
+      RowChanges.Check(reference: object.key.reference, expectedVersion: snapshot.version)
+    )
+  }
+
   /// Objects that had no row when they were set have one now.
   private func resolveToOnes(of object: NSManagedObject) throws {
     guard !object.toOneObjects.isEmpty else { return }
@@ -244,6 +252,10 @@ extension NSManagedObjectContext {
     for object in deleted.objects
     where !object.state.contains(.vanished) && !object.state.contains(.inserted) {
       try plan(object).delete(object)
+    }
+    for object in conflictChecks
+    where object.context === self && !object.hasChanges && object.binding != nil {
+      try plan(object).check(object)
     }
     return plans
   }

@@ -116,4 +116,17 @@ extension NSManagedObject {
     }
     return result
   }
+
+  /// The values as they are now, in the same form.
+  final func namedValues() -> [String: Any] {
+    fireIfFault()
+    var result: [String: Any] = [:]
+    for slot in template.layout.attributes where !slot.isTransient {
+      result[slot.name] = attributeValue(at: slot.index) ?? NSNull()
+    }
+    for link in template.toOnes where link.slot.rowIndex != nil {
+      result[link.slot.name] = toOneIdentifier(at: link.slot.index) ?? NSNull()
+    }
+    return result
+  }
 }

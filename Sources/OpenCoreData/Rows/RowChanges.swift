@@ -96,11 +96,23 @@ package struct RowChanges {
     }
   }
 
+  /// A row that is not changed but must still be what was read.
+  package struct Check {
+    package var reference: RowReference
+    package var expectedVersion: Int64
+
+    package init(reference: RowReference, expectedVersion: Int64) {
+      self.reference = reference
+      self.expectedVersion = expectedVersion
+    }
+  }
+
   package var inserted: [Insertion] = []
   package var updated: [Update] = []
   package var deleted: [Deletion] = []
   package var links: [Link] = []
   package var orders: [Order] = []
+  package var checks: [Check] = []
   /// Goes into the history.
   package var author: String?
   /// Goes into the history.
@@ -110,6 +122,7 @@ package struct RowChanges {
 
   package var isEmpty: Bool {
     inserted.isEmpty && updated.isEmpty && deleted.isEmpty && links.isEmpty && orders.isEmpty
+      && checks.isEmpty
   }
 }
 

@@ -28,12 +28,27 @@ package protocol RowStore: AnyObject, Sendable {
 
   /// Writes all changes in one transaction; throws ``RowConflictError`` where a version differs.
   func commit(_ changes: RowChanges) throws -> RowCommit
+  /// Does the rest of a save that spans stores when everything is written here and nothing is
+  /// committed yet; where it throws, nothing is kept here either.
+  func commit(_ changes: RowChanges, before rest: () throws -> Void) throws -> RowCommit
+  /// The row where it is cached.
+  func cachedRow(_ reference: RowReference) -> Row?
   /// Forgets a cached row, so that the next read goes to the file.
   func forget(_ references: [RowReference])
 
   /// Calls the observer after each commit to this store by this process, whoever wrote it, on the
   /// thread that committed, with no lock held.
   func observeCommits(_ observer: @escaping @Sendable (StoreCommit) -> Void)
+}
+
+extension RowStore {
+  /// Without transactions what was written cannot be taken back, so the rest comes first.
+  package func commit(_ changes: RowChanges, before rest: () throws -> Void) throws -> RowCommit {
+    try rest()
+    return try commit(changes)
+  }
+
+  package func cachedRow(_ reference: RowReference) -> Row? { nil }
 }
 
 /// A commit as told to whom it may concern.

@@ -3,9 +3,17 @@ import WatershedSQLite
 
 extension SQLiteStore {
   package func commit(_ changes: RowChanges) throws -> RowCommit {
-    guard !changes.isEmpty else { return RowCommit(rows: [], transactionNumber: nil) }
+    try commit(changes, before: {})
+  }
+
+  package func commit(_ changes: RowChanges, before rest: () throws -> Void) throws -> RowCommit {
+    guard !changes.isEmpty else {
+      try rest()
+      return RowCommit(rows: [], transactionNumber: nil)
+    }
     let outcome = try writing(author: changes.author, contextName: changes.contextName) { writer in
       try self.apply(changes, with: writer)
+      try rest()
     }
     announce(
       outcome.announcement(
@@ -16,6 +24,8 @@ extension SQLiteStore {
     )
     return RowCommit(rows: outcome.rows, transactionNumber: outcome.transactionNumber)
   }
+
+  package func cachedRow(_ reference: RowReference) -> Row? { cache.row(reference) }
 
   /// What a write transaction did.
   struct WriteOutcome<Result> {
@@ -126,6 +136,10 @@ extension SQLiteStore {
         try table(of: insertion.reference),
         values: insertion.values
       )
+    }
+    for check in changes.checks
+    where try readRow(check.reference, from: writer.writer)?.version != check.expectedVersion {
+      try conflict(check.reference, check.expectedVersion)
     }
     guard conflicts.isEmpty else { throw RowConflictError(conflicts: conflicts) }
     guard writer.constraintConflicts.isEmpty else {

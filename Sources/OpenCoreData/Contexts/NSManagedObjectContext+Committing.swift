@@ -1,0 +1,91 @@
+import Foundation
+
+/// A store did not take its part of a save.
+struct StoreCommitFailure: Error {
+  let binding: StoreBinding
+  let cause: any Error
+}
+
+/// A save goes to one store, or to several.
+///
+/// SQLite cannot commit two files at once, but it can come close: every store has written everything
+/// before the first one commits, so that conflicts, broken constraints and full disks are noticed
+/// while nothing is kept. What remains is a failure of a commit itself after another store's; then
+/// what was committed counts as saved, and the error is `NSPersistentStoreIncompleteSaveError`.
+extension NSManagedObjectContext {
+  typealias Commits = [(SavePlan, RowCommit)]
+
+  func commit(_ plans: [SavePlan], _ coordinator: NSPersistentStoreCoordinator) throws {
+    // In one order everywhere, or two contexts would wait for each other. Stores of the app's own
+    // commit first, while all others can still take back what they wrote.
+    let wanted = plans.filter { !$0.changes.isEmpty && $0.binding.rows != nil }
+      .sorted {
+        ($0.binding.isCustom ? 1 : 0, $0.binding.number)
+          < ($1.binding.isCustom ? 1 : 0, $1.binding.number)
+      }
+    var commits: Commits = []
+    guard let first = wanted.first else { return finishSave(commits, coordinator) }
+    var current = first.binding
+    do {
+      try commit(wanted[...], &commits, &current)
+    } catch {
+      guard !commits.isEmpty else { throw StoreCommitFailure(binding: current, cause: error) }
+      throw incomplete(commits, of: wanted, coordinator, error)
+    }
+    finishSave(commits, coordinator)
+  }
+
+  private func commit(
+    _ plans: ArraySlice<SavePlan>,
+    _ commits: inout Commits,
+    _ current: inout StoreBinding
+  ) throws {
+    guard let plan = plans.first, let rows = rows(of: plan.binding) else { return }
+    current = plan.binding
+    let rest = plans.dropFirst()
+    if rest.isEmpty {
+      commits.append((plan, try commit(plan, to: rows)))
+    } else if plan.binding.isCustom {
+      commits.append((plan, try commit(plan, to: rows)))
+      try commit(rest, &commits, &current)
+    } else {
+      let made = try rows.commit(plan.changes) { try commit(rest, &commits, &current) }
+      commits.append((plan, made))
+    }
+  }
+
+  /// What was committed is clean; the rest waits to be saved.
+  private func incomplete(
+    _ commits: Commits,
+    of plans: [SavePlan],
+    _ coordinator: NSPersistentStoreCoordinator,
+    _ cause: any Error
+  ) -> NSError {
+    let done = Set(commits.map { ObjectIdentifier($0.0.binding) })
+    var waiting = ChangedObjects()
+    func takeOut(_ list: inout TrackedObjects) -> [NSManagedObject] {
+      let others = list.objects.filter { object in
+        object.binding.map { !done.contains(ObjectIdentifier($0)) } ?? true
+      }
+      for object in others { list.remove(object) }
+      return others
+    }
+    waiting.inserted = takeOut(&inserted)
+    waiting.updated = takeOut(&updated)
+    waiting.deleted = takeOut(&deleted)
+    finishSave(commits, coordinator)
+    for object in waiting.inserted { inserted.append(object) }
+    for object in waiting.updated { updated.append(object) }
+    for object in waiting.deleted { deleted.append(object) }
+    let failed = plans.filter { !done.contains(ObjectIdentifier($0.binding)) }
+    return CoreDataError.make(
+      NSPersistentStoreIncompleteSaveError,
+      "Some stores were saved, and then another could not be: \(cause)",
+      [
+        NSAffectedStoresErrorKey: failed.compactMap(\.binding.persistentStore),
+        NSAffectedObjectsErrorKey: waiting.inserted + waiting.updated + waiting.deleted,
+        NSUnderlyingErrorKey: CoreDataError.facade(cause),
+      ]
+    )
+  }
+}

@@ -1,0 +1,111 @@
+import Foundation
+import OpenCoreData
+import Testing
+
+@Suite("Values that must be unique")
+struct ConstraintConflictTests {
+  private func world(_ body: (NSManagedObjectContext) throws -> Void) throws {
+    let container = try ItemModel.container(uniqueCode: true)
+    let context = container.newBackgroundContext()
+    try context.performAndWait { try body(context) }
+  }
+
+  private func conflicts(_ error: any Error) throws -> [NSConstraintConflict] {
+    let error = error as NSError
+    #expect(error.domain == NSCocoaErrorDomain)
+    #expect(error.code == NSManagedObjectConstraintMergeError)
+    return try #require(error.userInfo["conflictList"] as? [NSConstraintConflict])
+  }
+
+  @Test("A value that is stored already fails the save with 133021 and what is in the way")
+  func stored() throws {
+    try world { context in
+      let first = ItemModel.insert(code: "a", count: 1, into: context)
+      try context.save()
+      let second = ItemModel.insert(code: "a", count: 2, into: context)
+      let error = try #require(throws: CocoaError.self) { try context.save() }
+      let conflict = try #require(try conflicts(error).first)
+      #expect(conflict.constraint == ["code"])
+      #expect(conflict.constraintValues["code"] as? String == "a")
+      #expect(conflict.databaseObject === first)
+      #expect(conflict.databaseSnapshot?["count"] as? Int == 1)
+      #expect(conflict.conflictingObjects == [second])
+      #expect(conflict.conflictingSnapshots.first?["count"] as? Int == 2)
+      #expect(context.insertedObjects == [second])
+    }
+  }
+
+  @Test("New objects that share a value are in one conflict, without a stored object")
+  func among() throws {
+    try world { context in
+      let objects = (0..<3).map { ItemModel.insert(code: "a", count: $0, into: context) }
+      let error = try #require(throws: CocoaError.self) { try context.save() }
+      let found = try conflicts(error)
+      #expect(found.count == 1)
+      #expect(found.first?.databaseObject == nil)
+      #expect(found.first?.databaseSnapshot == nil)
+      #expect(Set(found.first?.conflictingObjects ?? []) == Set(objects))
+      #expect(found.first?.conflictingSnapshots.count == 3)
+    }
+  }
+
+  @Test(
+    "Policies keep one of new objects that share a value",
+    arguments: [
+      NSMergePolicy.mergeByPropertyStoreTrump, .mergeByPropertyObjectTrump, .overwrite, .rollback,
+    ]
+  )
+  func oneStays(policy: NSMergePolicy) throws {
+    try world { context in
+      context.mergePolicy = policy
+      for count in 0..<3 { ItemModel.insert(code: "a", count: count, into: context) }
+      ItemModel.insert(code: "b", into: context)
+      try context.save()
+      #expect(!context.hasChanges)
+      try #expect(ItemModel.items(context).count == 2)
+    }
+  }
+
+  @Test(
+    "Where the value is stored, trump policies say whose values stay",
+    arguments: [
+      (NSMergePolicy.mergeByPropertyStoreTrump, "a 1"), (.rollback, "a 1"),
+      (.mergeByPropertyObjectTrump, "a 2"), (.overwrite, "a 2"),
+    ]
+  )
+  func trump(policy: NSMergePolicy, expected: String) throws {
+    try world { context in
+      ItemModel.insert(code: "a", count: 1, into: context)
+      try context.save()
+      context.mergePolicy = policy
+      ItemModel.insert(code: "a", count: 2, into: context)
+      try context.save()
+      #expect(!context.hasChanges)
+      try #expect(ItemModel.items(context) == [expected])
+      context.reset()
+      try #expect(ItemModel.items(context) == [expected])
+    }
+  }
+
+  @Test("A value may move from a deleted object to a new one")
+  func moves() throws {
+    try world { context in
+      let old = ItemModel.insert(code: "a", count: 1, into: context)
+      try context.save()
+      context.delete(old)
+      ItemModel.insert(code: "a", count: 2, into: context)
+      try context.save()
+      try #expect(ItemModel.items(context) == ["a 2"])
+    }
+  }
+
+  @Test("A nil value is not unique")
+  func nothing() throws {
+    try world { context in
+      ItemModel.insert(into: context)
+      ItemModel.insert(into: context)
+      try context.save()
+      try #expect(ItemModel.items(context).count == 2)
+    }
+  }
+}

@@ -1,0 +1,171 @@
+import Foundation
+import OpenCoreData
+import Testing
+
+@Suite("A context with several stores")
+struct SeveralStoresTests {
+  /// Items in one file, notes in another.
+  private final class World {
+    let folder: StoreFolder
+    let coordinator: NSPersistentStoreCoordinator
+    let items: NSPersistentStore
+    let notes: NSPersistentStore
+    let context: NSManagedObjectContext
+
+    init() throws {
+      folder = try StoreFolder()
+      coordinator = NSPersistentStoreCoordinator(managedObjectModel: ItemModel.make())
+      items = try coordinator.addPersistentStore(
+        ofType: NSSQLiteStoreType,
+        configurationName: "Items",
+        at: folder.url.appendingPathComponent("items.sqlite")
+      )
+      notes = try coordinator.addPersistentStore(
+        ofType: NSSQLiteStoreType,
+        configurationName: "Notes",
+        at: folder.url.appendingPathComponent("notes.sqlite")
+      )
+      context = NSManagedObjectContext(.privateQueue)
+      context.persistentStoreCoordinator = coordinator
+    }
+  }
+
+  @Test("Objects go to the store that holds their entity, in one save")
+  func configurations() throws {
+    let world = try World()
+    let context = world.context
+    try context.performAndWait {
+      let item = ItemModel.insert(code: "i", into: context)
+      let note = ItemModel.insert("Note", code: "n", into: context)
+      try context.save()
+      #expect(item.objectID.persistentStore === world.items)
+      #expect(note.objectID.persistentStore === world.notes)
+      item.setValue(2, forKey: "count")
+      context.delete(note)
+      try context.save()
+      context.reset()
+      try #expect(ItemModel.items(context) == ["i 2"])
+      try #expect(ItemModel.items(context, "Note").isEmpty)
+    }
+  }
+
+  @Test("A conflict in either store leaves both as they were", arguments: ["Item", "Note"])
+  func atomic(conflicting: String) throws {
+    let world = try World()
+    let context = world.context
+    try context.performAndWait {
+      let item = ItemModel.insert(code: "i", into: context)
+      let note = ItemModel.insert("Note", code: "n", into: context)
+      try context.save()
+      let other = NSManagedObjectContext(.privateQueue)
+      other.persistentStoreCoordinator = world.coordinator
+      try other.performAndWait {
+        let request = NSFetchRequest<NSManagedObject>(entityName: conflicting)
+        try other.fetch(request).first?.setValue(7, forKey: "count")
+        try other.save()
+      }
+      item.setValue(1, forKey: "count")
+      note.setValue(1, forKey: "count")
+      let error = try #require(throws: CocoaError.self) { try context.save() }
+      #expect(error.persistentStoreSaveConflicts?.first?.sourceObject.entity.name == conflicting)
+      #expect(context.updatedObjects == [item, note])
+      try other.performAndWait {
+        other.reset()
+        try #expect(
+          ItemModel.items(other, conflicting == "Item" ? "Note" : "Item").first?.last == "0"
+        )
+      }
+      context.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
+      try context.save()
+      try other.performAndWait {
+        other.reset()
+        try #expect(ItemModel.items(other) == ["i 1"])
+        try #expect(ItemModel.items(other, "Note") == ["n 1"])
+      }
+    }
+  }
+
+  @Test("New objects can be assigned to one of several stores that hold their entity")
+  func assignment() throws {
+    let folder = try StoreFolder()
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: ItemModel.make())
+    let stores = try ["a", "b"].map { name in
+      try coordinator.addPersistentStore(
+        ofType: NSSQLiteStoreType,
+        configurationName: nil,
+        at: folder.url.appendingPathComponent("\(name).sqlite")
+      )
+    }
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    try context.performAndWait {
+      let objects = ["1", "2", "3"].map { ItemModel.insert(code: $0, into: context) }
+      context.assign(objects[1], to: stores[1])
+      try context.obtainPermanentIDs(for: [objects[1]])
+      #expect(objects[1].objectID.persistentStore === stores[1])
+      try context.save()
+      #expect(objects.map { $0.objectID.persistentStore === stores[0] } == [true, false, true])
+      let request = NSFetchRequest<NSManagedObject>(entityName: "Item")
+      request.affectedStores = [stores[1]]
+      try #expect(context.fetch(request) == [objects[1]])
+      try #expect(ItemModel.items(context) == ["1 0", "2 0", "3 0"])
+    }
+  }
+
+  @Test("A relationship cannot lead into another store")
+  func across() throws {
+    let folder = try StoreFolder()
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: ItemModel.make())
+    let stores = try ["a", "b"].map { name in
+      try coordinator.addPersistentStore(
+        ofType: NSSQLiteStoreType,
+        configurationName: nil,
+        at: folder.url.appendingPathComponent("\(name).sqlite")
+      )
+    }
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    try context.performAndWait {
+      let item = ItemModel.insert(code: "1", into: context)
+      let box = ItemModel.insert("Box", into: context)
+      item.setValue(box, forKey: "box")
+      context.assign(item, to: stores[0])
+      context.assign(box, to: stores[1])
+      let error = try #require(throws: CocoaError.self) { try context.save() }
+      #expect(error.code.rawValue == NSManagedObjectExternalRelationshipError)
+    }
+  }
+
+  @Test("An object that is stored cannot be assigned to another store")
+  func reassignment() async {
+    await #expect(processExitsWith: .failure) {
+      let container = try ItemModel.container()
+      let context = container.newBackgroundContext()
+      try context.performAndWait {
+        let item = ItemModel.insert(into: context)
+        try context.save()
+        if let store = container.persistentStoreCoordinator.persistentStores.first {
+          context.assign(item, to: store)
+        }
+      }
+    }
+  }
+
+  @Test("Without a store, a save with changes says so")
+  func none() throws {
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = NSPersistentStoreCoordinator(
+      managedObjectModel: ItemModel.make()
+    )
+    try context.performAndWait {
+      try context.save()
+      ItemModel.insert(into: context)
+      let error = try #require(throws: CocoaError.self) { try context.save() }
+      #expect(
+        error.localizedDescription
+          == "This NSPersistentStoreCoordinator has no persistent stores. It cannot perform a save "
+          + "operation."
+      )
+    }
+  }
+}
