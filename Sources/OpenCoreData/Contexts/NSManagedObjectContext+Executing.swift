@@ -18,6 +18,7 @@ extension NSManagedObjectContext {
         throw CoreDataError.facade(error)
       }
     }
+    if let request = request as? any ContextRequest { return try request.run(in: self) }
     if let parent { return try parent.performAndWait { try parent.execute(request) } }
     let coordinator = try requireCoordinator()
     if let request = request as? any StoreIndependentRequest {
@@ -43,6 +44,9 @@ extension NSPersistentStoreCoordinator {
     _ request: NSPersistentStoreRequest,
     with context: NSManagedObjectContext
   ) throws -> Any {
-    try context.execute(request)
+    if let fetch = request as? any ErasedFetchRequest {
+      return try fetch.erasedResults(in: context)
+    }
+    return try context.execute(request)
   }
 }

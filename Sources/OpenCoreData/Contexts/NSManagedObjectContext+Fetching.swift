@@ -16,12 +16,12 @@ extension NSManagedObjectContext {
 
   /// How many objects a request finds.
   public func count<T: NSFetchRequestResult>(for request: NSFetchRequest<T>) throws -> Int {
-    try facade { try count(FetchPlan(request, model: requireCoordinator().managedObjectModel)) }
+    try erasedCount(of: request)
   }
 
   /// How many objects a request finds.
   public func count(for request: NSFetchRequest<any NSFetchRequestResult>) throws -> Int {
-    try facade { try count(FetchPlan(request, model: requireCoordinator().managedObjectModel)) }
+    try erasedCount(of: request)
   }
 
   private func typed<T>(_ results: [Any]) -> [T] {
@@ -43,18 +43,27 @@ extension NSManagedObjectContext {
   private func objects<T>(of request: NSFetchRequest<T>) throws -> [NSManagedObject] {
     try facade {
       let plan = try FetchPlan(request, model: requireCoordinator().managedObjectModel)
+      try FetchDictionaries.check(request, entity: plan.entity)
+      if plan.batchSize > 0 { return try batched(plan) }
       let objects = try objects(plan)
       try prefetch(plan.prefetchedKeyPaths, of: objects)
       return objects
     }
   }
 
-  private func facade<Result>(_ body: () throws -> Result) throws -> Result {
+  /// Throws what developers may handle, and stops where Core Data raises an exception.
+  func facade<Result>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()
     } catch {
+      if let reason = InvalidArgument.reason(of: error) { InvalidArgument.stop(reason) }
       throw CoreDataError.facade(error)
     }
+  }
+
+  /// How many objects a request finds whose type is not known.
+  func erasedCount<T>(of request: NSFetchRequest<T>) throws -> Int {
+    try facade { try count(FetchPlan(request, model: requireCoordinator().managedObjectModel)) }
   }
 
   /// What a request finds, each of the kind that it asks for.
@@ -115,7 +124,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  private func materialize(
+  func materialize(
     _ rows: [Row],
     _ binding: StoreBinding,
     _ plan: FetchPlan,
@@ -192,6 +201,9 @@ extension NSManagedObjectContext {
     pending.updated = updated.objects.filter(plan.covers)
     return pending
   }
+
+  /// Whether something waits to be saved that can change the answer of a fetch.
+  func hasPendingChanges(_ plan: FetchPlan) -> Bool { !pendingChanges(plan).isEmpty }
 
   private func merged(
     _ stored: [NSManagedObject],
@@ -293,7 +305,7 @@ extension NSManagedObjectContext {
   // MARK: Prefetching
 
   /// Loads relationships of many objects with one question for each step of a key path.
-  private func prefetch(_ keyPaths: [String], of objects: [NSManagedObject]) throws {
+  func prefetch(_ keyPaths: [String], of objects: [NSManagedObject]) throws {
     for keyPath in keyPaths {
       var current = objects
       for key in keyPath.split(separator: ".").map(String.init) {

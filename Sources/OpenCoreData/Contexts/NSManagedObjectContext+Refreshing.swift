@@ -99,6 +99,7 @@ extension NSManagedObjectContext {
     conflictChecks = []
     formerKeys = [:]
     incrementalRows = [:]
+    fetchBatches = []
     registry.removeAll()
     retainedObjects = [:]
     undoRecorder?.forgetAll()

@@ -132,6 +132,7 @@ extension NSManagedObjectContext {
   /// Loads a fault's values.
   func fulfillFault(_ object: NSManagedObject) {
     let row: Row?
+    if object.state.contains(.batched) { loadBatch(of: object) }
     if object.state.contains(.prefetched), object.rowGeneration == generation {
       row = object.snapshot
     } else {

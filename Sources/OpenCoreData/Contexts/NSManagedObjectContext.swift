@@ -69,6 +69,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var children: [WeakContext] = []
   /// The rows of incremental stores as this context asks for them, by the bindings' numbers.
   var incrementalRows: [Int32: IncrementalRows] = [:]
+  /// The last fetches with a batch size, whose faults load a batch at a time.
+  var fetchBatches: [FetchBatches] = []
   var performDepth = 0
   var isSaving = false
   var isProcessing = false

@@ -9,33 +9,103 @@ enum FetchDictionaries {
     let all =
       entity.layout.attributes.filter { !$0.isTransient }.map(\.description)
       + entity.layout.toOnes.map(\.description)
+    let wanted = try request.propertiesToFetch.map { try properties($0, entity) } ?? all
+    let groupBy = try properties(request.propertiesToGroupBy ?? [], entity)
+    if !groupBy.isEmpty {
+      let names = Set(groupBy.map(\.name))
+      for property in wanted where !names.contains(property.name) && !isAggregate(property) {
+        throw InvalidArgument(
+          "SELECT clauses in queries with GROUP BY components can only contain properties named "
+            + "in the GROUP BY or aggregate functions (\(property.name) is not in the GROUP BY)"
+        )
+      }
+    }
     return RowFetch.DictionaryShape(
-      properties: try request.propertiesToFetch.map { try properties($0, entity) } ?? all,
-      groupBy: try properties(request.propertiesToGroupBy ?? [], entity),
+      properties: wanted,
+      groupBy: groupBy,
       having: request.havingPredicate,
       isDistinct: request.returnsDistinctResults
     )
+  }
+
+  private static func isAggregate(_ property: NSPropertyDescription) -> Bool {
+    (property as? NSExpressionDescription)?.expression?.tree.isOneForGroup ?? false
+  }
+
+  /// Stops where a name leads nowhere, or to many.
+  static func check<ResultType>(
+    _ request: NSFetchRequest<ResultType>,
+    entity: NSEntityDescription
+  ) throws {
+    _ = try request.propertiesToFetch.map { try properties($0, entity) }
+    guard request.resultType != .dictionaryResultType else { return }
+    if request.propertiesToGroupBy?.isEmpty == false || request.havingPredicate != nil {
+      throw InvalidArgument("Invalid fetch request: GROUP BY requires NSDictionaryResultType")
+    }
   }
 
   private static func properties(
     _ given: [Any],
     _ entity: NSEntityDescription
   ) throws -> [NSPropertyDescription] {
-    try given.map { item in
-      if let property = item as? NSPropertyDescription { return property }
-      let name = item as? String ?? "\(item)"
-      if let property = entity.propertiesByName[name] { return property }
-      guard name.contains(".") else {
-        throw CoreDataError.make(
-          NSCoreDataError,
-          "Invalid keypath '\(name)' passed to setPropertiesToFetch: the entity "
-            + "\(entity.name ?? "") has no such property."
-        )
+    try given.map { try property($0, entity) }
+  }
+
+  private static func property(
+    _ given: Any,
+    _ entity: NSEntityDescription
+  ) throws -> NSPropertyDescription {
+    let setter = "passed to setPropertiesToFetch:"
+    let name: String
+    switch given {
+    case let expression as NSExpressionDescription: return expression
+    case let property as NSPropertyDescription: name = property.name
+    case let text as String: name = text
+    default: throw InvalidArgument("Invalid keypath \(given) \(setter)")
+    }
+    if let property = entity.propertiesByName[name] {
+      if let relationship = property as? NSRelationshipDescription, relationship.isToMany {
+        throw InvalidArgument("Invalid to many relationship (\(name)) \(setter)")
       }
-      let expression = NSExpressionDescription()
-      expression.name = name
-      expression.expression = NSExpression(forKeyPath: name)
-      return expression
+      return property
+    }
+    guard name == "objectID" || leadsToValue(name.split(separator: "."), entity) else {
+      throw InvalidArgument("Invalid keypath \(name) \(setter)")
+    }
+    let expression = NSExpressionDescription()
+    expression.name = name
+    expression.expression = NSExpression(forKeyPath: name)
+    return expression
+  }
+
+  /// Whether the key path leads along to-ones, or says what to do with a collection.
+  private static func leadsToValue(_ keys: [Substring], _ entity: NSEntityDescription) -> Bool {
+    var entity = entity
+    for (index, key) in keys.enumerated() {
+      if key.hasPrefix("@") || (key == "objectID" && index == keys.count - 1) { return true }
+      switch entity.propertiesByName[String(key)] {
+      case let relationship as NSRelationshipDescription:
+        guard let destination = relationship.destinationEntity else { return false }
+        entity = destination
+      case is NSAttributeDescription: return index == keys.count - 1
+      default: return false
+      }
+    }
+    return true
+  }
+}
+
+extension ExpressionTree {
+  /// Whether the value is the same for all rows of a group, whatever it is grouped by.
+  fileprivate var isOneForGroup: Bool {
+    switch self {
+    case .constant: true
+    case .keyPath(_, let keys): keys.contains { $0.hasPrefix("@") }
+    case .function(let name, let arguments):
+      ExpressionFunction.collectionFunctions[name] != nil
+        || arguments.allSatisfy(\.isOneForGroup)
+    case .conditional(_, let first, let second): first.isOneForGroup && second.isOneForGroup
+    default: false
     }
   }
 }

@@ -7,6 +7,7 @@ struct FetchPlan {
   var sortDescriptors: [NSSortDescriptor]
   var limit: Int
   var offset: Int
+  var batchSize: Int
   var includesSubentities: Bool
   var includesPendingChanges: Bool
   var includesPropertyValues: Bool
@@ -24,6 +25,7 @@ struct FetchPlan {
     sortDescriptors = request.sortDescriptors ?? []
     limit = request.fetchLimit
     offset = request.fetchOffset
+    batchSize = request.fetchBatchSize
     includesSubentities = request.includesSubentities
     includesPendingChanges = request.includesPendingChanges
     includesPropertyValues = request.includesPropertyValues

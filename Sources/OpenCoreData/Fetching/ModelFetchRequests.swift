@@ -114,6 +114,15 @@ extension NSManagedObject {
     return object
   }
 
+  /// An object in no context, of which nobody learns.
+  static func scratch(_ entity: NSEntityDescription) -> NSManagedObject {
+    let template = ObjectTemplate.of(entity)
+    let seed = ManagedObjectSeed(template: template, key: .temporary(), binding: nil)
+    let object = template.type.init(_row: seed)
+    object.becomeNew()
+    return object
+  }
+
   private final func becomeNew() {
     state = []
     values = template.defaults

@@ -10,6 +10,11 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest {
   private var name: String?
   private var managedObjectClass: NSManagedObject.Type?
 
+  /// The stores that are searched; nil searches all.
+  open override var affectedStores: [NSPersistentStore]? {
+    get { super.affectedStores }
+    set { super.affectedStores = newValue }
+  }
   /// What a match must satisfy.
   open var predicate: NSPredicate?
   /// The order of the matches.
@@ -18,7 +23,14 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest {
   open var fetchLimit = 0
   /// How many matches are left out at the beginning.
   open var fetchOffset = 0
-  /// How many objects are loaded at a time.
+  /// How many objects are loaded at a time; 0 loads all at once.
+  ///
+  /// With a size the fetch asks for the identifiers only, and its objects are faults. The first
+  /// one that is read loads the rows of its whole batch by one question to the store.
+  ///
+  /// **Differs from Core Data:** the array holds all its objects, as a Swift array has no other
+  /// way. To walk more objects than should be in memory at once, see
+  /// ``NSManagedObjectContext/objects(matching:batchSize:)``.
   open var fetchBatchSize = 0
   /// What is returned of each match.
   open var resultType: NSFetchRequestResultType = .managedObjectResultType
@@ -35,6 +47,9 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest {
   /// Whether equal dictionaries are returned once.
   open var returnsDistinctResults = false
   /// The properties of each dictionary: descriptions or names.
+  ///
+  /// **Differs from Core Data:** where objects are asked for, their rows are read whole; the
+  /// properties are checked and otherwise without effect.
   open var propertiesToFetch: [Any]?
   /// Whether objects that are in memory take the store's values.
   open var shouldRefreshRefetchedObjects = false
@@ -75,9 +90,13 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest {
   open override var requestType: NSPersistentStoreRequestType { .fetchRequestType }
 
   /// Runs the request in the context whose lane the calling code runs on.
+  ///
+  /// Outside of a block of a context's `perform` it stops the program, as it does with Apple.
   open func execute() throws -> [ResultType] {
     guard let context = NSManagedObjectContext.current else {
-      fatalError("-[NSFetchRequest execute] must be called in a block of a context's perform.")
+      InvalidArgument.stop(
+        "-[NSFetchRequest execute] must be called in a block of a context's perform"
+      )
     }
     return try context.results(of: self).compactMap { $0 as? ResultType }
   }
@@ -122,11 +141,11 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest {
       return template.layout.entity
     }
     if let name, let entity = model.entitiesByName[name] { return entity }
-    let wanted = name ?? managedObjectClass.map { String(reflecting: $0) }
-    throw CoreDataError.make(
-      NSCoreDataError,
-      wanted.map { "A fetch request names the entity '\($0)', which the model does not have." }
-        ?? "A fetch request must have an entity."
+    guard let wanted = name ?? managedObjectClass.map({ String(reflecting: $0) }) else {
+      throw InvalidArgument("executeFetchRequest:error: A fetch request must have an entity.")
+    }
+    throw InvalidArgument(
+      "executeFetchRequest:error: could not locate an entity named '\(wanted)' in this model."
     )
   }
 }

@@ -28,4 +28,6 @@ struct ObjectState: OptionSet {
   static let vanished = ObjectState(rawValue: 1 << 11)
   /// Somebody observes one of its properties.
   static let observed = ObjectState(rawValue: 1 << 12)
+  /// Is of a fetch with a batch size: the first access loads the rows of the whole batch.
+  static let batched = ObjectState(rawValue: 1 << 15)
 }

@@ -31,6 +31,8 @@ open class NSExpression: NSObject, NSCopying {
     case block = 19
     /// One of two expressions, as a predicate says.
     case conditional = 20
+    /// What a fetch request finds; see ``NSFetchRequestExpressionType``.
+    case fetchRequest = 50
   }
 
   package let tree: ExpressionTree

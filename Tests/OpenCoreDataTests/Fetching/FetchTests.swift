@@ -141,17 +141,6 @@ struct FetchTests {
     }
   }
 
-  @Test("An entity that the model does not have is an error, not a trap")
-  func unknownEntity() throws {
-    let library = try Library(inMemory: true)
-    let context = library.context()
-    context.performAndWait {
-      #expect(throws: (any Error).self) {
-        try context.fetch(NSFetchRequest<Book>(entityName: "Scroll"))
-      }
-    }
-  }
-
   @Test("Fetch requests of the model are found by name, with variables filled in")
   func templates() throws {
     let model = LibraryModel.make()

@@ -61,8 +61,8 @@ struct PredicateSQLTests {
     "What has no form in SQL is refused with the reason",
     arguments: [
       ("draft == 1", "draft is transient"),
-      ("unknown == 1", "keypath unknown not found in entity Post"),
-      ("author.unknown == 1", "keypath author.unknown not found in entity Post"),
+      ("unknown == 1", "keypath unknown not found in entity <NSSQLEntity Post id=1>"),
+      ("author.unknown == 1", "keypath author.unknown not found in entity <NSSQLEntity Post id=1>"),
       ("extra == 1", "in memory only"),
       ("tags.name == 'x'", "to-many key not allowed here"),
       ("title MATCHES '('", "Can't do regex matching"),

@@ -15,7 +15,10 @@ package enum PredicateFormatWriter {
     case .or(let parts):
       parts.isEmpty ? "FALSEPREDICATE" : joined(parts, with: " OR ")
     case .not(let part): "NOT " + grouped(part)
-    case .opaque(let opaque): "<\(type(of: opaque.predicate))>"
+    // The name that Foundation gives a block; it reads back as no predicate, as with Apple.
+    case .opaque(let opaque):
+      type(of: opaque.predicate) == NSPredicate.self
+        ? "BLOCKPREDICATE" : "<\(type(of: opaque.predicate))>"
     }
   }
 

@@ -11,21 +11,27 @@ package struct PredicateNotTranslatable: Error, Sendable, Hashable, CustomString
 
   static func predicate(_ tree: PredicateTree, _ why: String) -> PredicateNotTranslatable {
     PredicateNotTranslatable(
-      reason: "unimplemented SQL generation for predicate: "
+      reason: "unimplemented SQL generation for predicate : "
         + "(\(PredicateFormatWriter.string(tree))) (\(why))"
     )
   }
 
   static func expression(_ tree: ExpressionTree, _ why: String) -> PredicateNotTranslatable {
     PredicateNotTranslatable(
-      reason: "unimplemented SQL generation for expression: "
+      reason: "unimplemented SQL generation for expression : "
         + "(\(PredicateFormatWriter.string(tree))) (\(why))"
     )
   }
 
-  static func missing(_ keys: [String], _ entity: String) -> PredicateNotTranslatable {
-    PredicateNotTranslatable(
-      reason: "keypath \(keys.joined(separator: ".")) not found in entity \(entity)"
+  static func missing(
+    _ keys: [String],
+    _ entity: String,
+    _ naming: any SQLNaming
+  ) -> PredicateNotTranslatable {
+    let number = naming.sqlEntityNumbers(ofEntity: entity, includesSubentities: false).first ?? 0
+    return PredicateNotTranslatable(
+      reason: "keypath \(keys.joined(separator: ".")) not found in entity "
+        + "<NSSQLEntity \(entity) id=\(number)>"
     )
   }
 

@@ -125,7 +125,7 @@ extension PredicateSQLWriter {
       if key == "objectID", isLast { return objectTerm(node) }
       switch naming.sqlProperty(key, ofEntity: node.entity) {
       case nil:
-        throw PredicateNotTranslatable.missing(keys, start.entity)
+        throw PredicateNotTranslatable.missing(keys, start.entity, naming)
       case .transient:
         throw PredicateNotTranslatable(
           reason: "unimplemented SQL generation for key path \(keys.joined(separator: ".")): "
@@ -134,7 +134,7 @@ extension PredicateSQLWriter {
       case .toMany:
         throw PredicateNotTranslatable.toMany(keys)
       case .attribute(let column, let kind):
-        guard isLast else { throw PredicateNotTranslatable.missing(keys, start.entity) }
+        guard isLast else { throw PredicateNotTranslatable.missing(keys, start.entity, naming) }
         return SQLTerm(
           fragment: SQLFragment("\(node.alias).\(column)"),
           kind: kind.valueKind,

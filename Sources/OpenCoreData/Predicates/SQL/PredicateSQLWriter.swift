@@ -77,7 +77,9 @@ package struct PredicateSQLWriter {
       if written == Self.never { return Self.always }
       return "(" + written + ") IS NOT TRUE"
     case .opaque:
-      throw PredicateNotTranslatable.predicate(tree, "a block is for memory only")
+      throw PredicateNotTranslatable(
+        reason: "Unsupported predicate \(PredicateFormatWriter.string(tree))"
+      )
     }
   }
 

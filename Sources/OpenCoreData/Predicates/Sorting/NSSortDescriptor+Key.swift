@@ -32,20 +32,12 @@ extension SortDescriptorBuilding where Self: NSSortDescriptor {
     self = Self.made(KeySortDescriptor(path: key, ascending: ascending, comparator: cmptr))
   }
 
-  private static func made(_ descriptor: NSSortDescriptor) -> Self {
+  static func made(_ descriptor: NSSortDescriptor) -> Self {
     guard let made = descriptor as? Self else {
       fatalError("\(Self.self) cannot be made from a key: use NSSortDescriptor(key:…).")
     }
     return made
   }
-}
-
-extension NSSortDescriptor {
-  /// The key path that the descriptor sorts by; nil where a Swift key path was given.
-  public var key: String? { (self as? KeySortDescriptor)?.path }
-
-  /// What the descriptor says; nil for Foundation's own, which are made of Swift key paths.
-  package var sortKey: SortKey? { (self as? KeySortDescriptor)?.heldKey }
 }
 
 /// A sort descriptor with a key path in words, which Foundation on Linux does not have.

@@ -1,0 +1,154 @@
+import Foundation
+
+/// What a fetch found, of which only a few batches are in memory at a time.
+///
+/// The collection knows the rows and makes their objects when they are asked for: a batch by one
+/// question to the store. The two batches that were used last stay; the objects of older ones go,
+/// unless they have changes or someone else holds them. A million objects are walked in the memory
+/// of a thousand.
+///
+///     for post in try context.objects(matching: request, batchSize: 500) {
+///       print(post.title)
+///     }
+///
+/// Use it on the context's lane, as its objects.
+public final class BatchedObjects<Object: NSFetchRequestResult>: RandomAccessCollection {
+  private enum Source {
+    /// Rows of one store, in order.
+    case stored(StoreBinding, [RowReference])
+    /// The answer of an ordinary fetch, where the store alone does not know it.
+    case loaded([Object])
+  }
+
+  /// How many objects are loaded at a time.
+  public let batchSize: Int
+  private let context: NSManagedObjectContext
+  private let plan: FetchPlan
+  private let source: Source
+  private var recent: [(number: Int, objects: [Object])] = []
+
+  /// Bounds the batches that are held: the one in use, and the one before for those who look back.
+  private static var recentLimit: Int { 2 }
+
+  init(_ plan: FetchPlan, batchSize: Int, in context: NSManagedObjectContext) throws {
+    self.batchSize = Swift.max(1, batchSize)
+    self.context = context
+    self.plan = plan
+    if let (binding, references) = try context.storedReferences(plan) {
+      source = .stored(binding, references)
+    } else {
+      let objects = try context.objects(plan)
+      try context.prefetch(plan.prefetchedKeyPaths, of: objects)
+      source = .loaded(objects.compactMap { $0 as? Object })
+    }
+  }
+
+  /// Where the collection begins: 0.
+  public var startIndex: Int { 0 }
+
+  /// How many objects the fetch found.
+  public var endIndex: Int {
+    switch source {
+    case .stored(_, let references): references.count
+    case .loaded(let objects): objects.count
+    }
+  }
+
+  /// The object at a place; its batch is loaded where it is not in memory.
+  public subscript(position: Int) -> Object {
+    switch source {
+    case .loaded(let objects): return objects[position]
+    case .stored(let binding, let references):
+      precondition(references.indices.contains(position), "Index out of range")
+      let number = position / batchSize
+      let batch = recent.first { $0.number == number }?.objects ?? load(number, binding, references)
+      return batch[position - number * batchSize]
+    }
+  }
+
+  /// The identifiers of all objects; nothing is loaded.
+  public var objectIDs: [NSManagedObjectID] {
+    switch source {
+    case .loaded(let objects): return objects.compactMap { ($0 as? NSManagedObject)?.objectID }
+    case .stored(let binding, let references):
+      return references.compactMap { reference in
+        binding.template(number: reference.entityNumber).map { template in
+          NSManagedObjectID(
+            key: ObjectKey(store: binding.number, reference: reference),
+            binding: binding,
+            template: template
+          )
+        }
+      }
+    }
+  }
+
+  /// The objects of a batch, from 0; empty behind the last.
+  func batch(_ number: Int) -> ArraySlice<Object> {
+    let start = Swift.min(number * batchSize, count)
+    guard start < count else { return [] }
+    let end = Swift.min(start + batchSize, count)
+    switch source {
+    case .loaded(let objects): return objects[start..<end]
+    case .stored:
+      _ = self[start]
+      return recent.first { $0.number == number }?.objects[...] ?? []
+    }
+  }
+
+  private func load(
+    _ number: Int,
+    _ binding: StoreBinding,
+    _ references: [RowReference]
+  ) -> [Object] {
+    let start = number * batchSize
+    let end = Swift.min(start + batchSize, references.count)
+    if recent.count == Self.recentLimit { recent.removeFirst() }
+    let objects = context.faults(references[start..<end], binding, batched: false)
+    context.attachRows(to: objects)
+    do {
+      try context.prefetch(plan.prefetchedKeyPaths, of: objects)
+    } catch {
+      fatalError("CoreData could not prefetch relationships of a batch: \(error)")
+    }
+    let typed = objects.compactMap { $0 as? Object }
+    precondition(
+      typed.count == end - start,
+      "The fetch finds objects of \(plan.entity.name ?? ""), which are no \(Object.self)."
+    )
+    recent.append((number, typed))
+    return typed
+  }
+}
+
+extension NSManagedObjectContext {
+  /// What a request finds as a collection that loads its objects in batches, and lets go of them.
+  ///
+  /// A batch size of 0 takes the request's own ``NSFetchRequest/fetchBatchSize``, or else 500.
+  ///
+  /// **Differs from Core Data:** there `fetch(_:)` itself returns such a collection in the clothes
+  /// of an array, which Swift's arrays do not allow here.
+  public func objects<T: NSFetchRequestResult>(
+    matching request: NSFetchRequest<T>,
+    batchSize: Int = 0
+  ) throws -> BatchedObjects<T> {
+    try facade {
+      let plan = try FetchPlan(request, model: requireCoordinator().managedObjectModel)
+      try FetchDictionaries.check(request, entity: plan.entity)
+      let size = batchSize > 0 ? batchSize : plan.batchSize > 0 ? plan.batchSize : 500
+      return try BatchedObjects(plan, batchSize: size, in: self)
+    }
+  }
+
+  /// What a request finds, a batch at a time as it is loaded.
+  ///
+  /// The search begins with the first batch that is asked for. A task that is cancelled gets a
+  /// `CancellationError` in place of the next batch. See ``ObjectBatches`` for where the objects
+  /// may be used.
+  public func batches<T: NSFetchRequestResult>(
+    matching request: NSFetchRequest<T>,
+    size: Int = 0
+  ) -> ObjectBatches<T> {
+    ObjectBatches(context: self, request: request, size: size)
+  }
+}

@@ -1,0 +1,75 @@
+import Foundation
+
+/// The type of an ``NSFetchRequestExpression``.
+public var NSFetchRequestExpressionType: NSExpression.ExpressionType { .fetchRequest }
+
+/// A fetch request whose type is not known.
+protocol ErasedFetchRequest: NSPersistentStoreRequest {
+  func erasedResults(in context: NSManagedObjectContext) throws -> [Any]
+  func erasedCount(in context: NSManagedObjectContext) throws -> Int
+}
+
+extension NSFetchRequest: ErasedFetchRequest {
+  func erasedResults(in context: NSManagedObjectContext) throws -> [Any] {
+    try context.results(of: self)
+  }
+
+  func erasedCount(in context: NSManagedObjectContext) throws -> Int {
+    try context.erasedCount(of: self)
+  }
+}
+
+/// An expression whose value is what a fetch request finds in a context.
+///
+/// It is evaluated in memory only.
+open class NSFetchRequestExpression: NSExpression {
+  /// The expression of the request.
+  public let requestExpression: NSExpression
+  /// The expression of the context.
+  public let contextExpression: NSExpression
+  /// Whether the value is how many objects are found, and not the objects.
+  public let isCountOnlyRequest: Bool
+
+  private init(_ request: NSExpression, _ context: NSExpression, countOnly: Bool) {
+    requestExpression = request
+    contextExpression = context
+    isCountOnlyRequest = countOnly
+    let block = ExpressionBlock { _, values, _ in Self.value(values, countOnly: countOnly) }
+    super.init(tree: .block(block, [request.tree, context.tree]))
+  }
+
+  /// Makes an expression that runs a request in a context, both given as expressions.
+  ///
+  /// Where the first is no fetch request or the second no context, evaluating it stops the program.
+  open class func expression(
+    forFetch fetch: NSExpression,
+    context: NSExpression,
+    countOnly countFlag: Bool
+  ) -> NSExpression {
+    NSFetchRequestExpression(fetch, context, countOnly: countFlag)
+  }
+
+  /// ``NSFetchRequestExpressionType``.
+  open override var expressionType: ExpressionType { .fetchRequest }
+
+  /// The expression in words; the format language has none for it.
+  open override var description: String {
+    "FETCH(\(requestExpression), \(contextExpression), \(isCountOnlyRequest))"
+  }
+
+  private static func value(_ values: [Any], countOnly: Bool) -> Any {
+    guard values.count == 2, let request = values[0] as? any ErasedFetchRequest,
+      let context = values[1] as? NSManagedObjectContext
+    else {
+      InvalidArgument.stop(
+        "Can't evaluate fetch request expression: it needs a fetch request and a context"
+      )
+    }
+    do {
+      if countOnly { return NSNumber(value: try request.erasedCount(in: context)) }
+      return try request.erasedResults(in: context)
+    } catch {
+      InvalidArgument.stop("Can't evaluate fetch request expression: \(error)")
+    }
+  }
+}

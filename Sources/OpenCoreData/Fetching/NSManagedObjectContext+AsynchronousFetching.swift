@@ -1,0 +1,84 @@
+import Foundation
+
+extension NSManagedObjectContext {
+  /// Runs an asynchronous fetch: reads in the background, and ends on this context's lane.
+  func start<ResultType>(_ result: NSAsynchronousFetchResult<ResultType>) throws {
+    let request = result.fetchRequest.fetchRequest
+    let coordinator = try requireCoordinator()
+    let plan = try facade {
+      let plan = try FetchPlan(request, model: coordinator.managedObjectModel)
+      try FetchDictionaries.check(request, entity: plan.entity)
+      return plan
+    }
+    let generation = generation
+    // What waits to be saved is known on the lane alone, so such a fetch is run there.
+    let reader = try BackgroundRead(plan, request.resultType, in: self, coordinator)
+    let work = LaneTransfer((result: result, request: request, plan: plan, reader: reader))
+    coordinator.effects.tasks.spawn { [self] in
+      let (result, request, plan, reader) = work.value
+      let read = Result { try reader?.rows(for: result) }
+      let outcome = LaneTransfer(read)
+      lane.async { [self] in
+        turn {
+          let (result, request, plan, reader) = work.value
+          result.finish(
+            outcome.value.flatMap { rows in
+              Result {
+                if result.isCancelled { throw CocoaError(.userCancelled) }
+                guard let rows, let reader, !hasPendingChanges(plan) else {
+                  return try results(of: request)
+                }
+                let objects = materialize(rows, reader.binding, plan, generation)
+                try prefetch(plan.prefetchedKeyPaths, of: objects)
+                return objects
+              }
+            }
+          )
+        }
+      }
+      _ = (request, plan)
+    }
+  }
+}
+
+/// Reads the rows of a fetch away from the context's lane.
+private struct BackgroundRead {
+  let binding: StoreBinding
+  private let store: any RowStore
+  private let fetch: RowFetch
+
+  /// How many rows are read between two looks at the progress.
+  private static let portion = 512
+
+  /// Nil where the answer is not one store's alone.
+  init?(
+    _ plan: FetchPlan,
+    _ type: NSFetchRequestResultType,
+    in context: NSManagedObjectContext,
+    _ coordinator: NSPersistentStoreCoordinator
+  ) throws {
+    let bindings = try coordinator.bindings(of: plan.entity).filter(plan.isAffected)
+    guard type == .managedObjectResultType, context.parent == nil, bindings.count == 1,
+      let store = bindings[0].rows, !context.hasPendingChanges(plan)
+    else { return nil }
+    binding = bindings[0]
+    self.store = store
+    fetch = plan.rowFetch(.references)
+  }
+
+  /// The rows in order; nil where the request was cancelled.
+  func rows(for result: NSPersistentStoreAsynchronousResult) throws -> [Row]? {
+    guard case .references(let references) = try store.fetch(fetch) else { return nil }
+    result.progress?.totalUnitCount = Int64(max(references.count, 1))
+    var rows: [Row] = []
+    rows.reserveCapacity(references.count)
+    for start in stride(from: 0, to: references.count, by: Self.portion) {
+      if result.isCancelled { throw CocoaError(.userCancelled) }
+      let portion = references[start..<min(start + Self.portion, references.count)]
+      let found = try store.rows(Array(portion))
+      rows += portion.compactMap { found[$0] }
+      result.progress?.completedUnitCount = Int64(min(start + Self.portion, references.count - 1))
+    }
+    return rows
+  }
+}

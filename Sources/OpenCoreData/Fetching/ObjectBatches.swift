@@ -1,0 +1,87 @@
+import Foundation
+
+/// A walk over batches of whatever type.
+class BatchWalk {
+  let context: NSManagedObjectContext
+
+  init(context: NSManagedObjectContext) {
+    self.context = context
+  }
+
+  /// The next batch, an array; nil after the last one.
+  ///
+  /// Called on the context's lane.
+  func next() throws -> Any? { nil }
+
+  /// Goes to the context's lane for the next batch and comes back with it.
+  final func nextOnLane(isolation actor: isolated (any Actor)? = #isolation) async throws -> Any? {
+    let walk = LaneTransfer(self)
+    let context = context
+    let result = await withCheckedContinuation {
+      (continuation: CheckedContinuation<LaneTransfer<Result<Any?, any Error>>, Never>) in
+      context.lane.async {
+        let result = context.turn { Result { try walk.value.next() } }
+        continuation.resume(returning: LaneTransfer(result))
+      }
+    }
+    return try result.value.get()
+  }
+}
+
+/// The objects that a request finds, as a sequence of batches.
+///
+/// Each batch is loaded on the context's lane when it is asked for, and the caller is suspended
+/// meanwhile. Its objects belong to the context as all others: with a main-queue context use them
+/// on the main actor; with another, inside of its `perform`.
+///
+///     for try await batch in context.batches(matching: request, size: 500) {
+///       await context.perform { for post in batch { post.isRead = true } }
+///     }
+public struct ObjectBatches<Object: NSFetchRequestResult>: AsyncSequence {
+  /// One batch.
+  public typealias Element = [Object]
+
+  let context: NSManagedObjectContext
+  let request: NSFetchRequest<Object>
+  let size: Int
+
+  /// Starts from the front.
+  public func makeAsyncIterator() -> AsyncIterator {
+    AsyncIterator(walk: Walk(context: context, request: request, size: size))
+  }
+
+  /// Asks for one batch after the other.
+  public struct AsyncIterator: AsyncIteratorProtocol {
+    let walk: Walk
+
+    /// The next batch; nil after the last one.
+    public mutating func next(
+      isolation actor: isolated (any Actor)? = #isolation
+    ) async throws -> [Object]? {
+      try Task.checkCancellation()
+      return try await walk.nextOnLane() as? [Object]
+    }
+  }
+
+  /// Where a walk is; touched on the context's lane only.
+  final class Walk: BatchWalk {
+    private let request: NSFetchRequest<Object>
+    private let size: Int
+    private var objects: BatchedObjects<Object>?
+    private var number = 0
+
+    init(context: NSManagedObjectContext, request: NSFetchRequest<Object>, size: Int) {
+      self.request = request
+      self.size = size
+      super.init(context: context)
+    }
+
+    override func next() throws -> Any? {
+      let objects = try self.objects ?? context.objects(matching: request, batchSize: size)
+      self.objects = objects
+      let batch = objects.batch(number)
+      number += 1
+      return batch.isEmpty ? nil : Array(batch)
+    }
+  }
+}

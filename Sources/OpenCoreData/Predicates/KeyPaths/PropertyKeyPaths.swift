@@ -1,0 +1,98 @@
+import Foundation
+import Synchronization
+
+/// Which properties Swift key paths lead to, for predicates and sort descriptors.
+///
+/// ``KeyPathNames`` says what a key path reads. What it gives may be something else: a property of
+/// the program's own may read a title and return it in capitals, and a predicate about it is no
+/// predicate about the title. So a scratch object is asked whether the value that goes in comes
+/// out again.
+enum PropertyKeyPaths {
+  private struct Known: @unchecked Sendable {
+    // Unchecked: key paths are immutable; those that were given are compared, never changed.
+    var keys: [AnyKeyPath: [String]] = [:]
+  }
+
+  private static let known = Mutex(Known())
+
+  /// The keys that the path goes along; empty for the object itself, nil where there is no telling.
+  static func keys(of keyPath: AnyKeyPath) -> [String]? {
+    if let keys = known.withLock({ $0.keys[keyPath] }) { return keys }
+    guard let type = type(of: keyPath).rootType as? NSManagedObject.Type,
+      let entity = ManagedObjectModels.entity(of: type),
+      let keys = found(keyPath, from: entity)
+    else { return nil }
+    known.withLock { $0.keys[keyPath] = keys }
+    return keys
+  }
+
+  private static func found(_ keyPath: AnyKeyPath, from entity: NSEntityDescription) -> [String]? {
+    guard let name = KeyPathNames.name(of: keyPath) else {
+      let object = NSManagedObject.scratch(entity)
+      let value = flattened(object[keyPath: keyPath])
+      if value as? NSManagedObject === object { return [] }
+      return value as? NSManagedObjectID === object.objectID ? ["objectID"] : nil
+    }
+    let keys = name.split(separator: ".").map(String.init)
+    let root = NSManagedObject.scratch(entity)
+    var owner = root
+    for key in keys.dropLast() {
+      guard let destination = owner.entity.relationshipsByName[key]?.destinationEntity else {
+        return nil
+      }
+      let next = NSManagedObject.scratch(destination)
+      owner.setPrimitiveValue(next, forKey: key)
+      owner = next
+    }
+    guard let key = keys.last, let property = owner.entity.propertiesByName[key] else { return nil }
+    for probe in probes(of: property) {
+      owner.setPrimitiveValue(probe, forKey: key)
+      guard shows(flattened(root[keyPath: keyPath]), probe) else { return nil }
+    }
+    return keys
+  }
+
+  /// Values that a property may have, of which no other is made by chance.
+  ///
+  /// Empty where none are known: then the name is believed.
+  private static func probes(of property: NSPropertyDescription) -> [Any] {
+    switch property {
+    case let relationship as NSRelationshipDescription:
+      guard let destination = relationship.destinationEntity else { return [] }
+      let target = NSManagedObject.scratch(destination)
+      if !relationship.isToMany { return [target] }
+      return [relationship.isOrdered ? NSOrderedSet(object: target) : NSSet(object: target)]
+    case let attribute as NSAttributeDescription:
+      return probes(of: attribute.attributeType)
+    default: return []
+    }
+  }
+
+  private static func probes(of type: NSAttributeType) -> [Any] {
+    switch type {
+    case .integer16AttributeType, .integer32AttributeType, .integer64AttributeType:
+      [NSNumber(value: 11), NSNumber(value: 13)]
+    case .booleanAttributeType: [NSNumber(value: true), NSNumber(value: false)]
+    case .doubleAttributeType, .floatAttributeType: [NSNumber(value: 11.5), NSNumber(value: 13.25)]
+    case .decimalAttributeType: [NSDecimalNumber(value: 11.5), NSDecimalNumber(value: 13.25)]
+    case .stringAttributeType: ["Probe one", "probe Two"]
+    case .dateAttributeType: [Date(timeIntervalSinceReferenceDate: 11.5)]
+    case .binaryDataAttributeType: [Data([1, 2, 3])]
+    case .URIAttributeType: URL(string: "probe:one").map { [$0] } ?? []
+    default: []
+    }
+  }
+
+  private static func shows(_ value: Any?, _ probe: Any) -> Bool {
+    guard let value else { return false }
+    if let probe = probe as? NSManagedObject { return value as? NSManagedObject === probe }
+    if let members = ExpressionValue.members(of: probe) {
+      guard let found = ExpressionValue.members(of: value), found.count == 1 else { return false }
+      return found[0] as? NSManagedObject === members[0] as? NSManagedObject
+    }
+    let found = ExpressionValue(value)
+    // An enumeration of the program's own stands for its raw value, which it does not show.
+    if case .opaque = found { return true }
+    return found.isEqual(to: ExpressionValue(probe))
+  }
+}

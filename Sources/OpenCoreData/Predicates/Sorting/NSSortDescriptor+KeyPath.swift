@@ -1,0 +1,113 @@
+import Foundation
+
+/// Orders values as a descriptor without an order of its own does: nil first, then by value.
+private let naturalOrder: @Sendable (Any, Any) -> ComparisonResult = { left, right in
+  SortKey(keys: [], ascending: true).order(ExpressionValue(left), ExpressionValue(right))
+}
+
+extension NSSortDescriptor {
+  /// Makes a descriptor that sorts by what a key path of a managed object leads to.
+  ///
+  /// It stands beside Foundation's own initializer, which takes values that are `Comparable` and
+  /// so no optionals. Nil comes first in ascending order.
+  public convenience init<Root, Value>(keyPath: KeyPath<Root, Value>, ascending: Bool) {
+    self.init(keyPath: keyPath, ascending: ascending, comparator: naturalOrder)
+  }
+
+  /// The key path that the descriptor sorts by; nil where a Swift key path was given that leads to
+  /// no property of a managed object.
+  public var key: String? {
+    if let own = self as? KeySortDescriptor { return own.path }
+    return PropertyKeyPaths.keys(of: keyPath).map { $0.isEmpty ? "self" : $0.joined(separator: ".") }
+  }
+
+  /// What the descriptor says, for those who sort in another way than by comparing; nil where only
+  /// Swift code knows.
+  package var sortKey: SortKey? {
+    if let own = self as? KeySortDescriptor { return own.heldKey }
+    guard let keys = PropertyKeyPaths.keys(of: keyPath) else { return nil }
+    return SortKey(
+      keys: keys,
+      ascending: ascending,
+      comparator: hasNaturalOrder ? nil : comparator
+    )
+  }
+
+  /// Whether the descriptor was made without a comparator of its author's.
+  ///
+  /// Foundation does not tell, so the code that the comparator runs is looked at: a descriptor made
+  /// without one always has Foundation's own.
+  private var hasNaturalOrder: Bool {
+    let code = Self.code(of: comparator)
+    return code == Self.code(of: naturalOrder) || code == Self.foundationOrder
+  }
+
+  private static let foundationOrder = code(
+    of: NSSortDescriptor(keyPath: \String.count, ascending: true).comparator
+  )
+
+  /// Where the code of a closure is; what it captures is left out.
+  private static func code(of comparator: @escaping Comparator) -> UInt {
+    withUnsafeBytes(of: comparator) { $0.load(as: UInt.self) }
+  }
+}
+
+extension SortDescriptorBuilding where Self: NSSortDescriptor {
+  /// Makes a descriptor that says the same as a `SortDescriptor` of a managed object.
+  ///
+  /// Texts are in the order of `localizedStandardCompare:` unless the descriptor says `.lexical`,
+  /// as with Apple.
+  public init<Compared: NSObject>(_ sortDescriptor: SortDescriptor<Compared>) {
+    self = Self.made(Self.converted(sortDescriptor))
+  }
+
+  private static func converted<Compared>(
+    _ descriptor: SortDescriptor<Compared>
+  ) -> KeySortDescriptor {
+    let parts = SortDescriptorParts(descriptor)
+    guard let keyPath = parts.keyPath, let keys = PropertyKeyPaths.keys(of: keyPath) else {
+      InvalidArgument.stop(
+        "The SortDescriptor of \(Compared.self) does not sort by a property of a managed object"
+      )
+    }
+    return KeySortDescriptor(
+      path: keys.joined(separator: "."),
+      ascending: descriptor.order == .forward,
+      ordering: parts.ordering
+    )
+  }
+}
+
+/// What a `SortDescriptor` holds, which it shows in no other way.
+private struct SortDescriptorParts {
+  private(set) var keyPath: AnyKeyPath?
+  private(set) var ordering = SortOrdering.literal
+
+  init<Compared>(_ descriptor: SortDescriptor<Compared>) {
+    let comparison = Mirror(reflecting: descriptor).children.first { $0.label == "comparison" }
+    guard let form = comparison.flatMap({ Mirror(reflecting: $0.value).children.first }) else {
+      return
+    }
+    for part in Mirror(reflecting: form.value).children {
+      if let path = part.value as? AnyKeyPath {
+        keyPath = path
+      } else if let comparator = part.value as? String.StandardComparator {
+        ordering = Self.ordering(of: comparator)
+      }
+    }
+    if form.label == "comparable", let type = keyPath.map({ type(of: $0).valueType }),
+      type == String.self || type == String?.self
+    {
+      // Apple's own default for texts.
+      ordering = .localizedStandard
+    }
+  }
+
+  private static func ordering(of comparator: String.StandardComparator) -> SortOrdering {
+    let parts = Mirror(reflecting: comparator).children
+    let isLocalized = parts.first { $0.label == "isLocalized" }?.value as? Bool ?? false
+    let options = parts.first { $0.label == "options" }?.value as? String.CompareOptions ?? []
+    if isLocalized { return options.contains(.numeric) ? .localizedStandard : .localized }
+    return options.contains(.caseInsensitive) ? .caseInsensitive : .literal
+  }
+}
