@@ -8,24 +8,43 @@ struct HistorySelection {
     let transactions = select(all)
     switch request.resultType {
     case .statusOnly: return NSNumber(value: true)
-    case .count: return NSNumber(value: transactions.count)
+    case .count:
+      // Changes are counted, as Core Data documents it, unless transactions were asked for by name.
+      return NSNumber(
+        value: selectsTransactions
+          ? transactions.count : changes(of: transactions).count
+      )
     case .objectIDs:
       var seen: Set<NSManagedObjectID> = []
-      return transactions.flatMap { $0.changes ?? [] }.map(\.changedObjectID)
+      return changes(of: transactions).map(\.changedObjectID)
         .filter { seen.insert($0).inserted }
     case .transactionsOnly:
       for transaction in transactions { transaction.changes = nil }
       return transactions
     case .changesOnly:
-      let changes = transactions.flatMap { $0.changes ?? [] }
-      return selectsChanges ? limited(changes) : changes
+      let changes = changes(of: transactions)
+      for transaction in transactions {
+        // The changes keep their transactions alive from now on, and not the other way.
+        for change in transaction.changes ?? [] { change.keepTransaction() }
+        transaction.changes = nil
+      }
+      return changes
     case .transactionsAndChanges: return transactions
     }
+  }
+
+  private func changes(
+    of transactions: [NSPersistentHistoryTransaction]
+  ) -> [NSPersistentHistoryChange] {
+    let changes = transactions.flatMap { $0.changes ?? [] }
+    return selectsChanges ? limited(sorted(changes)) : changes
   }
 
   private var selectsChanges: Bool {
     request.fetchRequest?.entity?.name == HistoryEntities.change.name
   }
+
+  private var selectsTransactions: Bool { request.fetchRequest != nil && !selectsChanges }
 
   /// The transactions that match, or those with changes that match.
   private func select(
@@ -36,13 +55,20 @@ struct HistorySelection {
       let matching = fetch.predicate.map { predicate in
         all.filter { predicate.evaluate(with: $0) }
       }
-      return limited(matching ?? all)
+      return limited(sorted(matching ?? all))
     }
     guard let predicate = fetch.predicate else { return all }
     return all.filter { transaction in
       transaction.changes = transaction.changes?.filter { predicate.evaluate(with: $0) }
       return transaction.changes?.isEmpty == false
     }
+  }
+
+  private func sorted<Element: KeyValueCoding>(_ elements: [Element]) -> [Element] {
+    guard let descriptors = request.fetchRequest?.sortDescriptors, !descriptors.isEmpty else {
+      return elements
+    }
+    return elements.sorted(using: descriptors) { $0 }
   }
 
   private func limited<Element>(_ elements: [Element]) -> [Element] {

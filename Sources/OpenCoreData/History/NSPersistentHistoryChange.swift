@@ -12,8 +12,10 @@ open class NSPersistentHistoryChange: NSObject, NSCopying, @unchecked Sendable {
   public let changeType: NSPersistentHistoryChangeType
   /// What a deleted object's preserved attributes held.
   public let tombstone: [AnyHashable: Any]?
-  /// The save that the change belongs to; nil where the request did not ask for it.
+  /// The save that the change belongs to.
   public internal(set) weak var transaction: NSPersistentHistoryTransaction?
+  /// Set where the change was asked for without its transaction, which nobody else keeps then.
+  private var keptTransaction: NSPersistentHistoryTransaction?
   /// The properties that an update changed.
   public let updatedProperties: Set<NSPropertyDescription>?
 
@@ -31,6 +33,8 @@ open class NSPersistentHistoryChange: NSObject, NSCopying, @unchecked Sendable {
     self.updatedProperties = updatedProperties
     super.init()
   }
+
+  func keepTransaction() { keptTransaction = transaction }
 
   /// The entity that history fetches of changes are made for.
   open class var entityDescription: NSEntityDescription? { HistoryEntities.change }

@@ -77,8 +77,21 @@ public class NSPersistentHistoryChangeRequest: NSPersistentStoreRequest {
     self.init(bound: .token(transaction?.token), isDeletion: true)
   }
 
+  /// A token of stores that are all gone, as after one was replaced, says nothing about these.
+  private func requireKnownStore(among stores: [NSPersistentStore]) throws {
+    guard !isDeletion, case .token(let token?) = bound, !token.transactionNumbers.isEmpty,
+      !stores.contains(where: { token.transactionNumbers[$0.identifier ?? ""] != nil })
+    else { return }
+    throw StoreError(
+      .historyTokenExpired,
+      "The history token \(token) belongs to none of the stores.",
+      remedy: "Read the objects themselves, then go on from the current token."
+    )
+  }
+
   /// Runs the request on stores, one after the other.
   package func run(on stores: [NSPersistentStore]) throws -> NSPersistentHistoryResult {
+    try requireKnownStore(among: stores)
     var transactions: [NSPersistentHistoryTransaction] = []
     for store in stores {
       guard let store = store as? SQLiteStore else { continue }

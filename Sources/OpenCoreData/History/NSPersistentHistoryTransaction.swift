@@ -92,7 +92,7 @@ extension NSPersistentHistoryTransaction: KeyValueCoding {
     case "processID": processID
     case "contextName": contextName
     case "author": author
-    case "token": NSNumber(value: transactionNumber)
+    case "token": token
     case "changes": changes
     default: nil
     }
