@@ -31,6 +31,9 @@ extension NSPersistentStoreCoordinator {
     at storeURL: URL?,
     options: [AnyHashable: Any]? = nil
   ) throws -> NSPersistentStore {
+    if let defect = managedObjectModel.defect {
+      throw CoreDataError.make(NSPersistentStoreIncompatibleSchemaError, defect)
+    }
     let url = try place(of: storeType, storeURL)
     if storeType == NSSQLiteStoreType, url.path != "/dev/null", persistentStore(for: url) != nil {
       throw CoreDataError.make(

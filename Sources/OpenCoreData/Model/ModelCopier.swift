@@ -38,6 +38,7 @@ enum ModelCopier {
     }
     target.versionIdentifiers.formUnion(model.versionIdentifiers)
     target.requestTemplates.merge(model.requestTemplates) { first, _ in first }
+    target.requests.merge(model.requests) { first, _ in first }
     target.cloudKitConfigurations.formUnion(model.cloudKitConfigurations)
     target.isUsedWithCloudKit = target.isUsedWithCloudKit || model.isUsedWithCloudKit
     target.sourceURL = target.sourceURL ?? model.sourceURL

@@ -251,7 +251,7 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   }
 
   func requireEditable() {
-    precondition(!isFrozen, "Can't modify an immutable model.")
+    if isFrozen { fatalError("Can't modify an immutable model.") }
   }
 
   private static func names(in groups: [[Any]]) -> [[String]] {

@@ -46,7 +46,7 @@ open class NSFetchIndexDescription: NSObject, NSCopying, @unchecked Sendable {
   }
 
   func requireEditable() {
-    precondition(!isFrozen, "Can't modify an immutable model.")
+    if isFrozen { fatalError("Can't modify an immutable model.") }
   }
 }
 
@@ -84,6 +84,6 @@ open class NSFetchIndexElementDescription: NSObject, NSCopying, @unchecked Senda
   }
 
   func requireEditable() {
-    precondition(indexDescription?.isFrozen != true, "Can't modify an immutable model.")
+    if indexDescription?.isFrozen == true { fatalError("Can't modify an immutable model.") }
   }
 }

@@ -4,10 +4,29 @@ import Foundation
 open class NSFetchedPropertyDescription: NSPropertyDescription, @unchecked Sendable {
   /// The fetch behind the property, as a value; the façade makes an `NSFetchRequest` of it.
   package var requestTemplate: FetchRequestTemplate? { willSet { requireEditable() } }
+  /// The request that was set in code: it can say more than a model file.
+  private var request: NSFetchRequest<any NSFetchRequestResult>?
+
+  /// The fetch behind the property.
+  ///
+  /// Its predicate may have two variables: `$FETCH_SOURCE`, the object whose property is asked for,
+  /// and `$FETCHED_PROPERTY`, this description, whose user info it may read.
+  open var fetchRequest: NSFetchRequest<any NSFetchRequestResult>? {
+    get {
+      request.map(NSFetchRequest.init(sameAs:))
+        ?? requestTemplate.map(NSFetchRequest.init(template:))
+    }
+    set {
+      requestTemplate = newValue?.template
+      request = newValue.map(NSFetchRequest.init(sameAs:))
+    }
+  }
 
   override func copyValues(to copy: NSPropertyDescription) {
     super.copyValues(to: copy)
-    (copy as? NSFetchedPropertyDescription)?.requestTemplate = requestTemplate
+    guard let copy = copy as? NSFetchedPropertyDescription else { return }
+    copy.requestTemplate = requestTemplate
+    copy.request = request
   }
 }
 

@@ -1,9 +1,9 @@
 import Foundation
 
 extension NSManagedObjectModel {
-  /// Merges models into one; nil when two of them define one entity differently.
+  /// Merges models into one; two that define one entity differently stop the program.
   ///
-  /// Differs from Core Data, which raises an exception where the models disagree.
+  /// Entities that are the same in several models come once.
   public convenience init?(byMerging models: [NSManagedObjectModel]?) {
     guard let models else { return nil }
     self.init()
@@ -12,7 +12,9 @@ extension NSManagedObjectModel {
     for entity in models.flatMap(\.entities) {
       guard let name = entity.name else { continue }
       if let present = chosen[name] {
-        guard present.versionHash == entity.versionHash else { return nil }
+        guard present.versionHash == entity.versionHash else {
+          fatalError("Can't merge models with two different entities named '\(name)'")
+        }
         continue
       }
       chosen[name] = entity

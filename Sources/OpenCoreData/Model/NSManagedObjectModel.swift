@@ -12,6 +12,8 @@ open class NSManagedObjectModel: NSObject, NSCopying, @unchecked Sendable {
 
   /// The fetch requests of the model file by name, as values.
   package var requestTemplates: [String: FetchRequestTemplate] = [:]
+  /// The requests that were set in code: they can say more than a model file.
+  var requests: [String: NSFetchRequest<any NSFetchRequestResult>] = [:]
   /// The configurations that the editor marked "used with CloudKit".
   package var cloudKitConfigurations: Set<String> = [] { willSet { requireEditable() } }
   /// Whether the whole model is marked "used with CloudKit".
@@ -76,6 +78,7 @@ open class NSManagedObjectModel: NSObject, NSCopying, @unchecked Sendable {
     versionIdentifiers = model.versionIdentifiers
     localizationDictionary = model.localizationDictionary
     requestTemplates = model.requestTemplates
+    requests = model.requests
     cloudKitConfigurations = model.cloudKitConfigurations
     isUsedWithCloudKit = model.isUsedWithCloudKit
     sourceURL = model.sourceURL
@@ -157,6 +160,7 @@ open class NSManagedObjectModel: NSObject, NSCopying, @unchecked Sendable {
   package func freeze() {
     freezing.withLock {
       guard !isFrozen else { return }
+      if let defect { fatalError(defect) }
       let hashes = entityVersionHashesByName
       frozenEntities = entitiesByName
       let byDepth = allEntities.map { (depth: $0.ancestors.count, entity: $0) }
@@ -176,7 +180,7 @@ open class NSManagedObjectModel: NSObject, NSCopying, @unchecked Sendable {
   }
 
   func requireEditable() {
-    precondition(!isFrozen, "Can't modify an immutable model.")
+    if isFrozen { fatalError("Can't modify an immutable model.") }
   }
 
   var configurationEntityNames: [String: [String]] {

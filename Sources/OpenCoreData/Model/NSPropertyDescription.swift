@@ -100,6 +100,6 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
   }
 
   func requireEditable() {
-    precondition(!isFrozen, "Can't modify an immutable model.")
+    if isFrozen { fatalError("Can't modify an immutable model.") }
   }
 }

@@ -55,7 +55,9 @@ extension NSManagedObject {
   final func attributeValue(at index: Int) -> Any? {
     fireIfFault()
     let slot = template.layout.attributes[index]
-    guard slot.holdsObjects else { return AttributeConversion.boxed(value(at: index), as: slot.type) }
+    guard slot.holdsObjects else {
+      return AttributeConversion.boxed(value(at: index), as: slot.type)
+    }
     if let value = objectValues?[index] { return value }
     guard case .data(let bytes) = value(at: index) else { return nil }
     let value = TransformableCoding.decode(bytes, of: slot)

@@ -42,6 +42,7 @@ extension NSManagedObject {
       }
     }
     if objectValues != nil {
+      for index in template.layout.fetched.indices { objectValues?[-1 - index] = nil }
       for attribute in template.layout.attributes
       where !attribute.isTransient && !changed.contains(attribute.index) {
         objectValues?[attribute.index] = nil

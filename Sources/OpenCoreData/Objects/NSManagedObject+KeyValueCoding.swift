@@ -175,18 +175,27 @@ extension NSManagedObject {
       ? NSOrderedSet(array: members) : NSSet(array: members)
   }
 
+  /// Fetched values are kept with the objects behind attributes, whose places are not negative.
+  private static func fetchedPlace(_ index: Int) -> Int { -1 - index }
+
   final func fetchedValue(at index: Int) -> Any? {
-    guard let context,
-      let template = template.layout.fetched[index].requestTemplate
-    else { return nil }
-    let request = NSFetchRequest<any NSFetchRequestResult>(template: template)
+    // As relationships, a fetched property keeps its value until the object is a fault again.
+    let place = Self.fetchedPlace(index)
+    if let known = objectValues?[place] { return known }
+    guard let context, let request = template.layout.fetched[index].fetchRequest else {
+      return nil
+    }
     if let predicate = request.predicate {
       request.predicate = predicate.withSubstitutionVariables([
         "FETCH_SOURCE": self, "FETCHED_PROPERTY": self.template.layout.fetched[index],
       ])
     }
     do {
-      return try context.fetch(request)
+      let found = try context.fetch(request)
+      var boxes = objectValues ?? [:]
+      boxes[place] = found
+      objectValues = boxes
+      return found
     } catch {
       fatalError("CoreData could not fulfill a fetched property of \(objectID): \(error)")
     }

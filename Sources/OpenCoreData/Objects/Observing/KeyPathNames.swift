@@ -68,6 +68,10 @@ package enum KeyPathNames {
     copy.name = entity.name
     copy.rawClassName = entity.rawClassName
     copy.properties = entity.properties.compactMap { $0.copy() as? NSPropertyDescription }
+    // The inverses lead to the entity that was copied, not to the copy.
+    for case let relationship as NSRelationshipDescription in copy.properties {
+      relationship.inverseRelationship = nil
+    }
     let model = NSManagedObjectModel()
     model.entities = [copy]
     model.freeze()
