@@ -5,22 +5,54 @@ import RawSQLite
 /// The seconds and the sums of one run of the workload.
 public final class WorkloadResult: Codable {
   /// Seconds by phase.
-  public var seconds: [String: Double]
+  public var seconds: [Phase: Double]
   /// What was read, to be the same in every engine.
   public var sums: [String: Int64]
   /// The most memory the process held, in megabytes.
   public var peakMegabytes = 0
 
-  init(seconds: [String: Double] = [:], sums: [String: Int64] = [:]) {
+  init(seconds: [Phase: Double] = [:], sums: [String: Int64] = [:]) {
     self.seconds = seconds
     self.sums = sums
   }
 }
 
+/// A part of the workload that is timed by itself.
+public enum Phase: String, CaseIterable, Codable, Sendable {
+  case insert
+  case fetch
+  case byID = "by id, cold"
+  case byIDCached = "by id, row cache"
+  case traverse = "traverse, cold"
+  case traverseWarm = "traverse, warm"
+  case traversePrefetched = "traverse, prefetched"
+  case traverseNSSet = "traverse, NSSet"
+  case update
+  case delete
+
+  /// The phase of the raw engine that it is compared with.
+  public var rawPhase: Phase {
+    switch self {
+    case .byIDCached: .byID
+    case .traverseWarm, .traversePrefetched, .traverseNSSet: .traverse
+    default: self
+    }
+  }
+
+  /// The ratio to raw that is aimed at; nil where the figure is reported alone.
+  public var target: Double? {
+    switch self {
+    case .insert, .fetch, .byID, .update, .delete: 2
+    case .byIDCached: 0.5
+    case .traverse: 1.5
+    case .traverseWarm, .traversePrefetched: 0.3
+    case .traverseNSSet: nil
+    }
+  }
+}
+
 /// The common local workload: posts, attachments and tags, saved in transactions of 1,000.
 public struct LocalWorkload {
-  /// The phases in the order in which they run.
-  public static let phases = ["insert", "fetch", "by id", "traverse", "update", "delete"]
   private static let tagCount: Int64 = 200
   private static let batch: Int64 = 1000
 
@@ -41,8 +73,8 @@ public struct LocalWorkload {
     guard code == 0 else { throw RawFailure(code: code) }
     return WorkloadResult(
       seconds: [
-        "insert": raw.insert, "fetch": raw.fetch, "by id": raw.by_id, "traverse": raw.traverse,
-        "update": raw.update, "delete": raw.erase,
+        .insert: raw.insert, .fetch: raw.fetch, .byID: raw.by_id, .traverse: raw.traverse,
+        .update: raw.update, .delete: raw.erase,
       ],
       sums: [
         "rows": raw.fetch_rows, "score": raw.fetch_score, "length": raw.fetch_length,
@@ -51,25 +83,42 @@ public struct LocalWorkload {
     )
   }
 
-  /// The phases through managed objects.
-  public func run(tracksHistory: Bool) throws -> WorkloadResult {
+  /// The phases through managed objects; without the first one, on the file of an earlier run.
+  public func run(
+    tracksHistory: Bool,
+    phases: Set<Phase> = Set(Phase.allCases)
+  ) throws -> WorkloadResult {
     let name = tracksHistory ? "history" : "objects"
     let url = folder.appendingPathComponent("\(name).sqlite")
-    let container = try open(url, tracksHistory)
     let result = WorkloadResult()
-    let ids = try insert(container, result)
-    try fetch(container, result)
-    try byID(container, ids, result)
-    try traverse(container, ids, result)
-    try update(container, ids, result)
-    try delete(container, ids, result)
+    if phases.contains(.insert) { try insert(open(url, tracksHistory), result) }
+    // A store that was just opened has nothing in its row cache.
+    var container = try open(url, tracksHistory)
+    let ids = try identifiers(container)
+    if phases.contains(.fetch) { try fetch(container, result) }
+    container = try open(url, tracksHistory)
+    for phase in [Phase.byID, .byIDCached] where phases.contains(phase) {
+      try byID(container, phase, ids, result)
+    }
+    container = try open(url, tracksHistory)
+    for phase in [Phase.traverse, .traverseWarm] where phases.contains(phase) {
+      try traverse(container, phase, ids, result)
+    }
+    container = try open(url, tracksHistory)
+    if phases.contains(.traversePrefetched) { try traversePrefetched(container, result) }
+    container = try open(url, tracksHistory)
+    if phases.contains(.traverseNSSet) { try traverse(container, .traverseNSSet, ids, result) }
+    container = try open(url, tracksHistory)
+    if phases.contains(.update) { try update(container, ids, result) }
+    container = try open(url, tracksHistory)
+    if phases.contains(.delete) { try delete(container, ids, result) }
     return result
   }
 
   private func open(_ url: URL, _ tracksHistory: Bool) throws -> NSPersistentContainer {
     let container = NSPersistentContainer(
       name: "Workload",
-      managedObjectModel: WorkloadModel.make()
+      managedObjectModel: WorkloadModel.shared
     )
     let description = NSPersistentStoreDescription(url: url)
     description.setOption(
@@ -83,8 +132,19 @@ public struct LocalWorkload {
     return container
   }
 
+  /// The identifiers of the posts, in the order of their insertion.
+  private func identifiers(_ container: NSPersistentContainer) throws -> [NSManagedObjectID] {
+    let context = container.newBackgroundContext()
+    return try context.performAndWait {
+      let request = NSFetchRequest<NSManagedObjectID>(entityName: "Post")
+      request.resultType = .managedObjectIDResultType
+      // Keys are handed out in order, and a table is read in the order of its keys.
+      return try context.fetch(request)
+    }
+  }
+
   private func measure(
-    _ phase: String,
+    _ phase: Phase,
     _ result: WorkloadResult,
     _ body: () throws -> Void
   ) rethrows {
@@ -98,15 +158,13 @@ public struct LocalWorkload {
   private func insert(
     _ container: NSPersistentContainer,
     _ result: WorkloadResult
-  ) throws -> [NSManagedObjectID] {
+  ) throws {
     let context = container.newBackgroundContext()
-    var ids: [NSManagedObjectID] = []
-    ids.reserveCapacity(Int(posts))
     try context.performAndWait {
       var tags: [Tag] = []
       for first in stride(from: 1, through: posts, by: Int64.Stride(Self.batch)) {
         let data = (first...min(first + Self.batch - 1, posts)).map(PostData.init)
-        try measure("insert", result) {
+        try measure(.insert, result) {
           if first == 1 {
             for number in 0..<Self.tagCount {
               let tag = Tag(context: context)
@@ -114,22 +172,18 @@ public struct LocalWorkload {
               tags.append(tag)
             }
           }
-          var made: [Post] = []
-          made.reserveCapacity(data.count)
-          for item in data { made.append(insert(item, tags, context)) }
+          for item in data { insert(item, tags, context) }
           try context.save()
-          ids.append(contentsOf: made.map(\.objectID))
         }
       }
     }
-    return ids
   }
 
   private func insert(
     _ item: PostData,
     _ tags: [Tag],
     _ context: NSManagedObjectContext
-  ) -> Post {
+  ) {
     let post = Post(context: context)
     post.title = item.title
     post.content = item.content
@@ -143,13 +197,12 @@ public struct LocalWorkload {
     attachment.name = "att" + padded(item.number, 6)
     attachment.size = item.number * 31 % 100_000
     attachment.post = post
-    return post
   }
 
   private func fetch(_ container: NSPersistentContainer, _ result: WorkloadResult) throws {
     let context = container.newBackgroundContext()
     try context.performAndWait {
-      try measure("fetch", result) {
+      try measure(.fetch, result) {
         let request = NSFetchRequest<Post>(entityName: "Post")
         request.predicate = NSPredicate(format: "score >= 500")
         request.sortDescriptors = [NSSortDescriptor(key: "timestamp", ascending: false)]
@@ -170,12 +223,13 @@ public struct LocalWorkload {
 
   private func byID(
     _ container: NSPersistentContainer,
+    _ phase: Phase,
     _ ids: [NSManagedObjectID],
     _ result: WorkloadResult
   ) throws {
     let context = container.newBackgroundContext()
     try context.performAndWait {
-      try measure("by id", result) {
+      try measure(phase, result) {
         var random = SplitMix(state: 42)
         var sum: Int64 = 0
         for _ in 0..<10_000 {
@@ -187,23 +241,40 @@ public struct LocalWorkload {
     }
   }
 
+  /// Every post's relationships, one after the other.
   private func traverse(
     _ container: NSPersistentContainer,
+    _ phase: Phase,
     _ ids: [NSManagedObjectID],
     _ result: WorkloadResult
   ) throws {
     let context = container.newBackgroundContext()
     context.performAndWait {
-      measure("traverse", result) {
-        var names: Int64 = 0
-        var sizes: Int64 = 0
+      measure(phase, result) {
+        var sums = TraversalSums()
         for id in ids {
           guard let post = context.object(with: id) as? Post else { continue }
-          for tag in post.tags { names += Int64(tag.name?.utf8.count ?? 0) }
-          for attachment in post.attachments { sizes += attachment.size }
+          if phase == .traverseNSSet { sums.addUntyped(post) } else { sums.add(post) }
         }
-        result.sums["tags"] = names
-        result.sums["sizes"] = sizes
+        sums.report(to: result)
+      }
+    }
+  }
+
+  /// The same by a fetch that brings the relationships along.
+  private func traversePrefetched(
+    _ container: NSPersistentContainer,
+    _ result: WorkloadResult
+  ) throws {
+    let context = container.newBackgroundContext()
+    try context.performAndWait {
+      try measure(.traversePrefetched, result) {
+        let request = NSFetchRequest<Post>(entityName: "Post")
+        request.includesPropertyValues = false
+        request.relationshipKeyPathsForPrefetching = ["tags", "attachments"]
+        var sums = TraversalSums()
+        for post in try context.fetch(request) { sums.add(post) }
+        sums.report(to: result)
       }
     }
   }
@@ -215,7 +286,7 @@ public struct LocalWorkload {
   ) throws {
     let context = container.newBackgroundContext()
     try context.performAndWait {
-      try measure("update", result) {
+      try measure(.update, result) {
         for k in Int64(0)..<10_000 {
           let index = Int((k * 7919 + 13) % posts)
           guard let post = context.object(with: ids[index]) as? Post else { continue }
@@ -234,12 +305,38 @@ public struct LocalWorkload {
   ) throws {
     let context = container.newBackgroundContext()
     try context.performAndWait {
-      try measure("delete", result) {
+      try measure(.delete, result) {
         for k in Int64(0)..<10_000 {
           context.delete(context.object(with: ids[Int((k * 7907 + 29) % posts)]))
           if k % Self.batch == Self.batch - 1 { try context.save() }
         }
       }
     }
+  }
+}
+
+/// What following the relationships adds up to.
+private struct TraversalSums {
+  private var names: Int64 = 0
+  private var sizes: Int64 = 0
+
+  mutating func add(_ post: Post) {
+    for tag in post.tags { names += Int64(tag.name?.utf8.count ?? 0) }
+    for attachment in post.attachments { sizes += attachment.size }
+  }
+
+  /// As classes do whose relationships are declared `NSSet?`.
+  mutating func addUntyped(_ post: Post) {
+    for case let tag as Tag in post.untypedTags ?? NSSet() {
+      names += Int64(tag.name?.utf8.count ?? 0)
+    }
+    for case let attachment as Attachment in post.untypedAttachments ?? NSSet() {
+      sizes += attachment.size
+    }
+  }
+
+  func report(to result: WorkloadResult) {
+    result.sums["tags"] = names
+    result.sums["sizes"] = sizes
   }
 }

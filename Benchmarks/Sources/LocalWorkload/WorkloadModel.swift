@@ -2,7 +2,10 @@ import OpenCoreData
 
 /// The workload's model, built in code.
 enum WorkloadModel {
-  static func make() -> NSManagedObjectModel {
+  /// One for all containers of the process, as an app has it.
+  static let shared = make()
+
+  private static func make() -> NSManagedObjectModel {
     let post = entity("Post", class: "LocalWorkload.Post")
     let attachment = entity("Attachment", class: "LocalWorkload.Attachment")
     let tag = entity("Tag", class: "LocalWorkload.Tag")

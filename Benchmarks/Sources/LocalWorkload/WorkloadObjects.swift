@@ -9,6 +9,8 @@ public final class Post: NSManagedObject {
   private static let scoreProperty = ManagedProperty<Int64>("score")
   private static let tagsProperty = ManagedProperty<Set<Tag>>("tags")
   private static let attachmentsProperty = ManagedProperty<Set<Attachment>>("attachments")
+  private static let untypedTagsProperty = ManagedProperty<NSSet?>("tags")
+  private static let untypedAttachmentsProperty = ManagedProperty<NSSet?>("attachments")
 
   var title: String? {
     get { self[Self.titleProperty] }
@@ -34,6 +36,8 @@ public final class Post: NSManagedObject {
     get { self[Self.attachmentsProperty] }
     set { self[Self.attachmentsProperty] = newValue }
   }
+  var untypedTags: NSSet? { self[Self.untypedTagsProperty] }
+  var untypedAttachments: NSSet? { self[Self.untypedAttachmentsProperty] }
 }
 
 /// One attachment a post.
