@@ -60,6 +60,22 @@ package final class SQLiteStatement {
     }
   }
 
+  /// Binds text that stays where it is until the statement has run and is bound anew.
+  package func bindText(lastingBytes bytes: UnsafeRawBufferPointer, at index: Int) {
+    guard let base = bytes.baseAddress else {
+      sqlite3_bind_text(handle, Int32(index), "", 0, transientDestructor)
+      return
+    }
+    _ = sqlite3_bind_text64(
+      handle,
+      Int32(index),
+      base.assumingMemoryBound(to: CChar.self),
+      UInt64(bytes.count),
+      nil,
+      UInt8(SQLITE_UTF8)
+    )
+  }
+
   package func bind(_ value: Data, at index: Int) {
     value.withUnsafeBytes { bytes in
       if let base = bytes.baseAddress, !bytes.isEmpty {

@@ -5,6 +5,10 @@ extension NSManagedObjectContext {
 
   /// The object of an identifier, a fault where it is not known yet; its row may not exist.
   public func object(with objectID: NSManagedObjectID) -> NSManagedObject {
+    if let binding = ownBinding(of: objectID) {
+      return registry.object(objectID.key)
+        ?? makeFault(objectID.key, template: objectID.template, binding: binding)
+    }
     if let known = registeredObject(for: objectID) { return known }
     let key = adopted(objectID)
     guard let template = template(of: key.key, entity: objectID.entity) else {
@@ -20,6 +24,11 @@ extension NSManagedObjectContext {
 
   /// The object of an identifier; an error where its row does not exist.
   public func existingObject(with objectID: NSManagedObjectID) throws -> NSManagedObject {
+    if ownBinding(of: objectID) != nil {
+      let object = object(with: objectID)
+      if object.state.contains(.deleted) { throw missing(objectID) }
+      return try loaded(object, objectID)
+    }
     if let known = registeredObject(for: objectID) {
       if known.state.contains(.deleted) { throw missing(objectID) }
       if !known.isFault { return known }
@@ -29,7 +38,13 @@ extension NSManagedObjectContext {
       // Another container's identifier, or one whose store was removed, is an error to handle.
       throw missing(objectID)
     }
-    let object = object(with: objectID)
+    return try loaded(object(with: objectID), objectID)
+  }
+
+  private func loaded(
+    _ object: NSManagedObject,
+    _ objectID: NSManagedObjectID
+  ) throws -> NSManagedObject {
     if object.isFault {
       guard let row = try row(for: object) else {
         if !object.hasChanges { forget(object) }
@@ -47,6 +62,15 @@ extension NSManagedObjectContext {
       "The object \(objectID.uriRepresentation()) does not exist in the persistent store.",
       [NSAffectedObjectsErrorKey: [objectID]]
     )
+  }
+
+  /// The identifier's store, where it is one of the context's own coordinator.
+  @inline(__always)
+  private func ownBinding(of objectID: NSManagedObjectID) -> StoreBinding? {
+    guard coordinatorNumber != 0, let binding = objectID.binding, !objectID.key.isTemporary,
+      binding.holder.load(ordering: .relaxed) == coordinatorNumber
+    else { return nil }
+    return binding
   }
 
   /// The identifier in terms of this context's stores: another coordinator may have made it.
@@ -119,7 +143,7 @@ extension NSManagedObjectContext {
   // MARK: Loading
 
   /// How often anything was committed to the stores: rows read before may be old.
-  var generation: UInt32 { persistentStoreCoordinator?.commitCount ?? 0 }
+  var generation: UInt32 { commits?.value ?? persistentStoreCoordinator?.commitCount ?? 0 }
 
   /// The row as the stores, or the parent, have it now.
   func row(for object: NSManagedObject) throws -> Row? {
@@ -175,33 +199,46 @@ extension NSManagedObjectContext {
   ///
   /// An incremental store is asked only for what is needed: for objects that are being saved.
   func attachRows(to objects: [NSManagedObject], isSaving: Bool = false) {
-    let generation = generation
-    var wanted: [Int32: (binding: StoreBinding, objects: [NSManagedObject])] = [:]
-    for object in objects {
-      guard object.state.contains(.fault), let binding = object.binding,
-        !object.state.contains(.prefetched) || object.rowGeneration != generation
-      else { continue }
-      wanted[binding.number, default: (binding, [])].objects.append(object)
-    }
     // A child's faults are filled by its parent, one by one.
-    guard parent == nil, !wanted.isEmpty else { return }
-    for (_, group) in wanted {
-      guard isSaving || !group.binding.isContextual, let store = rows(of: group.binding) else {
-        continue
-      }
+    guard parent == nil else { return }
+    let generation = generation
+    let wanted = objects.filter { object in
+      object.state.contains(.fault) && object.binding != nil
+        && (!object.state.contains(.prefetched) || object.rowGeneration != generation)
+    }
+    for (binding, objects) in groupedByBinding(wanted) {
+      guard isSaving || !binding.isContextual, let store = rows(of: binding) else { continue }
       do {
-        let rows = try store.rows(group.objects.map(\.key.reference))
-        for object in group.objects {
-          if let row = rows[object.key.reference] {
+        let rows = try store.orderedRows(objects.map(\.key.reference))
+        for (object, row) in zip(objects, rows) {
+          if let row {
             object.attach(row, generation: generation)
           } else {
             object.state.remove(.prefetched)
           }
         }
       } catch {
-        fatalError("CoreData could not fulfill faults of '\(group.binding.identifier)': \(error)")
+        fatalError("CoreData could not fulfill faults of '\(binding.identifier)': \(error)")
       }
     }
+  }
+
+  /// Objects that have a store, by store.
+  private func groupedByBinding(
+    _ objects: [NSManagedObject]
+  ) -> [(binding: StoreBinding, objects: [NSManagedObject])] {
+    guard let first = objects.first?.binding else { return [] }
+    if objects.allSatisfy({ $0.binding === first }) { return [(first, objects)] }
+    var groups: [(binding: StoreBinding, objects: [NSManagedObject])] = []
+    for object in objects {
+      guard let binding = object.binding else { continue }
+      if let place = groups.firstIndex(where: { $0.binding === binding }) {
+        groups[place].objects.append(object)
+      } else {
+        groups.append((binding, [object]))
+      }
+    }
+    return groups
   }
 
   /// Loads one to-many relationship of many objects of one entity.
@@ -216,15 +253,12 @@ extension NSManagedObjectContext {
       fulfill(relationship, at: index, of: first, binding)
       return
     }
-    var groups: [Int32: (binding: StoreBinding, objects: [NSManagedObject])] = [:]
-    for object in objects {
-      guard let binding = object.binding else {
-        object.toManyStorage(at: index).load([])
-        continue
-      }
-      groups[binding.number, default: (binding, [])].objects.append(object)
+    for object in objects where object.binding == nil {
+      object.toManyStorage(at: index).load([])
     }
-    for (_, group) in groups { fulfill(relationship, at: index, of: group.objects, group.binding) }
+    for (binding, objects) in groupedByBinding(objects.filter { $0.binding != nil }) {
+      fulfill(relationship, at: index, of: objects, binding)
+    }
   }
 
   private func fulfill(
@@ -260,19 +294,17 @@ extension NSManagedObjectContext {
     let generation = generation
     let source = object.key.reference
     do {
-      if let rows = try store.destinationRows(of: relationship, from: source) {
-        let members: [NSManagedObject] = rows.compactMap { row in
-          guard let member = member(row.reference, binding) else { return nil }
-          if member.state.contains(.fault) { member.attach(row, generation: generation) }
-          return member
+      let found = try store.members(of: relationship, at: index, from: source)
+      var members: [NSManagedObject] = []
+      members.reserveCapacity(found.count)
+      for found in found {
+        guard let member = member(found.reference, binding) else { continue }
+        if let row = found.row, member.state.contains(.fault) {
+          member.attach(row, generation: generation)
         }
-        object.toManyStorage(at: index).load(members)
-        return
+        members.append(member)
       }
-      let found = try store.destinations(of: relationship, from: [source])
-      let members = (found[source] ?? []).compactMap { member($0, binding) }
       object.toManyStorage(at: index).load(members)
-      if members.contains(where: { $0.state.contains(.fault) }) { attachRows(to: members) }
     } catch {
       fatalError("CoreData could not fulfill the relationship '\(relationship.name)': \(error)")
     }

@@ -51,6 +51,10 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   private var guardedName: String?
 
   let registry = ObjectRegistry()
+  /// Of the context's own coordinator: found at every fault, so kept apart from the lock.
+  private(set) final var commits: CommitCounter?
+  private(set) final var coordinatorNumber: UInt32 = 0
+  private final var lastClass: (type: ObjectIdentifier, entity: NSEntityDescription)?
   var retainedObjects: [ObjectKey: NSManagedObject] = [:]
   var inserted = TrackedObjects()
   var updated = TrackedObjects()
@@ -157,7 +161,10 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     set {
       precondition(parent == nil, "The context has a parent, so it cannot have a coordinator.")
       lock.withLock { guardedCoordinator = newValue }
+      commits = newValue?.commits
+      coordinatorNumber = newValue?.number ?? 0
       entitiesByClass = [:]
+      lastClass = nil
       newValue?.register(self)
     }
   }
@@ -216,7 +223,11 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var model: NSManagedObjectModel? { persistentStoreCoordinator?.managedObjectModel }
 
   func entity(of type: NSManagedObject.Type) -> NSEntityDescription {
-    if let known = entitiesByClass[ObjectIdentifier(type)] { return known }
+    if let lastClass, lastClass.type == ObjectIdentifier(type) { return lastClass.entity }
+    if let known = entitiesByClass[ObjectIdentifier(type)] {
+      lastClass = (ObjectIdentifier(type), known)
+      return known
+    }
     guard let model else {
       fatalError("The context has no coordinator, so \(type) has no entity in it.")
     }

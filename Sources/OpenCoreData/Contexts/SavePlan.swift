@@ -3,6 +3,7 @@ import Foundation
 /// What one save asks of one store, with the objects behind the rows.
 final class SavePlan {
   let binding: StoreBinding
+  private let builder = RowBuilder()
   var changes = RowChanges()
   /// In the order of the insertions.
   private var inserted: [NSManagedObject] = []
@@ -28,7 +29,7 @@ final class SavePlan {
       RowChanges.Insertion(
         reference: object.key.reference,
         layout: object.template.layout,
-        values: object.values
+        row: row(of: object, version: 1)
       )
     )
     inserted.append(object)
@@ -53,10 +54,20 @@ final class SavePlan {
         expectedVersion: snapshot.version,
         changed: rows,
         changedToManys: toManys,
-        values: object.isFault ? snapshot.values : object.values
+        row: row(of: object, version: snapshot.version + 1)
       )
     )
     updated.append(object)
+  }
+
+  /// The object's values as one piece of memory, from which they are bound and cached.
+  private func row(of object: NSManagedObject, version: Int64) -> Row {
+    if object.ownValues.isEmpty, let snapshot = object.snapshot {
+      return Row(reference: object.key.reference, version: version, values: snapshot.values)
+    }
+    return object.ownValues.withUnsafeBufferPointer {
+      builder.row(reference: object.key.reference, version: version, values: $0)
+    }
   }
 
   func delete(_ object: NSManagedObject) {

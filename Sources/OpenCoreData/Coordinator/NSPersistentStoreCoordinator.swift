@@ -15,8 +15,13 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   private var stores: [NSPersistentStore] = []
   private var contexts: [WeakContext] = []
   private var guardedName: String?
-  private let commits = Atomic<UInt32>(0)
+  /// Above 0, and of this coordinator alone as long as the process lives.
+  let number = NSPersistentStoreCoordinator.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
+  /// Counts what was committed to any of the stores.
+  let commits = CommitCounter()
   private let lane: Lane
+
+  private static let lastNumber = Atomic<UInt32>(0)
 
   private struct WeakContext {
     weak var context: NSManagedObjectContext?
@@ -48,7 +53,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   // MARK: Bindings
 
   /// How often anything was committed to any of the stores.
-  var commitCount: UInt32 { commits.load(ordering: .relaxed) }
+  var commitCount: UInt32 { commits.value }
 
   var bindings: [StoreBinding] { lock.withLock { guardedBindings } }
 
@@ -119,6 +124,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     postStoresWillChange(NSAddedPersistentStoresKey, store)
     lock.withLock {
       guardedBindings.append(binding)
+      binding.holder.store(number, ordering: .relaxed)
       stores.append(store)
     }
     store.didAdd(to: self)
@@ -127,9 +133,10 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   }
 
   func observeCommits(of binding: StoreBinding) {
-    binding.rows?.observeCommits { [weak self, weak binding] commit in
-      guard let binding else { return }
-      self?.storeDidCommit(commit, binding)
+    // By its number: a weak reference to the binding would slow down every object that has it.
+    binding.rows?.observeCommits { [weak self, number = binding.number] commit in
+      guard let self, let binding = self.binding(number: number) else { return }
+      storeDidCommit(commit, binding)
     }
   }
 
@@ -149,6 +156,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     store.willRemove(from: self)
     lock.withLock {
       guardedBindings.removeAll { $0 === binding }
+      binding.holder.store(0, ordering: .relaxed)
       stores.removeAll { $0 === store }
     }
     binding.detach()
@@ -188,7 +196,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
 
   /// Called on the committing thread after each commit to a store, whoever made it.
   private func storeDidCommit(_ commit: StoreCommit, _ binding: StoreBinding) {
-    commits.wrappingAdd(1, ordering: .relaxed)
+    commits.increment()
     // Contexts tell of their own saves, when they have taken the new rows themselves.
     guard !commit.isContextSave, commit.mergesIntoContexts else { return }
     let rows = changedRows(binding, commit.inserted, commit.updated, commit.deleted)
@@ -278,6 +286,18 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
       lane.async { continuation.resume(returning: LaneTransfer(Result(catching: work.value))) }
     }
     return try done.value.get()
+  }
+}
+
+/// Counts commits, without a lock and apart from the coordinator, which contexts need not reach
+/// to know whether rows that they have are old.
+final class CommitCounter: Sendable {
+  private let count = Atomic<UInt32>(0)
+
+  var value: UInt32 { count.load(ordering: .relaxed) }
+
+  func increment() {
+    count.wrappingAdd(1, ordering: .relaxed)
   }
 }
 

@@ -3,7 +3,7 @@ import Synchronization
 
 /// A store in its coordinator: its number in the process, and its entities as the graph knows them.
 final class StoreBinding: @unchecked Sendable {
-  // Sendable: `lock` guards what changes; the weak reference is safe to read.
+  // Sendable: `lock` and the mutex guard what changes; the weak reference is safe to read.
 
   /// Above 0, and of this binding alone as long as the process lives.
   let number: Int32
@@ -13,14 +13,24 @@ final class StoreBinding: @unchecked Sendable {
   let isContextual: Bool
   /// What a custom store knows its objects by.
   let references: ReferenceTable?
-  private(set) weak var persistentStore: NSPersistentStore?
+  /// The number of the coordinator that has the store; 0 when none has it.
+  let holder = Atomic<UInt32>(0)
+  private weak var customStore: NSPersistentStore?
   private let lock = NSLock()
   private var guardedIdentifier: String
-  private var attachedRows: (any RowStore)?
-  private var templates: [Int32: ObjectTemplate] = [:]
+  private let attached = Mutex(Attached())
   private var numbers: [ObjectIdentifier: Int32] = [:]
   private let entities: Set<ObjectIdentifier>
   private let customEntities: CustomStoreEntities?
+
+  /// What is asked for at every fault, behind the cheapest of locks.
+  private struct Attached: Sendable {
+    var rows: (any RowStore)?
+    /// By the entities' numbers, which are small in most stores.
+    var templates: [ObjectTemplate?] = []
+  }
+
+  private static let templateLimit = 4096
 
   private static let lastNumber = Atomic<Int32>(0)
 
@@ -31,8 +41,7 @@ final class StoreBinding: @unchecked Sendable {
   ) {
     number = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
     guardedIdentifier = store.identifier ?? ""
-    persistentStore = store
-    attachedRows = rows
+    attached.withLock { $0.rows = rows }
     isCustom = false
     isContextual = false
     references = nil
@@ -44,14 +53,15 @@ final class StoreBinding: @unchecked Sendable {
   init(custom store: any CustomStore, model: NSManagedObjectModel) {
     number = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
     guardedIdentifier = ""
-    persistentStore = store
+    customStore = store
     isCustom = true
     isContextual = store is NSIncrementalStore
     references = ReferenceTable()
     let known = CustomStoreEntities(model: model)
     customEntities = known
     entities = Self.entities(of: store, model)
-    attachedRows = store.makeRows(known)
+    let rows = store.makeRows(known)
+    attached.withLock { $0.rows = rows }
     store.binding = self
   }
 
@@ -73,17 +83,25 @@ final class StoreBinding: @unchecked Sendable {
   }
 
   /// The rows; nil once the store was removed from its coordinator.
-  var rows: (any RowStore)? { lock.withLock { attachedRows } }
+  var rows: (any RowStore)? { attached.withLock { $0.rows } }
+
+  /// The store; nil once it was removed from its coordinator.
+  ///
+  /// Our own stores are their rows: a weak reference beside would slow down every use of them.
+  var persistentStore: NSPersistentStore? {
+    isCustom ? customStore : rows as? NSPersistentStore
+  }
 
   func detach() {
-    lock.withLock { attachedRows = nil }
+    holder.store(0, ordering: .relaxed)
+    attached.withLock { $0.rows = nil }
   }
 
   /// Has the rows of another store stand behind the same identifiers.
   func attach(_ store: NSPersistentStore & RowStore) {
     lock.withLock {
-      attachedRows = store
-      persistentStore = store
+      attached.withLock { $0.rows = store }
+      if isCustom { customStore = store }
       guardedIdentifier = store.identifier ?? ""
     }
   }
@@ -107,10 +125,18 @@ final class StoreBinding: @unchecked Sendable {
   }
 
   func template(number: Int32) -> ObjectTemplate? {
-    if let known = lock.withLock({ templates[number] }) { return known }
+    let place = Int(number)
+    let known = attached.withLock { attached in
+      attached.templates.indices.contains(place) ? attached.templates[place] : nil
+    }
+    if let known { return known }
     guard let layout = rows?.layout(number: number) else { return nil }
     let template = ObjectTemplate.of(layout)
-    lock.withLock { templates[number] = template }
+    guard place >= 0, place < Self.templateLimit else { return template }
+    attached.withLock { attached in
+      while attached.templates.count <= place { attached.templates.append(nil) }
+      attached.templates[place] = template
+    }
     return template
   }
 

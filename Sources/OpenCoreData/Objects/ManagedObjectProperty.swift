@@ -41,7 +41,7 @@ extension NSManagedObject {
   /// property whose type is not optional.
   public final subscript<Value>(_ property: ManagedObjectProperty<Value>) -> Value {
     get {
-      let value = boxedValue(at: property.named.slot(in: self))
+      let value = boxedValue(at: slot(named: property.named.key, property.named.cache))
       guard let typed = value as? Value else {
         fatalError(
           "The property '\(property.key)' of \(template.layout.entityName) is "
@@ -51,7 +51,7 @@ extension NSManagedObject {
       return typed
     }
     set {
-      setBoxedValue(Self.unwrapped(newValue), at: property.named.slot(in: self), property.key)
+      setBoxedValue(Self.unwrapped(newValue), at: slot(named: property.named.key, property.named.cache), property.key)
     }
   }
 

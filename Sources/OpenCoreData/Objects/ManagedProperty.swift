@@ -19,29 +19,34 @@ import Synchronization
 public struct ManagedProperty<Value: ManagedValue>: Sendable {
   /// The name of the property in the model.
   public let key: String
-  private let cache = SlotCache()
+  @usableFromInline let cache = SlotCache()
 
   /// Names a property.
   public init(_ key: String) {
     self.key = key
-  }
-
-  func slot(in object: NSManagedObject) -> ManagedSlot {
-    let layout = object.template.layout
-    if let slot = cache.slot(for: layout) { return ManagedSlot(kind: slot) }
-    guard let slot = layout.slot(named: key) else {
-      fatalError("The entity \(layout.entityName) has no property named '\(key)'.")
-    }
-    cache.keep(slot, for: layout)
-    return ManagedSlot(kind: slot)
   }
 }
 
 extension NSManagedObject {
   /// Reads or writes a property through its typed door.
   public final subscript<Value: ManagedValue>(_ property: ManagedProperty<Value>) -> Value {
-    get { Value.managedValue(of: self, at: property.slot(in: self)) }
-    set { Value.setManagedValue(newValue, of: self, at: property.slot(in: self)) }
+    @inlinable
+    get { Value.managedValue(of: self, at: slot(named: property.key, property.cache)) }
+    @inlinable
+    set { Value.setManagedValue(newValue, of: self, at: slot(named: property.key, property.cache)) }
+  }
+
+  /// Not generic, and the doors above are inlined, so that an access from another module is a call
+  /// of the type's own function.
+  @usableFromInline
+  final func slot(named key: String, _ cache: SlotCache) -> ManagedSlot {
+    let layout = template.layout
+    if let slot = cache.slot(for: layout) { return ManagedSlot(kind: slot) }
+    guard let slot = layout.slot(named: key) else {
+      fatalError("The entity \(layout.entityName) has no property named '\(key)'.")
+    }
+    cache.keep(slot, for: layout)
+    return ManagedSlot(kind: slot)
   }
 
   /// Reads a property by name with its type.
@@ -110,6 +115,7 @@ extension RowValue {
 ///
 /// Each entry is one word, the layout's address above the slot, so that it is read and written as
 /// a whole without a lock.
+@usableFromInline
 final class SlotCache: Sendable {
   private let first = Atomic<UInt64>(0)
   private let second = Atomic<UInt64>(0)

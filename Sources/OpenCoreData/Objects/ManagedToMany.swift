@@ -23,7 +23,7 @@ extension NSManagedObject {
   public final subscript<Element>(
     _ relationship: ManagedToMany<Element>
   ) -> ManagedMembers<Element> {
-    guard case .toMany(let index) = relationship.named.slot(in: self).kind else {
+    guard case .toMany(let index) = slot(named: relationship.named.key, relationship.named.cache).kind else {
       fatalError(
         "\(template.layout.entityName) has no to-many relationship named '\(relationship.key)'."
       )

@@ -34,11 +34,13 @@ protocol RowScalar: ManagedValue, ManagedOptionalValue {
 
 extension Optional: ManagedValue where Wrapped: ManagedOptionalValue {
   /// Reads the property; nil where it has no value.
+  @inlinable
   public static func managedValue(of object: NSManagedObject, at slot: ManagedSlot) -> Wrapped? {
     Wrapped.optionalManagedValue(of: object, at: slot)
   }
 
   /// Writes the property; nil takes its value away.
+  @inlinable
   public static func setManagedValue(
     _ value: Wrapped?,
     of object: NSManagedObject,
@@ -53,6 +55,7 @@ extension Optional: ManagedValue where Wrapped: ManagedOptionalValue {
 }
 
 extension NSManagedObject {
+  @usableFromInline
   final func clearValue(at slot: ManagedSlot) {
     switch slot.kind {
     case .attribute(let index):
@@ -95,12 +98,17 @@ extension NSManagedObject: ManagedOptionalValue {
 
 extension Set: ManagedValue where Element: NSManagedObject {
   /// Reads a to-many relationship.
+  @inlinable
   public static func managedValue(
     of object: NSManagedObject,
     at slot: ManagedSlot
   ) -> Set<Element> {
-    guard case .toMany(let index) = slot.kind else { return [] }
-    return object.typedMembers(at: index, of: Element.self)
+    let (members, memberClass) = object.memberSet(at: slot)
+    if memberClass == ObjectIdentifier(Element.self) {
+      // A set of objects has one layout, whatever their class.
+      return unsafeBitCast(members, to: Set<Element>.self)
+    }
+    return object.typedMembers(at: slot, of: Element.self)
   }
 
   /// Writes a to-many relationship.

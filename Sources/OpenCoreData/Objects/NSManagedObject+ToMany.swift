@@ -203,21 +203,34 @@ extension NSManagedObject {
     of type: Element.Type
   ) -> Set<Element> {
     let storage = loadedToMany(at: index)
-    if let kept = storage.typedMembers as? TypedMembers<Element> { return kept.set }
-    var set = Set<Element>(minimumCapacity: storage.members.count)
-    for object in storage.members.items {
-      if let object = object as? Element { set.insert(object) }
+    let members = storage.memberSet
+    // A set of objects has one layout, whatever their class.
+    if members.isEmpty || storage.memberClass == ObjectIdentifier(type) {
+      return unsafeBitCast(members, to: Set<Element>.self)
     }
-    storage.typedMembers = TypedMembers(set)
-    return set
+    if storage.members.items.allSatisfy({ $0 is Element }) {
+      return unsafeBitCast(members, to: Set<Element>.self)
+    }
+    return Set(storage.members.items.lazy.compactMap { $0 as? Element })
   }
-}
 
-/// A typed copy of a relationship's members.
-private final class TypedMembers<Element: NSManagedObject> {
-  let set: Set<Element>
+  /// The members and, where all are of one class, that class.
+  @usableFromInline
+  final func memberSet(
+    at slot: ManagedSlot
+  ) -> (members: Set<NSManagedObject>, memberClass: ObjectIdentifier?) {
+    guard case .toMany(let index) = slot.kind else { return ([], nil) }
+    let storage = loadedToMany(at: index)
+    let members = storage.memberSet
+    return (members, storage.memberClass)
+  }
 
-  init(_ set: Set<Element>) {
-    self.set = set
+  @usableFromInline
+  final func typedMembers<Element: NSManagedObject>(
+    at slot: ManagedSlot,
+    of type: Element.Type
+  ) -> Set<Element> {
+    guard case .toMany(let index) = slot.kind else { return [] }
+    return typedMembers(at: index, of: type)
   }
 }

@@ -8,7 +8,7 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
 
   let key: ObjectKey
   let binding: StoreBinding?
-  private let template: ObjectTemplate
+  let template: ObjectTemplate
 
   init(key: ObjectKey, binding: StoreBinding?, template: ObjectTemplate) {
     self.key = key

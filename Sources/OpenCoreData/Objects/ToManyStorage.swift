@@ -14,8 +14,10 @@ final class ToManyStorage {
   /// Whether an ordered relationship's members were put in another order.
   private(set) var isReordered = false
   let isOrdered: Bool
-  /// The members as the typed set that was asked for last.
-  var typedMembers: AnyObject?
+  /// The members as a set, kept until they change.
+  private var keptSet: Set<NSManagedObject>?
+  /// The class of all members of the kept set, where they have one.
+  private(set) var memberClass: ObjectIdentifier?
   /// The window on an ordered relationship that is told of every change.
   weak var proxy: RelationshipOrderedSet?
 
@@ -38,10 +40,25 @@ final class ToManyStorage {
     for object in removed.items { loaded.remove(object, keepingOrder: isOrdered) }
     for object in added { loaded.append(object) }
     members = loaded
-    typedMembers = nil
+    keptSet = nil
     isLoaded = true
     isNew = false
     if isOrdered { proxy?.mirror(members.items) }
+  }
+
+  /// The members as a set.
+  var memberSet: Set<NSManagedObject> {
+    if let keptSet { return keptSet }
+    let items = members.items
+    var set = Set<NSManagedObject>(minimumCapacity: items.count)
+    var kind = items.first.map { ObjectIdentifier(type(of: $0)) }
+    for item in items {
+      set.insert(item)
+      if ObjectIdentifier(type(of: item)) != kind { kind = nil }
+    }
+    memberClass = kind
+    keptSet = set
+    return set
   }
 
   func contains(_ object: NSManagedObject) -> Bool { members.contains(object) }
@@ -57,7 +74,7 @@ final class ToManyStorage {
       } else {
         members.append(object)
       }
-      typedMembers = nil
+      keptSet = nil
       if isOrdered { proxy?.mirror(members.items) }
       if isNew { return true }
     }
@@ -73,7 +90,7 @@ final class ToManyStorage {
   func remove(_ object: NSManagedObject) -> Bool {
     if isLoaded {
       guard members.remove(object, keepingOrder: isOrdered) else { return false }
-      typedMembers = nil
+      keptSet = nil
       if isOrdered { proxy?.mirror(members.items) }
       if isNew { return true }
     }
@@ -86,7 +103,7 @@ final class ToManyStorage {
   /// Replaces the order; the members are the same.
   func reorder(_ objects: [NSManagedObject]) {
     members = ObjectBag(distinct: objects)
-    typedMembers = nil
+    keptSet = nil
     isReordered = true
     proxy?.mirror(members.items)
   }
@@ -94,7 +111,7 @@ final class ToManyStorage {
   /// An object that the store no longer has leaves without a trace.
   func forget(_ object: NSManagedObject) {
     if members.remove(object, keepingOrder: isOrdered) {
-      typedMembers = nil
+      keptSet = nil
       if isOrdered { proxy?.mirror(members.items) }
     }
     addedToStored.remove(object, keepingOrder: isOrdered)
@@ -125,7 +142,7 @@ final class ToManyStorage {
     guard !isNew else { return }
     isLoaded = false
     members.removeAll()
-    typedMembers = nil
+    keptSet = nil
   }
 
   /// Turns back into a fault and drops what waits to be saved.

@@ -1,4 +1,5 @@
 import Foundation
+import WatershedSQLite
 
 /// What a store holds of one object at one version.
 ///
@@ -54,6 +55,29 @@ package struct Row: @unchecked Sendable {
   var byteCount: Int {
     let boxed = storage.header.boxes?.byteCount ?? 0
     return RowStorage.fixedBytes + Int(storage.header.size) + boxed
+  }
+}
+
+extension Row {
+  /// Binds a value without copying it; false for the kinds that need more than that.
+  ///
+  /// The row must live until the statement has run.
+  @inline(__always)
+  func bind(_ index: Int, to statement: SQLiteStatement, at parameter: Int) -> Bool {
+    storage.withUnsafeMutablePointers { header, slots in
+      precondition(index >= 0 && index < Int(header.pointee.count))
+      let slot = slots[index]
+      switch slot.kind {
+      case .null: statement.bindNull(at: parameter)
+      case .integer, .reference:
+        statement.bind(Int64(bitPattern: slot.word), at: parameter)
+      case .double, .date: statement.bind(Double(bitPattern: slot.word), at: parameter)
+      case .string:
+        statement.bindText(lastingBytes: RowStorage.bytes(slot, slots), at: parameter)
+      default: return false
+      }
+      return true
+    }
   }
 }
 

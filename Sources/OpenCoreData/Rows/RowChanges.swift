@@ -6,13 +6,21 @@ package struct RowChanges {
     /// Its key comes from ``RowStore/reserveKeys(for:count:)``.
     package var reference: RowReference
     package var layout: EntityLayout
+    /// The row as it is to be written.
+    package var row: Row
     /// By row index.
-    package var values: [RowValue]
+    package var values: [RowValue] { row.values }
+
+    package init(reference: RowReference, layout: EntityLayout, row: Row) {
+      self.reference = reference
+      self.layout = layout
+      self.row = row
+    }
 
     package init(reference: RowReference, layout: EntityLayout, values: [RowValue]) {
       self.reference = reference
       self.layout = layout
-      self.values = values
+      row = Row(reference: reference, version: 1, values: values)
     }
   }
 
@@ -25,8 +33,26 @@ package struct RowChanges {
     package var changed: [Int]
     /// Indexes of the to-many relationships that changed, for the history's column bits.
     package var changedToManys: [Int]
+    /// The row as it is to be written, of the version after the expected one.
+    package var row: Row
     /// All values, by row index.
-    package var values: [RowValue]
+    package var values: [RowValue] { row.values }
+
+    package init(
+      reference: RowReference,
+      layout: EntityLayout,
+      expectedVersion: Int64,
+      changed: [Int],
+      changedToManys: [Int] = [],
+      row: Row
+    ) {
+      self.reference = reference
+      self.layout = layout
+      self.expectedVersion = expectedVersion
+      self.changed = changed
+      self.changedToManys = changedToManys
+      self.row = row
+    }
 
     package init(
       reference: RowReference,
@@ -36,12 +62,14 @@ package struct RowChanges {
       changedToManys: [Int] = [],
       values: [RowValue]
     ) {
-      self.reference = reference
-      self.layout = layout
-      self.expectedVersion = expectedVersion
-      self.changed = changed
-      self.changedToManys = changedToManys
-      self.values = values
+      self.init(
+        reference: reference,
+        layout: layout,
+        expectedVersion: expectedVersion,
+        changed: changed,
+        changedToManys: changedToManys,
+        row: Row(reference: reference, version: expectedVersion + 1, values: values)
+      )
     }
   }
 

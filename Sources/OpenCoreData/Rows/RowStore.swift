@@ -19,12 +19,16 @@ package protocol RowStore: AnyObject, Sendable {
     of relationship: NSRelationshipDescription,
     from sources: [RowReference]
   ) throws -> [RowReference: [RowReference]]
-  /// Whom a to-many relationship leads to from one source, as rows and in order; nil where the
-  /// rows are not read by the same question, so that they had better come from the cache.
-  func destinationRows(
+  /// A row for each reference, in their order; nil where there is none.
+  func orderedRows(_ references: [RowReference]) throws -> [Row?]
+  /// Whom a to-many relationship leads to from one source, in order, with their rows.
+  ///
+  /// `index` is the relationship's number among the to-manys of the source's layout.
+  func members(
     of relationship: NSRelationshipDescription,
+    at index: Int,
     from source: RowReference
-  ) throws -> [Row]?
+  ) throws -> [RowMember]
 
   /// Writes all changes in one transaction; throws ``RowConflictError`` where a version differs.
   func commit(_ changes: RowChanges) throws -> RowCommit
@@ -49,6 +53,32 @@ extension RowStore {
   }
 
   package func cachedRow(_ reference: RowReference) -> Row? { nil }
+
+  package func orderedRows(_ references: [RowReference]) throws -> [Row?] {
+    let found = try rows(references)
+    return references.map { found[$0] }
+  }
+
+  package func members(
+    of relationship: NSRelationshipDescription,
+    at index: Int,
+    from source: RowReference
+  ) throws -> [RowMember] {
+    let found = try destinations(of: relationship, from: [source])[source] ?? []
+    return found.map { RowMember(reference: $0, row: nil) }
+  }
+}
+
+/// One destination of a to-many relationship.
+package struct RowMember: Sendable {
+  package var reference: RowReference
+  /// Where the store has it at hand.
+  package var row: Row?
+
+  package init(reference: RowReference, row: Row?) {
+    self.reference = reference
+    self.row = row
+  }
 }
 
 /// A commit as told to whom it may concern.

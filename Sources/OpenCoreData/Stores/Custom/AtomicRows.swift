@@ -107,11 +107,6 @@ final class AtomicRows: ObjectRowStore, @unchecked Sendable {
     }
   }
 
-  func destinationRows(
-    of relationship: NSRelationshipDescription,
-    from source: RowReference
-  ) throws -> [Row]? { nil }
-
   func fetch(_ request: RowFetch) throws -> RowFetchResult {
     try withStore { store, binding in
       let numbers = entities.numbers(

@@ -111,11 +111,6 @@ final class IncrementalRows: ObjectRowStore, @unchecked Sendable {
     }
   }
 
-  func destinationRows(
-    of relationship: NSRelationshipDescription,
-    from source: RowReference
-  ) throws -> [Row]? { nil }
-
   func fetch(_ request: RowFetch) throws -> RowFetchResult {
     let context = try requireContext()
     return try connection.withStore { store, binding in

@@ -1,52 +1,81 @@
 import Synchronization
 
-/// The rows that were read or written last, shared by all contexts of a store.
+/// The rows that were read or written last, and whom their to-many relationships lead to, shared by
+/// all contexts of a store.
 ///
-/// Two generations bound it: when the young one is full it becomes the old one, and what the old
-/// one held is forgotten unless it was asked for meanwhile.
+/// Two generations bound it by the memory that they take: when both are full the young one becomes
+/// the old one, and what the old one held is forgotten unless it was asked for meanwhile.
 final class RowCache: Sendable {
-  private struct State: @unchecked Sendable {
-    // Unchecked: rows are immutable; the dictionaries are guarded by the mutex.
-    var young: [RowReference: Row] = [:]
-    var old: [RowReference: Row] = [:]
+  private struct Generation: ~Copyable {
+    var rows = PointerTable()
+    var links = PointerTable()
+    var bytes = 0
+
+    deinit {
+      rows.forEach { Unmanaged<RowStorage>.fromOpaque($0).release() }
+      links.forEach { Unmanaged<RowLinks>.fromOpaque($0).release() }
+    }
+  }
+
+  private struct State: ~Copyable, @unchecked Sendable {
+    // Unchecked: guarded by the mutex; what it holds is immutable.
+    var young = Generation()
+    var old = Generation()
     /// Grows with every commit: what a reader read before it is not kept.
     var epoch = 0
+    /// Grows with every commit that changes relationships: what was kept of them before is void.
+    var linkEpoch = 0
   }
 
   private let state = Mutex(State())
-  private let generationLimit: Int
+  private let byteLimit: Int
 
-  /// Two generations of this many rows; a row of ten values takes about 400 bytes.
-  init(generationLimit: Int = 50_000) {
-    self.generationLimit = generationLimit
+  /// What an entry takes in the table, at its usual load.
+  private static let entryBytes = 40
+
+  /// A fetch of more rows than fit in a quarter would push everything else out.
+  let bytesOfOneFetch: Int
+
+  /// So many bytes at most, whatever the rows look like: about 100,000 rows of ten short values.
+  init(byteLimit: Int = 40 << 20) {
+    self.byteLimit = byteLimit
+    bytesOfOneFetch = byteLimit / 4
   }
 
   var epoch: Int { state.withLock { $0.epoch } }
 
+  // MARK: Rows
+
   func row(_ reference: RowReference) -> Row? {
+    state.withLock { state in self.row(reference, &state) }
+  }
+
+  /// A row for each reference, nil where it is not known.
+  func rows(_ references: [RowReference]) -> [Row?] {
     state.withLock { state in
-      if let row = state.young[reference] { return row }
-      guard let row = state.old.removeValue(forKey: reference) else { return nil }
-      insert(row, into: &state)
-      return row
+      var result: [Row?] = []
+      result.reserveCapacity(references.count)
+      for reference in references { result.append(row(reference, &state)) }
+      return result
     }
   }
 
-  /// Splits references into the rows that are known and the references that are not.
-  func rows(_ references: [RowReference]) -> (known: [RowReference: Row], unknown: [RowReference]) {
-    state.withLock { state in
-      var known: [RowReference: Row] = [:]
-      var unknown: [RowReference] = []
-      known.reserveCapacity(references.count)
-      for reference in references {
-        if let row = state.young[reference] ?? state.old[reference] {
-          known[reference] = row
-        } else {
-          unknown.append(reference)
-        }
-      }
-      return (known, unknown)
+  @inline(__always)
+  private static func word(_ reference: RowReference, _ kind: Int = 0) -> UInt64 {
+    UInt64(UInt32(bitPattern: reference.entityNumber)) | UInt64(UInt32(kind)) << 32
+  }
+
+  @inline(__always)
+  private func row(_ reference: RowReference, _ state: inout State) -> Row? {
+    let word = Self.word(reference)
+    if let found = state.young.rows.object(word, reference.key) {
+      return Row(storage: Unmanaged<RowStorage>.fromOpaque(found).takeUnretainedValue())
     }
+    guard let found = state.old.rows.remove(word, reference.key) else { return nil }
+    let row = Row(storage: Unmanaged<RowStorage>.fromOpaque(found).takeRetainedValue())
+    state.old.bytes -= row.byteCount + Self.entryBytes
+    insert(row, &state)
+    return row
   }
 
   /// Keeps rows that were read when the cache had this epoch; later ones may be newer than they are.
@@ -54,53 +83,163 @@ final class RowCache: Sendable {
     guard !rows.isEmpty else { return }
     state.withLock { state in
       guard state.epoch == epoch else { return }
-      reserve(rows.count, in: &state)
-      for row in rows { insert(row, into: &state) }
+      state.young.rows.reserve(rows.count)
+      for row in rows {
+        if let former = state.old.rows.remove(Self.word(row.reference), row.reference.key) {
+          let former = Unmanaged<RowStorage>.fromOpaque(former).takeRetainedValue()
+          state.old.bytes -= Row(storage: former).byteCount + Self.entryBytes
+        }
+        insert(row, &state)
+      }
     }
   }
 
+  private func insert(_ row: Row, _ state: inout State) {
+    let reference = row.reference
+    let address = UnsafeRawPointer(Unmanaged.passRetained(row.storage).toOpaque())
+    state.young.bytes += row.byteCount + Self.entryBytes
+    if let former = state.young.rows.insert(address, Self.word(reference), reference.key) {
+      let former = Unmanaged<RowStorage>.fromOpaque(former).takeRetainedValue()
+      state.young.bytes -= Row(storage: former).byteCount + Self.entryBytes
+    }
+    turnOver(&state)
+  }
+
+  private func turnOver(_ state: inout State) {
+    guard state.young.bytes + state.old.bytes > byteLimit, state.young.bytes > byteLimit / 2 else {
+      return
+    }
+    var fresh = Generation()
+    swap(&fresh, &state.young)
+    swap(&fresh, &state.old)
+  }
+
+  private func drop(_ reference: RowReference, _ state: inout State) {
+    let word = Self.word(reference)
+    if let row = state.young.rows.remove(word, reference.key) {
+      let row = Unmanaged<RowStorage>.fromOpaque(row).takeRetainedValue()
+      state.young.bytes -= Row(storage: row).byteCount + Self.entryBytes
+    }
+    if let row = state.old.rows.remove(word, reference.key) {
+      let row = Unmanaged<RowStorage>.fromOpaque(row).takeRetainedValue()
+      state.old.bytes -= Row(storage: row).byteCount + Self.entryBytes
+    }
+  }
+
+  // MARK: Relationships
+
+  /// Whom a to-many leads to, with the rows that are known; nil where that is not known.
+  func members(_ source: RowReference, toMany index: Int) -> [RowMember]? {
+    state.withLock { state in
+      let word = Self.word(source, index + 1)
+      var found = state.young.links.object(word, source.key)
+      if found == nil, let moved = state.old.links.remove(word, source.key) {
+        let links = Unmanaged<RowLinks>.fromOpaque(moved).takeRetainedValue()
+        state.old.bytes -= links.byteCount + Self.entryBytes
+        if links.header.epoch == state.linkEpoch { insert(links, word, source.key, &state) }
+        found = state.young.links.object(word, source.key)
+      }
+      guard let found else { return nil }
+      let links = Unmanaged<RowLinks>.fromOpaque(found).takeUnretainedValue()
+      guard links.header.epoch == state.linkEpoch else { return nil }
+      let count = links.header.count
+      var members: [RowMember] = []
+      members.reserveCapacity(count)
+      for place in 0..<count {
+        let reference = links.reference(at: place)
+        members.append(RowMember(reference: reference, row: row(reference, &state)))
+      }
+      return members
+    }
+  }
+
+  /// Keeps whom a to-many leads to, and the rows that were read with it.
+  func insert(
+    _ members: [RowMember],
+    of source: RowReference,
+    toMany index: Int,
+    fresh rows: some Collection<Row>,
+    readAt epoch: Int
+  ) {
+    state.withLock { state in
+      guard state.epoch == epoch else { return }
+      insert(
+        RowLinks.make(members, epoch: state.linkEpoch),
+        Self.word(source, index + 1),
+        source.key,
+        &state
+      )
+      for row in rows { insert(row, &state) }
+    }
+  }
+
+  private func insert(_ links: RowLinks, _ word: UInt64, _ key: Int64, _ state: inout State) {
+    let address = UnsafeRawPointer(Unmanaged.passRetained(links).toOpaque())
+    state.young.bytes += links.byteCount + Self.entryBytes
+    if let former = state.young.links.insert(address, word, key) {
+      let former = Unmanaged<RowLinks>.fromOpaque(former).takeRetainedValue()
+      state.young.bytes -= former.byteCount + Self.entryBytes
+    }
+    turnOver(&state)
+  }
+
+  // MARK: Changes
+
   /// Takes in what a commit wrote.
-  func commit(written: [Row], gone: [RowReference]) {
+  func commit(written: [Row], gone: [RowReference], changesLinks: Bool = true) {
     state.withLock { state in
       state.epoch += 1
-      reserve(written.count, in: &state)
-      for row in written { insert(row, into: &state) }
-      for reference in gone {
-        state.young[reference] = nil
-        state.old[reference] = nil
+      if changesLinks { state.linkEpoch += 1 }
+      state.young.rows.reserve(written.count)
+      for row in written {
+        if !state.old.rows.isEmpty { drop(row.reference, &state) }
+        insert(row, &state)
       }
+      for reference in gone { drop(reference, &state) }
     }
   }
 
   func forget(_ references: [RowReference]) {
     state.withLock { state in
-      for reference in references {
-        state.young[reference] = nil
-        state.old[reference] = nil
-      }
+      // A staleness that the app asked for is about relationships as much as about values.
+      state.linkEpoch += 1
+      for reference in references { drop(reference, &state) }
     }
   }
 
   func removeAll() {
     state.withLock { state in
       state.epoch += 1
-      state.young = [:]
-      state.old = [:]
+      state.linkEpoch += 1
+      state.young = Generation()
+      state.old = Generation()
     }
   }
 
-  private func reserve(_ count: Int, in state: inout State) {
-    guard count > state.young.capacity - state.young.count else { return }
-    // At least doubling, or every commit would copy everything.
-    let wanted = max(state.young.count + count, state.young.capacity * 2)
-    state.young.reserveCapacity(min(wanted, generationLimit))
+  /// The memory that the cache takes.
+  var byteCount: Int { state.withLock { $0.young.bytes + $0.old.bytes } }
+}
+
+/// Whom one to-many relationship of one row leads to, in order.
+final class RowLinks: ManagedBuffer<RowLinks.Header, RowReference> {
+  struct Header {
+    var epoch: Int
+    var count: Int
   }
 
-  private func insert(_ row: Row, into state: inout State) {
-    if state.young.count >= generationLimit {
-      state.old = state.young
-      state.young = [:]
+  var byteCount: Int { 32 + header.count * MemoryLayout<RowReference>.stride }
+
+  func reference(at place: Int) -> RowReference {
+    withUnsafeMutablePointerToElements { $0[place] }
+  }
+
+  static func make(_ members: [RowMember], epoch: Int) -> RowLinks {
+    let made = RowLinks.create(minimumCapacity: members.count) { _ in
+      Header(epoch: epoch, count: members.count)
     }
-    state.young[row.reference] = row
+    made.withUnsafeMutablePointerToElements { target in
+      for place in members.indices { (target + place).initialize(to: members[place].reference) }
+    }
+    return unsafeDowncast(made, to: RowLinks.self)
   }
 }

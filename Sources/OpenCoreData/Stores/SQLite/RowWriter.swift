@@ -9,7 +9,9 @@ final class RowWriter {
   let store: SQLiteStore
   let writer: StoreConnection
   let now: Double
-  private(set) var written: [RowReference: Row] = [:]
+  private(set) var written = WrittenRows()
+  /// Whether anything that a to-many leads to may have changed.
+  private(set) var changesLinks = false
   private(set) var record = HistoryRecord()
   private(set) var constraintConflicts: [RowConstraintError.Conflict] = []
   private(set) var files = ExternalData.Pending()
@@ -43,26 +45,24 @@ final class RowWriter {
   func insert(
     _ reference: RowReference,
     _ entity: EntityTable,
-    values given: [RowValue]
+    values: [RowValue]
   ) throws -> Bool {
-    var values = normalized(given, entity)
-    if !entity.derivations.isEmpty { entity.derivations.apply(to: &values, now: now) }
+    try insert(Row(reference: reference, version: 1, values: values), entity)
+  }
+
+  /// Writes a new row.
+  ///
+  /// False where a value that must be unique is taken.
+  @discardableResult
+  func insert(_ given: Row, _ entity: EntityTable) throws -> Bool {
+    let row = completed(given, entity)
     let statement = try writer.insert(entity)
-    statement.bind(reference.key, at: 1)
-    statement.bind(Int64(1), at: 2)
-    var index = 3
-    for slot in entity.write.slots {
-      index = try store.coding.bind(
-        values[slot],
-        entity.columns[slot],
-        to: statement,
-        at: index,
-        files: &files
-      )
-    }
-    guard try run(statement, reference, entity, values) else { return false }
-    written[reference] = Row(reference: reference, version: 1, values: values)
-    record.inserted.append(reference)
+    statement.bind(row.reference.key, at: 1)
+    statement.bind(row.version, at: 2)
+    try bind(row, entity.write.slots, entity, to: statement, from: 3)
+    guard try run(statement, row, entity) else { return false }
+    written.append(row)
+    record.inserted.append(row.reference)
     return true
   }
 
@@ -79,37 +79,47 @@ final class RowWriter {
     expectedVersion: Int64,
     changed: [Int],
     changedToManys: [Int],
-    values given: [RowValue]
+    values: [RowValue]
   ) throws -> UpdateResult {
-    var values = normalized(given, entity)
-    var slots = changed.filter { entity.columns[$0].isStored && !entity.columns[$0].isDerived }
-    if !entity.derivations.isEmpty {
-      entity.derivations.apply(to: &values, now: now)
+    try update(
+      Row(reference: reference, version: expectedVersion + 1, values: values),
+      entity,
+      expectedVersion: expectedVersion,
+      changed: changed,
+      changedToManys: changedToManys
+    )
+  }
+
+  /// Writes the changed slots where the row still has the version.
+  func update(
+    _ given: Row,
+    _ entity: EntityTable,
+    expectedVersion: Int64,
+    changed: [Int],
+    changedToManys: [Int]
+  ) throws -> UpdateResult {
+    let row = completed(given, entity)
+    let reference = row.reference
+    var slots = changed
+    if !entity.isPlain {
+      slots.removeAll { !entity.columns[$0].isStored || entity.columns[$0].isDerived }
       slots += entity.derivations.targets
+      slots.sort()
+      try abandonFiles(of: reference, entity, slots: slots)
     }
-    slots.sort()
-    try abandonFiles(of: reference, entity, slots: slots)
+    if !changesLinks {
+      // A to-one is the other side's to-many.
+      let attributes = entity.layout.attributes.count
+      changesLinks = !changedToManys.isEmpty || slots.contains { $0 >= attributes }
+    }
     let statement = try writer.update(entity, slots: slots)
-    var index = 1
-    for slot in slots {
-      index = try store.coding.bind(
-        values[slot],
-        entity.columns[slot],
-        to: statement,
-        at: index,
-        files: &files
-      )
-    }
-    statement.bind(expectedVersion + 1, at: index)
+    let index = try bind(row, slots, entity, to: statement, from: 1)
+    statement.bind(row.version, at: index)
     statement.bind(reference.key, at: index + 1)
     statement.bind(expectedVersion, at: index + 2)
-    guard try run(statement, reference, entity, values) else { return .constraintViolated }
+    guard try run(statement, row, entity) else { return .constraintViolated }
     guard connection.changes == 1 else { return .versionDiffers }
-    written[reference] = Row(
-      reference: reference,
-      version: expectedVersion + 1,
-      values: values
-    )
+    written.set(row)
     if store.keepsHistory {
       record.update(
         reference,
@@ -138,22 +148,27 @@ final class RowWriter {
       statement.bind(reference.key, at: 1)
       try statement.run()
     }
-    written[reference] = nil
+    written.remove(reference)
+    changesLinks = true
     record.delete(reference, tombstone: tombstone)
     return true
   }
 
   // MARK: Reading in the transaction
 
+  /// The row as the transaction wrote it; nil where it did not.
+  func writtenRow(_ reference: RowReference) -> Row? { written[reference] }
+
   /// The row as the transaction sees it.
   func row(_ reference: RowReference) throws -> Row? {
-    if let row = written[reference] { return row }
+    if let row = writtenRow(reference) { return row }
     return try store.readRow(reference, from: writer)
   }
 
   // MARK: Links
 
   func link(_ link: RowChanges.Link) throws {
+    changesLinks = true
     let entity = try store.table(of: link.source)
     switch entity.link(of: link.relationship) {
     case .join(let table, let source, let destination, _):
@@ -191,6 +206,7 @@ final class RowWriter {
 
   /// Gives the destinations ascending order keys; those in order keep theirs.
   func order(_ order: RowChanges.Order) throws {
+    changesLinks = true
     let entity = try store.table(of: order.source)
     let select: String
     let update: String
@@ -231,7 +247,7 @@ final class RowWriter {
   /// Notes that a batch took a to-one of these rows away.
   func noteUpdates(of references: [RowReference], toOne name: String) throws {
     for reference in references {
-      written[reference] = nil
+      written.remove(reference)
       record.update(
         reference,
         bits: store.keepsHistory
@@ -272,18 +288,18 @@ final class RowWriter {
         stale.insert(reference)
       }
     }
-    for (reference, row) in store.schema.hasTriggeredValues ? written : [:] {
-      guard let entity = store.schema.entity(number: reference.entityNumber),
+    for row in store.schema.hasTriggeredValues ? written.rows : [] {
+      guard let entity = store.schema.entity(number: row.reference.entityNumber),
         entity.hasTriggeredValues
       else { continue }
-      written[reference] = try store.readRow(reference, from: writer) ?? row
+      written.set(try store.readRow(row.reference, from: writer) ?? row)
     }
     for reference in stale {
       guard let row = try store.readRow(reference, from: writer) else {
         stale.remove(reference)
         continue
       }
-      written[reference] = row
+      written.set(row)
     }
     guard store.keepsHistory, !record.isEmpty else { return nil }
     return try HistoryWriter(connection: connection, effects: store.effects).write(
@@ -296,14 +312,44 @@ final class RowWriter {
 
   // MARK: Parts
 
-  /// Transient values are not the store's.
-  private func normalized(_ values: [RowValue], _ entity: EntityTable) -> [RowValue] {
-    guard entity.write.slots.count != values.count else { return values }
-    var values = values
+  /// Without transient values, which are not the store's, and with derived ones.
+  private func completed(_ row: Row, _ entity: EntityTable) -> Row {
+    if entity.isPlain { return row }
+    var values = row.values
     for index in entity.columns.indices where !entity.columns[index].isStored {
       values[index] = .null
     }
-    return values
+    if !entity.derivations.isEmpty { entity.derivations.apply(to: &values, now: now) }
+    return Row(reference: row.reference, version: row.version, values: values)
+  }
+
+  /// Binds some of a row's values; returns the next index.
+  ///
+  /// SQLite reads strings where the row has them: the row is alive until the statement has run,
+  /// and the next use binds anew.
+  @discardableResult
+  private func bind(
+    _ row: Row,
+    _ slots: [Int],
+    _ entity: EntityTable,
+    to statement: SQLiteStatement,
+    from first: Int
+  ) throws -> Int {
+    var index = first
+    for slot in slots {
+      if entity.isPlain, row.bind(slot, to: statement, at: index) {
+        index += 1
+      } else {
+        index = try store.coding.bind(
+          row[slot],
+          entity.columns[slot],
+          to: statement,
+          at: index,
+          files: &files
+        )
+      }
+    }
+    return index
   }
 
   /// Runs an insert or an update.
@@ -312,20 +358,19 @@ final class RowWriter {
   /// are told at once.
   private func run(
     _ statement: SQLiteStatement,
-    _ reference: RowReference,
-    _ entity: EntityTable,
-    _ values: [RowValue]
+    _ row: Row,
+    _ entity: EntityTable
   ) throws -> Bool {
     do {
-      try statement.run()
+      try withExtendedLifetime(row) { try statement.run() }
       return true
     } catch let error as SQLiteError where error.isConstraint {
       guard
         let conflict = try ConstraintFinder(store: store, writer: writer).conflict(
           error,
-          reference: reference,
+          reference: row.reference,
           entity: entity,
-          values: values
+          values: row.values
         )
       else { throw error }
       constraintConflicts.append(conflict)

@@ -79,8 +79,13 @@ extension SQLiteStore {
         }
         guard let writer else { preconditionFailure("A transaction ran without its body.") }
         coding.external.settle(writer.files, committed: true)
-        let rows = Array(writer.written.values)
-        cache.commit(written: rows, gone: writer.record.outdated + writer.outdated)
+        let rows = writer.written.rows
+        let gone = writer.record.outdated + writer.outdated
+        cache.commit(
+          written: rows,
+          gone: gone,
+          changesLinks: writer.changesLinks || !gone.isEmpty
+        )
         return WriteOutcome(
           result: result,
           rows: rows,
@@ -121,21 +126,16 @@ extension SQLiteStore {
     }
     for update in changes.updated {
       let result = try writer.update(
-        update.reference,
+        update.row,
         try table(of: update.reference),
         expectedVersion: update.expectedVersion,
         changed: update.changed,
-        changedToManys: update.changedToManys,
-        values: update.values
+        changedToManys: update.changedToManys
       )
       if result == .versionDiffers { try conflict(update.reference, update.expectedVersion) }
     }
     for insertion in changes.inserted {
-      try writer.insert(
-        insertion.reference,
-        try table(of: insertion.reference),
-        values: insertion.values
-      )
+      try writer.insert(insertion.row, try table(of: insertion.reference))
     }
     for check in changes.checks
     where try readRow(check.reference, from: writer.writer)?.version != check.expectedVersion {

@@ -11,13 +11,30 @@ extension SQLiteStore {
   }
 
   package func rows(_ references: [RowReference]) throws -> [RowReference: Row] {
-    var (found, unknown) = cache.rows(references)
-    guard !unknown.isEmpty else { return found }
-    let epoch = cache.epoch
-    let read = try withReader { try readRows(unknown, from: $0) }
-    cache.insert(read, readAt: epoch)
-    for row in read { found[row.reference] = row }
+    var found: [RowReference: Row] = [:]
+    found.reserveCapacity(references.count)
+    for row in try orderedRows(references) {
+      if let row { found[row.reference] = row }
+    }
     return found
+  }
+
+  package func orderedRows(_ references: [RowReference]) throws -> [Row?] {
+    var rows = cache.rows(references)
+    let unknown = rows.indices.filter { rows[$0] == nil }
+    guard !unknown.isEmpty else { return rows }
+    let epoch = cache.epoch
+    let read = try withReader { try readRows(unknown.map { references[$0] }, from: $0) }
+    cache.insert(read, readAt: epoch)
+    if unknown.count == 1 {
+      rows[unknown[0]] = read.first
+      return rows
+    }
+    var places: [RowReference: Int] = [:]
+    places.reserveCapacity(read.count)
+    for (place, row) in read.enumerated() { places[row.reference] = place }
+    for index in unknown { rows[index] = places[references[index]].map { read[$0] } }
+    return rows
   }
 
   /// The row as a connection sees it; nil where it is gone.
@@ -76,29 +93,54 @@ extension SQLiteStore {
     try withReader { try readDestinations(of: relationship, from: sources, on: $0) }
   }
 
-  package func destinationRows(
+  package func members(
     of relationship: NSRelationshipDescription,
+    at index: Int,
     from source: RowReference
-  ) throws -> [Row]? {
+  ) throws -> [RowMember] {
+    if var known = cache.members(source, toMany: index) {
+      if known.contains(where: { $0.row == nil }) { try fill(&known) }
+      return known
+    }
     let entity = try table(of: source)
-    guard case .foreignKey = entity.link(of: relationship),
-      let destination = relationship.destinationEntity.flatMap(schema.entity)
-    else { return nil }
     let epoch = cache.epoch
-    let rows: [Row]? = try withReader { connection in
+    var rows: [Row] = []
+    var members = try withReader { connection -> [RowMember] in
       guard
-        let statement = try connection.destinationRows(of: relationship, from: entity, in: schema)
-      else { return nil }
+        let query = try connection.members(
+          of: relationship,
+          at: index,
+          from: entity,
+          in: schema
+        )
+      else { return [] }
+      let statement = query.statement
       statement.bind(source.key, at: 1)
       defer { statement.reset() }
-      var rows: [Row] = []
+      var members: [RowMember] = []
       while try statement.step() {
-        if let row = coding.row(statement, destination.plan, connection.builder) { rows.append(row) }
+        if let plan = query.rowPlan {
+          guard let row = coding.row(statement, plan, connection.builder) else { continue }
+          rows.append(row)
+          members.append(RowMember(reference: row.reference, row: row))
+        } else {
+          let entity = query.constantEntity ?? Int32(truncatingIfNeeded: statement.int64(2))
+          let reference = RowReference(entityNumber: entity, key: statement.int64(1))
+          members.append(RowMember(reference: reference, row: nil))
+        }
       }
-      return rows
+      return members
     }
-    if let rows { cache.insert(rows, readAt: epoch) }
-    return rows
+    cache.insert(members, of: source, toMany: index, fresh: rows, readAt: epoch)
+    if rows.isEmpty, !members.isEmpty { try fill(&members) }
+    return members
+  }
+
+  /// Whoever asks for the members reads them next: one question instead of one for each.
+  private func fill(_ members: inout [RowMember]) throws {
+    let missing = members.indices.filter { members[$0].row == nil }
+    let rows = try orderedRows(missing.map { members[$0].reference })
+    for (index, row) in zip(missing, rows) { members[index].row = row }
   }
 
   func readDestinations(

@@ -11,11 +11,12 @@ final class StoreConnection {
   private var byKey: [SQLiteStatement?]
   private var inserts: [SQLiteStatement?]
   private var deletes: [SQLiteStatement?]
-  private var updates: [[[Int]: SQLiteStatement]]
+  private var updates: [[(slots: [Int], statement: SQLiteStatement)]]
   private var cleanups: [[SQLiteStatement]?]
   private var links: [LinkKey: SQLiteStatement] = [:]
   private var destinations: [DestinationKey: DestinationStatement] = [:]
-  private var destinationRows: [DestinationKey: SQLiteStatement] = [:]
+  /// By the entity's index and the number of its to-many.
+  private var members: [[MembersStatement?]]
   /// The triggers of derived attributes report here whom they changed.
   private let affected = AffectedRows()
 
@@ -24,8 +25,9 @@ final class StoreConnection {
     byKey = Array(repeating: nil, count: entityCount)
     inserts = byKey
     deletes = byKey
-    updates = Array(repeating: [:], count: entityCount)
+    updates = Array(repeating: [], count: entityCount)
     cleanups = Array(repeating: nil, count: entityCount)
+    members = Array(repeating: [], count: entityCount)
     try registerTriggerFunctions()
     try PredicateSQLFunctions.register(on: connection)
   }
@@ -62,10 +64,13 @@ final class StoreConnection {
   }
 
   func update(_ entity: EntityTable, slots: [Int]) throws -> SQLiteStatement {
-    if let kept = updates[entity.index][slots] { return kept }
+    // Few, and most often the last one: comparing them is faster than a hash of the slots.
+    if let place = updates[entity.index].lastIndex(where: { $0.slots == slots }) {
+      return updates[entity.index][place].statement
+    }
     let made = try connection.makeStatement(entity.write.update(slots: slots))
-    if updates[entity.index].count >= Self.updateLimit { updates[entity.index].removeAll() }
-    updates[entity.index][slots] = made
+    if updates[entity.index].count >= Self.updateLimit { updates[entity.index].removeFirst() }
+    updates[entity.index].append((slots, made))
     return made
   }
 
@@ -128,28 +133,38 @@ final class StoreConnection {
     return made
   }
 
-  /// What reads the members' rows from one source; nil where their columns do not lead to it.
-  func destinationRows(
+  struct MembersStatement {
+    let statement: SQLiteStatement
+    let constantEntity: Int32?
+    /// What reads the members' rows out of the answer; nil where it brings their keys alone.
+    let rowPlan: ReadPlan?
+  }
+
+  /// What follows a to-many from one source; nil where it leads into another store.
+  func members(
     of relationship: NSRelationshipDescription,
+    at index: Int,
     from entity: EntityTable,
     in schema: StoreSchema
-  ) throws -> SQLiteStatement? {
-    let key = DestinationKey(
-      relationship: ObjectIdentifier(relationship),
-      entity: entity.index,
-      width: 1
-    )
-    if let kept = destinationRows[key] { return kept }
-    guard let sql = DestinationQuery(relationship, from: entity, in: schema)?.rows else {
-      return nil
+  ) throws -> MembersStatement? {
+    if members[entity.index].isEmpty {
+      members[entity.index] = Array(repeating: nil, count: entity.layout.toManys.count)
+    } else if let kept = members[entity.index][index] {
+      return kept
     }
-    let made = try connection.makeStatement(sql)
-    destinationRows[key] = made
+    guard let query = DestinationQuery(relationship, from: entity, in: schema) else { return nil }
+    let made = MembersStatement(
+      statement: try connection.makeStatement(query.rows ?? query.sql(marks: "?")),
+      constantEntity: query.constantEntity,
+      rowPlan: query.rows == nil
+        ? nil : relationship.destinationEntity.flatMap(schema.entity)?.plan
+    )
+    members[entity.index][index] = made
     return made
   }
 
   /// Each set of changed properties is a statement of its own; an app has few.
-  private static let updateLimit = 64
+  private static let updateLimit = 16
 
   /// Hands out and forgets whom triggers changed since the last call.
   func takeAffected() -> Set<RowReference> {

@@ -29,4 +29,12 @@ package struct SlotColumn: Sendable {
   static let transient = SlotColumn(name: "", form: .none)
 
   package var isStored: Bool { form != .none }
+
+  /// Whether a row's value goes into the column as it is, and nothing else with it.
+  var isPlain: Bool {
+    switch form {
+    case .none, .externalData, .foreignKey, .keyAndEntity(_, isColumn: true): false
+    default: !isDerived
+    }
+  }
 }

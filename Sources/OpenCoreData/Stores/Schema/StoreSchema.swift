@@ -115,6 +115,9 @@ package final class EntityTable: @unchecked Sendable {
   package let hasTriggeredValues: Bool
   /// The slots whose values go into files of their own where they are large.
   let externalSlots: [Int]
+  /// Whether rows are written as objects have them: every value in a column of its own, none
+  /// derived, transient, or in a file.
+  let isPlain: Bool
   /// The statements that remove what else refers to a deleted row.
   package internal(set) var cleanup: [String] = []
 
@@ -143,6 +146,7 @@ package final class EntityTable: @unchecked Sendable {
     let own = Set(derivations.targets)
     hasTriggeredValues = columns.indices.contains { columns[$0].isDerived && !own.contains($0) }
     externalSlots = columns.indices.filter { columns[$0].form == .externalData }
+    isPlain = columns.allSatisfy(\.isPlain)
     isAbstract = layout.entity.isAbstract
     write = WritePlan(table: table, number: number, columns: columns)
   }

@@ -33,7 +33,7 @@ package final class StoreTransaction {
     var result: [RowReference: Row] = [:]
     var unknown: [RowReference] = []
     for reference in references {
-      if let row = writer.written[reference] {
+      if let row = writer.writtenRow(reference) {
         result[reference] = row
       } else {
         unknown.append(reference)
