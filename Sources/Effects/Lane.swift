@@ -14,8 +14,8 @@ public enum Lane: Sendable {
     case .serial(let lane):
       return try lane.sync(body)
     case .main:
-      if Thread.isMainThread { return try body() }
-      return try DispatchQueue.main.sync(execute: body)
+      if MainQueue.isCurrent { return try body() }
+      return try MainQueue.sync(body)
     }
   }
 
@@ -40,7 +40,7 @@ public enum Lane: Sendable {
   public var isCurrent: Bool {
     switch self {
     case .serial(let lane): lane.isCurrent
-    case .main: Thread.isMainThread
+    case .main: MainQueue.isCurrent
     }
   }
 }

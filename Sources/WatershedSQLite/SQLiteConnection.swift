@@ -26,6 +26,8 @@ package final class SQLiteConnection: @unchecked Sendable {
   /// The file, or `:memory:`.
   package let path: String
   let handle: OpaquePointer
+  /// Kept for SQLite, which knows its address.
+  var tracer: SQLiteTracer?
   private var cache: [String: SQLiteStatement] = [:]
 
   /// Bounds the statements kept compiled; a store's own statements are far fewer.

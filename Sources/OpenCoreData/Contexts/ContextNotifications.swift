@@ -25,24 +25,38 @@ public let NSInvalidatedObjectIDsKey = "invalidated_objectIDs"
 /// The notification key of the query generation that a save moved its context to.
 public let NSManagedObjectContextQueryGenerationKey = "newQueryGeneration"
 
+// All are posted on the queue of the context that is their object, before the call that causes them
+// returns: `save()` posts on the thread that saves, and a merge that is asked for by another context's
+// save posts when its turn on the merging context's own queue has come.
+
 extension NSNotification.Name {
   /// Posted at the end of a turn that changed objects of a context.
+  ///
+  /// The object is the context, and the thread is the one that works on its queue.
   public static let NSManagedObjectContextObjectsDidChange = NSNotification.Name(
     "NSObjectsChangedInManagingContextNotification"
   )
   /// Posted before a context is saved.
+  ///
+  /// The object is the context, and the thread is the one that works on its queue.
   public static let NSManagedObjectContextWillSave = NSNotification.Name(
     "NSManagingContextWillSaveChangesNotification"
   )
   /// Posted after a context was saved.
+  ///
+  /// The object is the context, and the thread is the one that works on its queue.
   public static let NSManagedObjectContextDidSave = NSNotification.Name(
     "NSManagingContextDidSaveChangesNotification"
   )
   /// Posted after a context was saved, with identifiers in place of objects.
+  ///
+  /// The object is the context, and the thread is the one that works on its queue.
   public static let NSManagedObjectContextDidSaveObjectIDs = NSNotification.Name(
     "NSManagedObjectContextDidSaveObjectIDsNotification"
   )
   /// Posted after a context merged changes from elsewhere, with identifiers.
+  ///
+  /// The object is the context, and the thread is the one that works on its queue.
   public static let NSManagedObjectContextDidMergeChangesObjectIDs = NSNotification.Name(
     "NSManagedObjectContextDidMergeChangesObjectIDsNotification"
   )
@@ -50,16 +64,26 @@ extension NSNotification.Name {
 
 extension NSManagedObjectContext {
   /// Posted at the end of a turn that changed objects of a context.
+  ///
+  /// The object is the context, and the thread is the one that works on its queue.
   public static let didChangeObjectsNotification =
     Notification.Name.NSManagedObjectContextObjectsDidChange
   /// Posted before a context is saved.
+  ///
+  /// The object is the context, and the thread is the one that works on its queue.
   public static let willSaveObjectsNotification = Notification.Name.NSManagedObjectContextWillSave
   /// Posted after a context was saved.
+  ///
+  /// The object is the context, and the thread is the one that works on its queue.
   public static let didSaveObjectsNotification = Notification.Name.NSManagedObjectContextDidSave
   /// Posted after a context was saved, with identifiers in place of objects.
+  ///
+  /// The object is the context, and the thread is the one that works on its queue.
   public static let didSaveObjectIDsNotification =
     Notification.Name.NSManagedObjectContextDidSaveObjectIDs
   /// Posted after a context merged changes from elsewhere, with identifiers.
+  ///
+  /// The object is the context, and the thread is the one that works on its queue.
   public static let didMergeChangesObjectIDsNotification =
     Notification.Name.NSManagedObjectContextDidMergeChangesObjectIDs
 

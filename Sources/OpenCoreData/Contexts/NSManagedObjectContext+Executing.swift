@@ -11,6 +11,7 @@ extension NSManagedObjectContext {
   /// It reads and changes the stores, not the objects of this context.
   @discardableResult
   public func execute(_ request: NSPersistentStoreRequest) throws -> NSPersistentStoreResult {
+    requireLane()
     if let request = request as? any BatchRequest {
       do {
         return try request.run(for: BatchCaller(self, requireCoordinator()))

@@ -3,6 +3,7 @@ import Foundation
 extension NSManagedObjectContext {
   /// The results of a request.
   public func fetch<T: NSFetchRequestResult>(_ request: NSFetchRequest<T>) throws -> [T] {
+    requireLane()
     guard request.resultType == .managedObjectResultType else {
       return typed(try results(of: request))
     }
@@ -11,17 +12,20 @@ extension NSManagedObjectContext {
 
   /// The results of a request whose type is not known.
   public func fetch(_ request: NSFetchRequest<any NSFetchRequestResult>) throws -> [Any] {
-    try results(of: request)
+    requireLane()
+    return try results(of: request)
   }
 
   /// How many objects a request finds.
   public func count<T: NSFetchRequestResult>(for request: NSFetchRequest<T>) throws -> Int {
-    try erasedCount(of: request)
+    requireLane()
+    return try erasedCount(of: request)
   }
 
   /// How many objects a request finds.
   public func count(for request: NSFetchRequest<any NSFetchRequestResult>) throws -> Int {
-    try erasedCount(of: request)
+    requireLane()
+    return try erasedCount(of: request)
   }
 
   private func typed<T>(_ results: [Any]) -> [T] {

@@ -5,6 +5,8 @@ struct ChangedRows {
   var inserted: [ObjectKey] = []
   var updated: [ObjectKey] = []
   var deleted: [ObjectKey] = []
+  /// Whether they were written past the coordinator, so that its cache may be behind.
+  var isForeign = false
 
   var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
 }
@@ -12,7 +14,12 @@ struct ChangedRows {
 extension NSManagedObjectContext {
   /// Takes over what another context has saved.
   public func mergeChanges(fromContextDidSave notification: Notification) {
-    merge(changedRows(in: notification.userInfo ?? [:]))
+    let rows = changedRows(in: notification.userInfo ?? [:])
+    guard performDepth == 0, concurrencyType != .mainQueueConcurrencyType, !lane.isCurrent else {
+      return merge(rows)
+    }
+    // Out of `perform`, the caller's thread takes the lane.
+    performAndWait { merge(rows) }
   }
 
   /// Takes over changes that were made elsewhere into several contexts.
@@ -24,26 +31,33 @@ extension NSManagedObjectContext {
   ) {
     for context in contexts {
       context.performAndWait {
-        context.merge(context.changedRows(in: changeNotificationData), forgetsRows: true)
+        var rows = context.changedRows(in: changeNotificationData)
+        rows.isForeign = true
+        context.merge(rows)
       }
     }
   }
 
   private func changedRows(in userInfo: [AnyHashable: Any]) -> ChangedRows {
     var rows = ChangedRows()
-    rows.inserted = keys(userInfo, [NSInsertedObjectsKey, NSInsertedObjectIDsKey])
+    rows.inserted = keys(userInfo, &rows, [NSInsertedObjectsKey, NSInsertedObjectIDsKey])
     rows.updated = keys(
       userInfo,
+      &rows,
       [
         NSUpdatedObjectsKey, NSUpdatedObjectIDsKey, NSRefreshedObjectsKey,
         NSRefreshedObjectIDsKey, NSInvalidatedObjectsKey, NSInvalidatedObjectIDsKey,
       ]
     )
-    rows.deleted = keys(userInfo, [NSDeletedObjectsKey, NSDeletedObjectIDsKey])
+    rows.deleted = keys(userInfo, &rows, [NSDeletedObjectsKey, NSDeletedObjectIDsKey])
     return rows
   }
 
-  private func keys(_ userInfo: [AnyHashable: Any], _ names: [String]) -> [ObjectKey] {
+  private func keys(
+    _ userInfo: [AnyHashable: Any],
+    _ rows: inout ChangedRows,
+    _ names: [String]
+  ) -> [ObjectKey] {
     var result: [ObjectKey] = []
     for name in names {
       let members: [Any]
@@ -57,8 +71,9 @@ extension NSManagedObjectContext {
       }
       for member in members {
         switch member {
-        case let object as NSManagedObject: result.append(object.key)
-        case let identifier as NSManagedObjectID: result.append(key(of: identifier))
+        case let object as NSManagedObject: result.append(own(object.key, object.binding, &rows))
+        case let identifier as NSManagedObjectID:
+          result.append(own(identifier.key, identifier.binding, &rows))
         case let url as URL:
           let found = persistentStoreCoordinator?.managedObjectID(forURIRepresentation: url)
           if let found { result.append(found.key) }
@@ -72,22 +87,27 @@ extension NSManagedObjectContext {
     }
   }
 
-  private func key(of identifier: NSManagedObjectID) -> ObjectKey {
-    guard let binding = identifier.binding, let coordinator = persistentStoreCoordinator,
-      !coordinator.holds(binding),
+  /// The key in terms of this context's stores: another coordinator may have made it.
+  private func own(
+    _ key: ObjectKey,
+    _ binding: StoreBinding?,
+    _ rows: inout ChangedRows
+  ) -> ObjectKey {
+    guard let binding, let coordinator = persistentStoreCoordinator, !coordinator.holds(binding),
       let own = coordinator.binding(identifier: binding.identifier)
-    else { return identifier.key }
+    else { return lasting(key) }
+    rows.isForeign = true
     return ObjectKey(
       store: own.number,
-      reference: own.adopted(identifier.key.reference, from: binding)
+      reference: own.adopted(key.reference, from: binding)
     )
   }
 
   /// Takes changed rows over: inserted ones become faults, updated ones are refreshed below the
   /// changes that wait here, deleted ones go.
-  func merge(_ rows: ChangedRows, forgetsRows: Bool = false) {
+  func merge(_ rows: ChangedRows) {
     guard !rows.isEmpty else { return }
-    if forgetsRows { forgetCachedRows(rows) }
+    if rows.isForeign { forgetCachedRows(rows) }
     var changes = ChangedObjects()
     changes.deleted = mergeDeletions(rows.deleted)
     changes.refreshed = mergeUpdates(rows.updated)
@@ -102,7 +122,7 @@ extension NSManagedObjectContext {
     NotificationCenter.default.post(
       name: .NSManagedObjectContextDidMergeChangesObjectIDs,
       object: self,
-      userInfo: changes.identifiersUserInfo
+      userInfo: changes.mergedIdentifiersUserInfo
     )
     tellChildren(changes)
     for object in changes.deleted { forget(object) }

@@ -5,23 +5,16 @@ import Foundation
 /// A child reads rows that are made of its parent's objects, changes that wait there included, and
 /// its saves change the parent's objects. The stores learn of it when the parent is saved.
 extension NSManagedObjectContext {
-  func adoptChild(_ child: NSManagedObjectContext) {
-    performAndWait {
-      children.removeAll { $0.context == nil }
-      children.append(WeakContext(context: child))
-    }
-  }
-
   /// Tells those children that want to know of what this context has now; on this context's lane.
   func tellChildren(_ changes: ChangedObjects, except source: NSManagedObjectContext? = nil) {
+    let children = children
     guard !children.isEmpty else { return }
     let rows = ChangedRows(
       inserted: changes.inserted.map(\.key),
       updated: changes.updated.map(\.key) + changes.refreshed.map(\.key),
       deleted: changes.deleted.map(\.key)
     )
-    for child in children.compactMap(\.context)
-    where child !== source && child.automaticallyMergesChangesFromParent {
+    for child in children where child !== source && child.automaticallyMergesChangesFromParent {
       child.enqueueMerge(rows)
     }
   }
@@ -30,6 +23,7 @@ extension NSManagedObjectContext {
 
   /// The object of a key, whatever its state; called on this context's lane.
   private func ownObject(_ key: ObjectKey) -> NSManagedObject? {
+    let key = lasting(key)
     if let known = registeredObject(key) { return known }
     if key.isTemporary {
       // It may be a change of a parent further up.
@@ -115,7 +109,7 @@ extension NSManagedObjectContext {
 
   /// Passes the changes to the parent, which keeps them until it is saved itself.
   func save(into parent: NSManagedObjectContext) throws {
-    try validateForParent()
+    try validateChanges()
     parent.performAndWait {
       var own: [ObjectIdentifier: NSManagedObject] = [:]
       for object in inserted.objects {
@@ -152,19 +146,6 @@ extension NSManagedObjectContext {
     tellChildren(changes)
     parent.performAndWait { parent.tellChildren(changes, except: self) }
     for object in changes.deleted { forget(object) }
-  }
-
-  private func validateForParent() throws {
-    var failures: [NSError] = []
-    func collect(_ body: () throws -> Void) {
-      do { try body() } catch { failures.append(error as NSError) }
-    }
-    for object in deleted.objects { collect { try object.validateForDelete() } }
-    for object in inserted.objects { collect { try object.validateForInsert() } }
-    for object in updated.objects where !object.state.contains(.fault) {
-      collect { try object.validateForUpdate() }
-    }
-    try ValidationError.raise(failures)
   }
 
   private func push(
@@ -209,6 +190,62 @@ extension NSManagedObjectContext {
   ) throws {
     let coordinator = try requireCoordinator()
     try obtainKeys(for: objects.filter { $0.state.contains(.inserted) }, coordinator)
+    // What was saved into the parent already gets its identifiers there.
+    let keys = objects.filter { $0.key.isTemporary && $0.context === self }.map(\.key)
+    guard !keys.isEmpty else { return }
+    try parent.performAndWait {
+      try parent.obtainPermanentIDs(for: keys.compactMap { parent.ownObject($0) })
+    }
+  }
+
+  // MARK: Lasting keys
+
+  /// The key that an object has now.
+  func lasting(_ key: ObjectKey) -> ObjectKey {
+    key.isTemporary ? formerKeys[key.reference.key] ?? key : key
+  }
+
+  func noteLastingKey(_ key: ObjectKey, of former: Int64) {
+    formerKeys[former] = key
+    lastingKeys.append((former, key))
+  }
+
+  /// Children know objects by the keys that they had before they were stored.
+  func tellChildrenOfKeys() {
+    guard !lastingKeys.isEmpty else { return }
+    let keys = lastingKeys
+    lastingKeys = []
+    for child in descendants {
+      if child.lane.isCurrent {
+        child.take(keys)
+      } else {
+        // Before whatever is asked of the child from now on.
+        child.lane.async { [weak child] in child?.take(keys) }
+      }
+    }
+  }
+
+  /// All contexts below this one, the nearer ones first.
+  private var descendants: [NSManagedObjectContext] {
+    let children = children
+    return children + children.flatMap(\.descendants)
+  }
+
+  private func take(_ keys: [(former: Int64, key: ObjectKey)]) {
+    for (former, key) in keys {
+      let object = registeredObject(
+        ObjectKey(store: 0, reference: RowReference(entityNumber: 0, key: former))
+      )
+      formerKeys[former] = key
+      guard let object, object.key.isTemporary, registry.object(key) == nil else { continue }
+      registry.remove(object.key)
+      if retainsRegisteredObjects { retainedObjects[object.key] = nil }
+      object.key = key
+      object.binding = persistentStoreCoordinator?.binding(number: key.store)
+      object.identifier = nil
+      registry.insert(object)
+      if retainsRegisteredObjects { retainedObjects[key] = object }
+    }
   }
 }
 

@@ -71,7 +71,7 @@ extension NSManagedObjectContext {
   /// On the main thread an app changes objects without `perform`; the run loop's turn ends them.
   func scheduleTurn() {
     guard performDepth == 0, !isTurnScheduled, concurrencyType == .mainQueueConcurrencyType,
-      Thread.isMainThread
+      lane.isCurrent
     else { return }
     isTurnScheduled = true
     lane.async { [weak self] in

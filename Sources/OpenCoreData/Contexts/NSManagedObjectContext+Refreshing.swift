@@ -3,6 +3,7 @@ import Foundation
 extension NSManagedObjectContext {
   /// Turns an object into a fault, or takes newer values below the changes that wait.
   public func refresh(_ object: NSManagedObject, mergeChanges flag: Bool) {
+    requireLane()
     guard object.context === self, !object.state.contains(.inserted),
       !object.state.contains(.deleted)
     else { return }
@@ -34,6 +35,7 @@ extension NSManagedObjectContext {
 
   /// Turns all objects into faults that have no changes, and refreshes the others.
   public func refreshAllObjects() {
+    requireLane()
     for object in registry.objects {
       refresh(object, mergeChanges: true)
     }
@@ -42,6 +44,7 @@ extension NSManagedObjectContext {
 
   /// Drops everything that waits to be saved.
   public func rollback() {
+    requireLane()
     guard let undoRecorder else { return dropChanges() }
     undoRecorder.suspended { dropChanges() }
     undoRecorder.forgetAll()
@@ -89,6 +92,7 @@ extension NSManagedObjectContext {
 
   /// Forgets all objects; what waits to be saved is lost.
   public func reset() {
+    requireLane()
     let objects = registry.objects + inserted.objects + updated.objects + deleted.objects
     inserted.removeAll()
     updated.removeAll()

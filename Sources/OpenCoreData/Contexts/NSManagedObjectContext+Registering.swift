@@ -5,6 +5,7 @@ extension NSManagedObjectContext {
 
   /// The object of an identifier, a fault where it is not known yet; its row may not exist.
   public func object(with objectID: NSManagedObjectID) -> NSManagedObject {
+    requireLane()
     if let binding = ownBinding(of: objectID) {
       return registry.object(objectID.key)
         ?? makeFault(objectID.key, template: objectID.template, binding: binding)
@@ -19,11 +20,13 @@ extension NSManagedObjectContext {
 
   /// The object of an identifier where the context has it; a store is not asked.
   public func registeredObject(for objectID: NSManagedObjectID) -> NSManagedObject? {
-    registeredObject(adopted(objectID).key)
+    requireLane()
+    return registeredObject(adopted(objectID).key)
   }
 
   /// The object of an identifier; an error where its row does not exist.
   public func existingObject(with objectID: NSManagedObjectID) throws -> NSManagedObject {
+    requireLane()
     if ownBinding(of: objectID) != nil {
       let object = object(with: objectID)
       if object.state.contains(.deleted) { throw missing(objectID) }
@@ -97,7 +100,7 @@ extension NSManagedObjectContext {
   func registeredObject(_ key: ObjectKey) -> NSManagedObject? {
     if !key.isTemporary { return registry.object(key) }
     if let object = registry.object(key) { return object }
-    if let object = formerKeys[key.reference.key] { return object }
+    if let lasting = formerKeys[key.reference.key] { return registry.object(lasting) }
     return inserted.objects.first { $0.key == key }
   }
 
@@ -110,7 +113,7 @@ extension NSManagedObjectContext {
 
   /// The object that a row of another refers to.
   func object(_ reference: RowReference, from source: NSManagedObject) -> NSManagedObject? {
-    let key = key(of: reference, from: source)
+    let key = lasting(key(of: reference, from: source))
     if let known = registeredObject(key) { return known }
     if key.isTemporary { return parent.flatMap { _ in faultOfParent(key) } }
     guard let binding = persistentStoreCoordinator?.binding(number: key.store) ?? source.binding,
@@ -134,6 +137,7 @@ extension NSManagedObjectContext {
     let seed = ManagedObjectSeed(template: template, key: key, binding: binding)
     let object = template.type.init(_row: seed)
     object.context = self
+    if isChecked { object.state.insert(.guarded) }
     registry.insert(object)
     if retainsRegisteredObjects { retainedObjects[key] = object }
     if let binding, binding.isContextual { noteRegistered(object, binding) }
@@ -149,7 +153,8 @@ extension NSManagedObjectContext {
   func row(for object: NSManagedObject) throws -> Row? {
     if let parent { return parent.rowForChild(object.key) }
     guard let binding = object.binding, let rows = rows(of: binding) else { return nil }
-    if stalenessInterval == 0 { rows.forget([object.key.reference]) }
+    // When a cached row was read is not known, so none counts as young enough.
+    if stalenessInterval >= 0 { rows.forget([object.key.reference]) }
     return try rows.row(object.key.reference)
   }
 
@@ -209,7 +214,9 @@ extension NSManagedObjectContext {
     for (binding, objects) in groupedByBinding(wanted) {
       guard isSaving || !binding.isContextual, let store = rows(of: binding) else { continue }
       do {
-        let rows = try store.orderedRows(objects.map(\.key.reference))
+        let references = objects.map(\.key.reference)
+        if stalenessInterval >= 0, !isSaving { store.forget(references) }
+        let rows = try store.orderedRows(references)
         for (object, row) in zip(objects, rows) {
           if let row {
             object.attach(row, generation: generation)

@@ -6,6 +6,7 @@ extension NSManagedObjectContext {
   /// Each store is written in one transaction. Nothing is written where validation fails or where
   /// rows were changed meanwhile and the merge policy does not say how to go on.
   public func save() throws {
+    requireLane()
     if performDepth == 0, !lane.isCurrent, concurrencyType != .mainQueueConcurrencyType {
       // Out of `perform`, the caller's thread takes the lane, so that merges do not interfere.
       return try performAndWait { try saveOnLane() }
@@ -54,7 +55,7 @@ extension NSManagedObjectContext {
   /// As Core Data's own.
   private static let willSaveLimit = 1000
 
-  private func validateChanges() throws {
+  func validateChanges() throws {
     var failures: [NSError] = []
     func collect(_ body: () throws -> Void) {
       do {
@@ -111,6 +112,8 @@ extension NSManagedObjectContext {
     for objects: [NSManagedObject],
     _ coordinator: NSPersistentStoreCoordinator
   ) throws {
+    notesLastingKeys = !children.isEmpty
+    defer { tellChildrenOfKeys() }
     let fresh = objects.filter { $0.key.isTemporary }
     for (template, objects) in grouped(fresh) {
       var groups: [(binding: StoreBinding, objects: [NSManagedObject])] = []
@@ -165,7 +168,7 @@ extension NSManagedObjectContext {
     _ reference: RowReference,
     _ binding: StoreBinding
   ) {
-    if !children.isEmpty { formerKeys[object.key.reference.key] = object }
+    let former = object.key.reference.key
     if parent != nil { registry.remove(object.key) }
     if retainsRegisteredObjects { retainedObjects[object.key] = nil }
     object.key = ObjectKey(store: binding.number, reference: reference)
@@ -173,11 +176,13 @@ extension NSManagedObjectContext {
     object.identifier = nil
     registry.insert(object)
     if retainsRegisteredObjects { retainedObjects[object.key] = object }
+    if notesLastingKeys { noteLastingKey(object.key, of: former) }
     if binding.isContextual { noteRegistered(object, binding) }
   }
 
   /// Gives objects their lasting identifiers before they are saved.
   public func obtainPermanentIDs(for objects: [NSManagedObject]) throws {
+    requireLane()
     do {
       if let parent {
         try obtainIdentifiersFromParent(parent, for: objects)

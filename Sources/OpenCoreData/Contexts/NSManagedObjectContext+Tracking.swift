@@ -4,16 +4,26 @@ extension NSManagedObjectContext {
   // MARK: Objects by state
 
   /// The objects that wait to be saved for the first time.
-  public var insertedObjects: Set<NSManagedObject> { inserted.set }
+  public var insertedObjects: Set<NSManagedObject> {
+    requireLane()
+    return inserted.set
+  }
 
   /// The objects with changes that wait to be saved.
-  public var updatedObjects: Set<NSManagedObject> { updated.set }
+  public var updatedObjects: Set<NSManagedObject> {
+    requireLane()
+    return updated.set
+  }
 
   /// The objects that the next save deletes.
-  public var deletedObjects: Set<NSManagedObject> { deleted.set }
+  public var deletedObjects: Set<NSManagedObject> {
+    requireLane()
+    return deleted.set
+  }
 
   /// The objects that the context knows and that are alive.
   public var registeredObjects: Set<NSManagedObject> {
+    requireLane()
     var result = Set(registry.objects)
     result.formUnion(inserted.objects)
     return result
@@ -21,7 +31,8 @@ extension NSManagedObjectContext {
 
   /// Whether anything waits to be saved.
   public var hasChanges: Bool {
-    !inserted.isEmpty || !updated.isEmpty || !deleted.isEmpty || !unpropagated.isEmpty
+    requireLane()
+    return !inserted.isEmpty || !updated.isEmpty || !deleted.isEmpty || !unpropagated.isEmpty
   }
 
   // MARK: Changing
@@ -41,8 +52,9 @@ extension NSManagedObjectContext {
       object.context == nil,
       "The object is already registered in another context and cannot be inserted here."
     )
+    requireLane()
     object.context = self
-    object.state.insert(.inserted)
+    object.state.insert(isChecked ? [.inserted, .guarded] : .inserted)
     inserted.append(object)
     touch(object, .touchedInsert)
     object.state.insert(.needsWillSave)
@@ -65,6 +77,11 @@ extension NSManagedObjectContext {
 
   /// Marks an object for deletion; its delete rules are applied when the turn ends.
   public func delete(_ object: NSManagedObject) {
+    requireLane()
+    precondition(
+      object.context == nil || object.context === self,
+      "An NSManagedObjectContext cannot delete objects in other contexts."
+    )
     guard object.context === self, !object.state.contains(.deleted) else { return }
     object.prepareForDeletion()
     // A subclass may have taken the object away meanwhile.
@@ -85,6 +102,7 @@ extension NSManagedObjectContext {
 
   /// Chooses the store of an object that has not been saved yet.
   public func assign(_ object: Any, to store: NSPersistentStore) {
+    requireLane()
     guard let object = object as? NSManagedObject else { return }
     precondition(
       object.state.contains(.inserted),
@@ -105,6 +123,7 @@ extension NSManagedObjectContext {
   /// Where the row was changed or deleted since it was read, the save meets a conflict and asks the
   /// merge policy. Objects with changes are always compared.
   public func detectConflicts(for object: NSManagedObject) {
+    requireLane()
     guard object.context === self else { return }
     object.fireIfFault()
     conflictChecks.append(object)
@@ -140,6 +159,7 @@ extension NSManagedObjectContext {
 
   /// Passes deletions on and tells observers what this turn changed.
   public func processPendingChanges() {
+    requireLane()
     guard !isProcessing, !touched.isEmpty || !unpropagated.isEmpty else { return }
     isProcessing = true
     propagateDeletions()
@@ -233,6 +253,13 @@ struct ChangedObjects {
     add(updated, NSUpdatedObjectIDsKey)
     add(deleted, NSDeletedObjectIDsKey)
     add(refreshed, NSRefreshedObjectIDsKey)
+    return result
+  }
+
+  /// What was changed elsewhere was updated there and is refreshed here, so it goes by both names.
+  var mergedIdentifiersUserInfo: [AnyHashable: Any] {
+    var result = identifiersUserInfo
+    if updated.isEmpty { result[NSUpdatedObjectIDsKey] = result[NSRefreshedObjectIDsKey] }
     return result
   }
 }

@@ -43,6 +43,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
 
   /// How the context's work is scheduled.
   public let concurrencyType: NSManagedObjectContextConcurrencyType
+  let isChecked = DebugOptions.checksConcurrency
   let lock = NSLock()
   private var guardedLane: Lane?
   private var guardedCoordinator: NSPersistentStoreCoordinator?
@@ -67,10 +68,13 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var assignments: [ObjectIdentifier: StoreBinding] = [:]
   /// Objects that the app wants compared with the store at the next save.
   var conflictChecks: [NSManagedObject] = []
-  /// Objects of this context that children know by the key of before they were saved.
-  var formerKeys: [Int64: NSManagedObject] = [:]
-  /// The contexts that save into this one.
-  var children: [WeakContext] = []
+  /// The lasting keys of objects that this context or its children know by their temporary ones.
+  var formerKeys: [Int64: ObjectKey] = [:]
+  /// Those of them that the children have not been told of.
+  var lastingKeys: [(former: Int64, key: ObjectKey)] = []
+  var notesLastingKeys = false
+  /// The contexts that save into this one; guarded by the lock.
+  private var guardedChildren: [WeakContext] = []
   /// The rows of incremental stores as this context asks for them, by the bindings' numbers.
   var incrementalRows: [Int32: IncrementalRows] = [:]
   /// The last fetches with a batch size, whose faults load a batch at a time.
@@ -107,7 +111,10 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   open var propagatesDeletesAtEndOfEvent = true
   /// Whether a fault whose row is gone becomes a deleted object, and is no fatal error.
   open var shouldDeleteInaccessibleFaults = true
-  /// How old cached values may be, in seconds; below 0 is any age, 0 reads the store each time.
+  /// How old cached values may be, in seconds, when a fault is loaded; below 0, as at first, is any
+  /// age.
+  ///
+  /// **Differs from Core Data:** from 0 on the store is read each time, whatever the number.
   open var stalenessInterval: TimeInterval = -1
   /// Whether the context keeps all its objects alive.
   open var retainsRegisteredObjects = false {
@@ -180,6 +187,18 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
       precondition(newValue !== self, "A context cannot be its own parent.")
       lock.withLock { guardedParent = newValue }
       newValue?.adoptChild(self)
+    }
+  }
+
+  /// The contexts that save into this one.
+  var children: [NSManagedObjectContext] {
+    lock.withLock { guardedChildren.isEmpty ? [] : guardedChildren.compactMap(\.context) }
+  }
+
+  private func adoptChild(_ child: NSManagedObjectContext) {
+    lock.withLock {
+      guardedChildren.removeAll { $0.context == nil }
+      guardedChildren.append(WeakContext(context: child))
     }
   }
 

@@ -4,7 +4,7 @@ extension NSManagedObject {
   /// Loads the values unless they are there.
   @inline(__always)
   final func fireIfFault() {
-    if state.contains(.fault) { fire() }
+    if !state.isDisjoint(with: [.fault, .guarded]) { fireOrCheck() }
   }
 
   final func fire() {

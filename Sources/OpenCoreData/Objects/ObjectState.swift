@@ -30,4 +30,6 @@ struct ObjectState: OptionSet {
   static let observed = ObjectState(rawValue: 1 << 12)
   /// Is of a fetch with a batch size: the first access loads the rows of the whole batch.
   static let batched = ObjectState(rawValue: 1 << 15)
+  /// Every access asks whether it is on the context's queue; see `DebugOptions`.
+  static let guarded = ObjectState(rawValue: 1 << 13)
 }

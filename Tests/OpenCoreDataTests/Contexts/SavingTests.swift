@@ -223,6 +223,14 @@ final class NoteCollector: @unchecked Sendable {
     }?.userInfo?[key]
   }
 
+  /// Of the last notification of the name.
+  func userInfo(_ name: String) -> [AnyHashable: Any]? {
+    lock.withLock { notes }.last { note in
+      Self.all.first { $0.0 == note.name }?.1 == name
+    }?
+    .userInfo
+  }
+
   func objects(_ name: String, _ key: String) -> Set<NSManagedObject>? {
     value(name, key) as? Set<NSManagedObject>
   }

@@ -31,7 +31,9 @@ extension NSManagedObjectContext {
     if object.ownValues.isEmpty { object.ownValues = object.template.defaults }
     object.snapshot = nil
     object.state.remove([.vanished, .propagated, .prefetched, .fault])
-    object.state.insert([.inserted, .needsWillSave])
+    object.state.insert(
+      isChecked ? [.inserted, .needsWillSave, .guarded] : [.inserted, .needsWillSave]
+    )
     for slot in object.ownValues.indices { object.changed.insert(slot) }
     for (index, storage) in object.toManyStorages.enumerated() {
       guard let storage else { continue }

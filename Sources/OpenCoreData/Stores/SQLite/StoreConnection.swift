@@ -22,6 +22,7 @@ final class StoreConnection {
 
   init(connection: SQLiteConnection, entityCount: Int) throws {
     self.connection = connection
+    SQLDebug.watch(connection)
     byKey = Array(repeating: nil, count: entityCount)
     inserts = byKey
     deletes = byKey

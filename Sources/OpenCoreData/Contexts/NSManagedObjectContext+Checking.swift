@@ -1,0 +1,30 @@
+import Foundation
+
+extension NSManagedObjectContext {
+  /// Stops the program where the context is used off its queue and somebody asked for the check.
+  @inline(__always)
+  func requireLane() {
+    if isChecked { checkLane() }
+  }
+
+  @inline(never)
+  private func checkLane() {
+    guard concurrencyType != .confinementConcurrencyType, !lane.isCurrent else { return }
+    let label = name.map { " '\($0)'" } ?? ""
+    let kind = concurrencyType == .mainQueueConcurrencyType ? "main" : "private"
+    preconditionFailure(
+      "+[NSManagedObjectContext __Multithreading_Violation_AllThatIsLeftToUsIsHonor__]: the "
+        + "\(kind)-queue context\(label) or an object of it was used off its queue. Call perform(_:) "
+        + "or performAndWait(_:) of the context, and use its objects in there alone."
+    )
+  }
+}
+
+extension NSManagedObject {
+  /// What every access does that is not of a loaded object in an unchecked context.
+  @inline(never)
+  final func fireOrCheck() {
+    if state.contains(.guarded) { context?.requireLane() }
+    if state.contains(.fault) { fire() }
+  }
+}

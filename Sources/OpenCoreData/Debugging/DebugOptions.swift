@@ -1,0 +1,46 @@
+import Foundation
+
+/// What a developer asked for with Core Data's launch arguments.
+///
+/// An argument `-com.apple.CoreData.SQLDebug 1` is looked for first, then an environment variable of
+/// the same name without the dash, or `COREDATA_SQLDEBUG`, then the user defaults. Each is read once,
+/// when it is needed first.
+enum DebugOptions {
+  /// Whether contexts stop the program when they are used off their queue.
+  static let checksConcurrency: Bool = {
+    guard level("ConcurrencyDebug") > 0 else { return false }
+    print("CoreData: annotation: Core Data multi-threading assertions enabled.")
+    return true
+  }()
+
+  /// Above 0 prints SQL and timings; from 3 on the values too, and from 4 on the query plans.
+  static let sqlLevel = level("SQLDebug")
+
+  /// Above 0 prints what a migration does.
+  static let migrationLevel = level("MigrationDebug")
+
+  private static func level(_ name: String) -> Int {
+    let key = "com.apple.CoreData.\(name)"
+    let process = ProcessInfo.processInfo
+    let arguments = process.arguments
+    if let index = arguments.firstIndex(of: "-\(key)"), index + 1 < arguments.count {
+      return number(arguments[index + 1])
+    }
+    let environment = process.environment
+    if let text = environment[key] ?? environment["COREDATA_\(name.uppercased())"] {
+      return number(text)
+    }
+    // There too an argument or a registered default can be found.
+    return UserDefaults.standard.object(forKey: key).map { number("\($0)") } ?? 0
+  }
+
+  private static func number(_ text: String) -> Int {
+    if let number = Int(text) { return number }
+    return ["yes", "true"].contains(text.lowercased()) ? 1 : 0
+  }
+
+  /// One line on the standard error, whole even where several threads print.
+  static func print(_ line: String) {
+    FileHandle.standardError.write(Data((line + "\n").utf8))
+  }
+}
