@@ -15,3 +15,11 @@ public let NSUUIDChangedPersistentStoresKey = "changed"
 public let NSStoreModelVersionHashesKey = "NSStoreModelVersionHashes"
 /// The metadata key of the version identifiers of a store's model.
 public let NSStoreModelVersionIdentifiersKey = "NSStoreModelVersionIdentifiers"
+/// The option that puts off what a lightweight migration need not do before the store is used.
+public let NSPersistentStoreDeferredLightweightMigrationOptionKey =
+  "NSPersistentStoreDeferredLightweightMigrationOptionKey"
+/// The option with the `NSStagedMigrationManager` that leads a store through its model's versions.
+public let NSPersistentStoreStagedMigrationManagerOptionKey =
+  "NSPersistentStoreStagedMigrationManagerOptionKey"
+/// The metadata key of the checksum of a store's model.
+public let NSPersistentStoreModelVersionChecksumKey = "NSStoreModelVersionChecksumKey"

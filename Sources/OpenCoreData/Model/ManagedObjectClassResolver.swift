@@ -9,7 +9,14 @@ package enum ManagedObjectClassResolver {
   /// In the order in which they should be tried.
   package static func candidates(for entity: NSEntityDescription) -> [String] {
     guard let raw = entity.rawClassName, !raw.isEmpty, raw != "NSManagedObject" else { return [] }
-    let name = entity.managedObjectClassName
+    return candidates(
+      className: entity.managedObjectClassName,
+      near: entity.modelReference?.sourceURL
+    )
+  }
+
+  /// The names to try for a class that the app's files name.
+  static func candidates(className name: String, near modelURL: URL?) -> [String] {
     var candidates: [String] = []
     func add(_ candidate: String) {
       if !candidates.contains(candidate) { candidates.append(candidate) }
@@ -18,7 +25,7 @@ package enum ManagedObjectClassResolver {
     if !isPlain { add(name) }
     // A class named for another module is still looked up in the app's: targets get renamed.
     let last = name.split(separator: ".").last.map(String.init) ?? name
-    for module in modules(near: entity.modelReference?.sourceURL) { add("\(module).\(last)") }
+    for module in modules(near: modelURL) { add("\(module).\(last)") }
     if isPlain { add(name) }
     return candidates
   }

@@ -49,6 +49,13 @@ package enum ModelLocator {
     return files
   }
 
+  /// Every file of some kinds in the bundles.
+  static func files(in bundles: [Bundle]?, ofKinds kinds: [String]) -> [URL] {
+    searchPlaces(bundles: bundles, isExclusive: bundles != nil).flatMap { place in
+      contents(of: place).filter { kinds.contains($0.pathExtension) }
+    }
+  }
+
   /// Every version of every model file of the bundles.
   package static func allModels(in bundles: [Bundle]?) -> [NSManagedObjectModel] {
     allModelFiles(in: bundles).flatMap { ModelFile.readableVersions(of: $0).map(\.model) }

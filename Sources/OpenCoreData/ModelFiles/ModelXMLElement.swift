@@ -4,6 +4,8 @@ final class ModelXMLElement {
   let attributes: [String: String]
   let line: Int
   var children: [ModelXMLElement] = []
+  /// The text directly inside, where the parser was asked to keep it.
+  var text = ""
 
   init(name: String, attributes: [String: String], line: Int) {
     self.name = name

@@ -19,14 +19,22 @@ struct ModelXMLParser {
   private var root: ModelXMLElement?
   private var count = 0
 
-  static func parse(_ data: Data, file: String) throws -> ModelXMLElement {
-    var parser = ModelXMLParser(file: file, bytes: [UInt8](data))
+  /// Model files say everything in attributes; mapping files have text, which is kept if asked for.
+  private let keepsText: Bool
+
+  static func parse(
+    _ data: Data,
+    file: String,
+    keepsText: Bool = false
+  ) throws -> ModelXMLElement {
+    var parser = ModelXMLParser(file: file, bytes: [UInt8](data), keepsText: keepsText)
     return try parser.parse()
   }
 
-  private init(file: String, bytes: [UInt8]) {
+  private init(file: String, bytes: [UInt8], keepsText: Bool) {
     self.file = file
     self.bytes = bytes
+    self.keepsText = keepsText
   }
 
   private mutating func parse() throws -> ModelXMLElement {
@@ -221,14 +229,21 @@ struct ModelXMLParser {
   }
 
   private mutating func readText() throws {
+    var kept: [UInt8] = []
     while let byte = current, byte != UInt8(ascii: "<") {
       let isSpace = byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D
       guard isSpace || byte >= 0x20 else { throw control(byte) }
       guard isSpace || !stack.isEmpty else {
         throw failure("text outside of an element", expected: "a <model> element")
       }
-      if byte == UInt8(ascii: "&") { _ = try readReference() } else { advance() }
+      if byte == UInt8(ascii: "&") {
+        kept += try readReference()
+      } else {
+        if keepsText { kept.append(byte) }
+        advance()
+      }
     }
+    if keepsText { stack.last?.text += try text(kept[...]) }
   }
 
   private static let entities: [String: UInt8] = [

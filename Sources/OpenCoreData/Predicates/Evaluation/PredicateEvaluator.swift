@@ -80,9 +80,13 @@ package struct PredicateEvaluator {
       if name == "now" { return .date(clock.now.timeIntervalSinceReferenceDate) }
       return ExpressionFunction.apply(name, try arguments.map { try value($0, subject) })
     case .call(let target, let selector, let arguments):
+      let object = try boxed(target, subject)
+      if let answer = try answer(of: object, selector, arguments, subject) {
+        return ExpressionValue(answer.value)
+      }
       return try SelectorCall.value(
         selector,
-        of: try boxed(target, subject),
+        of: object,
         try arguments.map { try value($0, subject) }
       )
     case .aggregate(let members):
@@ -124,9 +128,25 @@ package struct PredicateEvaluator {
         inner.variables[variable] = .some(member)
         return try inner.evaluate(predicate, subject)
       }
+    case .call(let target, let selector, let arguments):
+      let object = try boxed(target, subject)
+      if let answer = try answer(of: object, selector, arguments, subject) { return answer.value }
+      return try value(tree, subject).foundationValue
     default:
       return try value(tree, subject).foundationValue
     }
+  }
+
+  /// What an object with methods of its own answers, as it is; nil for any other object.
+  private func answer(
+    of object: Any?,
+    _ selector: String,
+    _ arguments: [ExpressionTree],
+    _ subject: EvaluationSubject
+  ) throws -> (value: Any?, Void)? {
+    guard let object = object as? any SelectorResponding else { return nil }
+    let values = try arguments.map { try boxed($0, subject) }
+    return (try object.respond(to: selector, arguments: values), ())
   }
 }
 

@@ -7,8 +7,8 @@ struct ModelCompatibility {
   let file: StoreFile
   let url: URL
 
-  /// Throws with both sides named where they differ.
-  func require() throws {
+  /// An error with both sides named where they differ.
+  func mismatch() -> StoreError? {
     let entities = model.entities(forConfigurationName: configuration) ?? []
     let ours = Dictionary(
       entities.compactMap { entity in entity.name.map { ($0, entity) } },
@@ -18,8 +18,8 @@ struct ModelCompatibility {
     let unknown = stored.keys.filter { ours[$0] == nil }.sorted()
     let missing = ours.keys.filter { stored[$0] == nil }.sorted()
     let changed = changedEntities(ours, stored)
-    guard !unknown.isEmpty || !missing.isEmpty || !changed.isEmpty else { return }
-    throw StoreError(
+    guard !unknown.isEmpty || !missing.isEmpty || !changed.isEmpty else { return nil }
+    return StoreError(
       .incompatibleVersionHash,
       "The model used to open the store is incompatible with the one used to create the store. "
         + description(unknown: unknown, missing: missing, changed: changed),

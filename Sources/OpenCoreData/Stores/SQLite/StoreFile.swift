@@ -10,6 +10,9 @@ struct StoreFile {
   let tables: ExistingTables
   let modelCache: Data?
 
+  /// The version hashes of the entities that the store holds.
+  var hashes: [String: Data] { NSManagedObjectModel.versionHashes(inStoreMetadata: metadata) ?? [:] }
+
   var hasHistory: Bool { tables.columns["ACHANGE"] != nil }
 
   /// Reads the file through a connection that cannot write.
@@ -29,6 +32,11 @@ struct StoreFile {
       mode: .readOnly,
       busyTimeout: busyTimeout
     )
+    return try read(connection, url)
+  }
+
+  /// Reads the file through a connection that is open.
+  static func read(_ connection: SQLiteConnection, _ url: URL) throws -> StoreFile {
     guard let (version, identifier, metadata) = try readMetadata(connection, url) else {
       throw notAStore(url, "it has no Z_METADATA")
     }

@@ -20,11 +20,7 @@ enum StoreMetadata {
 
   /// What a store of any type says of its model.
   static func versions(of model: NSManagedObjectModel, configuration: String?) -> [String: Any] {
-    let entities = model.entities(forConfigurationName: configuration) ?? []
-    let hashes = Dictionary(
-      entities.compactMap { entity in entity.name.map { ($0, entity.versionHash) } },
-      uniquingKeysWith: { first, _ in first }
-    )
+    let hashes = hashes(of: model, configuration)
     let identifiers = model.versionIdentifiers.compactMap { $0.base as? String }.sorted()
     return [
       StoreMetadataKey.versionHashes: hashes,
@@ -34,6 +30,18 @@ enum StoreMetadata {
       StoreMetadataKey.versionIdentifiers: identifiers,
       StoreMetadataKey.frameworkVersion: frameworkVersion,
     ]
+  }
+
+  /// The version hashes that a store of a configuration carries.
+  static func hashes(
+    of model: NSManagedObjectModel,
+    _ configuration: String?
+  ) -> [String: Data] {
+    let entities = model.entities(forConfigurationName: configuration) ?? []
+    return Dictionary(
+      entities.compactMap { entity in entity.name.map { ($0, entity.versionHash) } },
+      uniquingKeysWith: { first, _ in first }
+    )
   }
 
   /// Reads the identifier and the dictionary; nil where the file has no such table or row.

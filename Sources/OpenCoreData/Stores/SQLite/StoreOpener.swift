@@ -5,7 +5,9 @@ import WatershedSQLite
 /// Opens or creates the file of a store, and refuses one that is not for the model.
 ///
 /// A file is first looked at through a read-only connection, so one that is refused stays as it was.
-struct StoreOpener: Sendable {
+struct StoreOpener: @unchecked Sendable {
+  // Sendable: the options are only read, and what is in them is not changed.
+
   struct Opened {
     var connection: SQLiteConnection
     var schema: StoreSchema
@@ -23,6 +25,7 @@ struct StoreOpener: Sendable {
   let effects: Effects
   let isInMemory: Bool
   private let settings: StoreSettings
+  private let options: [AnyHashable: Any]
 
   init(
     model: NSManagedObjectModel,
@@ -40,6 +43,7 @@ struct StoreOpener: Sendable {
     // `/dev/null` is the well-known way to ask for an SQLite store without a file.
     isInMemory = type == NSInMemoryStoreType || url.path == "/dev/null"
     settings = StoreSettings(options: options)
+    self.options = options
   }
 
   func open() throws -> Opened {
@@ -78,11 +82,20 @@ struct StoreOpener: Sendable {
       }
       try createFile()
     }
-    let file = try StoreFile.inspect(url, busyTimeout: settings.busyTimeout)
+    var file = try StoreFile.inspect(url, busyTimeout: settings.busyTimeout)
     try file.requireKnownFormat()
-    if !settings.ignoresVersions {
-      try ModelCompatibility(model: model, configuration: configuration, file: file, url: url)
-        .require()
+    if !settings.ignoresVersions, let mismatch = mismatch(of: file) {
+      guard StoreMigration.isWanted(options), !settings.isReadOnly else { throw mismatch }
+      try StoreMigration(
+        model: model,
+        configuration: configuration,
+        url: url,
+        options: options,
+        effects: effects
+      )
+      .run(file)
+      file = try StoreFile.inspect(url, busyTimeout: settings.busyTimeout)
+      if let mismatch = self.mismatch(of: file) { throw mismatch }
     }
     let schema = try StoreSchema.resolved(
       model: model,
@@ -112,6 +125,11 @@ struct StoreOpener: Sendable {
       hasHistoryTables: keepsHistory || file.hasHistory,
       tombstoneColumns: try Self.tombstoneColumns(connection)
     )
+  }
+
+  /// What is between the file and the model; nil where nothing is.
+  private func mismatch(of file: StoreFile) -> StoreError? {
+    ModelCompatibility(model: model, configuration: configuration, file: file, url: url).mismatch()
   }
 
   /// Makes the file under another name and links it into place, so that no crash leaves half a

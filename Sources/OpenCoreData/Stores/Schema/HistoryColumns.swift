@@ -44,6 +44,9 @@ package struct HistoryColumns: @unchecked Sendable {
     bits(names: changed.map { rowNames[$0] } + changedToManys.map { toManyNames[$0] })
   }
 
+  /// What decides which bit stands for what; equal for layouts whose bits mean the same.
+  var places: [String: Range<Int>] { positions }
+
   func bits(names changed: [String]) -> Data {
     var data = Data(count: byteCount)
     for name in changed {

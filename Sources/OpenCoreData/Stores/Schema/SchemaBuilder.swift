@@ -9,26 +9,35 @@ struct SchemaBuilder {
   private let model: NSManagedObjectModel
   private let configuration: String?
   private let existing: ExistingTables?
+  /// The entities that a file holds, where no configuration of the model says it.
+  private let members: Set<String>?
 
   private var numbering: [NumberedEntity] = []
   private var numbers: [ObjectIdentifier: Int32] = [:]
   private var drafts: [Int32: TableDraft] = [:]
 
-  init(model: NSManagedObjectModel, configuration: String?, existing: ExistingTables?) {
+  init(
+    model: NSManagedObjectModel,
+    configuration: String?,
+    existing: ExistingTables?,
+    members: Set<String>? = nil
+  ) {
     self.model = model
     self.configuration = configuration
     self.existing = existing
+    self.members = members
   }
 
   mutating func build() throws -> StoreSchema {
     model.freeze()
-    guard let members = model.entities(forConfigurationName: configuration) else {
+    guard var members = model.entities(forConfigurationName: configuration) else {
       throw StoreError(
         .incompatibleSchema,
         "The model has no configuration named '\(configuration ?? "")'.",
         remedy: "Use one of: \(model.configurations.joined(separator: ", "))."
       )
     }
+    if let names = self.members { members = members.filter { names.contains($0.name ?? "") } }
     numbering = try EntityNumbering.numbers(of: members, existing: existing)
     for entry in numbering { numbers[ObjectIdentifier(entry.entity)] = entry.number }
     for root in numbering where root.superNumber == 0 {

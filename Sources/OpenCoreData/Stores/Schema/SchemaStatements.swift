@@ -23,14 +23,14 @@ struct SchemaStatements {
     return result + Self.bookkeeping
   }
 
-  private static func table(_ table: RootTable) -> String {
+  static func table(_ table: RootTable) -> String {
     let columns =
       ["Z_PK INTEGER PRIMARY KEY", "Z_ENT INTEGER", "Z_OPT INTEGER"]
       + table.columns.map { "\($0.name) \($0.type)" }
     return "CREATE TABLE \(table.name) ( \(columns.joined(separator: ", ")) )"
   }
 
-  private static func table(_ join: JoinTable) -> String {
+  static func table(_ join: JoinTable) -> String {
     var columns = ["\(join.sourceColumn) INTEGER", "\(join.destinationColumn) INTEGER"]
     if join.isReflexive { columns.reverse() }
     if let order = join.inverseOrderColumn { columns.append("\(order) INTEGER") }
@@ -43,14 +43,14 @@ struct SchemaStatements {
     return "CREATE TABLE \(join.name) ( \(columns.joined(separator: ", ")) )"
   }
 
-  private static func index(_ join: JoinTable) -> String {
+  static func index(_ join: JoinTable) -> String {
     let (first, second) =
       join.isReflexive
       ? (join.destinationColumn, join.sourceColumn) : (join.sourceColumn, join.destinationColumn)
     return "CREATE INDEX \(join.name)_\(second)_INDEX ON \(join.name) (\(second), \(first))"
   }
 
-  private static func keyIndexes(_ table: RootTable) -> [String] {
+  static func keyIndexes(_ table: RootTable) -> [String] {
     var result = table.columns.filter(\.isIndexedKey).map { column in
       "CREATE INDEX \(table.name)_\(column.name)_INDEX ON \(table.name) (\(column.name))"
     }

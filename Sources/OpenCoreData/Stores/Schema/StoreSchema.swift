@@ -68,6 +68,21 @@ package final class StoreSchema: @unchecked Sendable {
     return try builder.build()
   }
 
+  /// The schema of an existing file that holds some entities of a model.
+  static func resolved(
+    model: NSManagedObjectModel,
+    members: Set<String>,
+    against file: ExistingTables
+  ) throws -> StoreSchema {
+    var builder = SchemaBuilder(
+      model: model,
+      configuration: nil,
+      existing: file,
+      members: members
+    )
+    return try builder.build()
+  }
+
   package func entity(number: Int32) -> EntityTable? {
     byNumber.indices.contains(Int(number)) ? byNumber[Int(number)] : nil
   }

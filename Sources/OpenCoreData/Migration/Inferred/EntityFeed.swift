@@ -1,0 +1,70 @@
+import WatershedSQLite
+
+/// How the rows of one entity become the rows of its successor.
+struct EntityFeed {
+  let source: EntityTable
+  let destination: EntityTable
+  /// By column of the destination; what is left out is nil.
+  private(set) var columns: [String: ColumnSource] = [:]
+  /// Required attributes that had no value to take over, or may have had none.
+  private(set) var demands: [(attribute: String, column: String)] = []
+
+  init(_ source: EntityTable, _ destination: EntityTable, _ migration: InPlaceMigration) {
+    self.source = source
+    self.destination = destination
+    addAttributes(migration.difference)
+    addToOnes(migration)
+    addToManys(migration)
+  }
+
+  private mutating func addAttributes(_ difference: ModelDifference) {
+    for slot in destination.layout.attributes {
+      guard let column = destination.columnName(of: slot.name) else { continue }
+      let before =
+        difference.source(ofPropertyNamed: slot.name, in: destination.layout.entity)
+        as? NSAttributeDescription
+      let fallback = RowCoding.sqlite(slot.defaultRowValue)
+      let isDemanded = !slot.isOptional && !slot.isDerived && fallback == .null
+      guard let before, !before.isTransient, let former = source.columnName(of: before.name) else {
+        columns[column] = .value(fallback)
+        if isDemanded { demands.append((slot.name, column)) }
+        continue
+      }
+      if slot.allowsExternalBinary != before.allowsExternalBinaryDataStorage {
+        columns[column] = .external(former, isOn: slot.allowsExternalBinary)
+      } else if !slot.isOptional, before.isOptional, fallback != .null {
+        columns[column] = .defaulted(former, fallback)
+      } else {
+        columns[column] = .column(former)
+      }
+      if isDemanded, before.isOptional { demands.append((slot.name, column)) }
+    }
+  }
+
+  /// Keys are kept, so a key that leads to the same objects as before is right as it is.
+  private mutating func addToOnes(_ migration: InPlaceMigration) {
+    for slot in destination.layout.toOnes {
+      guard let column = destination.columnName(of: slot.name),
+        let before = migration.difference.source(
+          ofPropertyNamed: slot.name,
+          in: destination.layout.entity
+        ) as? NSRelationshipDescription,
+        !before.isToMany, let former = source.columnName(of: before.name),
+        migration.leadsToSameRows(before, slot.description)
+      else { continue }
+      columns[column] = .column(former)
+    }
+  }
+
+  /// The columns that a to-many has in its destination's table, where this feed writes that table.
+  private mutating func addToManys(_ migration: InPlaceMigration) {
+    for link in migration.heldLinks(in: destination.table) {
+      if link.ownsColumn, let former = migration.formerHolder(of: link, in: source.table) {
+        columns[link.column] = .column(former)
+      }
+      if let order = link.order, let former = migration.formerOrder(of: link, in: source.table) {
+        columns[order] = .column(former)
+      }
+    }
+  }
+}

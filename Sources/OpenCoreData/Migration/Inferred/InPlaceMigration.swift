@@ -1,0 +1,239 @@
+import Foundation
+import WatershedSQLite
+
+/// Turns the tables of one model into those of another, by SQL, in one transaction of the caller's.
+///
+/// Primary keys stay, and with them every object identifier. A table that only gains columns is
+/// altered; any other is built anew beside the old one and filled from it. Tables that are not the
+/// model's (history, mirrors) stay; what they say of entities is brought up to date.
+final class InPlaceMigration {
+  let source: StoreSchema
+  let destination: StoreSchema
+  let difference: ModelDifference
+  /// The tables as the file has them before anything is done.
+  let file: ExistingTables
+  let connection: SQLiteConnection
+  let external: ExternalData
+  let now: Double
+
+  /// Whether indexes and old tables wait until `finishDeferredLightweightMigration()`.
+  var isDeferred = false
+  /// The files that values left when they became inline.
+  private(set) var files = ExternalData.Pending()
+  /// Where the old tables are while the new ones are made.
+  private var asides: [String: String] = [:]
+  /// Old tables that go on under another name.
+  private var renames: [String: String] = [:]
+  private(set) var held: [HeldLink] = []
+  private var tables: [TableMigration] = []
+
+  init(
+    from source: StoreSchema,
+    to destination: StoreSchema,
+    difference: ModelDifference,
+    file: ExistingTables,
+    connection: SQLiteConnection,
+    external: ExternalData,
+    now: Double
+  ) {
+    self.source = source
+    self.destination = destination
+    self.difference = difference
+    self.file = file
+    self.connection = connection
+    self.external = external
+    self.now = now
+    held = Self.heldLinks(of: destination)
+  }
+
+  /// Runs every step; `report` is told the part that is done, from 0 to 1.
+  func run(report: (Float) -> Void) throws {
+    try registerFunctions()
+    tables = destination.tables.map { TableMigration($0, self) }
+    let joins = JoinMigration(self)
+    let steps: [() throws -> Void] = [
+      dropTriggers,
+      { try self.setAside(joins) },
+      { for table in self.tables { try table.fill() } },
+      joins.fill,
+      { try LinkMigration(self).fill() },
+      dropOldTables,
+      { try LinkMigration(self).clean() },
+      requireValues,
+      { try DerivedValues(schema: self.destination, now: self.now).fill(self.connection) },
+      { try IndexMigration(self, kept: self.keptTables(joins)).run() },
+      { try BookMigration(self).run() },
+    ]
+    for (index, step) in steps.enumerated() {
+      try step()
+      report(Float(index + 1) / Float(steps.count))
+    }
+  }
+
+  // MARK: Looking up
+
+  /// Where a table of the source is now.
+  func place(_ table: String) -> String { asides[table] ?? renames[table] ?? table }
+
+  /// The columns that a table of the source has in the file, beside those that every table has.
+  func columns(of table: String) -> [String] {
+    (file.columns[table] ?? []).filter { !["Z_PK", "Z_ENT", "Z_OPT"].contains($0) }
+  }
+
+  func move(_ table: String, to name: String) throws {
+    try connection.execute("ALTER TABLE \(table) RENAME TO \(name)")
+    renames[table] = name
+  }
+
+  private func setAside(_ table: String) throws {
+    let place = DeferredWork.oldTablePrefix + table
+    try connection.execute("DROP TABLE IF EXISTS \(place)")
+    try connection.execute("ALTER TABLE \(table) RENAME TO \(place)")
+    asides[table] = place
+  }
+
+  /// The entity's table in the source.
+  func source(of entity: NSEntityDescription) -> EntityTable? {
+    difference.source(of: entity).flatMap { source.entity(named: $0.name ?? "") }
+  }
+
+  func heldLinks(in table: String) -> [HeldLink] { held.filter { $0.table == table } }
+
+  /// Whether what a relationship leads to now was fed from what it led to before.
+  func leadsToSameRows(
+    _ before: NSRelationshipDescription,
+    _ after: NSRelationshipDescription
+  ) -> Bool {
+    guard let former = before.destinationEntity, let current = after.destinationEntity,
+      let table = source.entity(named: former.name ?? "")?.table
+    else { return false }
+    return (current.ancestors.last ?? current).selfAndDescendants.contains {
+      source(of: $0)?.table == table
+    }
+  }
+
+  /// The column of the source's table that held a to-many's owner.
+  func formerHolder(of link: HeldLink, in table: String) -> String? {
+    for before in difference.sources(of: link.relationship) where before.isToMany {
+      if case .foreignKey(let place, let column, _, _) = formerLink(of: before), place == table {
+        return column
+      }
+    }
+    return nil
+  }
+
+  func formerOrder(of link: HeldLink, in table: String) -> String? {
+    for before in difference.sources(of: link.relationship) where before.isToMany {
+      if case .foreignKey(let place, _, let order?, _) = formerLink(of: before), place == table {
+        return order
+      }
+    }
+    return nil
+  }
+
+  func formerLink(of relationship: NSRelationshipDescription) -> ToManyLink? {
+    relationship.declaringEntity
+      .flatMap { source.entity(named: $0.name ?? "") }?
+      .link(of: relationship)
+  }
+
+  private static func heldLinks(of schema: StoreSchema) -> [HeldLink] {
+    var seen: Set<ObjectIdentifier> = []
+    var result: [HeldLink] = []
+    for entity in schema.entities {
+      for (slot, link) in zip(entity.layout.toManys, entity.links) {
+        guard case .foreignKey(let table, let column, let order, let owns) = link,
+          seen.insert(ObjectIdentifier(slot.description)).inserted
+        else { continue }
+        result.append(
+          HeldLink(
+            relationship: slot.description,
+            table: table,
+            column: column,
+            order: order,
+            ownsColumn: owns
+          )
+        )
+      }
+    }
+    return result
+  }
+
+  // MARK: Steps
+
+  /// Triggers would follow every step of the migration; they are made anew at the end.
+  private func dropTriggers() throws {
+    let tables = Set(source.tables.map(\.name) + source.joins.map(\.name))
+    let objects = try connection.query(
+      "SELECT type, name, tbl_name FROM sqlite_master WHERE type = 'trigger' "
+        + "OR (type = 'table' AND name LIKE 'Z\\_RT\\_%' ESCAPE '\\' AND sql LIKE '%RTREE%')"
+    ) { ($0.text(0), $0.text(1), $0.text(2)) }
+    for (type, name, table) in objects where type == "trigger" && tables.contains(table) {
+      try connection.execute("DROP TRIGGER \"\(name)\"")
+    }
+    for (type, name, _) in objects where type == "table" {
+      try connection.execute("DROP TABLE \"\(name)\"")
+    }
+  }
+
+  private func setAside(_ joins: JoinMigration) throws {
+    for table in source.tables
+    where !tables.contains(where: { $0.keepsOrigin && $0.origin == table.name }) {
+      try setAside(table.name)
+    }
+    for join in source.joins where !joins.kept.contains(join.name) { try setAside(join.name) }
+    for table in tables { try table.prepare() }
+    try joins.prepare()
+  }
+
+  private func dropOldTables() throws {
+    if isDeferred {
+      // The names of their indexes are wanted at once.
+      for place in asides.values.sorted() { try DeferredWork.dropIndexes(of: place, connection) }
+    } else {
+      try DeferredWork.dropOldTables(connection)
+    }
+    asides = [:]
+  }
+
+  /// A required attribute without a value makes the store one that the new model cannot save.
+  private func requireValues() throws {
+    for feed in tables.flatMap(\.feeds) {
+      for (attribute, column) in feed.demands {
+        let found = try connection.scalar(
+          "SELECT 1 FROM \(feed.destination.table) WHERE Z_ENT = ? AND \(column) IS NULL LIMIT 1",
+          [.integer(Int64(feed.destination.number))]
+        )
+        guard found != nil else { continue }
+        throw MigrationError.make(
+          NSMigrationError,
+          [
+            "reason": "Validation error missing attribute values on mandatory destination attribute",
+            "entity": feed.destination.name,
+            "attribute": attribute,
+          ]
+        )
+      }
+    }
+  }
+
+  private func keptTables(_ joins: JoinMigration) -> Set<String> {
+    Set(tables.filter(\.keepsOrigin).map(\.table.name)).union(joins.kept)
+  }
+
+  private func registerFunctions() throws {
+    try PredicateSQLFunctions.register(on: connection)
+    try connection.register(
+      function: ColumnSource.externalFunction,
+      argumentCount: 2,
+      deterministic: false
+    ) { [self] arguments in
+      guard case .blob(let data) = arguments[0] else { return arguments[0] }
+      if arguments[1] == .integer(1) { return .blob(try external.stored(data, files: &files)) }
+      // A value whose file is gone stays what it is.
+      guard let value = external.read(data) else { return .null }
+      external.abandon(data, files: &files)
+      return .blob(value)
+    }
+  }
+}

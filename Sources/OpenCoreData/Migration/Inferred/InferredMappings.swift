@@ -1,0 +1,86 @@
+import Foundation
+
+/// The mappings that say in words what a migration in place does by SQL.
+struct InferredMappings {
+  let difference: ModelDifference
+
+  func all() -> [NSEntityMapping] {
+    let removed = difference.sources.filter { difference.destination(of: $0) == nil }
+      .map(removal)
+    return removed + difference.destinations.map { mapping(of: $0) }
+  }
+
+  private func removal(of source: NSEntityDescription) -> NSEntityMapping {
+    let mapping = NSEntityMapping()
+    mapping.name = "IEM_Remove_\(source.name ?? "")"
+    mapping.mappingType = .removeEntityMappingType
+    mapping.sourceEntityName = source.name
+    mapping.sourceEntityVersionHash = source.versionHash
+    return mapping
+  }
+
+  private func mapping(of destination: NSEntityDescription) -> NSEntityMapping {
+    let mapping = NSEntityMapping()
+    let name = destination.name ?? ""
+    mapping.destinationEntityName = name
+    mapping.destinationEntityVersionHash = destination.versionHash
+    guard let source = difference.source(of: destination) else {
+      mapping.name = "IEM_Add_\(name)"
+      mapping.mappingType = .addEntityMappingType
+      return mapping
+    }
+    let isCopy = source.versionHash == destination.versionHash
+    mapping.name = isCopy ? "IEM_Copy_\(name)" : "IEM_Transform_\(name)"
+    mapping.mappingType = isCopy ? .copyEntityMappingType : .transformEntityMappingType
+    mapping.sourceEntityName = source.name
+    mapping.sourceEntityVersionHash = source.versionHash
+    mapping.sourceExpression = Self.allObjects(of: source.name ?? "")
+    let properties = destination.propertiesByName.values
+      .filter { !$0.isTransient && !($0 is NSDerivedAttributeDescription) }
+      .sorted { VersionHash.precedes($0.name, $1.name) }
+    var attributes: [NSPropertyMapping] = []
+    var relationships: [NSPropertyMapping] = []
+    for property in properties {
+      let before = difference.source(ofPropertyNamed: property.name, in: destination)
+      guard let before, !before.isTransient else { continue }
+      let mapped = NSPropertyMapping()
+      mapped.name = property.name
+      if property is NSRelationshipDescription {
+        mapped.valueExpression = Self.relationship(before.name)
+        relationships.append(mapped)
+      } else {
+        mapped.valueExpression = Self.attribute(before.name)
+        attributes.append(mapped)
+      }
+    }
+    mapping.attributeMappings = attributes
+    mapping.relationshipMappings = relationships
+    return mapping
+  }
+
+  /// `$source.name`
+  static func attribute(_ name: String) -> NSExpression {
+    NSExpression(tree: .keyPath(.variable(NSMigrationSourceObjectKey), [name]))
+  }
+
+  /// What the objects that the source's relationship leads to have become.
+  static func relationship(_ name: String) -> NSExpression {
+    NSExpression(
+      tree: .call(
+        .variable(NSMigrationManagerKey),
+        MigrationSelector.destinationsForRelationship,
+        [.value(name), .keyPath(.variable(NSMigrationSourceObjectKey), [name])]
+      )
+    )
+  }
+
+  static func allObjects(of entity: String) -> NSExpression {
+    NSExpression(
+      tree: .call(
+        .variable(NSMigrationManagerKey),
+        MigrationSelector.fetchRequest,
+        [.value(entity), .value("TRUEPREDICATE")]
+      )
+    )
+  }
+}

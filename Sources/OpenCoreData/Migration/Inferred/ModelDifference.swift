@@ -1,0 +1,221 @@
+import Foundation
+
+/// Which entity and which property of a source model each of a destination model was.
+///
+/// Names are compared by their renaming identifiers, so a chain of renames whose versions all carry
+/// the first name is followed over any number of versions at once. What is refused is refused when
+/// the difference is made, before anything is touched.
+struct ModelDifference: @unchecked Sendable {
+  // Sendable: immutable, and made only of descriptions that nobody changes during a migration.
+
+  let sources: [NSEntityDescription]
+  let destinations: [NSEntityDescription]
+
+  private let sourceOf: [ObjectIdentifier: NSEntityDescription]
+  private let destinationOf: [ObjectIdentifier: NSEntityDescription]
+  private let properties: [ObjectIdentifier: [String: NSPropertyDescription]]
+
+  /// Throws `NSInferredMappingModelError` where no way leads from one model to the other.
+  init(from sources: [NSEntityDescription], to destinations: [NSEntityDescription]) throws {
+    self.sources = Self.withAncestors(sources)
+    self.destinations = Self.withAncestors(destinations)
+    var sourceOf: [ObjectIdentifier: NSEntityDescription] = [:]
+    var destinationOf: [ObjectIdentifier: NSEntityDescription] = [:]
+    var properties: [ObjectIdentifier: [String: NSPropertyDescription]] = [:]
+    let pairs = Self.pairs(
+      self.sources.map { Named($0, name: $0.name ?? "", former: $0.explicitRenamingIdentifier) },
+      self.destinations.map { Named($0, name: $0.name ?? "", former: $0.explicitRenamingIdentifier) }
+    )
+    for (source, destination) in pairs {
+      sourceOf[ObjectIdentifier(destination)] = source
+      destinationOf[ObjectIdentifier(source)] = destination
+      properties[ObjectIdentifier(destination)] = Self.properties(source, destination)
+    }
+    self.sourceOf = sourceOf
+    self.destinationOf = destinationOf
+    self.properties = properties
+    try requireTypes()
+    try requireHierarchies()
+  }
+
+  /// What the entity was; nil for a new one.
+  func source(of destination: NSEntityDescription) -> NSEntityDescription? {
+    sourceOf[ObjectIdentifier(destination)]
+  }
+
+  /// What has become of the entity; nil for a removed one.
+  func destination(of source: NSEntityDescription) -> NSEntityDescription? {
+    destinationOf[ObjectIdentifier(source)]
+  }
+
+  /// What a property, own or inherited, of the entity was; nil for a new one.
+  func source(
+    ofPropertyNamed name: String,
+    in destination: NSEntityDescription
+  ) -> NSPropertyDescription? {
+    properties[ObjectIdentifier(destination)]?[name]
+  }
+
+  /// Everything that a relationship was; more than one where it has moved up to a common parent.
+  func sources(of relationship: NSRelationshipDescription) -> [NSRelationshipDescription] {
+    guard let declaring = relationship.declaringEntity else { return [] }
+    var result: [NSRelationshipDescription] = []
+    for entity in declaring.selfAndDescendants {
+      let found = source(ofPropertyNamed: relationship.name, in: entity)
+      guard let found = found as? NSRelationshipDescription, !found.isTransient,
+        !result.contains(where: { $0 === found })
+      else { continue }
+      result.append(found)
+    }
+    return result
+  }
+
+  /// Whether an entity was removed, added, or has another parent than before.
+  var changesHierarchies: Bool {
+    sources.contains { destination(of: $0) == nil }
+      || destinations.contains { entity in
+        guard let source = source(of: entity) else { return entity.superentity != nil }
+        return source.superentity.flatMap(destination(of:)) !== entity.superentity
+      }
+  }
+
+  // MARK: Matching
+
+  private struct Named<Description: AnyObject> {
+    let description: Description
+    let name: String
+    let former: String?
+
+    init(_ description: Description, name: String, former: String?) {
+      self.description = description
+      self.name = name
+      self.former = former
+    }
+
+    var canonical: String { former ?? name }
+  }
+
+  /// Pairs what carries one renaming identifier.
+  ///
+  /// Where the developer wrote the name of the last version, not of the first, that counts too.
+  private static func pairs<Description>(
+    _ sources: [Named<Description>],
+    _ destinations: [Named<Description>]
+  ) -> [(Description, Description)] {
+    var taken: Set<ObjectIdentifier> = []
+    var paired: [ObjectIdentifier: Description] = [:]
+    func pair(
+      _ candidates: [Named<Description>],
+      _ matches: (Named<Description>, Named<Description>) -> Bool
+    ) {
+      for destination in candidates
+      where paired[ObjectIdentifier(destination.description)] == nil {
+        let found = sources.first {
+          !taken.contains(ObjectIdentifier($0.description)) && matches($0, destination)
+        }
+        guard let found else { continue }
+        taken.insert(ObjectIdentifier(found.description))
+        paired[ObjectIdentifier(destination.description)] = found.description
+      }
+    }
+    // What a developer wrote down comes before what merely has the same name.
+    let renamed = destinations.filter { $0.former != nil && $0.former != $0.name }
+    pair(renamed) { $0.canonical == $1.canonical }
+    pair(renamed) { $0.name == $1.former }
+    pair(destinations) { $0.canonical == $1.canonical }
+    pair(destinations) { $0.name == $1.name }
+    return destinations.compactMap { destination in
+      paired[ObjectIdentifier(destination.description)].map { ($0, destination.description) }
+    }
+  }
+
+  private static func properties(
+    _ source: NSEntityDescription,
+    _ destination: NSEntityDescription
+  ) -> [String: NSPropertyDescription] {
+    func named(_ entity: NSEntityDescription) -> [Named<NSPropertyDescription>] {
+      entity.propertiesByName.values
+        .filter { !($0 is NSFetchedPropertyDescription) && !($0 is NSExpressionDescription) }
+        .sorted { VersionHash.precedes($0.name, $1.name) }
+        .map { Named($0, name: $0.name, former: $0.explicitRenamingIdentifier) }
+    }
+    var result: [String: NSPropertyDescription] = [:]
+    for (before, after) in pairs(named(source), named(destination)) {
+      // A property of another kind is a new one under an old name.
+      let isSameKind =
+        (before is NSAttributeDescription) == (after is NSAttributeDescription)
+      if isSameKind { result[after.name] = before }
+    }
+    return result
+  }
+
+  private static func withAncestors(_ entities: [NSEntityDescription]) -> [NSEntityDescription] {
+    var seen: Set<ObjectIdentifier> = []
+    return entities.flatMap { [$0] + $0.ancestors }
+      .filter { seen.insert(ObjectIdentifier($0)).inserted }
+      .sorted(by: EntityNumbering.precedes)
+  }
+
+  // MARK: Refusing
+
+  private func requireTypes() throws {
+    for entity in destinations {
+      for name in entity.propertiesByName.keys.sorted(by: VersionHash.precedes) {
+        guard let after = entity.propertiesByName[name],
+          let before = source(ofPropertyNamed: name, in: entity),
+          !after.isTransient, !before.isTransient
+        else { continue }
+        if let after = after as? NSAttributeDescription,
+          let before = before as? NSAttributeDescription,
+          after.attributeType != before.attributeType
+        {
+          throw refusal(
+            "Source and destination attribute types are incompatible",
+            entity: entity,
+            property: name
+          )
+        }
+        if let after = after as? NSRelationshipDescription,
+          let before = before as? NSRelationshipDescription, before.isToMany, !after.isToMany
+        {
+          throw refusal(
+            "Source and destination relationship cardinalities are incompatible",
+            entity: entity,
+            property: name
+          )
+        }
+      }
+    }
+  }
+
+  /// Two hierarchies number their rows apart, so they cannot become one.
+  private func requireHierarchies() throws {
+    for root in destinations where root.superentity == nil {
+      var origin: NSEntityDescription?
+      for entity in root.selfAndDescendants {
+        guard let source = source(of: entity) else { continue }
+        let found = source.ancestors.last ?? source
+        guard let known = origin, known !== found else {
+          origin = found
+          continue
+        }
+        throw refusal(
+          "Entities \(known.name ?? "") and \(found.name ?? "") have no common parent in the "
+            + "source model and cannot share one in the destination model",
+          entity: entity,
+          property: nil
+        )
+      }
+    }
+  }
+
+  private func refusal(
+    _ reason: String,
+    entity: NSEntityDescription,
+    property: String?
+  ) -> NSError {
+    var userInfo: [String: Any] = ["reason": reason, "entity": entity.name ?? ""]
+    userInfo["property"] = property
+    return MigrationError.make(NSInferredMappingModelError, userInfo)
+  }
+}

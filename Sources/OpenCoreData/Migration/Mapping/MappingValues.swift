@@ -1,0 +1,98 @@
+import Effects
+import Foundation
+
+/// Evaluates the value expressions of one entity mapping.
+struct MappingValues {
+  let policy: NSEntityMigrationPolicy
+  let mapping: NSEntityMapping
+  let manager: NSMigrationManager
+
+  func setAttributes(of destination: NSManagedObject, from source: NSManagedObject) throws {
+    guard let mappings = mapping.attributeMappings else {
+      // A copy that says nothing of its attributes copies those of the same name.
+      return copyAttributes(from: source, to: destination)
+    }
+    for property in mappings {
+      guard let name = property.name, let expression = property.valueExpression else { continue }
+      guard let attribute = destination.entity.attributesByName[name],
+        !(attribute is NSDerivedAttributeDescription)
+      else { continue }
+      let value = try value(of: expression, property, source: source, destination: destination)
+      destination.setValue(flattened(value), forKey: name)
+    }
+  }
+
+  private func copyAttributes(from source: NSManagedObject, to destination: NSManagedObject) {
+    guard mapping.mappingType == .copyEntityMappingType else { return }
+    for (name, attribute) in destination.entity.attributesByName
+    where !(attribute is NSDerivedAttributeDescription) {
+      guard let former = source.entity.attributesByName[name], !former.isTransient else { continue }
+      destination.setValue(source.value(forKey: name), forKey: name)
+    }
+  }
+
+  func setRelationships(of destination: NSManagedObject, from source: NSManagedObject?) throws {
+    for property in mapping.relationshipMappings ?? [] {
+      guard let name = property.name, let expression = property.valueExpression,
+        let relationship = destination.entity.relationshipsByName[name]
+      else { continue }
+      let value = try value(of: expression, property, source: source, destination: destination)
+      let objects = Self.objects(in: value)
+      if !relationship.isToMany {
+        destination.setValue(objects.first, forKey: name)
+      } else if relationship.isOrdered {
+        destination.setValue(NSOrderedSet(array: objects), forKey: name)
+      } else {
+        destination.setValue(NSSet(array: objects), forKey: name)
+      }
+    }
+  }
+
+  private func value(
+    of expression: NSExpression,
+    _ property: NSPropertyMapping,
+    source: NSManagedObject?,
+    destination: NSManagedObject
+  ) throws -> Any? {
+    var variables: [String: Any?] = [
+      NSMigrationManagerKey: manager,
+      NSMigrationDestinationObjectKey: destination,
+      NSMigrationEntityMappingKey: mapping,
+      NSMigrationPropertyMappingKey: property,
+      NSMigrationEntityPolicyKey: policy,
+    ]
+    variables[NSMigrationSourceObjectKey] = .some(source)
+    return try Self.value(of: expression, variables, manager)
+  }
+
+  /// An expression of a subclass evaluates itself.
+  static func value(
+    of expression: NSExpression,
+    _ variables: [String: Any?],
+    _ manager: NSMigrationManager
+  ) throws -> Any? {
+    guard type(of: expression) == NSExpression.self else {
+      let context = NSMutableDictionary()
+      for (name, value) in variables { context[name] = value ?? NSNull() }
+      return expression.expressionValue(with: nil, context: context)
+    }
+    return try expression.value(
+      with: nil,
+      variables: variables,
+      clock: manager.effects.clock
+    )
+  }
+
+  /// The objects in what an expression gave: one, or a collection of any kind.
+  static func objects(in value: Any?) -> [NSManagedObject] {
+    switch flattened(value) {
+    case let object as NSManagedObject: [object]
+    case let objects as [NSManagedObject]: objects
+    case let objects as NSOrderedSet: objects.array.compactMap { $0 as? NSManagedObject }
+    case let objects as NSSet: objects.allObjects.compactMap { $0 as? NSManagedObject }
+    case let objects as Set<NSManagedObject>: Array(objects)
+    case let objects as [Any]: objects.compactMap { $0 as? NSManagedObject }
+    default: []
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import Foundation
+
+/// What happens to the objects of an entity in a migration.
+public enum NSEntityMappingType: UInt, Sendable, Hashable, CaseIterable {
+  /// Not said: what is to be done follows from the mapping's other values.
+  case undefinedEntityMappingType = 0
+  /// A migration policy of the developer's does it.
+  case customEntityMappingType = 1
+  /// The entity is new.
+  case addEntityMappingType = 2
+  /// The entity is gone.
+  case removeEntityMappingType = 3
+  /// The entity has not changed.
+  case copyEntityMappingType = 4
+  /// The entity has changed.
+  case transformEntityMappingType = 5
+}
+
+/// How the objects of a source entity become objects of a destination entity.
+open class NSEntityMapping: NSObject {
+  /// The name of the mapping, by which other mappings refer to it.
+  // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
+  open var name: String! = ""
+  /// What happens to the objects.
+  open var mappingType = NSEntityMappingType.undefinedEntityMappingType
+  /// The entity whose objects are migrated.
+  open var sourceEntityName: String?
+  /// The version hash that the source entity must have for the mapping to be found.
+  open var sourceEntityVersionHash: Data?
+  /// The entity that objects are migrated to.
+  open var destinationEntityName: String?
+  /// The version hash that the destination entity must have for the mapping to be found.
+  open var destinationEntityVersionHash: Data?
+  /// How each attribute of the destination gets its value.
+  open var attributeMappings: [NSPropertyMapping]?
+  /// How each relationship of the destination gets its value.
+  open var relationshipMappings: [NSPropertyMapping]?
+  /// The expression that gives the objects to migrate; nil is all objects of the source entity.
+  ///
+  /// **Differs from Core Data:** the value may also be a fetch request, as
+  /// `FUNCTION($manager, "fetchRequestForSourceEntityNamed:predicateString:", …)` gives it.
+  open var sourceExpression: NSExpression?
+  /// What the developer noted about the mapping.
+  open var userInfo: [AnyHashable: Any]?
+  /// The name of the subclass of `NSEntityMigrationPolicy` that migrates the objects.
+  ///
+  /// On Linux it carries the module, `App.PostPolicy`; of a bare name the app's own modules are
+  /// tried.
+  open var entityMigrationPolicyClassName: String?
+
+  /// Creates a mapping of no entity.
+  public required override init() {
+    super.init()
+  }
+
+  open override var description: String {
+    "<NSEntityMapping: \(name ?? ""), \(sourceEntityName ?? "nil") to "
+      + "\(destinationEntityName ?? "nil")>"
+  }
+}

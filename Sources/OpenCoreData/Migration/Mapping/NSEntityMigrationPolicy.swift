@@ -1,0 +1,94 @@
+import Foundation
+
+/// How the objects of one entity are migrated; subclasses do it their own way.
+///
+/// For each entity mapping the manager makes one policy and calls it in three rounds over all
+/// mappings: objects are created, relationships are set, the result is validated. All calls come on
+/// the thread that migrates.
+open class NSEntityMigrationPolicy: NSObject {
+  /// Creates a policy; the migration manager does it by the class's name.
+  public required override init() {
+    super.init()
+  }
+
+  /// Called before the objects of a mapping are created.
+  open func begin(_ mapping: NSEntityMapping, with manager: NSMigrationManager) throws {}
+
+  /// Creates what a source object becomes.
+  ///
+  /// This one creates an object of the destination entity, sets its attributes by the mapping's
+  /// value expressions, and associates the two. An override that does not call it must call
+  /// `associate(sourceInstance:withDestinationInstance:for:)` itself where relationships are to
+  /// find the object.
+  open func createDestinationInstances(
+    forSource sInstance: NSManagedObject,
+    in mapping: NSEntityMapping,
+    manager: NSMigrationManager
+  ) throws {
+    guard let entity = manager.destinationEntity(for: mapping) else { return }
+    let destination = NSEntityDescription.insertNewObject(
+      forEntityName: entity.name ?? "",
+      into: manager.destinationContext
+    )
+    let values = MappingValues(policy: self, mapping: mapping, manager: manager)
+    try values.setAttributes(of: destination, from: sInstance)
+    manager.associate(
+      sourceInstance: sInstance,
+      withDestinationInstance: destination,
+      for: mapping
+    )
+  }
+
+  /// Called after the objects of a mapping were created.
+  open func endInstanceCreation(
+    forMapping mapping: NSEntityMapping,
+    manager: NSMigrationManager
+  ) throws {}
+
+  /// Sets the relationships of an object that this mapping created.
+  open func createRelationships(
+    forDestination dInstance: NSManagedObject,
+    in mapping: NSEntityMapping,
+    manager: NSMigrationManager
+  ) throws {
+    let source = manager.sourceInstances(
+      forEntityMappingName: mapping.name ?? "",
+      destinationInstances: [dInstance]
+    ).first
+    let values = MappingValues(policy: self, mapping: mapping, manager: manager)
+    try values.setRelationships(of: dInstance, from: source)
+  }
+
+  /// Called after the relationships of a mapping were set.
+  open func endRelationshipCreation(
+    forMapping mapping: NSEntityMapping,
+    manager: NSMigrationManager
+  ) throws {}
+
+  /// Called once everything is created and connected, before the destination is saved.
+  open func performCustomValidation(
+    forMapping mapping: NSEntityMapping,
+    manager: NSMigrationManager
+  ) throws {}
+
+  /// Called when a mapping is done.
+  open func end(_ mapping: NSEntityMapping, manager: NSMigrationManager) throws {}
+
+  /// Answers a function that a value expression calls on the policy,
+  /// `FUNCTION($entityPolicy, "fullName:", $source)`.
+  ///
+  /// **Differs from Core Data:** Swift on Linux calls no method by its name, so a policy with
+  /// functions of its own overrides this method and tells them apart by `name`.
+  open func perform(_ name: String, arguments: [Any?]) throws -> Any? {
+    throw MigrationError.make(
+      NSEntityMigrationPolicyError,
+      ["reason": "-[\(type(of: self)) \(name)]: unrecognized selector"]
+    )
+  }
+}
+
+extension NSEntityMigrationPolicy: SelectorResponding {
+  package func respond(to selector: String, arguments: [Any?]) throws -> Any? {
+    try perform(selector, arguments: arguments)
+  }
+}

@@ -1,0 +1,79 @@
+import Foundation
+
+/// How the objects of one model become objects of another.
+open class NSMappingModel: NSObject {
+  /// The mappings of entities, in the order in which they are carried out.
+  // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
+  open var entityMappings: [NSEntityMapping]! = []
+
+  /// Whether the mapping follows from the two models, so that SQL in place can do it.
+  package internal(set) var isInferred = false
+
+  /// Creates a mapping model without mappings.
+  public required override init() {
+    super.init()
+  }
+
+  /// Reads a mapping model, compiled (`.cdm`) or as Xcode writes it (`.xcmappingmodel`); nil when it
+  /// cannot be read.
+  ///
+  /// The reason is written to the standard error.
+  public convenience init?(contentsOf url: URL?) {
+    guard let url else { return nil }
+    do {
+      let mappings = try MappingFile.load(contentsOf: url)
+      self.init()
+      entityMappings = mappings
+    } catch {
+      FileHandle.standardError.write(Data("CoreData: error: \(error)\n".utf8))
+      return nil
+    }
+  }
+
+  /// Finds the mapping model between two models in bundles; nil searches the app's own places.
+  ///
+  /// A mapping model is between two models when the version hashes of its entities are theirs.
+  public convenience init?(
+    from bundles: [Bundle]?,
+    forSourceModel sourceModel: NSManagedObjectModel?,
+    destinationModel: NSManagedObjectModel?
+  ) {
+    guard let sourceModel, let destinationModel else { return nil }
+    let found = MappingFile.mappings(
+      in: bundles,
+      from: sourceModel.entityVersionHashesByName,
+      to: destinationModel.entityVersionHashesByName
+    )
+    guard let found else { return nil }
+    self.init()
+    entityMappings = found
+  }
+
+  /// The mappings of entities by name.
+  open var entityMappingsByName: [String: NSEntityMapping] {
+    Dictionary(
+      (entityMappings ?? []).map { ($0.name ?? "", $0) },
+      uniquingKeysWith: { first, _ in first }
+    )
+  }
+
+  /// Infers the mapping between two models whose differences a lightweight migration can bridge.
+  ///
+  /// Throws `NSInferredMappingModelError` otherwise, with the entity and the property in the way
+  /// under the keys `entity` and `property`, and the `reason`.
+  open class func inferredMappingModel(
+    forSourceModel sourceModel: NSManagedObjectModel,
+    destinationModel: NSManagedObjectModel
+  ) throws -> NSMappingModel {
+    let difference = try ModelDifference(
+      from: sourceModel.entities,
+      to: destinationModel.entities
+    )
+    let model = NSMappingModel()
+    model.entityMappings = InferredMappings(difference: difference).all()
+    model.isInferred = true
+    return model
+  }
+
+  open override var description: String { "<NSMappingModel: \(entityMappings ?? [])>" }
+}

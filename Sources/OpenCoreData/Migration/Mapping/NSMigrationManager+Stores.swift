@@ -1,0 +1,218 @@
+import Effects
+import Foundation
+
+extension NSMigrationManager {
+  /// Migrates a store into a new one at another place.
+  ///
+  /// Throws `NSMigrationManagerSourceStoreError` or `NSMigrationManagerDestinationStoreError` where a
+  /// store cannot be opened or saved, `NSEntityMigrationPolicyError` where a policy throws, with its
+  /// error as the underlying one, and the error of `cancelMigrationWithError(_:)` as it is. The source
+  /// is only read; what was begun of the destination is removed.
+  ///
+  /// **Differs from Core Data:** as the method is not dispatched dynamically on Linux it cannot be
+  /// overridden; override the policies instead.
+  public func migrateStore(
+    from sourceURL: URL,
+    sourceType sStoreType: String,
+    options sOptions: [AnyHashable: Any]? = nil,
+    with mappings: NSMappingModel?,
+    toDestinationURL dURL: URL,
+    destinationType dStoreType: String,
+    destinationOptions dOptions: [AnyHashable: Any]? = nil
+  ) throws {
+    guard let mappings else {
+      throw MigrationError.make(
+        NSMigrationMissingMappingModelError,
+        ["reason": "Can't find mapping model for migration"]
+      )
+    }
+    let source = MigratedStore(url: sourceURL, type: sStoreType, options: sOptions ?? [:])
+    let destination = MigratedStore(url: dURL, type: dStoreType, options: dOptions ?? [:])
+    let isCopied =
+      usesStoreSpecificMigrationManager && mappings.isInferred
+      && sStoreType == NSSQLiteStoreType && dStoreType == NSSQLiteStoreType
+    MigrationLog.note("migrating \(sourceURL.path) to \(dURL.path)")
+    if isCopied {
+      try migrateCopy(from: source, to: destination)
+    } else {
+      try migrateObjects(from: source, to: destination, mappings)
+    }
+  }
+
+  /// Migrates a store into a new one at another place.
+  ///
+  /// See `migrateStore(from:sourceType:options:with:toDestinationURL:destinationType:destinationOptions:)`.
+  public func migrateStore(
+    from sourceURL: URL,
+    type sourceType: NSPersistentStore.StoreType,
+    options sourceOptions: [AnyHashable: Any]? = nil,
+    mapping: NSMappingModel,
+    to destinationURL: URL,
+    type destinationType: NSPersistentStore.StoreType,
+    options destinationOptions: [AnyHashable: Any]? = nil
+  ) throws {
+    try migrateStore(
+      from: sourceURL,
+      sourceType: sourceType.rawValue,
+      options: sourceOptions,
+      with: mapping,
+      toDestinationURL: destinationURL,
+      destinationType: destinationType.rawValue,
+      destinationOptions: destinationOptions
+    )
+  }
+
+  // MARK: By SQL
+
+  private func migrateCopy(from source: MigratedStore, to destination: MigratedStore) throws {
+    let file: StoreFile
+    do {
+      file = try StoreFile.inspect(source.url)
+      try StoreCopy.copy(source.url, to: destination.url)
+    } catch {
+      throw problem(NSMigrationManagerSourceStoreError, error, source.url)
+    }
+    do {
+      try InPlaceStoreMigration(
+        source: sourceModel,
+        destination: destinationModel,
+        configuration: nil,
+        url: destination.url,
+        options: destination.options,
+        effects: effects
+      )
+      .run(file, report: report)
+    } catch {
+      destination.remove()
+      throw error
+    }
+  }
+
+  // MARK: By objects
+
+  private func migrateObjects(
+    from source: MigratedStore,
+    to destination: MigratedStore,
+    _ mappings: NSMappingModel
+  ) throws {
+    let sourceCoordinator = NSPersistentStoreCoordinator(
+      managedObjectModel: sourceModel,
+      effects: effects
+    )
+    let destinationCoordinator = NSPersistentStoreCoordinator(
+      managedObjectModel: destinationModel,
+      effects: effects
+    )
+    defer {
+      close(sourceCoordinator)
+      close(destinationCoordinator)
+    }
+    do {
+      try source.add(to: sourceCoordinator, readOnly: true)
+    } catch {
+      throw problem(NSMigrationManagerSourceStoreError, error, source.url)
+    }
+    let existed = destination.exists
+    do {
+      try destination.add(to: destinationCoordinator, readOnly: false)
+    } catch {
+      throw problem(NSMigrationManagerDestinationStoreError, error, destination.url)
+    }
+    let run = MigrationRun(
+      manager: self,
+      mappingModel: mappings,
+      source: sourceCoordinator,
+      destination: destinationCoordinator
+    )
+    self.run = run
+    associations = MigrationAssociations()
+    report(0)
+    defer { self.run = nil }
+    do {
+      try run.destinationContext.performAndWait {
+        try run.sourceContext.performAndWait {
+          try run.start()
+          try afterSaving?(associations)
+        }
+      }
+      cancellation = nil
+    } catch {
+      cancellation = nil
+      close(destinationCoordinator)
+      if !existed { destination.remove() }
+      throw error
+    }
+    carryMetadata(from: sourceCoordinator, to: destinationCoordinator)
+  }
+
+  /// What the app wrote into the source's metadata.
+  private func carryMetadata(
+    from source: NSPersistentStoreCoordinator,
+    to destination: NSPersistentStoreCoordinator
+  ) {
+    guard let before = source.persistentStores.first?.metadata,
+      let store = destination.persistentStores.first
+    else { return }
+    var metadata = store.metadata ?? [:]
+    for (key, value) in before where metadata[key] == nil { metadata[key] = value }
+    store.metadata = metadata
+  }
+
+  private func close(_ coordinator: NSPersistentStoreCoordinator) {
+    for store in coordinator.persistentStores {
+      do {
+        try coordinator.remove(store)
+      } catch {
+        StoreLog.warning("A store of a migration could not be closed: \(error)")
+      }
+    }
+  }
+
+  private func problem(_ code: Int, _ error: any Error, _ url: URL) -> NSError {
+    let cause = CoreDataError.facade(error) as NSError
+    return MigrationError.make(
+      code,
+      [
+        "reason": cause.userInfo["reason"] as? String ?? cause.localizedDescription,
+        NSFilePathErrorKey: url.path,
+        NSUnderlyingErrorKey: cause,
+      ]
+    )
+  }
+}
+
+/// One end of a migration.
+struct MigratedStore {
+  let url: URL
+  let type: String
+  let options: [AnyHashable: Any]
+
+  var exists: Bool { FileManager.default.fileExists(atPath: url.path) }
+
+  func add(to coordinator: NSPersistentStoreCoordinator, readOnly: Bool) throws {
+    var options = options
+    for key in [
+      NSMigratePersistentStoresAutomaticallyOption, NSInferMappingModelAutomaticallyOption,
+      NSPersistentStoreStagedMigrationManagerOptionKey,
+    ] {
+      options[key] = nil
+    }
+    if readOnly { options[NSReadOnlyPersistentStoreOption] = true }
+    try coordinator.addPersistentStore(
+      ofType: type,
+      configurationName: nil,
+      at: url,
+      options: options
+    )
+  }
+
+  /// Removes what an unfinished migration left.
+  func remove() {
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+      // What is not there need not be removed.
+      try? FileManager.default.removeItem(atPath: url.path + suffix)
+    }
+    guard let folder = ExternalData(storeURL: url, effects: .live).folder else { return }
+    try? FileManager.default.removeItem(at: folder.deletingLastPathComponent())
+  }
+}

@@ -1,0 +1,157 @@
+import Effects
+import Foundation
+
+/// Migrates a store by a mapping model, object by object, into a new store.
+///
+/// The manager is used on one thread. While it migrates, both contexts belong to that thread, so
+/// policies use them without `perform`.
+open class NSMigrationManager: NSObject, @unchecked Sendable {
+  // Sendable: used by one thread, as with Apple; progress alone is read by others.
+
+  /// The model of the source store.
+  public let sourceModel: NSManagedObjectModel
+  /// The model of the destination store.
+  public let destinationModel: NSManagedObjectModel
+  /// What the app wants its policies to know.
+  open var userInfo: [AnyHashable: Any]?
+  /// Whether a store of a kind that can migrate itself does so where the mapping was inferred.
+  ///
+  /// An SQLite store does it by SQL and keeps its object identifiers; policies are not called.
+  open var usesStoreSpecificMigrationManager = true
+
+  var effects = Effects.live
+  /// Called once the destination is saved, while both contexts are still there.
+  var afterSaving: ((MigrationAssociations) throws -> Void)?
+  var associations = MigrationAssociations()
+  var run: MigrationRun?
+  private let progress = MigrationProgress()
+  var cancellation: (any Error)?
+
+  /// Creates a manager for a migration between two models.
+  public required init(
+    sourceModel: NSManagedObjectModel,
+    destinationModel: NSManagedObjectModel
+  ) {
+    self.sourceModel = sourceModel
+    self.destinationModel = destinationModel
+    super.init()
+  }
+
+  /// The mapping model of the migration that runs; an empty one where none does.
+  open var mappingModel: NSMappingModel { run?.mappingModel ?? NSMappingModel() }
+
+  /// The context of the source objects.
+  open var sourceContext: NSManagedObjectContext { requireRun().sourceContext }
+
+  /// The context of the destination objects.
+  open var destinationContext: NSManagedObjectContext { requireRun().destinationContext }
+
+  /// The entity mapping that is being carried out.
+  open var currentEntityMapping: NSEntityMapping {
+    run?.currentMapping ?? NSEntityMapping()
+  }
+
+  /// How much is done, from 0 to 1; it may be read on any thread.
+  ///
+  /// **Differs from Core Data:** the value cannot be observed by key-value observing on Linux.
+  open var migrationProgress: Float { progress.value }
+
+  func report(_ value: Float) { progress.value = value }
+
+  private func requireRun() -> MigrationRun {
+    guard let run else {
+      preconditionFailure("A migration manager has contexts while it migrates only.")
+    }
+    return run
+  }
+
+  // MARK: Entities
+
+  /// The entity whose objects a mapping migrates.
+  open func sourceEntity(for mEntity: NSEntityMapping) -> NSEntityDescription? {
+    mEntity.sourceEntityName.flatMap { sourceModel.entitiesByName[$0] }
+  }
+
+  /// The entity that a mapping migrates objects to.
+  open func destinationEntity(for mEntity: NSEntityMapping) -> NSEntityDescription? {
+    mEntity.destinationEntityName.flatMap { destinationModel.entitiesByName[$0] }
+  }
+
+  // MARK: Associations
+
+  /// Notes what a source object has become, for the relationships that lead to it.
+  open func associate(
+    sourceInstance: NSManagedObject,
+    withDestinationInstance destinationInstance: NSManagedObject,
+    for entityMapping: NSEntityMapping
+  ) {
+    associations.associate(sourceInstance, destinationInstance, entityMapping.name ?? "")
+  }
+
+  /// What source objects have become by a mapping; nil asks for all that the mapping created.
+  open func destinationInstances(
+    forEntityMappingName mappingName: String,
+    sourceInstances: [NSManagedObject]?
+  ) -> [NSManagedObject] {
+    associations.destinations(of: sourceInstances, mappingName)
+  }
+
+  /// What destination objects came of by a mapping; nil asks for all that the mapping migrated.
+  open func sourceInstances(
+    forEntityMappingName mappingName: String,
+    destinationInstances: [NSManagedObject]?
+  ) -> [NSManagedObject] {
+    associations.sources(of: destinationInstances, mappingName)
+  }
+
+  // MARK: Stopping
+
+  /// Has the migration that runs stop and throw the error.
+  ///
+  /// The source store stays as it is.
+  open func cancelMigrationWithError(_ error: any Error) {
+    cancellation = error
+  }
+
+  /// Forgets associations, contexts and progress, before another migration with this manager.
+  open func reset() {
+    run = nil
+    associations = MigrationAssociations()
+    cancellation = nil
+    report(0)
+  }
+}
+
+extension NSMigrationManager: SelectorResponding {
+  /// The methods that value expressions call.
+  package func respond(to selector: String, arguments: [Any?]) throws -> Any? {
+    let name = arguments.first.flatMap { $0 } as? String ?? ""
+    let second = arguments.count > 1 ? arguments[1] : nil
+    switch selector {
+    case MigrationSelector.destinations:
+      return destinationInstances(
+        forEntityMappingName: name,
+        sourceInstances: MappingValues.objects(in: second)
+      )
+    case MigrationSelector.destinationsForRelationship:
+      return associations.destinations(of: MappingValues.objects(in: second))
+    case MigrationSelector.sources:
+      return sourceInstances(
+        forEntityMappingName: name,
+        destinationInstances: MappingValues.objects(in: second)
+      )
+    case MigrationSelector.fetchRequest:
+      let request = NSFetchRequest<NSManagedObject>(entityName: name)
+      request.includesSubentities = false
+      if let format = second as? String, format != "TRUEPREDICATE" {
+        request.predicate = NSPredicate(format: format)
+      }
+      return request
+    default:
+      throw MigrationError.make(
+        NSMigrationError,
+        ["reason": "-[\(type(of: self)) \(selector)]: unrecognized selector"]
+      )
+    }
+  }
+}

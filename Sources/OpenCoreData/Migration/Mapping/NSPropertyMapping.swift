@@ -1,0 +1,19 @@
+import Foundation
+
+/// How one property of a destination entity gets its value.
+open class NSPropertyMapping: NSObject {
+  /// The name of the property in the destination entity.
+  open var name: String?
+  /// The expression that computes the value.
+  ///
+  /// Its variables are `$manager`, `$source`, `$destination`, `$entityMapping`, `$propertyMapping`
+  /// and `$entityPolicy`.
+  open var valueExpression: NSExpression?
+  /// What the developer noted about the mapping.
+  open var userInfo: [AnyHashable: Any]?
+
+  /// Creates a mapping of no property.
+  public required override init() {
+    super.init()
+  }
+}

@@ -1,0 +1,55 @@
+import Foundation
+
+/// Turns archived value expressions into ours.
+///
+/// Paths and calls on variables, which is what the mapping editor writes, are taken as they are; the
+/// rest goes through the format language.
+enum ArchivedExpression {
+  static func expression(_ object: ArchivedObject) -> NSExpression? {
+    tree(object, depth: 0).map { NSExpression(tree: $0) }
+  }
+
+  private static func tree(_ object: ArchivedObject, depth: Int) -> ExpressionTree? {
+    guard depth < KeyedArchive.depthLimit, object.visit() else { return nil }
+    switch object.className {
+    case "NSVariableExpression": return object.string("NSVariable").map { .variable($0) }
+    case "NSSelfExpression": return .evaluatedObject
+    case "NSConstantValueExpression":
+      return .value(object.object("NSConstantValue")?.foundationValue())
+    // A fetch is its request here: the manager knows in which context to run it.
+    case "NSFetchRequestExpression":
+      return object.object("NSFRExpression").flatMap { tree($0, depth: depth + 1) }
+    case "NSKeyPathExpression": return keyPath(object, depth: depth)
+    case "NSFunctionExpression": return function(object, depth: depth)
+    default: return parsed(object)
+    }
+  }
+
+  private static func keyPath(_ object: ArchivedObject, depth: Int) -> ExpressionTree? {
+    guard let path = object.object("NSArguments")?.elements.first,
+      let keys = path.string("NSKeyPath") ?? path.object("NSConstantValue")?.string,
+      let operand = object.object("NSOperand"),
+      let base = tree(operand, depth: depth + 1)
+    else { return parsed(object) }
+    return .keyPath(base, keys.split(separator: ".").map(String.init))
+  }
+
+  private static func function(_ object: ArchivedObject, depth: Int) -> ExpressionTree? {
+    guard let operand = object.object("NSOperand"), let selector = object.string("NSSelectorName"),
+      operand.string("NSConstantValueClassName") == nil,
+      let target = tree(operand, depth: depth + 1)
+    else { return parsed(object) }
+    var arguments: [ExpressionTree] = []
+    for element in object.object("NSArguments")?.elements ?? [] {
+      guard let argument = tree(element, depth: depth + 1) else { return nil }
+      arguments.append(argument)
+    }
+    return .call(target, selector, arguments)
+  }
+
+  private static func parsed(_ object: ArchivedObject) -> ExpressionTree? {
+    guard let format = ArchivedPredicateFormat.expression(object) else { return nil }
+    // What the format language cannot say has no value.
+    return try? PredicateParser.expression(format, arguments: [])
+  }
+}

@@ -1,0 +1,170 @@
+import Foundation
+import WatershedSQLite
+
+/// Takes along what a migration by objects leaves behind: the store's identity, its history, and the
+/// books of mirrors, with the keys that the rows have now.
+struct CarriedBooks {
+  let from: URL
+  let to: URL
+  let keys: [MigratedKey]
+  let source: StoreSchema
+  let destination: StoreSchema
+
+  /// Until the copy has taken the store's place, nobody else opens it.
+  func carry(identifier: String, metadata: [String: Any]) throws {
+    let old = try SQLiteConnection(path: from.path, mode: .readOnly)
+    let new = try SQLiteConnection(path: to.path, mode: .readWrite)
+    try new.transaction {
+      try copyTables(old, new)
+      try noteKeys(new)
+      try moveHistory(new)
+      try moveBooks(new)
+      try new.execute("DROP TABLE temp.WSKEYS")
+      var merged = try StoreMetadata.read(new)?.metadata ?? [:]
+      for (key, value) in metadata where merged[key] == nil { merged[key] = value }
+      merged[NSStoreUUIDKey] = identifier
+      try StoreMetadata.write(merged, to: new)
+    }
+  }
+
+  /// Everything that is not of the source's model comes as it is.
+  private func copyTables(_ old: SQLiteConnection, _ new: SQLiteConnection) throws {
+    let model = Set(source.tables.map(\.name) + source.joins.map(\.name))
+    let present = Set(try new.query("SELECT name FROM sqlite_master") { $0.text(0) })
+    let items = try old.query(
+      "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL "
+        + "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid"
+    ) { ($0.text(0), $0.text(1), $0.text(2), $0.text(3)) }
+    var copied: Set<String> = []
+    for (type, name, _, sql) in items
+    where type == "table" && !present.contains(name) && !model.contains(name)
+      && !name.hasPrefix("Z_")
+    {
+      try new.execute(sql)
+      try Self.copyRows(of: name, old, new)
+      copied.insert(name)
+    }
+    for (type, _, table, sql) in items where type == "index" && copied.contains(table) {
+      try new.execute(sql)
+    }
+    let numbers = try old.query(
+      "SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT >= ?",
+      [.integer(Int64(ExistingTables.firstReservedNumber))]
+    ) { [$0.value(0), $0.value(1), $0.value(2), $0.value(3)] }
+    for row in numbers {
+      try new.run("INSERT OR REPLACE INTO Z_PRIMARYKEY VALUES (?, ?, ?, ?)", row)
+    }
+  }
+
+  private static func copyRows(
+    of table: String,
+    _ old: SQLiteConnection,
+    _ new: SQLiteConnection
+  ) throws {
+    let select = try old.makeStatement("SELECT * FROM \"\(table)\"")
+    let count = select.columnCount
+    let marks = (0..<count).map { _ in "?" }.joined(separator: ", ")
+    let insert = try new.makeStatement("INSERT INTO \"\(table)\" VALUES (\(marks))")
+    while try select.step() { try insert.run((0..<count).map { select.value($0) }) }
+  }
+
+  private func noteKeys(_ new: SQLiteConnection) throws {
+    try new.execute(
+      "CREATE TEMP TABLE WSKEYS (FENT INTEGER, FNAME TEXT, FPK INTEGER, ENT INTEGER, NAME TEXT, "
+        + "PK INTEGER, PRIMARY KEY (FENT, FPK))"
+    )
+    for key in keys {
+      guard let former = source.entity(named: key.formerEntity),
+        let current = destination.entity(named: key.entity)
+      else { continue }
+      try new.run(
+        "INSERT OR IGNORE INTO temp.WSKEYS VALUES (?, ?, ?, ?, ?, ?)",
+        [
+          .integer(Int64(former.number)), .text(former.name), .integer(key.formerKey),
+          .integer(Int64(current.number)), .text(current.name), .integer(key.key),
+        ]
+      )
+    }
+  }
+
+  /// Changes keep their transactions and their order; what tells of a row that is gone goes too.
+  private func moveHistory(_ new: SQLiteConnection) throws {
+    guard try new.scalar("SELECT 1 FROM sqlite_master WHERE name = 'ACHANGE'") != nil else {
+      return
+    }
+    try new.execute(
+      """
+      DELETE FROM ACHANGE WHERE ZCHANGETYPE <> 2 AND NOT EXISTS (SELECT 1 FROM temp.WSKEYS AS k \
+      WHERE k.FENT = ZENTITY AND k.FPK = ZENTITYPK)
+      """
+    )
+    try moveDeletions(new)
+    try moveBits(new)
+    try new.execute(
+      """
+      UPDATE ACHANGE SET ZENTITY = k.ENT, ZENTITYPK = k.PK FROM temp.WSKEYS AS k \
+      WHERE ZCHANGETYPE <> 2 AND k.FENT = ZENTITY AND k.FPK = ZENTITYPK
+      """
+    )
+  }
+
+  /// A deleted row has no successor; its entity may have one of the same name.
+  private func moveDeletions(_ new: SQLiteConnection) throws {
+    var cases: [String] = []
+    for former in source.entities {
+      guard let current = destination.entity(named: former.name) else { continue }
+      cases.append("WHEN \(former.number) THEN \(current.number)")
+    }
+    guard !cases.isEmpty else { return }
+    try new.execute(
+      "UPDATE ACHANGE SET ZENTITY = CASE ZENTITY \(cases.joined(separator: " ")) ELSE NULL END "
+        + "WHERE ZCHANGETYPE = 2"
+    )
+    try new.execute("DELETE FROM ACHANGE WHERE ZENTITY IS NULL")
+  }
+
+  private func moveBits(_ new: SQLiteConnection) throws {
+    let names = Dictionary(
+      keys.map { ($0.formerEntity, $0.entity) },
+      uniquingKeysWith: { first, _ in first }
+    )
+    var histories: [Int64: (HistoryColumns, HistoryColumns)] = [:]
+    for (former, current) in names {
+      guard let before = source.entity(named: former),
+        let after = destination.entity(named: current)
+      else { continue }
+      histories[Int64(before.number)] = (before.history, after.history)
+    }
+    let function = "WatershedHistoryColumns"
+    try new.register(function: function, argumentCount: 2) { arguments in
+      guard case .integer(let number) = arguments[0], case .blob(let bits) = arguments[1],
+        let (before, after) = histories[number]
+      else { return arguments[1] }
+      return .blob(after.bits(names: before.names(in: bits)))
+    }
+    try new.execute(
+      "UPDATE ACHANGE SET ZCOLUMNS = \(function)(ZENTITY, ZCOLUMNS) "
+        + "WHERE ZCHANGETYPE <> 2 AND ZCOLUMNS IS NOT NULL"
+    )
+  }
+
+  /// Our mirror names an object by entity and key; records of rows that are gone keep their names.
+  private func moveBooks(_ new: SQLiteConnection) throws {
+    let tables = try new.query(
+      """
+      SELECT m.name FROM sqlite_master AS m WHERE m.type = 'table' AND m.name LIKE 'WS%' \
+      AND (SELECT COUNT(*) FROM pragma_table_info(m.name) WHERE name IN ('ENTITY', 'PK')) = 2
+      """
+    ) { $0.text(0) }
+    for table in tables {
+      // In two steps: a unique index must not see a new key beside an old one.
+      try new.execute(
+        """
+        UPDATE \(table) SET PK = -k.PK - 1, ENTITY = k.NAME FROM temp.WSKEYS AS k \
+        WHERE k.FNAME = ENTITY AND k.FPK = \(table).PK
+        """
+      )
+      try new.execute("UPDATE \(table) SET PK = -PK - 1 WHERE PK < 0")
+    }
+  }
+}

@@ -1,0 +1,69 @@
+import Effects
+import Foundation
+import WatershedSQLite
+
+/// Migrates a store's file by SQL in one transaction: a crash leaves the old store or the new one.
+struct InPlaceStoreMigration {
+  let source: NSManagedObjectModel
+  let destination: NSManagedObjectModel
+  let configuration: String?
+  let url: URL
+  let options: [AnyHashable: Any]
+  let effects: Effects
+
+  /// Throws what `ModelDifference` refuses before the file is opened for writing.
+  func run(_ file: StoreFile, report: (Float) -> Void = { _ in }) throws {
+    let hashes = NSManagedObjectModel.versionHashes(inStoreMetadata: file.metadata) ?? [:]
+    source.freeze()
+    destination.freeze()
+    let difference = try ModelDifference(
+      from: source.entities.filter { hashes[$0.name ?? ""] != nil },
+      to: destination.entities(forConfigurationName: configuration) ?? []
+    )
+    MigrationLog.note("inferred mapping model; migrating \(url.path) in place")
+    let external = ExternalData(storeURL: url, effects: effects)
+    var files = ExternalData.Pending()
+    do {
+      let settings = StoreSettings(options: options)
+      let connection = try SQLiteConnection(
+        path: url.path,
+        mode: .readWrite,
+        busyTimeout: settings.busyTimeout
+      )
+      try settings.apply(to: connection, isWriter: true)
+      // Renaming a table must not look into triggers of others, whose functions are not ours.
+      try connection.execute("PRAGMA legacy_alter_table = ON")
+      try connection.transaction {
+        let current = try StoreFile.read(connection, url)
+        // Another process may have been faster.
+        let found = NSManagedObjectModel.versionHashes(inStoreMetadata: current.metadata)
+        guard found == hashes else { return }
+        let migration = InPlaceMigration(
+          from: try StoreSchema.resolved(
+            model: source,
+            members: Set(hashes.keys),
+            against: current.tables
+          ),
+          to: try StoreSchema.new(model: destination, configuration: configuration),
+          difference: difference,
+          file: current.tables,
+          connection: connection,
+          external: external,
+          now: effects.clock.now.timeIntervalSinceReferenceDate
+        )
+        migration.isDeferred = NSPersistentStore.flag(
+          NSPersistentStoreDeferredLightweightMigrationOptionKey,
+          in: options
+        )
+        defer { files = migration.files }
+        try migration.run(report: report)
+      }
+      external.settle(files, committed: true)
+      MigrationLog.note("in-place migration of \(url.path) succeeded")
+    } catch {
+      external.settle(files, committed: false)
+      MigrationLog.note("in-place migration of \(url.path) failed: \(error)")
+      throw MigrationError.inPlace(error, at: url)
+    }
+  }
+}

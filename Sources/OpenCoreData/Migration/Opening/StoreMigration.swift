@@ -1,0 +1,80 @@
+import Effects
+import Foundation
+
+/// Migrates a store that is being opened with a newer model, in whichever way there is.
+///
+/// A staged migration manager comes first, then a mapping model from the app's bundles, then what can
+/// be inferred.
+struct StoreMigration {
+  let model: NSManagedObjectModel
+  let configuration: String?
+  let url: URL
+  let options: [AnyHashable: Any]
+  let effects: Effects
+
+  /// Whether the options ask for a migration at all.
+  static func isWanted(_ options: [AnyHashable: Any]) -> Bool {
+    NSPersistentStore.flag(NSMigratePersistentStoresAutomaticallyOption, in: options)
+      || options[NSPersistentStoreStagedMigrationManagerOptionKey] is NSStagedMigrationManager
+  }
+
+  func run(_ file: StoreFile) throws {
+    MigrationLog.note("\(url.path) was written with another model")
+    if let manager = options[NSPersistentStoreStagedMigrationManagerOptionKey]
+      as? NSStagedMigrationManager
+    {
+      return try StagedMigration(manager: manager, migration: self).run(file)
+    }
+    let source = try SourceModel(file: file, destination: model).find()
+    if let mapping = NSMappingModel(from: nil, forSourceModel: source, destinationModel: model) {
+      return try MappedStoreMigration(source: source, mapping: mapping, migration: self).run()
+    }
+    guard NSPersistentStore.flag(NSInferMappingModelAutomaticallyOption, in: options) else {
+      throw missingMapping(from: source, to: model, "Can't find mapping model for migration")
+    }
+    try inPlace(from: source, to: model, configuration, file, at: url)
+  }
+
+  /// A lightweight migration of the file at a place, which may be a copy.
+  func inPlace(
+    from source: NSManagedObjectModel,
+    to destination: NSManagedObjectModel,
+    _ configuration: String?,
+    _ file: StoreFile,
+    at place: URL
+  ) throws {
+    do {
+      try InPlaceStoreMigration(
+        source: source,
+        destination: destination,
+        configuration: configuration,
+        url: place,
+        options: options,
+        effects: effects
+      )
+      .run(file)
+    } catch let error as NSError where error.code == NSInferredMappingModelError {
+      throw missingMapping(
+        from: source,
+        to: destination,
+        "Can't find or automatically infer mapping model for migration",
+        cause: error
+      )
+    }
+  }
+
+  private func missingMapping(
+    from source: NSManagedObjectModel,
+    to destination: NSManagedObjectModel,
+    _ reason: String,
+    cause: NSError? = nil
+  ) -> NSError {
+    var userInfo: [String: Any] = [
+      "reason": reason, "sourceModel": source, "destinationModel": destination,
+      NSFilePathErrorKey: url.path,
+    ]
+    userInfo[NSUnderlyingErrorKey] = cause
+    for key in ["entity", "property"] { userInfo[key] = cause?.userInfo[key] }
+    return MigrationError.make(NSMigrationMissingMappingModelError, userInfo)
+  }
+}

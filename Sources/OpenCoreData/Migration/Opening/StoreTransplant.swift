@@ -1,0 +1,93 @@
+import Effects
+import Foundation
+import WatershedSQLite
+
+/// Puts the contents of a migrated copy into a store's own file, in one transaction that holds the
+/// file's write lock from before the copy was made.
+///
+/// Moving the copy over the file would leave other processes with the old one, and its WAL beside
+/// the new one; this way they see an ordinary commit, and a crash leaves the old store or the new.
+struct StoreTransplant {
+  let url: URL
+  let options: [AnyHashable: Any]
+  let effects: Effects
+
+  /// Gives the body a place for the copy, and replaces the store by what is there afterwards.
+  ///
+  /// The body is told the file as it is under the lock; where it returns false nothing is replaced.
+  func run(_ body: (StoreFile, URL) throws -> Bool) throws {
+    let copy = url.deletingLastPathComponent().appendingPathComponent(
+      ".\(url.lastPathComponent).migrationdestination_\(effects.uuid().uuidString)"
+    )
+    let settings = StoreSettings(options: options)
+    let connection = try SQLiteConnection(
+      path: url.path,
+      mode: .readWrite,
+      busyTimeout: settings.busyTimeout
+    )
+    try settings.apply(to: connection, isWriter: true)
+    try connection.execute("PRAGMA legacy_alter_table = ON")
+    let files = ExternalFiles(store: url, copy: copy, effects: effects)
+    defer { MigratedStore(url: copy, type: NSSQLiteStoreType, options: [:]).remove() }
+    var isReplaced = false
+    do {
+      try connection.transaction {
+        let file = try StoreFile.read(connection, url)
+        guard try body(file, copy) else { return }
+        try files.bring()
+        let migrated = try SQLiteConnection(path: copy.path, mode: .readOnly)
+        try TableReplacement(target: connection, source: migrated).run()
+        isReplaced = true
+      }
+    } catch {
+      files.takeBack()
+      throw error
+    }
+    if isReplaced { files.forget() }
+  }
+}
+
+/// The files of external values that a transplant adds and leaves without an owner.
+private final class ExternalFiles {
+  private let folder: URL?
+  private let copyFolder: URL?
+  private let before: Set<String>
+  private var brought: [URL] = []
+  private var migrated: Set<String> = []
+
+  init(store: URL, copy: URL, effects: Effects) {
+    folder = ExternalData(storeURL: store, effects: effects).folder
+    copyFolder = ExternalData(storeURL: copy, effects: effects).folder
+    before = Self.names(in: folder)
+  }
+
+  /// Before the commit: a store never names a file that is not there.
+  func bring() throws {
+    migrated = Self.names(in: copyFolder)
+    guard let folder, let copyFolder, !migrated.isEmpty else { return }
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    for name in migrated.subtracting(before).sorted() {
+      let file = folder.appendingPathComponent(name)
+      try StoreCopy.link(copyFolder.appendingPathComponent(name), file)
+      brought.append(file)
+    }
+  }
+
+  func takeBack() {
+    // A file that stays costs space and nothing else.
+    for file in brought { try? FileManager.default.removeItem(at: file) }
+  }
+
+  /// After the commit.
+  func forget() {
+    guard let folder else { return }
+    for name in before.subtracting(migrated) {
+      try? FileManager.default.removeItem(at: folder.appendingPathComponent(name))
+    }
+  }
+
+  private static func names(in folder: URL?) -> Set<String> {
+    // Where there is no folder there are no files.
+    Set((folder.flatMap { try? FileManager.default.contentsOfDirectory(atPath: $0.path) }) ?? [])
+  }
+}

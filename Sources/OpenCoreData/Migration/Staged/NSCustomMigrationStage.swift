@@ -1,0 +1,27 @@
+import Foundation
+
+/// A stage between two versions of a model around which the app does work of its own.
+open class NSCustomMigrationStage: NSMigrationStage {
+  /// The version that the stage starts from.
+  public let currentModel: NSManagedObjectModelReference
+  /// The version that the stage leads to.
+  public let nextModel: NSManagedObjectModelReference
+  /// Called before the migration; the manager's container has the store with the current model.
+  open var willMigrateHandler:
+    ((NSStagedMigrationManager, NSCustomMigrationStage) throws -> Void)?
+  /// Called after the migration; the manager's container has the store with the next model.
+  open var didMigrateHandler:
+    ((NSStagedMigrationManager, NSCustomMigrationStage) throws -> Void)?
+
+  /// Creates a stage from one version to the next.
+  public init(
+    migratingFrom currentModel: NSManagedObjectModelReference,
+    to nextModel: NSManagedObjectModelReference
+  ) {
+    self.currentModel = currentModel
+    self.nextModel = nextModel
+    super.init()
+  }
+
+  override var checksums: [String] { [currentModel.versionChecksum, nextModel.versionChecksum] }
+}

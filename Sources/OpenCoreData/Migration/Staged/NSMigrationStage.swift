@@ -1,0 +1,16 @@
+import Foundation
+
+/// One step of a staged migration; use one of its subclasses.
+open class NSMigrationStage: NSObject {
+  /// What the app calls the stage, in logs.
+  // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
+  open var label: String! = ""
+
+  /// Creates a stage that does nothing.
+  public override init() {
+    super.init()
+  }
+
+  /// The versions that the stage knows, the oldest first.
+  var checksums: [String] { [] }
+}
