@@ -80,9 +80,19 @@ struct BookMigration {
       for column in ["ENTITY", "FIRSTENTITY", "SECONDENTITY"] where columns.contains(column) {
         let relationship = column.replacing("ENTITY", with: "RELATIONSHIP")
         if columns.contains(relationship) { try rename(relationship, of: column, in: table) }
+        if column == "ENTITY", columns.contains("PK") { try orphan(in: table) }
         try rename(column, in: table)
       }
     }
+  }
+
+  /// The objects of a removed entity are gone; a later entity of its name gives out their keys anew.
+  private func orphan(in table: String) throws {
+    let removed = migration.source.entities.map(\.name)
+      .filter { name in !pairs.contains { $0.former.name == name } }
+    guard !removed.isEmpty else { return }
+    let names = removed.map(text).joined(separator: ", ")
+    try connection.run("UPDATE \(table) SET PK = NULL WHERE ENTITY IN (\(names))")
   }
 
   private func renumber(_ column: String, in table: String) throws {

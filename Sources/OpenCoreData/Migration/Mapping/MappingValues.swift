@@ -15,11 +15,17 @@ struct MappingValues {
     for property in mappings {
       guard let name = property.name, let expression = property.valueExpression else { continue }
       guard let attribute = destination.entity.attributesByName[name],
-        !(attribute is NSDerivedAttributeDescription)
+        !(attribute is NSDerivedAttributeDescription), applies(property, source)
       else { continue }
       let value = try value(of: expression, property, source: source, destination: destination)
       destination.setValue(flattened(value), forKey: name)
     }
+  }
+
+  /// What takes over a property of the same name needs one in the source.
+  private func applies(_ property: NSPropertyMapping, _ source: NSManagedObject?) -> Bool {
+    guard property.isGenerated, let name = property.name else { return true }
+    return source?.entity.propertiesByName[name] != nil
   }
 
   private func copyAttributes(from source: NSManagedObject, to destination: NSManagedObject) {
@@ -34,7 +40,8 @@ struct MappingValues {
   func setRelationships(of destination: NSManagedObject, from source: NSManagedObject?) throws {
     for property in mapping.relationshipMappings ?? [] {
       guard let name = property.name, let expression = property.valueExpression,
-        let relationship = destination.entity.relationshipsByName[name]
+        let relationship = destination.entity.relationshipsByName[name],
+        applies(property, source)
       else { continue }
       let value = try value(of: expression, property, source: source, destination: destination)
       let objects = Self.objects(in: value)

@@ -21,9 +21,9 @@ open class NSMappingModel: NSObject {
   public convenience init?(contentsOf url: URL?) {
     guard let url else { return nil }
     do {
-      let mappings = try MappingFile.load(contentsOf: url)
+      let contents = try MappingFile.load(contentsOf: url)
       self.init()
-      entityMappings = mappings
+      entityMappings = contents.mappings
     } catch {
       FileHandle.standardError.write(Data("CoreData: error: \(error)\n".utf8))
       return nil
@@ -32,18 +32,15 @@ open class NSMappingModel: NSObject {
 
   /// Finds the mapping model between two models in bundles; nil searches the app's own places.
   ///
-  /// A mapping model is between two models when the version hashes of its entities are theirs.
+  /// A mapping model is between two models when the version hashes of its entities are theirs; one
+  /// that Xcode has not compiled, when it names their versions.
   public convenience init?(
     from bundles: [Bundle]?,
     forSourceModel sourceModel: NSManagedObjectModel?,
     destinationModel: NSManagedObjectModel?
   ) {
     guard let sourceModel, let destinationModel else { return nil }
-    let found = MappingFile.mappings(
-      in: bundles,
-      from: sourceModel.entityVersionHashesByName,
-      to: destinationModel.entityVersionHashesByName
-    )
+    let found = MappingFile.mappings(in: bundles, from: sourceModel, to: destinationModel)
     guard let found else { return nil }
     self.init()
     entityMappings = found

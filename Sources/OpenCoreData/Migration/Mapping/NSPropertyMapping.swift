@@ -12,6 +12,9 @@ open class NSPropertyMapping: NSObject {
   /// What the developer noted about the mapping.
   open var userInfo: [AnyHashable: Any]?
 
+  /// Whether the expression takes over what has the same name, if the source has it.
+  var isGenerated = false
+
   /// Creates a mapping of no property.
   public required override init() {
     super.init()

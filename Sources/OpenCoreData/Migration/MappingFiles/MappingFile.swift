@@ -4,7 +4,14 @@ import Foundation
 enum MappingFile {
   static let extensions = ["cdm", "xcmappingmodel"]
 
-  static func load(contentsOf url: URL) throws -> [NSEntityMapping] {
+  /// What a file says; one that Xcode has compiled names its models by their hashes.
+  struct Contents {
+    var mappings: [NSEntityMapping]
+    var sourceVersion: String?
+    var destinationVersion: String?
+  }
+
+  static func load(contentsOf url: URL) throws -> Contents {
     var isFolder: ObjCBool = false
     let exists = FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder)
     guard exists else {
@@ -18,39 +25,78 @@ enum MappingFile {
     let file = isFolder.boolValue ? url.appendingPathComponent("xcmapping.xml") : url
     let data = try ModelFile.data(at: file)
     return data.starts(with: Data("bplist00".utf8))
-      ? try MappingArchiveReader.mappings(in: data, file: file.path)
-      : try MappingXMLReader.mappings(in: data, file: file.path)
+      ? Contents(mappings: try MappingArchiveReader.mappings(in: data, file: file.path))
+      : try MappingXMLReader.read(data, file: file.path)
   }
 
-  /// The mappings of the bundles that lead from one set of version hashes to another.
+  /// The mappings of the bundles that lead from one model to another.
+  ///
+  /// Where no bundles are named, what lies beside the destination's model file is asked first.
   static func mappings(
     in bundles: [Bundle]?,
-    from source: [String: Data],
-    to destination: [String: Data]
+    from source: NSManagedObjectModel,
+    to destination: NSManagedObjectModel
   ) -> [NSEntityMapping]? {
-    for file in ModelLocator.files(in: bundles, ofKinds: extensions) {
+    let near = bundles == nil ? destination.sourceURL.map(filesBeside) ?? [] : []
+    for file in near + ModelLocator.files(in: bundles, ofKinds: extensions) {
       // A file that cannot be read is not the one that is looked for.
-      guard let mappings = try? load(contentsOf: file), !mappings.isEmpty else { continue }
-      if leads(mappings, from: source, to: destination) { return mappings }
+      guard let contents = try? load(contentsOf: file), !contents.mappings.isEmpty else { continue }
+      if leads(contents, from: source, to: destination) { return contents.mappings }
     }
     return nil
   }
 
+  private static func filesBeside(_ model: URL) -> [URL] {
+    var folder = model.deletingLastPathComponent()
+    if ["momd", "xcdatamodeld"].contains(folder.pathExtension) {
+      folder.deleteLastPathComponent()
+    }
+    // An unreadable folder holds nothing that could be used.
+    let found = try? FileManager.default.contentsOfDirectory(
+      at: folder,
+      includingPropertiesForKeys: nil
+    )
+    return (found ?? []).filter { extensions.contains($0.pathExtension) }
+      .sorted { $0.lastPathComponent < $1.lastPathComponent }
+  }
+
   /// Every mapping names entities as the two models have them, and none has changed unmentioned.
   static func leads(
-    _ mappings: [NSEntityMapping],
-    from source: [String: Data],
-    to destination: [String: Data]
+    _ contents: Contents,
+    from source: NSManagedObjectModel,
+    to destination: NSManagedObjectModel
   ) -> Bool {
-    let fits = mappings.allSatisfy { mapping in
-      matches(mapping.sourceEntityName, mapping.sourceEntityVersionHash, source)
-        && matches(mapping.destinationEntityName, mapping.destinationEntityVersionHash, destination)
+    let (before, after) = (source.entityVersionHashesByName, destination.entityVersionHashesByName)
+    let fits = contents.mappings.allSatisfy { mapping in
+      matches(mapping.sourceEntityName, mapping.sourceEntityVersionHash, before)
+        && matches(mapping.destinationEntityName, mapping.destinationEntityVersionHash, after)
     }
-    guard fits else { return false }
-    let named = Set(mappings.compactMap(\.destinationEntityName))
-    let changed = destination.filter { source[$0.key] != $0.value }.keys
-    let mentioned = changed.contains { named.contains($0) }
-    return changed.isEmpty || mentioned
+    let package = destination.sourceURL?.deletingLastPathComponent()
+    guard fits, isVersion(contents.sourceVersion, source, in: package),
+      isVersion(contents.destinationVersion, destination, in: package)
+    else { return false }
+    let named = Set(contents.mappings.compactMap(\.destinationEntityName))
+    let changed = after.filter { before[$0.key] != $0.value }.keys
+    return changed.isEmpty || changed.contains { named.contains($0) }
+  }
+
+  /// Whether the model is the version of a name, as the file beside the app's model has it.
+  private static func isVersion(
+    _ name: String?,
+    _ model: NSManagedObjectModel,
+    in package: URL?
+  ) -> Bool {
+    guard let name else { return true }
+    for kind in ["mom", "xcdatamodel"] {
+      guard let file = package?.appendingPathComponent("\(name).\(kind)"),
+        FileManager.default.fileExists(atPath: file.path),
+        // A version that cannot be read cannot be compared.
+        let version = try? ModelFile.load(contentsOf: file)
+      else { continue }
+      return version.entityVersionHashesByName == model.entityVersionHashesByName
+    }
+    let own = model.sourceURL?.deletingPathExtension().lastPathComponent
+    return own == nil || own == name
   }
 
   private static func matches(_ name: String?, _ hash: Data?, _ hashes: [String: Data]) -> Bool {

@@ -2,8 +2,8 @@ import Foundation
 
 /// Reads an `.xcmappingmodel`: the mapping editor's own Core Data store in XML.
 ///
-/// The file has no version hashes and no expressions for what the editor fills in by itself; both
-/// follow from the two models that it carries, as they do when Xcode compiles it.
+/// The file has no version hashes, but the names of the two versions that it leads between, and no
+/// expressions for what the editor fills in by itself, which takes over what has the same name.
 struct MappingXMLReader {
   private struct Object {
     var type: String
@@ -13,10 +13,7 @@ struct MappingXMLReader {
 
   private var objects: [String: Object] = [:]
   private var order: [String] = []
-  private var source: NSManagedObjectModel?
-  private var destination: NSManagedObjectModel?
-
-  static func mappings(in data: Data, file: String) throws -> [NSEntityMapping] {
+  static func read(_ data: Data, file: String) throws -> MappingFile.Contents {
     let root = try ModelXMLParser.parse(data, file: file, keepsText: true)
     guard root.name == "database" else {
       throw ModelFileError(
@@ -30,7 +27,7 @@ struct MappingXMLReader {
     }
     var reader = MappingXMLReader()
     reader.read(root)
-    return reader.mappings(file: file)
+    return reader.contents()
   }
 
   private mutating func read(_ root: ModelXMLElement) {
@@ -55,24 +52,23 @@ struct MappingXMLReader {
 
   // MARK: Mappings
 
-  private mutating func mappings(file: String) -> [NSEntityMapping] {
+  private func contents() -> MappingFile.Contents {
     let model = objects.values.first { $0.type == "XDDEVMAPPINGMODEL" }
-    source = Self.model(model?.attributes["sourcemodeldata"], file: file)
-    destination = Self.model(model?.attributes["destinationmodeldata"], file: file)
-    let entities = order.filter { objects[$0]?.type == "XDDEVENTITYMAPPING" }
-      .compactMap { objects[$0] }
-      .sorted { number($0) < number($1) }
-    // Relationships name the mapping of the entity that they lead to.
-    let names = Dictionary(
-      entities.compactMap { entity -> (String, String)? in
-        guard let name = text(entity, "destinationname"), text(entity, "sourcename") != nil else {
-          return nil
-        }
-        return (name, self.name(of: entity))
-      },
-      uniquingKeysWith: { first, _ in first }
+    return MappingFile.Contents(
+      mappings: order.filter { objects[$0]?.type == "XDDEVENTITYMAPPING" }
+        .compactMap { objects[$0] }
+        .sorted { number($0) < number($1) }
+        .map(mapping),
+      sourceVersion: Self.version(model?.attributes["sourcemodelpath"]),
+      destinationVersion: Self.version(model?.attributes["destinationmodelpath"])
     )
-    return entities.map { mapping($0, names: names) }
+  }
+
+  /// The name of a version out of the path that its model had.
+  private static func version(_ path: String?) -> String? {
+    path?.split(separator: "/").last.map { name in
+      String(name.split(separator: ".").dropLast().joined(separator: "."))
+    }
   }
 
   private func number(_ object: Object) -> Int {
@@ -89,29 +85,22 @@ struct MappingXMLReader {
     return [from, to].compactMap { $0 }.joined(separator: "To")
   }
 
-  private func mapping(_ object: Object, names: [String: String]) -> NSEntityMapping {
+  private func mapping(_ object: Object) -> NSEntityMapping {
     let mapping = NSEntityMapping()
     mapping.name = name(of: object)
     mapping.sourceEntityName = text(object, "sourcename")
     mapping.destinationEntityName = text(object, "destinationname")
     mapping.entityMigrationPolicyClassName = text(object, "migrationpolicyclassname")
-    let before = mapping.sourceEntityName.flatMap { source?.entitiesByName[$0] }
-    let after = mapping.destinationEntityName.flatMap { destination?.entitiesByName[$0] }
-    mapping.sourceEntityVersionHash = before?.versionHash
-    mapping.destinationEntityVersionHash = after?.versionHash
     mapping.mappingType = type(of: mapping)
+    let hasSource = mapping.sourceEntityName != nil
     if let name = mapping.sourceEntityName {
       mapping.sourceExpression = InferredMappings.allObjects(of: name)
     }
     mapping.attributeMappings = properties(object, "attributemappings") { name in
-      before?.attributesByName[name].map { _ in InferredMappings.attribute(name) }
+      hasSource ? InferredMappings.attribute(name) : nil
     }
     mapping.relationshipMappings = properties(object, "relationshipmappings") { name in
-      guard before?.relationshipsByName[name] != nil,
-        let target = after?.relationshipsByName[name]?.destinationEntity?.name
-      else { return nil }
-      return names[target].map { Self.destinations(of: name, by: $0) }
-        ?? InferredMappings.relationship(name)
+      hasSource ? InferredMappings.relationship(name) : nil
     }
     return mapping
   }
@@ -119,9 +108,8 @@ struct MappingXMLReader {
   private func type(of mapping: NSEntityMapping) -> NSEntityMappingType {
     if mapping.entityMigrationPolicyClassName != nil { return .customEntityMappingType }
     if mapping.sourceEntityName == nil { return .addEntityMappingType }
-    if mapping.destinationEntityName == nil { return .removeEntityMappingType }
-    return mapping.sourceEntityVersionHash == mapping.destinationEntityVersionHash
-      ? .copyEntityMappingType : .transformEntityMappingType
+    return mapping.destinationEntityName == nil
+      ? .removeEntityMappingType : .transformEntityMappingType
   }
 
   private func properties(
@@ -134,24 +122,15 @@ struct MappingXMLReader {
         guard let name = text(element, "name") else { return nil }
         let mapping = NSPropertyMapping()
         mapping.name = name
-        mapping.valueExpression = Self.expression(element.attributes["valueexpressiondata"])
-          ?? generated(name)
+        if let expression = Self.expression(element.attributes["valueexpressiondata"]) {
+          mapping.valueExpression = expression
+        } else {
+          mapping.valueExpression = generated(name)
+          mapping.isGenerated = true
+        }
         return mapping
       }
       .sorted { VersionHash.precedes($0.name ?? "", $1.name ?? "") }
-  }
-
-  /// `FUNCTION($manager, "destinationInstancesForEntityMappingNamed:sourceInstances:", …)`
-  private static func destinations(of relationship: String, by mapping: String) -> NSExpression {
-    NSExpression(
-      tree: .call(
-        .variable(NSMigrationManagerKey),
-        MigrationSelector.destinations,
-        [
-          .value(mapping), .keyPath(.variable(NSMigrationSourceObjectKey), [relationship]),
-        ]
-      )
-    )
   }
 
   // MARK: Data
@@ -166,10 +145,5 @@ struct MappingXMLReader {
       return nil
     }
     return ArchivedExpression.expression(archive.root)
-  }
-
-  private static func model(_ text: String?, file: String) -> NSManagedObjectModel? {
-    // Old editors left no models; hashes are not compared then.
-    data(text).flatMap { try? ModelArchive.model(fromArchive: $0, file: file) }
   }
 }

@@ -148,7 +148,7 @@ struct CarriedBooks {
     )
   }
 
-  /// Our mirror names an object by entity and key; records of rows that are gone keep their names.
+  /// Our mirror names an object by entity and key; a record whose row is gone has no key.
   private func moveBooks(_ new: SQLiteConnection) throws {
     let tables = try new.query(
       """
@@ -157,6 +157,12 @@ struct CarriedBooks {
       """
     ) { $0.text(0) }
     for table in tables {
+      try new.execute(
+        """
+        UPDATE \(table) SET PK = NULL WHERE NOT EXISTS (SELECT 1 FROM temp.WSKEYS AS k \
+        WHERE k.FNAME = ENTITY AND k.FPK = \(table).PK)
+        """
+      )
       // In two steps: a unique index must not see a new key beside an old one.
       try new.execute(
         """

@@ -3,13 +3,34 @@ import Foundation
 import WatershedSQLite
 
 /// Migrates a store's file by SQL in one transaction: a crash leaves the old store or the new one.
-struct InPlaceStoreMigration {
+package struct InPlaceStoreMigration {
   let source: NSManagedObjectModel
   let destination: NSManagedObjectModel
   let configuration: String?
   let url: URL
   let options: [AnyHashable: Any]
   let effects: Effects
+
+  package init(
+    source: NSManagedObjectModel,
+    destination: NSManagedObjectModel,
+    configuration: String?,
+    url: URL,
+    options: [AnyHashable: Any],
+    effects: Effects
+  ) {
+    self.source = source
+    self.destination = destination
+    self.configuration = configuration
+    self.url = url
+    self.options = options
+    self.effects = effects
+  }
+
+  /// Migrates the file as it is; `report` is told the part that is done, from 0 to 1.
+  package func run(report: (Float) -> Void = { _ in }) throws {
+    try run(StoreFile.inspect(url), report: report)
+  }
 
   /// Throws what `ModelDifference` refuses before the file is opened for writing.
   func run(_ file: StoreFile, report: (Float) -> Void = { _ in }) throws {

@@ -1,0 +1,156 @@
+import Foundation
+import OpenCoreData
+import Testing
+import WatershedSQLite
+
+@Suite("What a migration takes along")
+struct CarriedBooksTests {
+  private typealias Parts = ModelParts
+
+  /// Tables as the mirroring has them: objects by entity and key.
+  private func addBooks(_ bench: MigrationBench) throws {
+    try bench.connect().execute(
+      """
+      CREATE TABLE WSMIRROR_RECORD (ID INTEGER PRIMARY KEY, NAME TEXT, ENTITY TEXT, PK INTEGER);
+      CREATE UNIQUE INDEX WSMIRROR_RECORD_OBJECT ON WSMIRROR_RECORD (ENTITY, PK);
+      CREATE TABLE WSMIRROR_EDGE (ID INTEGER PRIMARY KEY, FIRSTENTITY TEXT, FIRSTRELATIONSHIP TEXT);
+      CREATE TABLE ANSCKRECORDMETADATA (Z_PK INTEGER PRIMARY KEY, ZENTITYID INTEGER);
+      INSERT INTO WSMIRROR_RECORD SELECT NULL, 'r-' || ZTITLE, 'Post', Z_PK FROM ZPOST;
+      INSERT INTO WSMIRROR_EDGE VALUES (1, 'Post', 'tags');
+      INSERT INTO ANSCKRECORDMETADATA VALUES (1, 1);
+      """
+    )
+  }
+
+  private func make(_ name: String, _ title: String, extra: [NSEntityDescription])
+    -> NSManagedObjectModel
+  {
+    let attribute = Parts.attribute(title, .stringAttributeType) {
+      $0.renamingIdentifier = "title"
+    }
+    let post = Parts.entity(name, [attribute])
+    post.renamingIdentifier = "Post"
+    let tag = Parts.entity("Tag")
+    Parts.relate(post, title == "title" ? "tags" : "labels", toMany: true, tag, "on", toMany: true)
+      .renamingIdentifier = "tags"
+    let model = NSManagedObjectModel()
+    model.entities = extra + [post, tag]
+    return model
+  }
+
+  private func filled() throws -> MigrationBench {
+    let bench = try MigrationBench()
+    try bench.open(make("Post", "title", extra: [])) { context in
+      for title in ["a", "b", "c"] { _ = context.insert("Post", ["title": title]) }
+      try context.save()
+      // A gap in the keys.
+      let first = try #require(try context.all("Post", by: "title").first)
+      context.delete(first)
+    }
+    try addBooks(bench)
+    return bench
+  }
+
+  private func records(_ bench: MigrationBench, _ column: String, _ table: String) throws
+    -> [String]
+  {
+    try bench.connect().query(
+      """
+      SELECT NAME || ' ' || ENTITY || ' ' || \(column) FROM WSMIRROR_RECORD \
+      JOIN \(table) ON Z_PK = PK ORDER BY 1
+      """
+    ) { $0.text(0) }
+  }
+
+  @Test("The books of mirrors name the same objects after entities were renamed and renumbered")
+  func inPlace() throws {
+    let bench = try filled()
+    try bench.open(make("Story", "name", extra: [Parts.entity("Author")])) { _ in }
+    try #expect(records(bench, "ZNAME", "ZSTORY") == ["r-b Story b", "r-c Story c"])
+    let connection = try bench.connect()
+    #expect(
+      try connection.query("SELECT FIRSTENTITY, FIRSTRELATIONSHIP FROM WSMIRROR_EDGE") {
+        "\($0.text(0)).\($0.text(1))"
+      } == ["Story.labels"]
+    )
+    #expect(
+      try connection.scalar("SELECT ZENTITYID FROM ANSCKRECORDMETADATA") == .integer(2)
+    )
+  }
+
+  @Test("A mapping model beside the model migrates the store in place, history and books included",
+    .enabled(if: Corpus.isPresent))
+  func mapped() throws {
+    let models = try #require(Corpus.folder).appendingPathComponent("models")
+    let scratch = try ScratchFolder()
+    let package = "jessesquires__JSQCoreDataKit__ExampleModel.xcdatamodeld"
+    let family = scratch.file("ExampleModel.xcdatamodeld")
+    try FileManager.default.copyItem(at: models.appendingPathComponent(package), to: family)
+    try FileManager.default.copyItem(
+      at: models.appendingPathComponent(
+        "_mapping/jessesquires__JSQCoreDataKit__Version1_to_Version2.xcmappingmodel"
+      ),
+      to: scratch.file("Version1_to_Version2.xcmappingmodel")
+    )
+    let older = try ModelFile.load(
+      contentsOf: family.appendingPathComponent("Version 1.xcdatamodel")
+    )
+    let newer = try ModelFile.load(
+      contentsOf: family.appendingPathComponent("Version 2.xcdatamodel")
+    )
+    let mapping = try #require(
+      NSMappingModel(from: nil, forSourceModel: older, destinationModel: newer)
+    )
+    let first = try #require(mapping.entityMappings.first { $0.sourceEntityName != nil })
+    let entity = try #require(first.sourceEntityName)
+    let bench = try MigrationBench()
+    var options = MigrationBench.lightweight
+    options[NSPersistentHistoryTrackingKey] = true as NSNumber
+    try bench.open(older, options) { context in
+      for number in 0..<3 {
+        let object = context.insert(entity)
+        for (name, attribute) in object.entity.attributesByName where !attribute.isOptional {
+          if attribute.attributeType == .stringAttributeType {
+            object.setValue("v\(number)", forKey: name)
+          } else if attribute.attributeType == .dateAttributeType {
+            object.setValue(Date(timeIntervalSinceReferenceDate: 1), forKey: name)
+          }
+        }
+      }
+      try context.save()
+      let objects = try context.all(entity)
+      context.delete(objects[0])
+    }
+    let table = "Z" + entity.uppercased()
+    try bench.connect().execute(
+      """
+      CREATE TABLE WSMIRROR_RECORD (ID INTEGER PRIMARY KEY, NAME TEXT, ENTITY TEXT, PK INTEGER);
+      CREATE UNIQUE INDEX WSMIRROR_RECORD_OBJECT ON WSMIRROR_RECORD (ENTITY, PK);
+      INSERT INTO WSMIRROR_RECORD SELECT NULL, 'r' || Z_PK, '\(entity)', Z_PK FROM \(table);
+      """
+    )
+    let identifier = try NSPersistentStoreCoordinator.metadataForPersistentStore(
+      ofType: NSSQLiteStoreType,
+      at: bench.url
+    )[NSStoreUUIDKey] as? String
+    try bench.open(newer, options) { context in
+      let store = try #require(context.persistentStoreCoordinator?.persistentStores.first)
+      #expect(store.identifier == identifier)
+      let request = NSPersistentHistoryChangeRequest.fetchHistory(after: Date.distantPast)
+      let result = try context.execute(request) as? NSPersistentHistoryResult
+      let transactions = try #require(result?.result as? [NSPersistentHistoryTransaction])
+      // Two of the inserts and the deletion; the migration itself is no change of anybody's.
+      #expect(transactions.count == 2)
+      #expect(transactions.flatMap { $0.changes ?? [] }.count == 3)
+      let live = Set(
+        try context.all(first.destinationEntityName ?? "").map {
+          $0.objectID.uriRepresentation().lastPathComponent
+        }
+      )
+      let booked = try bench.connect().query("SELECT 'p' || PK FROM WSMIRROR_RECORD") { $0.text(0) }
+      #expect(Set(booked) == live)
+    }
+    let integrity = try bench.connect().scalar("PRAGMA integrity_check")
+    #expect(integrity == .text("ok"))
+  }
+}

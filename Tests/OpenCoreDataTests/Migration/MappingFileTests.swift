@@ -1,0 +1,118 @@
+import Foundation
+import OpenCoreData
+import Testing
+
+@Suite("Mapping model files", .enabled(if: Corpus.isPresent))
+struct MappingFileTests {
+  private static let files: [URL] = {
+    guard let folder = Corpus.folder?.appendingPathComponent("models/_mapping") else { return [] }
+    let found = try? FileManager.default.contentsOfDirectory(
+      at: folder,
+      includingPropertiesForKeys: nil
+    )
+    return (found ?? []).filter { $0.pathExtension == "xcmappingmodel" }
+      .sorted { $0.path < $1.path }
+  }()
+
+  @Test("Every mapping model that Xcode wrote can be read")
+  func everyFile() throws {
+    #expect(!Self.files.isEmpty)
+    for file in Self.files {
+      let place: Comment = "\(file.lastPathComponent)"
+      let model = try #require(NSMappingModel(contentsOf: file), place)
+      let mappings = try #require(model.entityMappings)
+      #expect(!mappings.isEmpty, place)
+      for mapping in mappings {
+        #expect(mapping.name?.isEmpty == false, place)
+        #expect(mapping.sourceEntityName != nil || mapping.destinationEntityName != nil, place)
+        let names = (mapping.attributeMappings ?? []).compactMap(\.name)
+        #expect(Set(names).count == names.count, place)
+      }
+    }
+  }
+
+  @Test("A compiled mapping model says the same as the one that it was compiled from")
+  func compiled() throws {
+    let folder = try #require(Corpus.folder)
+    let compiled = try #require(
+      NSMappingModel(
+        contentsOf: folder.appendingPathComponent("moms/alemar11__CoreDataPlus__V2toV3.cdm")
+      )
+    )
+    let source = try #require(
+      NSMappingModel(
+        contentsOf: folder.appendingPathComponent(
+          "models/_mapping/alemar11__CoreDataPlus__V2toV3.xcmappingmodel"
+        )
+      )
+    )
+    #expect(
+      Set(compiled.entityMappingsByName.keys) == Set(source.entityMappingsByName.keys)
+    )
+    for (name, mapping) in compiled.entityMappingsByName {
+      let other = try #require(source.entityMappingsByName[name])
+      #expect(mapping.sourceEntityName == other.sourceEntityName)
+      #expect(mapping.destinationEntityName == other.destinationEntityName)
+      #expect(mapping.entityMigrationPolicyClassName == other.entityMigrationPolicyClassName)
+      func texts(_ properties: [NSPropertyMapping]?) -> [String: String?] {
+        Dictionary(
+          (properties ?? []).map { ($0.name ?? "", $0.valueExpression?.description) },
+          uniquingKeysWith: { first, _ in first }
+        )
+      }
+      #expect(texts(mapping.attributeMappings) == texts(other.attributeMappings))
+      // What the editor fills in for a relationship is decided when it compiles.
+      let relationships = texts(other.relationshipMappings)
+      for (property, text) in texts(mapping.relationshipMappings) where text != nil {
+        #expect(relationships[property] != nil, "\(name).\(property)")
+      }
+    }
+    #expect(compiled.entityMappingsByName["CarToCar"]?.mappingType == .customEntityMappingType)
+    #expect(compiled.entityMappingsByName["PersonToPerson"]?.mappingType == .copyEntityMappingType)
+  }
+
+  @Test("A mapping model is found by the models that it leads between")
+  func finding() throws {
+    let folder = try ScratchFolder()
+    let models = try #require(Corpus.folder).appendingPathComponent("models")
+    let family = models.appendingPathComponent(
+      "wibosco__CoreDataMigrationRevised-Example__CoreDataMigration_Example.xcdatamodeld"
+    )
+    func version(_ name: String) throws -> NSManagedObjectModel {
+      try ModelFile.load(
+        contentsOf: family.appendingPathComponent("CoreDataMigration_Example\(name).xcdatamodel")
+      )
+    }
+    let name = "wibosco__CoreDataMigrationRevised-Example__Migration2to3ModelMapping.xcmappingmodel"
+    try FileManager.default.copyItem(
+      at: models.appendingPathComponent("_mapping/\(name)"),
+      to: folder.file("Migration2to3.xcmappingmodel")
+    )
+    let bundle = try #require(Bundle(path: folder.url.path))
+    let found = NSMappingModel(
+      from: [bundle],
+      forSourceModel: try version(" 2"),
+      destinationModel: try version(" 3")
+    )
+    #expect(found?.entityMappings.map(\.destinationEntityName) == ["Section", "Post"])
+    #expect(
+      NSMappingModel(
+        from: [bundle],
+        forSourceModel: try version(" 3"),
+        destinationModel: try version(" 4")
+      ) == nil
+    )
+  }
+
+  @Test("A damaged file gives nil")
+  func damaged() throws {
+    let folder = try ScratchFolder()
+    let file = folder.file("bad.cdm")
+    #expect(NSMappingModel(contentsOf: file) == nil)
+    #expect(NSMappingModel(contentsOf: nil) == nil)
+    for text in ["", "bplist00", "<database>", "<model/>"] {
+      try Data(text.utf8).write(to: file)
+      #expect(NSMappingModel(contentsOf: file) == nil)
+    }
+  }
+}
