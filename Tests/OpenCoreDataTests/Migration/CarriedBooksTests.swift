@@ -22,7 +22,11 @@ struct CarriedBooksTests {
     )
   }
 
-  private func make(_ name: String, _ title: String, extra: [NSEntityDescription])
+  private func make(
+    _ name: String,
+    _ title: String,
+    extra: [NSEntityDescription]
+  )
     -> NSManagedObjectModel
   {
     let attribute = Parts.attribute(title, .stringAttributeType) {
@@ -51,7 +55,11 @@ struct CarriedBooksTests {
     return bench
   }
 
-  private func records(_ bench: MigrationBench, _ column: String, _ table: String) throws
+  private func records(
+    _ bench: MigrationBench,
+    _ column: String,
+    _ table: String
+  ) throws
     -> [String]
   {
     try bench.connect().query(
@@ -78,8 +86,10 @@ struct CarriedBooksTests {
     )
   }
 
-  @Test("A mapping model beside the model migrates the store in place, history and books included",
-    .enabled(if: Corpus.isPresent))
+  @Test(
+    "A mapping model beside the model migrates the store in place, history and books included",
+    .enabled(if: Corpus.isPresent)
+  )
   func mapped() throws {
     let models = try #require(Corpus.folder).appendingPathComponent("models")
     let scratch = try ScratchFolder()
@@ -129,10 +139,11 @@ struct CarriedBooksTests {
       INSERT INTO WSMIRROR_RECORD SELECT NULL, 'r' || Z_PK, '\(entity)', Z_PK FROM \(table);
       """
     )
-    let identifier = try NSPersistentStoreCoordinator.metadataForPersistentStore(
-      ofType: NSSQLiteStoreType,
-      at: bench.url
-    )[NSStoreUUIDKey] as? String
+    let identifier =
+      try NSPersistentStoreCoordinator.metadataForPersistentStore(
+        ofType: NSSQLiteStoreType,
+        at: bench.url
+      )[NSStoreUUIDKey] as? String
     try bench.open(newer, options) { context in
       let store = try #require(context.persistentStoreCoordinator?.persistentStores.first)
       #expect(store.identifier == identifier)

@@ -20,7 +20,8 @@ struct CorpusMigrationTests {
   }
 
   /// Every row's values by entity and key, in words.
-  private func rows(_ url: URL, _ model: NSManagedObjectModel) throws -> [String: [String: String]] {
+  private func rows(_ url: URL, _ model: NSManagedObjectModel) throws -> [String: [String: String]]
+  {
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
     let store = try coordinator.addPersistentStore(
       ofType: NSSQLiteStoreType,
@@ -40,7 +41,8 @@ struct CorpusMigrationTests {
           }
           for (name, relationship) in object.entity.relationshipsByName {
             let value = object.value(forKey: name)
-            let count = relationship.isToMany
+            let count =
+              relationship.isToMany
               ? (value as? NSSet)?.count ?? (value as? NSOrderedSet)?.count ?? 0
               : value == nil ? 0 : 1
             values[name] = "\(count)"
@@ -132,8 +134,9 @@ struct CorpusMigrationTests {
     for (row, values) in before {
       let parts = row.split(separator: " ")
       let entity = older.entitiesByName[String(parts[0])]
-      guard let successor = newer.entitiesByName[String(parts[0])]
-        ?? names[entity?.renamingIdentifier ?? ""]
+      guard
+        let successor = newer.entitiesByName[String(parts[0])]
+          ?? names[entity?.renamingIdentifier ?? ""]
       else { continue }
       expected += 1
       guard let found = after["\(successor.name ?? "") \(parts[1])"] else {

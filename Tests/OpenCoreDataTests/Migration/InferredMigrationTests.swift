@@ -626,7 +626,8 @@ struct InferredMigrationTests {
     let types = mapping.entityMappingsByName.mapValues(\.mappingType)
     #expect(
       types == [
-        "IEM_Copy_Same": .copyEntityMappingType, "IEM_Transform_Changed": .transformEntityMappingType,
+        "IEM_Copy_Same": .copyEntityMappingType,
+        "IEM_Transform_Changed": .transformEntityMappingType,
         "IEM_Add_New": .addEntityMappingType, "IEM_Remove_Gone": .removeEntityMappingType,
       ]
     )

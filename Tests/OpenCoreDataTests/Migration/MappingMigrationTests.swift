@@ -386,7 +386,9 @@ struct MappingMigrationTests {
       type: .sqlite
     )
     try bench.open(Self.destination(), [:], at: target) { context in
-      try #expect(context.all("Human").map { $0.value(forKey: "name") as? String } == ["Ada Lovelace"])
+      try #expect(
+        context.all("Human").map { $0.value(forKey: "name") as? String } == ["Ada Lovelace"]
+      )
     }
   }
 }

@@ -5,7 +5,7 @@ import Testing
 import WatershedSQLite
 
 #if canImport(Glibc)
-  import Glibc
+import Glibc
 #endif
 
 /// Dies in the middle of its work.
@@ -63,7 +63,9 @@ struct MigrationCrashTests {
     try bench.open(Self.model(newer: true)) { context in
       let posts = try context.all("Post")
       #expect(posts.count == Self.rowCount)
-      #expect(posts.allSatisfy { ($0.value(forKey: "headline") as? String)?.hasPrefix("p") == true })
+      #expect(
+        posts.allSatisfy { ($0.value(forKey: "headline") as? String)?.hasPrefix("p") == true }
+      )
       #expect(posts.allSatisfy { ($0.value(forKey: "tags") as? NSSet)?.count == 5 })
     }
   }
@@ -73,7 +75,8 @@ struct MigrationCrashTests {
     let bench = try filled()
     let before = try bench.dump()
     let path = bench.url.path
-    await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String, step = step as Int] in
+    await #expect(processExitsWith: .signal(SIGKILL)) {
+      [path = path as String, step = step as Int] in
       var reported = 0
       try InPlaceStoreMigration(
         source: Self.model(newer: false),
@@ -154,7 +157,9 @@ struct MigrationCrashTests {
     }
     try requireNew(copy)
     try copy.open(Self.model(newer: true)) { context in
-      try #expect(context.all("Post").allSatisfy { $0.value(forKey: "headline") as? String == "p-wal" })
+      try #expect(
+        context.all("Post").allSatisfy { $0.value(forKey: "headline") as? String == "p-wal" }
+      )
     }
   }
 

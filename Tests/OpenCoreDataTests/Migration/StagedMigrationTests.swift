@@ -7,7 +7,9 @@ import WatershedSQLite
 struct StagedMigrationTests {
   private typealias Parts = ModelParts
 
-  /// 1: a full name. 2: two optional names beside it. 3: the names alone, required. 4: and an age.
+  /// A version of one model.
+  ///
+  /// 1 has a full name, 2 two optional names beside it, 3 the names alone, required, and 4 an age.
   private static func model(_ version: Int) -> NSManagedObjectModel {
     var names: [String]
     switch version {

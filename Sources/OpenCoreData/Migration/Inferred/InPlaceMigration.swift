@@ -208,7 +208,8 @@ final class InPlaceMigration {
         throw MigrationError.make(
           NSMigrationError,
           [
-            "reason": "Validation error missing attribute values on mandatory destination attribute",
+            "reason":
+              "Validation error missing attribute values on mandatory destination attribute",
             "entity": feed.destination.name,
             "attribute": attribute,
           ]

@@ -58,7 +58,7 @@ struct InferredMappings {
     return mapping
   }
 
-  /// `$source.name`
+  /// The value of one property of the source, `$source.name`.
   static func attribute(_ name: String) -> NSExpression {
     NSExpression(tree: .keyPath(.variable(NSMigrationSourceObjectKey), [name]))
   }

@@ -24,7 +24,9 @@ struct ModelDifference: @unchecked Sendable {
     var properties: [ObjectIdentifier: [String: NSPropertyDescription]] = [:]
     let pairs = Self.pairs(
       self.sources.map { Named($0, name: $0.name ?? "", former: $0.explicitRenamingIdentifier) },
-      self.destinations.map { Named($0, name: $0.name ?? "", former: $0.explicitRenamingIdentifier) }
+      self.destinations.map {
+        Named($0, name: $0.name ?? "", former: $0.explicitRenamingIdentifier)
+      }
     )
     for (source, destination) in pairs {
       sourceOf[ObjectIdentifier(destination)] = source

@@ -83,7 +83,8 @@ struct MigratedKey {
 
   /// Nil where an object has no row.
   init?(_ source: NSManagedObject, _ destination: NSManagedObject) throws {
-    guard let former = Self.key(of: source.objectID), let current = Self.key(of: destination.objectID)
+    guard let former = Self.key(of: source.objectID),
+      let current = Self.key(of: destination.objectID)
     else { return nil }
     formerEntity = source.entity.name ?? ""
     formerKey = former
@@ -91,7 +92,7 @@ struct MigratedKey {
     key = current
   }
 
-  /// `x-coredata://store/Entity/p<key>`
+  /// The key out of `x-coredata://store/Entity/p<key>`.
   private static func key(of identifier: NSManagedObjectID) -> Int64? {
     guard !identifier.isTemporaryID else { return nil }
     return Int64(identifier.uriRepresentation().lastPathComponent.dropFirst())

@@ -7,11 +7,9 @@ open class NSCustomMigrationStage: NSMigrationStage {
   /// The version that the stage leads to.
   public let nextModel: NSManagedObjectModelReference
   /// Called before the migration; the manager's container has the store with the current model.
-  open var willMigrateHandler:
-    ((NSStagedMigrationManager, NSCustomMigrationStage) throws -> Void)?
+  open var willMigrateHandler: ((NSStagedMigrationManager, NSCustomMigrationStage) throws -> Void)?
   /// Called after the migration; the manager's container has the store with the next model.
-  open var didMigrateHandler:
-    ((NSStagedMigrationManager, NSCustomMigrationStage) throws -> Void)?
+  open var didMigrateHandler: ((NSStagedMigrationManager, NSCustomMigrationStage) throws -> Void)?
 
   /// Creates a stage from one version to the next.
   public init(

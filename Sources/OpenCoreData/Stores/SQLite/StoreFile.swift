@@ -11,7 +11,9 @@ struct StoreFile {
   let modelCache: Data?
 
   /// The version hashes of the entities that the store holds.
-  var hashes: [String: Data] { NSManagedObjectModel.versionHashes(inStoreMetadata: metadata) ?? [:] }
+  var hashes: [String: Data] {
+    NSManagedObjectModel.versionHashes(inStoreMetadata: metadata) ?? [:]
+  }
 
   var hasHistory: Bool { tables.columns["ACHANGE"] != nil }
 
