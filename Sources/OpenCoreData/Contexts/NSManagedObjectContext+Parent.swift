@@ -240,9 +240,7 @@ extension NSManagedObjectContext {
       guard let object, object.key.isTemporary, registry.object(key) == nil else { continue }
       registry.remove(object.key)
       if retainsRegisteredObjects { retainedObjects[object.key] = nil }
-      object.key = key
-      object.binding = persistentStoreCoordinator?.binding(number: key.store)
-      object.identifier = nil
+      object.become(key, persistentStoreCoordinator?.binding(number: key.store))
       registry.insert(object)
       if retainsRegisteredObjects { retainedObjects[key] = object }
     }
@@ -257,12 +255,9 @@ extension NSManagedObject {
     key: ObjectKey
   ) -> NSManagedObject {
     let object = make(entity: entity, in: context, awakes: false)
-    object.key = key
-    object.identifier = nil
-    if !key.isTemporary {
-      object.binding = context.persistentStoreCoordinator?.binding(number: key.store)
-      context.registry.insert(object)
-    }
+    let coordinator = context.persistentStoreCoordinator
+    object.become(key, key.isTemporary ? nil : coordinator?.binding(number: key.store))
+    if !key.isTemporary { context.registry.insert(object) }
     return object
   }
 }

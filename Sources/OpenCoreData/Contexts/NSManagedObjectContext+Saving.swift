@@ -15,7 +15,10 @@ extension NSManagedObjectContext {
   }
 
   private func saveOnLane() throws {
-    precondition(!isSaving, "A context cannot be saved while it is being saved.")
+    guard !isSaving else {
+      let sentence = "attempt to recursively call -save: on the context aborted"
+      throw CoreDataError.make(Self.recursiveSaveCode, sentence, ["message": sentence])
+    }
     processPendingChanges()
     guard hasChanges || !conflictChecks.isEmpty else { return }
     isSaving = true
@@ -51,6 +54,9 @@ extension NSManagedObjectContext {
         + "validation method, -willSave, or notification handler."
     )
   }
+
+  /// Core Data's code for it; it has no name.
+  private static let recursiveSaveCode = 132_001
 
   /// As Core Data's own.
   private static let willSaveLimit = 1000
@@ -171,9 +177,7 @@ extension NSManagedObjectContext {
     let former = object.key.reference.key
     if parent != nil { registry.remove(object.key) }
     if retainsRegisteredObjects { retainedObjects[object.key] = nil }
-    object.key = ObjectKey(store: binding.number, reference: reference)
-    object.binding = binding
-    object.identifier = nil
+    object.become(ObjectKey(store: binding.number, reference: reference), binding)
     registry.insert(object)
     if retainsRegisteredObjects { retainedObjects[object.key] = object }
     if notesLastingKeys { noteLastingKey(object.key, of: former) }

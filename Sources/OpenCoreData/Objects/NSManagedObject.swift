@@ -118,11 +118,24 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   // MARK: Identity
 
   /// The object's identifier, temporary until the object is saved.
+  ///
+  /// It may be asked for on any thread.
   public final var objectID: NSManagedObjectID {
-    if let identifier { return identifier }
-    let made = NSManagedObjectID(key: key, binding: binding, template: template)
-    identifier = made
-    return made
+    IdentifierLock.of(self).withLock {
+      if let identifier { return identifier }
+      let made = NSManagedObjectID(key: key, binding: binding, template: template)
+      identifier = made
+      return made
+    }
+  }
+
+  /// Gives the object another key; its identifier is another one from now on.
+  final func become(_ key: ObjectKey, _ binding: StoreBinding?) {
+    IdentifierLock.of(self).withLock {
+      self.key = key
+      self.binding = binding
+      identifier = nil
+    }
   }
 
   /// The context that the object belongs to.

@@ -337,4 +337,51 @@ struct ContextBehaviorTests {
       #expect(!item.objectID.isTemporaryID)
     }
   }
+
+  @Test("A save inside a save is refused with 132001")
+  func recursiveSave() throws {
+    try world { _, context in
+      final class Failure: @unchecked Sendable {
+        var code: Int?
+      }
+      let failure = Failure()
+      let token = NotificationCenter.default.addObserver(
+        forName: .NSManagedObjectContextWillSave,
+        object: context,
+        queue: nil
+      ) { _ in
+        do { try context.save() } catch { failure.code = (error as NSError).code }
+      }
+      defer { NotificationCenter.default.removeObserver(token) }
+      ItemModel.insert(code: "a", into: context)
+      try context.save()
+      #expect(failure.code == 132_001)
+      try #expect(ItemModel.items(context) == ["a 0"])
+    }
+  }
+
+  @Test("Observers of a save may save again, once it is done")
+  func saveAfterSave() throws {
+    try world { _, context in
+      final class Count: @unchecked Sendable {
+        var saves = 0
+      }
+      let count = Count()
+      let token = NotificationCenter.default.addObserver(
+        forName: .NSManagedObjectContextDidSave,
+        object: context,
+        queue: nil
+      ) { _ in
+        count.saves += 1
+        guard count.saves == 1 else { return }
+        ItemModel.insert(code: "b", into: context)
+        do { try context.save() } catch { Issue.record(error) }
+      }
+      defer { NotificationCenter.default.removeObserver(token) }
+      ItemModel.insert(code: "a", into: context)
+      try context.save()
+      #expect(count.saves == 2)
+      try #expect(ItemModel.items(context) == ["a 0", "b 0"])
+    }
+  }
 }
