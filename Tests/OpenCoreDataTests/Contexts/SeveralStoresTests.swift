@@ -168,4 +168,89 @@ struct SeveralStoresTests {
       )
     }
   }
+
+  /// Notes in a store of the app's own.
+  private func addJSONStore(
+    _ coordinator: NSPersistentStoreCoordinator,
+    _ configuration: String,
+    _ url: URL
+  ) throws -> JSONAtomicStore {
+    NSPersistentStoreCoordinator.registerStoreClass(
+      JSONAtomicStore.self,
+      forStoreType: JSONAtomicStore.storeType
+    )
+    let store = try coordinator.addPersistentStore(
+      ofType: JSONAtomicStore.storeType,
+      configurationName: configuration,
+      at: url
+    )
+    return try #require(store as? JSONAtomicStore)
+  }
+
+  @Test("Where a store of the app's own fails, the others keep nothing either")
+  func customStoreFails() throws {
+    let folder = try StoreFolder()
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: ItemModel.make())
+    try coordinator.addPersistentStore(
+      ofType: NSSQLiteStoreType,
+      configurationName: "Items",
+      at: folder.url.appendingPathComponent("items.sqlite")
+    )
+    let notes = try addJSONStore(
+      coordinator,
+      "Notes",
+      folder.url.appendingPathComponent("notes.json")
+    )
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    try context.performAndWait {
+      let item = ItemModel.insert(code: "i", into: context)
+      let note = ItemModel.insert("Note", code: "n", into: context)
+      notes.fails = true
+      #expect(throws: (any Error).self) { try context.save() }
+      #expect(context.insertedObjects == [item, note])
+      let other = NSManagedObjectContext(.privateQueue)
+      other.persistentStoreCoordinator = coordinator
+      try #expect(ItemModel.items(other).isEmpty)
+      notes.fails = false
+      try context.save()
+      #expect(!context.hasChanges)
+      try #expect(ItemModel.items(other) == ["i 0"])
+      try #expect(ItemModel.items(other, "Note") == ["n 0"])
+    }
+  }
+
+  @Test("What one store has committed before another failed counts as saved, with 134040")
+  func incomplete() throws {
+    let folder = try StoreFolder()
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: ItemModel.make())
+    // Neither store can take back what it wrote.
+    _ = try addJSONStore(coordinator, "Items", folder.url.appendingPathComponent("items.json"))
+    let notes = try addJSONStore(
+      coordinator,
+      "Notes",
+      folder.url.appendingPathComponent("notes.json")
+    )
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    try context.performAndWait {
+      let item = ItemModel.insert(code: "i", into: context)
+      let note = ItemModel.insert("Note", code: "n", into: context)
+      notes.fails = true
+      let error = try #require(throws: CocoaError.self) { try context.save() }
+      #expect(error.code.rawValue == NSPersistentStoreIncompleteSaveError)
+      #expect(error.affectedStores as? [NSPersistentStore] == [notes])
+      #expect(
+        (error as NSError).userInfo[NSAffectedObjectsErrorKey] as? [NSManagedObject] == [note]
+      )
+      #expect(context.insertedObjects == [note])
+      #expect(!item.hasChanges)
+      notes.fails = false
+      try context.save()
+      #expect(!context.hasChanges)
+      context.reset()
+      try #expect(ItemModel.items(context) == ["i 0"])
+      try #expect(ItemModel.items(context, "Note") == ["n 0"])
+    }
+  }
 }
