@@ -31,6 +31,15 @@ package enum ModelFile {
     try versionFiles(of: url).map { (name($0), try load(contentsOf: $0)) }
   }
 
+  /// The name of the version that the model file says is current.
+  package static func currentVersionName(of url: URL) throws -> String {
+    switch try kind(of: url) {
+    case .versionedSource: name(try currentSource(of: url))
+    case .compiledVersions: name(try currentCompiled(of: url))
+    case .source, .oldSource, .file: name(url)
+    }
+  }
+
   /// Reads the versions that can be read, and leaves out those in a form we refuse.
   package static func readableVersions(of url: URL) -> [Version] {
     // What cannot be read cannot describe the store that is looked for.

@@ -42,7 +42,7 @@ extension NSManagedObject {
   public final subscript<Value>(_ property: ManagedObjectProperty<Value>) -> Value {
     get {
       let value = boxedValue(at: slot(named: property.named.key, property.named.cache))
-      guard let typed = value as? Value else {
+      guard let typed = value as? Value ?? Self.bridged(value) as? Value else {
         fatalError(
           "The property '\(property.key)' of \(template.layout.entityName) is "
             + "\(value.map { "\($0)" } ?? "nil"), which is no \(Value.self)."
@@ -90,8 +90,20 @@ extension NSManagedObject {
     }
   }
 
+  /// The value as an object, for a property that is declared as `NSDate` or `NSString`.
+  private static func bridged(_ value: Any?) -> Any? {
+    switch value {
+    case let value as Date: value as NSDate
+    case let value as String: value as NSString
+    case let value as Data: value as NSData
+    case let value as UUID: value as NSUUID
+    case let value as URL: value as NSURL
+    default: nil
+    }
+  }
+
   /// The value inside an optional that only its own type knows of.
-  private static func unwrapped<Value>(_ value: Value) -> Any? {
+  static func unwrapped<Value>(_ value: Value) -> Any? {
     guard let optional = value as? any OptionalValue else { return value }
     return optional.anyValue
   }

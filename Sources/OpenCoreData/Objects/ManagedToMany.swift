@@ -63,6 +63,11 @@ public struct ManagedMembers<Element: NSManagedObject> {
     for value in values.array { add(member: value) }
   }
 
+  /// Adds members.
+  public func add(_ values: Set<Element>) {
+    for value in values { object.addToMany(value, at: index) }
+  }
+
   /// Removes a member.
   public func remove(_ value: Element) {
     object.removeFromMany(value, at: index)
@@ -80,6 +85,11 @@ public struct ManagedMembers<Element: NSManagedObject> {
     for case let value as NSManagedObject in values.array {
       object.removeFromMany(value, at: index)
     }
+  }
+
+  /// Removes members.
+  public func remove(_ values: Set<Element>) {
+    for value in values { object.removeFromMany(value, at: index) }
   }
 
   // MARK: With an order

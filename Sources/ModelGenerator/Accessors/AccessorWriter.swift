@@ -1,0 +1,137 @@
+/// Writes the accessors that `@NSManaged` members lack on this platform.
+///
+/// The compiler leaves the symbols of such members undefined. Methods under exactly these symbols,
+/// in the same module, define them. They are `dynamic` as `@NSManaged` is, or release builds of a
+/// library and an app stop with a mismatch, and setters consume their value, or it leaks.
+struct AccessorWriter {
+  let classes: [ManagedClass]
+
+  func write(into code: inout SwiftCode, errors: inout [SourceDiagnostic]) {
+    for type in classes where !type.variables.isEmpty || !type.methods.isEmpty {
+      let doors = "Doors_" + type.type.path.map(\.name).joined(separator: "_")
+      var calls: [(ManagedMethod, RelationshipCall)] = []
+      for method in type.methods {
+        if let call = RelationshipCall(method, in: type) {
+          calls.append((method, call))
+        } else {
+          errors.append(
+            method.place.error(
+              "no accessor can be generated for the method '\(method.name)'; known are addTo…, "
+                + "removeFrom…, insertInto… and replace… of a to-many relationship, with the "
+                + "parameters that Xcode writes"
+            )
+          )
+        }
+      }
+      code.line()
+      code.conditional(type.conditions) { code in
+        writeDoors(doors, of: type, calls.map(\.1), into: &code)
+        code.line()
+        code.block("extension \(type.type.text)") { code in
+          for variable in type.variables { write(variable, of: type, doors, into: &code) }
+          for (index, call) in calls.enumerated() {
+            write(call.0, call.1, index, of: type, doors, into: &code)
+          }
+        }
+      }
+    }
+  }
+
+  // MARK: Doors
+
+  private func writeDoors(
+    _ name: String,
+    of type: ManagedClass,
+    _ calls: [RelationshipCall],
+    into code: inout SwiftCode
+  ) {
+    code.block("private enum \(name)") { code in
+      for variable in type.variables {
+        code.conditional(variable.conditions) { code in
+          code.line("nonisolated static let \(variable.spelling) = \(door(to: variable, of: type))")
+        }
+      }
+      for call in Set(calls.map(\.door)).sorted(by: { $0.name < $1.name }) {
+        code.line(
+          "nonisolated static let \(call.name) = "
+            + "ManagedToMany<\(call.element)>(\(SwiftCode.literal(call.relationship)))"
+        )
+      }
+    }
+  }
+
+  private func door(to variable: ManagedVariable, of type: ManagedClass) -> String {
+    if let key = primitiveKey(variable, of: type) {
+      return "ManagedPrimitiveProperty<\(variable.type.text)>(\(SwiftCode.literal(key)))"
+    }
+    return "ManagedDoor.property(\(SwiftCode.literal(variable.name)), of: (\(variable.type.text)).self)"
+  }
+
+  /// "title" for `primitiveTitle`.
+  private func primitiveKey(_ variable: ManagedVariable, of type: ManagedClass) -> String? {
+    let suffix = variable.name.dropFirst("primitive".count)
+    guard variable.name.hasPrefix("primitive"), let first = suffix.first, first.isUppercase else {
+      return nil
+    }
+    let properties = type.visibleProperties.union(type.variables.map(\.name))
+    return RelationshipCall.key(suffix, among: properties)
+  }
+
+  // MARK: Members
+
+  private func write(
+    _ variable: ManagedVariable,
+    of type: ManagedClass,
+    _ doors: String,
+    into code: inout SwiftCode
+  ) {
+    let name = MemberName(variable.name, fileDiscriminator: variable.fileDiscriminator)
+    let getter = SymbolMangler.getter(of: name, type: variable.type, in: type.type)
+    let setter = SymbolMangler.setter(of: name, type: variable.type, in: type.type)
+    let declaration = "\(access(variable.access, in: type))nonisolated dynamic final func"
+    let property = "self[\(doors).\(variable.spelling)]"
+    code.conditional(variable.conditions) { code in
+      code.line("@_silgen_name(\(SwiftCode.literal(getter)))")
+      code.block("\(declaration) _managed_get_\(variable.name)() -> \(variable.type.text)") {
+        $0.line(property)
+      }
+      code.line("@_silgen_name(\(SwiftCode.literal(setter)))")
+      code.block(
+        "\(declaration) _managed_set_\(variable.name)(_ value: consuming \(variable.type.text))"
+      ) {
+        $0.line("\(property) = value")
+      }
+    }
+  }
+
+  private func write(
+    _ method: ManagedMethod,
+    _ call: RelationshipCall,
+    _ index: Int,
+    of type: ManagedClass,
+    _ doors: String,
+    into code: inout SwiftCode
+  ) {
+    let symbol = SymbolMangler.method(
+      MemberName(method.name, fileDiscriminator: method.fileDiscriminator),
+      parameters: method.parameters,
+      result: method.result,
+      in: type.type
+    )
+    let parameters = method.parameters.enumerated().map { "_ p\($0.offset): \($0.element.type.text)" }
+    code.conditional(method.conditions) { code in
+      code.line("@_silgen_name(\(SwiftCode.literal(symbol)))")
+      code.block(
+        "\(access(method.access, in: type))nonisolated dynamic final func "
+          + "_managed_call_\(index)_\(method.name)(\(parameters.joined(separator: ", ")))"
+      ) {
+        $0.line("self[\(doors).\(call.door.name)].\(call.call)")
+      }
+    }
+  }
+
+  /// A member that is more visible than its class would be warned about where it is used.
+  private func access(_ access: AccessLevel, in type: ManagedClass) -> String {
+    min(access, type.access).keyword
+  }
+}

@@ -1,0 +1,49 @@
+/// Writes the class by which the runtime finds the names of key paths.
+struct KeyPathNamesWriter {
+  /// A class and the properties of it that other files can see.
+  struct Names {
+    var className: String
+    var conditions: [String] = []
+    /// By name, with the conditions of each.
+    var properties: [String: [String]] = [:]
+  }
+
+  let names: [Names]
+
+  func write(into code: inout SwiftCode) {
+    let names = names.filter { !$0.properties.isEmpty }.sorted { $0.className < $1.className }
+    guard !names.isEmpty else { return }
+    code.line()
+    code.line("/// The names of the properties that key paths of this module's classes lead to.")
+    code.block("nonisolated final class ManagedKeyPathNames: ManagedKeyPathNaming") { code in
+      code.block("static func keyPathNames(of type: NSManagedObject.Type) -> [AnyKeyPath: String]") {
+        code in
+        code.line("var names: [AnyKeyPath: String] = [:]")
+        for (index, entry) in names.enumerated() {
+          code.conditional(entry.conditions) { code in
+            code.block("if let type = type as? any (\(entry.className) & NSFetchRequestResult).Type")
+            {
+              $0.line("names\(index)(type, &names)")
+            }
+          }
+        }
+        code.line("return names")
+      }
+      for (index, entry) in names.enumerated() {
+        code.line()
+        code.conditional(entry.conditions) { code in
+          code.block(
+            "private static func names\(index)<Root: \(entry.className)>"
+              + "(_: Root.Type, _ names: inout [AnyKeyPath: String])"
+          ) { code in
+            for (name, conditions) in entry.properties.sorted(by: { $0.key < $1.key }) {
+              code.conditional(conditions) {
+                $0.line("names[\\Root.\(SwiftCode.name(name))] = \(SwiftCode.literal(name))")
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}

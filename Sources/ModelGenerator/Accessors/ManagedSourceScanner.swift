@@ -1,0 +1,250 @@
+import Crypto
+import Foundation
+import SwiftSyntax
+
+/// Finds the `@NSManaged` members of a module's sources.
+struct ManagedSourceScanner {
+  private(set) var types: DeclaredTypes
+  private(set) var classes: [String: ManagedClass] = [:]
+  private(set) var errors: [SourceDiagnostic] = []
+  private let module: String
+
+  init(module: String, files: [SourceFile]) {
+    self.module = module
+    types = DeclaredTypes(module: module)
+    let readers = files.sorted { $0.path < $1.path }.map(SourceReader.init)
+    for reader in readers { collectTypes(in: reader) }
+    for reader in readers { collectMembers(in: reader) }
+  }
+
+  // MARK: Types
+
+  private mutating func collectTypes(in reader: SourceReader) {
+    var found: [DeclaredTypes.Declaration] = []
+    reader.walk { declaration, surroundings in
+      guard let declared = Self.declaration(declaration, surroundings) else { return }
+      found.append(declared)
+    }
+    for declared in found { types.add(declared) }
+  }
+
+  private static func declaration(
+    _ syntax: DeclSyntax,
+    _ surroundings: SourceReader.Surroundings
+  ) -> DeclaredTypes.Declaration? {
+    let name: TokenSyntax
+    let kind: DeclaredTypes.Declaration.Kind
+    let modifiers: DeclModifierListSyntax
+    var inherited: InheritanceClauseSyntax?
+    var isGeneric = false
+    if let type = syntax.as(ClassDeclSyntax.self) {
+      (name, kind, modifiers) = (type.name, .nominal(.class), type.modifiers)
+      (inherited, isGeneric) = (type.inheritanceClause, type.genericParameterClause != nil)
+    } else if let type = syntax.as(StructDeclSyntax.self) {
+      (name, kind, modifiers) = (type.name, .nominal(.structure), type.modifiers)
+      (inherited, isGeneric) = (type.inheritanceClause, type.genericParameterClause != nil)
+    } else if let type = syntax.as(EnumDeclSyntax.self) {
+      (name, kind, modifiers) = (type.name, .nominal(.enumeration), type.modifiers)
+      (inherited, isGeneric) = (type.inheritanceClause, type.genericParameterClause != nil)
+    } else if let type = syntax.as(TypeAliasDeclSyntax.self) {
+      (name, kind, modifiers) = (type.name, .alias(type.initializer.value), type.modifiers)
+      isGeneric = type.genericParameterClause != nil
+    } else if let type = syntax.as(ProtocolDeclSyntax.self) {
+      (name, kind, modifiers) = (type.name, .other("a protocol"), type.modifiers)
+    } else if let type = syntax.as(ActorDeclSyntax.self) {
+      (name, kind, modifiers) = (type.name, .other("an actor"), type.modifiers)
+    } else {
+      return nil
+    }
+    return DeclaredTypes.Declaration(
+      path: surroundings.path + [name.bareName],
+      kind: kind,
+      inherited: inherited?.inheritedTypes.first?.type.trimmedDescription,
+      access: AccessLevel(modifiers) ?? surroundings.defaultAccess ?? .internal,
+      isGeneric: isGeneric,
+      conditions: surroundings.conditions
+    )
+  }
+
+  // MARK: Members
+
+  private mutating func collectMembers(in reader: SourceReader) {
+    var found: [(DeclSyntax, SourceReader.Surroundings)] = []
+    reader.walk { declaration, surroundings in
+      if declaration.is(VariableDeclSyntax.self) || declaration.is(FunctionDeclSyntax.self) {
+        found.append((declaration, surroundings))
+      }
+    }
+    for (declaration, surroundings) in found {
+      do {
+        if let variable = declaration.as(VariableDeclSyntax.self) {
+          try add(variable, surroundings, reader)
+        } else if let method = declaration.as(FunctionDeclSyntax.self) {
+          try add(method, surroundings, reader)
+        }
+      } catch let error as SourceDiagnostic {
+        errors.append(error)
+      } catch let refusal as TypeResolver.Refusal {
+        errors.append(reader.place(of: declaration).error(refusal.message))
+      } catch {
+        errors.append(reader.place(of: declaration).error("\(error)"))
+      }
+    }
+  }
+
+  private mutating func add(
+    _ variable: VariableDeclSyntax,
+    _ surroundings: SourceReader.Surroundings,
+    _ reader: SourceReader
+  ) throws {
+    let isManaged = variable.attributes.contains(named: "NSManaged")
+    let access = AccessLevel(variable.modifiers) ?? surroundings.defaultAccess ?? .internal
+    guard isManaged else {
+      notePlainProperty(variable, surroundings, access)
+      return
+    }
+    let place = reader.place(of: variable)
+    for binding in variable.bindings {
+      guard let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier else {
+        throw place.error("an @NSManaged property has one name")
+      }
+      // `var a, b: Int` says the type once, at the last name.
+      guard let type = binding.typeAnnotation?.type ?? variable.bindings.last?.typeAnnotation?.type
+      else { throw place.error("the @NSManaged property '\(name.text)' has no type") }
+      var owner = try owner(surroundings, place)
+      let resolved = try TypeResolver(types: types).resolve(type, in: surroundings.path)
+      try requireASCII(name.bareName, place)
+      let managed = ManagedVariable(
+        name: name.bareName,
+        spelling: name.text,
+        type: resolved,
+        access: access,
+        fileDiscriminator: access.isVisibleInOtherFiles ? nil : discriminator(of: reader.file),
+        conditions: surroundings.conditions,
+        place: place
+      )
+      owner.variables.append(managed)
+      if access.isVisibleInOtherFiles { owner.visibleProperties.insert(managed.name) }
+      classes[owner.type.text] = owner
+    }
+  }
+
+  private mutating func notePlainProperty(
+    _ variable: VariableDeclSyntax,
+    _ surroundings: SourceReader.Surroundings,
+    _ access: AccessLevel
+  ) {
+    guard access.isVisibleInOtherFiles, surroundings.conditions.isEmpty,
+      !variable.modifiers.contains(where: { ["static", "class"].contains($0.name.text) }),
+      // No place to report: the class only loses names that nobody asked for.
+      var owner = try? owner(surroundings, SourcePlace(file: "", line: 0, column: 0))
+    else { return }
+    for binding in variable.bindings {
+      if let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier.bareName {
+        owner.visibleProperties.insert(name)
+      }
+    }
+    classes[owner.type.text] = owner
+  }
+
+  private mutating func add(
+    _ method: FunctionDeclSyntax,
+    _ surroundings: SourceReader.Surroundings,
+    _ reader: SourceReader
+  ) throws {
+    guard method.attributes.contains(named: "NSManaged") else { return }
+    let place = reader.place(of: method)
+    var owner = try owner(surroundings, place)
+    let access = AccessLevel(method.modifiers) ?? surroundings.defaultAccess ?? .internal
+    try requireASCII(method.name.bareName, place)
+    let resolver = TypeResolver(types: types)
+    var parameters: [(label: String?, type: SwiftType)] = []
+    for parameter in method.signature.parameterClause.parameters {
+      let label = parameter.firstName.bareName
+      parameters.append(
+        (label == "_" ? nil : label, try resolver.resolve(parameter.type, in: surroundings.path))
+      )
+    }
+    var result: SwiftType?
+    if let type = method.signature.returnClause?.type, type.trimmedDescription != "Void" {
+      result = try resolver.resolve(type, in: surroundings.path)
+    }
+    owner.methods.append(
+      ManagedMethod(
+        name: method.name.bareName,
+        parameters: parameters,
+        result: result,
+        access: access,
+        fileDiscriminator: access.isVisibleInOtherFiles ? nil : discriminator(of: reader.file),
+        conditions: surroundings.conditions,
+        place: place
+      )
+    )
+    classes[owner.type.text] = owner
+  }
+
+  // MARK: Owners
+
+  private func owner(
+    _ surroundings: SourceReader.Surroundings,
+    _ place: SourcePlace
+  ) throws(SourceDiagnostic) -> ManagedClass {
+    let name = surroundings.path.joined(separator: ".")
+    guard var declaration = types.declaration(named: surroundings.path, seenFrom: []) else {
+      throw place.error(
+        "the class '\(name)' is not declared in the module '\(module)'; an @NSManaged member in "
+          + "an extension of another module's class gets no accessor on this platform"
+      )
+    }
+    if case .alias(let target) = declaration.kind,
+      let aliased = types.declaration(
+        named: target.trimmedDescription.split(separator: ".").map(String.init),
+        seenFrom: Array(declaration.path.dropLast())
+      )
+    {
+      declaration = aliased
+    }
+    guard !declaration.isGeneric else {
+      throw place.error("the class '\(name)' is generic; an entity's class cannot be")
+    }
+    guard case .nominal(.class) = declaration.kind, let type = types.nominal(declaration) else {
+      throw place.error("'\(name)' is not a class; @NSManaged belongs into a managed object's")
+    }
+    for depth in 1...declaration.path.count {
+      let path = declaration.path.prefix(depth).joined(separator: ".")
+      guard types.byPath[path]?.access.isVisibleInOtherFiles ?? true else {
+        throw place.error(
+          "the class '\(name)' is private to its file, and its accessors are generated into "
+            + "another one; make it internal"
+        )
+      }
+    }
+    return classes[type.text]
+      ?? ManagedClass(type: type, access: declaration.access, conditions: declaration.conditions)
+  }
+
+  private func requireASCII(_ name: String, _ place: SourcePlace) throws {
+    guard name.utf8.allSatisfy({ $0 < 0x80 }) else {
+      throw place.error("the symbol of '\(name)' cannot be spelled; use the letters of ASCII")
+    }
+  }
+
+  /// The compiler tells private members apart by the MD5 of module and file name.
+  private func discriminator(of file: SourceFile) -> String {
+    let digest = Insecure.MD5.hash(data: Data((module + file.name).utf8))
+    let digits = Array("0123456789ABCDEF")
+    return "_" + digest.map { "\(digits[Int($0 >> 4)])\(digits[Int($0 & 15)])" }.joined()
+  }
+}
+
+extension AttributeListSyntax {
+  func contains(named name: String) -> Bool {
+    contains { element in
+      if case .attribute(let attribute) = element {
+        attribute.attributeName.trimmedDescription == name
+      } else {
+        false
+      }
+    }
+  }
+}

@@ -1,0 +1,150 @@
+import OpenCoreData
+
+/// What a class is generated from: an entity as far as code sees it.
+package struct EntityDeclaration: Sendable, Hashable {
+  /// Who writes the class.
+  package enum Generation: String, Sendable, Hashable {
+    /// The class and its properties are generated.
+    case `class`
+    /// The properties are generated; the class is written by hand.
+    case category
+    /// All is written by hand.
+    case none
+  }
+
+  package var name: String
+  package var className: String
+  /// The class that it inherits from.
+  package var superclassName: String
+  package var generation: Generation
+  /// The properties that the entity declares itself, in the order of their names.
+  package var properties: [PropertyDeclaration]
+  /// Whether the parent's class is identifiable already.
+  package var inheritsGeneratedClass: Bool
+}
+
+/// A property as generated code has it.
+package struct PropertyDeclaration: Sendable, Hashable {
+  package enum Kind: Sendable, Hashable {
+    case attribute
+    /// A scalar date, which reads as seconds since the reference date.
+    case interval
+    case toOne
+    case toMany(element: String, isOrdered: Bool)
+    case fetched
+  }
+
+  package var name: String
+  package var kind: Kind
+  /// The type in Swift, as Xcode writes it.
+  package var type: String
+  /// The kind of door: "ManagedProperty" or "ManagedObjectProperty".
+  package var door: String
+}
+
+extension EntityDeclaration {
+  /// The entities of a model that have classes of their own.
+  package static func declarations(in model: NSManagedObjectModel) -> [EntityDeclaration] {
+    var seen: Set<String> = []
+    return model.entities.sorted { ($0.name ?? "") < ($1.name ?? "") }.compactMap { entity in
+      guard let className = className(of: entity) else { return nil }
+      let declaration = EntityDeclaration(entity, className)
+      // Entities may share a class; its own entity, or else the first, gives it the properties.
+      return seen.insert(className).inserted ? declaration : nil
+    }
+  }
+
+  private init(_ entity: NSEntityDescription, _ className: String) {
+    name = entity.name ?? ""
+    self.className = className
+    generation = entity.codeGenerationType.flatMap(Generation.init(rawValue:)) ?? .none
+    // An entity without a class of its own hands its properties down.
+    var inherited: [NSPropertyDescription] = []
+    var ancestor = entity.superentity
+    while let parent = ancestor, Self.className(of: parent) == nil {
+      inherited += parent.ownProperties
+      ancestor = parent.superentity
+    }
+    superclassName = ancestor.flatMap(Self.className) ?? "NSManagedObject"
+    inheritsGeneratedClass = ancestor.map { ($0.codeGenerationType ?? "") != "" } ?? false
+    properties = (entity.ownProperties + inherited)
+      .sorted { $0.name < $1.name }.compactMap { PropertyDeclaration($0) }
+  }
+
+  /// The class without a module; nil where objects are plain managed objects.
+  static func className(of entity: NSEntityDescription) -> String? {
+    let name = entity.managedObjectClassName.split(separator: ".").last.map(String.init) ?? ""
+    return name.isEmpty || name == "NSManagedObject" ? nil : name
+  }
+}
+
+extension PropertyDeclaration {
+  fileprivate init?(_ property: NSPropertyDescription) {
+    name = property.name
+    guard !name.isEmpty else { return nil }
+    switch property {
+    case let attribute as NSAttributeDescription:
+      let form = Self.form(of: attribute)
+      (kind, type, door) = (form.kind, form.type, form.door)
+    case let relationship as NSRelationshipDescription:
+      let destination =
+        relationship.destinationEntity.flatMap(EntityDeclaration.className) ?? "NSManagedObject"
+      if relationship.isToMany {
+        kind = .toMany(element: destination, isOrdered: relationship.isOrdered)
+        type = relationship.isOrdered ? "NSOrderedSet?" : "NSSet?"
+      } else {
+        kind = .toOne
+        type = destination + "?"
+      }
+      door = "ManagedProperty"
+    case let fetched as NSFetchedPropertyDescription:
+      kind = .fetched
+      type = "[\(Self.destination(of: fetched))]?"
+      door = "ManagedObjectProperty"
+    default:
+      return nil
+    }
+  }
+
+  private static func destination(of property: NSFetchedPropertyDescription) -> String {
+    let model = property.declaringEntity?.modelReference
+    return property.requestTemplate.flatMap { model?.entitiesByName[$0.entityName] }
+      .flatMap(EntityDeclaration.className) ?? "NSManagedObject"
+  }
+
+  /// Xcode makes every object optional, whatever the model says, and no scalar.
+  private static func form(
+    of attribute: NSAttributeDescription
+  ) -> (kind: Kind, type: String, door: String) {
+    let isScalar = attribute.usesScalarValueType
+    func number(_ scalar: String) -> (kind: Kind, type: String, door: String) {
+      isScalar
+        ? (.attribute, scalar, "ManagedProperty")
+        : (.attribute, "NSNumber?", "ManagedObjectProperty")
+    }
+    switch attribute.attributeType {
+    case .integer16AttributeType: return number("Int16")
+    case .integer32AttributeType: return number("Int32")
+    case .integer64AttributeType: return number("Int64")
+    case .doubleAttributeType: return number("Double")
+    case .floatAttributeType: return number("Float")
+    case .booleanAttributeType: return number("Bool")
+    case .decimalAttributeType:
+      return (.attribute, "NSDecimalNumber?", "ManagedObjectProperty")
+    case .stringAttributeType: return (.attribute, "String?", "ManagedProperty")
+    case .dateAttributeType:
+      return isScalar
+        ? (.interval, "TimeInterval", "ManagedProperty") : (.attribute, "Date?", "ManagedProperty")
+    case .binaryDataAttributeType: return (.attribute, "Data?", "ManagedProperty")
+    case .UUIDAttributeType: return (.attribute, "UUID?", "ManagedProperty")
+    case .URIAttributeType: return (.attribute, "URL?", "ManagedProperty")
+    case .compositeAttributeType:
+      return (.attribute, "[String: Any]?", "ManagedObjectProperty")
+    case .objectIDAttributeType:
+      return (.attribute, "NSManagedObjectID?", "ManagedObjectProperty")
+    case .transformableAttributeType, .undefinedAttributeType:
+      let type = attribute.explicitValueClassName ?? "NSObject"
+      return (.attribute, type + "?", "ManagedObjectProperty")
+    }
+  }
+}

@@ -1,0 +1,55 @@
+/// A type whose declaration is known: what a symbol's name spells, and what generated code says.
+indirect enum SwiftType: Hashable {
+  case nominal(NominalType)
+  case generic(NominalType, [SwiftType])
+  case optional(SwiftType)
+  case any
+  case anyObject
+
+  /// The type as source text.
+  var text: String {
+    switch self {
+    case .nominal(let type): type.text
+    case .generic(let type, let arguments):
+      type.text + "<" + arguments.map(\.text).joined(separator: ", ") + ">"
+    case .optional(let wrapped): wrapped.text + "?"
+    case .any: "Any"
+    case .anyObject: "AnyObject"
+    }
+  }
+
+  /// The type without its outermost optional.
+  var unwrapped: SwiftType {
+    if case .optional(let wrapped) = self { wrapped } else { self }
+  }
+}
+
+/// A class, structure or enumeration, by its place.
+struct NominalType: Hashable {
+  enum Kind: Character {
+    case `class` = "C"
+    case structure = "V"
+    case enumeration = "O"
+  }
+
+  /// One type in the path to a nested one.
+  struct Level: Hashable {
+    var name: String
+    var kind: Kind
+  }
+
+  var module: String
+  var path: [Level]
+
+  var name: String { path.last?.name ?? "" }
+  var text: String { path.map(\.name).joined(separator: ".") }
+
+  init(module: String, path: [Level]) {
+    self.module = module
+    self.path = path
+  }
+
+  init(_ module: String, _ name: String, _ kind: Kind) {
+    self.init(module: module, path: [Level(name: name, kind: kind)])
+  }
+}

@@ -1,0 +1,7 @@
+import Foundation
+import OpenCoreData
+
+/// A class written by hand whose properties are generated.
+public final class Author: NSManagedObject {
+  public var greeting: String { "I am \(nickname ?? name ?? "nobody")" }
+}

@@ -1,0 +1,52 @@
+import Foundation
+import OpenCoreData
+
+#if canImport(ObjectiveC)
+@objc(Comment)
+#endif
+open class Comment: NSManagedObject {
+  public enum Kind: Int16 {
+    case praise = 1
+    case blame = 2
+  }
+
+  @NSManaged public var text: String?
+  @NSManaged open var written: Date?
+  @NSManaged public var likes: Int64
+  @NSManaged public var kind: Kind
+  @NSManaged public var words: [String]?
+  @NSManaged public var post: Post?
+  @NSManaged public var replyTo: Comment?
+  @NSManaged public var replies: Set<Comment>
+  @NSManaged var primitiveText: String?
+  @NSManaged private var secret: String?
+
+  @NSManaged public func addToReplies(_ value: Comment)
+  @NSManaged public func removeFromReplies(_ value: Comment)
+  @NSManaged public func addToReplies(_ values: NSSet)
+  @NSManaged public func removeFromReplies(_ values: NSSet)
+
+  public var secretText: String? {
+    get { secret }
+    set { secret = newValue }
+  }
+
+  public var rawText: String? {
+    get { primitiveText }
+    set { primitiveText = newValue }
+  }
+
+  /// A type annotation that Foundation's unavailable type would take.
+  public static func textExpression() -> NSExpression {
+    let expression: NSExpression = NSExpression(forKeyPath: "text")
+    return expression
+  }
+}
+
+/// Overrides a property that is an `@NSManaged` one.
+public final class DatedComment: Comment {
+  public override var written: Date? {
+    get { super.written ?? Date(timeIntervalSinceReferenceDate: 0) }
+    set { super.written = newValue }
+  }
+}

@@ -1,0 +1,27 @@
+import Foundation
+import OpenCoreData
+
+// The shape in which Xcode writes classes into a project.
+
+public class Tag: NSManagedObject {
+}
+
+extension Tag {
+  public class func fetchRequest() -> NSFetchRequest<Tag> {
+    NSFetchRequest<Tag>(entityName: "Tag")
+  }
+
+  @NSManaged public var name: String?
+  @NSManaged public var posts: NSSet?
+}
+
+// MARK: Generated accessors for posts
+extension Tag {
+  @NSManaged public func addToPosts(_ value: Post)
+  @NSManaged public func removeFromPosts(_ value: Post)
+  @NSManaged public func addToPosts(_ values: NSSet)
+  @NSManaged public func removeFromPosts(_ values: NSSet)
+}
+
+extension Tag: Identifiable {
+}

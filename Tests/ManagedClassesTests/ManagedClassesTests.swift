@@ -1,0 +1,212 @@
+import BlogModel
+import Foundation
+import OpenCoreData
+import Testing
+
+/// A device with the blog's model, found by its name in the resources that the plugin made.
+private struct Blog {
+  let container: NSPersistentContainer
+  var context: NSManagedObjectContext { container.viewContext }
+
+  init() {
+    container = NSPersistentContainer(name: "Blog")
+    container.persistentStoreDescriptions = [
+      NSPersistentStoreDescription(url: URL(fileURLWithPath: "/dev/null"))
+    ]
+    container.loadPersistentStores { _, error in #expect(error == nil) }
+  }
+}
+
+@Suite("Classes generated from a model")
+struct GeneratedClassTests {
+  private let blog = Blog()
+
+  @Test("The model is compiled into the bundle of its module")
+  func compiledModel() throws {
+    let url = try #require(BlogModelBundle.bundle.url(forResource: "Blog", withExtension: "momd"))
+    let model = try #require(NSManagedObjectModel(contentsOf: url))
+    #expect(model.entities.count == 5)
+    let version = BlogModelBundle.bundle.url(
+      forResource: "Blog",
+      withExtension: "mom",
+      subdirectory: "Blog.momd"
+    )
+    #expect(version != nil)
+  }
+
+  @Test("Attributes have the types that Xcode gives them")
+  func attributes() throws {
+    let post = Post(context: blog.context)
+    let title: String? = post.title
+    let count: Int64 = post.count
+    let rating: NSNumber? = post.rating
+    let price: NSDecimalNumber? = post.price
+    let archived: TimeInterval = post.archived
+    #expect(title == "untitled")
+    #expect(count == 0 && rating == nil && price == 0 && archived == 0)
+    post.rating = 4.5
+    post.price = NSDecimalNumber(string: "12.50")
+    post.date = Date(timeIntervalSinceReferenceDate: 5)
+    post.archived = 7
+    post.data = Data([1])
+    post.number = UUID(uuidString: "12345678-1234-1234-1234-123456789ABC")
+    post.link = URL(string: "https://example.com")
+    post.words = ["a", "b"]
+    post.default = true
+    try blog.context.save()
+    blog.context.refreshAllObjects()
+    #expect(post.rating == 4.5)
+    #expect(post.price == NSDecimalNumber(string: "12.5"))
+    #expect(post.date == Date(timeIntervalSinceReferenceDate: 5))
+    #expect(post.archived == 7)
+    #expect(post.value(forKey: "archived") as? Date == Date(timeIntervalSinceReferenceDate: 7))
+    #expect(post.data == Data([1]))
+    #expect(post.number?.uuidString == "12345678-1234-1234-1234-123456789ABC")
+    #expect(post.link?.host == "example.com")
+    #expect(post.words == ["a", "b"])
+    #expect(post.default)
+  }
+
+  @Test("fetchRequest() asks for the class's objects")
+  func fetching() throws {
+    let post = Post(context: blog.context)
+    post.title = "Found"
+    try blog.context.save()
+    let request: NSFetchRequest<Post> = Post.fetchRequest()
+    request.predicate = NSPredicate(format: "title == %@", "Found")
+    #expect(try blog.context.fetch(request) == [post])
+    #expect(post.namesakes == [post])
+  }
+
+  @Test("To-many relationships have Xcode's methods, and a typed set")
+  func toMany() {
+    let post = Post(context: blog.context)
+    let tags = (0..<3).map { _ in Tag(context: blog.context) }
+    post.addToTags(tags[0])
+    post.addToTags(NSSet(array: [tags[1], tags[2]]))
+    #expect(post.tags as? Set<Tag> == Set(tags))
+    #expect(post.typedTags == Set(tags))
+    #expect(tags[1].posts == NSSet(object: post))
+    post.removeFromTags(tags[0])
+    post.removeFromTags(NSSet(object: tags[1]))
+    #expect(post.typedTags == [tags[2]])
+    post.typedTags = []
+    #expect(tags[2].posts?.count == 0)
+  }
+
+  @Test("Ordered relationships have Xcode's methods, and a typed array")
+  func ordered() {
+    let post = Post(context: blog.context)
+    let comments = (0..<4).map { _ in Comment(context: blog.context) }
+    post.addToComments(comments[0])
+    post.insertIntoComments(comments[1], at: 0)
+    post.addToComments(NSOrderedSet(array: [comments[2]]))
+    #expect(post.typedComments == [comments[1], comments[0], comments[2]])
+    #expect(post.comments?.firstObject as? Comment == comments[1])
+    post.replaceComments(at: 1, with: comments[3])
+    #expect(post.typedComments == [comments[1], comments[3], comments[2]])
+    post.removeFromComments(at: 0)
+    post.removeFromComments(comments[2])
+    #expect(post.typedComments == [comments[3]])
+    #expect(comments[3].post == post)
+  }
+
+  @Test("An entity that inherits has a class that inherits")
+  func inheritance() {
+    let serial = Serial(context: blog.context)
+    serial.title = "Inherited"
+    serial.part = 2
+    let post: Post = serial
+    #expect(post.title == "Inherited")
+    let id: ObjectIdentifier = ObjectIdentifier(serial)
+    #expect(serial.id == id)
+  }
+
+  @Test("A class written by hand gets its properties where the model says category")
+  func category() {
+    let author = Author(context: blog.context)
+    author.name = "Ann"
+    let post = Post(context: blog.context)
+    post.author = author
+    #expect(author.greeting == "I am Ann")
+    #expect(author.typedPosts == [post])
+  }
+}
+
+@Suite("@NSManaged in classes written by hand")
+struct ManagedMemberTests {
+  private let blog = Blog()
+
+  @Test("Properties of every kind are read and written")
+  func properties() throws {
+    let comment = Comment(context: blog.context)
+    #expect(comment.kind == .praise)
+    comment.kind = .blame
+    comment.text = "Hm"
+    comment.text? += "!"
+    comment.likes += 2
+    comment.words = ["x"]
+    comment.secretText = "psst"
+    comment.written = Date(timeIntervalSinceReferenceDate: 1)
+    try blog.context.save()
+    blog.context.refreshAllObjects()
+    #expect(comment.kind == .blame)
+    #expect(comment.value(forKey: "kind") as? Int == 2)
+    #expect(comment.text == "Hm!")
+    #expect(comment.likes == 2)
+    #expect(comment.words == ["x"])
+    #expect(comment.secretText == "psst")
+    #expect(comment.written == Date(timeIntervalSinceReferenceDate: 1))
+  }
+
+  @Test("A primitive property is what is behind the accessor")
+  func primitive() throws {
+    let comment = Comment(context: blog.context)
+    try blog.context.save()
+    comment.rawText = "raw"
+    #expect(comment.text == "raw")
+    #expect(!comment.hasChanges)
+  }
+
+  @Test("Relationships keep their inverses, also through the methods of Xcode's shape")
+  func relationships() {
+    let comment = Comment(context: blog.context)
+    let replies = (0..<3).map { _ in Comment(context: blog.context) }
+    comment.addToReplies(replies[0])
+    comment.addToReplies(NSSet(array: [replies[1], replies[2]]))
+    #expect(comment.replies == Set(replies))
+    #expect(replies[1].replyTo == comment)
+    comment.removeFromReplies(replies[0])
+    comment.removeFromReplies(NSSet(object: replies[1]))
+    #expect(comment.replies == [replies[2]])
+    let tag = Tag(context: blog.context)
+    let post = Post(context: blog.context)
+    tag.addToPosts(post)
+    #expect(post.typedTags == [tag])
+    #expect(tag.posts == NSSet(object: post))
+  }
+
+  @Test("A property can be overridden")
+  func overriding() throws {
+    let entity = try #require(blog.container.managedObjectModel.entitiesByName["Comment"])
+    let comment: Comment = DatedComment(entity: entity, insertInto: blog.context)
+    #expect(comment.written == Date(timeIntervalSinceReferenceDate: 0))
+    comment.written = Date(timeIntervalSinceReferenceDate: 9)
+    #expect(comment.written == Date(timeIntervalSinceReferenceDate: 9))
+  }
+
+  @Test("Key paths have the names of properties, with no model in sight")
+  func names() {
+    #expect(KeyPathNames.name(of: \Comment.text) == "text")
+    #expect(KeyPathNames.name(of: \DatedComment.likes) == "likes")
+    #expect(KeyPathNames.name(of: \Post.title) == "title")
+    #expect(KeyPathNames.name(of: \Serial.title) == "title")
+    #expect(KeyPathNames.name(of: \Tag.posts) == "posts")
+    #expect(KeyPathNames.name(of: \Author.nickname) == "nickname")
+  }
+
+  @Test("A bare type annotation is our expression, beside Foundation's")
+  func aliases() {
+    #expect(Comment.textExpression().keyPath == "text")
+  }
+}
