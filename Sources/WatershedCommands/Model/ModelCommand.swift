@@ -4,7 +4,9 @@ import ArgumentParser
 struct ModelCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "model",
-    abstract: "Look into Core Data models.",
-    subcommands: [ModelRecordsCommand.self]
+    abstract: "Look into Core Data models, and write their classes.",
+    subcommands: [
+      ModelGenerateCommand.self, ModelAdoptCommand.self, ModelRecordsCommand.self,
+    ]
   )
 }
