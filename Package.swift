@@ -1,4 +1,5 @@
 // swift-tools-version: 6.2
+import CompilerPluginSupport
 import PackageDescription
 
 /// Every target of ours is compiled in the Swift 6 language mode with warnings as errors.
@@ -17,7 +18,14 @@ let package = Package(
     .library(name: "CloudKitTesting", targets: ["CloudKitTesting"]),
     .library(name: "CoreData", targets: ["CoreData"]),
     .library(name: "CloudKit", targets: ["CloudKit"]),
+    .library(name: "ManagedMacros", targets: ["ManagedMacros"]),
+    .plugin(name: "CoreDataModels", targets: ["CoreDataModels"]),
     .executable(name: "watershed", targets: ["watershed"]),
+  ],
+  traits: [
+    .trait(name: "CloudKit", description: "The CoreData module brings mirroring with CloudKit."),
+    .trait(name: "Macros", description: "OpenCoreData brings @ManagedObject and @Managed."),
+    .default(enabledTraits: ["CloudKit"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -28,6 +36,7 @@ let package = Package(
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    .package(url: "https://github.com/swiftlang/swift-syntax", from: "603.0.1"),
   ],
   targets: [
     // The system's own libraries.
@@ -45,10 +54,44 @@ let package = Package(
       name: "OpenCoreData",
       dependencies: [
         "CZlib", "Effects", "WatershedSQLite",
+        .target(name: "ManagedMacros", condition: .when(traits: ["Macros"])),
         .product(name: "Crypto", package: "swift-crypto"),
       ],
       swiftSettings: strict
     ),
+
+    // Classes from models, and macros for classes. Only what is used of these is built.
+    .target(
+      name: "ModelGenerator",
+      dependencies: [
+        "OpenCoreData",
+        .product(name: "Crypto", package: "swift-crypto"),
+        .product(name: "SwiftParser", package: "swift-syntax"),
+        .product(name: "SwiftSyntax", package: "swift-syntax"),
+      ],
+      swiftSettings: strict
+    ),
+    .executableTarget(
+      name: "model-tool",
+      dependencies: ["ModelGenerator", "OpenCoreData"],
+      path: "Sources/ModelTool",
+      swiftSettings: strict
+    ),
+    .plugin(
+      name: "CoreDataModels",
+      capability: .buildTool(),
+      dependencies: ["model-tool"]
+    ),
+    .macro(
+      name: "ManagedMacroPlugin",
+      dependencies: [
+        .product(name: "SwiftCompilerPlugin", package: "swift-syntax"),
+        .product(name: "SwiftSyntax", package: "swift-syntax"),
+        .product(name: "SwiftSyntaxMacros", package: "swift-syntax"),
+      ],
+      swiftSettings: strict
+    ),
+    .target(name: "ManagedMacros", dependencies: ["ManagedMacroPlugin"], swiftSettings: strict),
     .target(
       name: "CloudKitWebServices",
       dependencies: [.product(name: "Crypto", package: "swift-crypto")],
@@ -110,7 +153,7 @@ let package = Package(
       name: "WatershedCommands",
       dependencies: [
         "CloudKitMirroring", "CloudKitServer", "CloudKitServerHTTP", "CloudKitTesting",
-        "CloudKitWebServices", "Effects", "OpenCloudKit", "OpenCoreData",
+        "CloudKitWebServices", "Effects", "ModelGenerator", "OpenCloudKit", "OpenCoreData",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -126,7 +169,10 @@ let package = Package(
     // Apple's module names, so that code that says `import CoreData` compiles unchanged.
     .target(
       name: "CoreData",
-      dependencies: ["CloudKitMirroring", "OpenCoreData"],
+      dependencies: [
+        "OpenCoreData",
+        .target(name: "CloudKitMirroring", condition: .when(traits: ["CloudKit"])),
+      ],
       swiftSettings: strict
     ),
     .target(name: "CloudKit", dependencies: ["OpenCloudKit"], swiftSettings: strict),
@@ -151,6 +197,53 @@ let package = Package(
     .testTarget(
       name: "OpenCoreDataTests",
       dependencies: ["CZlib", "Effects", "OpenCoreData", "WatershedSQLite"],
+      swiftSettings: strict
+    ),
+    .testTarget(
+      name: "ModelGeneratorTests",
+      dependencies: ["ModelGenerator", "OpenCoreData"],
+      swiftSettings: strict
+    ),
+    .testTarget(
+      name: "ManagedMacrosTests",
+      dependencies: [
+        "ManagedMacroPlugin", "ManagedMacros", "OpenCoreData",
+        .product(name: "SwiftParser", package: "swift-syntax"),
+        .product(name: "SwiftSyntaxMacroExpansion", package: "swift-syntax"),
+      ],
+      swiftSettings: strict
+    ),
+    // A model library, an app on it, and the same in other language modes.
+    .target(
+      name: "BlogModel",
+      dependencies: ["OpenCoreData"],
+      path: "Tests/Fixtures/BlogModel",
+      swiftSettings: strict,
+      plugins: ["CoreDataModels"]
+    ),
+    .target(
+      name: "MainActorModel",
+      dependencies: ["OpenCoreData"],
+      path: "Tests/Fixtures/MainActorModel",
+      swiftSettings: strict + [.defaultIsolation(MainActor.self)],
+      plugins: ["CoreDataModels"]
+    ),
+    .target(
+      name: "Swift5Model",
+      dependencies: ["OpenCoreData"],
+      path: "Tests/Fixtures/Swift5Model",
+      swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)],
+      plugins: ["CoreDataModels"]
+    ),
+    .executableTarget(
+      name: "blog-check",
+      dependencies: ["BlogModel", "OpenCoreData"],
+      path: "Tests/Fixtures/BlogCheck",
+      swiftSettings: strict
+    ),
+    .testTarget(
+      name: "ManagedClassesTests",
+      dependencies: ["BlogModel", "MainActorModel", "OpenCoreData", "Swift5Model", "blog-check"],
       swiftSettings: strict
     ),
     .testTarget(

@@ -1,5 +1,7 @@
-@_exported import CloudKitMirroring
-import OpenCoreData
+#if CloudKit
+  @_exported import CloudKitMirroring
+#endif
+@_exported import OpenCoreData
 
 // Foundation on Linux has unavailable shells of these names; ours are meant.
 

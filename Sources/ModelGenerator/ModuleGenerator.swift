@@ -33,9 +33,9 @@ package struct ModuleGenerator {
 
   /// The one file that the build plugin adds to a module.
   package func generate() -> Result {
-    let scanner = ManagedSourceScanner(module: module, files: sources)
-    var errors = scanner.errors
     let entities = models.flatMap(EntityDeclaration.declarations)
+    let scanner = ManagedSourceScanner(module: module, files: sources, generated: entities)
+    var errors = scanner.errors
     var body = SwiftCode()
     var names: [String: KeyPathNamesWriter.Names] = [:]
 
@@ -72,7 +72,7 @@ package struct ModuleGenerator {
     into code: inout SwiftCode
   ) -> KeyPathNamesWriter.Names {
     var names = KeyPathNamesWriter.Names(className: entity.className)
-    let isWritten = scanner.types.byPath[entity.className] != nil
+    let isWritten = scanner.types.byPath[entity.className].map { !$0.isGenerated } ?? false
     let properties = Set(entity.properties.map(\.name))
     switch entity.generation {
     case .class where !isWritten, .category:

@@ -19,6 +19,8 @@ struct DeclaredTypes {
     var isGeneric: Bool
     /// The conditions of compilation around it.
     var conditions: [String]
+    /// Whether it is not in the sources but comes from a model.
+    var isGenerated = false
   }
 
   let module: String

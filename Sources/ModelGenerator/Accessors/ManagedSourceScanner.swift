@@ -9,11 +9,25 @@ struct ManagedSourceScanner {
   private(set) var errors: [SourceDiagnostic] = []
   private let module: String
 
-  init(module: String, files: [SourceFile]) {
+  /// Reads the files; classes that are generated beside them count as declared.
+  init(module: String, files: [SourceFile], generated: [EntityDeclaration] = []) {
     self.module = module
     types = DeclaredTypes(module: module)
     let readers = files.sorted { $0.path < $1.path }.map(SourceReader.init)
     for reader in readers { collectTypes(in: reader) }
+    for entity in generated where entity.generation == .class {
+      types.add(
+        DeclaredTypes.Declaration(
+          path: [entity.className],
+          kind: .nominal(.class),
+          inherited: entity.superclassName,
+          access: .public,
+          isGeneric: false,
+          conditions: [],
+          isGenerated: true
+        )
+      )
+    }
     for reader in readers { collectMembers(in: reader) }
   }
 

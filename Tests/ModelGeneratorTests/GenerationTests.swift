@@ -1,0 +1,180 @@
+import Foundation
+import ModelGenerator
+import OpenCoreData
+import Testing
+
+@Suite("Generating code for a module")
+struct GenerationTests {
+  private func generate(
+    _ source: String,
+    model: NSManagedObjectModel? = nil
+  ) -> ModuleGenerator.Result {
+    ModuleGenerator(
+      module: "Blog",
+      models: model.map { [$0] } ?? [],
+      sources: [SourceFile(path: "Sources/Blog/Post.swift", text: source)]
+    ).generate()
+  }
+
+  @Test(
+    "What gets no accessor is refused at its file, line and column",
+    arguments: [
+      ("@NSManaged var other: OtherModule.Thing?", "the type 'OtherModule.Thing' is not declared"),
+      ("@NSManaged var pair: (Int, Int)", "is no type that an @NSManaged member can have"),
+      ("@NSManaged var list: Box<Int>", "is generic"),
+      ("@NSManaged var coder: Codable", "'Codable' is not declared"),
+      ("@NSManaged var proto: any Named", "is no type that an @NSManaged member can have"),
+      ("@NSManaged var named: Named", "is a protocol"),
+      ("@NSManaged var größe: Int", "use the letters of ASCII"),
+      ("@NSManaged func countOfTags() -> Int", "no accessor can be generated for the method"),
+    ]
+  )
+  func refusals(member: String, message: String) throws {
+    let result = generate(
+      "struct Box<T> {}\nprotocol Named {}\nclass Post: NSManagedObject {\n  \(member)\n}"
+    )
+    let error = try #require(result.errors.first)
+    #expect(error.description.hasPrefix("Sources/Blog/Post.swift:4:3: error: "))
+    #expect(error.message.contains(message))
+  }
+
+  @Test(
+    "Classes that cannot be an entity's are refused",
+    arguments: [
+      ("class Post<T>: NSManagedObject { @NSManaged var a: Int }", "is generic"),
+      ("private class Post: NSManagedObject { @NSManaged var a: Int }", "private to its file"),
+      ("struct Post { @NSManaged var a: Int }", "is not a class"),
+      ("extension Other { @NSManaged var a: Int }", "is not declared in the module 'Blog'"),
+    ]
+  )
+  func classes(source: String, message: String) throws {
+    let error = try #require(generate(source).errors.first)
+    #expect(error.message.contains(message))
+  }
+
+  @Test("Conditions of compilation go with the members, and Objective-C's are left out")
+  func conditions() {
+    let result = generate(
+      """
+      class Post: NSManagedObject {
+        #if canImport(ObjectiveC)
+        @NSManaged var apple: Foreign
+        #elseif DEBUG
+        @NSManaged var debug: Int
+        #else
+        @NSManaged var other: Int
+        #endif
+      }
+      """
+    )
+    #expect(result.errors == [])
+    #expect(!result.source.contains("apple"))
+    #expect(result.source.contains("#if (!(canImport(ObjectiveC))) && (DEBUG)"))
+    #expect(result.source.contains("#if (!(canImport(ObjectiveC))) && (!(DEBUG))"))
+  }
+
+  @Test("The same input gives the same text")
+  func determinism() {
+    let source = "class Post: NSManagedObject { @NSManaged var b: Int; @NSManaged var a: Int }"
+    #expect(generate(source).source == generate(source).source)
+  }
+
+  @Test("A module that says what an expression is gets no alias")
+  func aliases() {
+    #expect(generate("").source.contains("typealias NSExpression = OpenCoreData.NSExpression"))
+    #expect(
+      !generate("typealias NSExpression = Mine").source.contains(
+        "typealias NSExpression = OpenCoreData"
+      )
+    )
+  }
+
+  @Test("Entities get classes by what the model says of code")
+  func entities() {
+    let model = Self.model
+    let result = generate("class Author: NSManagedObject {}", model: model)
+    #expect(result.errors == [])
+    #expect(result.source.contains("nonisolated public class Post: NSManagedObject {"))
+    #expect(!result.source.contains("class Author: NSManagedObject"))
+    #expect(result.source.contains("public nonisolated var name: String? {"))
+    #expect(result.source.contains("public nonisolated var tags: NSSet? {"))
+    #expect(result.source.contains("public nonisolated var typedTags: Set<NSManagedObject> {"))
+    #expect(!result.source.contains("class Manual"))
+  }
+
+  @Test("Files for the source tree are Xcode's, and a developer's own is written once")
+  func files() {
+    let files = ModelClassFiles().files(for: Self.model)
+    #expect(
+      files.map(\.name) == [
+        "Author+CoreDataClass.swift", "Author+CoreDataProperties.swift",
+        "Post+CoreDataClass.swift", "Post+CoreDataProperties.swift", "ManagedKeyPathNames.swift",
+      ]
+    )
+    #expect(files.map(\.belongsToDeveloper) == [true, false, false, false, false])
+    let all = ModelClassFiles().files(for: Self.model, includingManual: true)
+    #expect(all.contains { $0.name == "Manual+CoreDataProperties.swift" })
+  }
+
+  private static var model: NSManagedObjectModel {
+    func entity(_ name: String, _ generation: String?) -> NSEntityDescription {
+      let entity = NSEntityDescription()
+      entity.name = name
+      entity.managedObjectClassName = ".\(name)"
+      entity.codeGenerationType = generation
+      let attribute = NSAttributeDescription()
+      attribute.name = "name"
+      attribute.attributeType = .stringAttributeType
+      attribute.isOptional = false
+      entity.properties = [attribute]
+      return entity
+    }
+    let tag = NSEntityDescription()
+    tag.name = "Tag"
+    let post = entity("Post", "class")
+    let tags = NSRelationshipDescription()
+    tags.name = "tags"
+    tags.destinationEntity = tag
+    post.properties += [tags]
+    let model = NSManagedObjectModel()
+    model.entities = [post, entity("Author", "category"), entity("Manual", nil), tag]
+    return model
+  }
+}
+
+@Suite("Compiling models")
+struct ModelCompilerTests {
+  @Test("A compiled model has every version, the current one and the same hashes")
+  func compile() throws {
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("models-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let package = folder.appendingPathComponent("Shop.xcdatamodeld")
+    for (version, type) in [("Shop", "String"), ("Shop 2", "Integer 64")] {
+      let url = package.appendingPathComponent("\(version).xcdatamodel")
+      try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+      let text = """
+        <model><entity name="Item" representedClassName="Item" codeGenerationType="class">
+        <attribute name="code" optional="YES" attributeType="\(type)"/></entity></model>
+        """
+      try Data(text.utf8).write(to: url.appendingPathComponent("contents"))
+    }
+    let marker = """
+      <?xml version="1.0" encoding="UTF-8"?><plist version="1.0"><dict>
+      <key>_XCCurrentVersionName</key><string>Shop 2.xcdatamodel</string></dict></plist>
+      """
+    try Data(marker.utf8).write(to: package.appendingPathComponent(".xccurrentversion"))
+
+    let compiled = folder.appendingPathComponent("Shop.momd")
+    try ModelCompiler.compile(package, into: compiled)
+    let bytes = try Data(contentsOf: compiled.appendingPathComponent("Shop 2.mom"))
+    try ModelCompiler.compile(package, into: compiled)
+    #expect(try Data(contentsOf: compiled.appendingPathComponent("Shop 2.mom")) == bytes)
+    let model = try #require(NSManagedObjectModel(contentsOf: compiled))
+    let source = try ModelFile.load(contentsOf: package)
+    #expect(model.entityVersionHashesByName == source.entityVersionHashesByName)
+    let code = model.entitiesByName["Item"]?.attributesByName["code"]
+    #expect(code?.attributeType == .integer64AttributeType)
+    #expect(try ModelFile.versions(of: compiled).map(\.name) == ["Shop", "Shop 2"])
+  }
+}
