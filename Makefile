@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test lint format bench docs coverage differences clean
 
-SWIFT_PATHS := Package.swift Sources Tests Benchmarks/Sources
+SWIFT_PATHS := Package.swift Sources Plugins Tests Benchmarks/Sources Examples/ReadingList/Package.swift Examples/ReadingList/Sources
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -12,6 +12,13 @@ setup: ## Install what the build needs (Debian packages, only the missing ones)
 
 demo: setup ## Watch two devices sync through our server; ARGS="--seed 7 --keep"
 	@swift run -c debug watershed demo $(ARGS)
+
+example: setup ## Build and run the first app of Examples/
+	@cd Examples/ReadingList && swift run
+
+classes: setup ## Build a model library and an app on it in release, and run the app
+	swift build -c release --product blog-check
+	.build/release/blog-check
 
 test: setup ## Build and run every test
 	swift build --build-tests

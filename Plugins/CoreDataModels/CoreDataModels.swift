@@ -10,7 +10,7 @@ struct CoreDataModels: BuildToolPlugin {
   func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
     guard let target = target.sourceModule else { return [] }
     let work = context.pluginWorkDirectoryURL
-    let output = work.appending(path: "\(target.moduleName)+CoreData.swift")
+    let output = work.appending(path: "\(target.moduleName)+CoreDataModels.swift")
     let models = try Self.models(in: target)
     let sources = target.sourceFiles(withSuffix: ".swift").map(\.url)
       .filter { !$0.path.hasPrefix(work.path) }

@@ -1,5 +1,5 @@
 #if CloudKit
-  @_exported import CloudKitMirroring
+@_exported import CloudKitMirroring
 #endif
 @_exported import OpenCoreData
 

@@ -49,6 +49,9 @@ enum ModelTool {
     guard result.errors.isEmpty else {
       throw ModelToolFailure(text: result.errors.map(\.description).joined(separator: "\n"))
     }
+    // Most changes of sources leave the output as it is, and nothing has to be compiled again.
+    let present = try? String(contentsOfFile: output, encoding: .utf8)
+    guard present != result.source else { return }
     try result.source.write(toFile: output, atomically: true, encoding: .utf8)
   }
 }

@@ -2,5 +2,5 @@
 @_exported import Foundation
 
 #if Macros
-  @_exported import ManagedMacros
+@_exported import ManagedMacros
 #endif

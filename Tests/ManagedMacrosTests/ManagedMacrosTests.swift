@@ -30,7 +30,11 @@ final class Thriller: Novel {
 @Suite("Properties by macro")
 struct ManagedPropertyMacroTests {
   private static let model: NSManagedObjectModel = {
-    func attribute(_ name: String, _ type: NSAttributeType, _ value: Any? = nil)
+    func attribute(
+      _ name: String,
+      _ type: NSAttributeType,
+      _ value: Any? = nil
+    )
       -> NSAttributeDescription
     {
       let attribute = NSAttributeDescription()

@@ -136,7 +136,8 @@ struct SymbolTests {
     ]
   )
   func methods(signature: String, symbol: String) {
-    let source = "class Author: NSManagedObject {}\nclass Post: NSManagedObject { @NSManaged func \(signature) }"
+    let source =
+      "class Author: NSManagedObject {}\nclass Post: NSManagedObject { @NSManaged func \(signature) }"
     let result = ModuleGenerator(
       module: "Blog",
       sources: [SourceFile(path: "a.swift", text: source)]

@@ -64,7 +64,8 @@ struct AccessorWriter {
     if let key = primitiveKey(variable, of: type) {
       return "ManagedPrimitiveProperty<\(variable.type.text)>(\(SwiftCode.literal(key)))"
     }
-    return "ManagedDoor.property(\(SwiftCode.literal(variable.name)), of: (\(variable.type.text)).self)"
+    return
+      "ManagedDoor.property(\(SwiftCode.literal(variable.name)), of: (\(variable.type.text)).self)"
   }
 
   /// "title" for `primitiveTitle`.
@@ -118,7 +119,9 @@ struct AccessorWriter {
       result: method.result,
       in: type.type
     )
-    let parameters = method.parameters.enumerated().map { "_ p\($0.offset): \($0.element.type.text)" }
+    let parameters = method.parameters.enumerated().map {
+      "_ p\($0.offset): \($0.element.type.text)"
+    }
     code.conditional(method.conditions) { code in
       code.line("@_silgen_name(\(SwiftCode.literal(symbol)))")
       code.block(

@@ -53,7 +53,8 @@ struct DeclaredTypes {
     var levels: [NominalType.Level] = []
     for depth in 1...declaration.path.count {
       let path = declaration.path.prefix(depth).joined(separator: ".")
-      guard let level = byPath[path], case .nominal(let kind) = level.kind, let name = level.path.last
+      guard let level = byPath[path], case .nominal(let kind) = level.kind,
+        let name = level.path.last
       else { return nil }
       levels.append(NominalType.Level(name: name, kind: kind))
     }

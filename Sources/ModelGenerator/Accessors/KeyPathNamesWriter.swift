@@ -16,13 +16,15 @@ struct KeyPathNamesWriter {
     code.line()
     code.line("/// The names of the properties that key paths of this module's classes lead to.")
     code.block("nonisolated final class ManagedKeyPathNames: ManagedKeyPathNaming") { code in
-      code.block("static func keyPathNames(of type: NSManagedObject.Type) -> [AnyKeyPath: String]") {
+      code.block("static func keyPathNames(of type: NSManagedObject.Type) -> [AnyKeyPath: String]")
+      {
         code in
         code.line("var names: [AnyKeyPath: String] = [:]")
         for (index, entry) in names.enumerated() {
           code.conditional(entry.conditions) { code in
-            code.block("if let type = type as? any (\(entry.className) & NSFetchRequestResult).Type")
-            {
+            code.block(
+              "if let type = type as? any (\(entry.className) & NSFetchRequestResult).Type"
+            ) {
               $0.line("names\(index)(type, &names)")
             }
           }

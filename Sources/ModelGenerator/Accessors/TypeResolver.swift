@@ -133,7 +133,8 @@ struct TypeResolver {
       return .nominal(nominal)
     case .other(let what):
       throw Refusal(
-        message: "'\(syntax.trimmedDescription)' is \(what); an @NSManaged member cannot have it on "
+        message:
+          "'\(syntax.trimmedDescription)' is \(what); an @NSManaged member cannot have it on "
           + "this platform"
       )
     }

@@ -69,7 +69,8 @@ private final class AdoptionFinder: SyntaxVisitor {
   override func visit(_ node: IfConfigClauseSyntax) -> SyntaxVisitorContinueKind {
     // What is for Objective-C alone is right already.
     let condition = node.condition?.trimmedDescription ?? ""
-    return condition.contains(Self.condition) && !condition.contains("!") ? .skipChildren
+    return condition.contains(Self.condition) && !condition.contains("!")
+      ? .skipChildren
       : .visitChildren
   }
 

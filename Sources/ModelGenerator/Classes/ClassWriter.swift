@@ -30,7 +30,9 @@ package struct ClassWriter {
       code.block(
         "\(keyword)nonisolated class func fetchRequest() -> NSFetchRequest<\(entity.className)>"
       ) {
-        $0.line("NSFetchRequest<\(entity.className)>(entityName: \(SwiftCode.literal(entity.name)))")
+        $0.line(
+          "NSFetchRequest<\(entity.className)>(entityName: \(SwiftCode.literal(entity.name)))"
+        )
       }
       for property in entity.properties {
         code.line()
@@ -46,7 +48,8 @@ package struct ClassWriter {
         writeMembers(property, element, isOrdered, doors, into: &code)
       }
     }
-    if !entity.inheritsGeneratedClass {
+    // A class that inherits is identifiable by what it inherits from.
+    if entity.superclassName == "NSManagedObject" {
       code.line()
       code.line("extension \(entity.className): Identifiable {}")
     }

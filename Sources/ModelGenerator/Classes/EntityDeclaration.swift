@@ -19,8 +19,6 @@ package struct EntityDeclaration: Sendable, Hashable {
   package var generation: Generation
   /// The properties that the entity declares itself, in the order of their names.
   package var properties: [PropertyDeclaration]
-  /// Whether the parent's class is identifiable already.
-  package var inheritsGeneratedClass: Bool
 }
 
 /// A property as generated code has it.
@@ -66,7 +64,6 @@ extension EntityDeclaration {
       ancestor = parent.superentity
     }
     superclassName = ancestor.flatMap(Self.className) ?? "NSManagedObject"
-    inheritsGeneratedClass = ancestor.map { ($0.codeGenerationType ?? "") != "" } ?? false
     properties = (entity.ownProperties + inherited)
       .sorted { $0.name < $1.name }.compactMap { PropertyDeclaration($0) }
   }

@@ -28,8 +28,8 @@ package struct ModelClassFiles {
   ) -> [File] {
     var files: [File] = []
     var names: [KeyPathNamesWriter.Names] = []
-    for entity in EntityDeclaration.declarations(in: model) {
-      guard entity.generation != .none || includingManual else { continue }
+    for entity in EntityDeclaration.declarations(in: model)
+    where entity.generation != .none || includingManual {
       files.append(
         File(
           name: "\(entity.className)+CoreDataClass.swift",

@@ -51,7 +51,9 @@ struct IdentifierWords {
     return endsWithWord && lastWord != nil ? text + "0" : text
   }
 
-  /// A word begins at any character but a digit and an underscore. It ends before an underscore,
+  /// A word begins at any character but a digit and an underscore.
+  ///
+  /// It ends before an underscore,
   /// and before a capital that follows what is none.
   private static func words(of bytes: [UInt8]) -> [Range<Int>] {
     var result: [Range<Int>] = []

@@ -63,7 +63,9 @@ struct SymbolMangler {
       mangler.append("y")
     } else {
       for parameter in parameters {
-        if let label = parameter.label { mangler.append(identifier: label) } else {
+        if let label = parameter.label {
+          mangler.append(identifier: label)
+        } else {
           mangler.append("_")
         }
       }

@@ -51,7 +51,11 @@ extension NSManagedObject {
       return typed
     }
     set {
-      setBoxedValue(Self.unwrapped(newValue), at: slot(named: property.named.key, property.named.cache), property.key)
+      setBoxedValue(
+        Self.unwrapped(newValue),
+        at: slot(named: property.named.key, property.named.cache),
+        property.key
+      )
     }
   }
 

@@ -23,7 +23,9 @@ extension NSManagedObject {
   public final subscript<Element>(
     _ relationship: ManagedToMany<Element>
   ) -> ManagedMembers<Element> {
-    guard case .toMany(let index) = slot(named: relationship.named.key, relationship.named.cache).kind else {
+    guard
+      case .toMany(let index) = slot(named: relationship.named.key, relationship.named.cache).kind
+    else {
       fatalError(
         "\(template.layout.entityName) has no to-many relationship named '\(relationship.key)'."
       )

@@ -1,3 +1,6 @@
+// Written as apps write it.
+// swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
+
 import CoreData
 
 /// A class written by hand: its code is the same on Apple's platforms.

@@ -1,0 +1,84 @@
+import Foundation
+import Testing
+
+@Suite("watershed model generate")
+struct ModelGenerateTests {
+  @Test("Classes are written once, checked, and left alone when nothing changed")
+  func generate() throws {
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("generate-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let arguments = [
+      "model", "generate", "Tests/Fixtures/BlogModel/Blog.xcdatamodeld", "--output", folder.path,
+    ]
+    let missing = try run(arguments + ["--check"])
+    #expect(missing.status == 1)
+    #expect(missing.output.contains("Post+CoreDataProperties.swift: is missing"))
+    let first = try run(arguments)
+    #expect(first.status == 0)
+    #expect(first.output.contains("Post+CoreDataClass.swift: written"))
+    #expect(try run(arguments).output == "")
+    #expect(try run(arguments + ["--check"]).status == 0)
+
+    // The class of a category is the developer's; a generated file is not.
+    let author = folder.appendingPathComponent("Author+CoreDataClass.swift")
+    try Data("// mine".utf8).write(to: author)
+    #expect(try run(arguments + ["--check"]).status == 0)
+    let post = folder.appendingPathComponent("Post+CoreDataProperties.swift")
+    try Data("// mine".utf8).write(to: post)
+    #expect(try run(arguments + ["--check"]).output.contains("would change"))
+    #expect(try run(arguments).output.contains("Post+CoreDataProperties.swift: changed"))
+    #expect(try String(contentsOf: author, encoding: .utf8) == "// mine")
+  }
+
+  @Test("A file that is no model is named, exit code 2")
+  func nonsense() throws {
+    let outcome = try Watershed.run("model", "generate", "README.md", "--output", "/tmp")
+    #expect(outcome.status == 2)
+    #expect(outcome.errors.contains("README.md"))
+  }
+
+  private func run(_ arguments: [String]) throws -> Watershed.Outcome {
+    switch arguments.count {
+    case 5:
+      try Watershed.run(arguments[0], arguments[1], arguments[2], arguments[3], arguments[4])
+    default:
+      try Watershed.run(
+        arguments[0],
+        arguments[1],
+        arguments[2],
+        arguments[3],
+        arguments[4],
+        arguments[5]
+      )
+    }
+  }
+}
+
+@Suite("watershed model adopt")
+struct ModelAdoptTests {
+  @Test("Sources are listed first, changed on request, and changed once")
+  func adopt() throws {
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("adopt-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let file = folder.appendingPathComponent("Post.swift")
+    let source = "@objc(Post)\nclass Post: NSManagedObject {}\n"
+    try Data(source.utf8).write(to: file)
+
+    let listed = try Watershed.run("model", "adopt", folder.path)
+    #expect(listed.status == 0)
+    #expect(listed.output.contains("Post.swift:1: @objc(Post) is put inside"))
+    #expect(listed.output.contains("Would change 1 file; --write does it."))
+    #expect(try String(contentsOf: file, encoding: .utf8) == source)
+
+    #expect(try Watershed.run("model", "adopt", folder.path, "--write").status == 0)
+    #expect(
+      try String(contentsOf: file, encoding: .utf8)
+        == "#if canImport(ObjectiveC)\n@objc(Post)\n#endif\nclass Post: NSManagedObject {}\n"
+    )
+    let again = try Watershed.run("model", "adopt", folder.path, "--write")
+    #expect(again.output == "Nothing to change.\n")
+  }
+}
