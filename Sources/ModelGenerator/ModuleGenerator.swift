@@ -100,7 +100,7 @@ package struct ModuleGenerator {
   private func writeAliases(_ types: DeclaredTypes, into code: inout SwiftCode) {
     code.line()
     for name in ["NSComparisonPredicate", "NSExpression"] where types.byPath[name] == nil {
-      code.line("typealias \(name) = \(importedModule).\(name)")
+      code.line("public typealias \(name) = \(importedModule).\(name)")
     }
   }
 }

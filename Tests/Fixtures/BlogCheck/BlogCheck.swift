@@ -37,7 +37,8 @@ enum BlogCheck {
     precondition(post.typedTags.count == 1 && post.tags?.count == 1)
     let request = NSFetchRequest<Comment>(entityName: "Comment")
     request.sortDescriptors = [NSSortDescriptor(key: "text", ascending: true)]
-    precondition(try context.fetch(request) == [comment])
+    let found = try context.fetch(request)
+    precondition(found == [comment])
   }
 
   /// Objects that an accessor takes and gives are let go again.
