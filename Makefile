@@ -11,7 +11,7 @@ setup: ## Install what the build needs (Debian packages, only the missing ones)
 	@scripts/setup
 
 demo: setup ## Watch two devices sync through our server; ARGS="--seed 7 --keep"
-	@swift run -c debug watershed demo $(ARGS)
+	@WATERSHED_WITHOUT_FIXTURES=1 swift run -c debug watershed demo $(ARGS)
 
 example: setup ## Build and run the first app of Examples/
 	@cd Examples/ReadingList && swift run
@@ -32,7 +32,7 @@ format: ## Format every Swift file
 	swift format --in-place --parallel --recursive $(SWIFT_PATHS)
 
 bench: setup ## Measure against raw limits in the same run; ARGS picks benchmarks
-	WATERSHED_BENCHMARKS=1 swift run -c release --scratch-path .build-bench benchmarks $(ARGS)
+	WATERSHED_BENCHMARKS=1 WATERSHED_WITHOUT_FIXTURES=1 swift run -c release --scratch-path .build-bench benchmarks $(ARGS)
 
 docs: setup ## Write the API documentation to .build/docs
 	@scripts/docs

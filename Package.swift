@@ -213,39 +213,6 @@ let package = Package(
       ],
       swiftSettings: strict
     ),
-    // A model library, an app on it, and the same in other language modes.
-    .target(
-      name: "BlogModel",
-      dependencies: ["OpenCoreData"],
-      path: "Tests/Fixtures/BlogModel",
-      swiftSettings: strict,
-      plugins: ["CoreDataModels"]
-    ),
-    .target(
-      name: "MainActorModel",
-      dependencies: ["OpenCoreData"],
-      path: "Tests/Fixtures/MainActorModel",
-      swiftSettings: strict + [.defaultIsolation(MainActor.self)],
-      plugins: ["CoreDataModels"]
-    ),
-    .target(
-      name: "Swift5Model",
-      dependencies: ["OpenCoreData"],
-      path: "Tests/Fixtures/Swift5Model",
-      swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)],
-      plugins: ["CoreDataModels"]
-    ),
-    .executableTarget(
-      name: "blog-check",
-      dependencies: ["BlogModel", "OpenCoreData"],
-      path: "Tests/Fixtures/BlogCheck",
-      swiftSettings: strict
-    ),
-    .testTarget(
-      name: "ManagedClassesTests",
-      dependencies: ["BlogModel", "MainActorModel", "OpenCoreData", "Swift5Model", "blog-check"],
-      swiftSettings: strict
-    ),
     .testTarget(
       name: "CloudKitWebServicesTests",
       dependencies: ["CloudKitWebServices"],
@@ -300,6 +267,45 @@ let package = Package(
     ),
   ]
 )
+
+// A model library, an app on it, and the same in other language modes. They use the build plugin,
+// whose tool every command of SwiftPM builds first; demo and benchmarks do without.
+if Context.environment["WATERSHED_WITHOUT_FIXTURES"] == nil {
+  package.targets += [
+    .target(
+      name: "BlogModel",
+      dependencies: ["OpenCoreData"],
+      path: "Tests/Fixtures/BlogModel",
+      swiftSettings: strict,
+      plugins: ["CoreDataModels"]
+    ),
+    .target(
+      name: "MainActorModel",
+      dependencies: ["OpenCoreData"],
+      path: "Tests/Fixtures/MainActorModel",
+      swiftSettings: strict + [.defaultIsolation(MainActor.self)],
+      plugins: ["CoreDataModels"]
+    ),
+    .target(
+      name: "Swift5Model",
+      dependencies: ["OpenCoreData"],
+      path: "Tests/Fixtures/Swift5Model",
+      swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)],
+      plugins: ["CoreDataModels"]
+    ),
+    .executableTarget(
+      name: "blog-check",
+      dependencies: ["BlogModel", "OpenCoreData"],
+      path: "Tests/Fixtures/BlogCheck",
+      swiftSettings: strict
+    ),
+    .testTarget(
+      name: "ManagedClassesTests",
+      dependencies: ["BlogModel", "MainActorModel", "OpenCoreData", "Swift5Model", "blog-check"],
+      swiftSettings: strict
+    ),
+  ]
+}
 
 // Benchmarks are built by `make bench` alone: no user and no test waits for them.
 if Context.environment["WATERSHED_BENCHMARKS"] != nil {

@@ -120,9 +120,15 @@ struct MacroExpansionTests {
     let macros: [String: any Macro.Type] = [
       "Managed": ManagedMacro.self, "ManagedObject": ManagedObjectMacro.self,
     ]
-    let expanded = file.expand(macros: macros) {
-      BasicMacroExpansionContext(sharingWith: context, lexicalContext: $0)
-    }
+    let expanded = file.expand(
+      macros: macros,
+      contextGenerator: { (lexicalContext: Syntax) in
+        BasicMacroExpansionContext(
+          sharingWith: context,
+          lexicalContext: lexicalContext.allMacroLexicalContexts()
+        )
+      }
+    )
     return (expanded.description, context.diagnostics.map(\.message))
   }
 

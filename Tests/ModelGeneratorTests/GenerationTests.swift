@@ -81,7 +81,9 @@ struct GenerationTests {
 
   @Test("A module that says what an expression is gets no alias")
   func aliases() {
-    #expect(generate("").source.contains("public typealias NSExpression = OpenCoreData.NSExpression"))
+    #expect(
+      generate("").source.contains("public typealias NSExpression = OpenCoreData.NSExpression")
+    )
     #expect(
       !generate("typealias NSExpression = Mine").source.contains(
         "typealias NSExpression = OpenCoreData"

@@ -173,6 +173,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   open class var keyPathNames: [AnyKeyPath: String] { [:] }
 
   /// A fetch request for the class's entity.
+  @_disfavoredOverload
   public class func fetchRequest() -> NSFetchRequest<any NSFetchRequestResult> {
     NSFetchRequest(managedObjectClass: self)
   }

@@ -19,7 +19,8 @@ enum ReadingList {
 
     print("3. What was there is still there.")
     // `Author` and its `fetchRequest()` are generated from the model while the app is built.
-    for author in try context.fetch(Author.fetchRequest()) {
+    let authors: NSFetchRequest<Author> = Author.fetchRequest()
+    for author in try context.fetch(authors) {
       print("   \(author.fullName ?? "nobody") wrote \(author.typedBooks.count) books.")
     }
 
