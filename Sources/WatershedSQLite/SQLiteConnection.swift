@@ -14,6 +14,11 @@ package final class SQLiteConnection: @unchecked Sendable {
     case readOnly
     case readWrite
     case readWriteCreate
+    /// For a file that nobody writes meanwhile: no lock is taken and no file made beside it.
+    case immutable
+    /// For a file with a log that nobody else has open: its log is read without an index file
+    /// beside it, and stays as it is when the connection is closed.
+    case alone
   }
 
   /// When a transaction takes its locks.
@@ -42,13 +47,18 @@ package final class SQLiteConnection: @unchecked Sendable {
     busyTimeout: Double = 10
   ) throws {
     var flags: Int32 = SQLITE_OPEN_NOMUTEX
+    var name = path
     switch mode {
     case .readOnly: flags |= SQLITE_OPEN_READONLY
     case .readWrite: flags |= SQLITE_OPEN_READWRITE
     case .readWriteCreate: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+    case .immutable:
+      flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
+      name = "\(URL(fileURLWithPath: path).absoluteString)?immutable=1"
+    case .alone: flags |= SQLITE_OPEN_READWRITE
     }
     var opened: OpaquePointer?
-    let result = sqlite3_open_v2(path, &opened, flags, nil)
+    let result = sqlite3_open_v2(name, &opened, flags, nil)
     guard result == SQLITE_OK, let opened else {
       let message =
         opened.map { String(cString: sqlite3_errmsg($0)) }
@@ -65,6 +75,12 @@ package final class SQLiteConnection: @unchecked Sendable {
     handle = opened
     sqlite3_extended_result_codes(opened, 1)
     sqlite3_busy_timeout(opened, Int32(busyTimeout * 1000))
+    if case .alone = mode {
+      watershed_sqlite3_keep_log(opened)
+      // Before the log is looked at for the first time, so that its index is in memory alone
+      // (sqlite.org/wal.html, "Use of WAL Without Shared-Memory").
+      try execute("PRAGMA locking_mode = EXCLUSIVE")
+    }
   }
 
   deinit {
@@ -154,6 +170,20 @@ package final class SQLiteConnection: @unchecked Sendable {
   package var changes: Int { Int(sqlite3_changes64(handle)) }
   /// Whether a transaction is open.
   package var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
+
+  // MARK: Copies
+
+  /// Writes a copy of the database as it is now to a file that does not exist yet.
+  ///
+  /// The copy is on the disk when the call returns; SQLite itself does not wait for that
+  /// (sqlite.org/lang_vacuum.html, "VACUUM with an INTO clause").
+  package func copy(to path: String) throws {
+    let statement = try makeStatement("VACUUM INTO ?")
+    try statement.run([.text(path)])
+    let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+    try file.synchronize()
+    try file.close()
+  }
 
   // MARK: Transactions
 

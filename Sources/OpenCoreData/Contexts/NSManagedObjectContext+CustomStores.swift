@@ -33,6 +33,7 @@ extension NSManagedObjectContext {
     guard plan.binding.isCustom, let rows = rows as? any ObjectRowStore else {
       return try rows.commit(plan.changes)
     }
+    if let store = plan.binding.persistentStore, store.isReadOnly { throw store.readOnlyError }
     var objects = plan.objects
     objects.locked = conflictChecks.filter { $0.binding === plan.binding }
     return try rows.commit(plan.changes, of: objects)

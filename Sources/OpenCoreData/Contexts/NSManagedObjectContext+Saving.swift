@@ -159,6 +159,10 @@ extension NSManagedObjectContext {
     if let binding = coordinator.binding(forInsertionOf: object.template.layout.entity) {
       return binding
     }
+    let entity = object.template.layout.entity
+    if let held = coordinator.bindings.first(where: { $0.holds(entity) })?.persistentStore {
+      throw held.readOnlyError.nsError
+    }
     throw CoreDataError.make(
       coordinator.bindings.isEmpty ? NSCoreDataError : NSPersistentStoreSaveError,
       coordinator.bindings.isEmpty

@@ -12,6 +12,19 @@ extension NSPersistentStoreCoordinator {
     _ url: URL,
     _ options: [AnyHashable: Any]?
   ) throws -> NSPersistentStore {
+    let (store, binding) = try load(storeClass, storeType, configuration, url, options)
+    add(store, binding)
+    return store
+  }
+
+  /// Makes a store of a registered class and loads it, for whoever keeps it alive.
+  func load(
+    _ storeClass: any CustomStore.Type,
+    _ storeType: String,
+    _ configuration: String?,
+    _ url: URL,
+    _ options: [AnyHashable: Any]?
+  ) throws -> (any CustomStore, StoreBinding) {
     let opening = NSPersistentStoreOpening(
       coordinator: self,
       configurationName: configuration,
@@ -31,8 +44,7 @@ extension NSPersistentStoreCoordinator {
       binding.detach()
       throw error
     }
-    add(store, binding)
-    return store
+    return (store, binding)
   }
 
   private func requireVersions(of store: any CustomStore, _ options: [AnyHashable: Any]?) throws {

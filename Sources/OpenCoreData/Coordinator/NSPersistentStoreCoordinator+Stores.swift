@@ -77,7 +77,7 @@ extension NSPersistentStoreCoordinator {
     return store
   }
 
-  private func place(of storeType: String, _ url: URL?) throws -> URL {
+  func place(of storeType: String, _ url: URL?) throws -> URL {
     guard StoreClasses.shared.isRegistered(storeType) else {
       throw Self.invalidType(storeType)
     }
@@ -152,38 +152,21 @@ extension NSPersistentStoreCoordinator {
     store.url ?? URL(fileURLWithPath: "/dev/null")
   }
 
-  /// Deletes a store that no coordinator holds.
-  public func destroyPersistentStore(
-    at url: URL,
-    ofType storeType: String,
-    options: [AnyHashable: Any]? = nil
-  ) throws {
-    if let store = persistentStore(for: url) { try remove(store) }
-    guard storeType == NSSQLiteStoreType else { return }
-    do {
-      try SQLiteStore.destroy(at: url)
-    } catch {
-      throw CoreDataError.facade(error)
-    }
-  }
-
-  /// Deletes a store that no coordinator holds.
-  public func destroyPersistentStore(
-    at url: URL,
-    type storeType: NSPersistentStore.StoreType,
-    options: [AnyHashable: Any]? = nil
-  ) throws {
-    try destroyPersistentStore(at: url, ofType: storeType.rawValue, options: options)
-  }
-
   // MARK: Metadata
 
   /// The metadata of a store that is open.
   public func metadata(for store: NSPersistentStore) -> [String: Any] { store.metadata ?? [:] }
 
   /// Replaces the metadata of a store that is open.
+  ///
+  /// The type and the identifier are added where they are missing. An SQLite store writes them at
+  /// once, an atomic one with its next save.
   public func setMetadata(_ metadata: [String: Any]?, for store: NSPersistentStore) {
+    var metadata = metadata ?? [:]
+    if metadata[NSStoreTypeKey] == nil { metadata[NSStoreTypeKey] = store.type }
+    if metadata[NSStoreUUIDKey] == nil { metadata[NSStoreUUIDKey] = store.identifier }
     store.metadata = metadata
+    binding(of: store)?.takeIdentifier()
   }
 
   /// The metadata of a store that need not be open.

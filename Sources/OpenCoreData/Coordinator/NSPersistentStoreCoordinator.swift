@@ -121,7 +121,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   }
 
   private func add(_ binding: StoreBinding, of store: NSPersistentStore) {
-    postStoresWillChange(NSAddedPersistentStoresKey, store)
+    postStoresWillChange(NSAddedPersistentStoresKey, [store])
     lock.withLock {
       guardedBindings.append(binding)
       binding.holder.store(number, ordering: .relaxed)
@@ -140,6 +140,43 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     }
   }
 
+  /// Takes a store in the place of another; the binding, and with it all identifiers, stay where
+  /// the rows have the same numbers and keys.
+  func replace(
+    _ old: NSPersistentStore,
+    _ binding: StoreBinding,
+    by new: NSPersistentStore,
+    _ opened: StoreBinding
+  ) {
+    NotificationCenter.default.post(
+      name: .NSPersistentStoreCoordinatorWillRemoveStore,
+      object: old
+    )
+    postStoresWillChange(NSUUIDChangedPersistentStoresKey, [old, new])
+    old.willRemove(from: self)
+    let keepsKeys = opened.numbersRows(as: binding)
+    if keepsKeys { binding.takeOver(opened) } else { opened.takeIdentifier() }
+    lock.withLock {
+      stores = stores.map { $0 === old ? new : $0 }
+      if !keepsKeys {
+        guardedBindings = guardedBindings.map { $0 === binding ? opened : $0 }
+        opened.holder.store(number, ordering: .relaxed)
+      }
+    }
+    if !keepsKeys { binding.detach() }
+    new.didAdd(to: self)
+    observeCommits(of: keepsKeys ? binding : opened)
+    (old as? SQLiteStore)?.close()
+    NotificationCenter.default.post(
+      name: .NSPersistentStoreCoordinatorStoresDidChange,
+      object: self,
+      userInfo: [
+        NSAddedPersistentStoresKey: [new], NSRemovedPersistentStoresKey: [old],
+        NSUUIDChangedPersistentStoresKey: [old, new],
+      ]
+    )
+  }
+
   /// Removes a store; its objects can no longer be loaded or saved.
   open func remove(_ store: NSPersistentStore) throws {
     guard let binding = binding(of: store) else {
@@ -152,7 +189,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
       name: .NSPersistentStoreCoordinatorWillRemoveStore,
       object: store
     )
-    postStoresWillChange(NSRemovedPersistentStoresKey, store)
+    postStoresWillChange(NSRemovedPersistentStoresKey, [store])
     store.willRemove(from: self)
     lock.withLock {
       guardedBindings.removeAll { $0 === binding }
@@ -164,11 +201,11 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     postStoresDidChange(NSRemovedPersistentStoresKey, store)
   }
 
-  private func postStoresWillChange(_ key: String, _ store: NSPersistentStore) {
+  private func postStoresWillChange(_ key: String, _ stores: [NSPersistentStore]) {
     NotificationCenter.default.post(
       name: .NSPersistentStoreCoordinatorStoresWillChange,
       object: self,
-      userInfo: [key: [store]]
+      userInfo: [key: stores]
     )
   }
 

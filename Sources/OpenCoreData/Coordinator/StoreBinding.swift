@@ -7,21 +7,18 @@ final class StoreBinding: @unchecked Sendable {
 
   /// Above 0, and of this binding alone as long as the process lives.
   let number: Int32
-  /// Whether an app wrote the store: then it is told of objects, not only of rows.
-  let isCustom: Bool
-  /// Whether the store wants to know which context asks.
-  let isContextual: Bool
-  /// What a custom store knows its objects by.
-  let references: ReferenceTable?
   /// The number of the coordinator that has the store; 0 when none has it.
   let holder = Atomic<UInt32>(0)
-  private weak var customStore: NSPersistentStore?
+  private let custom: Atomic<Bool>
+  private let contextual: Atomic<Bool>
+  private weak var guardedCustomStore: NSPersistentStore?
+  private var guardedReferences: ReferenceTable?
   private let lock = NSLock()
   private var guardedIdentifier: String
   private let attached = Mutex(Attached())
   private var numbers: [ObjectIdentifier: Int32] = [:]
   private let entities: Set<ObjectIdentifier>
-  private let customEntities: CustomStoreEntities?
+  private var guardedCustomEntities: CustomStoreEntities?
 
   /// What is asked for at every fault, behind the cheapest of locks.
   private struct Attached: Sendable {
@@ -42,10 +39,8 @@ final class StoreBinding: @unchecked Sendable {
     number = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
     guardedIdentifier = store.identifier ?? ""
     attached.withLock { $0.rows = rows }
-    isCustom = false
-    isContextual = false
-    references = nil
-    customEntities = nil
+    custom = Atomic(false)
+    contextual = Atomic(false)
     entities = Self.entities(of: store, model)
   }
 
@@ -53,12 +48,12 @@ final class StoreBinding: @unchecked Sendable {
   init(custom store: any CustomStore, model: NSManagedObjectModel) {
     number = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
     guardedIdentifier = ""
-    customStore = store
-    isCustom = true
-    isContextual = store is NSIncrementalStore
-    references = ReferenceTable()
-    let known = CustomStoreEntities(model: model)
-    customEntities = known
+    guardedCustomStore = store
+    custom = Atomic(true)
+    contextual = Atomic(store is NSIncrementalStore)
+    guardedReferences = ReferenceTable()
+    let known = CustomStoreEntities(model: model, configuration: store.configurationName)
+    guardedCustomEntities = known
     entities = Self.entities(of: store, model)
     let rows = store.makeRows(known)
     attached.withLock { $0.rows = rows }
@@ -72,6 +67,17 @@ final class StoreBinding: @unchecked Sendable {
     let held = model.entities(forConfigurationName: store.configurationName) ?? []
     return Set(held.map { ObjectIdentifier($0) })
   }
+
+  /// Whether an app wrote the store: then it is told of objects, not only of rows.
+  var isCustom: Bool { custom.load(ordering: .relaxed) }
+
+  /// Whether the store wants to know which context asks.
+  var isContextual: Bool { contextual.load(ordering: .relaxed) }
+
+  /// What a custom store knows its objects by.
+  var references: ReferenceTable? { lock.withLock { guardedReferences } }
+
+  private var customEntities: CustomStoreEntities? { lock.withLock { guardedCustomEntities } }
 
   /// The identifier of the store, which object IDs carry in their URLs.
   var identifier: String { lock.withLock { guardedIdentifier } }
@@ -89,7 +95,7 @@ final class StoreBinding: @unchecked Sendable {
   ///
   /// Our own stores are their rows: a weak reference beside would slow down every use of them.
   var persistentStore: NSPersistentStore? {
-    isCustom ? customStore : rows as? NSPersistentStore
+    isCustom ? lock.withLock { guardedCustomStore } : rows as? NSPersistentStore
   }
 
   func detach() {
@@ -97,12 +103,33 @@ final class StoreBinding: @unchecked Sendable {
     attached.withLock { $0.rows = nil }
   }
 
-  /// Has the rows of another store stand behind the same identifiers.
-  func attach(_ store: NSPersistentStore & RowStore) {
+  /// Has the store of another binding stand behind this one's identifiers, whose rows have the
+  /// same numbers and keys.
+  func takeOver(_ other: StoreBinding) {
+    let (store, references, entities) = other.lock.withLock {
+      (other.guardedCustomStore, other.guardedReferences, other.guardedCustomEntities)
+    }
+    let rows = other.rows
     lock.withLock {
-      attached.withLock { $0.rows = store }
-      if isCustom { customStore = store }
-      guardedIdentifier = store.identifier ?? ""
+      guardedCustomStore = store
+      guardedReferences = references
+      guardedCustomEntities = entities
+    }
+    attached.withLock { $0.rows = rows }
+    custom.store(other.isCustom, ordering: .relaxed)
+    contextual.store(other.isContextual, ordering: .relaxed)
+    (store as? any CustomStore)?.binding = self
+    takeIdentifier()
+  }
+
+  /// Whether rows have the same numbers here as in another binding, and keys that both can have.
+  func numbersRows(as other: StoreBinding) -> Bool {
+    guard let rows, let others = other.rows,
+      !other.isCustom || other.references?.isPlain == true
+    else { return false }
+    let numbers = (1...Int32(Int16.max)).lazy.prefix { others.layout(number: $0) != nil }
+    return numbers.allSatisfy {
+      others.layout(number: $0)?.entityName == rows.layout(number: $0)?.entityName
     }
   }
 
@@ -146,7 +173,7 @@ final class StoreBinding: @unchecked Sendable {
   func entityNumber(named name: String) -> Int32 { customEntities?.number(named: name) ?? 0 }
 
   func template(named name: String) -> ObjectTemplate? {
-    customEntities?.layout(number: entityNumber(named: name)).map { ObjectTemplate.of($0) }
+    customEntities?.layout(named: name).map { ObjectTemplate.of($0) }
   }
 
   /// The identifier of one of the store's rows.

@@ -72,7 +72,9 @@ extension NSManagedObjectContext {
     processPendingChanges()
     guard parent == nil else { return nil }
     let bindings = try requireCoordinator().bindings(of: plan.entity).filter(plan.isAffected)
-    guard bindings.count == 1, !hasPendingChanges(plan), let store = bindings[0].rows,
+    // An incremental store answers with objects, so it is not asked for rows.
+    guard bindings.count == 1, !bindings[0].isContextual, !hasPendingChanges(plan),
+      let store = bindings[0].rows,
       case .references(let references) = try store.fetch(plan.rowFetch(.references))
     else { return nil }
     return (bindings[0], references)

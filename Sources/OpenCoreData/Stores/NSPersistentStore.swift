@@ -106,6 +106,16 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
     persistentStoreCoordinator = nil
   }
 
+  /// What a save to a store that is open for reading alone is refused with.
+  var readOnlyError: StoreError {
+    StoreError(
+      .fileWriteNoPermission,
+      "The store at \(url?.path ?? "") was opened for reading alone.",
+      remedy: "Open it without NSReadOnlyPersistentStoreOption, with history tracking as before.",
+      context: [NSFilePathErrorKey: url?.path ?? ""]
+    )
+  }
+
   /// Reads an option that may be given as a number or as a Boolean.
   static func flag(_ key: String, in options: [AnyHashable: Any]?) -> Bool {
     switch options?[key] {

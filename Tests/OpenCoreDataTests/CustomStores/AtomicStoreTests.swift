@@ -93,7 +93,9 @@ struct AtomicStoreTests {
       let authors = NSFetchRequest<NSManagedObject>(entityName: "Author")
       authors.predicate = NSPredicate(format: "SUBQUERY(works, $w, $w.pages >= 200).@count == 2")
       #expect(try context.fetch(authors) == [author])
-      authors.predicate = NSPredicate(format: "works.@count == 3 AND ANY works.title BEGINSWITH 'P'")
+      authors.predicate = NSPredicate(
+        format: "works.@count == 3 AND ANY works.title BEGINSWITH 'P'"
+      )
       #expect(try context.count(for: authors) == 1)
       let works = NSFetchRequest<NSManagedObject>(entityName: "Work")
       works.predicate = NSPredicate(format: "writer == %@", author)

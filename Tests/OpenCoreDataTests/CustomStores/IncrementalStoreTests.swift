@@ -158,7 +158,9 @@ struct IncrementalStoreTests {
       try context.save()
       let save = try #require(store.requests.last as? NSSaveChangesRequest)
       #expect(save.updatedObjects?.contains(works[0]) == true)
-      #expect(store.records.values.contains { $0.values["title"] as? String == "Always Coming Home" })
+      #expect(
+        store.records.values.contains { $0.values["title"] as? String == "Always Coming Home" }
+      )
       context.delete(author)
       try context.save()
       #expect(store.records.count == 1)

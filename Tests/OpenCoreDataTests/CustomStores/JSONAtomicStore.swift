@@ -65,7 +65,9 @@ final class JSONAtomicStore: NSAtomicStore, @unchecked Sendable {
       else { throw CocoaError(.fileReadCorruptFile) }
       let identifier = objectID(for: entity, withReferenceObject: reference)
       let node = NSAtomicStoreCacheNode(objectID: identifier)
-      node.propertyCache = NSMutableDictionary(dictionary: object["values"] as? [String: Any] ?? [:])
+      node.propertyCache = NSMutableDictionary(
+        dictionary: object["values"] as? [String: Any] ?? [:]
+      )
       nodes[reference] = node
     }
     for object in objects {

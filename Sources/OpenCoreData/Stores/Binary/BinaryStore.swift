@@ -24,7 +24,7 @@ final class BinaryStore: NSAtomicStore, @unchecked Sendable {
 
   override func save() throws {
     guard let url, let binding else { return }
-    guard !isReadOnly else { throw BinaryStoreFile.readOnly(url) }
+    guard !isReadOnly else { throw readOnlyError }
     let coding = BinaryStoreCoding(store: self, binding: binding, options: options)
     try BinaryStoreFile(metadata: metadata, entities: coding.encode()).write(to: url)
   }

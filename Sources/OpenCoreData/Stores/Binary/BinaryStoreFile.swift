@@ -101,15 +101,6 @@ struct BinaryStoreFile {
     )
   }
 
-  static func readOnly(_ url: URL) -> StoreError {
-    StoreError(
-      .fileWriteNoPermission,
-      "The store at \(url.path) was opened for reading alone.",
-      remedy: "Open it without NSReadOnlyPersistentStoreOption.",
-      context: [NSFilePathErrorKey: url.path]
-    )
-  }
-
   static func damaged(
     _ url: URL,
     _ reason: String,
@@ -125,7 +116,8 @@ struct BinaryStoreFile {
   }
 
   private static func unreadable(_ url: URL, _ error: any Error) -> StoreError {
-    let code = (error as NSError).code == 257 ? StoreError.Code.fileReadNoPermission : .fileReadUnknown
+    let code =
+      (error as NSError).code == 257 ? StoreError.Code.fileReadNoPermission : .fileReadUnknown
     return StoreError(
       code,
       "The store at \(url.path) cannot be read.",

@@ -134,6 +134,11 @@ final class AtomicRows: ObjectRowStore, @unchecked Sendable {
     lock.withLock { observers.append(observer) }
   }
 
+  /// Takes the versions of rows that were copied from another store.
+  func take(_ known: [RowReference: Int64]) {
+    lock.withLock { versions = known }
+  }
+
   // MARK: Writing
 
   func commit(_ changes: RowChanges) throws -> RowCommit {

@@ -60,23 +60,28 @@ extension CustomStore {
   }
 }
 
-/// The entities of a model by numbers of a custom store, in the order of their names.
+/// The entities of a custom store by the numbers that a new SQLite store would give them, so that an
+/// object keeps its key when its store is migrated from one type to another.
 final class CustomStoreEntities: Sendable {
-  private let layouts: [EntityLayout]
+  private let layouts: [Int32: EntityLayout]
   private let numbers: [String: Int32]
 
-  init(model: NSManagedObjectModel) {
-    layouts = model.entities.map(\.layout).sorted { $0.entityName < $1.entityName }
-    var numbers: [String: Int32] = [:]
-    for (index, layout) in layouts.enumerated() { numbers[layout.entityName] = Int32(index + 1) }
-    self.numbers = numbers
+  init(model: NSManagedObjectModel, configuration: String?) {
+    let members = model.entities(forConfigurationName: configuration) ?? model.entities
+    // Without a file to agree with, numbering cannot fail.
+    let numbered = (try? EntityNumbering.numbers(of: members, existing: nil)) ?? []
+    layouts = Dictionary(uniqueKeysWithValues: numbered.map { ($0.number, $0.entity.layout) })
+    numbers = Dictionary(
+      numbered.map { ($0.name, $0.number) },
+      uniquingKeysWith: { first, _ in first }
+    )
   }
 
   func number(named name: String) -> Int32? { numbers[name] }
 
-  func layout(number: Int32) -> EntityLayout? {
-    layouts.indices.contains(Int(number) - 1) ? layouts[Int(number) - 1] : nil
-  }
+  func layout(number: Int32) -> EntityLayout? { layouts[number] }
+
+  func layout(named name: String) -> EntityLayout? { numbers[name].flatMap { layouts[$0] } }
 
   func number(of entity: NSEntityDescription) throws -> Int32 {
     if let number = numbers[entity.name ?? ""] { return number }
@@ -90,8 +95,6 @@ final class CustomStoreEntities: Sendable {
   func numbers(of entity: NSEntityDescription, includingSubentities: Bool) -> Set<Int32> {
     guard let own = numbers[entity.name ?? ""] else { return [] }
     guard includingSubentities, let layout = layout(number: own) else { return [own] }
-    return Set(
-      layout.concreteSubentities.compactMap { numbers[$0.name ?? ""] } + [own]
-    )
+    return Set(layout.concreteSubentities.compactMap { numbers[$0.name ?? ""] } + [own])
   }
 }

@@ -61,7 +61,9 @@ open class NSIncrementalStore: NSPersistentStore, CustomStore, @unchecked Sendab
     _ request: NSPersistentStoreRequest,
     with context: NSManagedObjectContext?
   ) throws -> Any {
-    preconditionFailure("execute(_:with:): must be overridden by the class of an incremental store.")
+    preconditionFailure(
+      "execute(_:with:): must be overridden by the class of an incremental store."
+    )
   }
 
   /// The values of one object, when its fault fires.
@@ -122,7 +124,10 @@ open class NSIncrementalStore: NSPersistentStore, CustomStore, @unchecked Sendab
   // MARK: CustomStore
 
   func makeRows(_ entities: CustomStoreEntities) -> any RowStore {
-    IncrementalRows(connection: IncrementalConnection(store: self, entities: entities), context: nil)
+    IncrementalRows(
+      connection: IncrementalConnection(store: self, entities: entities),
+      context: nil
+    )
   }
 
   func loadContents() throws {}

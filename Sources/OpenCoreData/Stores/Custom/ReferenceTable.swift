@@ -36,6 +36,9 @@ final class ReferenceTable: Sendable {
     }
   }
 
+  /// Whether all references are numbers, which are their own keys.
+  var isPlain: Bool { state.withLock { $0.objects.isEmpty } }
+
   /// The reference object behind a key; numbers are `NSNumber`.
   func object(of key: Int64) -> Any {
     state.withLock { $0.objects[key] } ?? NSNumber(value: key)

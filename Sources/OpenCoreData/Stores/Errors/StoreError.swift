@@ -12,6 +12,7 @@ package struct StoreError: Error, CustomStringConvertible, @unchecked Sendable {
     case fileReadNoSuchFile = 260
     case fileWriteUnknown = 512
     case fileWriteNoPermission = 513
+    case fileWriteFileExists = 516
     case fileWriteOutOfSpace = 640
     case fileWriteVolumeReadOnly = 642
     case constraintMerge = 133_021
@@ -55,7 +56,7 @@ package struct StoreError: Error, CustomStringConvertible, @unchecked Sendable {
   package var nsError: NSError {
     var userInfo = context
     userInfo[NSLocalizedDescriptionKey] = message
-    userInfo["reason"] = message
+    if userInfo["reason"] == nil { userInfo["reason"] = message }
     userInfo[NSLocalizedRecoverySuggestionErrorKey] = remedy
     if let sqlite = cause as? SQLiteError {
       userInfo["NSSQLiteErrorDomain"] = Int(sqlite.extendedCode)
@@ -87,7 +88,7 @@ extension StoreError {
     }
     if error.isReadOnly {
       return make(
-        .fileWriteVolumeReadOnly,
+        .fileWriteNoPermission,
         "The store at \(path) cannot be written.",
         "Check the permissions of the file and of its folder, or open the store read-only."
       )

@@ -26,6 +26,9 @@ struct ModelCompatibility {
       remedy: "Open the store with the model that it was written with, or migrate it.",
       context: [
         "metadata": file.metadata,
+        // Apps look for Core Data's own sentence here.
+        "reason": "The model used to open the store is incompatible with the one used to create "
+          + "the store",
         "NSFilePath": url.path,
         "storeEntities": stored.keys.sorted(),
         "modelEntities": ours.keys.sorted(),

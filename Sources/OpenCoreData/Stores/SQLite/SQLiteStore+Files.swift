@@ -15,32 +15,17 @@ extension SQLiteStore {
   /// Replaces the metadata of a store that is not open.
   package static func setMetadata(_ metadata: [String: Any], at url: URL) throws {
     try translatingFile(url) {
-      _ = try StoreFile.inspect(url)
+      let file = try StoreFile.inspect(url)
+      var metadata = metadata
+      // The type and the identifier are always there, whoever writes the rest.
+      metadata[NSStoreTypeKey] = NSSQLiteStoreType
+      if metadata[NSStoreUUIDKey] == nil { metadata[NSStoreUUIDKey] = file.identifier }
       let connection = try SQLiteConnection(path: url.path, mode: .readWrite)
       try connection.transaction { try StoreMetadata.write(metadata, to: connection) }
     }
   }
 
-  /// Deletes the store with all that belongs to it.
-  ///
-  /// A file that is not a store is left alone.
-  package static func destroy(at url: URL) throws {
-    guard FileManager.default.fileExists(atPath: url.path) else { return }
-    try translatingFile(url) {
-      _ = try StoreFile.inspect(url)
-      let support = ExternalData(storeURL: url, effects: .live).folder?
-        .deletingLastPathComponent()
-      for path in [url.path, url.path + "-wal", url.path + "-shm", url.path + "-journal"]
-      where FileManager.default.fileExists(atPath: path) {
-        try FileManager.default.removeItem(atPath: path)
-      }
-      if let support, FileManager.default.fileExists(atPath: support.path) {
-        try FileManager.default.removeItem(at: support)
-      }
-    }
-  }
-
-  private static func translatingFile<Result>(
+  static func translatingFile<Result>(
     _ url: URL,
     _ body: () throws -> Result
   ) throws -> Result {

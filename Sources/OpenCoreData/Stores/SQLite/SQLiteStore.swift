@@ -92,6 +92,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     super.identifier = opened.identifier
     super.metadata = opened.metadata
     if opened.isReadOnly { isReadOnly = true }
+    if !isInMemory { OpenStoreFiles.shared.opened(url) }
   }
 
   package override var type: String { storeType }
@@ -103,7 +104,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     set {
       var value = newValue ?? [:]
       value[NSStoreTypeKey] = storeType
-      value[NSStoreUUIDKey] = identifier
+      if value[NSStoreUUIDKey] as? String == nil { value[NSStoreUUIDKey] = identifier }
       super.metadata = value
       guard !isReadOnly else { return }
       do {
@@ -140,6 +141,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
       return shared.isClosed
     }
     guard !wasClosed else { return }
+    if !isInMemory, let url { OpenStoreFiles.shared.closed(url) }
     readers?.close()
     writerLock.withLock {
       defer { writer = nil }
@@ -201,14 +203,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   }
 
   private func requireWritable() throws {
-    guard !isReadOnly else {
-      throw StoreError(
-        .fileWriteVolumeReadOnly,
-        "The store at \(path) was opened for reading alone.",
-        remedy: "Open it without NSReadOnlyPersistentStoreOption, with history tracking as before.",
-        context: ["NSFilePath": path]
-      )
-    }
+    if isReadOnly { throw readOnlyError }
   }
 
   private func translating<Result>(

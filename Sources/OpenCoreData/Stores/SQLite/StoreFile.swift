@@ -28,12 +28,16 @@ struct StoreFile {
         context: ["NSFilePath": url.path]
       )
     }
-    if isFolder.boolValue { throw notAStore(url, "it is a folder") }
-    let connection = try SQLiteConnection(
-      path: url.path,
-      mode: .readOnly,
-      busyTimeout: busyTimeout
-    )
+    if isFolder.boolValue {
+      throw StoreError(
+        .fileReadUnknown,
+        "The store at \(url.path) cannot be opened: it is a folder.",
+        remedy: "Choose another place for the store.",
+        context: [NSFilePathErrorKey: url.path, "NSSQLiteErrorDomain": 14]
+      )
+    }
+    let connection = try connection(to: url, busyTimeout: busyTimeout)
+    try requireWhole(url, connection)
     return try read(connection, url)
   }
 
@@ -50,6 +54,51 @@ struct StoreFile {
       tables: try ExistingTables(reading: connection),
       modelCache: try Self.modelCache(connection)
     )
+  }
+
+  /// A connection that leaves the file, and what is beside it, as they are.
+  ///
+  /// Where there is no log, none need be made. A log without an index belongs to a process that
+  /// died; its index is made in memory. Where there are both, somebody may have the store open.
+  static func connection(
+    to url: URL,
+    busyTimeout: Double
+  ) throws -> SQLiteConnection {
+    func open(_ mode: SQLiteConnection.Mode) throws -> SQLiteConnection {
+      try SQLiteConnection(path: url.path, mode: mode, busyTimeout: busyTimeout)
+    }
+    if size(url.path + "-wal") == 0, size(url.path + "-journal") == 0 {
+      return try open(.immutable)
+    }
+    if size(url.path + "-wal") > 0, !FileManager.default.fileExists(atPath: url.path + "-shm"),
+      FileManager.default.isWritableFile(atPath: url.path)
+    {
+      return try open(.alone)
+    }
+    return try open(.readOnly)
+  }
+
+  /// Refuses a file that ends within a page; SQLite itself refuses one with pages missing.
+  ///
+  /// A page that was damaged is found when it is read: opening must not take longer for a larger
+  /// store.
+  private static func requireWhole(_ url: URL, _ connection: SQLiteConnection) throws {
+    guard size(url.path + "-wal") == 0, size(url.path + "-journal") == 0,
+      case .integer(let page)? = try connection.scalar("PRAGMA page_size"), page > 0,
+      size(url.path) % Int(page) != 0
+    else { return }
+    throw StoreError(
+      .fileReadCorrupt,
+      "The store at \(url.path) is cut off after \(size(url.path)) bytes.",
+      remedy: "Restore the file from a backup.",
+      context: [NSFilePathErrorKey: url.path, "NSSQLiteErrorDomain": 11]
+    )
+  }
+
+  static func size(_ path: String) -> Int {
+    // What is not there has no size.
+    let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+    return (attributes?[.size] as? NSNumber)?.intValue ?? 0
   }
 
   private static func readMetadata(

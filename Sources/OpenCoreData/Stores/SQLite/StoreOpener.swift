@@ -61,14 +61,34 @@ struct StoreOpener: @unchecked Sendable {
   func openReader() throws -> SQLiteConnection {
     let connection = try SQLiteConnection(
       path: url.path,
-      mode: .readOnly,
+      mode: readingMode,
       busyTimeout: settings.busyTimeout
     )
     try settings.apply(to: connection, isWriter: false)
     return connection
   }
 
+  /// In a folder where no index can be made for a log, a file without one is read as it is.
+  private var readingMode: SQLiteConnection.Mode {
+    let folder = url.deletingLastPathComponent().path
+    return FileManager.default.isWritableFile(atPath: folder)
+      || StoreFile.size(url.path + "-wal") > 0 ? .readOnly : .immutable
+  }
+
   // MARK: Files
+
+  /// An empty file keeps the place of a new store, as with atomic stores.
+  private func fillReservedFile() throws {
+    guard !settings.isReadOnly else {
+      throw StoreError(
+        .fileReadCorrupt,
+        "The file at \(url.path) is empty, so there is nothing to read.",
+        remedy: "Open it once without NSReadOnlyPersistentStoreOption, which makes it a store.",
+        context: [NSFilePathErrorKey: url.path]
+      )
+    }
+    _ = try create(SQLiteConnection(path: url.path, busyTimeout: settings.busyTimeout))
+  }
 
   private func openFile() throws -> Opened {
     if !FileManager.default.fileExists(atPath: url.path) {
@@ -81,6 +101,8 @@ struct StoreOpener: @unchecked Sendable {
         )
       }
       try createFile()
+    } else if StoreFile.size(url.path) == 0, StoreFile.size(url.path + "-wal") == 0 {
+      try fillReservedFile()
     }
     var file = try StoreFile.inspect(url, busyTimeout: settings.busyTimeout)
     try file.requireKnownFormat()
@@ -104,10 +126,19 @@ struct StoreOpener: @unchecked Sendable {
     )
     // History once begun is kept, or a mirror that reads it would miss changes. An app that says
     // "no" in so many words may look but not write, as with Core Data.
-    let isReadOnly = settings.isReadOnly || (file.hasHistory && settings.historyIsRefused)
+    let isLocked = !FileManager.default.isWritableFile(atPath: url.path)
+    if isLocked, !settings.isReadOnly {
+      StoreLog.warning(
+        "Attempt to add read-only file at path \(url.absoluteString) read/write. Adding it "
+          + "read-only instead. This will be a hard error in the future; you must specify the "
+          + "NSReadOnlyPersistentStoreOption."
+      )
+    }
+    let isReadOnly =
+      isLocked || settings.isReadOnly || (file.hasHistory && settings.historyIsRefused)
     let connection = try SQLiteConnection(
       path: url.path,
-      mode: isReadOnly ? .readOnly : .readWrite,
+      mode: isReadOnly ? readingMode : .readWrite,
       busyTimeout: settings.busyTimeout
     )
     try settings.apply(to: connection, isWriter: !isReadOnly)
@@ -137,19 +168,25 @@ struct StoreOpener: @unchecked Sendable {
   private func createFile() throws {
     let folder = url.deletingLastPathComponent()
     guard FileManager.default.fileExists(atPath: folder.path) else {
-      throw StoreError(
-        .fileReadUnknown,
-        "There is no folder \(folder.path) to create the store in.",
-        remedy: "Create the folder first.",
-        context: ["NSFilePath": url.path]
-      )
+      throw cannotCreate("There is no folder \(folder.path).", number: ENOENT)
     }
     let draft = folder.appendingPathComponent(
       ".\(url.lastPathComponent)-\(effects.uuid().uuidString)"
     )
     defer { Self.remove(draft) }
+    let connection: SQLiteConnection
     do {
-      _ = try create(SQLiteConnection(path: draft.path))
+      connection = try SQLiteConnection(path: draft.path)
+    } catch {
+      throw cannotCreate(
+        "The folder \(folder.path) cannot be written.",
+        number: EACCES,
+        cause: error
+      )
+    }
+    do {
+      // The connection must be closed before the file gets its name.
+      _ = try create(consume connection)
     }
     do {
       try FileManager.default.linkItem(at: draft, to: url)
@@ -158,6 +195,24 @@ struct StoreOpener: @unchecked Sendable {
       guard !FileManager.default.fileExists(atPath: url.path) else { return }
       try FileManager.default.moveItem(at: draft, to: url)
     }
+  }
+
+  private func cannotCreate(
+    _ reason: String,
+    number: Int32,
+    cause: (any Error)? = nil
+  ) -> StoreError {
+    StoreError(
+      .fileWriteUnknown,
+      "The store at \(url.path) cannot be created. \(reason)",
+      remedy: "Create the folder first, and see that it may be written.",
+      context: [
+        NSFilePathErrorKey: url.path,
+        // As Core Data has it.
+        "reason": "Failed to create file; code = \(number)",
+      ],
+      cause: cause
+    )
   }
 
   private static func remove(_ draft: URL) {

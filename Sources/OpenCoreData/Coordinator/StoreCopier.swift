@@ -1,0 +1,184 @@
+import Foundation
+import WatershedSQLite
+
+/// Copies the objects of a store to a new one of another type, row by row, with their keys.
+struct StoreCopier {
+  let source: any RowStore
+  /// The entities whose tables hold the rows, descendants not among them.
+  let roots: [NSEntityDescription]
+
+  /// Rows at a time; bounds the memory.
+  private static let portion = 1000
+
+  init(source: any RowStore, model: NSManagedObjectModel, configuration: String?) {
+    self.source = source
+    let members = model.entities(forConfigurationName: configuration) ?? []
+    var roots: [NSEntityDescription] = []
+    for entity in members.map(\.layout.rootEntity) where !roots.contains(where: { $0 === entity }) {
+      roots.append(entity)
+    }
+    self.roots = roots
+  }
+
+  private func references(_ root: NSEntityDescription) throws -> [RowReference] {
+    guard case .references(let found) = try source.fetch(RowFetch(entity: root, kind: .references))
+    else { return [] }
+    return found.sorted { $0.key < $1.key }
+  }
+
+  private func portions(_ references: [RowReference]) -> [[RowReference]] {
+    stride(from: 0, to: references.count, by: Self.portion).map { start in
+      Array(references[start..<min(start + Self.portion, references.count)])
+    }
+  }
+
+  private func template(_ reference: RowReference) -> ObjectTemplate? {
+    source.layout(number: reference.entityNumber).map { ObjectTemplate.of($0) }
+  }
+
+  // MARK: To an SQLite store
+
+  func copy(to target: SQLiteStore) throws {
+    for root in roots {
+      let references = try references(root)
+      guard let last = references.last else { continue }
+      _ = try target.reserveKeys(for: root, count: Int(last.key))
+      for portion in portions(references) { try insert(portion, into: target) }
+    }
+    for root in roots {
+      for portion in portions(try references(root)) { try link(portion, in: target) }
+    }
+    target.forgetRows()
+  }
+
+  private func insert(_ references: [RowReference], into target: SQLiteStore) throws {
+    let rows = try source.rows(references)
+    var changes = RowChanges()
+    for reference in references {
+      guard let row = rows[reference], let layout = source.layout(number: reference.entityNumber)
+      else { continue }
+      changes.inserted.append(
+        RowChanges.Insertion(reference: reference, layout: layout, values: row.values)
+      )
+    }
+    _ = try target.commit(changes)
+    try target.setVersions(rows.values.filter { $0.version != 1 })
+  }
+
+  private func link(_ references: [RowReference], in target: SQLiteStore) throws {
+    var changes = RowChanges()
+    for (number, group) in Dictionary(grouping: references, by: \.entityNumber) {
+      guard let template = template(RowReference(entityNumber: number, key: 0)) else { continue }
+      for link in template.toManys where link.writesLinks || link.slot.isOrdered {
+        let found = try source.destinations(of: link.slot.description, from: group)
+        for (owner, members) in found.sorted(by: { $0.key.key < $1.key.key }) {
+          if link.writesLinks {
+            changes.links += members.map { member in
+              RowChanges.Link(
+                relationship: link.slot.description,
+                source: owner,
+                destination: member,
+                isInsertion: true
+              )
+            }
+          }
+          guard link.slot.isOrdered else { continue }
+          changes.orders.append(
+            RowChanges.Order(
+              relationship: link.slot.description,
+              source: owner,
+              destinations: members
+            )
+          )
+        }
+      }
+    }
+    if !changes.isEmpty { _ = try target.commit(changes) }
+  }
+
+  // MARK: To an atomic store
+
+  func copy(to target: NSAtomicStore, _ rows: AtomicRows) throws {
+    var nodes: [RowReference: NSAtomicStoreCacheNode] = [:]
+    var versions: [RowReference: Int64] = [:]
+    var all: [RowReference] = []
+    for root in roots { all += try references(root) }
+    for reference in all {
+      guard let entity = source.layout(number: reference.entityNumber)?.entity else { continue }
+      let key = NSNumber(value: reference.key)
+      let identifier = target.objectID(for: entity, withReferenceObject: key)
+      nodes[reference] = NSAtomicStoreCacheNode(objectID: identifier)
+    }
+    for portion in portions(all) {
+      for (reference, row) in try source.rows(portion) {
+        guard let node = nodes[reference], let template = template(reference) else { continue }
+        fill(node, row, template.layout, nodes)
+        if row.version != 1 { versions[node.objectID.key.reference] = row.version }
+      }
+      try link(portion, nodes)
+    }
+    target.addCacheNodes(Set(nodes.values))
+    rows.take(versions)
+    try target.save()
+  }
+
+  private func fill(
+    _ node: NSAtomicStoreCacheNode,
+    _ row: Row,
+    _ layout: EntityLayout,
+    _ nodes: [RowReference: NSAtomicStoreCacheNode]
+  ) {
+    for slot in layout.attributes where !slot.isTransient {
+      let value = row[slot.index]
+      if slot.holdsObjects {
+        guard case .data(let bytes) = value else { continue }
+        node.setValue(TransformableCoding.decode(bytes, of: slot), forKey: slot.name)
+      } else {
+        node.setValue(AttributeConversion.boxed(value, as: slot.type), forKey: slot.name)
+      }
+    }
+    for slot in layout.toOnes {
+      guard let rowIndex = slot.rowIndex, case .reference(let destination) = row[rowIndex] else {
+        continue
+      }
+      node.setValue(nodes[destination], forKey: slot.name)
+    }
+  }
+
+  private func link(
+    _ references: [RowReference],
+    _ nodes: [RowReference: NSAtomicStoreCacheNode]
+  ) throws {
+    for (number, group) in Dictionary(grouping: references, by: \.entityNumber) {
+      guard let template = template(RowReference(entityNumber: number, key: 0)) else { continue }
+      for link in template.toManys {
+        let found = try source.destinations(of: link.slot.description, from: group)
+        for owner in group {
+          let members = (found[owner] ?? []).compactMap { nodes[$0] }
+          nodes[owner]?.setValue(
+            link.slot.isOrdered ? NSOrderedSet(array: members) : NSSet(array: members),
+            forKey: link.slot.name
+          )
+        }
+      }
+    }
+  }
+}
+
+extension SQLiteStore {
+  /// Gives rows that were copied the versions that contexts know them by.
+  func setVersions(_ rows: [Row]) throws {
+    guard !rows.isEmpty else { return }
+    try inTransaction { writer in
+      for row in rows {
+        try writer.connection.run(
+          "UPDATE \(try table(of: row.reference).table) SET Z_OPT = ? WHERE Z_PK = ?",
+          [.integer(row.version), .integer(row.reference.key)]
+        )
+      }
+    }
+  }
+
+  /// Empties the row cache, after rows were written past it.
+  func forgetRows() { cache.removeAll() }
+}

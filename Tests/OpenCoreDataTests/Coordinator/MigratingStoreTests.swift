@@ -1,0 +1,176 @@
+import Foundation
+import OpenCoreData
+import Testing
+
+@Suite("A store is migrated to another place or another type")
+struct MigratingStoreTests {
+  let folder: ScratchFolder
+
+  init() throws {
+    folder = try ScratchFolder()
+  }
+
+  /// Migrates a filled store, and checks that what a context had goes on in the new one.
+  private func migrate(
+    from type: String,
+    to target: String
+  ) throws -> (stack: CatalogStack, url: URL) {
+    let stack = try CatalogStack(folder.file("old-\(type)"), type: type)
+    let author = try stack.fill()
+    let old = try #require(stack.coordinator.persistentStores.first)
+    let uri = author.objectID.uriRepresentation()
+    try stack.context.performAndWait {
+      author.setValue(1924, forKey: "born")
+      try stack.context.save()
+    }
+    let url = folder.file("new-\(target)")
+    let new = try stack.coordinator.migratePersistentStore(
+      old,
+      to: url,
+      options: nil,
+      withType: target
+    )
+    #expect(stack.coordinator.persistentStores == [new])
+    #expect(new.type == target)
+    #expect(old.persistentStoreCoordinator == nil)
+    #expect(new.persistentStoreCoordinator === stack.coordinator)
+    try stack.context.performAndWait {
+      #expect(author.objectID.persistentStore === new)
+      #expect(author.objectID.uriRepresentation() == uri)
+      author.setValue("Wisława", forKey: "name")
+      author.setValue(1925, forKey: "born")
+      let work = NSEntityDescription.insertNewObject(forEntityName: "Work", into: stack.context)
+      work.setValue("Enough", forKey: "title")
+      work.setValue(40, forKey: "pages")
+      work.setValue(author, forKey: "writer")
+      try stack.context.save()
+    }
+    #expect(try stack.titles() == ["Salt", "View", "Here", "Enough"])
+    return (stack, url)
+  }
+
+  @Test(
+    "Between SQLite, binary and memory, contexts, objects and identifiers go on",
+    arguments: [
+      (NSSQLiteStoreType, NSSQLiteStoreType), (NSSQLiteStoreType, NSBinaryStoreType),
+      (NSSQLiteStoreType, NSInMemoryStoreType), (NSInMemoryStoreType, NSSQLiteStoreType),
+      (NSInMemoryStoreType, NSBinaryStoreType), (NSBinaryStoreType, NSSQLiteStoreType),
+      (NSBinaryStoreType, NSInMemoryStoreType), (NSBinaryStoreType, NSBinaryStoreType),
+    ]
+  )
+  func types(_ source: String, _ target: String) throws {
+    let (stack, url) = try migrate(from: source, to: target)
+    guard target != NSInMemoryStoreType else { return }
+    try stack.close()
+    let again = try CatalogStack(url, type: target)
+    #expect(try again.titles() == ["Salt", "View", "Here", "Enough"])
+    try again.context.performAndWait {
+      let request = NSFetchRequest<NSManagedObject>(entityName: "Author")
+      let author = try #require(try again.context.fetch(request).first)
+      #expect(author.value(forKey: "born") as? Int == 1925)
+    }
+  }
+
+  @Test("Join tables and orders come along")
+  func joins() throws {
+    let library = try Library()
+    let context = library.container.newBackgroundContext()
+    try context.performAndWait {
+      let book = NSEntityDescription.insertNewObject(forEntityName: "Book", into: context)
+      book.setValue("Atlas", forKey: "title")
+      let subject = NSEntityDescription.insertNewObject(forEntityName: "Subject", into: context)
+      book.mutableSetValue(forKey: "subjects").add(subject)
+      try context.save()
+    }
+    let coordinator = library.container.persistentStoreCoordinator
+    let store = try #require(coordinator.persistentStores.first)
+    try coordinator.migratePersistentStore(
+      store,
+      to: URL(fileURLWithPath: "/dev/null"),
+      type: .inMemory
+    )
+    let reader = library.container.newBackgroundContext()
+    try reader.performAndWait {
+      let request = NSFetchRequest<NSManagedObject>(entityName: "Book")
+      request.predicate = NSPredicate(format: "subjects.@count == 1")
+      try #expect(reader.count(for: request) == 1)
+    }
+  }
+
+  @Test("Coordinators tell of both stores, the old one first")
+  func notifications() throws {
+    let stack = try CatalogStack(folder.file("a.sqlite"))
+    let old = try #require(stack.coordinator.persistentStores.first)
+    nonisolated(unsafe) var seen: [NSPersistentStore]?
+    let observer = NotificationCenter.default.addObserver(
+      forName: .NSPersistentStoreCoordinatorStoresDidChange,
+      object: stack.coordinator,
+      queue: nil
+    ) { seen = $0.userInfo?[NSUUIDChangedPersistentStoresKey] as? [NSPersistentStore] }
+    defer { NotificationCenter.default.removeObserver(observer) }
+    let new = try stack.coordinator.migratePersistentStore(
+      old,
+      to: folder.file("b.sqlite"),
+      type: .sqlite
+    )
+    #expect(seen == [old, new])
+    #expect(FileManager.default.fileExists(atPath: folder.file("a.sqlite").path))
+  }
+
+  @Test("A place that is taken, an unknown type and a missing folder leave everything as it was")
+  func refusals() throws {
+    let stack = try CatalogStack(folder.file("a.sqlite"))
+    try stack.fill()
+    try CatalogStack(folder.file("b.sqlite")).close()
+    let store = try #require(stack.coordinator.persistentStores.first)
+    func code(_ url: URL, _ type: String) -> Int? {
+      do {
+        _ = try stack.coordinator.migratePersistentStore(store, to: url, withType: type)
+        return nil
+      } catch {
+        return (error as NSError).code
+      }
+    }
+    #expect(code(folder.file("b.sqlite"), NSSQLiteStoreType) == 516)
+    #expect(code(folder.file("c.sqlite"), "Papyrus") == NSPersistentStoreInvalidTypeError)
+    #expect(code(folder.file("no/where.sqlite"), NSSQLiteStoreType) == 512)
+    #expect(stack.coordinator.persistentStores == [store])
+    #expect(try stack.titles().count == 3)
+  }
+
+  @Test("Large values in files of their own come along")
+  func externalData() throws {
+    let model = NSManagedObjectModel()
+    let picture = ModelParts.attribute("picture", .binaryDataAttributeType)
+    picture.allowsExternalBinaryDataStorage = true
+    model.entities = [ModelParts.entity("Card", [picture])]
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    let store = try coordinator.addPersistentStore(type: .sqlite, at: folder.file("cards.sqlite"))
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    let bytes = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0) })
+    try context.performAndWait {
+      let card = NSEntityDescription.insertNewObject(forEntityName: "Card", into: context)
+      card.setValue(bytes, forKey: "picture")
+      try context.save()
+    }
+    let moved = try coordinator.migratePersistentStore(
+      store,
+      to: folder.file("moved.sqlite"),
+      type: .sqlite
+    )
+    try coordinator.destroyPersistentStore(at: folder.file("cards.sqlite"), type: .sqlite)
+    let reader = NSManagedObjectContext(.privateQueue)
+    reader.persistentStoreCoordinator = coordinator
+    try reader.performAndWait {
+      let cards = try reader.fetch(NSFetchRequest<NSManagedObject>(entityName: "Card"))
+      #expect(cards.first?.value(forKey: "picture") as? Data == bytes)
+    }
+    let memory = try coordinator.migratePersistentStore(
+      moved,
+      to: URL(fileURLWithPath: "/dev/null"),
+      type: .inMemory
+    )
+    #expect(memory.type == NSInMemoryStoreType)
+  }
+}

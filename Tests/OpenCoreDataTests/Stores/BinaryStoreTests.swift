@@ -1,0 +1,116 @@
+import Foundation
+import OpenCoreData
+import Testing
+
+@Suite("A binary store is one file that is written whole")
+struct BinaryStoreTests {
+  let folder: ScratchFolder
+  let url: URL
+
+  init() throws {
+    folder = try ScratchFolder()
+    url = folder.file("catalog.binary")
+  }
+
+  @Test("Objects, values and relationships are there when the file is opened again")
+  func roundTrip() throws {
+    let first = try CatalogStack(url, type: NSBinaryStoreType)
+    let uri = try first.fill().objectID.uriRepresentation()
+    let identifier = first.coordinator.persistentStores[0].identifier
+    let second = try CatalogStack(url, type: NSBinaryStoreType)
+    let store = second.coordinator.persistentStores[0]
+    #expect(store.type == NSBinaryStoreType)
+    #expect(store.identifier == identifier)
+    #expect(try second.titles() == ["Salt", "View", "Here"])
+    let found = second.coordinator.managedObjectID(forURIRepresentation: uri)
+    let author = try #require(found)
+    try second.context.performAndWait {
+      let object = try second.context.existingObject(with: author)
+      #expect(object.value(forKey: "born") as? Int == 1923)
+      let works = try #require(object.value(forKey: "works") as? Set<NSManagedObject>)
+      #expect(
+        works.compactMap { $0.value(forKey: "printed") as? Date }.map(
+          \.timeIntervalSinceReferenceDate
+        ) == [0.5, 0.5, 0.5]
+      )
+      second.context.delete(object)
+      try second.context.save()
+    }
+    #expect(try CatalogStack(url, type: NSBinaryStoreType).titles().isEmpty)
+  }
+
+  @Test("Keys of new objects follow those of the file")
+  func keys() throws {
+    let first = try CatalogStack(url, type: NSBinaryStoreType)
+    let old = try first.fill().objectID
+    let second = try CatalogStack(url, type: NSBinaryStoreType)
+    let new = try second.fill().objectID
+    #expect(old.uriRepresentation() != new.uriRepresentation())
+    #expect(try second.titles().count == 6)
+  }
+
+  @Test("The metadata are read and written without opening the store, and saved with it")
+  func metadata() throws {
+    let stack = try CatalogStack(url, type: NSBinaryStoreType)
+    let store = stack.coordinator.persistentStores[0]
+    var metadata = stack.coordinator.metadata(for: store)
+    metadata["shelf"] = "Polish"
+    stack.coordinator.setMetadata(metadata, for: store)
+    try stack.fill()
+    let read = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .binary, at: url)
+    #expect(read["shelf"] as? String == "Polish")
+    #expect(read[NSStoreTypeKey] as? String == NSBinaryStoreType)
+    #expect(read[NSStoreUUIDKey] as? String == store.identifier)
+    #expect(
+      LibraryCatalogModel.make().isConfiguration(withName: nil, compatibleWithStoreMetadata: read)
+    )
+  }
+
+  @Test("Text, a folder, half a file and another model's file are refused with Apple's codes")
+  func badFiles() throws {
+    func code(_ url: URL, _ options: [String: NSObject] = [:]) -> Int? {
+      do {
+        _ = try CatalogStack(url, type: NSBinaryStoreType, options: options)
+        return nil
+      } catch {
+        return (error as NSError).code
+      }
+    }
+    try CatalogStack(url, type: NSBinaryStoreType).fill()
+    let whole = try Data(contentsOf: url)
+    let text = folder.file("text")
+    try Data("Dear diary".utf8).write(to: text)
+    #expect(code(text) == 259)
+    #expect(code(folder.url) == 259)
+    let half = folder.file("half")
+    try whole.prefix(whole.count / 2).write(to: half)
+    #expect(code(half) == 259)
+    #expect(
+      code(folder.file("missing"), [NSReadOnlyPersistentStoreOption: NSNumber(value: true)]) == 260
+    )
+    let model = NSManagedObjectModel()
+    model.entities = [
+      ModelParts.entity("Song", [ModelParts.attribute("name", .stringAttributeType)])
+    ]
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    let error = #expect(throws: NSError.self) {
+      try coordinator.addPersistentStore(type: .binary, at: url)
+    }
+    #expect(error?.code == NSPersistentStoreIncompatibleVersionHashError)
+    #expect(try Data(contentsOf: url) == whole)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).count == 3)
+  }
+
+  @Test("A save that cannot be written fails, and the file stays as it is")
+  func failingSave() throws {
+    let inner = folder.file("inner")
+    try FileManager.default.createDirectory(at: inner, withIntermediateDirectories: false)
+    let stack = try CatalogStack(inner.appendingPathComponent("x"), type: NSBinaryStoreType)
+    try FileManager.default.removeItem(at: inner)
+    #expect(throws: NSError.self) { try stack.fill() }
+    stack.context.performAndWait { #expect(stack.context.hasChanges) }
+    try FileManager.default.createDirectory(at: inner, withIntermediateDirectories: false)
+    try stack.context.performAndWait { try stack.context.save() }
+    #expect(try stack.titles().count == 3)
+  }
+}
