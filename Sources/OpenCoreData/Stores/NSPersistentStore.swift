@@ -96,6 +96,9 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
     try SQLiteStore.setMetadata(metadata ?? [:], at: url)
   }
 
+  /// The class of the managers that migrate stores of this class.
+  open class func migrationManagerClass() -> AnyClass { NSMigrationManager.self }
+
   /// Called after the store was added to a coordinator.
   open func didAdd(to coordinator: NSPersistentStoreCoordinator) {
     persistentStoreCoordinator = coordinator
