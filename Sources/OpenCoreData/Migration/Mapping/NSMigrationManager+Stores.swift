@@ -2,23 +2,10 @@ import Effects
 import Foundation
 
 extension NSMigrationManager {
-  /// Migrates a store into a new one at another place.
-  ///
-  /// Throws `NSMigrationManagerSourceStoreError` or `NSMigrationManagerDestinationStoreError` where a
-  /// store cannot be opened or saved, `NSEntityMigrationPolicyError` where a policy throws, with its
-  /// error as the underlying one, and the error of `cancelMigrationWithError(_:)` as it is. The source
-  /// is only read; what was begun of the destination is removed.
-  ///
-  /// **Differs from Core Data:** as the method is not dispatched dynamically on Linux it cannot be
-  /// overridden; override the policies instead.
-  public func migrateStore(
-    from sourceURL: URL,
-    sourceType sStoreType: String,
-    options sOptions: [AnyHashable: Any]? = nil,
-    with mappings: NSMappingModel?,
-    toDestinationURL dURL: URL,
-    destinationType dStoreType: String,
-    destinationOptions dOptions: [AnyHashable: Any]? = nil
+  func migrate(
+    from source: MigratedStore,
+    to destination: MigratedStore,
+    with mappings: NSMappingModel?
   ) throws {
     guard let mappings else {
       throw MigrationError.make(
@@ -26,40 +13,15 @@ extension NSMigrationManager {
         ["reason": "Can't find mapping model for migration"]
       )
     }
-    let source = MigratedStore(url: sourceURL, type: sStoreType, options: sOptions ?? [:])
-    let destination = MigratedStore(url: dURL, type: dStoreType, options: dOptions ?? [:])
     let isCopied =
       usesStoreSpecificMigrationManager && mappings.isInferred
-      && sStoreType == NSSQLiteStoreType && dStoreType == NSSQLiteStoreType
-    MigrationLog.note("migrating \(sourceURL.path) to \(dURL.path)")
+      && source.type == NSSQLiteStoreType && destination.type == NSSQLiteStoreType
+    MigrationLog.note("migrating \(source.url.path) to \(destination.url.path)")
     if isCopied {
       try migrateCopy(from: source, to: destination)
     } else {
       try migrateObjects(from: source, to: destination, mappings)
     }
-  }
-
-  /// Migrates a store into a new one at another place.
-  ///
-  /// See `migrateStore(from:sourceType:options:with:toDestinationURL:destinationType:destinationOptions:)`.
-  public func migrateStore(
-    from sourceURL: URL,
-    type sourceType: NSPersistentStore.StoreType,
-    options sourceOptions: [AnyHashable: Any]? = nil,
-    mapping: NSMappingModel,
-    to destinationURL: URL,
-    type destinationType: NSPersistentStore.StoreType,
-    options destinationOptions: [AnyHashable: Any]? = nil
-  ) throws {
-    try migrateStore(
-      from: sourceURL,
-      sourceType: sourceType.rawValue,
-      options: sourceOptions,
-      with: mapping,
-      toDestinationURL: destinationURL,
-      destinationType: destinationType.rawValue,
-      destinationOptions: destinationOptions
-    )
   }
 
   // MARK: By SQL

@@ -65,6 +65,53 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
     return run
   }
 
+  // MARK: Migrating
+
+  /// Migrates a store into a new one at another place.
+  ///
+  /// Throws `NSMigrationManagerSourceStoreError` or `NSMigrationManagerDestinationStoreError` where a
+  /// store cannot be opened or saved, `NSEntityMigrationPolicyError` where a policy throws, with its
+  /// error as the underlying one, and the error of `cancelMigrationWithError(_:)` as it is. The source
+  /// is only read; what was begun of the destination is removed.
+  open func migrateStore(
+    from sourceURL: URL,
+    sourceType sStoreType: String,
+    options sOptions: [AnyHashable: Any]? = nil,
+    with mappings: NSMappingModel?,
+    toDestinationURL dURL: URL,
+    destinationType dStoreType: String,
+    destinationOptions dOptions: [AnyHashable: Any]? = nil
+  ) throws {
+    try migrate(
+      from: MigratedStore(url: sourceURL, type: sStoreType, options: sOptions ?? [:]),
+      to: MigratedStore(url: dURL, type: dStoreType, options: dOptions ?? [:]),
+      with: mappings
+    )
+  }
+
+  /// Migrates a store into a new one at another place.
+  ///
+  /// See `migrateStore(from:sourceType:options:with:toDestinationURL:destinationType:destinationOptions:)`.
+  open func migrateStore(
+    from sourceURL: URL,
+    type sourceType: NSPersistentStore.StoreType,
+    options sourceOptions: [AnyHashable: Any]? = nil,
+    mapping: NSMappingModel,
+    to destinationURL: URL,
+    type destinationType: NSPersistentStore.StoreType,
+    options destinationOptions: [AnyHashable: Any]? = nil
+  ) throws {
+    try migrateStore(
+      from: sourceURL,
+      sourceType: sourceType.rawValue,
+      options: sourceOptions,
+      with: mapping,
+      toDestinationURL: destinationURL,
+      destinationType: destinationType.rawValue,
+      destinationOptions: destinationOptions
+    )
+  }
+
   // MARK: Entities
 
   /// The entity whose objects a mapping migrates.
