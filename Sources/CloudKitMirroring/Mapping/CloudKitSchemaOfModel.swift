@@ -41,7 +41,8 @@ private let moveReceipt: [String: FieldSchemaType] = [
 private func fields(of entity: NSEntityDescription) -> [String: FieldSchemaType] {
   var fields = moveReceipt
   fields[MirrorNames.entityName] = .typed(.string)
-  for (name, attribute) in entity.attributesByName {
+  for attribute in entity.attributesByName.values.flatMap(\.leaves) {
+    let name = attribute.name
     guard !attribute.isTransient, !(attribute is NSDerivedAttributeDescription),
       !MirrorFlags.isIgnored(attribute), let form = AttributeMapping.Form(attribute.attributeType)
     else { continue }

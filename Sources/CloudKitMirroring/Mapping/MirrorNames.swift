@@ -34,9 +34,13 @@ package enum MirrorNames {
   package static let recordIDAttribute = "ckRecordID"
 
   /// The field of a property.
-  package static func field(_ property: String) -> String { prefix + property }
+  ///
+  /// A leaf of a composite attribute has a dot in its name, which a field may not have.
+  package static func field(_ property: String) -> String {
+    property.contains(".") ? prefix + property.replacing(".", with: "_") : prefix + property
+  }
   /// The field of a property's file.
-  package static func assetField(_ property: String) -> String { prefix + property + assetSuffix }
+  package static func assetField(_ property: String) -> String { field(property) + assetSuffix }
 }
 
 /// Who wrote a history transaction.

@@ -87,7 +87,8 @@ enum FetchDictionaries {
       case let relationship as NSRelationshipDescription:
         guard let destination = relationship.destinationEntity else { return false }
         entity = destination
-      case is NSAttributeDescription: return index == keys.count - 1
+      case let attribute as NSAttributeDescription:
+        return index == keys.count - 1 || attribute is NSCompositeAttributeDescription
       default: return false
       }
     }

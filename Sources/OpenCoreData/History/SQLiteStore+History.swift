@@ -96,8 +96,11 @@ extension SQLiteStore {
     let properties = entity.layout.entity.propertiesByName
     var tombstone: [AnyHashable: Any] = [:]
     for (name, value) in change.tombstone {
-      let type = entity.layout.entity.attributesByName[name]?.attributeType
-      tombstone[name] = DictionaryStatement.keyValue(value, type ?? .undefinedAttributeType)
+      var type = NSAttributeType.undefinedAttributeType
+      if case .attribute(let index) = entity.layout.slot(named: name) {
+        type = entity.layout.attributes[index].type
+      }
+      tombstone[name] = DictionaryStatement.keyValue(value, type)
     }
     return NSPersistentHistoryChange(
       changeID: change.changeNumber,
@@ -105,7 +108,12 @@ extension SQLiteStore {
       changeType: change.kind,
       tombstone: change.kind == .delete && !tombstone.isEmpty ? tombstone : nil,
       updatedProperties: change.kind == .update
-        ? Set(change.changedProperties.compactMap { properties[$0] }) : nil
+        ? Set(
+          change.changedProperties.compactMap { name in
+            // A leaf of a composite attribute is named by its path.
+            properties[name] ?? name.split(separator: ".").first.flatMap { properties[String($0)] }
+          }
+        ) : nil
     )
   }
 }

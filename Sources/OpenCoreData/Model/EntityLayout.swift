@@ -24,6 +24,10 @@ package final class EntityLayout: @unchecked Sendable {
   /// anybody else sees it.
   var recorder: NameRecorder?
   private let slots: [String: PropertySlot]
+  private let composites: [String: CompositeSlot]
+  private let compositeNames: [Int: String]
+  /// Descriptions that slots point at without counting.
+  private let leaves: [NSAttributeDescription]
   private let kinds: Set<ObjectIdentifier>
 
   init(entity: NSEntityDescription) {
@@ -32,7 +36,9 @@ package final class EntityLayout: @unchecked Sendable {
     ancestors = entity.ancestors
     kinds = Set(([entity] + entity.ancestors).map(ObjectIdentifier.init))
     let ordered = Self.orderedProperties(of: entity)
-    attributes = ordered.compactMap { $0 as? NSAttributeDescription }.enumerated()
+    leaves = ordered.compactMap { $0 as? NSAttributeDescription }.flatMap(\.leaves)
+    for leaf in leaves { leaf.isFrozen = true }
+    attributes = leaves.enumerated()
       .map { AttributeSlot(index: $0.offset, description: $0.element) }
     let width = attributes.count
     let relationships = ordered.compactMap { $0 as? NSRelationshipDescription }
@@ -49,6 +55,15 @@ package final class EntityLayout: @unchecked Sendable {
     for slot in toManys { slots[slot.name] = .toMany(slot.index) }
     for (index, property) in fetched.enumerated() { slots[property.name] = .fetched(index) }
     self.slots = slots
+    var composites: [String: CompositeSlot] = [:]
+    var compositeNames: [Int: String] = [:]
+    for case let composite as NSCompositeAttributeDescription in ordered {
+      let slot = CompositeSlot(composite, path: composite.name, slots: slots)
+      composites[composite.name] = slot
+      for leaf in slot.leaves { compositeNames[leaf] = composite.name }
+    }
+    self.composites = composites
+    self.compositeNames = compositeNames
   }
 
   /// The number of values in a row: attributes and to-one relationships.
@@ -60,6 +75,16 @@ package final class EntityLayout: @unchecked Sendable {
   package func slot(named name: String) -> PropertySlot? {
     recorder?.names.append(name)
     return slots[name]
+  }
+
+  /// The composite attribute of a name; the leaves have slots of their own.
+  package func composite(named name: String) -> CompositeSlot? {
+    composites.isEmpty ? nil : composites[name]
+  }
+
+  /// The name by which apps know an attribute: a leaf is known by its composite.
+  package func publicName(ofAttribute index: Int) -> String {
+    compositeNames[index] ?? attributes[index].name
   }
 
   /// Whether the layout's entity is, or inherits from, another.

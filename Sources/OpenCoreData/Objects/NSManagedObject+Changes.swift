@@ -36,8 +36,11 @@ extension NSManagedObject {
         result[name] =
           template.toManys[index].slot.isOrdered
           ? NSOrderedSet(array: members) : NSSet(array: members)
-      case .fetched, nil:
+      case .fetched:
         continue
+      case nil:
+        guard let slot = template.layout.composite(named: name) else { continue }
+        result[name] = dictionary(of: slot) { committedAttribute(at: $0) } ?? NSNull()
       }
     }
     return result
@@ -67,7 +70,8 @@ extension NSManagedObject {
     var result: [String: Any] = [:]
     for slot in rows.slots {
       if slot < layout.attributes.count {
-        result[layout.attributes[slot].name] = attributeValue(at: slot) ?? NSNull()
+        let name = layout.publicName(ofAttribute: slot)
+        result[name] = modeledValue(forKey: name).flatMap { $0 } ?? NSNull()
       } else {
         let index = slot - layout.attributes.count
         result[layout.toOnes[index].name] = toOne(at: index) ?? NSNull()

@@ -40,10 +40,28 @@ extension NSManagedObject {
   public final func setValue(_ value: Any?, forKeyPath keyPath: String) {
     var keys = keyPath.split(separator: ".").map(String.init)
     guard let last = keys.popLast() else { return }
+    if let composite = keys.last, setLeaf(value, "\(composite).\(last)", keys.dropLast()) {
+      return
+    }
     guard let target = keys.isEmpty ? self : KeyPathWalk.value(of: self, keys) else { return }
     // A to-many on the way: every member gets the value.
     let members = ExpressionValue.members(of: target)
     KeyPathValue.setValue(value, of: members ?? [target], forKey: last)
+  }
+
+  /// Sets a part of a composite attribute; false where the keys do not lead to one.
+  private final func setLeaf(_ value: Any?, _ leaf: String, _ keys: ArraySlice<String>) -> Bool {
+    let target = keys.isEmpty ? self : KeyPathWalk.value(of: self, Array(keys))
+    if let object = target as? NSManagedObject {
+      guard case .attribute(let index) = object.template.layout.slot(named: leaf) else {
+        return false
+      }
+      object.setAttributeValue(value, at: index)
+      return true
+    }
+    // A group within a group.
+    guard let outer = keys.last else { return false }
+    return setLeaf(value, "\(outer).\(leaf)", keys.dropLast())
   }
 
   /// Checks the value at the end of a key path, which may be replaced by a valid one.
@@ -165,7 +183,7 @@ extension NSManagedObject {
     case .toOne(let index): return .some(toOne(at: index))
     case .toMany(let index): return .some(collection(at: index))
     case .fetched(let index): return .some(fetchedValue(at: index))
-    case nil: return nil
+    case nil: return compositeValue(forKey: key)
     }
   }
 
@@ -217,8 +235,10 @@ extension NSManagedObject {
       for object in storage.members.items where !wanted.contains(object) { storage.remove(object) }
       for object in wanted.items { storage.add(object) }
       changedToManys.insert(index)
-    case .fetched, nil:
+    case .fetched:
       return false
+    case nil:
+      return storePrimitiveComposite(value, forKey: key)
     }
     return true
   }
@@ -233,7 +253,7 @@ extension NSManagedObject {
       noteChange(ofToMany: index)
     case .fetched, nil:
       // Properties of the class alone are no change of the object.
-      break
+      for index in template.layout.composite(named: key)?.leaves ?? [] { noteChange(at: index) }
     }
   }
 
@@ -249,7 +269,7 @@ extension NSManagedObject {
     case .fetched:
       fatalError("The fetched property '\(key)' of \(template.layout.entityName) is read-only.")
     case nil:
-      return false
+      return setCompositeValue(value, forKey: key)
     }
     return true
   }

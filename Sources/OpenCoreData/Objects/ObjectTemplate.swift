@@ -120,8 +120,7 @@ extension AttributeSlot {
   /// Whether values are objects that rows keep as bytes, or not at all.
   var holdsObjects: Bool {
     switch type {
-    case .transformableAttributeType, .compositeAttributeType, .undefinedAttributeType,
-      .objectIDAttributeType:
+    case .transformableAttributeType, .undefinedAttributeType, .objectIDAttributeType:
       true
     default: false
     }

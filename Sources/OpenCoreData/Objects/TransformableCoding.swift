@@ -1,9 +1,9 @@
 import Foundation
 
-/// Transformable, composite and object values to the bytes of a row and back.
+/// Transformable and object values to the bytes of a row and back.
 enum TransformableCoding {
   static func encode(_ value: Any, of slot: AttributeSlot) -> RowValue? {
-    if slot.type == .compositeAttributeType || slot.type == .undefinedAttributeType {
+    if slot.type == .undefinedAttributeType {
       return TransformableArchive.archive(value).map(RowValue.data)
     }
     guard let transformer = transformer(of: slot) else {

@@ -117,7 +117,7 @@ extension NSManagedObject {
 
   private final func name(of slot: PropertySlot) -> String {
     switch slot {
-    case .attribute(let index): template.layout.attributes[index].name
+    case .attribute(let index): template.layout.publicName(ofAttribute: index)
     case .toOne(let index): template.layout.toOnes[index].name
     case .toMany(let index): template.layout.toManys[index].name
     case .fetched(let index): template.layout.fetched[index].name

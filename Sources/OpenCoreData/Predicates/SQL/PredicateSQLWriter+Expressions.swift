@@ -125,7 +125,16 @@ extension PredicateSQLWriter {
       if key == "objectID", isLast { return objectTerm(node) }
       switch naming.sqlProperty(key, ofEntity: node.entity) {
       case nil:
-        throw PredicateNotTranslatable.missing(keys, start.entity, naming)
+        // A leaf of a composite attribute has its path for a name.
+        let path = keys[index...].joined(separator: ".")
+        guard !isLast,
+          case .attribute(let column, let kind)? = naming.sqlProperty(path, ofEntity: node.entity)
+        else { throw PredicateNotTranslatable.missing(keys, start.entity, naming) }
+        return SQLTerm(
+          fragment: SQLFragment("\(node.alias).\(column)"),
+          kind: kind.valueKind,
+          isNumeric: kind == .decimal || kind == .date
+        )
       case .transient:
         throw PredicateNotTranslatable(
           reason: "unimplemented SQL generation for key path \(keys.joined(separator: ".")): "

@@ -74,8 +74,12 @@ struct TableDraft {
       .filter { !$0.isTransient && column(of: $0.name, in: entry.entity) == nil }
       .sorted { VersionHash.precedes($0.name, $1.name) }
     var attributes: [Column] = []
-    for attribute in own.compactMap({ $0 as? NSAttributeDescription }) {
-      let column = try take("Z" + attribute.name.uppercased(), for: attribute, in: entry)
+    // A composite attribute has one column for each of its leaves.
+    let leaves = own.compactMap { $0 as? NSAttributeDescription }.flatMap(\.leaves)
+      .sorted { VersionHash.precedes($0.name, $1.name) }
+    for attribute in leaves where column(of: attribute.name, in: entry.entity) == nil {
+      let last = attribute.name.split(separator: ".").last ?? ""
+      let column = try take("Z" + last.uppercased(), for: attribute, in: entry)
       names[ObjectIdentifier(entry.entity), default: [:]][attribute.name] = column
       attributes.append(
         Column(

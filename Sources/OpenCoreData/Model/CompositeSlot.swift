@@ -1,0 +1,58 @@
+import Foundation
+
+/// A composite attribute in a layout: the slots of its leaves, by name.
+///
+/// A row knows leaves alone: each has a slot and a column of its own, and the name of its path,
+/// such as "place.latitude".
+package struct CompositeSlot: Sendable {
+  package enum Part: Sendable {
+    case leaf(Int)
+    case group(CompositeSlot)
+  }
+
+  package let name: String
+  package let parts: [(name: String, part: Part)]
+
+  init(
+    _ description: NSCompositeAttributeDescription,
+    path: String,
+    slots: [String: PropertySlot]
+  ) {
+    name = description.name
+    parts = description.elements.compactMap { element in
+      let path = "\(path).\(element.name)"
+      if let group = element as? NSCompositeAttributeDescription {
+        return (element.name, .group(CompositeSlot(group, path: path, slots: slots)))
+      }
+      guard case .attribute(let index) = slots[path] else { return nil }
+      return (element.name, .leaf(index))
+    }
+  }
+
+  /// The slots of all leaves.
+  package var leaves: [Int] {
+    parts.flatMap { part in
+      switch part.part {
+      case .leaf(let index): [index]
+      case .group(let group): group.leaves
+      }
+    }
+  }
+}
+
+extension NSAttributeDescription {
+  /// What a store keeps of the attribute: itself, or copies of a composite's leaves, named by path.
+  package var leaves: [NSAttributeDescription] {
+    guard let composite = self as? NSCompositeAttributeDescription else { return [self] }
+    return composite.elements.flatMap(\.leaves).compactMap { leaf in
+      guard let copy = leaf.copy() as? NSAttributeDescription else { return nil }
+      copy.name = "\(name).\(leaf.name)"
+      // A group that is not there has no leaves.
+      copy.isOptional = isOptional || leaf.isOptional
+      copy.isTransient = isTransient || leaf.isTransient
+      copy.allowsCloudEncryption = allowsCloudEncryption || leaf.allowsCloudEncryption
+      copy.userInfo = (userInfo ?? [:]).merging(leaf.userInfo ?? [:]) { _, own in own }
+      return copy
+    }
+  }
+}
