@@ -171,12 +171,18 @@ extension NSManagedObjectContext {
     let objects = touched
     touched = []
     undoRecorder?.record(objects)
+    defer {
+      // The notification's handlers still ask what changed. What they change belongs to the next
+      // turn, and keeps the object's list.
+      for object in objects where !object.state.contains(.touched) {
+        object.changedInTurn.removeAll()
+        object.changedToManysInTurn.removeAll()
+      }
+    }
     var changes = ChangedObjects()
     for object in objects {
       let state = object.state
       object.state.remove([.touched, .touchedInsert, .touchedDelete, .touchedRefresh])
-      object.changedInTurn.removeAll()
-      object.changedToManysInTurn.removeAll()
       let wasUnsaved = state.contains(.inserted)
       if state.contains(.touchedDelete) {
         // What came and went within one turn was never there.

@@ -117,7 +117,8 @@ extension NSManagedObject {
         self,
         slot.name,
         value: AttributeConversion.boxed(row, as: slot.type),
-        ValidationError.sentence(code, slot.name)
+        ValidationError.sentence(code, slot.name),
+        predicate: slot.description.limits.rules.first { $0.warning == .code(code) }?.predicate
       )
     }
     for rule in check.rules {

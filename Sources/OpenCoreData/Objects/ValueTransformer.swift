@@ -28,6 +28,10 @@ public struct NSValueTransformerName: RawRepresentable, Hashable, Sendable {
   public static let unarchiveFromDataTransformerName = NSValueTransformerName(
     "NSUnarchiveFromData"
   )
+  /// The transformer that says whether there is no value.
+  public static let isNilTransformerName = NSValueTransformerName("NSIsNil")
+  /// The transformer that says whether there is a value.
+  public static let isNotNilTransformerName = NSValueTransformerName("NSIsNotNil")
   /// The transformer that negates a Boolean.
   public static let negateBooleanTransformerName = NSValueTransformerName("NSNegateBoolean")
 }
@@ -65,6 +69,10 @@ open class ValueTransformer: NSObject, @unchecked Sendable {
       made = NSSecureUnarchiveFromDataTransformer()
     case .negateBooleanTransformerName:
       made = NegateBooleanTransformer()
+    case .isNilTransformerName:
+      made = PresenceTransformer(answersPresence: false)
+    case .isNotNilTransformerName:
+      made = PresenceTransformer(answersPresence: true)
     default:
       made = transformer(ofClassNamed: name.rawValue)
     }
@@ -118,4 +126,34 @@ private final class NegateBooleanTransformer: ValueTransformer, @unchecked Senda
   }
 
   override func reverseTransformedValue(_ value: Any?) -> Any? { transformedValue(value) }
+}
+
+/// Whether there is a value.
+private final class PresenceTransformer: ValueTransformer, @unchecked Sendable {
+  // Sendable: immutable.
+  private let answersPresence: Bool
+
+  init(answersPresence: Bool) {
+    self.answersPresence = answersPresence
+    super.init()
+  }
+
+  override class func allowsReverseTransformation() -> Bool { false }
+
+  override func transformedValue(_ value: Any?) -> Any? {
+    NSNumber(value: (value != nil && !(value is NSNull)) == answersPresence)
+  }
+}
+
+/// Lets an initializer of ours return a transformer that was registered.
+public protocol ValueTransformerFinding {}
+
+extension ValueTransformer: ValueTransformerFinding {}
+
+extension ValueTransformerFinding where Self: ValueTransformer {
+  /// The transformer that was registered by a name; nil where there is none of this class.
+  public init?(forName name: NSValueTransformerName) {
+    guard let found = ValueTransformer.valueTransformer(forName: name) as? Self else { return nil }
+    self = found
+  }
 }

@@ -115,4 +115,116 @@ struct ValidationTests {
       try reader.validateValue(&value, forKey: "age")
     }
   }
+
+  // MARK: Rules of the model's own
+
+  /// Members of a club: a name with a rule of its own, and a to-many with bounds.
+  private func club() throws -> NSPersistentContainer {
+    let name = NSAttributeDescription()
+    name.name = "name"
+    name.attributeType = .stringAttributeType
+    name.setValidationPredicates(
+      [NSPredicate(format: "SELF BEGINSWITH 'M'"), NSPredicate(format: "length < 6")],
+      withValidationWarnings: ["A name begins with M.", "A name is short."]
+    )
+    let friends = NSRelationshipDescription()
+    let member = NSEntityDescription()
+    member.name = "Member"
+    friends.name = "friends"
+    friends.destinationEntity = member
+    friends.inverseRelationship = friends
+    friends.minCount = 2
+    friends.maxCount = 3
+    member.properties = [name, friends]
+    let model = NSManagedObjectModel()
+    model.entities = [member]
+    let container = NSPersistentContainer(name: "Club", managedObjectModel: model)
+    container.persistentStoreDescriptions = [
+      NSPersistentStoreDescription(url: URL(fileURLWithPath: "/dev/null"))
+    ]
+    var failure: (any Error)?
+    container.loadPersistentStores { _, error in failure = error }
+    if let failure { throw failure }
+    return container
+  }
+
+  private func saveError(_ context: NSManagedObjectContext) -> NSError? {
+    do {
+      try context.save()
+      return nil
+    } catch {
+      return error as NSError
+    }
+  }
+
+  @Test("A predicate of the model's own says its warning, and the error has the predicate")
+  func ownPredicates() throws {
+    let context = try club().viewContext
+    let member = NSEntityDescription.insertNewObject(forEntityName: "Member", into: context)
+    member.setValue("Anna", forKey: "name")
+    let error = try #require(saveError(context))
+    #expect(error.code == NSManagedObjectValidationError)
+    #expect(error.localizedDescription == "A name begins with M.")
+    #expect(error.userInfo[NSValidationPredicateErrorKey] is NSPredicate)
+    #expect(error.userInfo[NSValidationValueErrorKey] as? String == "Anna")
+    #expect(error.userInfo[NSValidationObjectErrorKey] as? NSManagedObject === member)
+    member.setValue("Mo", forKey: "name")
+    #expect(saveError(context) == nil)
+  }
+
+  @Test("A to-many has too few members or too many: 1580 and 1590; none at all is allowed")
+  func counts() throws {
+    let context = try club().viewContext
+    let members = (0..<5).map { _ in
+      NSEntityDescription.insertNewObject(forEntityName: "Member", into: context)
+    }
+    try context.save()
+    members[0].setValue(NSSet(array: [members[1]]), forKey: "friends")
+    let few = try #require(saveError(context))
+    let details = few.userInfo[NSDetailedErrorsKey] as? [NSError] ?? [few]
+    #expect(Set(details.map(\.code)) == [NSValidationRelationshipLacksMinimumCountError])
+    #expect(details.first?.userInfo[NSValidationKeyErrorKey] as? String == "friends")
+    context.rollback()
+    members[0].setValue(NSSet(array: Array(members[1...])), forKey: "friends")
+    let many = try #require(saveError(context))
+    let codes = (many.userInfo[NSDetailedErrorsKey] as? [NSError] ?? [many]).map(\.code)
+    #expect(codes.contains(NSValidationRelationshipExceedsMaximumCountError))
+  }
+
+  @Test("A broken limit's error has the predicate that the limit stands for")
+  func limitPredicate() throws {
+    let error = try failure { context in Reader(context: context).age = -1 }
+    let predicate = try #require(error?.userInfo[NSValidationPredicateErrorKey] as? NSPredicate)
+    #expect(!predicate.evaluate(with: NSNumber(value: -1)))
+    #expect(predicate.evaluate(with: NSNumber(value: 1)))
+  }
+
+  @Test("Rules are the model's to read: predicates and warnings in one order")
+  func reading() throws {
+    let name = try #require(
+      try club().managedObjectModel.entitiesByName["Member"]?.attributesByName["name"]
+    )
+    #expect(name.validationPredicates.count == 2)
+    #expect(name.validationWarnings as? [String] == ["A name begins with M.", "A name is short."])
+  }
+
+  @Test("validateForInsert, validateForUpdate and validateForDelete can be called by themselves")
+  func byHand() throws {
+    let library = try Library(inMemory: true)
+    let context = library.context()
+    try context.performAndWait {
+      let reader = Reader(context: context)
+      try reader.validateForInsert()
+      reader.setValue(nil, forKey: "name")
+      let error = #expect(throws: CocoaError.self) { try reader.validateForInsert() }
+      #expect(error?.code == .validationMissingMandatoryProperty)
+      #expect(throws: CocoaError.self) { try reader.validateForUpdate() }
+      try reader.validateForDelete()
+      var none: AnyObject?
+      #expect(throws: CocoaError.self) { try reader.validateValue(&none, forKey: "name") }
+      var text: AnyObject? = NSString(string: "Ada")
+      try reader.validateValue(&text, forKey: "name")
+      try reader.validateValue(&text, forKeyPath: "self.name")
+    }
+  }
 }

@@ -1,0 +1,113 @@
+import Foundation
+import OpenCoreData
+import Testing
+import WatershedSQLite
+
+@Suite("Composite attributes")
+struct CompositeAttributeTests {
+  private static func attribute(_ name: String, _ type: NSAttributeType) -> NSAttributeDescription {
+    let attribute = NSAttributeDescription()
+    attribute.name = name
+    attribute.attributeType = type
+    return attribute
+  }
+
+  /// Shops at a place: latitude, longitude, and an address of street and number.
+  private static func model() -> NSManagedObjectModel {
+    let address = NSCompositeAttributeDescription()
+    address.name = "address"
+    address.elements = [
+      attribute("street", .stringAttributeType), attribute("number", .integer16AttributeType),
+    ]
+    let place = NSCompositeAttributeDescription()
+    place.name = "place"
+    place.isOptional = true
+    place.elements = [
+      attribute("latitude", .doubleAttributeType), attribute("longitude", .doubleAttributeType),
+      address,
+    ]
+    let shop = NSEntityDescription()
+    shop.name = "Shop"
+    shop.properties = [attribute("name", .stringAttributeType), place]
+    let model = NSManagedObjectModel()
+    model.entities = [shop]
+    return model
+  }
+
+  private func with(_ body: (NSManagedObjectContext, URL) throws -> Void) throws {
+    let library = try Library(model: Self.model())
+    let context = library.context()
+    let url = library.folder.appendingPathComponent("Library.sqlite")
+    try context.performAndWait { try body(context, url) }
+  }
+
+  private func shop(_ name: String, _ context: NSManagedObjectContext) -> NSManagedObject {
+    let shop = NSEntityDescription.insertNewObject(forEntityName: "Shop", into: context)
+    shop.setValue(name, forKey: "name")
+    return shop
+  }
+
+  @Test("A composite attribute is a dictionary, and its parts are reached by key path")
+  func values() throws {
+    try with { context, _ in
+      let made = shop("Corner", context)
+      #expect(made.value(forKey: "place") == nil)
+      made.setValue(
+        ["latitude": 52.5, "longitude": 13.4, "address": ["street": "Main", "number": 7]],
+        forKey: "place"
+      )
+      #expect(made.value(forKeyPath: "place.latitude") as? Double == 52.5)
+      #expect(made.value(forKeyPath: "place.address.street") as? String == "Main")
+      made.setValue(48.1, forKeyPath: "place.latitude")
+      made.setValue(9, forKeyPath: "place.address.number")
+      let place = made.value(forKey: "place") as? [String: Any]
+      #expect(place?["latitude"] as? Double == 48.1)
+      #expect((place?["address"] as? [String: Any])?["number"] as? Int == 9)
+      #expect(made.changedValues().keys.sorted() == ["name", "place"])
+      made.setValue(nil, forKey: "place")
+      #expect(made.value(forKeyPath: "place.latitude") == nil)
+    }
+  }
+
+  @Test("Each leaf is a column, comes back from the store, and can be searched and sorted by")
+  func columns() throws {
+    try with { context, url in
+      for (name, latitude) in [("North", 60.0), ("South", 40.0), ("Middle", 50.0)] {
+        shop(name, context).setValue(["latitude": latitude, "longitude": 1], forKey: "place")
+      }
+      _ = shop("Nowhere", context)
+      try context.save()
+      context.reset()
+      let request = NSFetchRequest<NSManagedObject>(entityName: "Shop")
+      request.predicate = NSPredicate(format: "place.latitude > 45")
+      request.sortDescriptors = [NSSortDescriptor(key: "place.latitude", ascending: true)]
+      let found = try context.fetch(request)
+      #expect(found.compactMap { $0.value(forKey: "name") as? String } == ["Middle", "North"])
+      #expect(found.first?.value(forKeyPath: "place.latitude") as? Double == 50)
+      #expect(found.first?.committedValues(forKeys: ["place"])["place"] is [String: Any])
+      found.first?.setValue(70.0, forKeyPath: "place.latitude")
+      try #expect(context.fetch(request).last === found.first)
+      let connection = try SQLiteConnection(path: url.path, mode: .readOnly)
+      let sql = try connection.scalar("SELECT sql FROM sqlite_master WHERE name = 'ZSHOP'")
+      guard case .text(let table)? = sql else {
+        Issue.record("ZSHOP is missing")
+        return
+      }
+      #expect(table.contains("ZLATITUDE FLOAT"))
+      #expect(table.contains("ZSTREET VARCHAR"))
+      #expect(!table.contains("ZPLACE"))
+    }
+  }
+
+  @Test("Setting a composite tells its observers once")
+  func observed() throws {
+    try with { context, _ in
+      let made = shop("Corner", context)
+      let watcher = ObservingTests.Watcher()
+      made.addObserver(watcher, forKeyPath: "place.latitude", options: [.new], context: nil)
+      made.setValue(["latitude": 1.5, "longitude": 2], forKey: "place")
+      made.setValue(2.5, forKeyPath: "place.latitude")
+      #expect(watcher.changes.map { $0.change[.newKey] as? Double } == [1.5, 2.5])
+    }
+  }
+}
