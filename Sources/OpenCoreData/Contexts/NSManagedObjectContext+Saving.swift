@@ -49,8 +49,8 @@ extension NSManagedObjectContext {
     }
     throw CoreDataError.make(
       NSCoreDataError,
-      "Failed to process pending changes before save. The context is still dirty after "
-        + "\(Self.willSaveLimit) attempts. Typically this recursive dirtying is caused by a bad "
+      "Failed to process pending changes before save.  The context is still dirty after "
+        + "\(Self.willSaveLimit) attempts.  Typically this recursive dirtying is caused by a bad "
         + "validation method, -willSave, or notification handler."
     )
   }

@@ -253,7 +253,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     guard let template = ObjectTemplate.of(type, in: model) else {
       fatalError(
         "No NSEntityDescriptions in any model claim the NSManagedObject subclass '\(type)' so "
-          + "+entity is confused. Have you loaded your NSManagedObjectModel yet ?"
+          + "+entity is confused. Have you loaded your NSManagedObjectModel yet ?\n"
+          + "An NSManagedObject of class '\(type)' must have a valid NSEntityDescription."
       )
     }
     entitiesByClass[ObjectIdentifier(type)] = template.layout.entity
