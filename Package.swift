@@ -194,9 +194,16 @@ let package = Package(
       ],
       swiftSettings: strict
     ),
+    // Another process on a store's file, for the tests of OpenCoreData.
+    .executableTarget(
+      name: "StoreProcess",
+      dependencies: ["OpenCoreData"],
+      path: "Tests/StoreProcess",
+      swiftSettings: strict
+    ),
     .testTarget(
       name: "OpenCoreDataTests",
-      dependencies: ["CZlib", "Effects", "OpenCoreData", "WatershedSQLite"],
+      dependencies: ["CZlib", "Effects", "OpenCoreData", "StoreProcess", "WatershedSQLite"],
       swiftSettings: strict
     ),
     .testTarget(

@@ -12,20 +12,37 @@ public struct Effects: Sendable {
   public var randomness: any RandomSource
   /// The one place where concurrent work is started.
   public var tasks: any TaskSpawner
+  /// Word of writes to files by other processes.
+  public var files: any FileWatching
 
-  /// Creates a set of doors.
-  public init(clock: any EffectClock, randomness: any RandomSource, tasks: any TaskSpawner) {
+  /// Creates a set of doors; without a watcher nothing is heard of other processes.
+  public init(
+    clock: any EffectClock,
+    randomness: any RandomSource,
+    tasks: any TaskSpawner,
+    files: any FileWatching = NoFileWatching()
+  ) {
     self.clock = clock
     self.randomness = randomness
     self.tasks = tasks
+    self.files = files
   }
 
-  /// The real clock, the system's randomness and the concurrent pool.
+  /// The real clock, the system's randomness, the concurrent pool and the kernel's word of files.
   public static let live = Effects(
     clock: LiveClock(),
     randomness: SystemRandomness(),
-    tasks: PoolTaskSpawner()
+    tasks: PoolTaskSpawner(),
+    files: liveFiles
   )
+
+  private static var liveFiles: any FileWatching {
+    #if os(Linux)
+    SystemFileWatching.shared
+    #else
+    NoFileWatching()
+    #endif
+  }
 
   /// The wall-clock time now.
   public var now: Date { clock.now }

@@ -3,6 +3,7 @@ import Foundation
 extension NSManagedObjectContext {
   /// The rows of a store as this context may ask for them; nil once the store was removed.
   func rows(of binding: StoreBinding) -> (any RowStore)? {
+    if let pinnedGeneration, !isSaving { return pinnedRows(of: binding, pinnedGeneration) }
     guard binding.isContextual else { return binding.rows }
     return incrementalRows(of: binding)
   }

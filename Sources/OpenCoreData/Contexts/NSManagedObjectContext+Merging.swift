@@ -107,6 +107,7 @@ extension NSManagedObjectContext {
   /// changes that wait here, deleted ones go.
   func merge(_ rows: ChangedRows) {
     guard !rows.isEmpty else { return }
+    releaseGeneration()
     if rows.isForeign { forgetCachedRows(rows) }
     var changes = ChangedObjects()
     changes.deleted = mergeDeletions(rows.deleted)

@@ -93,6 +93,7 @@ extension NSManagedObjectContext {
   /// Forgets all objects; what waits to be saved is lost.
   public func reset() {
     requireLane()
+    releaseGeneration()
     let objects = registry.objects + inserted.objects + updated.objects + deleted.objects
     inserted.removeAll()
     updated.removeAll()

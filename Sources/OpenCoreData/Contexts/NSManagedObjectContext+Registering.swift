@@ -147,7 +147,10 @@ extension NSManagedObjectContext {
   // MARK: Loading
 
   /// How often anything was committed to the stores: rows read before may be old.
-  var generation: UInt32 { commits?.value ?? persistentStoreCoordinator?.commitCount ?? 0 }
+  var generation: UInt32 {
+    pinnedGeneration?.rowGeneration ?? commits?.value
+      ?? persistentStoreCoordinator?.commitCount ?? 0
+  }
 
   /// The row as the stores, or the parent, have it now.
   func row(for object: NSManagedObject) throws -> Row? {

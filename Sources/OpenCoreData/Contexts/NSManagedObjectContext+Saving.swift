@@ -207,6 +207,7 @@ extension NSManagedObjectContext {
     _ coordinator: NSPersistentStoreCoordinator
   ) {
     for (plan, commit) in commits { plan.apply(commit) }
+    let moved = advanceGeneration()
     let changes = clearSavedChanges()
     let generation = generation
     for object in changes.updated where object.state.contains(.prefetched) {
@@ -216,7 +217,7 @@ extension NSManagedObjectContext {
     for object in changes.updated { object.didSave() }
     for object in changes.deleted { object.didSave() }
     isSaving = false
-    postSave(changes)
+    postSave(changes, generation: moved)
     tellChildren(changes)
     for (plan, _) in commits {
       coordinator.contextDidSave(
@@ -260,11 +261,13 @@ extension NSManagedObjectContext {
     }
   }
 
-  func postSave(_ changes: ChangedObjects) {
+  func postSave(_ changes: ChangedObjects, generation: NSQueryGenerationToken? = nil) {
+    var userInfo = changes.userInfo
+    if let generation { userInfo[NSManagedObjectContextQueryGenerationKey] = generation }
     NotificationCenter.default.post(
       name: .NSManagedObjectContextDidSave,
       object: self,
-      userInfo: changes.userInfo
+      userInfo: userInfo
     )
     NotificationCenter.default.post(
       name: .NSManagedObjectContextDidSaveObjectIDs,

@@ -75,6 +75,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var notesLastingKeys = false
   /// The contexts that save into this one; guarded by the lock.
   private var guardedChildren: [WeakContext] = []
+  /// What the context reads instead of what is newest.
+  var pinnedGeneration: NSQueryGenerationToken?
   /// The rows of incremental stores as this context asks for them, by the bindings' numbers.
   var incrementalRows: [Int32: IncrementalRows] = [:]
   /// The last fetches with a batch size, whose faults load a batch at a time.

@@ -53,6 +53,17 @@ public let NSPersistentStoreRemoteChangeNotificationPostOptionKey =
 
 extension NSNotification.Name {
   /// Posted after each change to a store, by this process or by another.
+  ///
+  /// Only where the store was opened with `NSPersistentStoreRemoteChangeNotificationPostOptionKey`.
+  /// The object is the coordinator; the keys are `NSPersistentStoreURLKey`, `NSStoreUUIDKey` and,
+  /// where history is kept, `NSPersistentHistoryTokenKey`. For a commit of this coordinator it is
+  /// posted on the thread that committed, before `save()` or `execute(_:)` returns; for a commit of
+  /// another process, or of another coordinator on the file, on a thread of the concurrent pool, once
+  /// for several commits that follow one another closely. By then new reads see the change; objects
+  /// that are loaded stay as they are until the app merges the history.
+  ///
+  /// **Differs from Core Data:** on systems other than Linux commits of other processes are noticed
+  /// at the next fetch or save.
   public static let NSPersistentStoreRemoteChange = NSNotification.Name(
     "NSPersistentStoreRemoteChangeNotification"
   )

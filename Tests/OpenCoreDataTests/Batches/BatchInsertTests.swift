@@ -181,7 +181,8 @@ struct BatchInsertTests {
       }
     }
     #expect(try warehouse.count("Bin") == 20)
-    #expect(try warehouse.values("partCount", of: "Bin") as? [Int] == Array(repeating: 0, count: 20))
+    let counts = try warehouse.values("partCount", of: "Bin") as? [Int]
+    #expect(counts == Array(repeating: 0, count: 20))
   }
 
   // MARK: Values that must be unique
@@ -250,7 +251,10 @@ struct BatchInsertTests {
   @Test("By store trump and by rollback the stored row stays as it is")
   func uniqueStoreTrump() throws {
     for policy in [NSMergePolicy.mergeByPropertyStoreTrump, .rollback] {
-      let (warehouse, result) = try insertTwice(policy, [["code": "a", "amount": 9], ["code": "d"]])
+      let (warehouse, result) = try insertTwice(
+        policy,
+        [["code": "a", "amount": 9], ["code": "d"]]
+      )
       #expect((result?.result as? [NSManagedObjectID])?.count == 1)
       #expect(try warehouse.values("amount") as? [Int] == [1, 2, 7])
     }
@@ -261,7 +265,8 @@ struct BatchInsertTests {
     for policy in [NSMergePolicy.mergeByPropertyStoreTrump, .mergeByPropertyObjectTrump] {
       let photo = Data(repeating: 1, count: 150_000)
       let (warehouse, _) = try insertTwice(policy, [["code": "a", "photo": photo]])
-      let folder = warehouse.folder.appendingPathComponent(".Warehouse_SUPPORT/_EXTERNAL_DATA").path
+      let folder = warehouse.folder
+        .appendingPathComponent(".Warehouse_SUPPORT/_EXTERNAL_DATA").path
       let files = try FileManager.default.contentsOfDirectory(atPath: folder)
       #expect(files.count == (policy == .mergeByPropertyStoreTrump ? 0 : 1))
     }

@@ -49,7 +49,8 @@ enum WarehouseModel {
     let code = attribute("code", .stringAttributeType)
     code.preservesValueInHistoryOnDeletion = true
     let notes = attribute("notes", .transformableAttributeType)
-    notes.valueTransformerName = NSValueTransformerName.secureUnarchiveFromDataTransformerName
+    notes.valueTransformerName =
+      NSValueTransformerName.secureUnarchiveFromDataTransformerName
       .rawValue
     let partBin = relationship("bin", to: bin, optional: true)
     let partTags = relationship("tags", to: tag, many: true)
@@ -144,7 +145,8 @@ enum WarehouseModel {
 }
 
 /// A warehouse in a temporary folder, gone with the last reference to it.
-final class Warehouse {
+final class Warehouse: @unchecked Sendable {
+  // Sendable: immutable, and the container guards itself.
   let folder: URL
   let container: NSPersistentContainer
 
@@ -198,7 +200,9 @@ final class Warehouse {
   }
 
   /// All changes of the history, as `insert Part`.
-  func history(after token: NSPersistentHistoryToken? = nil) throws
+  func history(
+    after token: NSPersistentHistoryToken? = nil
+  ) throws
     -> [NSPersistentHistoryTransaction]
   {
     let context = context()

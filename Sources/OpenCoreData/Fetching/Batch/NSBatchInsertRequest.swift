@@ -14,6 +14,12 @@ import Foundation
 /// policy fails the request with `NSManagedObjectConstraintMergeError` and nothing is inserted,
 /// `mergeByPropertyObjectTrump` and `overwrite` give the stored row the new values,
 /// `mergeByPropertyStoreTrump` and `rollback` leave it as it is.
+///
+/// The store's write lock is held while the rows are made, so a handler must not save to the same
+/// store. The remote-change notification of the store is posted on the calling thread.
+///
+/// **Differs from Core Data:** a value of the wrong type is an error that names the attribute, with
+/// nothing inserted.
 open class NSBatchInsertRequest: NSPersistentStoreRequest {
   private let named: String?
   private let described: NSEntityDescription?

@@ -24,6 +24,8 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   let coding: RowCoding
   let cache = RowCache()
   let isInMemory: Bool
+  /// The earlier states that somebody reads.
+  let generations = StoreGenerations()
   private let storeType: String
   private let writerLock = NSRecursiveLock()
   /// Nil once the store is closed; used under the lock.
@@ -41,6 +43,10 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     /// The file's version as this process last saw it, and when that was.
     var dataVersion: Int64?
     var checkedAt = -Double.infinity
+    var isWatched = false
+    var watch: FileWatch?
+    /// How often the file was looked at since it was written last; nil while nobody looks.
+    var followUp: Int?
   }
 
   /// Opens the store, or creates it where there is no file.
@@ -93,6 +99,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     super.metadata = opened.metadata
     if opened.isReadOnly { isReadOnly = true }
     if !isInMemory { OpenStoreFiles.shared.opened(url) }
+    if postsRemoteChanges { watchFile() }
   }
 
   package override var type: String { storeType }
@@ -130,6 +137,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   /// Has remote-change notifications posted whatever the options say; the mirroring needs them.
   package func postRemoteChanges() {
     shared.withLock { $0.remoteChangesAreWanted = true }
+    watchFile()
   }
 
   /// Gives unused keys back and lets go of the file.
@@ -142,6 +150,8 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     }
     guard !wasClosed else { return }
     if !isInMemory, let url { OpenStoreFiles.shared.closed(url) }
+    keep(nil)
+    generations.expireAll()
     readers?.close()
     writerLock.withLock {
       defer { writer = nil }
@@ -181,6 +191,20 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     }
   }
 
+  /// A reading connection that is given back later.
+  func takeReader() throws -> StoreConnection? { try readers?.take() }
+
+  func giveBack(reader: StoreConnection) { readers?.giveBack(reader) }
+
+  /// Lends the writing connection where nobody else has it; nil also where it fails.
+  func tryWriter<Result>(_ body: (StoreConnection) throws -> Result) -> Result? {
+    guard writerLock.try() else { return nil }
+    defer { writerLock.unlock() }
+    guard let writer, !writer.connection.isInTransaction else { return nil }
+    // Whoever asks can do without; an error shows again where it matters.
+    return try? body(writer)
+  }
+
   private func closed() -> StoreError {
     StoreError(
       .operation,
@@ -206,7 +230,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     if isReadOnly { throw readOnlyError }
   }
 
-  private func translating<Result>(
+  func translating<Result>(
     _ action: String,
     _ body: () throws -> Result
   ) throws -> Result {
@@ -230,7 +254,51 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
       defer { shared.dataVersion = version }
       return shared.dataVersion.map { $0 != version } ?? false
     }
-    if changed { cache.removeAll() }
+    guard changed else { return }
+    cache.removeAll()
+    announceForeignCommits()
+  }
+
+  /// Looks for foreign commits unless a writer is at work, which looks itself.
+  func lookForForeignCommits() {
+    _ = tryWriter { try noticeForeignCommits($0) }
+  }
+
+  /// Whether the caller is the first who wants the file to be watched.
+  func beginWatching() -> Bool {
+    shared.withLock { shared in
+      defer { shared.isWatched = true }
+      return !shared.isWatched && !shared.isClosed
+    }
+  }
+
+  func keep(_ watch: FileWatch?) {
+    // Let go of outside the lock: ending a watch asks the watcher.
+    let former = shared.withLock { shared in
+      defer { shared.watch = watch }
+      return shared.watch
+    }
+    _ = former
+  }
+
+  /// Whether the caller has to look again for a while; whoever does already begins anew.
+  func beginFollowUps() -> Bool {
+    shared.withLock { shared in
+      defer { shared.followUp = 0 }
+      return shared.followUp == nil
+    }
+  }
+
+  /// The number of the next look; nil when there were enough.
+  func nextFollowUp(of count: Int) -> Int? {
+    shared.withLock { shared in
+      guard let next = shared.followUp, next < count, !shared.isClosed else {
+        shared.followUp = nil
+        return nil
+      }
+      shared.followUp = next + 1
+      return next
+    }
   }
 
   /// Before a fetch: looks for foreign commits, but not at every fetch and not while a save runs.
@@ -242,11 +310,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
       shared.checkedAt = now
       return true
     }
-    guard isDue, writerLock.try() else { return }
-    defer { writerLock.unlock() }
-    guard let writer else { return }
-    // A file that cannot be read now fails the fetch itself, with a better message.
-    try? noticeForeignCommits(writer)
+    if isDue { lookForForeignCommits() }
   }
 
   // MARK: Numbers and keys
@@ -316,6 +380,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   func announce(_ commit: StoreCommit) {
     let (observers, isWanted) = shared.withLock { ($0.observers, $0.remoteChangesAreWanted) }
     for observer in observers { observer(commit) }
+    generations.enforceLimit(self)
     guard postsRemoteChanges || isWanted else { return }
     var userInfo: [AnyHashable: Any] = [NSStoreUUIDKey: identifier ?? ""]
     userInfo[NSPersistentStoreURLKey] = url

@@ -38,6 +38,21 @@ final class StoreReaders: Sendable {
     return try body(lent.connection)
   }
 
+  /// A connection that its taker keeps until it is given back; nil once the readers are closed.
+  func take() throws -> StoreConnection? {
+    let (taken, isClosed) = state.withLock { ($0.idle.popLast(), $0.isClosed) }
+    guard !isClosed else { return nil }
+    return try taken?.connection ?? open()
+  }
+
+  /// Takes a connection back.
+  func giveBack(_ connection: StoreConnection) {
+    let lent = Lent(connection: connection)
+    state.withLock { state in
+      if !state.isClosed, state.idle.count < Self.idleLimit { state.idle.append(lent) }
+    }
+  }
+
   /// Closes the idle connections, and the others when their readers are done.
   func close() {
     let closing = state.withLock { state in

@@ -129,11 +129,12 @@ final class BatchAttributes {
     row = .object(object)
     given = object.changed
     if derives { return try bindAll(try values()) }
+    let values = object.values
     for slot in written {
       if entity.columns[slot].form == .externalData {
-        try bind(object.values[slot], slot)
+        try bind(values[slot], slot)
       } else {
-        RowCoding.bind(object.values[slot], to: statement, at: places[slot])
+        RowCoding.bind(values[slot], to: statement, at: places[slot])
       }
     }
   }

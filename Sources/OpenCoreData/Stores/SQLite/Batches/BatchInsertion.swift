@@ -205,7 +205,8 @@ final class BatchInsertion {
     if result == .constraintViolated {
       throw RowConstraintError(conflicts: writer.constraintConflicts)
     }
-    let isNew = existing.entityNumber == entity.number
+    let isNew =
+      existing.entityNumber == entity.number
       && keys.inserted.contains { $0.contains(existing.key) }
     if !isNew, updated.insert(existing).inserted { keys.updated.append(existing) }
     return true

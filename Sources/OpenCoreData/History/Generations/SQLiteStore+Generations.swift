@@ -1,0 +1,62 @@
+import Foundation
+import WatershedSQLite
+
+extension SQLiteStore {
+  /// The store as it is now, for as long as somebody holds it; nil where it keeps no earlier states:
+  /// in memory, and where the log is not in use.
+  func pinGeneration() throws -> StoreGeneration? {
+    guard !isInMemory else { return nil }
+    return try translating("reading") {
+      guard let connection = try takeReader() else { return nil }
+      do {
+        guard case .text("wal")? = try connection.connection.scalar("PRAGMA journal_mode") else {
+          giveBack(reader: connection)
+          return nil
+        }
+        try connection.connection.execute("BEGIN DEFERRED")
+        // The transaction sees the moment of its first read.
+        _ = try connection.connection.scalar("SELECT Z_VERSION FROM Z_METADATA")
+      } catch {
+        giveBack(generation: connection)
+        throw error
+      }
+      // What a log grew to under an earlier generation is given back when it is started anew.
+      _ = tryWriter { writer in
+        try writer.connection.execute("PRAGMA journal_size_limit = \(generations.logLimit)")
+      }
+      let generation = StoreGeneration(
+        store: self,
+        connection: connection,
+        logStart: logSize
+      )
+      generations.hold(generation, of: self)
+      return generation
+    }
+  }
+
+  /// Takes back a generation's connection.
+  func giveBack(generation connection: StoreConnection) {
+    do {
+      if connection.connection.isInTransaction { try connection.connection.execute("ROLLBACK") }
+      giveBack(reader: connection)
+    } catch {
+      // The connection is closed instead, which ends its transaction as well.
+      StoreLog.warning("A query generation of \(path) ended with its connection: \(error)")
+    }
+  }
+
+  /// The size of the write-ahead log; 0 where there is none.
+  var logSize: Int {
+    guard let url,
+      let attributes = try? FileManager.default.attributesOfItem(atPath: url.path + "-wal")
+    else { return 0 }
+    return (attributes[.size] as? NSNumber)?.intValue ?? 0
+  }
+}
+
+extension SQLiteStore {
+  /// How large the log may grow while generations are held, in bytes.
+  package func limitGenerations(toLogSize bytes: Int) {
+    generations.logLimit = bytes
+  }
+}

@@ -1,0 +1,205 @@
+import Foundation
+import Synchronization
+import WatershedSQLite
+
+/// A store as it was at one moment: a connection that keeps its read transaction.
+///
+/// In WAL mode such a connection sees what was committed when it first read and nothing later, and
+/// hinders no writer (sqlite.org/isolation.html); `sqlite3_snapshot_open` would do the same, but the
+/// system's library is built without it. What was read is kept in a cache of its own: the store's
+/// has newer rows.
+///
+/// The log cannot be started anew while a generation is read from it, so generations are bounded in
+/// number and by the size of the log; one that goes beyond has expired.
+final class StoreGeneration: RowStore, @unchecked Sendable {
+  // Sendable: `lock` guards the connection; the rest is immutable or guards itself.
+
+  let store: SQLiteStore
+  private let lock = NSRecursiveLock()
+  /// Nil once the generation has expired or its store was closed.
+  private var connection: StoreConnection?
+  private let cache = RowCache()
+  /// The size of the log when the generation was made.
+  fileprivate let logStart: Int
+
+  init(store: SQLiteStore, connection: StoreConnection, logStart: Int) {
+    self.store = store
+    self.connection = connection
+    self.logStart = logStart
+  }
+
+  deinit {
+    if let connection { store.giveBack(generation: connection) }
+  }
+
+  var isExpired: Bool { lock.withLock { connection == nil } }
+
+  /// Lets the log go on without this generation.
+  func expire() {
+    let taken = lock.withLock {
+      defer { connection = nil }
+      return connection
+    }
+    if let taken { store.giveBack(generation: taken) }
+  }
+
+  // MARK: Reading
+
+  /// Nil where the generation has expired.
+  private func read<Result>(_ body: (StoreConnection) throws -> Result) throws -> Result? {
+    try lock.withLock {
+      guard let connection else { return nil }
+      return try store.translating("reading") { try body(connection) }
+    }
+  }
+
+  func fetch(_ request: RowFetch) throws -> RowFetchResult {
+    store.generations.enforceLimit(store)
+    if let result = try read({ try store.fetch(request, from: $0) }) { return result }
+    throw StoreError(
+      .coreData,
+      "The query generation that the context is pinned to has expired: the log of the store at "
+        + "\(store.path) grew beyond what generations may hold.",
+      remedy: "Call setQueryGenerationFrom(_:) with the current generation and refresh the objects."
+    ).nsError
+  }
+
+  // A fault cannot fail, so after the generation has expired it takes what the store has now.
+
+  func row(_ reference: RowReference) throws -> Row? {
+    if let row = cache.row(reference) { return row }
+    guard let row = try read({ try store.readRow(reference, from: $0) }) else {
+      return try store.row(reference)
+    }
+    if let row { cache.insert([row], readAt: cache.epoch) }
+    return row
+  }
+
+  func rows(_ references: [RowReference]) throws -> [RowReference: Row] {
+    var (found, unknown) = cache.rows(references)
+    guard !unknown.isEmpty else { return found }
+    guard let read = try read({ try store.readRows(unknown, from: $0) }) else {
+      return try store.rows(references)
+    }
+    cache.insert(read, readAt: cache.epoch)
+    for row in read { found[row.reference] = row }
+    return found
+  }
+
+  func destinations(
+    of relationship: NSRelationshipDescription,
+    from sources: [RowReference]
+  ) throws -> [RowReference: [RowReference]] {
+    try read { try store.readDestinations(of: relationship, from: sources, on: $0) }
+      ?? store.destinations(of: relationship, from: sources)
+  }
+
+  /// Members are read by their references, through the generation's cache.
+  func destinationRows(
+    of relationship: NSRelationshipDescription,
+    from source: RowReference
+  ) throws -> [Row]? {
+    nil
+  }
+
+  func cachedRow(_ reference: RowReference) -> Row? { cache.row(reference) }
+
+  /// What a generation holds does not change.
+  func forget(_ references: [RowReference]) {}
+
+  // MARK: The store's own
+
+  func number(of entity: NSEntityDescription) throws -> Int32 { try store.number(of: entity) }
+
+  func layout(number: Int32) -> EntityLayout? { store.layout(number: number) }
+
+  func reserveKeys(for entity: NSEntityDescription, count: Int) throws -> Range<Int64> {
+    try store.reserveKeys(for: entity, count: count)
+  }
+
+  func commit(_ changes: RowChanges) throws -> RowCommit { try store.commit(changes) }
+
+  func commit(_ changes: RowChanges, before rest: () throws -> Void) throws -> RowCommit {
+    try store.commit(changes, before: rest)
+  }
+
+  func observeCommits(_ observer: @escaping @Sendable (StoreCommit) -> Void) {
+    store.observeCommits(observer)
+  }
+}
+
+/// The generations of one store that somebody holds.
+final class StoreGenerations: Sendable {
+  private struct Held: Sendable {
+    weak var generation: StoreGeneration?
+  }
+
+  private struct State: Sendable {
+    var held: [Held] = []
+    var logLimit = StoreGenerations.defaultLogLimit
+  }
+
+  private let state = Mutex(State())
+
+  /// Each generation costs a connection with its file handles and page cache.
+  static let countLimit = 64
+  /// A log of this many bytes is read through quickly; a larger one slows every reader down.
+  static let defaultLogLimit = 64 * 1024 * 1024
+
+  /// How large the log may grow while generations are held, in bytes.
+  var logLimit: Int {
+    get { state.withLock { $0.logLimit } }
+    set { state.withLock { $0.logLimit = newValue } }
+  }
+
+  /// Takes a new generation in; the oldest goes where there are too many.
+  func hold(_ generation: StoreGeneration, of store: SQLiteStore) {
+    let oldest = state.withLock { state in
+      state.held.removeAll { $0.generation == nil }
+      state.held.append(Held(generation: generation))
+      guard state.held.count > Self.countLimit else { return nil as StoreGeneration? }
+      return state.held.removeFirst().generation
+    }
+    guard let oldest else { return }
+    oldest.expire()
+    StoreLog.warning(
+      "More than \(Self.countLimit) query generations of \(store.path) were held; the oldest has "
+        + "expired. Let go of tokens and of pinned contexts that are done."
+    )
+  }
+
+  /// Ends the oldest generation where the log has grown too large.
+  ///
+  /// Called when the log may have grown; without generations it asks nothing.
+  func enforceLimit(_ store: SQLiteStore) {
+    let limit = state.withLock { state in
+      state.held.removeAll { $0.generation == nil }
+      return state.held.isEmpty ? nil : state.logLimit
+    }
+    guard let limit else { return }
+    let size = store.logSize
+    let oldest = state.withLock { state -> StoreGeneration? in
+      guard
+        let place = state.held.firstIndex(where: { held in
+          held.generation.map { size - $0.logStart > limit } ?? false
+        })
+      else { return nil }
+      return state.held.remove(at: place).generation
+    }
+    guard let oldest else { return }
+    oldest.expire()
+    StoreLog.warning(
+      "The log of \(store.path) has grown to \(size) bytes, by more than the \(limit) that a query "
+        + "generation may hold; the oldest generation has expired."
+    )
+  }
+
+  /// The store is being closed.
+  func expireAll() {
+    let all = state.withLock { state in
+      defer { state.held = [] }
+      return state.held.compactMap(\.generation)
+    }
+    for generation in all { generation.expire() }
+  }
+}

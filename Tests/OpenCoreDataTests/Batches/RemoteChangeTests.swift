@@ -1,0 +1,161 @@
+import Foundation
+import OpenCoreData
+import Testing
+
+@Suite("Remote changes")
+struct RemoteChangeTests {
+  /// The remote changes of a store, one after the other.
+  private final class Changes: @unchecked Sendable {
+    // Sendable: the stream guards itself, and the observer is set once.
+    let notes: AsyncStream<NSPersistentHistoryToken?>
+    private var observer: (any NSObjectProtocol)?
+
+    init(_ coordinator: NSPersistentStoreCoordinator) {
+      let (notes, feed) = AsyncStream.makeStream(of: NSPersistentHistoryToken?.self)
+      self.notes = notes
+      observer = NotificationCenter.default.addObserver(
+        forName: .NSPersistentStoreRemoteChange,
+        object: coordinator,
+        queue: nil
+      ) { note in
+        feed.yield(note.userInfo?[NSPersistentHistoryTokenKey] as? NSPersistentHistoryToken)
+      }
+    }
+
+    deinit {
+      if let observer { NotificationCenter.default.removeObserver(observer) }
+    }
+  }
+
+  private func watched() throws -> Warehouse {
+    try Warehouse(
+      options: [NSPersistentStoreRemoteChangeNotificationPostOptionKey: true as NSNumber]
+    )
+  }
+
+  @Test("A save posts the store's URL, its identifier and the token of its history")
+  func ownSave() throws {
+    let warehouse = try watched()
+    let coordinator = warehouse.container.persistentStoreCoordinator
+    let log = NotificationLog(.NSPersistentStoreRemoteChange, of: coordinator)
+    let context = warehouse.context()
+    try context.performAndWait {
+      _ = NSEntityDescription.insertNewObject(forEntityName: "Bin", into: context)
+      try context.save()
+      try context.execute(NSBatchInsertRequest(entityName: "Bin", objects: [["name": "x"]]))
+    }
+    #expect(log.notes.count == 2)
+    let note = try #require(log.notes.last)
+    #expect(note.object as AnyObject? === coordinator)
+    #expect(note.userInfo?[NSPersistentStoreURLKey] as? URL == warehouse.url)
+    let store = try #require(coordinator.persistentStores.first)
+    #expect(note.userInfo?[NSStoreUUIDKey] as? String == store.identifier)
+    #expect(
+      note.userInfo?[NSPersistentHistoryTokenKey] as? NSPersistentHistoryToken
+        == coordinator.currentPersistentHistoryToken(fromStores: nil)
+    )
+  }
+
+  @Test("Without the option nothing is posted")
+  func withoutOption() throws {
+    let warehouse = try Warehouse()
+    let log = NotificationLog(
+      .NSPersistentStoreRemoteChange,
+      of: warehouse.container.persistentStoreCoordinator
+    )
+    let context = warehouse.context()
+    try context.performAndWait {
+      try context.execute(NSBatchInsertRequest(entityName: "Bin", objects: [["name": "x"]]))
+    }
+    #expect(log.notes.isEmpty)
+  }
+
+  @Test("Another coordinator on the same file is heard")
+  func otherCoordinator() async throws {
+    let warehouse = try watched()
+    let other = NSPersistentStoreCoordinator(managedObjectModel: WarehouseModel.make())
+    try other.addPersistentStore(
+      type: .sqlite,
+      at: warehouse.url,
+      options: [NSPersistentHistoryTrackingKey: true]
+    )
+    let changes = Changes(warehouse.container.persistentStoreCoordinator)
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = other
+    try await context.perform {
+      let bin = NSEntityDescription.insertNewObject(forEntityName: "Bin", into: context)
+      bin.setValue("foreign", forKey: "name")
+      try context.save()
+    }
+    for await token in changes.notes {
+      #expect(token == other.currentPersistentHistoryToken(fromStores: nil))
+      break
+    }
+    #expect(try warehouse.values("name", of: "Bin") as? [String] == ["foreign"])
+    for store in other.persistentStores { try other.remove(store) }
+  }
+
+  @Test(
+    "A commit of another process is heard, seen by new reads, and merged by its history",
+    .enabled(if: StoreChild.isBuilt, "The program StoreProcess is not built here.")
+  )
+  func otherProcess() async throws {
+    let warehouse = try watched()
+    let coordinator = warehouse.container.persistentStoreCoordinator
+    let context = warehouse.context()
+    let bin = try await context.perform {
+      let bin = NSEntityDescription.insertNewObject(forEntityName: "Bin", into: context)
+      bin.setValue("ours", forKey: "name")
+      try context.save()
+      return bin
+    }
+    let token = coordinator.currentPersistentHistoryToken(fromStores: nil)
+    let changes = Changes(coordinator)
+    let child = try await StoreChild(warehouse.url)
+    defer { child.end() }
+    try await child.run("update Bin name theirs")
+    var heard = token
+    for await newest in changes.notes {
+      heard = newest
+      if newest != token { break }
+    }
+    #expect(heard != token)
+    // What is loaded stays until the app merges; a new context reads what is newest.
+    #expect(await context.perform { bin.value(forKey: "name") as? String } == "ours")
+    #expect(try warehouse.values("name", of: "Bin") as? [String] == ["theirs"])
+    let transactions = try warehouse.history(after: token)
+    #expect(transactions.map(\.author) == ["StoreProcess"])
+    #expect(transactions.first?.processID == "StoreProcess")
+    for transaction in transactions {
+      let note = transaction.objectIDNotification()
+      context.performAndWait { context.mergeChanges(fromContextDidSave: note) }
+    }
+    #expect(await context.perform { bin.value(forKey: "name") as? String } == "theirs")
+  }
+
+  @Test(
+    "Two processes hear each other, commit after commit",
+    .enabled(if: StoreChild.isBuilt, "The program StoreProcess is not built here.")
+  )
+  func bothWays() async throws {
+    let warehouse = try watched()
+    let context = warehouse.context()
+    let child = try await StoreChild(warehouse.url)
+    defer { child.end() }
+    try await child.run("listen")
+    for round in 0..<5 {
+      try await context.perform {
+        let bin = NSEntityDescription.insertNewObject(forEntityName: "Bin", into: context)
+        bin.setValue("\(round)", forKey: "name")
+        try context.save()
+      }
+      #expect(try await child.next() == "changed with token")
+    }
+    let changes = Changes(warehouse.container.persistentStoreCoordinator)
+    for round in 0..<5 {
+      child.send("insert Tag name \(round)")
+      for await _ in changes.notes where try warehouse.count("Tag") == round + 1 { break }
+    }
+    #expect(try warehouse.count("Tag") == 5)
+  }
+}
