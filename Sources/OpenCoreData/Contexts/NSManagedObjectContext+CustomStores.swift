@@ -4,6 +4,11 @@ extension NSManagedObjectContext {
   /// The rows of a store as this context may ask for them; nil once the store was removed.
   func rows(of binding: StoreBinding) -> (any RowStore)? {
     if let pinnedGeneration, !isSaving { return pinnedRows(of: binding, pinnedGeneration) }
+    return newestRows(of: binding)
+  }
+
+  /// The rows of a store as they are now, whatever the context is pinned to.
+  func newestRows(of binding: StoreBinding) -> (any RowStore)? {
     guard binding.isContextual else { return binding.rows }
     return incrementalRows(of: binding)
   }

@@ -60,9 +60,9 @@ extension NSManagedObjectContext {
   ) -> (any RowStore)? {
     guard binding.rows != nil else { return nil }
     let token = pinned.isCurrent ? pinNow() : pinned
-    guard let token else { return binding.rows }
+    guard let token else { return newestRows(of: binding) }
     guard token.stores.contains(binding.number) else { return nil }
-    return token.generations[binding.number] ?? binding.rows
+    return token.generations[binding.number] ?? newestRows(of: binding)
   }
 
   /// Pins all stores as they are now.

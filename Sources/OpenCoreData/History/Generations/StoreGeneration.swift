@@ -18,7 +18,7 @@ final class StoreGeneration: RowStore, @unchecked Sendable {
   private let lock = NSRecursiveLock()
   /// Nil once the generation has expired or its store was closed.
   private var connection: StoreConnection?
-  private let cache = RowCache()
+  private let cache = RowCache(byteLimit: 8 << 20)
   /// The size of the log when the generation was made.
   fileprivate let logStart: Int
 
@@ -76,7 +76,11 @@ final class StoreGeneration: RowStore, @unchecked Sendable {
   }
 
   func rows(_ references: [RowReference]) throws -> [RowReference: Row] {
-    var (found, unknown) = cache.rows(references)
+    var found: [RowReference: Row] = [:]
+    var unknown: [RowReference] = []
+    for (reference, row) in zip(references, cache.rows(references)) {
+      if let row { found[reference] = row } else { unknown.append(reference) }
+    }
     guard !unknown.isEmpty else { return found }
     guard let read = try read({ try store.readRows(unknown, from: $0) }) else {
       return try store.rows(references)
@@ -94,12 +98,14 @@ final class StoreGeneration: RowStore, @unchecked Sendable {
       ?? store.destinations(of: relationship, from: sources)
   }
 
-  /// Members are read by their references, through the generation's cache.
-  func destinationRows(
+  func members(
     of relationship: NSRelationshipDescription,
+    at index: Int,
     from source: RowReference
-  ) throws -> [Row]? {
-    nil
+  ) throws -> [RowMember] {
+    let found = try destinations(of: relationship, from: [source])[source] ?? []
+    let rows = try rows(found)
+    return found.map { RowMember(reference: $0, row: rows[$0]) }
   }
 
   func cachedRow(_ reference: RowReference) -> Row? { cache.row(reference) }
