@@ -316,6 +316,9 @@ if Context.environment["WATERSHED_WITHOUT_FIXTURES"] == nil {
 
 // Benchmarks are built by `make bench` alone: no user and no test waits for them.
 if Context.environment["WATERSHED_BENCHMARKS"] != nil {
+  package.dependencies.append(
+    .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0")
+  )
   package.targets += [
     .target(
       name: "RawSQLite",
@@ -328,10 +331,16 @@ if Context.environment["WATERSHED_BENCHMARKS"] != nil {
       path: "Benchmarks/Sources/LocalWorkload",
       swiftSettings: strict
     ),
+    .target(
+      name: "GRDBWorkload",
+      dependencies: ["LocalWorkload", .product(name: "GRDB", package: "GRDB.swift")],
+      path: "Benchmarks/Sources/GRDBWorkload",
+      swiftSettings: strict
+    ),
     .executableTarget(
       name: "benchmarks",
       dependencies: [
-        "LocalWorkload", "WatershedCommands",
+        "GRDBWorkload", "LocalWorkload", "WatershedCommands",
         .product(name: "Logging", package: "swift-log"),
       ],
       path: "Benchmarks/Sources/benchmarks",

@@ -2,59 +2,14 @@ import Foundation
 import OpenCoreData
 import RawSQLite
 
-/// The seconds and the sums of one run of the workload.
-public final class WorkloadResult: Codable {
-  /// Seconds by phase.
-  public var seconds: [Phase: Double]
-  /// What was read, to be the same in every engine.
-  public var sums: [String: Int64]
-  /// The most memory the process held, in megabytes.
-  public var peakMegabytes = 0
-
-  init(seconds: [Phase: Double] = [:], sums: [String: Int64] = [:]) {
-    self.seconds = seconds
-    self.sums = sums
-  }
-}
-
-/// A part of the workload that is timed by itself.
-public enum Phase: String, CaseIterable, Codable, Sendable {
-  case insert
-  case fetch
-  case byID = "by id, cold"
-  case byIDCached = "by id, row cache"
-  case traverse = "traverse, cold"
-  case traverseWarm = "traverse, warm"
-  case traversePrefetched = "traverse, prefetched"
-  case traverseNSSet = "traverse, NSSet"
-  case update
-  case delete
-
-  /// The phase of the raw engine that it is compared with.
-  public var rawPhase: Phase {
-    switch self {
-    case .byIDCached: .byID
-    case .traverseWarm, .traversePrefetched, .traverseNSSet: .traverse
-    default: self
-    }
-  }
-
-  /// The ratio to raw that is aimed at; nil where the figure is reported alone.
-  public var target: Double? {
-    switch self {
-    case .insert, .fetch, .byID, .update, .delete: 2
-    case .byIDCached: 0.5
-    case .traverse: 1.5
-    case .traverseWarm, .traversePrefetched: 0.3
-    case .traverseNSSet: nil
-    }
-  }
-}
-
 /// The common local workload: posts, attachments and tags, saved in transactions of 1,000.
 public struct LocalWorkload {
-  private static let tagCount: Int64 = 200
-  private static let batch: Int64 = 1000
+  /// How many tags there are.
+  public static let tagCount: Int64 = 200
+  /// How many posts are inserted in one transaction.
+  public static let batch: Int64 = 1000
+  /// How many posts are looked up, updated and deleted.
+  public static let changes: Int64 = 10_000
 
   private let posts: Int64
   private let folder: URL
@@ -71,10 +26,13 @@ public struct LocalWorkload {
     var raw = raw_sqlite_result()
     let code = raw_sqlite_run(folder.appendingPathComponent("raw.sqlite").path, posts, &raw)
     guard code == 0 else { throw RawFailure(code: code) }
+    let batch = folder.appendingPathComponent("raw-batch.sqlite").path
+    let batchCode = raw_sqlite_run_batch(batch, posts, &raw)
+    guard batchCode == 0 else { throw RawFailure(code: batchCode) }
     return WorkloadResult(
       seconds: [
         .insert: raw.insert, .fetch: raw.fetch, .byID: raw.by_id, .traverse: raw.traverse,
-        .update: raw.update, .delete: raw.erase,
+        .update: raw.update, .delete: raw.erase, .batchHandler: raw.batch,
       ],
       sums: [
         "rows": raw.fetch_rows, "score": raw.fetch_score, "length": raw.fetch_length,
@@ -93,26 +51,41 @@ public struct LocalWorkload {
     let result = WorkloadResult()
     if phases.contains(.insert) { try insert(open(url, tracksHistory), result) }
     // A store that was just opened has nothing in its row cache.
-    var container = try open(url, tracksHistory)
-    let ids = try identifiers(container)
-    if phases.contains(.fetch) { try fetch(container, result) }
-    container = try open(url, tracksHistory)
-    for phase in [Phase.byID, .byIDCached] where phases.contains(phase) {
-      try byID(container, phase, ids, result)
+    if phases.contains(.fetch) { try fetch(open(url, tracksHistory), result) }
+    for group in Self.groups where !phases.isDisjoint(with: group) {
+      let container = try open(url, tracksHistory)
+      let ids = try identifiers(container)
+      for phase in group where phases.contains(phase) {
+        try run(phase, container, ids, result)
+      }
     }
-    container = try open(url, tracksHistory)
-    for phase in [Phase.traverse, .traverseWarm] where phases.contains(phase) {
-      try traverse(container, phase, ids, result)
+    if phases.contains(.batchHandler) { try batchInsert(.batchHandler, tracksHistory, result) }
+    if phases.contains(.batchDictionaries) {
+      try batchInsert(.batchDictionaries, tracksHistory, result)
     }
-    container = try open(url, tracksHistory)
-    if phases.contains(.traversePrefetched) { try traversePrefetched(container, result) }
-    container = try open(url, tracksHistory)
-    if phases.contains(.traverseNSSet) { try traverse(container, .traverseNSSet, ids, result) }
-    container = try open(url, tracksHistory)
-    if phases.contains(.update) { try update(container, ids, result) }
-    container = try open(url, tracksHistory)
-    if phases.contains(.delete) { try delete(container, ids, result) }
     return result
+  }
+
+  /// Phases that find in the row cache what the ones before left there.
+  private static let groups: [[Phase]] = [
+    [.byID, .byIDCached], [.traverse, .traverseWarm], [.traversePrefetched], [.traverseNSSet],
+    [.update], [.delete],
+  ]
+
+  private func run(
+    _ phase: Phase,
+    _ container: NSPersistentContainer,
+    _ ids: [NSManagedObjectID],
+    _ result: WorkloadResult
+  ) throws {
+    switch phase {
+    case .byID, .byIDCached: try byID(container, phase, ids, result)
+    case .traversePrefetched: try traversePrefetched(container, result)
+    case .traverse, .traverseWarm, .traverseNSSet: try traverse(container, phase, ids, result)
+    case .update: try update(container, ids, result)
+    case .delete: try delete(container, ids, result)
+    case .insert, .fetch, .batchHandler, .batchDictionaries: break
+    }
   }
 
   private func open(_ url: URL, _ tracksHistory: Bool) throws -> NSPersistentContainer {
@@ -143,16 +116,6 @@ public struct LocalWorkload {
     }
   }
 
-  private func measure(
-    _ phase: Phase,
-    _ result: WorkloadResult,
-    _ body: () throws -> Void
-  ) rethrows {
-    let start = ProcessInfo.processInfo.systemUptime
-    try body()
-    result.seconds[phase, default: 0] += ProcessInfo.processInfo.systemUptime - start
-  }
-
   // MARK: Phases
 
   private func insert(
@@ -164,11 +127,11 @@ public struct LocalWorkload {
       var tags: [Tag] = []
       for first in stride(from: 1, through: posts, by: Int64.Stride(Self.batch)) {
         let data = (first...min(first + Self.batch - 1, posts)).map(PostData.init)
-        try measure(.insert, result) {
+        try result.measure(.insert) {
           if first == 1 {
             for number in 0..<Self.tagCount {
               let tag = Tag(context: context)
-              tag.name = "tag" + padded(number, 3)
+              tag.name = PostData.tagName(number)
               tags.append(tag)
             }
           }
@@ -189,20 +152,62 @@ public struct LocalWorkload {
     post.content = item.content
     post.timestamp = item.timestamp
     post.score = item.score
-    let one = item.number * 7 % Self.tagCount
-    var two = (item.number * 13 + 5) % Self.tagCount
-    if one == two { two = (two + 1) % Self.tagCount }
-    post.tags = [tags[Int(one)], tags[Int(two)]]
+    post.tags = Set(item.tags.map { tags[Int($0)] })
     let attachment = Attachment(context: context)
-    attachment.name = "att" + padded(item.number, 6)
-    attachment.size = item.number * 31 % 100_000
+    attachment.name = item.attachmentName
+    attachment.size = item.attachmentSize
     attachment.post = post
+  }
+
+  /// Posts alone, without relationships, a request for each 1,000.
+  private func batchInsert(
+    _ phase: Phase,
+    _ tracksHistory: Bool,
+    _ result: WorkloadResult
+  ) throws {
+    let url = folder.appendingPathComponent("\(phase).sqlite")
+    let context = try open(url, tracksHistory).newBackgroundContext()
+    try context.performAndWait {
+      for first in stride(from: 1, through: posts, by: Int64.Stride(Self.batch)) {
+        let data = (first...min(first + Self.batch - 1, posts)).map(PostData.init)
+        let request = phase == .batchHandler ? handlerRequest(data) : dictionaryRequest(data)
+        try result.measure(phase) { try context.execute(request) }
+      }
+    }
+  }
+
+  private func handlerRequest(_ data: [PostData]) -> NSBatchInsertRequest {
+    var index = 0
+    return NSBatchInsertRequest(
+      entityName: "Post",
+      managedObjectHandler: { object in
+        guard index < data.count, let post = object as? Post else { return true }
+        let item = data[index]
+        post.title = item.title
+        post.content = item.content
+        post.timestamp = item.timestamp
+        post.score = item.score
+        index += 1
+        return false
+      }
+    )
+  }
+
+  private func dictionaryRequest(_ data: [PostData]) -> NSBatchInsertRequest {
+    NSBatchInsertRequest(
+      entityName: "Post",
+      objects: data.map {
+        [
+          "title": $0.title, "content": $0.content, "timestamp": $0.timestamp, "score": $0.score,
+        ]
+      }
+    )
   }
 
   private func fetch(_ container: NSPersistentContainer, _ result: WorkloadResult) throws {
     let context = container.newBackgroundContext()
     try context.performAndWait {
-      try measure(.fetch, result) {
+      try result.measure(.fetch) {
         let request = NSFetchRequest<Post>(entityName: "Post")
         request.predicate = NSPredicate(format: "score >= 500")
         request.sortDescriptors = [NSSortDescriptor(key: "timestamp", ascending: false)]
@@ -229,7 +234,7 @@ public struct LocalWorkload {
   ) throws {
     let context = container.newBackgroundContext()
     try context.performAndWait {
-      try measure(phase, result) {
+      try result.measure(phase) {
         var random = SplitMix(state: 42)
         var sum: Int64 = 0
         for _ in 0..<10_000 {
@@ -250,7 +255,7 @@ public struct LocalWorkload {
   ) throws {
     let context = container.newBackgroundContext()
     context.performAndWait {
-      measure(phase, result) {
+      result.measure(phase) {
         var sums = TraversalSums()
         for id in ids {
           guard let post = context.object(with: id) as? Post else { continue }
@@ -268,7 +273,7 @@ public struct LocalWorkload {
   ) throws {
     let context = container.newBackgroundContext()
     try context.performAndWait {
-      try measure(.traversePrefetched, result) {
+      try result.measure(.traversePrefetched) {
         let request = NSFetchRequest<Post>(entityName: "Post")
         request.includesPropertyValues = false
         request.relationshipKeyPathsForPrefetching = ["tags", "attachments"]
@@ -286,7 +291,7 @@ public struct LocalWorkload {
   ) throws {
     let context = container.newBackgroundContext()
     try context.performAndWait {
-      try measure(.update, result) {
+      try result.measure(.update) {
         for k in Int64(0)..<10_000 {
           let index = Int((k * 7919 + 13) % posts)
           guard let post = context.object(with: ids[index]) as? Post else { continue }
@@ -305,7 +310,7 @@ public struct LocalWorkload {
   ) throws {
     let context = container.newBackgroundContext()
     try context.performAndWait {
-      try measure(.delete, result) {
+      try result.measure(.delete) {
         for k in Int64(0)..<10_000 {
           context.delete(context.object(with: ids[Int((k * 7907 + 29) % posts)]))
           if k % Self.batch == Self.batch - 1 { try context.save() }

@@ -1,8 +1,14 @@
 /// The step of splitmix64.
-struct SplitMix {
+public struct SplitMix {
   var state: UInt64
 
-  mutating func next() -> UInt64 {
+  /// Begins a stream.
+  public init(state: UInt64) {
+    self.state = state
+  }
+
+  /// The next word of the stream.
+  public mutating func next() -> UInt64 {
     state &+= 0x9E37_79B9_7F4A_7C15
     var word = state
     word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -12,14 +18,37 @@ struct SplitMix {
 }
 
 /// The data of one post, the same in every engine.
-struct PostData {
-  let number: Int64
-  let title: String
-  let content: String
-  let timestamp: Double
-  let score: Int64
+public struct PostData: Sendable {
+  /// 1 and so on.
+  public let number: Int64
+  /// 28 characters.
+  public let title: String
+  /// 208 characters.
+  public let content: String
+  /// Seconds.
+  public let timestamp: Double
+  /// Below 1,000.
+  public let score: Int64
 
-  init(_ number: Int64) {
+  /// The name of the post's attachment.
+  public var attachmentName: String { "att" + padded(number, 6) }
+
+  /// The size of the post's attachment.
+  public var attachmentSize: Int64 { number * 31 % 100_000 }
+
+  /// The post's tags, by number from 0.
+  public var tags: [Int64] {
+    let count = LocalWorkload.tagCount
+    let one = number * 7 % count
+    let two = (number * 13 + 5) % count
+    return [one, one == two ? (two + 1) % count : two]
+  }
+
+  /// The name of a tag.
+  public static func tagName(_ number: Int64) -> String { "tag" + padded(number, 3) }
+
+  /// Makes the data of a post.
+  public init(_ number: Int64) {
     var random = SplitMix(state: UInt64(bitPattern: number) &* 0x9E37_79B9_7F4A_7C15)
     let words = (0..<16).map { _ in random.next() }
     self.number = number

@@ -271,3 +271,34 @@ int raw_sqlite_run(const char *path, int64_t posts, raw_sqlite_result *result) {
   sqlite3_close(db);
   return SQLITE_OK;
 }
+
+int raw_sqlite_run_batch(const char *path, int64_t posts, raw_sqlite_result *result) {
+  sqlite3 *db = NULL;
+  sqlite3_stmt *post;
+  CHECK(sqlite3_open(path, &db));
+  CHECK(sqlite3_exec(db, schema, NULL, NULL, NULL));
+  CHECK(sqlite3_prepare_v2(db, "INSERT INTO post VALUES (?,?,?,?,?)", -1, &post, NULL));
+  post_data *batch = malloc(sizeof(post_data) * BATCH);
+  for (int64_t first = 1; first <= posts; first += BATCH) {
+    int64_t last = first + BATCH - 1 < posts ? first + BATCH - 1 : posts;
+    for (int64_t i = first; i <= last; i++) make_post(i, &batch[i - first]);
+    double start = now();
+    CHECK(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL));
+    for (int64_t i = first; i <= last; i++) {
+      post_data *data = &batch[i - first];
+      sqlite3_bind_int64(post, 1, i);
+      sqlite3_bind_int64(post, 2, data->score);
+      sqlite3_bind_double(post, 3, data->timestamp);
+      sqlite3_bind_text(post, 4, data->content, 208, SQLITE_STATIC);
+      sqlite3_bind_text(post, 5, data->title, (int)strlen(data->title), SQLITE_STATIC);
+      CHECK(sqlite3_step(post));
+      sqlite3_reset(post);
+    }
+    CHECK(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL));
+    result->batch += now() - start;
+  }
+  free(batch);
+  sqlite3_finalize(post);
+  sqlite3_close(db);
+  return SQLITE_OK;
+}

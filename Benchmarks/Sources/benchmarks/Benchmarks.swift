@@ -1,20 +1,32 @@
 import Foundation
+import LocalWorkload
 
-/// `benchmarks [local] [sync] [--posts N] [--rounds N]`: what is named, or everything.
+/// `benchmarks [local] [large] [sync] [--posts N] [--rounds N] [--rows N]`: what is named, or everything.
 @main
 enum Benchmarks {
   static func main() async throws {
     var arguments = Array(CommandLine.arguments.dropFirst())
     let posts = number(after: "--posts", in: &arguments)
     let rounds = number(after: "--rounds", in: &arguments) ?? 3
+    let rows = number(after: "--rows", in: &arguments) ?? 1_000_000
     if arguments.first == "engine", let engine = LocalEngine(rawValue: arguments.last ?? "") {
       let result = try engine.run(posts: Int64(posts ?? 100_000))
+      print(String(decoding: try JSONEncoder().encode(result), as: UTF8.self))
+      return
+    }
+    if arguments.first == "walk", arguments.count == 3 {
+      let store = LargeStore(folder: URL(fileURLWithPath: arguments[1]))
+      var result = try store.measure(walksWithBatchesOf: Int(arguments[2]))
+      result.peakMegabytes = peakMegabytes()
       print(String(decoding: try JSONEncoder().encode(result), as: UTF8.self))
       return
     }
     let isEverything = arguments.isEmpty
     if isEverything || arguments.contains("local") {
       try LocalReport(posts: Int64(posts ?? 100_000), rounds: rounds).run()
+    }
+    if isEverything || arguments.contains("large") {
+      try LargeReport(rows: rows).run()
     }
     if isEverything || arguments.contains("sync") {
       try await SyncReport(posts: posts ?? 10_000).run()

@@ -1,4 +1,5 @@
 import Foundation
+import GRDBWorkload
 import LocalWorkload
 
 /// The engines that run the local workload.
@@ -6,26 +7,25 @@ enum LocalEngine: String, CaseIterable {
   case raw
   case objects
   case history
+  case grdb
 
   /// Runs the workload once on a new file.
   func run(posts: Int64) throws -> WorkloadResult {
-    let folder = FileManager.default.temporaryDirectory
-      .appendingPathComponent("watershed-benchmark-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
-    let workload = LocalWorkload(posts: posts, folder: folder)
-    let result =
-      switch self {
+    let result = try inTemporaryFolder { folder in
+      let workload = LocalWorkload(posts: posts, folder: folder)
+      return switch self {
       case .raw: try workload.runRaw()
       case .objects: try workload.run(tracksHistory: false)
       case .history: try workload.run(tracksHistory: true)
+      case .grdb: try GRDBWorkload(posts: posts, folder: folder).run()
       }
+    }
     result.peakMegabytes = benchmarks.peakMegabytes()
     return result
   }
 }
 
-/// The local workload beside its raw limit, as a table of ratios.
+/// The local workload beside its raw limit and beside GRDB, as tables of ratios.
 ///
 /// Each run of an engine is a process of its own, so that none inherits another's heap.
 struct LocalReport {
@@ -40,67 +40,66 @@ struct LocalReport {
     var results: [LocalEngine: [WorkloadResult]] = [:]
     for _ in 0..<rounds {
       for engine in LocalEngine.allCases {
-        results[engine, default: []].append(try inProcess(engine))
+        results[engine, default: []].append(
+          try inProcess(["engine", engine.rawValue, "--posts", "\(posts)"])
+        )
       }
     }
-    let raw = results[.raw] ?? []
-    let plain = results[.objects] ?? []
-    let tracked = results[.history] ?? []
-    guard let expected = raw.first?.sums else { return }
-    for result in plain + tracked where result.sums != expected {
-      print("The sums differ from raw: \(result.sums) and \(expected)")
-      exit(1)
+    try check(results)
+    printRatios(results)
+    printComparison(results)
+    let peaks = LocalEngine.allCases.map { engine in
+      "\(engine.rawValue) \((results[engine] ?? []).map(\.peakMegabytes).max() ?? 0) MB"
     }
-    print(row(["phase", "raw s", "objects s", "ratio", "history s", "ratio"]))
-    for phase in LocalWorkload.phases {
-      let base = median(raw, phase)
-      let one = median(plain, phase)
-      let two = median(tracked, phase)
+    print("\nPeak memory: \(peaks.joined(separator: ", ")).\n")
+  }
+
+  private func check(_ results: [LocalEngine: [WorkloadResult]]) throws {
+    guard let expected = results[.raw]?.first?.sums else { return }
+    for (engine, runs) in results {
+      for run in runs where run.sums != expected {
+        print("The sums of \(engine.rawValue) differ from raw: \(run.sums) and \(expected)")
+        exit(1)
+      }
+    }
+  }
+
+  private func printRatios(_ results: [LocalEngine: [WorkloadResult]]) {
+    print(row(["phase", "raw s", "objects s", "ratio", "at most", "met", "history s", "ratio"]))
+    for phase in Phase.allCases {
+      guard let base = median(results[.raw], phase.rawPhase),
+        let plain = median(results[.objects], phase), let tracked = median(results[.history], phase)
+      else { continue }
+      let met = phase.target.map { plain / base <= $0 ? "yes" : "no" } ?? ""
       print(
         row([
-          phase, seconds(base), seconds(one), ratio(one / base), seconds(two), ratio(two / base),
+          phase.rawValue, seconds(base), seconds(plain), ratio(plain / base),
+          phase.target.map(ratio) ?? "reported", met, seconds(tracked), ratio(tracked / base),
         ])
       )
     }
-    let peaks = [raw, plain, tracked].map { $0.map(\.peakMegabytes).max() ?? 0 }
-    print("\nPeak memory: raw \(peaks[0]) MB, objects \(peaks[1]) MB, history \(peaks[2]) MB.\n")
   }
 
-  /// Runs this program again for one engine.
-  private func inProcess(_ engine: LocalEngine) throws -> WorkloadResult {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0])
-    process.arguments = ["engine", engine.rawValue, "--posts", "\(posts)"]
-    let output = Pipe()
-    process.standardOutput = output
-    try process.run()
-    let data = output.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return try JSONDecoder().decode(WorkloadResult.self, from: data)
+  /// What Watershed takes of GRDB's time, and what it may take.
+  private func printComparison(_ results: [LocalEngine: [WorkloadResult]]) {
+    print("\n" + row(["beside GRDB", "GRDB s", "objects s", "of GRDB", "at most", "met"]))
+    let limits: [(Phase, Double)] = [
+      (.insert, 1), (.fetch, 1.7), (.byID, 1), (.traverse, 1), (.update, 1), (.delete, 1),
+    ]
+    for (phase, limit) in limits {
+      guard let theirs = median(results[.grdb], phase), let ours = median(results[.objects], phase)
+      else { continue }
+      print(
+        row([
+          phase.rawValue, seconds(theirs), seconds(ours), ratio(ours / theirs), ratio(limit),
+          ours / theirs <= limit ? "yes" : "no",
+        ])
+      )
+    }
   }
 
-  private func median(_ results: [WorkloadResult], _ phase: String) -> Double {
-    let sorted = results.map { $0.seconds[phase] ?? 0 }.sorted()
-    return sorted[sorted.count / 2]
+  private func median(_ results: [WorkloadResult]?, _ phase: Phase) -> Double? {
+    let sorted = (results ?? []).compactMap { $0.seconds[phase] }.sorted()
+    return sorted.isEmpty ? nil : sorted[sorted.count / 2]
   }
-}
-
-func row(_ cells: [String]) -> String {
-  cells.enumerated().map { index, cell in
-    index == 0
-      ? cell.padding(toLength: 28, withPad: " ", startingAt: 0)
-      : String(repeating: " ", count: max(1, 11 - cell.count)) + cell
-  }.joined()
-}
-
-func seconds(_ value: Double) -> String { String(format: "%.3f", value) }
-func ratio(_ value: Double) -> String { String(format: "%.2f×", value) }
-
-/// The most memory this process has held, as the system counted it.
-func peakMegabytes() -> Int {
-  guard let status = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8) else {
-    return 0
-  }
-  let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
-  return line?.split(separator: " ").compactMap { Int($0) }.first.map { $0 / 1024 } ?? 0
 }

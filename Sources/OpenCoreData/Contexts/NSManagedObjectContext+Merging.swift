@@ -243,9 +243,9 @@ extension NSManagedObjectContext {
 
   /// Called on any thread after others committed; the merge waits for its turn on the lane.
   func enqueueMerge(_ rows: ChangedRows) {
-    lane.async { [weak self] in
-      guard let self else { return }
-      turn { self.merge(rows) }
+    lane.async { [handle] in
+      guard let context = handle.context else { return }
+      context.turn { context.merge(rows) }
     }
   }
 }

@@ -74,10 +74,10 @@ extension NSManagedObjectContext {
       lane.isCurrent
     else { return }
     isTurnScheduled = true
-    lane.async { [weak self] in
-      guard let self else { return }
-      isTurnScheduled = false
-      processPendingChanges()
+    lane.async { [handle] in
+      guard let context = handle.context else { return }
+      context.isTurnScheduled = false
+      context.processPendingChanges()
     }
   }
 }

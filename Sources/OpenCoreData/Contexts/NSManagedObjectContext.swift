@@ -36,7 +36,13 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
 
   /// A context that is not kept alive.
   struct WeakContext {
-    weak var context: NSManagedObjectContext?
+    private let handle: ContextHandle
+
+    init(context: NSManagedObjectContext) {
+      handle = context.handle
+    }
+
+    var context: NSManagedObjectContext? { handle.context }
   }
 
   // MARK: State
@@ -52,6 +58,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   private var guardedName: String?
 
   let registry = ObjectRegistry()
+  let handle = ContextHandle()
   /// Of the context's own coordinator: found at every fault, so kept apart from the lock.
   private(set) final var commits: CommitCounter?
   private(set) final var coordinatorNumber: UInt32 = 0
@@ -132,6 +139,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   public init(concurrencyType ct: NSManagedObjectContextConcurrencyType) {
     concurrencyType = ct
     super.init()
+    handle.hold(self)
   }
 
   /// Creates a context.
@@ -140,6 +148,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   }
 
   deinit {
+    handle.clear()
     // The objects may outlive the context; what they knew of it is cut, and so are their cycles.
     for object in registry.objects + inserted.objects + updated.objects + deleted.objects {
       object.context = nil

@@ -13,7 +13,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   private let lock = NSRecursiveLock()
   private var guardedBindings: [StoreBinding] = []
   private var stores: [NSPersistentStore] = []
-  private var contexts: [WeakContext] = []
+  private var contexts: [NSManagedObjectContext.WeakContext] = []
   private var guardedName: String?
   /// Above 0, and of this coordinator alone as long as the process lives.
   let number = NSPersistentStoreCoordinator.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
@@ -22,10 +22,6 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   private let lane: Lane
 
   private static let lastNumber = Atomic<UInt32>(0)
-
-  private struct WeakContext {
-    weak var context: NSManagedObjectContext?
-  }
 
   /// Creates a coordinator for a model, which cannot be changed from now on.
   public convenience init(managedObjectModel model: NSManagedObjectModel) {
@@ -222,7 +218,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   func register(_ context: NSManagedObjectContext) {
     lock.withLock {
       contexts.removeAll { $0.context == nil || $0.context === context }
-      contexts.append(WeakContext(context: context))
+      contexts.append(NSManagedObjectContext.WeakContext(context: context))
     }
   }
 

@@ -3,7 +3,7 @@
 /// Keys of rows are handed out in order and mostly looked up in order, so eight keys that follow
 /// each other share two lines of the processor's cache; only their common part is scattered. The
 /// table neither retains nor releases: that is its owner's part, and so is locking.
-struct PointerTable: ~Copyable {
+package struct PointerTable: ~Copyable {
   struct Entry {
     var word: UInt64
     var key: Int64
@@ -12,11 +12,11 @@ struct PointerTable: ~Copyable {
 
   private var entries: UnsafeMutablePointer<Entry>
   private var mask: Int
-  private(set) var count = 0
+  package private(set) var count = 0
 
   private static let smallest = 16
 
-  init(minimumCapacity: Int = 0) {
+  package init(minimumCapacity: Int = 0) {
     var capacity = Self.smallest
     while capacity * 3 < minimumCapacity * 4 { capacity *= 2 }
     entries = Self.make(capacity)
@@ -27,7 +27,7 @@ struct PointerTable: ~Copyable {
     entries.deallocate()
   }
 
-  var isEmpty: Bool { count == 0 }
+  package var isEmpty: Bool { count == 0 }
 
   private static func make(_ capacity: Int) -> UnsafeMutablePointer<Entry> {
     let made = UnsafeMutablePointer<Entry>.allocate(capacity: capacity)
@@ -56,14 +56,14 @@ struct PointerTable: ~Copyable {
   }
 
   @inline(__always)
-  func object(_ word: UInt64, _ key: Int64) -> UnsafeRawPointer? {
+  package func object(_ word: UInt64, _ key: Int64) -> UnsafeRawPointer? {
     entries[place(word, key)].object
   }
 
   /// Enters an object and returns the one that had its place.
   @inline(__always)
   @discardableResult
-  mutating func insert(
+  package mutating func insert(
     _ object: UnsafeRawPointer,
     _ word: UInt64,
     _ key: Int64
@@ -79,7 +79,7 @@ struct PointerTable: ~Copyable {
   /// Removes what is there, or only a given object.
   @inline(__always)
   @discardableResult
-  mutating func remove(
+  package mutating func remove(
     _ word: UInt64,
     _ key: Int64,
     ifHolding expected: UnsafeRawPointer? = nil
@@ -123,7 +123,7 @@ struct PointerTable: ~Copyable {
   }
 
   /// Every object, in no order.
-  func forEach(_ body: (UnsafeRawPointer) -> Void) {
+  package func forEach(_ body: (UnsafeRawPointer) -> Void) {
     for index in 0...mask {
       if let object = entries[index].object { body(object) }
     }

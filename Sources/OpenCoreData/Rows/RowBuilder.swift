@@ -4,7 +4,7 @@ import Foundation
 /// their size is known.
 ///
 /// One builder serves one connection or one thread.
-final class RowBuilder {
+package final class RowBuilder {
   /// Larger strings and data are boxed.
   static let inlineLimit = 2048
 
@@ -17,7 +17,7 @@ final class RowBuilder {
   private var boxes: [RowValue] = []
   private var boxedBytes = 0
 
-  init() {
+  package init() {
     slots = .allocate(capacity: slotCapacity)
     bytes = .allocate(byteCount: byteCapacity, alignment: 16)
   }
@@ -79,7 +79,9 @@ final class RowBuilder {
   @inline(__always)
   func append(_ source: UnsafeRawBufferPointer, as kind: RowSlot.Kind) {
     if used + source.count > byteCapacity { grow(source.count) }
-    if let base = source.baseAddress { (bytes + used).copyMemory(from: base, byteCount: source.count) }
+    if let base = source.baseAddress {
+      (bytes + used).copyMemory(from: base, byteCount: source.count)
+    }
     append(RowSlot(word: UInt64(used), extra: UInt32(source.count), kind: kind))
     used += source.count
   }
@@ -184,7 +186,7 @@ final class RowBuilder {
   }
 
   /// The row of given values.
-  func row(
+  package func row(
     reference: RowReference,
     version: Int64,
     values: UnsafeBufferPointer<RowValue>

@@ -7,11 +7,14 @@
    the object graph is measured against in the same run. Data and sums are those of workload.md. */
 
 typedef struct {
-  double insert, fetch, by_id, traverse, update, erase;
+  double insert, fetch, by_id, traverse, update, erase, batch;
   int64_t fetch_rows, fetch_score, fetch_length, by_id_score, tag_names, attachment_sizes;
 } raw_sqlite_result;
 
 /* Runs every phase on a new file. Returns 0, or SQLite's error code. */
 int raw_sqlite_run(const char *path, int64_t posts, raw_sqlite_result *result);
+
+/// Runs the posts of the workload alone, for comparison with batch inserts.
+int raw_sqlite_run_batch(const char *path, int64_t posts, raw_sqlite_result *result);
 
 #endif

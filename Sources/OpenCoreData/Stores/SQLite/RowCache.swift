@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// Two generations bound it by the memory that they take: when both are full the young one becomes
 /// the old one, and what the old one held is forgotten unless it was asked for meanwhile.
-final class RowCache: Sendable {
+package final class RowCache: Sendable {
   private struct Generation: ~Copyable {
     var rows = PointerTable()
     var links = PointerTable()
@@ -37,16 +37,16 @@ final class RowCache: Sendable {
   let bytesOfOneFetch: Int
 
   /// So many bytes at most, whatever the rows look like: about 100,000 rows of ten short values.
-  init(byteLimit: Int = 40 << 20) {
+  package init(byteLimit: Int = 40 << 20) {
     self.byteLimit = byteLimit
     bytesOfOneFetch = byteLimit / 4
   }
 
-  var epoch: Int { state.withLock { $0.epoch } }
+  package var epoch: Int { state.withLock { $0.epoch } }
 
   // MARK: Rows
 
-  func row(_ reference: RowReference) -> Row? {
+  package func row(_ reference: RowReference) -> Row? {
     state.withLock { state in self.row(reference, &state) }
   }
 
@@ -79,7 +79,7 @@ final class RowCache: Sendable {
   }
 
   /// Keeps rows that were read when the cache had this epoch; later ones may be newer than they are.
-  func insert(_ rows: some Collection<Row>, readAt epoch: Int) {
+  package func insert(_ rows: some Collection<Row>, readAt epoch: Int) {
     guard !rows.isEmpty else { return }
     state.withLock { state in
       guard state.epoch == epoch else { return }
@@ -105,10 +105,10 @@ final class RowCache: Sendable {
     turnOver(&state)
   }
 
+  /// The first half goes to the old generation, and is dropped when both together are too large.
   private func turnOver(_ state: inout State) {
-    guard state.young.bytes + state.old.bytes > byteLimit, state.young.bytes > byteLimit / 2 else {
-      return
-    }
+    let isHalf = state.old.bytes == 0 && state.young.bytes > byteLimit / 2
+    guard isHalf || state.young.bytes + state.old.bytes > byteLimit else { return }
     var fresh = Generation()
     swap(&fresh, &state.young)
     swap(&fresh, &state.old)
@@ -129,7 +129,7 @@ final class RowCache: Sendable {
   // MARK: Relationships
 
   /// Whom a to-many leads to, with the rows that are known; nil where that is not known.
-  func members(_ source: RowReference, toMany index: Int) -> [RowMember]? {
+  package func members(_ source: RowReference, toMany index: Int) -> [RowMember]? {
     state.withLock { state in
       let word = Self.word(source, index + 1)
       var found = state.young.links.object(word, source.key)
@@ -154,7 +154,7 @@ final class RowCache: Sendable {
   }
 
   /// Keeps whom a to-many leads to, and the rows that were read with it.
-  func insert(
+  package func insert(
     _ members: [RowMember],
     of source: RowReference,
     toMany index: Int,
@@ -186,7 +186,7 @@ final class RowCache: Sendable {
   // MARK: Changes
 
   /// Takes in what a commit wrote.
-  func commit(written: [Row], gone: [RowReference], changesLinks: Bool = true) {
+  package func commit(written: [Row], gone: [RowReference], changesLinks: Bool = true) {
     state.withLock { state in
       state.epoch += 1
       if changesLinks { state.linkEpoch += 1 }
@@ -217,7 +217,7 @@ final class RowCache: Sendable {
   }
 
   /// The memory that the cache takes.
-  var byteCount: Int { state.withLock { $0.young.bytes + $0.old.bytes } }
+  package var byteCount: Int { state.withLock { $0.young.bytes + $0.old.bytes } }
 }
 
 /// Whom one to-many relationship of one row leads to, in order.

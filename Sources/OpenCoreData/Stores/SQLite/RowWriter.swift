@@ -12,6 +12,16 @@ final class RowWriter {
   private(set) var written = WrittenRows()
   /// Whether anything that a to-many leads to may have changed.
   private(set) var changesLinks = false
+  /// What the last link was written with; links of one relationship come together.
+  private var lastJoin: Join?
+
+  private struct Join {
+    let relationship: NSRelationshipDescription
+    let entityNumber: Int32
+    let isInsertion: Bool
+    let statement: SQLiteStatement
+  }
+
   private(set) var record = HistoryRecord()
   private(set) var constraintConflicts: [RowConstraintError.Conflict] = []
   private(set) var files = ExternalData.Pending()
@@ -169,6 +179,11 @@ final class RowWriter {
 
   func link(_ link: RowChanges.Link) throws {
     changesLinks = true
+    if let last = lastJoin, last.relationship === link.relationship,
+      last.isInsertion == link.isInsertion, last.entityNumber == link.source.entityNumber
+    {
+      return try write(last.statement, link.source.key, link.destination.key)
+    }
     let entity = try store.table(of: link.source)
     switch entity.link(of: link.relationship) {
     case .join(let table, let source, let destination, _):
@@ -183,6 +198,13 @@ final class RowWriter {
       if link.relationship.inverseRelationship === link.relationship {
         // Both directions are kept, so that either end finds the other by one column.
         try write(statement, link.destination.key, link.source.key)
+      } else {
+        lastJoin = Join(
+          relationship: link.relationship,
+          entityNumber: link.source.entityNumber,
+          isInsertion: link.isInsertion,
+          statement: statement
+        )
       }
     case .foreignKey(let table, let column, _, true):
       let value: SQLiteValue = link.isInsertion ? .integer(link.source.key) : .null

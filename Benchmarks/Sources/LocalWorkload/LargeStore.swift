@@ -1,0 +1,118 @@
+import Foundation
+import OpenCoreData
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// A store of many rows: what opening it costs, and what walking it costs in memory.
+public struct LargeStore {
+  /// What was measured.
+  public struct Result: Codable {
+    /// Seconds until the container is loaded.
+    public var opening = 0.0
+    /// Seconds of the first fetch of 20 objects.
+    public var firstFetch = 0.0
+    /// Seconds of walking all objects.
+    public var walk = 0.0
+    /// The most memory the process held, in megabytes.
+    public var peakMegabytes = 0
+    /// What the scores of all objects add up to.
+    public var score: Int64 = 0
+  }
+
+  private let url: URL
+
+  /// The file in a folder.
+  public init(folder: URL) {
+    url = folder.appendingPathComponent("large.sqlite")
+  }
+
+  /// Makes the store.
+  public func fill(rows: Int) throws {
+    let context = try open().newBackgroundContext()
+    try context.performAndWait {
+      for first in stride(from: 0, to: rows, by: 10_000) {
+        var number = Int64(first)
+        let end = Int64(min(first + 10_000, rows))
+        try context.execute(
+          NSBatchInsertRequest(
+            entityName: "Post",
+            managedObjectHandler: { object in
+              guard number < end, let post = object as? Post else { return true }
+              number += 1
+              post.title = "Post \(number)"
+              post.content = "What the post with the number \(number) says."
+              post.timestamp = Double(number)
+              post.score = number % 1000
+              return false
+            }
+          )
+        )
+      }
+    }
+  }
+
+  /// Opens the store, fetches 20 objects and, where that is wanted, walks all with a batch size.
+  public func measure(walksWithBatchesOf batchSize: Int?) throws -> Result {
+    var result = Result()
+    var start = ProcessInfo.processInfo.systemUptime
+    func lap() -> Double {
+      defer { start = ProcessInfo.processInfo.systemUptime }
+      return ProcessInfo.processInfo.systemUptime - start
+    }
+    let context = try open().newBackgroundContext()
+    result.opening = lap()
+    try context.performAndWait {
+      let first = NSFetchRequest<Post>(entityName: "Post")
+      first.fetchLimit = 20
+      _ = try context.fetch(first)
+      result.firstFetch = lap()
+      guard let batchSize else { return }
+      let all = NSFetchRequest<Post>(entityName: "Post")
+      all.fetchBatchSize = batchSize
+      for post in try context.fetch(all) { result.score += post.score }
+      result.walk = lap()
+    }
+    return result
+  }
+
+  private func open() throws -> NSPersistentContainer {
+    let container = NSPersistentContainer(
+      name: "Workload",
+      managedObjectModel: WorkloadModel.shared
+    )
+    container.persistentStoreDescriptions = [NSPersistentStoreDescription(url: url)]
+    var failure: (any Error)?
+    container.loadPersistentStores { _, error in failure = error }
+    if let failure { throw failure }
+    return container
+  }
+
+  /// The bytes that one of so many live objects takes: as a fault, and loaded.
+  public func bytesPerObject(count: Int) throws -> (fault: Int, loaded: Int) {
+    let container = try open()
+    func bytes(loaded: Bool) throws -> Int {
+      let context = container.newBackgroundContext()
+      return try context.performAndWait {
+        let request = NSFetchRequest<Post>(entityName: "Post")
+        request.fetchLimit = count
+        request.includesPropertyValues = loaded
+        request.returnsObjectsAsFaults = !loaded
+        let before = allocatedBytes()
+        let posts = try context.fetch(request)
+        return withExtendedLifetime(posts) { (allocatedBytes() - before) / max(1, posts.count) }
+      }
+    }
+    return (try bytes(loaded: false), try bytes(loaded: true))
+  }
+
+  private func allocatedBytes() -> Int {
+    #if canImport(Glibc)
+    let information = mallinfo2()
+    return Int(information.uordblks) + Int(information.hblkhd)
+    #else
+    return 0
+    #endif
+  }
+}

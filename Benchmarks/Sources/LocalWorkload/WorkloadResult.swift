@@ -1,0 +1,63 @@
+import Foundation
+
+/// The seconds and the sums of one run of the workload.
+public final class WorkloadResult: Codable {
+  /// Seconds by phase.
+  public var seconds: [Phase: Double]
+  /// What was read, to be the same in every engine.
+  public var sums: [String: Int64]
+  /// The most memory the process held, in megabytes.
+  public var peakMegabytes = 0
+
+  /// What was measured so far.
+  public init(seconds: [Phase: Double] = [:], sums: [String: Int64] = [:]) {
+    self.seconds = seconds
+    self.sums = sums
+  }
+
+  /// Adds what the body takes to a phase.
+  public func measure(_ phase: Phase, _ body: () throws -> Void) rethrows {
+    let start = ProcessInfo.processInfo.systemUptime
+    try body()
+    seconds[phase, default: 0] += ProcessInfo.processInfo.systemUptime - start
+  }
+}
+
+/// A part of the workload that is timed by itself.
+public enum Phase: String, CaseIterable, Codable, Sendable {
+  case insert
+  case fetch
+  case byID = "by id, cold"
+  case byIDCached = "by id, row cache"
+  case traverse = "traverse, cold"
+  case traverseWarm = "traverse, warm"
+  case traversePrefetched = "traverse, prefetched"
+  case traverseNSSet = "traverse, NSSet"
+  case update
+  case delete
+  case batchHandler = "batch insert, handler"
+  case batchDictionaries = "batch insert, dictionaries"
+
+  /// The phase of the raw engine that it is compared with.
+  public var rawPhase: Phase {
+    switch self {
+    case .byIDCached: .byID
+    case .traverseWarm, .traversePrefetched, .traverseNSSet: .traverse
+    case .batchDictionaries: .batchHandler
+    default: self
+    }
+  }
+
+  /// The ratio to raw that is aimed at; nil where the figure is reported alone.
+  public var target: Double? {
+    switch self {
+    case .insert, .fetch, .byID, .update, .delete: 2
+    case .byIDCached: 0.5
+    case .traverse: 1.5
+    case .traverseWarm, .traversePrefetched: 0.3
+    case .batchHandler: 1.3
+    case .batchDictionaries: 1.6
+    case .traverseNSSet: nil
+    }
+  }
+}

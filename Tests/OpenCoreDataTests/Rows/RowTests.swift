@@ -1,0 +1,150 @@
+import Foundation
+import Testing
+
+import OpenCoreData
+
+@Suite("Rows")
+struct RowTests {
+  @Test("A row gives back every value that it was made of")
+  func everyKind() throws {
+    let values: [RowValue] = [
+      .null, .integer(0), .integer(.min), .integer(.max), .double(-0.0), .double(.infinity),
+      .date(1.5), .string(""), .string("rain"), .string("Größe 🌧"),
+      .string(String(repeating: "long ", count: 1000)), .data(Data()), .data(Data([0, 1, 2])),
+      .data(Data(repeating: 7, count: 100_000)), .uuid(UUID()),
+      .decimal(RowDecimal(try #require(Decimal(string: "12345678901234567890.5")))),
+      .url(try #require(URL(string: "https://example.com/a?b=c"))),
+      .reference(RowReference(entityNumber: 3, key: 1 << 40)),
+    ]
+    let reference = RowReference(entityNumber: 12, key: 34)
+    let row = Row(reference: reference, version: 5, values: values)
+    #expect(row.reference == reference)
+    #expect(row.version == 5)
+    #expect(row.count == values.count)
+    #expect(row.values == values)
+    for (index, value) in values.enumerated() { #expect(row[index] == value) }
+  }
+
+  @Test("A row without values is a row")
+  func noValues() {
+    let row = Row(reference: RowReference(entityNumber: 1, key: 1), version: 1, values: [])
+    #expect(row.values.isEmpty)
+  }
+
+  @Test("A builder that made one row makes the next one right")
+  func builderIsUsedAgain() {
+    let builder = RowBuilder()
+    let reference = RowReference(entityNumber: 1, key: 1)
+    let large: [RowValue] = [.string(String(repeating: "x", count: 2048)), .null, .string("y")]
+    let boxed: [RowValue] = [.string(String(repeating: "x", count: 2049)), .integer(1)]
+    for values in [large, boxed, large, [.string("z")], boxed] {
+      let row = values.withUnsafeBufferPointer {
+        builder.row(reference: reference, version: 1, values: $0)
+      }
+      #expect(row.values == values)
+    }
+  }
+}
+
+@Suite("Tables of pointers")
+struct PointerTableTests {
+  @Test("A table and a dictionary agree about a random life", arguments: [1, 2, 3] as [UInt64])
+  func randomLife(seed: UInt64) {
+    var random = SeededNumbers(seed: seed)
+    var table = PointerTable()
+    struct Key: Hashable {
+      var word: UInt64
+      var key: Int64
+    }
+    var expected: [Key: Int] = [:]
+    for step in 1...20_000 {
+      // Few words and close keys, as rows have them, so that neighbours collide.
+      let key = Key(
+        word: UInt64.random(in: 0..<3, using: &random),
+        key: Int64.random(in: 0..<400, using: &random)
+      )
+      switch Int.random(in: 0..<5, using: &random) {
+      case 0, 1:
+        let former = table.insert(pointer(step), key.word, key.key)
+        #expect(former == expected[key].map(pointer))
+        expected[key] = step
+      case 2:
+        let removed = table.remove(key.word, key.key)
+        #expect(removed == expected.removeValue(forKey: key).map(pointer))
+      case 3:
+        // Another object's entry stays.
+        #expect(table.remove(key.word, key.key, ifHolding: pointer(step)) == nil)
+      default:
+        #expect(table.object(key.word, key.key) == expected[key].map(pointer))
+      }
+      #expect(table.count == expected.count)
+    }
+    for (key, step) in expected { #expect(table.object(key.word, key.key) == pointer(step)) }
+    var count = 0
+    table.forEach { _ in count += 1 }
+    #expect(count == expected.count)
+  }
+
+  /// A step is never 0, so it has an address.
+  private func pointer(_ step: Int) -> UnsafeRawPointer {
+    UnsafeRawPointer(bitPattern: step * 16).unsafelyUnwrapped
+  }
+}
+
+@Suite("The row cache")
+struct RowCacheTests {
+  private func row(_ key: Int64, version: Int64 = 1, bytes: Int = 100) -> Row {
+    Row(
+      reference: RowReference(entityNumber: 1, key: key),
+      version: version,
+      values: [.string(String(repeating: "x", count: bytes)), .integer(key)]
+    )
+  }
+
+  private func reference(_ key: Int64) -> RowReference { RowReference(entityNumber: 1, key: key) }
+
+  @Test("It never takes more than its limit, and keeps what was read last")
+  func limit() {
+    let cache = RowCache(byteLimit: 100_000)
+    for key in Int64(1)...10_000 {
+      cache.insert([row(key)], readAt: cache.epoch)
+      #expect(cache.byteCount <= 100_000 + 1000)
+    }
+    #expect(cache.row(reference(10_000)) != nil)
+    #expect(cache.row(reference(1)) == nil)
+  }
+
+  @Test("What is asked for again and again outlives what passes by")
+  func use() {
+    let cache = RowCache(byteLimit: 100_000)
+    cache.insert([row(1)], readAt: cache.epoch)
+    for key in Int64(2)...10_000 {
+      cache.insert([row(key)], readAt: cache.epoch)
+      #expect(cache.row(reference(1)) != nil)
+    }
+  }
+
+  @Test("What was read before a commit is not kept after it")
+  func commitOvertakes() {
+    let cache = RowCache()
+    let epoch = cache.epoch
+    cache.commit(written: [row(1, version: 2)], gone: [reference(2)])
+    cache.insert([row(1, version: 1), row(2)], readAt: epoch)
+    #expect(cache.row(reference(1))?.version == 2)
+    #expect(cache.row(reference(2)) == nil)
+  }
+
+  @Test("Members of a to-many are kept until a commit changes relationships")
+  func links() {
+    let cache = RowCache()
+    let members = [RowMember(reference: reference(7), row: nil)]
+    cache.insert(members, of: reference(1), toMany: 0, fresh: [row(7)], readAt: cache.epoch)
+    #expect(cache.members(reference(1), toMany: 0)?.map(\.reference) == [reference(7)])
+    #expect(cache.members(reference(1), toMany: 0)?.first?.row != nil)
+    #expect(cache.members(reference(1), toMany: 1) == nil)
+    cache.commit(written: [row(9)], gone: [], changesLinks: false)
+    #expect(cache.members(reference(1), toMany: 0) != nil)
+    cache.commit(written: [row(9, version: 2)], gone: [], changesLinks: true)
+    #expect(cache.members(reference(1), toMany: 0) == nil)
+  }
+}
