@@ -172,6 +172,9 @@ open class NSExpression: NSObject, NSCopying {
   /// What the expression is made of.
   open var expressionType: ExpressionType { type }
 
+  /// Lets an expression out of an archive be evaluated; one that was made here needs no leave.
+  open func allowEvaluation() {}
+
   /// The value for an object.
   ///
   /// The context holds values for variables by their names.

@@ -96,9 +96,15 @@ struct PredicateFormatTests {
     Example("SELF IN {1, 2}", "SELF IN {1, 2}"),
     Example(
       "a > CAST(631152000.0, 'NSDate')",
-      "a > CAST(631152000.0, \"NSDate\")"
+      "a > CAST(631152000.000000, \"NSDate\")"
     ),
-    Example("a == CAST('0.1', 'NSDecimalNumber')", "a == CAST(\"0.1\", \"NSDecimalNumber\")"),
+    Example("a == CAST('0.1', 'NSDecimalNumber')", "a == 0.1"),
+    Example(
+      "a == CAST('0.10000000000000000001', 'NSDecimalNumber')",
+      "a == CAST(\"0.10000000000000000001\", \"NSDecimalNumber\")"
+    ),
+    Example("a == @\"x\" AND b == @'y'", "a == \"x\" AND b == \"y\""),
+    Example("random() < 1 AND random:(5) < 5", "random() < 1 AND random(5) < 5"),
   ]
 
   static let expressions = [
@@ -150,10 +156,20 @@ struct PredicateFormatTests {
     Example("a == %@", "a == nil") { [NSNull()] },
     Example("a == %@", "a == nil") { [String?.none as Any] },
     Example("a == '%@'", "a == \"%@\""),
-    Example("a == %@", "a == CAST(10.0, \"NSDate\")") {
+    Example("a == %@", "a == CAST(10.000000, \"NSDate\")") {
       [Date(timeIntervalSinceReferenceDate: 10)]
     },
+    Example("a == %@", "a == CAST(0.1234567891, \"NSDate\")") {
+      [Date(timeIntervalSinceReferenceDate: 0.1234567891)]
+    },
     Example("a BETWEEN %@", "a BETWEEN {1, 2}") { [[1, 2]] },
+    Example("a IN %@", "a IN {1, 2}") { [[1, 2] as CVarArg] },
+    Example("a == %@", "a == CAST(\"00000000-0000-0000-0000-000000000000\", \"NSUUID\")") {
+      [UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)) as CVarArg]
+    },
+    Example("a == %@", "a == CAST(10.000000, \"NSDate\")") {
+      [Date(timeIntervalSinceReferenceDate: 10) as CVarArg]
+    },
     Example("%@ AND b == 2", "a == 1 AND b == 2") { [NSPredicate(format: "a == 1")] },
     Example("%@ > 1", "a + b > 1") { [NSExpression(format: "a + b")] },
     Example("a == %@", "a == CAST(\"0aff\", \"NSData\")") { [Data([0x0A, 0xFF])] },

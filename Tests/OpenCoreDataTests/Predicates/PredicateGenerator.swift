@@ -24,7 +24,9 @@ struct PredicateGenerator {
   }
 
   private func comparison(on base: ExpressionTree, depth: Int) -> PredicateTree {
-    switch random.next() % 12 {
+    switch random.next() % 14 {
+    case 12: return longMembership(on: base)
+    case 13: return casts(on: base)
     case 0, 1, 2: return numbers(on: base)
     case 3, 4: return texts(on: base)
     case 5: return dates(on: base)
@@ -49,17 +51,20 @@ struct PredicateGenerator {
     case 4:
       return pick([
         .value(Int64(random.next() % 12) - 3), .value(Double(random.next() % 16) / 4),
-        .value(nil), .value(Decimal(Double(random.next() % 8) / 4)),
+        .value(nil), .value(Decimal(Double(random.next() % 8) / 4)), extreme(),
       ])
     case 5, 6:
       let function = pick([
         "add:to:", "from:subtract:", "multiply:by:", "divide:by:", "bitwiseAnd:with:",
         "bitwiseOr:with:", "bitwiseXor:with:", "leftshift:by:", "rightshift:by:", "modulus:by:",
+        "raise:toPower:",
       ])
       return .function(function, [number(base, depth: depth + 1), number(base, depth: depth + 1)])
     case 7:
       return .function(
-        pick(["abs:", "floor:", "ceiling:", "trunc:", "onesComplement:", "sqrt:"]),
+        pick([
+          "abs:", "floor:", "ceiling:", "trunc:", "onesComplement:", "sqrt:", "ln:", "log:", "exp:",
+        ]),
         [number(base, depth: depth + 1)]
       )
     case 8:
@@ -74,6 +79,76 @@ struct PredicateGenerator {
         number(base, depth: depth + 1)
       )
     }
+  }
+
+  /// Numbers at the ends of their ranges, where integers overflow and doubles round.
+  private func extreme() -> ExpressionTree {
+    pick([
+      .value(0), .value(Int64.max), .value(Int64.min), .value(Int64(1) << 53 + 1),
+      .value(Double.infinity), .value(-Double.infinity), .value(Double.nan), .value(-0.0),
+      .value(1e300), .value(9_223_372_036_854_775_807.0), .value(0.1),
+      .value(Decimal(string: "0.1")), .value(Decimal(string: "12345678901234567890.5")),
+    ])
+  }
+
+  /// More members than a statement takes as parameters one by one.
+  private func longList(_ members: [Any?]) -> ExpressionTree {
+    let filler: [Any] = (0..<600).map { Int64(1000 + $0) }
+    return .value(filler + members.map { $0 ?? NSNull() })
+  }
+
+  private func longMembership(on base: ExpressionTree) -> PredicateTree {
+    let kind = pick([ComparisonKind.in])
+    switch random.next() % 6 {
+    case 0:
+      return .comparison(
+        ComparisonTree(
+          number(base, depth: 2),
+          kind,
+          longList([Int64(2), 0.25, Decimal(string: "1.5"), chance(2) ? nil : 3]),
+          modifier: modifier()
+        )
+      )
+    case 1:
+      return .comparison(
+        ComparisonTree(
+          text(base),
+          kind,
+          longList([pick(SampleLibrary.texts), pick(SampleLibrary.texts), "it's \"q\"\\\n\u{0}x"]),
+          options: options()
+        )
+      )
+    case 2:
+      let dates = [0.5, 2, 4.5].map { Date(timeIntervalSinceReferenceDate: $0) }
+      return .comparison(ComparisonTree(.keyPath(base, ["date"]), kind, longList(dates)))
+    case 3:
+      let uuid = UUID(uuid: (1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+      return .comparison(ComparisonTree(.keyPath(base, ["uuid"]), kind, longList([uuid])))
+    case 4:
+      return .comparison(
+        ComparisonTree(.evaluatedObject, kind, longList(Array(library.posts.prefix(20))))
+      )
+    default:
+      return .comparison(
+        ComparisonTree(
+          .keyPath("tags.rank"),
+          kind,
+          longList([Int64(1), Int64(2)]),
+          modifier: pick([.any, .all])
+        )
+      )
+    }
+  }
+
+  private func casts(on base: ExpressionTree) -> PredicateTree {
+    let type = pick(["NSNumber", "NSString", "NSDecimalNumber", "NSDate"])
+    let cast = ExpressionTree.function(
+      "castObject:toType:",
+      [chance(2) ? text(base) : number(base, depth: 2), .value(type)]
+    )
+    return .comparison(
+      ComparisonTree(cast, pick(Self.numberKinds), chance(2) ? text(base) : number(base, depth: 2))
+    )
   }
 
   private func numbers(on base: ExpressionTree) -> PredicateTree {
@@ -125,7 +200,7 @@ struct PredicateGenerator {
     let left = text(base)
     switch random.next() % 6 {
     case 0:
-      let pattern = pick(["a.*", ".", "[a-z]+", "(a|é)b?", ".*\\d+"])
+      let pattern = pick(["a.*", ".", "[a-z]+", "(a|é)b?", ".*\\d+", "\\w{2}", "(?i)AB.?", "^é$"])
       return .comparison(
         ComparisonTree(left, .matches, .value(pattern), modifier: modifier(), options: options())
       )

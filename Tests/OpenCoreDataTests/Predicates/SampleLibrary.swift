@@ -14,7 +14,8 @@ final class SampleLibrary {
 
   static let texts: [String?] = [
     nil, "", "a", "A", "ab", "Ab", "abc", "b", "é", "É", "éa", "e", "z", "a*b", "a?b", "a b",
-    "item 9", "item 10", "ß", "日本",
+    "item 9", "item 10", "ß", "日本", "e\u{301}", "SS", "İ", "ı", "ﬁ", "fi", "Å", "👨‍👩‍👧", "12", "1.5",
+    "%", "_", "a\\b",
   ]
 
   init(random: SeededRandomness) throws {

@@ -70,7 +70,8 @@ enum ValueCast: String {
     }
   }
 
-  private static func bytes(_ text: String) -> Data? {
+  /// The bytes that hexadecimal digits spell.
+  static func bytes(_ text: String) -> Data? {
     let digits = Array(text.utf8)
     guard digits.count.isMultiple(of: 2) else { return nil }
     var data = Data(capacity: digits.count / 2)

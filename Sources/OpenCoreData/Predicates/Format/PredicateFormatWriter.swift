@@ -157,8 +157,8 @@ package enum PredicateFormatWriter {
     case .integer(let value): "\(value)"
     case .double(let value):
       value.isInfinite ? (value < 0 ? "-1e999" : "1e999") : "\(value)"
-    case .decimal(let value): cast("\(value)", "NSDecimalNumber")
-    case .date(let value): "CAST(\(value), \"NSDate\")"
+    case .decimal(let value): string(value)
+    case .date(let value): "CAST(\(seconds(value)), \"NSDate\")"
     case .string(let value): quoted(value)
     case .url(let value): cast(value.absoluteString, "NSURL")
     case .uuid(let value): cast(value.uuidString, "NSUUID")
@@ -166,6 +166,19 @@ package enum PredicateFormatWriter {
     case .collection(let members): "{" + members.map(string).joined(separator: ", ") + "}"
     case .object(_, let value), .opaque(let value): "<\(value)>"
     }
+  }
+
+  /// Plain where reading it as a number gives the same number, as Apple always writes it.
+  private static func string(_ value: Decimal) -> String {
+    let text = "\(value)"
+    let isPlain = Int64(text) != nil || Double(text).map { "\($0)" == text } ?? false
+    return isPlain ? text : cast(text, "NSDecimalNumber")
+  }
+
+  /// With six digits after the point, as Apple writes it, and more only where they count.
+  private static func seconds(_ value: Double) -> String {
+    let text = String(format: "%.6f", value)
+    return Double(text) == value ? text : "\(value)"
   }
 
   private static func cast(_ text: String, _ type: String) -> String {

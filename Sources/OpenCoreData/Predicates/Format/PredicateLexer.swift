@@ -60,6 +60,8 @@ struct PredicateLexer {
       return .key(try readName("a key"))
     case "@":
       position += 1
+      // A string as Objective-C writes it.
+      if let quote = current, quote == "'" || quote == "\"" { return .string(try readString(quote)) }
       return .word("@" + (try readName("a collection operator")))
     case _ where Self.isDigit(first):
       return try readNumber()

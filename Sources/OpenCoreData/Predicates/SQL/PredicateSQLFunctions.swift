@@ -16,6 +16,14 @@ package enum PredicateSQLFunctions {
     (sortKey, 2, sorting),
     (test, 4, testing),
     (call, -1, calling),
+    (real, 1, { arguments in
+      guard case .integer(let bits) = arguments[0] else { return .null }
+      return .real(Double(bitPattern: UInt64(bitPattern: bits)))
+    }),
+    (bytes, 1, { arguments in
+      guard case .text(let digits) = arguments[0] else { return .null }
+      return ValueCast.bytes(digits).map(SQLiteValue.blob) ?? .null
+    }),
   ]
 
   /// `(letters, text)`: the text with the differences taken out that the letters ignore.
@@ -28,6 +36,11 @@ package enum PredicateSQLFunctions {
   static let test = "WatershedTest"
   /// `(function, operands…)`: a function of the format language.
   static let call = "WatershedCall"
+
+  /// `(bits)`: the double with these bits.
+  static let real = "WatershedReal"
+  /// `(digits)`: the bytes of hexadecimal digits.
+  static let bytes = "WatershedBytes"
 
   /// Registers the functions on a connection.
   package static func register(on connection: SQLiteConnection) throws {

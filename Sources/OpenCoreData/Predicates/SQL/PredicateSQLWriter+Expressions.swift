@@ -231,6 +231,8 @@ extension PredicateSQLWriter {
       return try collectionFunction(name, operation, source, tree)
     }
     switch name {
+    case "random", "random:":
+      throw PredicateNotTranslatable.expression(tree, "random numbers are for memory only")
     case "noindex:" where arguments.count == 1:
       // The plus keeps SQLite from using an index, which is what the function is for.
       var value = try term(arguments[0])
@@ -383,6 +385,8 @@ extension ExpressionTree {
     case .constant: true
     case .evaluatedObject, .variable, .anyKey, .block: false
     case .keyPath(let base, _): base.isIndependent
+    // A new number for each row.
+    case .function("random", _), .function("random:", _): false
     case .function(_, let arguments), .aggregate(let arguments):
       arguments.allSatisfy(\.isIndependent)
     case .call(let target, _, let arguments):

@@ -81,29 +81,92 @@ extension PredicateSQLWriter {
 
   private static func list(_ values: [RowValue]) -> SQLFragment? {
     if values.isEmpty { return nil }
-    if values.count > boundListLimit, let json = json(values) {
-      return SQLFragment("(SELECT value FROM json_each(?))", [.string(json)])
-    }
+    if values.count > boundListLimit { return LongList(values).fragment }
     let marks = Array(repeating: "?", count: values.count).joined(separator: ", ")
     return SQLFragment("(\(marks))", values)
   }
+}
 
-  /// Whole numbers and texts survive JSON unchanged; other kinds stay parameters.
-  private static func json(_ values: [RowValue]) -> String? {
-    var integers: [Int64] = []
-    var texts: [String] = []
+/// A list of any length as a few parameters: one JSON array for each kind of value.
+///
+/// JSON keeps whole numbers and texts as they are. The others travel as what it keeps: doubles as
+/// the integers of their bits, bytes as hexadecimal digits.
+private struct LongList {
+  private var integers: [Int64] = []
+  private var reals: [Int64] = []
+  private var texts: [String] = []
+  private var bytes: [String] = []
+  private var textBytes: [String] = []
+
+  init(_ values: [RowValue]) {
     for value in values {
       switch value {
+      case .null: break
       case .integer(let number): integers.append(number)
+      case .reference(let reference): integers.append(reference.key)
+      case .double(let number), .date(let number): add(number)
+      case .decimal(let number): add(number.value.asDouble)
       // SQLite ends a JSON string at an escaped zero.
-      case .string(let text) where !text.utf8.contains(0): texts.append(text)
-      default: return nil
+      case .string(let text):
+        if text.utf8.contains(0) { textBytes.append(Self.digits(text.utf8)) } else { texts.append(text) }
+      case .url(let url): texts.append(url.absoluteString)
+      case .data(let data): bytes.append(Self.digits(data))
+      case .uuid(let uuid): bytes.append(withUnsafeBytes(of: uuid.uuid) { Self.digits($0) })
       }
     }
-    let encoder = JSONEncoder()
-    let encoded =
-      texts.isEmpty
-      ? try? encoder.encode(integers) : integers.isEmpty ? try? encoder.encode(texts) : nil
-    return encoded.map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  private mutating func add(_ number: Double) {
+    reals.append(Int64(bitPattern: number.bitPattern))
+  }
+
+  var fragment: SQLFragment {
+    var parts: [SQLFragment] = []
+    func add(_ json: String, _ value: String) {
+      parts.append(SQLFragment("SELECT \(value) FROM json_each(?)", [.string(json)]))
+    }
+    if !integers.isEmpty { add(Self.json(integers), "value") }
+    if !reals.isEmpty { add(Self.json(reals), "\(PredicateSQLFunctions.real)(value)") }
+    if !texts.isEmpty { add(Self.json(texts), "value") }
+    if !bytes.isEmpty { add(Self.json(bytes), "\(PredicateSQLFunctions.bytes)(value)") }
+    if !textBytes.isEmpty {
+      add(Self.json(textBytes), "CAST(\(PredicateSQLFunctions.bytes)(value) AS TEXT)")
+    }
+    return "(" + parts.joined(separator: " UNION ALL ") + ")"
+  }
+
+  private static func json(_ numbers: [Int64]) -> String {
+    "[" + numbers.map(String.init).joined(separator: ",") + "]"
+  }
+
+  private static func json(_ texts: [String]) -> String {
+    var json = Data()
+    json.append(UInt8(ascii: "["))
+    for (index, text) in texts.enumerated() {
+      if index > 0 { json.append(UInt8(ascii: ",")) }
+      json.append(UInt8(ascii: "\""))
+      for byte in text.utf8 {
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+          json.append(UInt8(ascii: "\\"))
+          json.append(byte)
+        case 0..<0x20: json.append(contentsOf: "\\u00\(digits(CollectionOfOne(byte)))".utf8)
+        default: json.append(byte)
+        }
+      }
+      json.append(UInt8(ascii: "\""))
+    }
+    json.append(UInt8(ascii: "]"))
+    return String(decoding: json, as: UTF8.self)
+  }
+
+  private static func digits(_ bytes: some Sequence<UInt8>) -> String {
+    let digits = Array("0123456789abcdef".utf8)
+    var text: [UInt8] = []
+    for byte in bytes {
+      text.append(digits[Int(byte >> 4)])
+      text.append(digits[Int(byte & 15)])
+    }
+    return String(decoding: text, as: UTF8.self)
   }
 }
