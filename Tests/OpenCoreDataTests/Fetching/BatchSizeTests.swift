@@ -30,8 +30,10 @@ struct BatchSizeTests {
       request.relationshipKeyPathsForPrefetching = ["tags"]
       let posts = try context.fetch(request)
       _ = posts[0].title
-      #expect(posts.map { !$0.hasFault(forRelationshipNamed: "tags") }
-        == [true, true, true, false, false, false])
+      #expect(
+        posts.map { !$0.hasFault(forRelationshipNamed: "tags") }
+          == [true, true, true, false, false, false]
+      )
     }
   }
 

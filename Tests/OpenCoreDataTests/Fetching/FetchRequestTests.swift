@@ -299,7 +299,9 @@ struct FetchRequestTests {
       try Self.fetch { $0.predicate = NSPredicate(format: "author.nope == 1") }
     }
     #expect(
-      Self.message(predicate).contains("keypath author.nope not found in entity <NSSQLEntity Post id=")
+      Self.message(predicate).contains(
+        "keypath author.nope not found in entity <NSSQLEntity Post id="
+      )
     )
     let order = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       try Self.fetch { $0.sortDescriptors = [NSSortDescriptor(key: "nope", ascending: true)] }

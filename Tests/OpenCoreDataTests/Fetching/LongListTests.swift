@@ -19,13 +19,18 @@ struct LongListTests {
       try #expect(views("NOT views IN %@", Array(2..<(2 + count))) == [0, 1])
       try #expect(views("title IN %@", (0..<count).map { "post 0\($0 + 8)" }) == [8, 9])
       #expect(
-        try views("date IN %@", (0..<count).map { Date(timeIntervalSinceReferenceDate: Double($0) + 9) })
+        try views(
+          "date IN %@",
+          (0..<count).map { Date(timeIntervalSinceReferenceDate: Double($0) + 9) }
+        )
           == [9]
       )
       #expect(
         try views("score IN %@", (0..<count).map { Double($0) + 1.5 }) == [3, 7]
       )
-      try #expect(views("author.name IN[c] %@", (0..<count).map { $0 == 5 ? "ADA" : "x\($0)" }).count == 5)
+      try #expect(
+        views("author.name IN[c] %@", (0..<count).map { $0 == 5 ? "ADA" : "x\($0)" }).count == 5
+      )
     }
   }
 
@@ -42,7 +47,9 @@ struct LongListTests {
         request.predicate = predicate
         return try context.fetch(request).map(\.title)
       }
-      try #expect(titles(NSPredicate(format: "SELF IN %@", [posts[1], posts[3]])) == ["post 01", "post 03"])
+      try #expect(
+        titles(NSPredicate(format: "SELF IN %@", [posts[1], posts[3]])) == ["post 01", "post 03"]
+      )
       #expect(
         try titles(NSPredicate(format: "SELF IN %@", [posts[1].objectID, unsaved.objectID]))
           == ["post 01", "unsaved"]
@@ -55,8 +62,12 @@ struct LongListTests {
       try #expect(titles(NSPredicate(format: "author != %@", ada)).count == 4)
       try #expect(titles(NSPredicate(format: "author IN %@", Set([ada]))).count == 3)
       let tag = try #require(posts[2].tags.first)
-      try #expect(titles(NSPredicate(format: "ANY tags == %@", tag)) == ["post 00", "post 02", "post 04"])
-      try #expect(titles(NSPredicate(format: "%@ IN tags", tag)) == ["post 00", "post 02", "post 04"])
+      try #expect(
+        titles(NSPredicate(format: "ANY tags == %@", tag)) == ["post 00", "post 02", "post 04"]
+      )
+      try #expect(
+        titles(NSPredicate(format: "%@ IN tags", tag)) == ["post 00", "post 02", "post 04"]
+      )
       try #expect(titles(NSPredicate(format: "tags CONTAINS %@", tag)).count == 3)
       // A relationship to an object that no store knows matches nothing there.
       let stranger = WorldAuthor(context: context)

@@ -155,7 +155,9 @@ struct SwiftPredicateTests {
     let context = container.newBackgroundContext()
     try context.performAndWait {
       let posts = try context.fetch(FetchWorld.request())
-      #expect((NSArray(array: posts).sortedArray(using: [descriptor]) as? [WorldPost])?[0].views == 2)
+      #expect(
+        (NSArray(array: posts).sortedArray(using: [descriptor]) as? [WorldPost])?[0].views == 2
+      )
     }
     let result = try await #require(
       processExitsWith: .failure,

@@ -16,7 +16,8 @@ package enum ExpressionFunction {
     "raise:toPower:": 2, "sqrt:": 1, "log:": 1, "ln:": 1, "exp:": 1, "ceiling:": 1, "floor:": 1,
     "abs:": 1, "trunc:": 1, "bitwiseAnd:with:": 2, "bitwiseOr:with:": 2, "bitwiseXor:with:": 2,
     "leftshift:by:": 2, "rightshift:by:": 2, "onesComplement:": 1, "uppercase:": 1,
-    "lowercase:": 1, "canonical:": 1, "length:": 1, "noindex:": 1, "now": 0, "random": 0, "random:": 1,
+    "lowercase:": 1, "canonical:": 1, "length:": 1, "noindex:": 1, "now": 0, "random": 0,
+    "random:": 1,
     "castObject:toType:": 2, "objectFrom:withIndex:": 2,
   ]
 

@@ -61,7 +61,9 @@ struct PredicateLexer {
     case "@":
       position += 1
       // A string as Objective-C writes it.
-      if let quote = current, quote == "'" || quote == "\"" { return .string(try readString(quote)) }
+      if let quote = current, quote == "'" || quote == "\"" {
+        return .string(try readString(quote))
+      }
       return .word("@" + (try readName("a collection operator")))
     case _ where Self.isDigit(first):
       return try readNumber()

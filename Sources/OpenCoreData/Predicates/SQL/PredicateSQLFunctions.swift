@@ -16,14 +16,20 @@ package enum PredicateSQLFunctions {
     (sortKey, 2, sorting),
     (test, 4, testing),
     (call, -1, calling),
-    (real, 1, { arguments in
-      guard case .integer(let bits) = arguments[0] else { return .null }
-      return .real(Double(bitPattern: UInt64(bitPattern: bits)))
-    }),
-    (bytes, 1, { arguments in
-      guard case .text(let digits) = arguments[0] else { return .null }
-      return ValueCast.bytes(digits).map(SQLiteValue.blob) ?? .null
-    }),
+    (
+      real, 1,
+      { arguments in
+        guard case .integer(let bits) = arguments[0] else { return .null }
+        return .real(Double(bitPattern: UInt64(bitPattern: bits)))
+      }
+    ),
+    (
+      bytes, 1,
+      { arguments in
+        guard case .text(let digits) = arguments[0] else { return .null }
+        return ValueCast.bytes(digits).map(SQLiteValue.blob) ?? .null
+      }
+    ),
   ]
 
   /// `(letters, text)`: the text with the differences taken out that the letters ignore.

@@ -108,7 +108,11 @@ private struct LongList {
       case .decimal(let number): add(number.value.asDouble)
       // SQLite ends a JSON string at an escaped zero.
       case .string(let text):
-        if text.utf8.contains(0) { textBytes.append(Self.digits(text.utf8)) } else { texts.append(text) }
+        if text.utf8.contains(0) {
+          textBytes.append(Self.digits(text.utf8))
+        } else {
+          texts.append(text)
+        }
       case .url(let url): texts.append(url.absoluteString)
       case .data(let data): bytes.append(Self.digits(data))
       case .uuid(let uuid): bytes.append(withUnsafeBytes(of: uuid.uuid) { Self.digits($0) })

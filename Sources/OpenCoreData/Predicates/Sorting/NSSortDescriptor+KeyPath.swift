@@ -18,7 +18,9 @@ extension NSSortDescriptor {
   /// no property of a managed object.
   public var key: String? {
     if let own = self as? KeySortDescriptor { return own.path }
-    return PropertyKeyPaths.keys(of: keyPath).map { $0.isEmpty ? "self" : $0.joined(separator: ".") }
+    return PropertyKeyPaths.keys(of: keyPath).map {
+      $0.isEmpty ? "self" : $0.joined(separator: ".")
+    }
   }
 
   /// What the descriptor says, for those who sort in another way than by comparing; nil where only
