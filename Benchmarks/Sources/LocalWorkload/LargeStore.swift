@@ -1,9 +1,6 @@
 import Foundation
 import OpenCoreData
-
-#if canImport(Glibc)
-import Glibc
-#endif
+import RawSQLite
 
 /// A store of many rows: what opening it costs, and what walking it costs in memory.
 public struct LargeStore {
@@ -99,20 +96,13 @@ public struct LargeStore {
         request.fetchLimit = count
         request.includesPropertyValues = loaded
         request.returnsObjectsAsFaults = !loaded
-        let before = allocatedBytes()
+        let before = Int(raw_allocated_bytes())
         let posts = try context.fetch(request)
-        return withExtendedLifetime(posts) { (allocatedBytes() - before) / max(1, posts.count) }
+        return withExtendedLifetime(posts) {
+          (Int(raw_allocated_bytes()) - before) / max(1, posts.count)
+        }
       }
     }
     return (try bytes(loaded: false), try bytes(loaded: true))
-  }
-
-  private func allocatedBytes() -> Int {
-    #if canImport(Glibc)
-    let information = mallinfo2()
-    return Int(information.uordblks) + Int(information.hblkhd)
-    #else
-    return 0
-    #endif
   }
 }

@@ -14,7 +14,10 @@ typedef struct {
 /* Runs every phase on a new file. Returns 0, or SQLite's error code. */
 int raw_sqlite_run(const char *path, int64_t posts, raw_sqlite_result *result);
 
-/// Runs the posts of the workload alone, for comparison with batch inserts.
+/* Runs the posts of the workload alone, for comparison with batch inserts. */
 int raw_sqlite_run_batch(const char *path, int64_t posts, raw_sqlite_result *result);
+
+/* The bytes that the process has allocated and not freed. */
+int64_t raw_allocated_bytes(void);
 
 #endif
