@@ -115,7 +115,9 @@ extension NSManagedObjectContext {
     guard let store = rows(of: binding) else { return [] }
     let generation = generation
     let kind: RowFetch.Kind = plan.includesPropertyValues ? .rows : .references
-    switch try store.fetch(plan.rowFetch(kind, limited: limited)) {
+    let fetch = plan.rowFetch(kind, limited: limited)
+    if binding.leavesToGraph(fetch) { return try evaluated(plan, binding, limited: limited) }
+    switch try store.fetch(fetch) {
     case .rows(let rows):
       return materialize(rows, binding, plan, generation)
     case .references(let references):
@@ -126,6 +128,21 @@ extension NSManagedObjectContext {
     case .count, .dictionaries:
       return []
     }
+  }
+
+  /// The objects of a store in memory that a predicate and descriptors beyond SQL find.
+  private func evaluated(
+    _ plan: FetchPlan,
+    _ binding: StoreBinding,
+    limited: Bool
+  ) throws -> [NSManagedObject] {
+    var everything = plan
+    everything.predicate = nil
+    everything.sortDescriptors = []
+    var objects = try stored(everything, binding, limited: false)
+    if let predicate = plan.predicate { objects = objects.filter { predicate.evaluate(with: $0) } }
+    objects = objects.sorted(using: plan.sortDescriptors) { $0 }
+    return limited ? plan.window(objects) : objects
   }
 
   func materialize(
@@ -240,7 +257,7 @@ extension NSManagedObjectContext {
     var plan = plan
     let bindings = try requireCoordinator().bindings(of: plan.entity).filter(plan.isAffected)
     guard parent == nil, bindings.count == 1, pendingChanges(plan).isEmpty,
-      let store = rows(of: bindings[0])
+      let store = rows(of: bindings[0]), !bindings[0].leavesToGraph(plan.rowFetch(.references))
     else {
       plan.includesPropertyValues = !plan.sortDescriptors.isEmpty
       return try objects(plan).map(\.objectID)
@@ -267,6 +284,10 @@ extension NSManagedObjectContext {
     for binding in bindings {
       guard let store = rows(of: binding) else { continue }
       let fetch = plan.rowFetch(.count, sorted: false, limited: bindings.count == 1)
+      if binding.leavesToGraph(fetch) {
+        total += try evaluated(plan, binding, limited: bindings.count == 1).count
+        continue
+      }
       if case .count(let count) = try store.fetch(fetch) { total += count }
     }
     guard bindings.count > 1 else { return total }
@@ -284,6 +305,13 @@ extension NSManagedObjectContext {
     for binding in bindings {
       guard let store = rows(of: binding) else { continue }
       let fetch = plan.rowFetch(.dictionaries(shape), limited: bindings.count == 1)
+      if binding.leavesToGraph(fetch) {
+        let objects = try evaluated(plan, binding, limited: false)
+        result += MemoryDictionaries(shape, fetch).dictionaries(of: objects).map { row in
+          row.mapValues { exposed($0, binding) }
+        }
+        continue
+      }
       if case .dictionaries(let rows) = try store.fetch(fetch) {
         result += rows.map { row in row.mapValues { exposed($0, binding) } }
       }

@@ -74,7 +74,7 @@ extension NSManagedObjectContext {
     let bindings = try requireCoordinator().bindings(of: plan.entity).filter(plan.isAffected)
     // An incremental store answers with objects, so it is not asked for rows.
     guard bindings.count == 1, !bindings[0].isContextual, !hasPendingChanges(plan),
-      let store = bindings[0].rows,
+      let store = bindings[0].rows, !bindings[0].leavesToGraph(plan.rowFetch(.references)),
       case .references(let references) = try store.fetch(plan.rowFetch(.references))
     else { return nil }
     return (bindings[0], references)

@@ -59,7 +59,8 @@ private struct BackgroundRead {
   ) throws {
     let bindings = try coordinator.bindings(of: plan.entity).filter(plan.isAffected)
     guard type == .managedObjectResultType, context.parent == nil, bindings.count == 1,
-      !bindings[0].isContextual, let store = bindings[0].rows, !context.hasPendingChanges(plan)
+      !bindings[0].isContextual, let store = bindings[0].rows, !context.hasPendingChanges(plan),
+      !bindings[0].leavesToGraph(plan.rowFetch(.references))
     else { return nil }
     binding = bindings[0]
     self.store = store

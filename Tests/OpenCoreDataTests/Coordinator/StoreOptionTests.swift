@@ -26,6 +26,9 @@ struct StoreOptionTests {
     for (type, url) in [(NSInMemoryStoreType, "/memory"), (NSSQLiteStoreType, "/dev/null")] {
       let first = try CatalogStack(URL(fileURLWithPath: url), type: type)
       let second = try CatalogStack(URL(fileURLWithPath: url), type: type)
+      let store = first.coordinator.persistentStores[0]
+      #expect(store.type == type)
+      #expect(first.coordinator.metadata(for: store)[NSStoreTypeKey] as? String == type)
       try first.fill()
       #expect(try first.titles().count == 3)
       #expect(try second.titles().isEmpty)

@@ -103,7 +103,7 @@ final class WorldTag: NSManagedObject {
   }
 }
 
-/// Authors, posts and tags in a store in memory, as an Apple developer would set them up.
+/// Authors, posts and tags in a store without a file, as an Apple developer would set them up.
 enum FetchWorld {
   static func model() -> NSManagedObjectModel {
     func attribute(_ name: String, _ type: NSAttributeType) -> NSAttributeDescription {
@@ -162,10 +162,11 @@ enum FetchWorld {
     return model
   }
 
-  static func container() throws -> NSPersistentContainer {
+  static func container(type: String = NSSQLiteStoreType) throws -> NSPersistentContainer {
     let container = NSPersistentContainer(name: "World", managedObjectModel: model())
     let description = NSPersistentStoreDescription()
-    description.type = NSInMemoryStoreType
+    description.type = type
+    description.url = URL(fileURLWithPath: "/dev/null")
     container.persistentStoreDescriptions = [description]
     var failure: (any Error)?
     container.loadPersistentStores { _, error in failure = error }
@@ -174,8 +175,11 @@ enum FetchWorld {
   }
 
   /// Posts "post 00", "post 01" … by two authors in turn, with the tags "even" and "third".
-  static func container(posts count: Int) throws -> NSPersistentContainer {
-    let container = try container()
+  static func container(
+    posts count: Int,
+    type: String = NSSQLiteStoreType
+  ) throws -> NSPersistentContainer {
+    let container = try container(type: type)
     let context = container.newBackgroundContext()
     try context.performAndWait {
       let authors = ["Ada", "Bob"].map { name in

@@ -2,6 +2,9 @@ import Foundation
 
 /// A fetch of dictionaries answered from objects in memory.
 struct MemoryDictionaries {
+  /// A managed object, or the node of an atomic store.
+  typealias Source = any KeyValueCoding & ObjectIdentified & AnyObject
+
   private let shape: RowFetch.DictionaryShape
   private let request: RowFetch
 
@@ -10,7 +13,7 @@ struct MemoryDictionaries {
     self.request = request
   }
 
-  func dictionaries(of objects: [NSAtomicStoreCacheNode]) -> [[String: Any]] {
+  func dictionaries(of objects: [Source]) -> [[String: Any]] {
     var result: [[String: Any]]
     if shape.groupBy.isEmpty {
       result =
@@ -27,9 +30,9 @@ struct MemoryDictionaries {
   }
 
   /// Objects that share the values to group by; groups in the order of their first members.
-  private func groups(of objects: [NSAtomicStoreCacheNode]) -> [[NSAtomicStoreCacheNode]] {
+  private func groups(of objects: [Source]) -> [[Source]] {
     var places: [[ExpressionKey]: Int] = [:]
-    var groups: [[NSAtomicStoreCacheNode]] = []
+    var groups: [[Source]] = []
     for object in objects {
       let key = shape.groupBy.map { ExpressionKey(value(of: $0, in: [object])) }
       if let place = places[key] {
@@ -51,7 +54,7 @@ struct MemoryDictionaries {
     }
   }
 
-  private func dictionary(of objects: [NSAtomicStoreCacheNode]) -> [String: Any] {
+  private func dictionary(of objects: [Source]) -> [String: Any] {
     var result: [String: Any] = [:]
     for property in shape.properties {
       if let value = value(of: property, in: objects) { result[property.name] = value }
@@ -61,7 +64,7 @@ struct MemoryDictionaries {
 
   private func value(
     of property: NSPropertyDescription,
-    in objects: [NSAtomicStoreCacheNode]
+    in objects: [Source]
   ) -> Any? {
     if let description = property as? NSExpressionDescription {
       guard let expression = description.expression else { return nil }
@@ -75,6 +78,7 @@ struct MemoryDictionaries {
   private func exposed(_ value: Any?, _ property: NSPropertyDescription) -> Any? {
     switch flattened(value) {
     case let node as NSAtomicStoreCacheNode: return node.objectID.key.reference
+    case let object as NSManagedObject: return object.objectID.key.reference
     case let identifier as NSManagedObjectID: return identifier.key.reference
     case is NSNull, nil: return nil
     case let value?:

@@ -73,7 +73,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     tombstoneColumns = opened.tombstoneColumns
     hasHistoryTables = opened.hasHistoryTables
     isInMemory = opener.isInMemory
-    storeType = opener.isInMemory ? NSInMemoryStoreType : NSSQLiteStoreType
+    storeType = type
     coding = RowCoding(
       external: ExternalData(storeURL: opener.isInMemory ? nil : url, effects: effects)
     )

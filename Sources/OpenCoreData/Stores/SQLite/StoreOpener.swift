@@ -24,6 +24,7 @@ struct StoreOpener: @unchecked Sendable {
   let url: URL
   let effects: Effects
   let isInMemory: Bool
+  private let type: String
   private let settings: StoreSettings
   private let options: [AnyHashable: Any]
 
@@ -40,6 +41,7 @@ struct StoreOpener: @unchecked Sendable {
       configuration == NSManagedObjectModel.defaultConfigurationName ? nil : configuration
     self.url = url
     self.effects = effects
+    self.type = type
     // `/dev/null` is the well-known way to ask for an SQLite store without a file.
     isInMemory = type == NSInMemoryStoreType || url.path == "/dev/null"
     settings = StoreSettings(options: options)
@@ -256,7 +258,7 @@ struct StoreOpener: @unchecked Sendable {
       )
     }
     metadata[NSStoreUUIDKey] = identifier
-    if isInMemory { metadata[NSStoreTypeKey] = NSInMemoryStoreType }
+    metadata[NSStoreTypeKey] = type
     return Opened(
       connection: connection,
       schema: schema,
