@@ -29,8 +29,9 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   final var state: ObjectState
   /// The row as it was read or saved last.
   final var snapshot: Row?
-  /// By row index: attributes, then the references of to-ones. Empty while the snapshot has them:
-  /// they are taken apart at the first change.
+  /// By row index: attributes, then the references of to-ones.
+  ///
+  /// Empty while the snapshot has them: they are taken apart at the first change.
   final var ownValues: [RowValue]
   /// To-one destinations that have been followed or set; empty until the first.
   final var toOneObjects: [NSManagedObject?] = []
