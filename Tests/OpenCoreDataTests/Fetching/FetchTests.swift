@@ -159,4 +159,20 @@ struct FetchTests {
     #expect(found.predicate?.evaluate(with: ["pages": 60]) == true)
     #expect(model.fetchRequestTemplate(forName: "Nothing") == nil)
   }
+
+  @Test("A predicate may ask for the entity of the objects themselves")
+  func entities() throws {
+    let library = try shelf()
+    let context = library.context()
+    try context.performAndWait {
+      let audio = try #require(NSEntityDescription.entity(forEntityName: "AudioBook", in: context))
+      let request = sorted()
+      request.predicate = NSPredicate(format: "entity == %@", audio)
+      #expect(try context.fetch(request).map(\.title) == ["Atonement"])
+      request.predicate = NSPredicate(format: "SELF.entity != %@", audio)
+      #expect(try context.count(for: request) == 4)
+      request.predicate = NSPredicate(format: "NOT (entity IN %@)", [audio])
+      #expect(try context.count(for: request) == 4)
+    }
+  }
 }

@@ -115,6 +115,7 @@ package struct PredicateSQLWriter {
   /// A comparison with its modifier.
   private func write(_ comparison: ComparisonTree) throws -> SQLFragment {
     if comparison.modifier == .direct {
+      if let test = entityTest(comparison) { return test }
       return try write(
         .tree(comparison.left),
         comparison.comparison,
