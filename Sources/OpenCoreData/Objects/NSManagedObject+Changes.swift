@@ -2,6 +2,8 @@ import Foundation
 
 extension NSManagedObject {
   /// The changed properties since the last save or load, with their new values; nil is `NSNull`.
+  ///
+  /// Transient properties are left out.
   public final func changedValues() -> [String: Any] {
     guard !state.contains(.fault) || !changedToManys.isEmpty else { return [:] }
     var slots = changed
@@ -9,6 +11,7 @@ extension NSManagedObject {
       // What was set to its old value has not changed.
       for slot in changed.slots where isUnchanged(slot, in: snapshot) { slots.remove(slot) }
     }
+    for slot in template.transientIndexes { slots.remove(slot) }
     return values(rows: slots, toManys: changedToManys)
   }
 
@@ -19,7 +22,8 @@ extension NSManagedObject {
 
   /// The values as they were loaded or saved last.
   ///
-  /// A value that is nil is `NSNull`; nil for the keys asks for all.
+  /// A value that is nil is `NSNull`; nil for the keys asks for all. Transient properties are left
+  /// out.
   public final func committedValues(forKeys keys: [String]?) -> [String: Any] {
     if state.contains(.inserted) { return [:] }
     fireIfFault()
@@ -28,6 +32,7 @@ extension NSManagedObject {
     for name in names {
       switch template.layout.slot(named: name) {
       case .attribute(let index):
+        if isTransient(rowIndex: index) { continue }
         result[name] = committedAttribute(at: index) ?? NSNull()
       case .toOne(let index):
         result[name] = committedToOne(at: index) ?? NSNull()

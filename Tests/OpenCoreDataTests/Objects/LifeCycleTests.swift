@@ -91,6 +91,19 @@ struct LifeCycleTests {
     return note
   }
 
+  @Test("Changed and committed values leave transient properties out")
+  func transientPropertiesAreNoChangedValues() throws {
+    try with { _, context in
+      let note = try saved(context)
+      note.setValue("kept nowhere", forKey: "cache")
+      #expect(note.hasChanges)
+      #expect(note.changedValues().isEmpty)
+      note.setValue("kept", forKey: "text")
+      #expect(note.changedValues() as NSDictionary == ["text": "kept"])
+      #expect(Set(note.committedValues(forKeys: nil).keys) == ["text", "number"])
+    }
+  }
+
   @Test("Insert, save, refresh, fetch, delete: the calls and their order")
   func order() throws {
     try with { _, context in
