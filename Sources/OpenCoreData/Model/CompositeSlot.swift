@@ -44,15 +44,20 @@ extension NSAttributeDescription {
   /// What a store keeps of the attribute: itself, or copies of a composite's leaves, named by path.
   package var leaves: [NSAttributeDescription] {
     guard let composite = self as? NSCompositeAttributeDescription else { return [self] }
-    return composite.elements.flatMap(\.leaves).compactMap { leaf in
-      guard let copy = leaf.copy() as? NSAttributeDescription else { return nil }
-      copy.name = "\(name).\(leaf.name)"
-      // A group that is not there has no leaves.
-      copy.isOptional = isOptional || leaf.isOptional
-      copy.isTransient = isTransient || leaf.isTransient
-      copy.allowsCloudEncryption = allowsCloudEncryption || leaf.allowsCloudEncryption
-      copy.userInfo = (userInfo ?? [:]).merging(leaf.userInfo ?? [:]) { _, own in own }
-      return copy
-    }
+    return composite.elements.compactMap(composite.placed).flatMap(\.leaves)
+  }
+}
+
+extension NSCompositeAttributeDescription {
+  /// A copy of an element, named by its path.
+  func placed(_ element: NSAttributeDescription) -> NSAttributeDescription? {
+    guard let copy = element.copy() as? NSAttributeDescription else { return nil }
+    copy.name = "\(name).\(element.name)"
+    // A group that is not there has no leaves.
+    copy.isOptional = isOptional || element.isOptional
+    copy.isTransient = isTransient || element.isTransient
+    copy.allowsCloudEncryption = allowsCloudEncryption || element.allowsCloudEncryption
+    copy.userInfo = (userInfo ?? [:]).merging(element.userInfo ?? [:]) { _, own in own }
+    return copy
   }
 }

@@ -80,7 +80,12 @@ struct BookMigration {
       for column in ["ENTITY", "FIRSTENTITY", "SECONDENTITY"] where columns.contains(column) {
         let relationship = column.replacing("ENTITY", with: "RELATIONSHIP")
         if columns.contains(relationship) { try rename(relationship, of: column, in: table) }
-        if column == "ENTITY", columns.contains("PK") { try orphan(in: table) }
+        if column == "ENTITY", columns.contains("PK") {
+          for lines in ["PROPERTIES", "EDGES", "SENT"] where columns.contains(lines) {
+            try renameLines(lines, in: table)
+          }
+          try orphan(in: table)
+        }
         try rename(column, in: table)
       }
     }
@@ -115,19 +120,46 @@ struct BookMigration {
     )
   }
 
+  /// All names at once, as two may have been swapped.
   private func rename(_ column: String, of entityColumn: String, in table: String) throws {
-    for (former, current) in pairs {
-      for slot in current.layout.toManys {
-        let before = migration.difference.source(
-          ofPropertyNamed: slot.name,
-          in: current.layout.entity
-        )
-        guard let before, before.name != slot.name else { continue }
+    for (former, names) in renamedProperties() {
+      let cases = names.sorted { $0.key < $1.key }.map {
+        "WHEN \(text($0.key)) THEN \(text($0.value))"
+      }
+      try connection.run(
+        "UPDATE \(table) SET \(column) = CASE \(column) \(cases.joined(separator: " ")) "
+          + "ELSE \(column) END WHERE \(entityColumn) = ?",
+        [.text(former.name)]
+      )
+    }
+  }
+
+  /// The properties of a record that are to be sent are noted by name, a line for each.
+  private func renameLines(_ column: String, in table: String) throws {
+    for (former, names) in renamedProperties() {
+      let noted = try connection.query(
+        "SELECT rowid, \(column) FROM \(table) WHERE ENTITY = ? AND \(column) <> ''",
+        [.text(former.name)]
+      ) { ($0.int64(0), $0.text(1)) }
+      for (row, lines) in noted {
+        let renamed = lines.split(separator: "\n").map { names[String($0)] ?? String($0) }
+        let text = renamed.sorted().joined(separator: "\n")
+        guard text != lines else { continue }
         try connection.run(
-          "UPDATE \(table) SET \(column) = ? WHERE \(column) = ? AND \(entityColumn) = ?",
-          [.text(slot.name), .text(before.name), .text(former.name)]
+          "UPDATE \(table) SET \(column) = ? WHERE rowid = ?",
+          [.text(text), .integer(row)]
         )
       }
+    }
+  }
+
+  /// The entities some of whose properties have other names now, with the new names by the old.
+  private func renamedProperties() -> [(EntityTable, [String: String])] {
+    pairs.compactMap { former, current in
+      let names = migration.difference.formerNames(in: current.layout.entity)
+        .filter { $0.key != $0.value }
+      guard !names.isEmpty else { return nil }
+      return (former, Dictionary(names.map { ($1, $0) }, uniquingKeysWith: { $1 }))
     }
   }
 

@@ -41,9 +41,8 @@ struct HistoryMigration {
     var changed: [Int64: (HistoryColumns, HistoryColumns, [String: String])] = [:]
     for (former, current) in pairs {
       var names: [String: String] = [:]
-      for name in current.layout.entity.propertiesByName.keys {
-        let before = migration.difference.source(ofPropertyNamed: name, in: current.layout.entity)
-        if let before { names[before.name] = name }
+      for (name, former) in migration.difference.formerNames(in: current.layout.entity) {
+        names[former] = name
       }
       guard former.history.places != current.history.places else { continue }
       changed[Int64(former.number)] = (former.history, current.history, names)

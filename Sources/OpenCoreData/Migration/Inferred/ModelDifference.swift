@@ -13,7 +13,12 @@ struct ModelDifference: @unchecked Sendable {
 
   private let sourceOf: [ObjectIdentifier: NSEntityDescription]
   private let destinationOf: [ObjectIdentifier: NSEntityDescription]
-  private let properties: [ObjectIdentifier: [String: NSPropertyDescription]]
+  private let properties: [ObjectIdentifier: [String: PropertyPair]]
+
+  private struct PropertyPair {
+    let before: NSPropertyDescription
+    let after: NSPropertyDescription
+  }
 
   /// Throws `NSInferredMappingModelError` where no way leads from one model to the other.
   init(from sources: [NSEntityDescription], to destinations: [NSEntityDescription]) throws {
@@ -21,7 +26,7 @@ struct ModelDifference: @unchecked Sendable {
     self.destinations = Self.withAncestors(destinations)
     var sourceOf: [ObjectIdentifier: NSEntityDescription] = [:]
     var destinationOf: [ObjectIdentifier: NSEntityDescription] = [:]
-    var properties: [ObjectIdentifier: [String: NSPropertyDescription]] = [:]
+    var properties: [ObjectIdentifier: [String: PropertyPair]] = [:]
     let pairs = Self.pairs(
       self.sources.map { Named($0, name: $0.name ?? "", former: $0.explicitRenamingIdentifier) },
       self.destinations.map {
@@ -51,11 +56,18 @@ struct ModelDifference: @unchecked Sendable {
   }
 
   /// What a property, own or inherited, of the entity was; nil for a new one.
+  ///
+  /// A leaf of a composite attribute goes by its path, `address.city`.
   func source(
     ofPropertyNamed name: String,
     in destination: NSEntityDescription
   ) -> NSPropertyDescription? {
-    properties[ObjectIdentifier(destination)]?[name]
+    properties[ObjectIdentifier(destination)]?[name]?.before
+  }
+
+  /// The former name of each property and each leaf of the entity, by its present one.
+  func formerNames(in destination: NSEntityDescription) -> [String: String] {
+    properties[ObjectIdentifier(destination)]?.mapValues(\.before.name) ?? [:]
   }
 
   /// Everything that a relationship was; more than one where it has moved up to a common parent.
@@ -134,21 +146,47 @@ struct ModelDifference: @unchecked Sendable {
   private static func properties(
     _ source: NSEntityDescription,
     _ destination: NSEntityDescription
-  ) -> [String: NSPropertyDescription] {
+  ) -> [String: PropertyPair] {
     func named(_ entity: NSEntityDescription) -> [Named<NSPropertyDescription>] {
       entity.propertiesByName.values
         .filter { !($0 is NSFetchedPropertyDescription) && !($0 is NSExpressionDescription) }
         .sorted { VersionHash.precedes($0.name, $1.name) }
         .map { Named($0, name: $0.name, former: $0.explicitRenamingIdentifier) }
     }
-    var result: [String: NSPropertyDescription] = [:]
+    var result: [String: PropertyPair] = [:]
     for (before, after) in pairs(named(source), named(destination)) {
       // A property of another kind is a new one under an old name.
       let isSameKind =
         (before is NSAttributeDescription) == (after is NSAttributeDescription)
-      if isSameKind { result[after.name] = before }
+      guard isSameKind else { continue }
+      result[after.name] = PropertyPair(before: before, after: after)
+      if let before = before as? NSCompositeAttributeDescription,
+        let after = after as? NSCompositeAttributeDescription
+      {
+        for leaf in leaves(before, after) { result[leaf.after.name] = leaf }
+      }
     }
     return result
+  }
+
+  /// The elements that two composite attributes share, named by their paths.
+  private static func leaves(
+    _ source: NSCompositeAttributeDescription,
+    _ destination: NSCompositeAttributeDescription
+  ) -> [PropertyPair] {
+    func named(_ composite: NSCompositeAttributeDescription) -> [Named<NSAttributeDescription>] {
+      composite.elements.map { Named($0, name: $0.name, former: $0.explicitRenamingIdentifier) }
+    }
+    return pairs(named(source), named(destination)).flatMap { before, after -> [PropertyPair] in
+      guard let before = source.placed(before), let after = destination.placed(after) else {
+        return []
+      }
+      let pair = PropertyPair(before: before, after: after)
+      guard let before = before as? NSCompositeAttributeDescription,
+        let after = after as? NSCompositeAttributeDescription
+      else { return [pair] }
+      return [pair] + leaves(before, after)
+    }
   }
 
   private static func withAncestors(_ entities: [NSEntityDescription]) -> [NSEntityDescription] {
@@ -162,11 +200,10 @@ struct ModelDifference: @unchecked Sendable {
 
   private func requireTypes() throws {
     for entity in destinations {
-      for name in entity.propertiesByName.keys.sorted(by: VersionHash.precedes) {
-        guard let after = entity.propertiesByName[name],
-          let before = source(ofPropertyNamed: name, in: entity),
-          !after.isTransient, !before.isTransient
-        else { continue }
+      let pairs = properties[ObjectIdentifier(entity)] ?? [:]
+      for (name, pair) in pairs.sorted(by: { VersionHash.precedes($0.key, $1.key) }) {
+        let (before, after) = (pair.before, pair.after)
+        guard !after.isTransient, !before.isTransient else { continue }
         if let after = after as? NSAttributeDescription,
           let before = before as? NSAttributeDescription,
           after.attributeType != before.attributeType

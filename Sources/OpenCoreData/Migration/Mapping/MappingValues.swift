@@ -18,8 +18,34 @@ struct MappingValues {
         !(attribute is NSDerivedAttributeDescription), applies(property, source)
       else { continue }
       let value = try value(of: expression, property, source: source, destination: destination)
-      destination.setValue(flattened(value), forKey: name)
+      let flat = flattened(value)
+      if let composite = attribute as? NSCompositeAttributeDescription {
+        let present = destination.value(forKey: name)
+        destination.setValue(Self.fitted(flat, to: composite, present), forKey: name)
+      } else {
+        destination.setValue(flat, forKey: name)
+      }
     }
+  }
+
+  /// What the elements of a composite attribute take over: each what it was called before.
+  ///
+  /// Elements that are gone are left out, new ones keep the default that they have.
+  private static func fitted(
+    _ value: Any?,
+    to composite: NSCompositeAttributeDescription,
+    _ present: Any?
+  ) -> Any? {
+    guard let former = value as? [String: Any] else { return value }
+    var result = present as? [String: Any] ?? [:]
+    for element in composite.elements {
+      let key = [element.renamingIdentifier, element.name].first { former[$0 ?? ""] != nil }
+      guard let key, let name = key, let value = former[name] else { continue }
+      let inner = element as? NSCompositeAttributeDescription
+      result[element.name] =
+        inner.map { fitted(value, to: $0, result[element.name]) } ?? value
+    }
+    return result
   }
 
   /// What takes over a property of the same name needs one in the source.
