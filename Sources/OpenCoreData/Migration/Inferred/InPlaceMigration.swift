@@ -50,6 +50,8 @@ final class InPlaceMigration {
   func run(report: (Float) -> Void) throws {
     try registerFunctions()
     tables = destination.tables.map { TableMigration($0, self) }
+    // They refer back to the migration, which has the file open.
+    defer { tables = [] }
     let joins = JoinMigration(self)
     let steps: [() throws -> Void] = [
       dropTriggers,
@@ -224,11 +226,12 @@ final class InPlaceMigration {
 
   private func registerFunctions() throws {
     try PredicateSQLFunctions.register(on: connection)
+    // The connection keeps the function: a strong reference would keep both, and the file open.
     try connection.register(
       function: ColumnSource.externalFunction,
       argumentCount: 2,
       deterministic: false
-    ) { [self] arguments in
+    ) { [unowned self] arguments in
       guard case .blob(let data) = arguments[0] else { return arguments[0] }
       if arguments[1] == .integer(1) { return .blob(try external.stored(data, files: &files)) }
       // A value whose file is gone stays what it is.
