@@ -13,7 +13,12 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   /// The model of the destination store.
   public let destinationModel: NSManagedObjectModel
   /// What the app wants its policies to know.
-  open var userInfo: [AnyHashable: Any]?
+  open var userInfo: [AnyHashable: Any]? {
+    // Not stored itself: one statement of a policy may read it and change it.
+    get { notes }
+    set { notes = newValue }
+  }
+  private var notes: [AnyHashable: Any]?
   /// Whether a store of a kind that can migrate itself does so where the mapping was inferred.
   ///
   /// An SQLite store does it by SQL and keeps its object identifiers; policies are not called.
