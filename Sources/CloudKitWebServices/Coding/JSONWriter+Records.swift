@@ -16,12 +16,19 @@ extension JSONWriter {
 
   /// A record; `encodedFields` stands in for its fields where they are JSON already.
   package mutating func record(_ record: RecordDictionary, encodedFields: Data? = nil) {
+    let sharing = record.sharing
     beginObject()
+    if let asked = record.createShortGUID {
+      key("createShortGUID")
+      boolean(asked)
+    }
     if let stamp = record.created { member("created", stamp) }
+    member("currentUserParticipant", sharing?.currentUserParticipant)
     if let deleted = record.deleted {
       key("deleted")
       boolean(deleted)
     }
+    member("displayedHostname", sharing?.displayedHostname)
     if let encodedFields {
       key("fields")
       encoded(encodedFields)
@@ -29,7 +36,9 @@ extension JSONWriter {
       key("fields")
       self.fields(fields, numbersAsStrings: record.writesNumbersAsStrings)
     }
+    member("forRecord", sharing?.forRecord)
     if let stamp = record.modified { member("modified", stamp) }
+    member("owner", sharing?.owner)
     if let parent = record.parent {
       key("parent")
       beginObject()
@@ -37,11 +46,26 @@ extension JSONWriter {
       if let zone = parent.zoneID { member("zoneID", zone) }
       endObject()
     }
+    member("participants", sharing?.participants)
+    member("publicPermission", sharing?.publicPermission)
     member("recordChangeTag", record.recordChangeTag)
     member("recordName", record.recordName)
     member("recordType", record.recordType)
+    if let share = record.share {
+      key("share")
+      reference(share)
+    }
+    member("shortGUID", record.shortGUID)
+    member("stableUrl", sharing?.stableUrl)
     if let zone = record.zoneID { member("zoneID", zone) }
     endObject()
+  }
+
+  /// What only shares have: too few to be worth a writer of their own.
+  private mutating func member(_ name: String, _ value: (some Encodable)?) {
+    guard let value, let json = try? WireCoding.encode(value) else { return }
+    key(name)
+    encoded(json)
   }
 
   package mutating func member(_ name: String, _ text: String?) {

@@ -13,9 +13,17 @@ package struct RecordDictionary: Hashable, Sendable {
   package var modified: ServerStamp?
   package var deleted: Bool?
   package var parent: ParentDictionary?
+  /// `"parent": null` in a request: the record hangs below nothing from now on.
+  package var removesParent = false
   package var share: ReferenceValue?
   package var shortGUID: String?
   package var createShortGUID: Bool?
+  /// What only shares have.
+  package var sharing: ShareDictionary? {
+    get { shareBox?.dictionary }
+    set { shareBox = newValue.map { .value($0) } }
+  }
+  private var shareBox: ShareBox?
   /// How `encode(to:)` writes numbers; not part of the record and never decoded.
   package var writesNumbersAsStrings = false
 
@@ -31,7 +39,8 @@ package struct RecordDictionary: Hashable, Sendable {
     parent: ParentDictionary? = nil,
     share: ReferenceValue? = nil,
     shortGUID: String? = nil,
-    createShortGUID: Bool? = nil
+    createShortGUID: Bool? = nil,
+    sharing: ShareDictionary? = nil
   ) {
     self.recordName = recordName
     self.recordType = recordType
@@ -45,6 +54,7 @@ package struct RecordDictionary: Hashable, Sendable {
     self.share = share
     self.shortGUID = shortGUID
     self.createShortGUID = createShortGUID
+    self.sharing = sharing
   }
 }
 
@@ -52,6 +62,10 @@ extension RecordDictionary: Codable {
   private enum CodingKeys: String, CodingKey {
     case recordName, recordType, recordChangeTag, fields, zoneID, created, modified, deleted
     case parent, share, shortGUID, createShortGUID
+    case forRecord, publicPermission, participants, owner
+
+    /// One of these is in every request and reply about a share.
+    static let ofShares: [CodingKeys] = [.forRecord, .publicPermission, .participants, .owner]
   }
 
   /// A field's name as a coding key.
@@ -74,9 +88,12 @@ extension RecordDictionary: Codable {
     modified = try container.decodeIfPresent(ServerStamp.self, forKey: .modified)
     deleted = try container.decodeIfPresent(Bool.self, forKey: .deleted)
     parent = try container.decodeIfPresent(ParentDictionary.self, forKey: .parent)
+    removesParent = parent == nil && container.contains(.parent)
     share = try container.decodeIfPresent(ReferenceValue.self, forKey: .share)
     shortGUID = try container.decodeIfPresent(String.self, forKey: .shortGUID)
     createShortGUID = try container.decodeIfPresent(Bool.self, forKey: .createShortGUID)
+    let hasSharing = CodingKeys.ofShares.contains { container.contains($0) }
+    if hasSharing { sharing = try ShareDictionary(from: decoder) }
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -99,8 +116,10 @@ extension RecordDictionary: Codable {
     try container.encodeIfPresent(modified, forKey: .modified)
     try container.encodeIfPresent(deleted, forKey: .deleted)
     try container.encodeIfPresent(parent, forKey: .parent)
+    if parent == nil, removesParent { try container.encodeNil(forKey: .parent) }
     try container.encodeIfPresent(share, forKey: .share)
     try container.encodeIfPresent(shortGUID, forKey: .shortGUID)
     try container.encodeIfPresent(createShortGUID, forKey: .createShortGUID)
+    try sharing?.encode(to: encoder)
   }
 }

@@ -4,6 +4,8 @@ package enum Endpoint: String, Hashable, Sendable, CaseIterable {
   case modifyRecords = "records/modify"
   case lookupRecords = "records/lookup"
   case changedRecords = "records/changes"
+  case resolveShares = "records/resolve"
+  case acceptShares = "records/accept"
   case listZones = "zones/list"
   case lookupZones = "zones/lookup"
   case modifyZones = "zones/modify"

@@ -1,0 +1,54 @@
+/// Somebody who takes part in a share.
+package struct ShareParticipant: Hashable, Sendable {
+  package var participantId: String?
+  package var type: ParticipantType?
+  package var acceptanceStatus: ParticipantStatus?
+  package var permission: ParticipantPermission?
+  /// Who it is, or in a request how to find them: `lookupInfo` or `userRecordName`.
+  package var userIdentity: UserIdentity?
+
+  package init(
+    participantId: String? = nil,
+    type: ParticipantType? = nil,
+    acceptanceStatus: ParticipantStatus? = nil,
+    permission: ParticipantPermission? = nil,
+    userIdentity: UserIdentity? = nil
+  ) {
+    self.participantId = participantId
+    self.type = type
+    self.acceptanceStatus = acceptanceStatus
+    self.permission = permission
+    self.userIdentity = userIdentity
+  }
+}
+
+extension ShareParticipant: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case participantId, type, acceptanceStatus, permission, userIdentity
+    /// As some libraries spell it.
+    case participantID
+  }
+
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    participantId =
+      try container.decodeIfPresent(String.self, forKey: .participantId)
+      ?? container.decodeIfPresent(String.self, forKey: .participantID)
+    type = try container.decodeIfPresent(ParticipantType.self, forKey: .type)
+    acceptanceStatus = try container.decodeIfPresent(
+      ParticipantStatus.self,
+      forKey: .acceptanceStatus
+    )
+    permission = try container.decodeIfPresent(ParticipantPermission.self, forKey: .permission)
+    userIdentity = try container.decodeIfPresent(UserIdentity.self, forKey: .userIdentity)
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encodeIfPresent(participantId, forKey: .participantId)
+    try container.encodeIfPresent(type, forKey: .type)
+    try container.encodeIfPresent(acceptanceStatus, forKey: .acceptanceStatus)
+    try container.encodeIfPresent(permission, forKey: .permission)
+    try container.encodeIfPresent(userIdentity, forKey: .userIdentity)
+  }
+}
