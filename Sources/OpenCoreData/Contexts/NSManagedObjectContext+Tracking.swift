@@ -86,6 +86,14 @@ extension NSManagedObjectContext {
     object.prepareForDeletion()
     // A subclass may have taken the object away meanwhile.
     guard object.context === self, !object.state.contains(.deleted) else { return }
+    moveToDeleted(object)
+    unpropagated.append(object)
+    if !propagatesDeletesAtEndOfEvent, !isProcessing { propagateDeletions() }
+    scheduleTurn()
+  }
+
+  /// Takes an object from the inserted or updated ones to those that a save deletes.
+  func moveToDeleted(_ object: NSManagedObject) {
     if object.state.contains(.inserted) {
       inserted.remove(object)
     } else if object.state.contains(.updated) {
@@ -95,9 +103,6 @@ extension NSManagedObjectContext {
     object.state.insert([.deleted, .needsWillSave])
     deleted.append(object)
     touch(object, .touchedDelete)
-    unpropagated.append(object)
-    if !propagatesDeletesAtEndOfEvent, !isProcessing { propagateDeletions() }
-    scheduleTurn()
   }
 
   /// Chooses the store of an object that has not been saved yet.

@@ -121,14 +121,7 @@ extension NSPersistentStoreCoordinator {
       if let source, storeType == NSSQLiteStoreType, url.path != "/dev/null" {
         try source.copy(to: url)
       }
-      let sqlite = try SQLiteStore(
-        model: managedObjectModel,
-        configuration: configuration,
-        url: url,
-        options: options ?? [:],
-        effects: effects,
-        type: storeType
-      )
+      let sqlite = try sqliteStore(storeType, configuration, url, options)
       made = sqlite
       binding = StoreBinding(store: sqlite, rows: sqlite, model: managedObjectModel)
       if source == nil || sqlite.isInMemory { try copier.copy(to: sqlite) }

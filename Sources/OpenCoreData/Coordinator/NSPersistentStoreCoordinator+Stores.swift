@@ -65,7 +65,18 @@ extension NSPersistentStoreCoordinator {
     if let custom = StoreClasses.shared.customClass(of: storeType) {
       return try open(custom, storeType, configuration, url, options)
     }
-    let store = try SQLiteStore(
+    let store = try sqliteStore(storeType, configuration, url, options)
+    add(store)
+    return store
+  }
+
+  func sqliteStore(
+    _ storeType: String,
+    _ configuration: String?,
+    _ url: URL,
+    _ options: [AnyHashable: Any]?
+  ) throws -> SQLiteStore {
+    try SQLiteStore(
       model: managedObjectModel,
       configuration: configuration,
       url: url,
@@ -73,8 +84,6 @@ extension NSPersistentStoreCoordinator {
       effects: effects,
       type: storeType
     )
-    add(store)
-    return store
   }
 
   func place(of storeType: String, _ url: URL?) throws -> URL {

@@ -71,3 +71,22 @@ package struct ModelFileError: Error, Sendable, Hashable, CustomStringConvertibl
     ]
   }
 }
+
+extension ModelFileError {
+  /// Reads an archive of models or mappings, telling what is damaged in it of which file.
+  static func naming<Result>(_ file: String, _ read: () throws -> Result) throws -> Result {
+    do {
+      return try read()
+    } catch let error as BinaryPropertyList.DamageError {
+      throw ModelFileError(
+        .malformed,
+        file: file,
+        element: "byte \(error.offset)",
+        found: error.found,
+        expected: error.expected
+      )
+    } catch let error as KeyedArchive.DamageError {
+      throw ModelFileError(.malformed, file: file, found: error.found, expected: error.expected)
+    }
+  }
+}

@@ -13,24 +13,9 @@ struct ModelUnarchiver {
     []
 
   static func model(from data: Data, file: String) throws -> NSManagedObjectModel {
-    do {
+    try ModelFileError.naming(file) {
       var unarchiver = ModelUnarchiver(file: file, archive: try KeyedArchive(data))
       return try unarchiver.read()
-    } catch let error as BinaryPropertyList.DamageError {
-      throw ModelFileError(
-        .malformed,
-        file: file,
-        element: "byte \(error.offset)",
-        found: error.found,
-        expected: error.expected
-      )
-    } catch let error as KeyedArchive.DamageError {
-      throw ModelFileError(
-        .malformed,
-        file: file,
-        found: error.found,
-        expected: error.expected
-      )
     }
   }
 

@@ -26,6 +26,24 @@ enum ModelParts {
     return attribute
   }
 
+  static func text(
+    _ name: String,
+    former: String? = nil,
+    _ change: (NSAttributeDescription) -> Void = { _ in }
+  ) -> NSAttributeDescription {
+    attribute(name, .stringAttributeType) {
+      if let former { $0.renamingIdentifier = former }
+      change($0)
+    }
+  }
+
+  static func number(
+    _ name: String,
+    _ change: (NSAttributeDescription) -> Void = { _ in }
+  ) -> NSAttributeDescription {
+    attribute(name, .integer64AttributeType, change)
+  }
+
   static func derived(
     _ name: String,
     _ type: NSAttributeType,

@@ -50,15 +50,9 @@ extension NSManagedObjectContext {
   /// Takes an object away; what refers to it is put back by itself.
   func removeForUndo(_ object: NSManagedObject) {
     guard object.context === self, !object.state.contains(.deleted) else { return }
-    if object.state.contains(.inserted) {
-      inserted.remove(object)
-    } else if object.state.contains(.updated) {
-      updated.remove(object)
-      object.state.remove(.updated)
-    }
-    object.state.insert([.deleted, .propagated, .needsWillSave])
-    deleted.append(object)
-    touch(object, .touchedDelete)
+    moveToDeleted(object)
+    // What it was linked to is undone on its own.
+    object.state.insert(.propagated)
     scheduleTurn()
   }
 }

@@ -31,7 +31,7 @@ open class NSBatchDeleteRequest: NSPersistentStoreRequest {
   /// Creates a request that deletes what a fetch request of any result type finds.
   @_disfavoredOverload
   public convenience init<ResultType>(fetchRequest fetch: NSFetchRequest<ResultType>) {
-    self.init(fetchRequest: fetch.erased())
+    self.init(fetchRequest: NSFetchRequest<any NSFetchRequestResult>(sameAs: fetch))
   }
 
   /// Creates a request that deletes the objects of identifiers, which are of one entity.
@@ -69,7 +69,7 @@ open class NSBatchDeleteRequest: NSPersistentStoreRequest {
 
   /// Copies the request.
   open override func copy(with zone: NSZone? = nil) -> Any {
-    let copy = NSBatchDeleteRequest(identifiers: objectIDs, fetch: fetchRequest.erased())
+    let copy = NSBatchDeleteRequest(identifiers: objectIDs, fetch: fetchRequest)
     copy.affectedStores = affectedStores
     copy.resultType = resultType
     return copy
@@ -102,25 +102,5 @@ extension NSBatchDeleteRequest: BatchRequest {
     case .resultTypeObjectIDs: result = identifiers
     }
     return NSBatchDeleteResult(resultType: resultType, result: result)
-  }
-}
-
-extension NSFetchRequest {
-  /// The same request without its result type, because requests of different types do not convert
-  /// into each other here.
-  func erased() -> NSFetchRequest<any NSFetchRequestResult> {
-    if let same = self as? NSFetchRequest<any NSFetchRequestResult> { return same }
-    let request =
-      entity == nil
-      ? entityName.map { NSFetchRequest<any NSFetchRequestResult>(entityName: $0) }
-        ?? NSFetchRequest<any NSFetchRequestResult>() : NSFetchRequest<any NSFetchRequestResult>()
-    if let entity { request.entity = entity }
-    request.affectedStores = affectedStores
-    request.predicate = predicate
-    request.sortDescriptors = sortDescriptors
-    request.fetchLimit = fetchLimit
-    request.fetchOffset = fetchOffset
-    request.includesSubentities = includesSubentities
-    return request
   }
 }

@@ -3,25 +3,7 @@ import Foundation
 /// Reads a compiled mapping model, `.cdm`: a keyed archive.
 enum MappingArchiveReader {
   static func mappings(in data: Data, file: String) throws -> [NSEntityMapping] {
-    let root: ArchivedObject
-    do {
-      root = try KeyedArchive(data).root
-    } catch let error as BinaryPropertyList.DamageError {
-      throw ModelFileError(
-        .malformed,
-        file: file,
-        element: "byte \(error.offset)",
-        found: error.found,
-        expected: error.expected
-      )
-    } catch let error as KeyedArchive.DamageError {
-      throw ModelFileError(
-        .malformed,
-        file: file,
-        found: error.found,
-        expected: error.expected
-      )
-    }
+    let root = try ModelFileError.naming(file) { try KeyedArchive(data).root }
     guard root.className == "NSMappingModel", let list = root.object("NSEntityMappings") else {
       throw ModelFileError(
         .malformed,

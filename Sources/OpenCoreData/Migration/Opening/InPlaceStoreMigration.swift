@@ -45,15 +45,7 @@ package struct InPlaceStoreMigration {
     let external = ExternalData(storeURL: url, effects: effects)
     var files = ExternalData.Pending()
     do {
-      let settings = StoreSettings(options: options)
-      let connection = try SQLiteConnection(
-        path: url.path,
-        mode: .readWrite,
-        busyTimeout: settings.busyTimeout
-      )
-      try settings.apply(to: connection, isWriter: true)
-      // Renaming a table must not look into triggers of others, whose functions are not ours.
-      try connection.execute("PRAGMA legacy_alter_table = ON")
+      let connection = try StoreSettings(options: options).migratingConnection(to: url)
       try connection.transaction {
         let current = try StoreFile.read(connection, url)
         // Another process may have been faster.

@@ -19,14 +19,7 @@ struct StoreTransplant {
     let copy = url.deletingLastPathComponent().appendingPathComponent(
       ".\(url.lastPathComponent).migrationdestination_\(effects.uuid().uuidString)"
     )
-    let settings = StoreSettings(options: options)
-    let connection = try SQLiteConnection(
-      path: url.path,
-      mode: .readWrite,
-      busyTimeout: settings.busyTimeout
-    )
-    try settings.apply(to: connection, isWriter: true)
-    try connection.execute("PRAGMA legacy_alter_table = ON")
+    let connection = try StoreSettings(options: options).migratingConnection(to: url)
     let files = ExternalFiles(store: url, copy: copy, effects: effects)
     defer { MigratedStore(url: copy, type: NSSQLiteStoreType, options: [:]).remove() }
     var isReplaced = false

@@ -82,14 +82,6 @@ final class AtomicRows: ObjectRowStore, @unchecked Sendable {
     return row
   }
 
-  func rows(_ references: [RowReference]) throws -> [RowReference: Row] {
-    var result: [RowReference: Row] = [:]
-    for reference in references {
-      if let row = try row(reference) { result[reference] = row }
-    }
-    return result
-  }
-
   func destinations(
     of relationship: NSRelationshipDescription,
     from sources: [RowReference]

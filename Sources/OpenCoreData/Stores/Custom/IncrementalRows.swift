@@ -83,14 +83,6 @@ final class IncrementalRows: ObjectRowStore, @unchecked Sendable {
     }
   }
 
-  func rows(_ references: [RowReference]) throws -> [RowReference: Row] {
-    var result: [RowReference: Row] = [:]
-    for reference in references {
-      if let row = try row(reference) { result[reference] = row }
-    }
-    return result
-  }
-
   func destinations(
     of relationship: NSRelationshipDescription,
     from sources: [RowReference]

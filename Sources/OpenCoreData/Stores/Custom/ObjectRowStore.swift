@@ -7,6 +7,17 @@ protocol ObjectRowStore: RowStore {
   func commit(_ changes: RowChanges, of objects: SavedObjects) throws -> RowCommit
 }
 
+extension ObjectRowStore {
+  /// An app's store is asked for one row at a time.
+  func rows(_ references: [RowReference]) throws -> [RowReference: Row] {
+    var result: [RowReference: Row] = [:]
+    for reference in references {
+      if let row = try row(reference) { result[reference] = row }
+    }
+    return result
+  }
+}
+
 /// The objects behind the changes of one store.
 struct SavedObjects {
   var inserted: [NSManagedObject] = []

@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 import OpenCoreData
 import Testing
@@ -388,7 +389,8 @@ struct FetchedResultsControllerTests {
 
   @Test("What a delegate is told leads from each list to the next", arguments: 1...12)
   func randomChanges(seed: UInt64) throws {
-    var random = SplitMix(seed)
+    let random = SeededRandomness(seed: seed)
+    func roll(_ bound: Int) -> Int64 { Int64(random.next() % UInt64(bound)) }
     try context.performAndWait {
       let results = controller(
         sortedBy: ["pages", "title"],
@@ -401,17 +403,17 @@ struct FetchedResultsControllerTests {
       recorder.show(results)
       var books: [Book] = []
       for turn in 0..<40 {
-        for _ in 0...random.next(upTo: 5) {
-          switch random.next(upTo: 5) {
+        for _ in 0...roll(5) {
+          switch roll(5) {
           case 0, 1:
-            books.append(book("t\(random.next(upTo: 1_000_000))", pages: random.next(upTo: 4)))
+            books.append(book("t\(roll(1_000_000))", pages: roll(4)))
           case 2 where !books.isEmpty:
-            context.delete(books.remove(at: Int(random.next(upTo: Int64(books.count)))))
+            context.delete(books.remove(at: Int(roll(books.count))))
           case 3 where !books.isEmpty:
-            books[Int(random.next(upTo: Int64(books.count)))].pages = random.next(upTo: 4)
+            books[Int(roll(books.count))].pages = roll(4)
           case _ where !books.isEmpty:
-            books[Int(random.next(upTo: Int64(books.count)))]
-              .setValue(random.next(upTo: 10), forKey: "copies")
+            books[Int(roll(books.count))]
+              .setValue(roll(10), forKey: "copies")
           default: continue
           }
         }
@@ -423,20 +425,5 @@ struct FetchedResultsControllerTests {
         #expect(recorder.shown == shown, "seed \(seed), turn \(turn)")
       }
     }
-  }
-}
-
-/// Repeatable numbers for random tests.
-private struct SplitMix {
-  private var state: UInt64
-
-  init(_ seed: UInt64) { state = seed }
-
-  mutating func next(upTo bound: Int64) -> Int64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var word = state
-    word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
-    return Int64((word ^ (word >> 31)) % UInt64(bound))
   }
 }
