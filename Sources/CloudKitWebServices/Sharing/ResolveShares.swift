@@ -36,14 +36,16 @@ extension ShortGUID: Codable {
       return
     }
     let container = try decoder.container(keyedBy: CodingKeys.self)
-    value = try container.decode(String.self, forKey: .value)
-    shouldFetchRootRecord = try container.decodeIfPresent(
-      Bool.self,
-      forKey: .shouldFetchRootRecord
-    )
-    rootRecordDesiredKeys = try container.decodeIfPresent(
-      [String].self,
-      forKey: .rootRecordDesiredKeys
+    self.init(
+      value: try container.decode(String.self, forKey: .value),
+      shouldFetchRootRecord: try container.decodeIfPresent(
+        Bool.self,
+        forKey: .shouldFetchRootRecord
+      ),
+      rootRecordDesiredKeys: try container.decodeIfPresent(
+        [String].self,
+        forKey: .rootRecordDesiredKeys
+      )
     )
   }
 
