@@ -28,6 +28,17 @@ package protocol Storage: Sendable {
     entries: (StoredRecord) throws -> [IndexValue]
   ) throws
 
+  /// Commit events after a position, oldest first.
+  ///
+  /// None ever appears later behind one that was returned: what is returned is complete.
+  func events(after position: EventPosition, limit: Int) throws -> [StoredEvent]
+
+  /// Where who only wants news begins.
+  func newestEvent() throws -> EventPosition
+
+  /// Forgets events that were committed before a time, in milliseconds since 1970.
+  func forgetEvents(before time: Int64) throws
+
   func beginNewIncarnation() throws
   func close()
 }
@@ -47,8 +58,24 @@ package protocol StorageSnapshot {
   func records(in id: PartitionID, keys: [RecordKey]) throws -> [RecordKey: StoredRecord]
   func references(in id: PartitionID, to targets: [RecordKey]) throws -> [StoredReference]
   func changes(in id: PartitionID, _ range: ChangeRange) throws -> [StoredRecord]
+  /// The newest tombstone or departure of each zone among those older than a time, in milliseconds.
+  func expiredTraces(in id: PartitionID, before time: Int64) throws -> [ZoneNumber: ChangeNumber]
+  func partitions() throws -> [PartitionID]
   func activeIndexes(in id: PartitionID, types: [String]) throws -> [String: Set<String>]
   func scan(in id: PartitionID, _ scan: QueryScan, _ body: (StoredRecord) throws -> Void) throws
+  func children(in id: PartitionID, of parents: [RecordKey]) throws -> [StoredChild]
+  /// A share's members by where they stand in its feed.
+  func members(in id: PartitionID, _ range: ShareRange) throws -> [StoredRecord]
+  /// A share's departures by when they were.
+  func departures(in id: PartitionID, _ range: ShareRange) throws -> [StoredDeparture]
+  /// Who was in a share at a moment, by when they came in; the range is about that too.
+  ///
+  /// For those who are in it still, `exited` is the moment.
+  func present(
+    in id: PartitionID,
+    at moment: ChangeNumber,
+    _ range: ShareRange
+  ) throws -> [StoredDeparture]
   func reply(
     in id: PartitionID,
     user: String,
@@ -56,6 +83,8 @@ package protocol StorageSnapshot {
     sequence: Int64
   ) throws -> StoredReply?
   func subscriptions(in id: PartitionID, user: String) throws -> [StoredSubscription]
+  /// Everybody's subscriptions to queries over these types, and to zones and the database.
+  func subscriptions(in id: PartitionID, types: [String]) throws -> [OwnedSubscription]
   func usedAssets() throws -> Set<String>
 
   // Directory tables
@@ -66,6 +95,12 @@ package protocol StorageSnapshot {
   func accounts() throws -> [StoredAccount]
   func user(container: String, account: String) throws -> StoredUser?
   func user(container: String, recordName: String) throws -> StoredUser?
+  func shortGUID(_ guid: String) throws -> StoredShortGUID?
+  func shareLinks(
+    container: String,
+    environment: ContainerEnvironment,
+    user: String
+  ) throws -> [StoredShareLink]
   func apiToken(_ token: String) throws -> StoredAPIToken?
   func apiTokens() throws -> [StoredAPIToken]
   func session(digest: String) throws -> StoredSession?

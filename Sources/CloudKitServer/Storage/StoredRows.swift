@@ -14,12 +14,16 @@ package struct StoredZone: Hashable, Sendable {
   /// The newest change of the zone or in it.
   package var change: ChangeNumber
   package var ending: Ending?
+  /// Traces of what is gone are kept from after this change on.
+  package var horizon: ChangeNumber = .zero
 
   /// Why a zone is gone.
   package enum Ending: String, Hashable, Sendable {
     case deleted
     case purged
     case userDeleted
+    /// The person's encryption keys were reset: what was encrypted is lost.
+    case encryptedDataReset
   }
 }
 
@@ -42,6 +46,10 @@ package struct StoredRecord: Hashable, Sendable {
   package var contents: RecordContents
   /// A tombstone keeps its place in the order of changes.
   package var isDeleted: Bool
+  /// Nil outside of hierarchical shares.
+  package var membership: Membership?
+  /// Encoded `RecordSharing`, where there is any.
+  package var sharing: Data?
 }
 
 /// What is among a record's fields, so that nobody has to look for it.
@@ -100,5 +108,13 @@ package struct StoredAssetUse: Hashable, Sendable {
 /// A subscription of one user.
 package struct StoredSubscription: Hashable, Sendable {
   package var id: String
+  /// The type of a query's records; empty for zones and databases.
+  package var recordType: String = ""
   package var body: Data
+}
+
+/// A subscription with whose it is.
+package struct OwnedSubscription: Hashable, Sendable {
+  package var user: String
+  package var subscription: StoredSubscription
 }

@@ -27,6 +27,11 @@ package struct WriteBatch: Sendable {
   package var relinkedRecords: [RecordKey] = []
   package var references: [StoredReference] = []
   package var assetUses: [StoredAssetUse] = []
+  /// Records that come into a share, stay in it otherwise, or leave it, without being saved.
+  package var memberships: [MembershipWrite] = []
+  package var departures: [StoredDeparture] = []
+  /// Tombstones and departures up to the zone's new horizon go.
+  package var collectedZones: [CollectedZone] = []
   package var removedIndexEntries: [IndexEntry] = []
   package var addedIndexEntries: [IndexEntry] = []
   package var reply: StoredReply?
@@ -35,7 +40,12 @@ package struct WriteBatch: Sendable {
   package var savedSubscriptions: [SubscriptionWrite] = []
   package var deletedSubscriptions: [SubscriptionWrite] = []
 
+  /// What to tell those who wait; kept in the order of commits until it is old.
+  package var event: EventWrite?
+
   // Directory tables
+  package var shortGUIDs: [StoredShortGUID] = []
+  package var shareLinks: [StoredShareLink] = []
   package var schema: SchemaWrite?
   package var container: String?
   package var accounts: [StoredAccount] = []
@@ -66,6 +76,23 @@ package struct WriteBatch: Sendable {
     package var user: String
     package var device: String
     package var sequence: Int64
+  }
+
+  package struct EventWrite: Hashable, Sendable {
+    /// Milliseconds since 1970.
+    package var time: Int64
+    package var body: Data
+  }
+
+  package struct MembershipWrite: Hashable, Sendable {
+    package var key: RecordKey
+    package var membership: Membership?
+  }
+
+  package struct CollectedZone: Hashable, Sendable {
+    package var name: String
+    package var number: ZoneNumber
+    package var horizon: ChangeNumber
   }
 
   package struct SubscriptionWrite: Hashable, Sendable {

@@ -70,6 +70,7 @@ extension CloudKitService {
                 user: user,
                 subscription: StoredSubscription(
                   id: name,
+                  recordType: subscription.query?.recordType ?? "",
                   body: try WireCoding.encode(subscription)
                 )
               )

@@ -38,6 +38,12 @@ struct ZoneDirectory: Sendable {
       throw missing(zone, "Zone '\(zone.zoneName)' was purged", .zonePurged)
     case .userDeleted:
       throw missing(zone, "Zone '\(zone.zoneName)' was deleted by the user", .userDeletedZone)
+    case .encryptedDataReset:
+      throw missing(
+        zone,
+        "Zone '\(zone.zoneName)' is gone: its owner's encrypted data was reset",
+        .encryptedDataReset
+      )
     }
   }
 

@@ -21,6 +21,7 @@ package struct ErrorExtensionCode: RawRepresentable, Codable, Hashable, Sendable
   package static let changeTokenExpired = ErrorExtensionCode(rawValue: "CHANGE_TOKEN_EXPIRED")
   package static let zonePurged = ErrorExtensionCode(rawValue: "ZONE_PURGED")
   package static let userDeletedZone = ErrorExtensionCode(rawValue: "USER_DELETED_ZONE")
+  package static let encryptedDataReset = ErrorExtensionCode(rawValue: "ENCRYPTED_DATA_RESET")
   package static let serverRecordChanged = ErrorExtensionCode(rawValue: "SERVER_RECORD_CHANGED")
   package static let recordExists = ErrorExtensionCode(rawValue: "RECORD_EXISTS")
   package static let limitExceeded = ErrorExtensionCode(rawValue: "LIMIT_EXCEEDED")

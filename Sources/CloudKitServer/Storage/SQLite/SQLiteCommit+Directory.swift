@@ -12,6 +12,7 @@ extension SQLiteCommit {
         [.text(container)]
       )
     }
+    try writeShareDirectory()
     for account in batch.accounts { try write(account) }
     for user in batch.users {
       try connection.run(
@@ -46,6 +47,37 @@ extension SQLiteCommit {
           .text(device.token), .text(device.container), .text(device.environment.rawValue),
           device.userRecordName.map { .text($0) } ?? .null,
           device.clientID.map { .text($0) } ?? .null,
+        ]
+      )
+    }
+  }
+
+  private func writeShareDirectory() throws {
+    for guid in batch.shortGUIDs {
+      try connection.run(
+        """
+        INSERT OR REPLACE INTO short_guids
+          (guid, container, environment, partition, owner, zone, zone_name, record)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+        """,
+        [
+          .text(guid.guid), .text(guid.container), .text(guid.environment.rawValue),
+          .integer(guid.partition.rawValue), .text(guid.owner), .integer(guid.zone.rawValue),
+          .text(guid.zoneName), .text(guid.recordName),
+        ]
+      )
+    }
+    for link in batch.shareLinks {
+      try connection.run(
+        """
+        INSERT OR REPLACE INTO share_links
+          (container, environment, user, partition, zone, share, owner, zone_name)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+        """,
+        [
+          .text(link.container), .text(link.environment.rawValue), .text(link.user),
+          .integer(link.partition.rawValue), .integer(link.zone.rawValue), .text(link.share),
+          .text(link.owner), .text(link.zoneName),
         ]
       )
     }

@@ -15,6 +15,7 @@ struct SQLiteCommit {
       try writeIndexEntries(partition)
       try writeReplies(partition)
       try writeSubscriptions(partition)
+      try writeSharing(partition)
       if let counter = batch.counter {
         try connection.run(
           "UPDATE partitions SET counter = ? WHERE partition = ?",
@@ -62,7 +63,8 @@ struct SQLiteCommit {
   private func writeZones(_ partition: PartitionID) throws {
     let id = SQLiteValue.integer(partition.rawValue)
     for zone in batch.emptiedZones {
-      for table in ["records", "record_references", "asset_uses", "index_entries"] {
+      let tables = ["records", "record_references", "asset_uses", "index_entries", "departures"]
+      for table in tables {
         try connection.run(
           "DELETE FROM \(table) WHERE partition = ? AND zone = ?",
           [id, .integer(zone.rawValue)]
@@ -72,13 +74,15 @@ struct SQLiteCommit {
     for zone in batch.zones {
       try connection.run(
         """
-        INSERT INTO zones (partition, name, number, change, ending) VALUES (?, ?, ?, ?, ?)
+        INSERT INTO zones (partition, name, number, change, ending, horizon)
+        VALUES (?, ?, ?, ?, ?, ?)
         ON CONFLICT (partition, name) DO UPDATE SET
-          number = excluded.number, change = excluded.change, ending = excluded.ending
+          number = excluded.number, change = excluded.change, ending = excluded.ending,
+          horizon = excluded.horizon
         """,
         [
           id, .text(zone.name), .integer(zone.number.rawValue), .integer(zone.change.rawValue),
-          zone.ending.map { .text($0.rawValue) } ?? .null,
+          zone.ending.map { .text($0.rawValue) } ?? .null, .integer(zone.horizon.rawValue),
         ]
       )
     }
@@ -129,15 +133,16 @@ struct SQLiteCommit {
       """
       INSERT INTO records (partition, zone, name, type, tag, change, created_at, created_by,
         created_on, modified_at, modified_by, modified_on, parent, fields, contents,
-        deleted)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        deleted, share, entered, seen, sharing)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (partition, zone, name) DO UPDATE SET
         type = excluded.type, tag = excluded.tag, change = excluded.change,
         created_at = excluded.created_at, created_by = excluded.created_by,
         created_on = excluded.created_on, modified_at = excluded.modified_at,
         modified_by = excluded.modified_by, modified_on = excluded.modified_on,
         parent = excluded.parent, fields = excluded.fields, contents = excluded.contents,
-        deleted = excluded.deleted
+        deleted = excluded.deleted, share = excluded.share, entered = excluded.entered,
+        seen = excluded.seen, sharing = excluded.sharing
       """,
       [
         id, .integer(record.key.zone.rawValue), .text(record.key.name), .text(record.type),
@@ -148,6 +153,10 @@ struct SQLiteCommit {
         record.parent.map { .text($0) } ?? .null, .blob(record.fields),
         .integer(record.contents.rawValue),
         .integer(record.isDeleted ? 1 : 0),
+        record.membership.map { .text($0.share) } ?? .null,
+        .integer(record.membership?.entered.rawValue ?? 0),
+        .integer(record.membership?.seen.rawValue ?? 0),
+        record.sharing.map { .blob($0) } ?? .null,
       ]
     )
   }
@@ -206,10 +215,13 @@ struct SQLiteCommit {
   private func writeSubscriptions(_ partition: PartitionID) throws {
     for write in batch.savedSubscriptions {
       try connection.run(
-        "INSERT OR REPLACE INTO subscriptions (partition, user, id, body) VALUES (?, ?, ?, ?)",
+        """
+        INSERT OR REPLACE INTO subscriptions (partition, user, id, type, body)
+        VALUES (?, ?, ?, ?, ?)
+        """,
         [
           .integer(partition.rawValue), .text(write.user), .text(write.subscription.id),
-          .blob(write.subscription.body),
+          .text(write.subscription.recordType), .blob(write.subscription.body),
         ]
       )
     }

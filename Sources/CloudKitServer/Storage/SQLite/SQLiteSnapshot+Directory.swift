@@ -91,6 +91,53 @@ extension SQLiteSnapshot {
     ).first
   }
 
+  func shortGUID(_ guid: String) throws -> StoredShortGUID? {
+    try connection.query(
+      """
+      SELECT container, environment, partition, owner, zone, zone_name, record
+      FROM short_guids WHERE guid = ?
+      """,
+      [.text(guid)]
+    ) { row in
+      StoredShortGUID(
+        guid: guid,
+        container: row.text(0),
+        environment: ContainerEnvironment(rawValue: row.text(1)) ?? .development,
+        partition: PartitionID(rawValue: row.int64(2)),
+        owner: row.text(3),
+        zone: ZoneNumber(row.int64(4)),
+        zoneName: row.text(5),
+        recordName: row.text(6)
+      )
+    }.first
+  }
+
+  func shareLinks(
+    container: String,
+    environment: ContainerEnvironment,
+    user: String
+  ) throws -> [StoredShareLink] {
+    try connection.query(
+      """
+      SELECT partition, zone, share, owner, zone_name FROM share_links
+      WHERE container = ? AND environment = ? AND user = ?
+      ORDER BY partition, zone, share
+      """,
+      [.text(container), .text(environment.rawValue), .text(user)]
+    ) { row in
+      StoredShareLink(
+        container: container,
+        environment: environment,
+        user: user,
+        partition: PartitionID(rawValue: row.int64(0)),
+        owner: row.text(3),
+        zone: ZoneNumber(row.int64(1)),
+        zoneName: row.text(4),
+        share: row.text(2)
+      )
+    }
+  }
+
   private func apiToken(_ row: SQLiteStatement) throws -> StoredAPIToken {
     StoredAPIToken(
       token: row.text(0),

@@ -17,14 +17,15 @@ struct SQLiteSnapshot: StorageSnapshot {
 
   // MARK: Zones
 
-  private static let zoneColumns = "name, number, change, ending"
+  private static let zoneColumns = "name, number, change, ending, horizon"
 
   private func zone(_ row: SQLiteStatement) -> StoredZone {
     StoredZone(
       number: ZoneNumber(row.int64(1)),
       name: row.text(0),
       change: ChangeNumber(row.int64(2)),
-      ending: row.optionalText(3).flatMap(StoredZone.Ending.init)
+      ending: row.optionalText(3).flatMap(StoredZone.Ending.init),
+      horizon: ChangeNumber(row.int64(4))
     )
   }
 
@@ -68,13 +69,13 @@ struct SQLiteSnapshot: StorageSnapshot {
 
   // MARK: Records
 
-  private static let recordColumns = """
+  static let recordColumns = """
     r.zone, r.name, r.type, r.tag, r.change, r.created_at, r.created_by, r.created_on,
     r.modified_at, r.modified_by, r.modified_on, r.parent, r.fields, r.contents,
-    r.deleted
+    r.deleted, r.share, r.entered, r.seen, r.sharing
     """
 
-  private func record(_ row: SQLiteStatement) -> StoredRecord {
+  func record(_ row: SQLiteStatement) -> StoredRecord {
     StoredRecord(
       key: RecordKey(zone: ZoneNumber(row.int64(0)), name: row.text(1)),
       type: row.text(2),
@@ -93,7 +94,9 @@ struct SQLiteSnapshot: StorageSnapshot {
       parent: row.optionalText(11),
       fields: row.blob(12),
       contents: RecordContents(rawValue: row.int64(13)),
-      isDeleted: row.int64(14) != 0
+      isDeleted: row.int64(14) != 0,
+      membership: membership(row, from: 15),
+      sharing: row.optionalBlob(18)
     )
   }
 
@@ -234,9 +237,9 @@ struct SQLiteSnapshot: StorageSnapshot {
 
   func subscriptions(in id: PartitionID, user: String) throws -> [StoredSubscription] {
     try connection.query(
-      "SELECT id, body FROM subscriptions WHERE partition = ? AND user = ? ORDER BY id",
+      "SELECT id, type, body FROM subscriptions WHERE partition = ? AND user = ? ORDER BY id",
       [.integer(id.rawValue), .text(user)]
-    ) { StoredSubscription(id: $0.text(0), body: $0.blob(1)) }
+    ) { StoredSubscription(id: $0.text(0), recordType: $0.text(1), body: $0.blob(2)) }
   }
 
   func usedAssets() throws -> Set<String> {

@@ -63,6 +63,9 @@ package final class SQLiteStorage: Storage {
       case .integer(0):
         try writer.execute(SQLiteTables.definition)
         try writer.execute("PRAGMA user_version = \(SQLiteTables.version)")
+      case .integer(1):
+        try writer.execute(SQLiteTables.sharing)
+        try writer.execute("PRAGMA user_version = \(SQLiteTables.version)")
       case .integer(Int64(SQLiteTables.version)): break
       default: throw StorageVersionError(found: version)
       }
@@ -174,6 +177,28 @@ package final class SQLiteStorage: Storage {
         var batch = WriteBatch(partition: partition)
         batch.addedIndexEntries = made
         try SQLiteCommit(connection: writer, batch: batch).run()
+      }
+    }
+  }
+
+  package func events(after position: EventPosition, limit: Int) throws -> [StoredEvent] {
+    try read { snapshot in
+      guard let snapshot = snapshot as? SQLiteSnapshot else { return [] }
+      return try snapshot.events(after: position, limit: limit)
+    }
+  }
+
+  package func newestEvent() throws -> EventPosition {
+    try writing.withLock {
+      let number = try writer.scalar("SELECT seq FROM sqlite_sequence WHERE name = 'events'")
+      return EventPosition(number: number?.integer ?? 0)
+    }
+  }
+
+  package func forgetEvents(before time: Int64) throws {
+    try writing.withLock {
+      try writer.transaction {
+        try writer.run("DELETE FROM events WHERE at < ?", [.integer(time)])
       }
     }
   }

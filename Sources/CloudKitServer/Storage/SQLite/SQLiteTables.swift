@@ -1,9 +1,10 @@
 /// The tables of the embedded storage.
 ///
 /// `partition` stands for (container, environment, scope, owner) and leads every primary key and
-/// unique index of the partition tables; the directory tables come after them.
+/// unique index of the partition tables; the directory tables come after them. `events` is one file's
+/// own list and needs no partition to be read in order.
 enum SQLiteTables {
-  static let version = 1
+  static let version = 2
 
   static let definition = """
     CREATE TABLE service (
@@ -162,5 +163,65 @@ enum SQLiteTables {
       client_id TEXT
     ) WITHOUT ROWID;
     CREATE INDEX devices_by_user ON devices (container, environment, user);
+
+    """ + sharing
+
+  /// What version 2 adds to version 1: shares, the horizon of feeds, commit events.
+  static let sharing = """
+    ALTER TABLE zones ADD COLUMN horizon INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE records ADD COLUMN share TEXT;
+    ALTER TABLE records ADD COLUMN entered INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE records ADD COLUMN seen INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE records ADD COLUMN sharing BLOB;
+    CREATE INDEX records_by_share ON records (partition, zone, share, seen)
+      WHERE share IS NOT NULL;
+    CREATE INDEX records_by_parent ON records (partition, zone, parent)
+      WHERE parent IS NOT NULL;
+    CREATE INDEX records_by_age ON records (partition, zone, modified_at) WHERE deleted = 1;
+
+    CREATE TABLE departures (
+      partition INTEGER NOT NULL,
+      zone INTEGER NOT NULL,
+      share TEXT NOT NULL,
+      exited INTEGER NOT NULL,
+      entered INTEGER NOT NULL,
+      name TEXT NOT NULL,
+      type TEXT NOT NULL,
+      at INTEGER NOT NULL,
+      PRIMARY KEY (partition, zone, share, exited)
+    ) WITHOUT ROWID;
+
+    ALTER TABLE subscriptions ADD COLUMN type TEXT NOT NULL DEFAULT '';
+    CREATE INDEX subscriptions_by_type ON subscriptions (partition, type);
+
+    CREATE TABLE events (
+      number INTEGER PRIMARY KEY AUTOINCREMENT,
+      partition INTEGER NOT NULL,
+      at INTEGER NOT NULL,
+      body BLOB NOT NULL
+    );
+
+    CREATE TABLE short_guids (
+      guid TEXT PRIMARY KEY NOT NULL,
+      container TEXT NOT NULL,
+      environment TEXT NOT NULL,
+      partition INTEGER NOT NULL,
+      owner TEXT NOT NULL,
+      zone INTEGER NOT NULL,
+      zone_name TEXT NOT NULL,
+      record TEXT NOT NULL
+    ) WITHOUT ROWID;
+
+    CREATE TABLE share_links (
+      container TEXT NOT NULL,
+      environment TEXT NOT NULL,
+      user TEXT NOT NULL,
+      partition INTEGER NOT NULL,
+      zone INTEGER NOT NULL,
+      share TEXT NOT NULL,
+      owner TEXT NOT NULL,
+      zone_name TEXT NOT NULL,
+      PRIMARY KEY (container, environment, user, partition, zone, share)
+    ) WITHOUT ROWID;
     """
 }

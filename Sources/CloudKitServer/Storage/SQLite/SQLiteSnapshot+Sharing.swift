@@ -1,0 +1,160 @@
+import CloudKitWebServices
+import Foundation
+import WatershedSQLite
+
+/// What sharing, the collection of old traces and listeners read.
+extension SQLiteSnapshot {
+  /// The three columns share, entered, seen.
+  func membership(_ row: SQLiteStatement, from column: Int) -> Membership? {
+    row.optionalText(column).map {
+      Membership(
+        share: $0,
+        entered: ChangeNumber(row.int64(column + 1)),
+        seen: ChangeNumber(row.int64(column + 2))
+      )
+    }
+  }
+
+  func children(in id: PartitionID, of parents: [RecordKey]) throws -> [StoredChild] {
+    var found: [StoredChild] = []
+    for (zone, keys) in Dictionary(grouping: parents, by: \.zone) {
+      found += try connection.query(
+        """
+        SELECT name, type, parent, share, entered, seen FROM records
+        WHERE partition = ? AND zone = ? AND parent IN (SELECT value FROM json_each(?))
+          AND deleted = 0
+        ORDER BY name
+        """,
+        [.integer(id.rawValue), .integer(zone.rawValue), try array(keys.map(\.name))]
+      ) { row in
+        StoredChild(
+          key: RecordKey(zone: zone, name: row.text(0)),
+          type: row.text(1),
+          parent: row.text(2),
+          membership: membership(row, from: 3)
+        )
+      }
+    }
+    return found
+  }
+
+  private func values(_ id: PartitionID, _ range: ShareRange) -> [SQLiteValue] {
+    [
+      .integer(id.rawValue), .integer(range.zone.rawValue), .text(range.share),
+      .integer(range.after.rawValue), .integer(range.through?.rawValue ?? .max),
+      .integer(Int64(range.limit)),
+    ]
+  }
+
+  func members(in id: PartitionID, _ range: ShareRange) throws -> [StoredRecord] {
+    try connection.query(
+      """
+      SELECT \(Self.recordColumns) FROM records AS r
+      WHERE partition = ? AND zone = ? AND share = ? AND seen > ? AND seen <= ?
+      ORDER BY seen \(range.isReversed ? "DESC" : "ASC") LIMIT ?
+      """,
+      values(id, range),
+      record
+    )
+  }
+
+  private func departure(_ row: SQLiteStatement, _ range: ShareRange) -> StoredDeparture {
+    StoredDeparture(
+      key: RecordKey(zone: range.zone, name: row.text(0)),
+      type: row.text(1),
+      share: range.share,
+      entered: ChangeNumber(row.int64(2)),
+      exited: ChangeNumber(row.int64(3)),
+      time: row.int64(4)
+    )
+  }
+
+  func departures(in id: PartitionID, _ range: ShareRange) throws -> [StoredDeparture] {
+    try connection.query(
+      """
+      SELECT name, type, entered, exited, at FROM departures
+      WHERE partition = ? AND zone = ? AND share = ? AND exited > ? AND exited <= ?
+      ORDER BY exited \(range.isReversed ? "DESC" : "ASC") LIMIT ?
+      """,
+      values(id, range)
+    ) { departure($0, range) }
+  }
+
+  func present(
+    in id: PartitionID,
+    at moment: ChangeNumber,
+    _ range: ShareRange
+  ) throws -> [StoredDeparture] {
+    var range = range
+    range.through = min(range.through ?? moment, moment)
+    let last = SQLiteValue.integer(moment.rawValue)
+    return try connection.query(
+      """
+      SELECT name, type, entered, ?7, 0 FROM records
+      WHERE partition = ?1 AND zone = ?2 AND share = ?3 AND entered > ?4 AND entered <= ?5
+      UNION ALL
+      SELECT name, type, entered, exited, at FROM departures
+      WHERE partition = ?1 AND zone = ?2 AND share = ?3 AND entered > ?4 AND entered <= ?5
+        AND exited > ?7
+      ORDER BY 3 \(range.isReversed ? "DESC" : "ASC") LIMIT ?6
+      """,
+      values(id, range) + [last]
+    ) { departure($0, range) }
+  }
+
+  func expiredTraces(in id: PartitionID, before time: Int64) throws -> [ZoneNumber: ChangeNumber] {
+    var found: [ZoneNumber: ChangeNumber] = [:]
+    for (table, number, condition) in [
+      ("records", "change", "deleted = 1 AND modified_at < ?"), ("departures", "exited", "at < ?"),
+    ] {
+      let rows = try connection.query(
+        """
+        SELECT zone, MAX(\(number)) FROM \(table) WHERE partition = ? AND \(condition)
+        GROUP BY zone
+        """,
+        [.integer(id.rawValue), .integer(time)]
+      ) { (ZoneNumber($0.int64(0)), ChangeNumber($0.int64(1))) }
+      for (zone, change) in rows { found[zone] = max(found[zone] ?? .zero, change) }
+    }
+    return found
+  }
+
+  func partitions() throws -> [PartitionID] {
+    try connection.query("SELECT partition FROM partitions ORDER BY partition") {
+      PartitionID(rawValue: $0.int64(0))
+    }
+  }
+
+  func subscriptions(in id: PartitionID, types: [String]) throws -> [OwnedSubscription] {
+    try connection.query(
+      """
+      SELECT user, id, type, body FROM subscriptions
+      WHERE partition = ? AND type IN (SELECT value FROM json_each(?))
+      ORDER BY user, id
+      """,
+      [.integer(id.rawValue), try array(types + [""])]
+    ) { row in
+      OwnedSubscription(
+        user: row.text(0),
+        subscription: StoredSubscription(
+          id: row.text(1),
+          recordType: row.text(2),
+          body: row.blob(3)
+        )
+      )
+    }
+  }
+
+  func events(after position: EventPosition, limit: Int) throws -> [StoredEvent] {
+    try connection.query(
+      "SELECT number, partition, body FROM events WHERE number > ? ORDER BY number LIMIT ?",
+      [.integer(position.number), .integer(Int64(limit))]
+    ) { row in
+      StoredEvent(
+        position: EventPosition(number: row.int64(0)),
+        partition: PartitionID(rawValue: row.int64(1)),
+        body: row.blob(2)
+      )
+    }
+  }
+}
