@@ -75,7 +75,6 @@ struct SchemaLanguageTests {
             CREATE ROLE editors;
 
             RECORD TYPE Empty (
-
             );
 
             RECORD TYPE "Odd name" (
@@ -109,6 +108,48 @@ struct SchemaLanguageTests {
     let error = #expect(throws: SchemaSyntaxError.self) { try DatabaseSchema(ckdb: text) }
     #expect(error?.line == line)
     #expect(error?.column == column)
+  }
+
+  @Test(
+    "A mistake is told as a generated parser tells it",
+    arguments: [
+      (
+        "DEFINE SCHEMA RECORD TYPE A (f BADTYPE);",
+        """
+        Encountered " <IDENTIFIER> "BADTYPE "" at line 1, column 32.
+        Was expecting one of:
+            "LIST" ...
+            "ASSET" ...
+            "BYTES" ...
+            "DOUBLE" ...
+            "ENCRYPTED" ...
+            "INT64" ...
+            "LOCATION" ...
+            "NUMBER" ...
+            "REFERENCE" ...
+            "STRING" ...
+            "TIMESTAMP" ...
+
+        """
+      ),
+      (
+        "DEFINE SCHEMA RECORD TYPE A ()",
+        "Encountered \"<EOF>\" at line 1, column 31.\nWas expecting:\n    \";\" ...\n"
+      ),
+      (
+        "DEFINE SCHEMA RECORD TYPE A (f STRING) GRANT",
+        "Encountered \" \"GRANT\" \"GRANT \"\" at line 1, column 40.\nWas expecting:\n    \";\" ...\n"
+      ),
+      ("DEFINE SCHEMA @", "Lexical error at line 1, column 15.  Encountered: \"@\""),
+      (
+        "DEFINE SCHEMA RECORD TYPE A (f STRING, f STRING);",
+        "Duplicate field 'f' in record type 'A' at line 1, column 40."
+      ),
+    ]
+  )
+  func words(text: String, message: String) {
+    let error = #expect(throws: SchemaSyntaxError.self) { try DatabaseSchema(ckdb: text) }
+    #expect(error?.description == message)
   }
 
   @Test("A schema survives JSON")

@@ -120,21 +120,12 @@ extension CloudKitService {
     environment: ContainerEnvironment
   ) async throws {
     try await write { [storage] in
-      let version =
-        try storage.read { try $0.schema(container: container, environment: environment) }?
-        .version ?? 0
+      let stored = try storage.read { try $0.schema(container: container, environment: environment) }
+      var next = schema
+      next.numberRoles(after: stored?.schema ?? DatabaseSchema())
       var batch = WriteBatch()
       batch.container = container
-      batch.expectedSchemaVersion = WriteBatch.ExpectedSchema(
-        container: container,
-        environment: environment,
-        version: version
-      )
-      batch.schema = WriteBatch.SchemaWrite(
-        container: container,
-        environment: environment,
-        stored: StoredSchema(schema: schema, version: version + 1)
-      )
+      batch.replaceSchema(stored, by: next, container: container, environment: environment)
       return (batch, ())
     }
   }

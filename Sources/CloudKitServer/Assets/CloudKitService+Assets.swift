@@ -48,7 +48,7 @@ extension CloudKitService {
     }
     let results = try request.assets.map { location -> ItemResult<AssetValue> in
       let key = RecordKey(zone: number, name: location.recordName)
-      guard let record = found[key], !record.isDeleted, canRead(record, context) else {
+      guard let record = found[key], !record.isDeleted, canRead(record, in: id, context) else {
         return .failure(
           ErrorDictionary(.notFound, "Record not found", recordName: location.recordName)
         )

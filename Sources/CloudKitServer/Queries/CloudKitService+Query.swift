@@ -1,5 +1,4 @@
 import CloudKitWebServices
-import Crypto
 import Foundation
 
 extension CloudKitService {
@@ -13,31 +12,27 @@ extension CloudKitService {
     let zoneID = request.zoneID ?? .defaultZone
     // Said before anything about fields and indexes, which is no help in a zone that is not there.
     if !isWide { _ = try ZoneDirectory(storage, id, context, names: [zoneID]).number(of: zoneID) }
-    let schema = try schema(container: context.container, environment: context.environment)
-    guard let type = schema[recordType: name] else {
-      throw ErrorDictionary(.notFound, "Did not find record type: \(name)")
-    }
-    let plan = try QueryPlan(request.query, type, allowsUnindexed: allowsUnindexed(context))
-    let marker = try openMarker(request, context)
-    try await activateIndexes(for: plan, id)
+    let access = try storage.read { try $0.access(in: id, context) }
+    let plan = try self.plan(request.query, name, access, context)
+    let marker = try openMarker(of: request, context)
+    try await activate(plan.indexes, of: name, id)
 
-    let limit = pageSize(request.resultsLimit)
     return try storage.read { snapshot in
       let rows =
         isWide
         ? try snapshot.livingZones(in: id) : try snapshot.zones(in: id, named: [zoneID.zoneName])
       let zones = try ZoneDirectory(rows, context)
-      var scan = QueryScan(type: name)
-      scan.zone = isWide ? nil : try zones.number(of: zoneID)
-      scan.narrowing = plan.narrowing
-      let access = RecordAccess(
-        scope: context.scope,
-        schema: schema,
-        user: context.principal?.userRecordName
-      )
-      let found = try plan.run(scan, snapshot, id, after: marker?.position, limit: limit) {
+      let run = QueryRun(
+        plan: plan,
+        snapshot: snapshot,
+        id: id,
+        zone: isWide ? nil : try zones.number(of: zoneID),
+        limit: try queryPageSize(request.resultsLimit),
+        limits: limits
+      ) {
         access.allows(.read, type: $0.type, creator: $0.created.userRecordName)
       }
+      let page = try run.page(after: marker)
       let rendering = RecordRendering(
         service: self,
         partition: id,
@@ -48,18 +43,14 @@ extension CloudKitService {
         desiredKeys: request.desiredKeys,
         numbersAsStrings: request.numbersAsStrings
       )
-      var json = JSONWriter(capacity: 64 + 512 * found.page.count)
+      var json = JSONWriter(capacity: 64 + 512 * page.records.count)
       json.beginObject()
-      if found.hasMore, let last = found.page.last {
-        let marker = ContinuationMarker(
-          query: try mark(of: request, context),
-          position: last.position
-        )
-        json.member("continuationMarker", try signer.seal(marker, for: .continuation))
+      if let next = page.marker {
+        json.member("continuationMarker", try seal(next, of: request, context))
       }
       json.key("records")
       json.beginArray()
-      for match in found.page { try rendering.write(match.record, shape, to: &json) }
+      for record in page.records { try rendering.write(record, shape, to: &json) }
       json.endArray()
       json.member(
         "syncToken",
@@ -70,57 +61,61 @@ extension CloudKitService {
     }
   }
 
-  private func allowsUnindexed(_ context: RequestContext) -> Bool {
-    context.environment == .development && configuration.allowsUnindexedQueriesInDevelopment
+  private func plan(
+    _ query: RecordQuery,
+    _ name: String,
+    _ access: RecordAccess,
+    _ context: RequestContext
+  ) throws -> QueryPlan {
+    guard name != RecordTypeSchema.users.name else {
+      throw ErrorDictionary(.badRequest, "Can't query system types")
+    }
+    guard let type = access.schema[recordType: name] else {
+      throw ErrorDictionary(.notFound, "Did not find record type: \(name)")
+    }
+    let isDevelopment = context.environment == .development
+    var plan: QueryPlan
+    do {
+      plan = try QueryPlan(
+        query,
+        type,
+        user: context.principal?.userRecordName,
+        allowsUnindexed: isDevelopment && configuration.allowsUnindexedQueriesInDevelopment
+      )
+    } catch {
+      if let remedy = error.extension?.remedy {
+        configuration.onRemedy?(error.reason ?? "", remedy)
+      }
+      throw error
+    }
+    switch access.readers(of: type) {
+    case .everyone: break
+    case .creator(let user): plan.restrict(toCreator: user)
+    case .nobody:
+      _ = try context.user()
+      throw ErrorDictionary(.accessDenied, "READ operation not permitted")
+    }
+    return plan
+  }
+
+  /// Some clients send 0 for none of their own; more than the limit brings the limit.
+  private func queryPageSize(_ wish: Int?) throws(ErrorDictionary) -> Int {
+    if let wish, wish < 0 {
+      throw ErrorDictionary(.badRequest, "resultsLimit must not be negative")
+    }
+    return pageSize(wish)
   }
 
   /// The indexes a query uses are kept from its first run on.
-  private func activateIndexes(for plan: QueryPlan, _ id: PartitionID) async throws {
-    guard let field = plan.narrowing?.field else { return }
-    let type = plan.type.name
-    let active = try storage.read { try $0.activeIndexes(in: id, types: [type]) }
-    guard active[type]?.contains(field) != true else { return }
-    try await writing.run { [storage] in
-      try storage.activateIndex(in: id, type: type, field: field) { record in
-        record.indexValues(of: field, try record.decodedFields())
+  func activate(_ indexes: Set<RecordIndex>, of type: String, _ id: PartitionID) async throws
+  {
+    let active = try storage.read { try $0.activeIndexes(in: id, types: [type]) }[type] ?? []
+    for index in indexes.sorted(by: { $0.name < $1.name }) where !active.contains(index.name) {
+      try await writing.run { [storage] in
+        try storage.activateIndex(in: id, type: type, field: index.name) { record in
+          index.keys(of: record, try record.decodedFields())
+        }
       }
     }
   }
-
-  // MARK: Markers
-
-  /// A marker is good for the query it was given out for, and for nothing else.
-  private func mark(of request: QueryRecordsRequest, _ context: RequestContext) throws -> String {
-    var request = request
-    request.continuationMarker = nil
-    request.resultsLimit = nil
-    var hash = SHA256()
-    hash.update(data: try WireCoding.encode(request))
-    hash.update(
-      data: Data(
-        "\(context.container)/\(context.environment)/\(context.scope)/\(context.reader)".utf8
-      )
-    )
-    return Data(hash.finalize()).prefix(12).base64URL
-  }
-
-  private func openMarker(
-    _ request: QueryRecordsRequest,
-    _ context: RequestContext
-  ) throws -> ContinuationMarker? {
-    guard let text = request.continuationMarker else { return nil }
-    guard let marker = signer.open(text, as: ContinuationMarker.self, for: .continuation) else {
-      throw ErrorDictionary(.badRequest, "Unknown continuation marker")
-    }
-    guard marker.query == (try mark(of: request, context)) else {
-      throw ErrorDictionary(.badRequest, "the continuation marker belongs to another query")
-    }
-    return marker
-  }
-}
-
-/// Where the next page of a query begins.
-struct ContinuationMarker: Codable, Hashable, Sendable {
-  var query: String
-  var position: QueryPosition
 }

@@ -1,13 +1,21 @@
 import CloudKitWebServices
+import Foundation
 
 /// A field that a query names: one of the type's, or a system field under any of its names.
 struct QueryField: Hashable, Sendable {
   var schema: FieldSchema
+  /// As the request calls it, or as the web services call a system field.
+  var spokenName: String
 
   var name: String { schema.name }
 
+  /// The type of its values, or of a list's elements; nil: a number of either kind.
+  var element: FieldType? { schema.type.wireType?.element ?? schema.type.wireType }
+
+  static let recordName = "recordName"
+
   private static let systemNames = [
-    "recordName": "___recordID",
+    recordName: "___recordID",
     "createdTimestamp": "___createTime",
     "modifiedTimestamp": "___modTime",
     "createdUserRecordName": "___createdBy",
@@ -16,6 +24,12 @@ struct QueryField: Hashable, Sendable {
     "share": "___share",
     "recordChangeTag": "___etag",
   ]
+
+  /// The name of a field in the schema, also where it is called as the web services call it. An app
+  /// may have a field with the name of a system field; its own comes first.
+  static func systemName(_ name: String, in type: RecordTypeSchema) -> String {
+    type[field: name] == nil ? systemNames[name] ?? name : name
+  }
 
   /// Finds the field, or says what is wrong with its name.
   init(
@@ -29,8 +43,10 @@ struct QueryField: Hashable, Sendable {
         throw ErrorDictionary(.badRequest, "Unknown field '\(system)'")
       }
       name = known
+      spokenName = system
     } else if let fieldName {
-      name = fieldName
+      name = Self.systemName(fieldName, in: type)
+      spokenName = fieldName
     } else {
       throw ErrorDictionary(.badRequest, "missing required field 'fieldName'")
     }
@@ -41,7 +57,7 @@ struct QueryField: Hashable, Sendable {
     } else if let system = FieldSchema.system.first(where: { $0.name == name }) {
       schema = system
     } else {
-      throw ErrorDictionary(.badRequest, "Unknown field '\(name)'")
+      throw ErrorDictionary(.badRequest, "Unknown field '\(spokenName)'")
     }
   }
 
@@ -51,11 +67,9 @@ struct QueryField: Hashable, Sendable {
     isList: Bool
   ) throws(ErrorDictionary) -> FieldContent {
     guard let content = value?.content, content != .null else {
-      throw ErrorDictionary(.badRequest, "the filter on '\(name)' has no value")
+      throw ErrorDictionary(.badRequest, "the filter on '\(spokenName)' has no value")
     }
-    let scalar = schema.type.wireType?.element ?? schema.type.wireType
-    let candidates = scalar.map { [$0] } ?? [.int64, .double]
-    for type in candidates {
+    for type in schema.type.elementTypes {
       if let wanted = isList ? type.list : type,
         let fitting = FieldCoercion.value(content, as: wanted)
       {
@@ -63,14 +77,16 @@ struct QueryField: Hashable, Sendable {
       }
     }
     // Names of records and users may come as plain strings.
-    if scalar == .reference {
+    if element == .reference {
       let texts = FieldCoercion.value(content, as: isList ? .stringList : .string)
       if case .string(let text) = texts { return .string(text) }
       if case .stringList(let list) = texts { return .stringList(list) }
     }
+    let scalar = schema.type.wireType.map { ($0.element ?? $0).rawValue } ?? schema.type.tag
     throw ErrorDictionary(
       .badRequest,
-      "the value of the filter on '\(name)' does not fit its type \(schema.type.tag)"
+      "Invalid value, expected type \(isList ? scalar + "_LIST" : scalar) for the filter on "
+        + "'\(spokenName)'"
     )
   }
 }

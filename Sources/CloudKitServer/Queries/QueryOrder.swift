@@ -1,115 +1,72 @@
 import CloudKitWebServices
 import Foundation
 
-/// A record's place in a query's order; the record name breaks ties.
+/// A record's place in a query's order; the record's name, then its zone, break ties.
 struct QueryPosition: Codable, Hashable, Sendable {
-  /// Nil: the record has no value there, and comes after all that have one.
-  var keys: [QuerySortKey?]
+  var keys: [Data]
   var name: String
   var zone: Int64
-}
 
-/// A value in an order.
-enum QuerySortKey: Codable, Hashable, Sendable {
-  case integer(Int64)
-  case real(Double)
-  case text(String)
-  case bytes(Data)
-
-  init(_ value: IndexValue) {
-    switch value {
-    case .integer(let value): self = .integer(value)
-    case .real(let value): self = .real(value)
-    case .text(let value): self = .text(value)
-    case .bytes(let value): self = .bytes(value)
-    }
+  init(keys: [Data], _ record: RecordKey) {
+    self.keys = keys
+    name = record.name
+    zone = record.zone.rawValue
   }
 
-  var value: IndexValue {
-    switch self {
-    case .integer(let value): .integer(value)
-    case .real(let value): .real(value)
-    case .text(let value): .text(value)
-    case .bytes(let value): .bytes(value)
-    }
-  }
+  var record: RecordKey { RecordKey(zone: ZoneNumber(zone), name: name) }
 }
 
 /// The order of a query's results.
+///
+/// A missing value is the least of all. A list stands at its least element, or at its greatest where
+/// the order goes down. Ties go by name in the direction of the first key, as the index does.
 struct QueryOrder: Sendable {
   struct Key: Sendable {
     var field: QueryField
     var isAscending: Bool
+    /// Order by the distance from here; who has no place is farther than all who have one.
     var place: LocationValue?
   }
 
   var keys: [Key]
 
+  /// The index whose order begins with this one.
+  var index: RecordIndex? {
+    guard let first = keys.first, first.place == nil else { return nil }
+    return .values(first.field.name)
+  }
+
+  var isDescending: Bool { keys.first.map { !$0.isAscending } ?? false }
+
   func position(of record: StoredRecord, _ fields: [String: FieldValue]) -> QueryPosition {
-    QueryPosition(
-      keys: keys.map { key in
-        if let place = key.place {
-          return fields[key.field.name]?.content.location.map { .real(place.distance(to: $0)) }
-        }
-        return record.indexValues(of: key.field.name, fields).first.map(QuerySortKey.init)
-      },
-      name: record.key.name,
-      zone: record.key.zone.rawValue
-    )
+    let places = keys.map { key in
+      if let place = key.place {
+        let distance = fields[key.field.name]?.content.location.map { place.distance(to: $0) }
+        return IndexValue.real(distance ?? .infinity).orderedBytes
+      }
+      let found = RecordIndex.values(key.field.name).keys(of: record, fields)
+      return (key.isAscending ? found.first : found.last)?.bytes ?? Data()
+    }
+    return QueryPosition(keys: places, record.key)
   }
 
   func precedes(_ left: QueryPosition, _ right: QueryPosition) -> Bool {
-    for (key, pair) in zip(keys, zip(left.keys, right.keys)) {
-      switch pair {
-      case (nil, nil): continue
-      case (nil, _): return false
-      case (_, nil): return true
-      case (let left?, let right?):
-        let order = left.value.order(against: right.value)
-        if order == .orderedSame { continue }
-        return (order == .orderedAscending) == key.isAscending
-      }
+    for (key, pair) in zip(keys, zip(left.keys, right.keys)) where pair.0 != pair.1 {
+      return pair.0.lexicographicallyPrecedes(pair.1) == key.isAscending
     }
     if left.name != right.name {
-      return left.name.utf8.lexicographicallyPrecedes(right.name.utf8)
+      return left.name.utf8.lexicographicallyPrecedes(right.name.utf8) != isDescending
     }
-    return left.zone < right.zone
-  }
-}
-
-extension IndexValue {
-  /// As SQLite orders them: numbers, then text by its bytes, then bytes.
-  func order(against other: IndexValue) -> ComparisonResult {
-    switch (self, other) {
-    case (.integer(let left), .integer(let right)): return Self.order(left, right)
-    case (.integer(let left), .real(let right)): return Self.order(Double(left), right)
-    case (.real(let left), .integer(let right)): return Self.order(left, Double(right))
-    case (.real(let left), .real(let right)): return Self.order(left, right)
-    case (.text(let left), .text(let right)):
-      if left.utf8.elementsEqual(right.utf8) { return .orderedSame }
-      return left.utf8.lexicographicallyPrecedes(right.utf8)
-        ? .orderedAscending : .orderedDescending
-    case (.bytes(let left), .bytes(let right)):
-      if left == right { return .orderedSame }
-      return left.lexicographicallyPrecedes(right) ? .orderedAscending : .orderedDescending
-    default: return Self.order(rank, other.rank)
-    }
-  }
-
-  private var rank: Int {
-    switch self {
-    case .integer, .real: 0
-    case .text: 1
-    case .bytes: 2
-    }
-  }
-
-  private static func order<Value: Comparable>(_ left: Value, _ right: Value) -> ComparisonResult {
-    left < right ? .orderedAscending : left > right ? .orderedDescending : .orderedSame
+    return left.zone != right.zone && (left.zone < right.zone) != isDescending
   }
 }
 
 extension LocationValue {
+  private static let earthRadius = 6_371_008.8
+
+  /// Along a meridian.
+  static let metresPerDegree = earthRadius * .pi / 180
+
   /// Metres along a great circle of a sphere of the Earth's mean radius.
   func distance(to other: LocationValue) -> Double {
     let radians = Double.pi / 180
@@ -119,6 +76,7 @@ extension LocationValue {
       sin(latitude / 2) * sin(latitude / 2)
       + cos(self.latitude * radians) * cos(other.latitude * radians)
       * sin(longitude / 2) * sin(longitude / 2)
-    return 6_371_008.8 * 2 * atan2(half.squareRoot(), (1 - half).squareRoot())
+    let whole = min(1, max(0, half))
+    return Self.earthRadius * 2 * atan2(whole.squareRoot(), (1 - whole).squareRoot())
   }
 }

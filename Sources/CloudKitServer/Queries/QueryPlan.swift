@@ -3,102 +3,164 @@ import Foundation
 
 /// A query checked against the schema and ready to run.
 struct QueryPlan: Sendable {
-  struct Match {
-    var position: QueryPosition
-    var record: StoredRecord
-  }
-
   let type: RecordTypeSchema
-  let conditions: [QueryCondition]
+  private(set) var conditions: [QueryCondition] = []
+  /// As asked for; without keys the index that is walked gives the order.
   let order: QueryOrder
 
   init(
     _ query: RecordQuery,
     _ type: RecordTypeSchema,
+    user: String? = nil,
     allowsUnindexed: Bool
   ) throws(ErrorDictionary) {
     self.type = type
-    var conditions: [QueryCondition] = []
-    for filter in query.filterBy ?? [] { conditions.append(try QueryCondition(filter, type)) }
     var keys: [QueryOrder.Key] = []
     for sort in query.sortBy ?? [] {
-      let field = try QueryField(
-        fieldName: sort.fieldName,
-        systemFieldName: sort.systemFieldName,
-        in: type
-      )
-      keys.append(
-        QueryOrder.Key(
-          field: field,
-          isAscending: sort.ascending ?? true,
-          place: sort.relativeLocation
-        )
-      )
+      if let key = try Self.key(sort, type) { keys.append(key) }
     }
-    self.conditions = conditions
     order = QueryOrder(keys: keys)
-    if !allowsUnindexed { try checkIndexes() }
+    for filter in query.filterBy ?? [] {
+      conditions.append(try QueryCondition(filter, type, user: user))
+    }
+    if !allowsUnindexed {
+      try checkIndexes(isFiltered: !(query.filterBy ?? []).isEmpty)
+    }
   }
 
-  private func checkIndexes() throws(ErrorDictionary) {
-    if conditions.isEmpty, type[field: "___recordID"]?.indexes.contains(.queryable) != true {
+  private static func key(
+    _ sort: QuerySort,
+    _ type: RecordTypeSchema
+  ) throws(ErrorDictionary) -> QueryOrder.Key? {
+    let field = try QueryField(
+      fieldName: sort.fieldName,
+      systemFieldName: sort.systemFieldName,
+      in: type
+    )
+    // Accepted at Apple, and without a meaning.
+    guard !field.schema.type.isEncrypted else { return nil }
+    guard (sort.relativeLocation != nil) == (field.schema.type.wireType == .location) else {
       throw ErrorDictionary(
         .badRequest,
-        "Type is not marked indexable: a query without a filter needs 'recordName' to be marked "
-          + "queryable"
+        sort.relativeLocation == nil
+          ? "a sort by the location '\(field.spokenName)' needs a relativeLocation"
+          : "'\(field.spokenName)' is no location, it is \(field.schema.type.tag)"
+      )
+    }
+    return QueryOrder.Key(
+      field: field,
+      isAscending: sort.ascending ?? true,
+      place: sort.relativeLocation
+    )
+  }
+
+  private func checkIndexes(isFiltered: Bool) throws(ErrorDictionary) {
+    guard type.fields.contains(where: { !$0.indexes.isEmpty }) else {
+      throw Self.unindexed(
+        "Type is not marked indexable",
+        remedy: QueryRemedy(type: type.name, field: "___recordID", index: .queryable)
+      )
+    }
+    if !isFiltered, type[field: "___recordID"]?.indexes.contains(.queryable) != true {
+      throw Self.unindexed(
+        "Field '\(QueryField.recordName)' is not marked queryable",
+        remedy: QueryRemedy(type: type.name, field: "___recordID", index: .queryable)
       )
     }
     for condition in conditions {
-      let needed = condition.neededIndexes
-      let word = needed == [.searchable] ? "searchable" : "queryable"
-      if let field = condition.field {
-        guard !field.schema.indexes.isDisjoint(with: needed) else {
-          throw ErrorDictionary(.badRequest, "Field '\(field.name)' is not marked \(word)")
-        }
-      } else if condition.searchable.isEmpty {
-        throw ErrorDictionary(.badRequest, "Type has no field marked searchable")
+      guard let field = condition.field else {
+        guard condition.searched.isEmpty else { continue }
+        throw ErrorDictionary(.badRequest, "Type has no field that is marked searchable")
       }
+      let needed = condition.neededIndexes
+      guard field.schema.indexes.isDisjoint(with: needed) else { continue }
+      let index = needed == [.searchable] ? FieldIndex.searchable : .queryable
+      throw Self.unindexed(
+        "Field '\(field.spokenName)' is not marked \(index.rawValue.lowercased())",
+        remedy: QueryRemedy(type: type.name, field: field.name, index: index)
+      )
     }
     for key in order.keys where !key.field.schema.indexes.contains(.sortable) {
-      // A sorted encrypted field is accepted at Apple and means nothing.
-      guard !key.field.schema.type.isEncrypted else { continue }
-      throw ErrorDictionary(.badRequest, "Field '\(key.field.name)' is not marked sortable")
+      throw Self.unindexed(
+        "Field '\(key.field.spokenName)' is not marked sortable",
+        remedy: QueryRemedy(type: type.name, field: key.field.name, index: .sortable)
+      )
     }
   }
 
-  /// The index range to read; nil: all records of the type.
-  var narrowing: QueryScan.Narrowing? {
-    conditions.filter { $0.narrowing != nil }.min { $0.selectivity < $1.selectivity }?.narrowing
+  private static func unindexed(_ reason: String, remedy: QueryRemedy) -> ErrorDictionary {
+    ErrorDictionary(
+      .badRequest,
+      reason,
+      extension: ErrorExtension(code: .notIndexed, remedy: remedy.text)
+    )
   }
 
-  /// The page of matches after a position, in order.
-  func run(
-    _ scan: QueryScan,
-    _ snapshot: any StorageSnapshot,
-    _ id: PartitionID,
-    after: QueryPosition?,
-    limit: Int,
-    isReadable: (StoredRecord) -> Bool
-  ) throws -> (page: [Match], hasMore: Bool) {
-    var matches: [Match] = []
-    let needsFields = !conditions.isEmpty || !order.keys.isEmpty
-    try snapshot.scan(in: id, scan) { record in
-      guard isReadable(record) else { return }
-      let fields = needsFields ? try record.decodedFields() : [:]
-      guard conditions.allSatisfy({ $0.holds(for: record, fields) }) else { return }
-      let position = order.position(of: record, fields)
-      if let after, !order.precedes(after, position) { return }
-      matches.append(Match(position: position, record: record))
-      // Memory follows the page, not the number of matches.
-      if matches.count > 4 * (limit + 1) { keepFirst(limit + 1, of: &matches) }
+  /// Whether a record fulfils every condition.
+  func matches(_ record: StoredRecord, _ fields: [String: FieldValue]) -> Bool {
+    conditions.allSatisfy { $0.holds(for: record, fields) }
+  }
+
+  /// Whoever may read only what is theirs asks for no more than that.
+  mutating func restrict(toCreator creator: String) {
+    guard
+      let field = try? QueryField(
+        fieldName: nil,
+        systemFieldName: "createdUserRecordName",
+        in: type
+      )
+    else { return }
+    var condition = QueryCondition(comparator: .equals, field: field)
+    condition.operands = [IndexValue.text(creator).orderedBytes]
+    condition.ranges = [IndexRange(only: IndexKey(.text(creator)))]
+    conditions.append(condition)
+  }
+
+  /// Whether no record can fulfil it.
+  var isEmpty: Bool { conditions.contains(where: \.isNever) }
+
+  // MARK: Indexes
+
+  /// The index of all records of the type by name.
+  static let everything = RecordIndex.values("___recordID")
+
+  /// The conditions that an index can answer, the best first.
+  var narrowing: [QueryCondition] {
+    conditions.filter { $0.index != nil }.sorted { $0.selectivity < $1.selectivity }
+  }
+
+  /// Every index that the query may walk; they are kept from its first run on.
+  var indexes: Set<RecordIndex> {
+    var indexes = Set(narrowing.compactMap(\.index))
+    if let index = order.index { indexes.insert(index) }
+    if indexes.isEmpty || continuesByName { indexes.insert(Self.everything) }
+    return indexes
+  }
+
+  /// An order by distance has no index; without a filter it looks at every record.
+  private var continuesByName: Bool { order.index == nil && narrowing.isEmpty }
+}
+
+extension QueryCondition {
+  /// Whether no record can fulfil it.
+  fileprivate var isNever: Bool {
+    switch comparator {
+    case .in, .listContainsAny: operands.isEmpty
+    case .containsAllTokens, .containsAnyTokens: tokens.isEmpty
+    default: false
     }
-    keepFirst(limit + 1, of: &matches)
-    let hasMore = matches.count > limit
-    return (Array(matches.prefix(limit)), hasMore)
   }
+}
 
-  private func keepFirst(_ count: Int, of matches: inout [Match]) {
-    matches.sort { order.precedes($0.position, $1.position) }
-    if matches.count > count { matches.removeLast(matches.count - count) }
+/// How an index that a query misses is added.
+struct QueryRemedy: Hashable, Sendable {
+  var type: String
+  var field: String
+  var index: FieldIndex
+
+  var text: String {
+    "Mark the field '\(field)' of the record type '\(type)' \(index.rawValue) in the development "
+      + "schema: watershed schema add-index --container-id … --record-type \(type) "
+      + "--field \(field) --index \(index.rawValue)"
   }
 }

@@ -1,6 +1,8 @@
+import CloudKitWebServices
 import Foundation
 
-/// The words of a text as token filters compare them.
+/// The words of a text as token filters compare them: without case, without marks above and below
+/// letters, and without the words that every text has.
 enum Tokenizer {
   /// The words that CKQuery's documentation says are passed over.
   private static let stopWords: Set<String> = [
@@ -13,5 +15,16 @@ enum Tokenizer {
     let folded = text.folding(options: [.caseInsensitive, .diacriticInsensitive], locale: nil)
     let words = folded.split { !$0.isLetter && !$0.isNumber }.map(String.init)
     return Set(words).subtracting(stopWords)
+  }
+
+  /// The words in all strings of the fields.
+  static func words(of names: [String], in fields: [String: FieldValue]) -> Set<String> {
+    names.reduce(into: []) { words, name in
+      switch fields[name]?.content {
+      case .string(let text): words.formUnion(tokens(text))
+      case .stringList(let texts): for text in texts { words.formUnion(tokens(text)) }
+      default: break
+      }
+    }
   }
 }

@@ -18,15 +18,7 @@ extension CloudKitService {
         Result { try RecordKey(zone: zones.number(of: zone), name: record.recordName) }
       }
       let found = try snapshot.records(in: id, keys: keys.compactMap { try? $0.get() })
-      let schema = try snapshot.schema(
-        container: context.container,
-        environment: context.environment
-      )
-      let access = RecordAccess(
-        scope: context.scope,
-        schema: schema?.schema ?? DatabaseSchema(),
-        user: context.principal?.userRecordName
-      )
+      let access = try snapshot.access(in: id, context)
       let rendering = RecordRendering(
         service: self,
         partition: id,

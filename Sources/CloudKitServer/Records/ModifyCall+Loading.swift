@@ -37,6 +37,7 @@ extension ModifyCall {
           context,
           service.limits
         ),
+        roles: try snapshot.access(in: id, context).roles,
         admitAsset: { [service, id] asset, previous in
           try service.admit(asset, previous: previous, id)
         }

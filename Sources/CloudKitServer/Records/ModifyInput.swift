@@ -26,6 +26,8 @@ struct ModifyInput: Sendable {
   var references: [RecordKey: [StoredReference]]
   var activeIndexes: [String: Set<String>]
   var schema: SchemaDraft
+  /// The custom roles that the user holds in the public database.
+  var roles: Set<String> = []
   /// Checks an asset's receipt, or that the record's field holds it already.
   var admitAsset: @Sendable (AssetValue, FieldValue?) throws -> AssetValue
 }

@@ -140,9 +140,9 @@ extension ModifyPlanner {
       try unindex(stored, in: &batch)
     }
     for field in (input.activeIndexes[record.type] ?? []).sorted() {
-      for value in record.indexValues(of: field, fields) {
+      for key in RecordIndex(name: field).keys(of: record, fields) {
         batch.addedIndexEntries.append(
-          IndexEntry(type: record.type, field: field, value: value, key: record.key)
+          IndexEntry(type: record.type, field: field, value: key, key: record.key)
         )
       }
     }
@@ -152,9 +152,9 @@ extension ModifyPlanner {
     guard let active = input.activeIndexes[stored.type], !active.isEmpty else { return }
     let fields = try stored.decodedFields()
     for field in active.sorted() {
-      for value in stored.indexValues(of: field, fields) {
+      for key in RecordIndex(name: field).keys(of: stored, fields) {
         batch.removedIndexEntries.append(
-          IndexEntry(type: stored.type, field: field, value: value, key: stored.key)
+          IndexEntry(type: stored.type, field: field, value: key, key: stored.key)
         )
       }
     }

@@ -127,10 +127,17 @@ struct ModifyPlanner {
     let admitted = try grown.admit(request.fields ?? [:], type: type)
     if let found { try checkAccess(.write, found, key) } else { try checkCreation(of: type) }
     try checkTag(operation, found)
+    // Only an administrator gives roles; everyone may write the rest of their own record.
+    if type == RecordTypeSchema.users.name, admitted[RecordTypeSchema.rolesField] != nil {
+      throw ErrorDictionary(.accessDenied, "WRITE operation not permitted on 'roles'")
+    }
 
     let previous = try found.map { try saved[$0.key]?.fields ?? $0.decodedFields() } ?? [:]
     let keepsOthers = operation.type == .update || operation.type == .forceUpdate
     var fields = keepsOthers ? previous : [:]
+    if type == RecordTypeSchema.users.name {
+      fields[RecordTypeSchema.rolesField] = previous[RecordTypeSchema.rolesField]
+    }
     for (name, value) in admitted {
       fields[name] =
         value.content == .null ? nil : try admitAssets(value, previous: previous[name])
@@ -196,7 +203,12 @@ struct ModifyPlanner {
   }
 
   private func access() -> RecordAccess {
-    RecordAccess(scope: input.scope, schema: schema.schema, user: input.stamping.user)
+    RecordAccess(
+      scope: input.scope,
+      schema: schema.schema,
+      user: input.stamping.user,
+      roles: input.roles
+    )
   }
 
   private func checkAccess(
@@ -215,7 +227,7 @@ struct ModifyPlanner {
   }
 
   private func checkCreation(of type: String) throws {
-    guard type != "Users", access().allows(.create, type: type, creator: nil) else {
+    guard type != RecordTypeSchema.users.name, access().allows(.create, type: type, creator: nil) else {
       throw ErrorDictionary(.accessDenied, "CREATE operation not permitted on type \(type)")
     }
   }

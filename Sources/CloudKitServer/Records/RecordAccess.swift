@@ -7,6 +7,8 @@ struct RecordAccess: Sendable {
   var schema: DatabaseSchema
   /// Nil: nobody is signed in.
   var user: String?
+  /// The custom roles that the user holds.
+  var roles: Set<String> = []
 
   func allows(
     _ permission: SchemaGrant.Permission,
@@ -20,24 +22,64 @@ struct RecordAccess: Sendable {
       switch grant.role {
       case SchemaGrant.world: return permission == .read || user != nil
       case SchemaGrant.signedIn: return user != nil
+      // Whoever makes a record is its creator.
       case SchemaGrant.creator: return user != nil && (creator == nil || creator == user)
-      default: return false
+      default: return roles.contains(grant.role)
       }
     }
+  }
+
+  /// Whose records of a type may be read.
+  enum Readers: Hashable {
+    case everyone
+    case creator(String)
+    case nobody
+  }
+
+  func readers(of type: RecordTypeSchema) -> Readers {
+    if allows(.read, type: type.name, creator: Self.someoneElse) { return .everyone }
+    guard let user, allows(.read, type: type.name, creator: user) else { return .nobody }
+    return .creator(user)
+  }
+
+  /// No user has this name.
+  private static let someoneElse = "?"
+}
+
+extension StorageSnapshot {
+  /// What the caller may do in a database, by the schema as this view sees it.
+  func access(in id: PartitionID, _ context: RequestContext) throws -> RecordAccess {
+    let stored = try schema(container: context.container, environment: context.environment)
+    var access = RecordAccess(
+      scope: context.scope,
+      schema: stored?.schema ?? DatabaseSchema(),
+      user: context.principal?.userRecordName
+    )
+    if context.scope == .public, let user = access.user, !access.schema.roles.isEmpty {
+      access.roles = try roles(of: user, in: id, access.schema)
+    }
+    return access
+  }
+
+  /// The custom roles whose numbers a user's own record lists.
+  private func roles(
+    of user: String,
+    in id: PartitionID,
+    _ schema: DatabaseSchema
+  ) throws -> Set<String> {
+    let key = RecordKey(zone: .defaultZone, name: user)
+    guard let record = try records(in: id, keys: [key])[key], !record.isDeleted,
+      case .int64List(let numbers)? = try record.decodedFields()[RecordTypeSchema.rolesField]?
+        .content
+    else { return [] }
+    return Set(schema.roles.filter { schema.roleNumbers[$0].map(numbers.contains) ?? false })
   }
 }
 
 extension CloudKitService {
-  func canRead(_ record: StoredRecord, _ context: RequestContext) -> Bool {
+  func canRead(_ record: StoredRecord, in id: PartitionID, _ context: RequestContext) -> Bool {
     guard context.scope == .public else { return true }
-    let schema =
-      (try? schema(container: context.container, environment: context.environment))
-      ?? DatabaseSchema()
-    let access = RecordAccess(
-      scope: .public,
-      schema: schema,
-      user: context.principal?.userRecordName
-    )
+    guard let access = try? storage.read({ try $0.access(in: id, context) }) else { return false }
     return access.allows(.read, type: record.type, creator: record.created.userRecordName)
   }
 }

@@ -6,7 +6,7 @@ extension StoredRecord {
     fields.isEmpty ? [:] : try WireCoding.decode([String: FieldValue].self, from: fields)
   }
 
-  /// The values that an index over the field holds for this record: one, or one per element.
+  /// The values of a field as an index sees them: one, one per element, or none.
   func indexValues(of field: String, _ fields: [String: FieldValue]) -> [IndexValue] {
     switch field {
     case "___createTime": [.integer(created.timestamp)]
@@ -35,18 +35,20 @@ extension RecordContents {
 }
 
 extension FieldContent {
-  /// What an index and a comparison see; a place and a file have no order.
+  /// What an index sees: of a place how far north it lies, of a file nothing.
   var indexValues: [IndexValue] {
     switch self {
     case .string(let value): [.text(value)]
     case .int64(let value), .timestamp(let value): [.integer(value)]
     case .double(let value): [.real(value)]
     case .bytes(let value): [.bytes(value)]
+    case .location(let value): [.real(value.latitude)]
     case .reference(let value): [.text(value.recordName)]
     case .stringList(let values): values.map { .text($0) }
     case .int64List(let values), .timestampList(let values): values.map { .integer($0) }
     case .doubleList(let values): values.map { .real($0) }
     case .bytesList(let values): values.map { .bytes($0) }
+    case .locationList(let values): values.map { .real($0.latitude) }
     case .referenceList(let values): values.map { .text($0.recordName) }
     default: []
     }

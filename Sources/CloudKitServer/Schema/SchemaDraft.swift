@@ -142,7 +142,9 @@ struct SchemaDraft: Sendable {
         extension: ErrorExtension(code: .schemaMismatch)
       )
     }
-    let types = declared.type.wireType.map { [$0] } ?? [.int64, .double]
+    let elements = declared.type.elementTypes
+    let isList = declared.type.wireType?.isList ?? false
+    let types = isList ? elements.compactMap(\.list) : elements
     let fitting = types.lazy.compactMap { FieldCoercion.value(value.content, as: $0) }.first
     guard let fitting, value.isEncrypted == declared.type.isEncrypted else {
       let found =

@@ -12,6 +12,8 @@ package struct ServiceConfiguration: Sendable {
   /// Takes queries in development that the documented index rules refuse: without a filter, and
   /// without indexes.
   package var allowsUnindexedQueriesInDevelopment: Bool
+  /// Told why a query was refused for want of an index, and what to do about it.
+  package var onRemedy: (@Sendable (_ reason: String, _ remedy: String) -> Void)?
   /// Told of every commit to records and zones.
   package var onCommit: (@Sendable (CommitEvent) -> Void)?
 

@@ -4,6 +4,11 @@ package struct ServiceLimits: Hashable, Sendable {
   package var itemsPerRequest = 200
   /// Records of one reply.
   package var recordsPerReply = 200
+  /// Records that one query looks at before it answers with what it has and a marker.
+  package var recordsScanned = 10_000
+  /// Records that a filter may leave for them to be put in order in memory; where it leaves more,
+  /// the index of the order is walked instead.
+  package var recordsSortedInMemory = 1000
   /// Bytes of a record's fields, assets not counted.
   package var recordSize = 1_048_576
   package var assetSize = 50 * 1_048_576

@@ -20,12 +20,13 @@ package protocol Storage: Sendable {
   /// The partition of a key, made when it is met for the first time.
   func partition(_ key: PartitionKey) throws -> PartitionID
 
-  /// Starts to keep an index over a type's field, filled from the records there are.
+  /// Starts to keep an index over a type's field, filled from the records there are; at once done
+  /// where it is kept already.
   func activateIndex(
     in partition: PartitionID,
     type: String,
     field: String,
-    entries: (StoredRecord) throws -> [IndexValue]
+    entries: (StoredRecord) throws -> [IndexKey]
   ) throws
 
   /// Commit events after a position, oldest first.
@@ -62,7 +63,8 @@ package protocol StorageSnapshot {
   func expiredTraces(in id: PartitionID, before time: Int64) throws -> [ZoneNumber: ChangeNumber]
   func partitions() throws -> [PartitionID]
   func activeIndexes(in id: PartitionID, types: [String]) throws -> [String: Set<String>]
-  func scan(in id: PartitionID, _ scan: QueryScan, _ body: (StoredRecord) throws -> Void) throws
+  /// The entries of an active index, in its order.
+  func entries(in id: PartitionID, _ walk: IndexWalk) throws -> [IndexPosition]
   func children(in id: PartitionID, of parents: [RecordKey]) throws -> [StoredChild]
   /// A share's members by where they stand in its feed.
   func members(in id: PartitionID, _ range: ShareRange) throws -> [StoredRecord]
@@ -90,6 +92,10 @@ package protocol StorageSnapshot {
   // Directory tables
   func schema(container: String, environment: ContainerEnvironment) throws -> StoredSchema?
   func containers() throws -> [String]
+  func partitions(
+    container: String,
+    environment: ContainerEnvironment
+  ) throws -> [PartitionKey: PartitionID]
   func account(id: String) throws -> StoredAccount?
   func account(userName: String) throws -> StoredAccount?
   func accounts() throws -> [StoredAccount]
@@ -122,25 +128,4 @@ package struct ChangeRange: Hashable, Sendable {
   package var isReversed = false
   package var includesTombstones = true
   package var limit: Int
-}
-
-/// The records a query looks at: a type's, narrowed by an index where one can.
-package struct QueryScan: Hashable, Sendable {
-  package var type: String
-  /// Nil: all zones.
-  package var zone: ZoneNumber?
-  package var narrowing: Narrowing?
-
-  /// A range of an index that holds all matches.
-  package struct Narrowing: Hashable, Sendable {
-    package var field: String
-    package var range: Range
-  }
-
-  package enum Range: Hashable, Sendable {
-    case anyOf([IndexValue])
-    case below(IndexValue, inclusive: Bool)
-    case above(IndexValue, inclusive: Bool)
-    case between(IndexValue, IndexValue)
-  }
 }

@@ -71,6 +71,8 @@ package struct StoredReference: Hashable, Sendable {
 
 /// A value of a field in an index.
 package enum IndexValue: Hashable, Sendable {
+  /// The record has no value there.
+  case missing
   case integer(Int64)
   case real(Double)
   case text(String)
@@ -81,7 +83,7 @@ package enum IndexValue: Hashable, Sendable {
 package struct IndexEntry: Hashable, Sendable {
   package var type: String
   package var field: String
-  package var value: IndexValue
+  package var value: IndexKey
   package var key: RecordKey
 }
 

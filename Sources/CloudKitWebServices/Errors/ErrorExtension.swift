@@ -4,12 +4,20 @@ package struct ErrorExtension: Codable, Hashable, Sendable {
   /// With a conflict: the record as the server has it now.
   package var serverRecord: RecordDictionary?
 
-  package init(code: ErrorExtensionCode, serverRecord: RecordDictionary? = nil) {
+  /// What to do about it, in a sentence.
+  package var remedy: String?
+
+  package init(
+    code: ErrorExtensionCode,
+    serverRecord: RecordDictionary? = nil,
+    remedy: String? = nil
+  ) {
     self.code = code
     self.serverRecord = serverRecord
+    self.remedy = remedy
   }
 
-  private enum CodingKeys: String, CodingKey { case code, serverRecord }
+  private enum CodingKeys: String, CodingKey { case code, serverRecord, remedy }
 }
 
 /// The exact errors of the extension; a code that this list lacks is kept as it came.
@@ -26,6 +34,7 @@ package struct ErrorExtensionCode: RawRepresentable, Codable, Hashable, Sendable
   package static let recordExists = ErrorExtensionCode(rawValue: "RECORD_EXISTS")
   package static let limitExceeded = ErrorExtensionCode(rawValue: "LIMIT_EXCEEDED")
   package static let schemaMismatch = ErrorExtensionCode(rawValue: "SCHEMA_MISMATCH")
+  package static let notIndexed = ErrorExtensionCode(rawValue: "NOT_INDEXED")
   package static let sequenceReused = ErrorExtensionCode(rawValue: "SEQUENCE_REUSED")
   package static let assetNotAvailable = ErrorExtensionCode(rawValue: "ASSET_NOT_AVAILABLE")
 }

@@ -7,8 +7,9 @@ extension DatabaseSchema {
     }
     for type in recordTypes.sorted(by: { inASCIIOrder($0.name, $1.name) }) {
       text += "\n    RECORD TYPE \(written(type.name)) (\n"
-      text += lines(of: type).map { "        " + $0 }.joined(separator: ",\n")
-      text += "\n    );\n"
+      let lines = lines(of: type)
+      text += lines.map { "        " + $0 }.joined(separator: ",\n")
+      text += lines.isEmpty ? "    );\n" : "\n    );\n"
     }
     return text
   }
@@ -38,15 +39,10 @@ private func inASCIIOrder(_ left: String, _ right: String) -> Bool {
   left.utf8.lexicographicallyPrecedes(right.utf8)
 }
 
-/// Words that would be read as something else where a name may stand.
-private let reservedWords: Set<String> = [
-  "GRANT", "PREFERRED", "QUERYABLE", "SORTABLE", "SEARCHABLE",
-]
-
 /// A name as the language writes it: bare where it can be.
 private func written(_ name: String) -> String {
   let isIdentifier =
     name.first.map { $0.isASCII && $0.isLetter } ?? false
     && name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
-  return isIdentifier && !reservedWords.contains(name.uppercased()) ? name : "\"\(name)\""
+  return isIdentifier && !SchemaWord.reserved.contains(name.uppercased()) ? name : "\"\(name)\""
 }

@@ -2,10 +2,22 @@
 package struct DatabaseSchema: Codable, Hashable, Sendable {
   package var roles: [String]
   package var recordTypes: [RecordTypeSchema]
+  /// The numbers that stand for custom roles in `Users.roles`; none is ever given to another role.
+  package var roleNumbers: [String: Int64] = [:]
 
   package init(roles: [String] = [], recordTypes: [RecordTypeSchema] = [.users]) {
     self.roles = roles
     self.recordTypes = recordTypes
+  }
+
+  private enum CodingKeys: String, CodingKey { case roles, recordTypes, roleNumbers }
+
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    roles = try container.decode([String].self, forKey: .roles)
+    recordTypes = try container.decode([RecordTypeSchema].self, forKey: .recordTypes)
+    roleNumbers =
+      try container.decodeIfPresent([String: Int64].self, forKey: .roleNumbers) ?? [:]
   }
 
   package subscript(recordType name: String) -> RecordTypeSchema? {
@@ -42,10 +54,13 @@ package struct RecordTypeSchema: Codable, Hashable, Sendable {
     )
   }
 
+  /// The field of `Users` with the numbers of a user's custom roles.
+  package static let rolesField = "roles"
+
   /// The type that every environment has.
   package static let users = RecordTypeSchema(
     name: "Users",
-    fields: FieldSchema.system + [FieldSchema(name: "roles", type: .typed(.int64List))],
+    fields: FieldSchema.system + [FieldSchema(name: rolesField, type: .typed(.int64List))],
     grants: [
       SchemaGrant(role: SchemaGrant.creator, permissions: [.write]),
       SchemaGrant(role: SchemaGrant.world, permissions: [.read]),
@@ -77,6 +92,9 @@ package struct FieldSchema: Codable, Hashable, Sendable {
 
   package var isSystem: Bool { name.hasPrefix("___") }
 
+  /// A system field's declaration without an index; nil where there is no such field.
+  package static func system(_ name: String) -> FieldSchema? { system.first { $0.name == name } }
+
   private enum CodingKeys: String, CodingKey { case name, type, indexes }
 
   package func encode(to encoder: any Encoder) throws {
@@ -102,6 +120,9 @@ package struct SchemaGrant: Codable, Hashable, Sendable {
   package static let signedIn = "_icloud"
   /// Whoever created the record.
   package static let creator = "_creator"
+
+  /// The roles that every schema has.
+  package static let systemRoles: Set<String> = [world, signedIn, creator]
 
   package var role: String
   package var permissions: Set<Permission>

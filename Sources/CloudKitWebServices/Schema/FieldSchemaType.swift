@@ -12,8 +12,28 @@ package enum FieldSchemaType: Hashable, Sendable {
     }
   }
 
+  /// The scalar types that a value of this field, or an element of its list, may have, the
+  /// preferred one first.
+  package var elementTypes: [FieldType] {
+    switch self {
+    case .typed(let type, _): [type.element ?? type]
+    case .number(.double?): [.double, .int64]
+    case .number: [.int64, .double]
+    }
+  }
+
   package var isEncrypted: Bool {
     if case .typed(_, let isEncrypted) = self { isEncrypted } else { false }
+  }
+
+  /// The indexes that a field of this type can have at all.
+  package var possibleIndexes: Set<FieldIndex> {
+    guard !isEncrypted else { return [] }
+    switch wireType?.element ?? wireType {
+    case .string: return [.queryable, .searchable, .sortable]
+    case .asset: return []
+    default: return [.queryable, .sortable]
+    }
   }
 
   /// The indexes that development gives a new field of this type by itself.

@@ -5,7 +5,7 @@ struct SchemaLexer {
     case quoted(String)
     case punctuation(Character)
     case end
-    /// A character or a quotation that starts no token.
+    /// Characters that begin no token, or a comment or quotation without an end.
     case invalid(String)
   }
 
@@ -14,12 +14,15 @@ struct SchemaLexer {
     var line: Int
     var column: Int
 
+    /// As a generated parser names it: the kind, then what was read.
     var text: String {
       switch kind {
-      case .word(let word): "\"\(word)\""
-      case .quoted(let name): "the name \"\(name)\""
-      case .punctuation(let character): "\"\(character)\""
-      case .end: "the end of the file"
+      case .word(let word):
+        SchemaWord.isKeyword(word)
+          ? "\" \"\(word.uppercased())\" \"\(word) \"\"" : "\" <IDENTIFIER> \"\(word) \"\""
+      case .quoted(let name): "\" <QUOTED_IDENTIFIER> \"\\\"\(name)\\\" \"\""
+      case .punctuation(let character): "\" \"\(character)\" \"\(character) \"\""
+      case .end: "\"<EOF>\""
       case .invalid(let text): "\"\(text)\""
       }
     }
@@ -32,6 +35,8 @@ struct SchemaLexer {
 
   init(_ text: String) {
     characters = Array(text)
+    // The mark that some editors put before a text.
+    if characters.first == "\u{FEFF}" { position = 1 }
   }
 
   private var current: Character? {
@@ -105,4 +110,18 @@ struct SchemaLexer {
     }
     return nil
   }
+}
+
+/// The words that mean something in the language; all of them may be names where a name stands.
+enum SchemaWord {
+  static func isKeyword(_ word: String) -> Bool { keywords.contains(word.uppercased()) }
+
+  /// Words that would be read as something else where a name may stand.
+  static let reserved: Set<String> = ["GRANT", "PREFERRED", "QUERYABLE", "SORTABLE", "SEARCHABLE"]
+
+  private static let keywords: Set<String> = reserved.union([
+    "DEFINE", "SCHEMA", "CREATE", "ROLE", "RECORD", "TYPE", "READ", "WRITE", "TO", "LIST", "AS",
+    "ASSET", "BYTES", "DOUBLE", "ENCRYPTED", "INT64", "LOCATION", "NUMBER", "REFERENCE", "STRING",
+    "TIMESTAMP",
+  ])
 }

@@ -17,18 +17,20 @@ struct SchemaParser {
         try expect("ROLE")
         let place = token
         let role = try name()
-        guard !schema.roles.contains(role) else { throw error(at: place, "a role not yet created") }
+        guard !schema.roles.contains(role) else {
+          throw refusal(at: place, "Duplicate role '\(role)'")
+        }
         schema.roles.append(role)
       } else if take("RECORD") {
         try expect("TYPE")
         let place = token
         let type = try recordType()
         guard schema[recordType: type.name] == nil else {
-          throw error(at: place, "a record type not yet defined")
+          throw refusal(at: place, "Duplicate record type '\(type.name)'")
         }
         schema.recordTypes.append(type)
       } else {
-        throw error("\"CREATE\" or \"RECORD\"")
+        throw error("\"CREATE\"", "\"RECORD\"", "<EOF>")
       }
       try expect(punctuation: ";")
     }
@@ -51,12 +53,16 @@ struct SchemaParser {
         let place = token
         let field = try field()
         guard type[field: field.name] == nil else {
-          throw error(at: place, "a field not yet declared")
+          throw refusal(at: place, "Duplicate field '\(field.name)' in record type '\(type.name)'")
         }
         if let system = FieldSchema.system.first(where: { $0.name == field.name }),
           system.type != field.type
         {
-          throw error(at: place, "\"\(field.name)\" with its own type \(system.type.text)")
+          throw refusal(
+            at: place,
+            "Invalid type \(field.type.text) for system field '\(field.name)', which is "
+              + "\(system.type.text),"
+          )
         }
         type.fields.append(field)
       }
@@ -81,7 +87,7 @@ struct SchemaParser {
     try expect(punctuation: "<")
     let place = token
     guard case .typed(let element, let isEncrypted) = try primitive(), let list = element.list
-    else { throw error(at: place, "a type that lists can have") }
+    else { throw refusal(at: place, "Lists of this type are not supported") }
     try expect(punctuation: ">")
     return .typed(list, isEncrypted: isEncrypted)
   }
@@ -92,21 +98,23 @@ struct SchemaParser {
       try expect("AS")
       if take("INT64") { return .number(preferred: .int64) }
       if take("DOUBLE") { return .number(preferred: .double) }
-      throw error("\"INT64\" or \"DOUBLE\"")
+      throw error("\"INT64\"", "\"DOUBLE\"")
     }
     let isEncrypted = take("ENCRYPTED")
     guard case .word(let word) = token.kind, let scalar = FieldSchemaType.scalar(word),
       !isEncrypted || (scalar != .reference && scalar != .asset)
     else {
-      throw error(
-        isEncrypted
-          ? "BYTES STRING DOUBLE INT64 LOCATION TIMESTAMP"
-          : "LIST ASSET INT64 DOUBLE STRING BYTES LOCATION TIMESTAMP REFERENCE ENCRYPTED NUMBER"
-      )
+      throw expecting(isEncrypted ? Self.encryptedTypes : Self.types)
     }
     advance()
     return .typed(scalar, isEncrypted: isEncrypted)
   }
+
+  private static let encryptedTypes = ["BYTES", "STRING", "DOUBLE", "INT64", "LOCATION", "TIMESTAMP"]
+  private static let types = [
+    "LIST", "ASSET", "BYTES", "DOUBLE", "ENCRYPTED", "INT64", "LOCATION", "NUMBER", "REFERENCE",
+    "STRING", "TIMESTAMP",
+  ]
 
   /// What follows the word GRANT; a comma is followed by another permission until TO.
   private mutating func grant() throws(SchemaSyntaxError) -> SchemaGrant {
@@ -114,7 +122,7 @@ struct SchemaParser {
     repeat {
       guard case .word(let word) = token.kind,
         let permission = SchemaGrant.Permission(rawValue: word.uppercased())
-      else { throw error("READ CREATE WRITE") }
+      else { throw expecting(SchemaGrant.Permission.allCases.map(\.rawValue)) }
       permissions.insert(permission)
       advance()
     } while take(punctuation: ",")
@@ -130,7 +138,7 @@ struct SchemaParser {
     case .quoted(let name) where !name.isEmpty:
       advance()
       return name
-    default: throw error("a name")
+    default: throw error("<IDENTIFIER>", "<QUOTED_IDENTIFIER>")
     }
   }
 
@@ -161,17 +169,25 @@ struct SchemaParser {
     guard take(punctuation: punctuation) else { throw error("\"\(punctuation)\"") }
   }
 
-  private func error(_ expected: String) -> SchemaSyntaxError {
-    error(at: token, expected)
+  private func expecting(_ words: [String]) -> SchemaSyntaxError {
+    error(words.map { "\"\($0)\"" })
   }
 
-  private func error(at place: SchemaLexer.Token, _ expected: String) -> SchemaSyntaxError {
-    SchemaSyntaxError(
-      line: place.line,
-      column: place.column,
-      found: place.text,
-      expected: expected
+  private func error(_ expected: String...) -> SchemaSyntaxError { error(expected) }
+
+  private func error(_ expected: [String]) -> SchemaSyntaxError {
+    if case .invalid(let text) = token.kind {
+      return SchemaSyntaxError(line: token.line, column: token.column, problem: .lexical(found: text))
+    }
+    return SchemaSyntaxError(
+      line: token.line,
+      column: token.column,
+      problem: .unexpected(found: token.text, expected: expected)
     )
+  }
+
+  private func refusal(at place: SchemaLexer.Token, _ sentence: String) -> SchemaSyntaxError {
+    SchemaSyntaxError(line: place.line, column: place.column, problem: .refused(sentence))
   }
 }
 

@@ -164,8 +164,8 @@ struct SQLiteCommit {
   private func writeIndexEntries(_ partition: PartitionID) throws {
     func columns(_ entry: IndexEntry) -> [SQLiteValue] {
       [
-        .integer(partition.rawValue), .text(entry.type), .text(entry.field), entry.value.sqlite,
-        .integer(entry.key.zone.rawValue), .text(entry.key.name),
+        .integer(partition.rawValue), .text(entry.type), .text(entry.field),
+        .blob(entry.value.bytes), .integer(entry.key.zone.rawValue), .text(entry.key.name),
       ]
     }
     for entry in batch.removedIndexEntries {

@@ -167,53 +167,55 @@ struct SQLiteSnapshot: StorageSnapshot {
     return found
   }
 
-  func scan(
-    in id: PartitionID,
-    _ scan: QueryScan,
-    _ body: (StoredRecord) throws -> Void
-  ) throws {
-    var values: [SQLiteValue] = [.integer(id.rawValue), .text(scan.type)]
-    var sql = "SELECT \(Self.recordColumns) FROM "
-    if let narrowing = scan.narrowing {
-      // DISTINCT: a list's elements can lead to the same record more than once.
-      sql += "records AS r JOIN (SELECT DISTINCT zone, name FROM index_entries"
-      sql += " WHERE partition = ? AND type = ? AND field = ? AND "
-      values.append(.text(narrowing.field))
-      sql += condition(narrowing.range, &values)
-      sql += ") AS i ON r.partition = ? AND r.zone = i.zone AND r.name = i.name"
-      sql += " WHERE r.deleted = 0"
-      values.append(.integer(id.rawValue))
-    } else {
-      sql += "records AS r WHERE r.partition = ? AND r.type = ? AND r.deleted = 0"
-    }
-    if let zone = scan.zone {
-      sql += " AND r.zone = ?"
+  func entries(in id: PartitionID, _ walk: IndexWalk) throws -> [IndexPosition] {
+    var sql = """
+      SELECT value, zone, name FROM index_entries
+      WHERE partition = ? AND type = ? AND field = ?
+      """
+    var values: [SQLiteValue] = [.integer(id.rawValue), .text(walk.type), .text(walk.field)]
+    if let zone = walk.zone {
+      sql += " AND zone = ?"
       values.append(.integer(zone.rawValue))
     }
-    let statement = try connection.statement(sql)
-    statement.bind(values)
+    if let lower = walk.lower {
+      sql += " AND value >= ?"
+      values.append(.blob(lower.bytes))
+    }
+    if let upper = walk.upper {
+      sql += " AND value < ?"
+      values.append(.blob(upper.bytes))
+    }
+    if let after = walk.after {
+      sql += " AND (value, name, zone) \(walk.isDescending ? "<" : ">") (?, ?, ?)"
+      values += [
+        .blob(after.key.bytes), .text(after.record.name), .integer(after.record.zone.rawValue),
+      ]
+    }
+    let direction = walk.isDescending ? "DESC" : "ASC"
+    sql += " ORDER BY value \(direction), name \(direction), zone \(direction) LIMIT ?"
+    values.append(.integer(Int64(walk.limit)))
+    return try connection.query(sql, values) { row in
+      IndexPosition(
+        key: IndexKey(bytes: row.blob(0)),
+        record: RecordKey(zone: ZoneNumber(row.int64(1)), name: row.text(2))
+      )
+    }
+  }
+
+  /// All living records of a type, for filling an index.
+  func scan(in id: PartitionID, type: String, _ body: (StoredRecord) throws -> Void) throws {
+    let statement = try connection.statement(
+      """
+      SELECT \(Self.recordColumns) FROM records AS r
+      WHERE partition = ? AND type = ? AND deleted = 0
+      """
+    )
+    statement.bind([.integer(id.rawValue), .text(type)])
     defer {
       statement.reset()
       statement.clearBindings()
     }
     while try statement.step() { try body(record(statement)) }
-  }
-
-  private func condition(_ range: QueryScan.Range, _ values: inout [SQLiteValue]) -> String {
-    switch range {
-    case .anyOf(let choices):
-      values += choices.map(\.sqlite)
-      return "value IN (\(choices.map { _ in "?" }.joined(separator: ", ")))"
-    case .below(let value, let inclusive):
-      values.append(value.sqlite)
-      return inclusive ? "value <= ?" : "value < ?"
-    case .above(let value, let inclusive):
-      values.append(value.sqlite)
-      return inclusive ? "value >= ?" : "value > ?"
-    case .between(let low, let high):
-      values += [low.sqlite, high.sqlite]
-      return "value >= ? AND value < ?"
-    }
   }
 
   // MARK: Replies, subscriptions, assets
@@ -253,16 +255,5 @@ struct SQLiteSnapshot: StorageSnapshot {
   /// Many keys in one parameter.
   func array(_ names: [String]) throws -> SQLiteValue {
     .text(String(decoding: try JSONEncoder().encode(names), as: UTF8.self))
-  }
-}
-
-extension IndexValue {
-  var sqlite: SQLiteValue {
-    switch self {
-    case .integer(let value): .integer(value)
-    case .real(let value): .real(value)
-    case .text(let value): .text(value)
-    case .bytes(let value): .blob(value)
-    }
   }
 }

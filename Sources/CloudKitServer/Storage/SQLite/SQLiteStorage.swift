@@ -158,7 +158,7 @@ package final class SQLiteStorage: Storage {
     in partition: PartitionID,
     type: String,
     field: String,
-    entries: (StoredRecord) throws -> [IndexValue]
+    entries: (StoredRecord) throws -> [IndexKey]
   ) throws {
     try writing.withLock {
       try writer.transaction {
@@ -169,9 +169,9 @@ package final class SQLiteStorage: Storage {
         guard writer.changes > 0 else { return }
         var made: [IndexEntry] = []
         let snapshot = SQLiteSnapshot(connection: writer, schemas: schemas)
-        try snapshot.scan(in: partition, QueryScan(type: type)) { record in
-          for value in try entries(record) {
-            made.append(IndexEntry(type: type, field: field, value: value, key: record.key))
+        try snapshot.scan(in: partition, type: type) { record in
+          for key in try entries(record) {
+            made.append(IndexEntry(type: type, field: field, value: key, key: record.key))
           }
         }
         var batch = WriteBatch(partition: partition)

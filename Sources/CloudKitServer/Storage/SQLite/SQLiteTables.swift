@@ -83,10 +83,10 @@ enum SQLiteTables {
       partition INTEGER NOT NULL,
       type TEXT NOT NULL,
       field TEXT NOT NULL,
-      value NOT NULL,
-      zone INTEGER NOT NULL,
+      value BLOB NOT NULL,
       name TEXT NOT NULL,
-      PRIMARY KEY (partition, type, field, value, zone, name)
+      zone INTEGER NOT NULL,
+      PRIMARY KEY (partition, type, field, value, name, zone)
     ) WITHOUT ROWID;
     CREATE INDEX index_entries_by_zone ON index_entries (partition, zone);
 

@@ -1,0 +1,279 @@
+import CloudKitWebServices
+import Foundation
+
+/// What an administrator does with a container's schemas.
+extension CloudKitService {
+  /// The text of an environment's schema.
+  package func exportSchema(
+    container: String,
+    environment: ContainerEnvironment
+  ) throws -> String {
+    try schema(container: container, environment: environment).completed.ckdb
+  }
+
+  /// Replaces the development schema by a file's, or only says whether that could be done.
+  ///
+  /// Returns what changes. Throws `SchemaSyntaxError` or `DatabaseSchema.Refusal`; then nothing is
+  /// replaced.
+  @discardableResult
+  package func importSchema(
+    _ text: String,
+    container: String,
+    environment: ContainerEnvironment = .development,
+    onlyValidates: Bool = false
+  ) async throws -> SchemaDifference {
+    let file = try DatabaseSchema(ckdb: text)
+    guard environment == .development else {
+      throw DatabaseSchema.Refusal(
+        reasons: [
+          "Invalid scope: a schema is imported into development, and promoted to production"
+        ]
+      )
+    }
+    return try await changeSchema(of: container, .development, isDryRun: onlyValidates) {
+      development, production in
+      try development.importing(file, production: production)
+    }
+  }
+
+  /// What leads from one schema of a container to another.
+  package func schemaDifference(
+    container: String,
+    from old: ContainerEnvironment = .production,
+    to new: ContainerEnvironment = .development
+  ) throws -> SchemaDifference {
+    SchemaDifference(
+      from: try schema(container: container, environment: old).completed,
+      to: try schema(container: container, environment: new).completed
+    )
+  }
+
+  /// Brings to production what development has more; returns what that is.
+  @discardableResult
+  package func promoteSchema(
+    container: String,
+    isDryRun: Bool = false
+  ) async throws -> SchemaDifference {
+    try await changeSchema(of: container, .production, isDryRun: isDryRun) {
+      development, production in
+      try production.promoting(development)
+    }
+  }
+
+  /// Adds an index to a field of the development schema, or removes one.
+  package func setIndex(
+    _ index: FieldIndex,
+    isKept: Bool,
+    recordType: String,
+    field: String,
+    container: String
+  ) async throws -> SchemaDifference {
+    try await changeSchema(of: container, .development, isDryRun: false) { development, _ in
+      var next = development
+      guard let type = next.recordTypes.firstIndex(where: { $0.name == recordType }) else {
+        throw DatabaseSchema.Refusal(reasons: ["Did not find record type: \(recordType)"])
+      }
+      let name = QueryField.systemName(field, in: next.recordTypes[type])
+      guard let place = next.recordTypes[type].fields.firstIndex(where: { $0.name == name }) else {
+        throw DatabaseSchema.Refusal(reasons: ["Unknown field '\(field)'"])
+      }
+      if isKept {
+        next.recordTypes[type].fields[place].indexes.insert(index)
+      } else {
+        next.recordTypes[type].fields[place].indexes.remove(index)
+      }
+      guard next.problems.isEmpty else { throw DatabaseSchema.Refusal(reasons: next.problems) }
+      return next
+    }
+  }
+
+  private func changeSchema(
+    of container: String,
+    _ environment: ContainerEnvironment,
+    isDryRun: Bool,
+    _ change:
+      @escaping @Sendable (_ development: DatabaseSchema, _ production: DatabaseSchema) throws
+      -> DatabaseSchema
+  ) async throws -> SchemaDifference {
+    try await write { [storage] in
+      let (development, production) = try storage.read {
+        (
+          try $0.schema(container: container, environment: .development),
+          try $0.schema(container: container, environment: .production)
+        )
+      }
+      let next = try change(
+        (development?.schema ?? DatabaseSchema()).completed,
+        (production?.schema ?? DatabaseSchema()).completed
+      )
+      let stored = environment == .development ? development : production
+      let old = stored?.schema ?? DatabaseSchema()
+      let difference = SchemaDifference(from: old.completed, to: next)
+      if isDryRun || old == next { return (nil, difference) }
+      var batch = WriteBatch()
+      batch.container = container
+      batch.replaceSchema(stored, by: next, container: container, environment: environment)
+      return (batch, difference)
+    }
+  }
+
+  // MARK: Reset
+
+  /// Makes the development schema the production schema again and deletes all development data.
+  ///
+  /// Zones go as if they were deleted, so that clients are told; users keep an empty record.
+  package func resetDevelopment(container: String) async throws {
+    let partitions = try storage.read {
+      try $0.partitions(container: container, environment: .development)
+    }
+    for (key, id) in partitions.sorted(by: { $0.value.rawValue < $1.value.rawValue }) {
+      if key.scope == .public {
+        try await emptyPublicDatabase(id)
+      } else {
+        try await emptyPrivateDatabase(id)
+      }
+    }
+    try await write { [storage] in
+      let (development, production) = try storage.read {
+        (
+          try $0.schema(container: container, environment: .development),
+          try $0.schema(container: container, environment: .production)
+        )
+      }
+      var batch = WriteBatch()
+      batch.container = container
+      batch.replaceSchema(
+        development,
+        by: (production?.schema ?? DatabaseSchema()).completed,
+        container: container,
+        environment: .development
+      )
+      return (batch, ())
+    }
+  }
+
+  private func emptyPrivateDatabase(_ id: PartitionID) async throws {
+    try await write { [storage] in
+      let (database, living) = try storage.read {
+        (try $0.database(id), try $0.livingZones(in: id))
+      }
+      var batch = WriteBatch(partition: id)
+      var counter = database.counter
+      batch.expectedCounter = counter
+      batch.emptiedZones = [.defaultZone] + living.map(\.number)
+      batch.zones = living.map { zone in
+        counter = counter.next
+        var zone = zone
+        zone.change = counter
+        zone.ending = .deleted
+        return zone
+      }
+      batch.counter = counter
+      return (batch, ())
+    }
+  }
+
+  private func emptyPublicDatabase(_ id: PartitionID) async throws {
+    let type = RecordTypeSchema.users.name
+    try await activate([QueryPlan.everything], of: type, id)
+    let tag = String(effects.randomness.next(), radix: 36)
+    try await write { [storage] in
+      var batch = WriteBatch(partition: id)
+      batch.emptiedZones = [.defaultZone]
+      try storage.read { snapshot in
+        var walk = IndexWalk(type: type, field: QueryPlan.everything.name, zone: nil, limit: 500)
+        while true {
+          let entries = try snapshot.entries(in: id, walk)
+          let users = try snapshot.records(in: id, keys: entries.map(\.record))
+          for entry in entries {
+            guard var user = users[entry.record] else { continue }
+            user.fields = Data("{}".utf8)
+            user.contents = []
+            user.tag = tag
+            batch.records.append(user)
+          }
+          guard entries.count == walk.limit else { break }
+          walk.after = entries.last
+        }
+        for field in try snapshot.activeIndexes(in: id, types: [type])[type] ?? [] {
+          for user in batch.records {
+            for key in RecordIndex(name: field).keys(of: user, [:]) {
+              batch.addedIndexEntries.append(
+                IndexEntry(type: type, field: field, value: key, key: user.key)
+              )
+            }
+          }
+        }
+      }
+      return (batch, ())
+    }
+  }
+
+  // MARK: Roles
+
+  /// Sets the custom roles that a user holds in the public database of an environment.
+  package func setRoles(
+    _ roles: Set<String>,
+    ofUser recordName: String,
+    container: String,
+    environment: ContainerEnvironment
+  ) async throws {
+    let id = try storage.partition(
+      PartitionKey(container: container, environment: environment, scope: .public, owner: "")
+    )
+    let key = RecordKey(zone: .defaultZone, name: recordName)
+    let (now, bits) = (now, effects.randomness.next())
+    try await write { [storage] in
+      let (schema, found) = try storage.read {
+        (
+          try $0.schema(container: container, environment: environment)?.schema
+            ?? DatabaseSchema(),
+          try $0.records(in: id, keys: [key])[key]
+        )
+      }
+      let unknown = roles.subtracting(schema.roles).sorted()
+      guard unknown.isEmpty else {
+        throw AdministrationError(
+          description: "The schema has no role '\(unknown.joined(separator: "', '"))'."
+        )
+      }
+      guard var record = found, !record.isDeleted, record.type == RecordTypeSchema.users.name else {
+        throw AdministrationError(description: "There is no user '\(recordName)'.")
+      }
+      var fields = try record.decodedFields()
+      let numbers = roles.compactMap { schema.roleNumbers[$0] }.sorted()
+      fields[RecordTypeSchema.rolesField] = FieldValue(.int64List(numbers))
+      var json = JSONWriter()
+      json.fields(fields)
+      var batch = WriteBatch(partition: id)
+      batch.expectedTags[key] = .some(record.tag)
+      record.fields = json.data
+      record.modified.timestamp = now
+      record.tag = String(bits, radix: 36)
+      batch.records = [record]
+      return (batch, ())
+    }
+  }
+}
+
+extension WriteBatch {
+  /// Replaces a schema, if it still is what was read.
+  mutating func replaceSchema(
+    _ stored: StoredSchema?,
+    by next: DatabaseSchema,
+    container: String,
+    environment: ContainerEnvironment
+  ) {
+    let version = stored?.version ?? 0
+    expectedSchemaVersion = ExpectedSchema(
+      container: container,
+      environment: environment,
+      version: version
+    )
+    schema = SchemaWrite(
+      container: container,
+      environment: environment,
+      stored: StoredSchema(schema: next, version: version + 1)
+    )
+  }
+}

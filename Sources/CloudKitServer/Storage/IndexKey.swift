@@ -1,0 +1,72 @@
+import Foundation
+
+/// A value as bytes whose order is the order of the values: what an index is kept and walked by.
+///
+/// No database's collation has a part in it, so that every engine answers a query alike. A missing
+/// value comes first, then numbers, text by its UTF-8, and bytes. A long value is cut, and two that
+/// differ only behind the cut share a place: whoever looks for one value checks what was found.
+package struct IndexKey: Hashable, Sendable, Comparable {
+  package var bytes: Data
+
+  package init(bytes: Data) { self.bytes = bytes }
+
+  /// Of a value; keys made by another version are not to be mixed with these.
+  package init(_ value: IndexValue) {
+    bytes = value.orderedBytes.prefix(Self.limit)
+  }
+
+  /// The way that values become bytes; a change of it needs new entries.
+  package static let version = 1
+  /// An index row of any engine has room for this many bytes.
+  private static let limit = 257
+
+  package static func < (left: IndexKey, right: IndexKey) -> Bool {
+    left.bytes.lexicographicallyPrecedes(right.bytes)
+  }
+
+  /// The first key behind every key that begins with these bytes.
+  package var afterPrefix: IndexKey {
+    var bytes = bytes
+    // The first byte tells the kind and is never 0xFF.
+    while let last = bytes.last {
+      bytes.removeLast()
+      if last < 0xFF {
+        bytes.append(last + 1)
+        break
+      }
+    }
+    return IndexKey(bytes: bytes)
+  }
+}
+
+extension IndexValue {
+  /// The whole value as bytes in order: two values are equal where these are.
+  package var orderedBytes: Data {
+    switch self {
+    case .missing: return Data([0x10])
+    case .integer(let value):
+      // The nearest floating-point number, then what is left: exact beside doubles.
+      let near = Double(value)
+      // 2^63, which is near the greatest integers, is none itself.
+      let rest = Int64(exactly: near).map { value &- $0 } ?? (value &- .max &- 1)
+      return Self.number(near, rest: Int16(truncatingIfNeeded: rest))
+    case .real(let value): return Self.number(value == 0 ? 0 : value, rest: 0)
+    case .text(let value): return Data([0x30]) + Data(value.utf8)
+    case .bytes(let value): return Data([0x40]) + value
+    }
+  }
+
+  private static func number(_ value: Double, rest: Int16) -> Data {
+    let sign: UInt64 = 1 << 63
+    let bits = value.bitPattern
+    let ordered = bits & sign == 0 ? bits | sign : ~bits
+    let tail = UInt16(bitPattern: rest) ^ (1 << 15)
+    var bytes = Data([0x20])
+    for shift in stride(from: 56, through: 0, by: -8) {
+      bytes.append(UInt8(truncatingIfNeeded: ordered >> UInt64(shift)))
+    }
+    bytes.append(UInt8(truncatingIfNeeded: tail >> 8))
+    bytes.append(UInt8(truncatingIfNeeded: tail))
+    return bytes
+  }
+}

@@ -1,0 +1,65 @@
+import Effects
+import Foundation
+import Testing
+
+@testable import CloudKitServer
+
+@Suite("Keys of an index")
+struct IndexKeyTests {
+  @Test("Bytes are in the order of the values: missing, numbers, text, bytes")
+  func order() {
+    let ordered: [IndexValue] = [
+      .missing, .real(-.greatestFiniteMagnitude), .integer(.min), .integer(.min + 1),
+      .integer(-1025), .real(-1.5), .integer(-1), .real(-5e-324), .integer(0), .real(5e-324),
+      .real(0.5), .integer(1), .real(1.5), .integer(1 << 53), .integer((1 << 53) + 1),
+      .real(9_007_199_254_740_994), .integer(.max - 513), .integer(.max - 512),
+      .integer(.max - 511), .integer(.max - 1), .integer(.max), .real(9_223_372_036_854_775_808),
+      .real(.greatestFiniteMagnitude), .real(.infinity), .text(""), .text("\u{0}"), .text("A"),
+      .text("a"), .text("a\u{0}"), .text("aa"), .text("é"), .text("日本"), .text("\u{10FFFF}"),
+      .bytes(Data()), .bytes(Data([0])), .bytes(Data([0, 0])), .bytes(Data([255])),
+    ]
+    for (left, right) in zip(ordered, ordered.dropFirst()) {
+      #expect(IndexKey(left) < IndexKey(right), "\(left), \(right)")
+      #expect(!(IndexKey(right) < IndexKey(left)))
+    }
+    #expect(IndexKey(.integer(3)) == IndexKey(.real(3)))
+    #expect(IndexKey(.real(-0.0)) == IndexKey(.integer(0)))
+  }
+
+  @Test("Integers and doubles are in one order, exactly")
+  func numbers() {
+    let seed = UInt64.random(in: 0 ... .max)
+    let random = SeededRandomness(seed: seed)
+    for _ in 0..<5000 {
+      let near = Int64(bitPattern: random.next()) >> Int64(random.next() % 64)
+      let left = near &+ Int64(random.next() % 5)
+      let right = Double(near)
+      // What Swift says of an integer and a double, without rounding either.
+      let isLess = left < right
+      #expect(
+        (IndexKey(.integer(left)) < IndexKey(.real(right))) == isLess,
+        "seed \(seed): \(left), \(right)"
+      )
+    }
+  }
+
+  @Test("A prefix ends before all that do not begin with it")
+  func prefixes() {
+    let key = IndexKey(.text("ab"))
+    let end = key.afterPrefix
+    for text in ["ab", "aba", "ab\u{10FFFF}", "ab" + String(repeating: "z", count: 1000)] {
+      #expect(!(IndexKey(.text(text)) < key) && IndexKey(.text(text)) < end)
+    }
+    for text in ["ac", "b"] { #expect(!(IndexKey(.text(text)) < end)) }
+    #expect(IndexKey(.bytes(Data([255, 255]))).afterPrefix.bytes == Data([0x41]))
+  }
+
+  @Test("A long value is cut, and keeps its place among others")
+  func longValues() {
+    let long = String(repeating: "m", count: 5000)
+    #expect(IndexKey(.text(long)).bytes.count == 257)
+    #expect(IndexKey(.text("l")) < IndexKey(.text(long)))
+    #expect(IndexKey(.text(long)) < IndexKey(.text("n")))
+    #expect(IndexValue.text(long).orderedBytes.count == 5001)
+  }
+}
