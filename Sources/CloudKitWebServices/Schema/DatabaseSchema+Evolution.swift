@@ -4,6 +4,8 @@ extension DatabaseSchema {
   package struct Refusal: Error, Hashable, Sendable, CustomStringConvertible {
     package var reasons: [String]
 
+    package init(reasons: [String]) { self.reasons = reasons }
+
     package var description: String { reasons.joined(separator: "\n") }
   }
 
