@@ -10,7 +10,8 @@ struct IndexKeyTests {
   func order() {
     let ordered: [IndexValue] = [
       .missing, .real(-.greatestFiniteMagnitude), .integer(.min), .integer(.min + 1),
-      .integer(-1025), .real(-1.5), .integer(-1), .real(-5e-324), .integer(0), .real(5e-324),
+      .integer(-1025), .real(-1.5), .integer(-1), .real(-.leastNonzeroMagnitude), .integer(0),
+      .real(.leastNonzeroMagnitude),
       .real(0.5), .integer(1), .real(1.5), .integer(1 << 53), .integer((1 << 53) + 1),
       .real(9_007_199_254_740_994), .integer(.max - 513), .integer(.max - 512),
       .integer(.max - 511), .integer(.max - 1), .integer(.max), .real(9_223_372_036_854_775_808),
@@ -34,8 +35,7 @@ struct IndexKeyTests {
       let near = Int64(bitPattern: random.next()) >> Int64(random.next() % 64)
       let left = near &+ Int64(random.next() % 5)
       let right = Double(near)
-      // What Swift says of an integer and a double, without rounding either.
-      let isLess = left < right
+      let isLess = ExactNumbers.isLess(left, right)
       #expect(
         (IndexKey(.integer(left)) < IndexKey(.real(right))) == isLess,
         "seed \(seed): \(left), \(right)"
@@ -61,5 +61,22 @@ struct IndexKeyTests {
     #expect(IndexKey(.text("l")) < IndexKey(.text(long)))
     #expect(IndexKey(.text(long)) < IndexKey(.text("n")))
     #expect(IndexValue.text(long).orderedBytes.count == 5001)
+  }
+}
+
+/// Comparison of an integer and a double without rounding either.
+enum ExactNumbers {
+  static func isLess(_ left: Int64, _ right: Double) -> Bool {
+    guard right < 0x1p63 else { return true }
+    guard right >= -0x1p63 else { return false }
+    let whole = Int64(right.rounded(.down))
+    return left < whole || (left == whole && Double(whole) < right)
+  }
+
+  static func isLess(_ left: Double, _ right: Int64) -> Bool {
+    guard left < 0x1p63 else { return false }
+    guard left >= -0x1p63 else { return true }
+    let whole = Int64(left.rounded(.up))
+    return whole < right || (right == whole && left < Double(whole))
   }
 }

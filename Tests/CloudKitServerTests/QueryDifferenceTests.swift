@@ -199,8 +199,8 @@ private enum Plain {
   static func < (left: Plain, right: Plain) -> Bool {
     switch (left, right) {
     case (.integer(let left), .integer(let right)): left < right
-    case (.integer(let left), .real(let right)): left < right
-    case (.real(let left), .integer(let right)): left < right
+    case (.integer(let left), .real(let right)): ExactNumbers.isLess(left, right)
+    case (.real(let left), .integer(let right)): ExactNumbers.isLess(left, right)
     case (.real(let left), .real(let right)): left < right
     case (.text(let left), .text(let right)):
       Array(left.utf8).lexicographicallyPrecedes(Array(right.utf8))

@@ -120,7 +120,9 @@ extension CloudKitService {
     environment: ContainerEnvironment
   ) async throws {
     try await write { [storage] in
-      let stored = try storage.read { try $0.schema(container: container, environment: environment) }
+      let stored = try storage.read {
+        try $0.schema(container: container, environment: environment)
+      }
       var next = schema
       next.numberRoles(after: stored?.schema ?? DatabaseSchema())
       var batch = WriteBatch()

@@ -78,9 +78,10 @@ extension QueryCondition {
     switch comparator {
     // The longest word is likely the rarest; the others are judged on what it finds.
     case .containsAllTokens:
-      ranges = tokens.max { ($0.utf8.count, $0) < ($1.utf8.count, $1) }.map {
-        [IndexRange(only: IndexKey(.text($0)))]
-      } ?? []
+      ranges =
+        tokens.max { ($0.utf8.count, $0) < ($1.utf8.count, $1) }.map {
+          [IndexRange(only: IndexKey(.text($0)))]
+        } ?? []
     default: ranges = keys.map(IndexRange.init(only:))
     }
   }

@@ -243,7 +243,10 @@ struct QueryRun {
   private func sorted(walking condition: QueryCondition?, after: QueryPosition?) throws -> Page {
     let order = plan.order
     var chosen = FirstInOrder(order: order, count: limit + 1)
-    _ = try visit(condition?.index ?? QueryPlan.everything, condition?.ranges) { _, record, fields in
+    _ = try visit(condition?.index ?? QueryPlan.everything, condition?.ranges) {
+      _,
+      record,
+      fields in
       let position = order.position(of: record, fields)
       if let after, !order.precedes(after, position) { return true }
       chosen.insert(record, at: position)

@@ -227,7 +227,8 @@ struct ModifyPlanner {
   }
 
   private func checkCreation(of type: String) throws {
-    guard type != RecordTypeSchema.users.name, access().allows(.create, type: type, creator: nil) else {
+    guard type != RecordTypeSchema.users.name, access().allows(.create, type: type, creator: nil)
+    else {
       throw ErrorDictionary(.accessDenied, "CREATE operation not permitted on type \(type)")
     }
   }

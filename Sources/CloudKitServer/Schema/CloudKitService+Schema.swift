@@ -31,7 +31,8 @@ extension CloudKitService {
       )
     }
     return try await changeSchema(of: container, .development, isDryRun: onlyValidates) {
-      development, production in
+      development,
+      production in
       try development.importing(file, production: production)
     }
   }
@@ -55,7 +56,8 @@ extension CloudKitService {
     isDryRun: Bool = false
   ) async throws -> SchemaDifference {
     try await changeSchema(of: container, .production, isDryRun: isDryRun) {
-      development, production in
+      development,
+      production in
       try production.promoting(development)
     }
   }

@@ -26,7 +26,13 @@ package struct SchemaDifference: Hashable, Sendable {
   /// What leads from the first to the second.
   package init(from old: DatabaseSchema, to new: DatabaseSchema) {
     for role in Set(old.roles).union(new.roles).sorted() {
-      add(.role, nil, role, old.roles.contains(role) ? role : nil, new.roles.contains(role) ? role : nil)
+      add(
+        .role,
+        nil,
+        role,
+        old.roles.contains(role) ? role : nil,
+        new.roles.contains(role) ? role : nil
+      )
     }
     let names = Set(old.recordTypes.map(\.name)).union(new.recordTypes.map(\.name))
     for name in names.sorted() {
@@ -83,11 +89,12 @@ package struct SchemaDifference: Hashable, Sendable {
 
 extension SchemaDifference.Change: CustomStringConvertible {
   package var description: String {
-    let sign = switch kind {
-    case .added: "+"
-    case .removed: "-"
-    case .changed: "~"
-    }
+    let sign =
+      switch kind {
+      case .added: "+"
+      case .removed: "-"
+      case .changed: "~"
+      }
     let place = recordType.map { "\($0)." } ?? ""
     func words(_ text: String?) -> String { text.map { $0.isEmpty ? "(none)" : $0 } ?? "(none)" }
     switch subject {

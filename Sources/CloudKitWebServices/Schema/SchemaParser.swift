@@ -110,7 +110,9 @@ struct SchemaParser {
     return .typed(scalar, isEncrypted: isEncrypted)
   }
 
-  private static let encryptedTypes = ["BYTES", "STRING", "DOUBLE", "INT64", "LOCATION", "TIMESTAMP"]
+  private static let encryptedTypes = [
+    "BYTES", "STRING", "DOUBLE", "INT64", "LOCATION", "TIMESTAMP",
+  ]
   private static let types = [
     "LIST", "ASSET", "BYTES", "DOUBLE", "ENCRYPTED", "INT64", "LOCATION", "NUMBER", "REFERENCE",
     "STRING", "TIMESTAMP",
@@ -177,7 +179,11 @@ struct SchemaParser {
 
   private func error(_ expected: [String]) -> SchemaSyntaxError {
     if case .invalid(let text) = token.kind {
-      return SchemaSyntaxError(line: token.line, column: token.column, problem: .lexical(found: text))
+      return SchemaSyntaxError(
+        line: token.line,
+        column: token.column,
+        problem: .lexical(found: text)
+      )
     }
     return SchemaSyntaxError(
       line: token.line,
