@@ -25,8 +25,9 @@ struct QueryField: Hashable, Sendable {
     "recordChangeTag": "___etag",
   ]
 
-  /// The name of a field in the schema, also where it is called as the web services call it. An app
-  /// may have a field with the name of a system field; its own comes first.
+  /// The name of a field in the schema, also where it is called as the web services call it.
+  ///
+  /// An app may have a field with the name of a system field; its own comes first.
   static func systemName(_ name: String, in type: RecordTypeSchema) -> String {
     type[field: name] == nil ? systemNames[name] ?? name : name
   }

@@ -6,8 +6,9 @@ package struct IndexPosition: Hashable, Sendable {
   package var record: RecordKey
 }
 
-/// A stretch of the index over a type's field, read in order: by key, then by the record's name,
-/// then by its zone. The other direction is the same order from its end.
+/// A stretch of the index over a type's field, read in order.
+///
+/// By key, then by the record's name, then by its zone; descending is the same order from its end.
 package struct IndexWalk: Hashable, Sendable {
   package var type: String
   package var field: String
