@@ -59,7 +59,7 @@ extension CKDatabase {
     let page = try await changedZones(since: changeToken, resultsLimit: resultsLimit)
     return (
       page.changed.map { DatabaseChange.Modification(zoneID: $0) },
-      page.deleted.map { DatabaseChange.Deletion(zoneID: $0, reason: .deleted) },
+      page.deletions,
       page.changeToken, page.moreComing
     )
   }
@@ -106,6 +106,11 @@ extension CKDatabase {
     package var deleted: [CKRecordZone.ID]
     package var changeToken: CKServerChangeToken
     package var moreComing: Bool
+
+    /// The zones that are gone, as apps are told of them.
+    package var deletions: [DatabaseChange.Deletion] {
+      deleted.map { DatabaseChange.Deletion(zoneID: $0, reason: .deleted) }
+    }
   }
 
   /// Some of the changes of a zone, oldest first, and where to go on.

@@ -41,7 +41,13 @@ public final class CKContainer: NSObject, @unchecked Sendable {
   }
 
   private let source: Source
-  private let account = Mutex<(token: String, recordID: CKRecord.ID)?>(nil)
+  private let limits: CallLimits
+  private let account: KnownAccount
+
+  /// Whom the service confirmed, for all containers that one was made of.
+  private final class KnownAccount: Sendable {
+    let person = Mutex<(token: String, recordID: CKRecord.ID)?>(nil)
+  }
 
   /// The doors that the container's work goes through.
   package let effects: Effects
@@ -92,7 +98,31 @@ public final class CKContainer: NSObject, @unchecked Sendable {
     containerIdentifier = identifier
     self.source = source
     self.effects = effects
+    limits = .standard
+    account = KnownAccount()
     super.init()
+  }
+
+  private init(_ container: CKContainer, limits: CallLimits) {
+    containerIdentifier = container.containerIdentifier
+    source = container.source
+    effects = container.effects
+    self.limits = limits
+    account = container.account
+    super.init()
+  }
+
+  /// This container, whose calls take no longer than the limits say.
+  func limited(to limits: CallLimits) -> CKContainer {
+    let tightened = self.limits.tightened(to: limits)
+    return tightened == self.limits ? self : CKContainer(self, limits: tightened)
+  }
+
+  /// Whether whoever signs in to one of the containers is signed in to the other.
+  func hasAccount(of other: CKContainer) -> Bool {
+    if account === other.account { return true }
+    guard let own = try? client(), let others = try? other.client() else { return false }
+    return own.sharesCredentials(with: others)
   }
 
   /// Sets the configuration of a container, or of all that have none of their own.
@@ -110,8 +140,9 @@ public final class CKContainer: NSObject, @unchecked Sendable {
   /// The container's client; an error says how to configure one.
   package func client() throws(CKError) -> ServiceClient {
     switch source {
-    case .process: return try ContainerRegistry.shared.client(for: containerIdentifier)
-    case .client(let client): return client
+    case .process:
+      return try ContainerRegistry.shared.client(for: containerIdentifier).limited(to: limits)
+    case .client(let client): return client.limited(to: limits)
     case .misconfigured(let error): throw error
     }
   }
@@ -144,7 +175,7 @@ public final class CKContainer: NSObject, @unchecked Sendable {
     } catch CKError.notAuthenticated {
       return .noAccount
     } catch let error as CKError where error.isTransient {
-      let isKnown = account.withLock { $0?.token == token }
+      let isKnown = account.person.withLock { $0?.token == token }
       return isKnown ? .available : .couldNotDetermine
     }
   }
@@ -160,7 +191,7 @@ public final class CKContainer: NSObject, @unchecked Sendable {
       )
     }
     let recordID = try await client.callerRecordID()
-    account.withLock { $0 = (client.webAuthToken ?? token, recordID) }
+    account.person.withLock { $0 = (client.webAuthToken ?? token, recordID) }
     return recordID
   }
 
@@ -171,7 +202,7 @@ public final class CKContainer: NSObject, @unchecked Sendable {
     let client = try client()
     guard client.webAuthToken != token else { return }
     client.webAuthToken = token
-    account.withLock { $0 = nil }
+    account.person.withLock { $0 = nil }
     NotificationCenter.default.post(name: .CKAccountChanged, object: self)
   }
 

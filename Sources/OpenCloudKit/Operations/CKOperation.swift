@@ -4,7 +4,8 @@ import Synchronization
 
 /// A request that can be queued, depended on and cancelled.
 ///
-/// Its blocks are called one after another, on no particular thread.
+/// Its blocks are called one after another, on no particular thread; the one for the end is called
+/// last, and exactly once. Set all properties before the operation is queued.
 open class CKOperation: Operation, @unchecked Sendable {
   // Unchecked: what changes while the operation runs is inside `progress`; the rest is set before
   // it is queued, as the documentation of CloudKit's operations asks.
@@ -18,18 +19,59 @@ open class CKOperation: Operation, @unchecked Sendable {
 
     /// The container of an operation that has no database.
     public var container: CKContainer?
-    /// How important the operation is; the service treats all alike.
-    public var qualityOfService: QualityOfService = .default
+    /// How important the operation is; the service treats all alike, the queue does not.
+    public var qualityOfService: QualityOfService = .default {
+      didSet { isQualitySet = true }
+    }
     /// Whether the operation may use a metered connection.
     public var allowsCellularAccess = true
+    /// Whether the operation can be found again by its identifier until it ends.
+    ///
+    /// **Differs from CloudKit:** no other process carries operations on; one ends with its process.
+    public var isLongLived = false
     /// The longest wait for a reply in seconds; the transport's own limit holds too.
-    public var timeoutIntervalForRequest: TimeInterval = 60
+    public var timeoutIntervalForRequest: TimeInterval = CallLimits.requestTime
     /// The longest that the whole operation may take, in seconds.
-    public var timeoutIntervalForResource: TimeInterval = 7 * 24 * 60 * 60
+    public var timeoutIntervalForResource: TimeInterval = CallLimits.resourceTime
+
+    /// Whether somebody set the quality, so that a group's does not count.
+    private(set) var isQualitySet = false
 
     /// Creates the default configuration.
     public override init() {
       super.init()
+    }
+
+    /// A configuration of its own with the same contents.
+    func duplicate() -> Configuration {
+      let copy = Configuration()
+      copy.container = container
+      if isQualitySet { copy.qualityOfService = qualityOfService }
+      copy.allowsCellularAccess = allowsCellularAccess
+      copy.isLongLived = isLongLived
+      copy.timeoutIntervalForRequest = timeoutIntervalForRequest
+      copy.timeoutIntervalForResource = timeoutIntervalForResource
+      return copy
+    }
+
+    /// The configuration with what it leaves open taken from another one.
+    func filled(from other: Configuration) -> Configuration {
+      let filled = duplicate()
+      if filled.container == nil { filled.container = other.container }
+      if !isQualitySet, other.isQualitySet { filled.qualityOfService = other.qualityOfService }
+      filled.allowsCellularAccess = allowsCellularAccess && other.allowsCellularAccess
+      filled.isLongLived = isLongLived || other.isLongLived
+      if timeoutIntervalForRequest == CallLimits.requestTime {
+        filled.timeoutIntervalForRequest = other.timeoutIntervalForRequest
+      }
+      if timeoutIntervalForResource == CallLimits.resourceTime {
+        filled.timeoutIntervalForResource = other.timeoutIntervalForResource
+      }
+      return filled
+    }
+
+    var limits: CallLimits {
+      CallLimits(request: timeoutIntervalForRequest, resource: timeoutIntervalForResource)
     }
   }
 
@@ -46,11 +88,20 @@ open class CKOperation: Operation, @unchecked Sendable {
   }
 
   private let progress = Mutex(Progress())
+  private var ownConfiguration = Configuration()
 
   /// The operation's identifier.
   public let operationID: CKOperation.ID
-  /// How the operation is carried out.
-  open var configuration = Configuration()
+  /// The operations that this one belongs to; it takes over what its configuration leaves open.
+  open var group: CKOperationGroup?
+  /// Called when an operation that is long-lived can be found by its identifier, before it runs.
+  open var longLivedOperationWasPersistedBlock: (() -> Void)?
+
+  /// How the operation is carried out. Setting it to nothing restores the defaults.
+  open var configuration: CKOperation.Configuration! {
+    get { ownConfiguration }
+    set { ownConfiguration = newValue ?? Configuration() }
+  }
 
   /// Creates an operation.
   public override init() {
@@ -61,8 +112,20 @@ open class CKOperation: Operation, @unchecked Sendable {
   /// What the operation does; it tells its blocks of the outcome.
   func run() async {}
 
+  /// The operation's configuration, with what its group says.
+  var effectiveConfiguration: Configuration {
+    guard let group else { return ownConfiguration }
+    return ownConfiguration.filled(from: group.defaultConfiguration)
+  }
+
+  /// The container that the operation works on, with the operation's limits.
+  var targetContainer: CKContainer {
+    let configuration = effectiveConfiguration
+    return (configuration.container ?? CKContainer.default()).limited(to: configuration.limits)
+  }
+
   /// Where the operation's concurrent work starts.
-  var effects: Effects { ProcessEffects.current }
+  var effects: Effects { (effectiveConfiguration.container?.effects) ?? ProcessEffects.current }
 
   /// Whether the operation goes on after `start()` returns: yes.
   open override var isAsynchronous: Bool { true }
@@ -73,15 +136,21 @@ open class CKOperation: Operation, @unchecked Sendable {
 
   /// Starts the operation.
   open override func start() {
+    // An operation that was started already goes on as it is.
+    guard progress.withLock({ $0.phase == .waiting }) else { return }
     willChangeValue(for: \.isExecuting)
     progress.withLock { $0.phase = .executing }
     didChangeValue(for: \.isExecuting)
+    if effectiveConfiguration.isLongLived {
+      LongLivedOperations.shared.add(self)
+      longLivedOperationWasPersistedBlock?()
+    }
     let task = effects.tasks.spawn {
       await self.run()
       self.finish()
     }
     let isCancelled = progress.withLock { progress in
-      progress.task = task
+      if progress.phase != .finished { progress.task = task }
       return progress.isCancelled
     }
     if isCancelled { task.cancel() }
@@ -98,6 +167,7 @@ open class CKOperation: Operation, @unchecked Sendable {
   }
 
   private func finish() {
+    LongLivedOperations.shared.remove(self)
     willChangeValue(for: \.isExecuting)
     willChangeValue(for: \.isFinished)
     progress.withLock { progress in
@@ -107,20 +177,6 @@ open class CKOperation: Operation, @unchecked Sendable {
     didChangeValue(for: \.isExecuting)
     didChangeValue(for: \.isFinished)
   }
-}
-
-/// An operation on a database.
-open class CKDatabaseOperation: CKOperation, @unchecked Sendable {
-  // Unchecked: set before the operation is queued.
-
-  /// The database, or nothing for the private one of the default container.
-  open var database: CKDatabase?
-
-  var target: CKDatabase {
-    database ?? (configuration.container ?? CKContainer.default()).privateCloudDatabase
-  }
-
-  override var effects: Effects { target.effects }
 
   /// The result of a batch: a partial failure where items failed.
   static func result(_ errors: [AnyHashable: any Error]) -> Result<Void, any Error> {
@@ -128,30 +184,31 @@ open class CKDatabaseOperation: CKOperation, @unchecked Sendable {
   }
 }
 
-extension CKContainer {
-  /// Runs an operation.
-  public func add(_ operation: CKOperation) {
-    if operation.configuration.container == nil { operation.configuration.container = self }
-    OperationLane.shared.add(operation)
+extension CKOperation {
+  /// Throws where the operation was cancelled; work that costs nothing checks here.
+  func checkCancellation() throws(CKError) {
+    if isCancelled || Task.isCancelled { throw CKError(transport: CancellationError()) }
   }
 }
 
-extension CKDatabase {
-  /// Runs an operation on this database.
-  public func add(_ operation: CKDatabaseOperation) {
-    operation.database = self
-    OperationLane.shared.add(operation)
+/// The operations that can be found by their identifiers until they end.
+final class LongLivedOperations: Sendable {
+  static let shared = LongLivedOperations()
+
+  private let operations = Mutex<[CKOperation.ID: CKOperation]>([:])
+
+  func add(_ operation: CKOperation) {
+    operations.withLock { $0[operation.operationID] = operation }
   }
-}
 
-/// The queue of operations that are added to a container or a database.
-private final class OperationLane: @unchecked Sendable {
-  // Unchecked: operation queues may be used from every thread.
-  static let shared = OperationLane()
+  func remove(_ operation: CKOperation) {
+    operations.withLock { $0[operation.operationID] = nil }
+  }
 
-  private let queue = OperationQueue()
-
-  func add(_ operation: Operation) {
-    queue.addOperation(operation)
+  /// The operations of a container.
+  func all(of container: CKContainer) -> [CKOperation] {
+    operations.withLock { Array($0.values) }
+      .filter { $0.targetContainer.containerIdentifier == container.containerIdentifier }
+      .sorted { $0.operationID < $1.operationID }
   }
 }

@@ -12,7 +12,17 @@ package final class ServiceClient: Sendable {
   /// Names this device to the service, so that it is not told of its own changes.
   package let clientIdentifier: String
   private let retries: RetryPolicy
-  private let webAuthTokenBox: Mutex<String?>
+  private let credentials: Credentials
+  private let limits: CallLimits
+
+  /// Who is signed in: shared by a client and the same client under other limits.
+  private final class Credentials: Sendable {
+    let webAuthToken: Mutex<String?>
+
+    init(_ webAuthToken: String?) {
+      self.webAuthToken = Mutex(webAuthToken)
+    }
+  }
 
   package init(
     configuration: ResolvedConfiguration,
@@ -26,13 +36,34 @@ package final class ServiceClient: Sendable {
     self.effects = effects
     self.clientIdentifier = clientIdentifier
     self.retries = retries
-    webAuthTokenBox = Mutex(configuration.webAuthToken)
+    credentials = Credentials(configuration.webAuthToken)
+    limits = .standard
+  }
+
+  private init(_ client: ServiceClient, limits: CallLimits) {
+    configuration = client.configuration
+    transport = client.transport
+    effects = client.effects
+    clientIdentifier = client.clientIdentifier
+    retries = client.retries
+    credentials = client.credentials
+    self.limits = limits
+  }
+
+  /// This client under other limits.
+  package func limited(to limits: CallLimits) -> ServiceClient {
+    limits == self.limits ? self : ServiceClient(self, limits: limits)
+  }
+
+  /// Whether two clients are signed in together.
+  package func sharesCredentials(with other: ServiceClient) -> Bool {
+    credentials === other.credentials
   }
 
   /// The token of the person who is signed in; the service may renew it with any reply.
   package var webAuthToken: String? {
-    get { webAuthTokenBox.withLock { $0 } }
-    set { webAuthTokenBox.withLock { $0 = newValue } }
+    get { credentials.webAuthToken.withLock { $0 } }
+    set { credentials.webAuthToken.withLock { $0 = newValue } }
   }
 
   // MARK: Calls
@@ -68,6 +99,7 @@ package final class ServiceClient: Sendable {
     _ body: () async throws(CKError) -> Output
   ) async throws(CKError) -> Output {
     var attempt = 1
+    let start = effects.clock.uptime
     while true {
       do {
         return try await body()
@@ -78,7 +110,7 @@ package final class ServiceClient: Sendable {
             afterAttempt: attempt,
             error: error,
             jitter: jitter
-          )
+          ), effects.clock.uptime + seconds - start < limits.resource
         else { throw error }
         attempt += 1
         do {
@@ -118,9 +150,29 @@ package final class ServiceClient: Sendable {
     _ request: WebServiceRequest
   ) async throws(CKError) -> WebServiceResponse {
     do {
-      return try await transport.send(request)
+      // Without a limit of the caller's own the transport's holds.
+      guard limits != .standard else { return try await transport.send(request) }
+      return try await send(request, within: min(limits.request, limits.resource))
     } catch {
       throw CKError(transport: error)
+    }
+  }
+
+  private func send(
+    _ request: WebServiceRequest,
+    within seconds: Double
+  ) async throws -> WebServiceResponse {
+    let transport = self.transport
+    let clock = effects.clock
+    return try await withThrowingTaskGroup(of: WebServiceResponse.self) { group in
+      group.addTask { try await transport.send(request) }
+      group.addTask {
+        try await clock.sleep(seconds: seconds)
+        throw TransportError(wasSent: true, reason: "no reply came in \(seconds) seconds")
+      }
+      defer { group.cancelAll() }
+      guard let first = try await group.next() else { throw CancellationError() }
+      return first
     }
   }
 
@@ -175,7 +227,7 @@ package final class ServiceClient: Sendable {
   private func adoptRenewedToken(of response: WebServiceResponse, replacing used: String?) {
     guard let renewed = response.headers[WebServiceName.webAuthTokenHeader], !renewed.isEmpty
     else { return }
-    webAuthTokenBox.withLock { token in
+    credentials.webAuthToken.withLock { token in
       if token != nil, token == used { token = renewed }
     }
   }

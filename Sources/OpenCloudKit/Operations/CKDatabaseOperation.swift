@@ -1,0 +1,20 @@
+import Effects
+import Foundation
+
+/// An operation on a database.
+open class CKDatabaseOperation: CKOperation, @unchecked Sendable {
+  // Unchecked: set before the operation is queued.
+
+  /// The database, or nothing for the private one of the default container.
+  open var database: CKDatabase?
+
+  /// The database that the operation works on, with the operation's limits.
+  var target: CKDatabase {
+    guard let database else { return targetContainer.privateCloudDatabase }
+    return database.configured(configuration: effectiveConfiguration, group: nil)
+  }
+
+  override var targetContainer: CKContainer { database?.container ?? super.targetContainer }
+
+  override var effects: Effects { database?.effects ?? super.effects }
+}

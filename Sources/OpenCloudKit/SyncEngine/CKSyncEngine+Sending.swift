@@ -1,0 +1,244 @@
+// How an engine sends. What stays pending is `SyncEngineState`'s to say.
+extension CKSyncEngine {
+  /// What one send has learned: nothing that was refused is tried twice.
+  private struct Progress {
+    var failures: [AnyHashable: any Error] = [:]
+
+    func hasFailed(_ id: AnyHashable) -> Bool { failures[id] != nil }
+  }
+
+  /// Sends what is pending and tells the delegate what came of it.
+  func send(_ context: SendChangesContext) async throws(CKError) {
+    try await ensureAccount()
+    await tell(.willSendChanges(Event.WillSendChanges(context: context)))
+    var failure: CKError?
+    do throws(CKError) {
+      try await sendAll(context)
+    } catch {
+      failure = error
+    }
+    await tellOfState()
+    await tell(.didSendChanges(Event.DidSendChanges(context: context)))
+    if let failure { throw failure }
+  }
+
+  private func sendAll(_ context: SendChangesContext) async throws(CKError) {
+    var progress = Progress()
+    let database = database.configured(
+      configuration: nil,
+      group: context.options.operationGroup
+    )
+    while true {
+      if Task.isCancelled { throw CKError(transport: CancellationError()) }
+      let changes = state.pendingDatabaseChanges.filter {
+        context.options.scope.contains($0) && !progress.hasFailed($0.zoneID)
+      }
+      guard changes.isEmpty else {
+        let some = Array(changes.prefix(RecordModification.operationLimit))
+        try await send(some, to: database, &progress)
+        continue
+      }
+      let untracked = state.untrackedCount
+      guard let batch = await delegate?.nextRecordZoneChangeBatch(context, syncEngine: self),
+        batch.count > 0
+      else {
+        if context.options.scope == .all { state.settleUntrackedChanges(untracked) }
+        break
+      }
+      let rest = Self.part(of: batch, after: progress)
+      guard rest.count > 0 else { break }
+      try await send(rest, to: database, &progress)
+    }
+    if !progress.failures.isEmpty { throw .partialFailure(progress.failures) }
+  }
+
+  /// The part of a batch that was not refused during this send.
+  ///
+  /// What was refused and is pending again waits for the next send; in an atomic batch all changes
+  /// of its zone wait with it.
+  private static func part(
+    of batch: RecordZoneChangeBatch,
+    after progress: Progress
+  ) -> RecordZoneChangeBatch {
+    let recordIDs = batch.recordsToSave.map(\.recordID) + batch.recordIDsToDelete
+    let refused = recordIDs.filter { progress.hasFailed($0) }
+    guard !refused.isEmpty else { return batch }
+    let zones = batch.atomicByZone ? Set(refused.map(\.zoneID)) : []
+    let names = Set(refused)
+    func waits(_ recordID: CKRecord.ID) -> Bool {
+      names.contains(recordID) || zones.contains(recordID.zoneID)
+    }
+    var part = batch
+    part.recordsToSave.removeAll { waits($0.recordID) }
+    part.recordIDsToDelete.removeAll { waits($0) }
+    return part
+  }
+
+  // MARK: Zones
+
+  private func send(
+    _ changes: [PendingDatabaseChange],
+    to database: CKDatabase,
+    _ progress: inout Progress
+  ) async throws(CKError) {
+    let marks = state.value.databaseChanges.marks(of: changes)
+    var saves: [CKRecordZone] = []
+    var deletes: [CKRecordZone.ID] = []
+    for change in changes {
+      switch change {
+      case .saveZone(let zone): saves.append(zone)
+      case .deleteZone(let zoneID): deletes.append(zoneID)
+      }
+    }
+    // What was to be sent to a zone before it was to be deleted is deleted with it.
+    let doomed = state.value.recordChanges.changes.filter { deletes.contains($0.recordID.zoneID) }
+    let doomedMarks = state.value.recordChanges.marks(of: doomed)
+
+    var saved: [CKRecordZone.ID: Result<CKRecordZone, CKError>] = [:]
+    var deleted: [CKRecordZone.ID: Result<Void, CKError>] = [:]
+    var abort: CKError?
+    do {
+      let results = try await database.modifyRecordZones(saving: saves, deleting: deletes)
+      saved = results.saveResults.mapValues { $0.mapError { CKError(transport: $0) } }
+      deleted = results.deleteResults.mapValues { $0.mapError { CKError(transport: $0) } }
+    } catch {
+      let error = CKError(transport: error)
+      abort = error
+      for zone in saves { saved[zone.zoneID] = .failure(error) }
+      for zoneID in deletes { deleted[zoneID] = .failure(error) }
+    }
+    let outcomes = Self.errors(saved).merging(Self.errors(deleted)) { first, _ in first }
+    let gone = deleted.filter { $0.value.error == nil }.keys
+    state.update { state in
+      for mark in marks {
+        let error = outcomes[mark.change.zoneID] ?? nil
+        if let error, SyncEngineState.retries(error) { continue }
+        state.databaseChanges.settle(mark)
+      }
+      for mark in doomedMarks where gone.contains(mark.change.recordID.zoneID) {
+        state.recordChanges.settle(mark)
+      }
+      for zoneID in gone { state.forget(zoneID) }
+    }
+    await tell(
+      .sentDatabaseChanges(
+        Event.SentDatabaseChanges(
+          savedZones: saves.compactMap { try? saved[$0.zoneID]?.get() },
+          failedZoneSaves: saves.compactMap { zone in
+            saved[zone.zoneID]?.error.map {
+              Event.SentDatabaseChanges.FailedZoneSave(zone: zone, error: $0)
+            }
+          },
+          deletedZoneIDs: deletes.filter { gone.contains($0) },
+          failedZoneDeletes: Self.errors(deleted).compactMapValues { $0 }
+        )
+      )
+    )
+    await tellOfState()
+    try finish(outcomes, abort, &progress)
+  }
+
+  // MARK: Records
+
+  private func send(
+    _ batch: RecordZoneChangeBatch,
+    to database: CKDatabase,
+    _ progress: inout Progress
+  ) async throws(CKError) {
+    let changes =
+      batch.recordsToSave.map { PendingRecordZoneChange.saveRecord($0.recordID) }
+      + batch.recordIDsToDelete.map { PendingRecordZoneChange.deleteRecord($0) }
+    let marks = state.value.recordChanges.marks(of: changes)
+    let outcome = await database.modifyByZone(batch)
+    let errors = Self.errors(outcome.saves).merging(Self.errors(outcome.deletes)) { first, _ in
+      first
+    }
+    state.update { state in
+      for mark in marks {
+        // What was not tried stays as it is.
+        guard let error = errors[mark.change.recordID] else { continue }
+        if let error, SyncEngineState.retries(error) { continue }
+        state.recordChanges.settle(mark)
+      }
+    }
+    await tell(
+      .sentRecordZoneChanges(
+        Event.SentRecordZoneChanges(
+          savedRecords: batch.recordsToSave.compactMap { try? outcome.saves[$0.recordID]?.get() },
+          failedRecordSaves: batch.recordsToSave.compactMap { record in
+            outcome.saves[record.recordID]?.error.map {
+              Event.SentRecordZoneChanges.FailedRecordSave(record: record, error: $0)
+            }
+          },
+          deletedRecordIDs: batch.recordIDsToDelete.filter {
+            outcome.deletes[$0].map { $0.error == nil } ?? false
+          },
+          failedRecordDeletes: Self.errors(outcome.deletes).compactMapValues { $0 }
+        )
+      )
+    )
+    await tellOfState()
+    try finish(errors, outcome.abort, &progress)
+  }
+
+  private static func errors<Key, Value>(
+    _ results: [Key: Result<Value, CKError>]
+  ) -> [Key: CKError?] {
+    results.mapValues(\.error)
+  }
+
+  /// Notes what was refused; throws what would meet the next request too.
+  private func finish<Key: Hashable>(
+    _ errors: [Key: CKError?],
+    _ abort: CKError?,
+    _ progress: inout Progress
+  ) throws(CKError) {
+    for case (let key, let error?) in errors { progress.failures[AnyHashable(key)] = error }
+    if let abort, SyncEngineState.retries(abort) { throw abort }
+    let passing = errors.values.compactMap { $0 }.first(where: SyncEngineState.retries)
+    if passing != nil { throw .partialFailure(progress.failures) }
+  }
+}
+
+extension CKDatabase {
+  /// What became of a batch: zones are sent one after another until the service is away.
+  fileprivate struct BatchOutcome {
+    var saves: [CKRecord.ID: Result<CKRecord, CKError>] = [:]
+    var deletes: [CKRecord.ID: Result<Void, CKError>] = [:]
+    /// Why a request as a whole failed.
+    var abort: CKError?
+  }
+
+  fileprivate func modifyByZone(_ batch: CKSyncEngine.RecordZoneChangeBatch) async -> BatchOutcome {
+    var outcome = BatchOutcome()
+    let saves = Self.grouped(batch.recordsToSave, by: \.recordID.zoneID)
+    let deletes = Self.grouped(batch.recordIDsToDelete, by: \.zoneID)
+    var zoneIDs = saves.map(\.0)
+    for (zoneID, _) in deletes where !zoneIDs.contains(zoneID) { zoneIDs.append(zoneID) }
+    for zoneID in zoneIDs {
+      let records = saves.first { $0.0 == zoneID }?.1 ?? []
+      let recordIDs = deletes.first { $0.0 == zoneID }?.1 ?? []
+      do {
+        let results = try await modifyRecords(
+          saving: records,
+          deleting: recordIDs,
+          savePolicy: .ifServerRecordUnchanged,
+          atomically: batch.atomicByZone
+        )
+        for (recordID, result) in results.saveResults {
+          outcome.saves[recordID] = result.mapError { CKError(transport: $0) }
+        }
+        for (recordID, result) in results.deleteResults {
+          outcome.deletes[recordID] = result.mapError { CKError(transport: $0) }
+        }
+      } catch {
+        let error = CKError(transport: error)
+        outcome.abort = error
+        for record in records { outcome.saves[record.recordID] = .failure(error) }
+        for recordID in recordIDs { outcome.deletes[recordID] = .failure(error) }
+        if SyncEngineState.retries(error) { return outcome }
+      }
+    }
+    return outcome
+  }
+}

@@ -1,0 +1,48 @@
+import Effects
+
+/// Hears of changes of a database for its engine, which it does not keep alive.
+struct SyncEngineListener: Sendable {
+  private weak let engine: CKSyncEngine?
+  private let database: CKDatabase
+
+  /// How long an engine waits between two questions where nobody tells it of changes: seconds.
+  private static let pollingTime = 900.0
+
+  init(engine: CKSyncEngine) {
+    self.engine = engine
+    database = engine.database
+  }
+
+  /// Starts to listen, until the task is cancelled.
+  func start() -> SpawnedTask {
+    database.effects.tasks.spawn { await listen() }
+  }
+
+  private func listen() async {
+    let clock = database.effects.clock
+    while !Task.isCancelled, engine != nil {
+      do {
+        let channel = try database.container.pushChannel()
+        while true { hear(try await channel.next()) }
+      } catch CKError.operationCancelled {
+        return
+      } catch {
+        // No push: nobody is signed in yet, or it is turned off. The engine asks now and then.
+        guard (try? await clock.sleep(seconds: Self.pollingTime)) != nil else { return }
+        engine?.request(.fetch)
+      }
+    }
+  }
+
+  private func hear(_ event: PushEvent) {
+    guard let engine else { return }
+    switch event {
+    case .connected:
+      engine.request(.fetch)
+    case .changed(let scope, let zoneID, _):
+      guard scope == nil || scope == database.databaseScope else { return }
+      if scope != nil, let zoneID { engine.state.update { $0.noteChanges(in: zoneID) } }
+      engine.request(.fetch)
+    }
+  }
+}

@@ -1,0 +1,218 @@
+import Foundation
+
+/// What a sync engine remembers, and how it changes: no clock, no network, no delegate.
+package struct SyncEngineState: Sendable {
+  /// The record name of the person who was signed in last.
+  package var user: String?
+  /// How far the database's feed was read.
+  package var databaseToken: String?
+  /// How far the zones' feeds were read.
+  package var zoneTokens: [CKRecordZone.ID: String] = [:]
+  /// The zones that have changes to fetch, in the order the service told of them.
+  package private(set) var unfetchedZones: [CKRecordZone.ID] = []
+  /// The zones to save and delete.
+  package var databaseChanges = PendingChanges<
+    CKRecordZone.ID, CKSyncEngine.PendingDatabaseChange
+  >(by: \.zoneID)
+  /// The records to save and delete.
+  package var recordChanges = PendingChanges<
+    CKRecord.ID, CKSyncEngine.PendingRecordZoneChange
+  >(by: \.recordID)
+  /// Whether the app has changes that it keeps track of itself.
+  package var hasUntrackedChanges = false
+  /// The subscription that was found or made.
+  package var subscriptionID: CKSubscription.ID?
+
+  package init() {}
+
+  /// Whether there is something to send, as far as the engine knows.
+  package var hasChangesToSend: Bool {
+    hasUntrackedChanges || !databaseChanges.isEmpty || !recordChanges.isEmpty
+  }
+
+  // MARK: Accounts
+
+  /// Takes over who is signed in, and says what changed.
+  ///
+  /// Where a person is gone, all that was theirs goes: places in the feeds and pending changes. A
+  /// first person begins with what the app has added already.
+  package mutating func signIn(
+    _ current: CKRecord.ID?
+  ) -> CKSyncEngine.Event.AccountChange.ChangeType? {
+    let previous = user.map { CKRecord.ID(recordName: $0) }
+    guard previous?.recordName != current?.recordName else { return nil }
+    if previous != nil { self = SyncEngineState() }
+    user = current?.recordName
+    switch (previous, current) {
+    case (nil, let current?): return .signIn(currentUser: current)
+    case (let previous?, nil): return .signOut(previousUser: previous)
+    case (let previous?, let current?):
+      return .switchAccounts(previousUser: previous, currentUser: current)
+    case (nil, nil): return nil
+    }
+  }
+
+  // MARK: Fetching
+
+  /// Notes a page of the database's feed that the delegate has.
+  package mutating func didFetch(
+    changed: [CKRecordZone.ID],
+    deleted: [CKRecordZone.ID],
+    token: String
+  ) {
+    databaseToken = token
+    for zoneID in deleted { forget(zoneID) }
+    for zoneID in changed { noteChanges(in: zoneID) }
+  }
+
+  /// Notes that a zone has changes to fetch.
+  package mutating func noteChanges(in zoneID: CKRecordZone.ID) {
+    if !unfetchedZones.contains(zoneID) { unfetchedZones.append(zoneID) }
+  }
+
+  /// Forgets a zone that is gone.
+  package mutating func forget(_ zoneID: CKRecordZone.ID) {
+    zoneTokens[zoneID] = nil
+    unfetchedZones.removeAll { $0 == zoneID }
+  }
+
+  /// Notes a page of a zone's feed that the delegate has.
+  package mutating func didFetch(_ zoneID: CKRecordZone.ID, token: String, moreComing: Bool) {
+    zoneTokens[zoneID] = token
+    if !moreComing { unfetchedZones.removeAll { $0 == zoneID } }
+  }
+
+  /// The zone to fetch next: one that the app wants first, or the one told of first.
+  ///
+  /// `done` are the zones that this fetch has ended with.
+  package func nextZone(
+    _ options: CKSyncEngine.FetchChangesOptions,
+    done: Set<CKRecordZone.ID>
+  ) -> CKRecordZone.ID? {
+    let zones = unfetchedZones.filter { !done.contains($0) && options.scope.contains($0) }
+    return options.prioritizedZoneIDs.first { zones.contains($0) } ?? zones.first
+  }
+
+  // MARK: Sending
+
+  /// Whether the engine deals with an error itself: it keeps the change and tries again.
+  ///
+  /// The list is the one of CloudKit's documentation and, as in its sample, cancellation.
+  package static func retries(_ error: CKError) -> Bool {
+    switch error.code {
+    case .notAuthenticated, .accountTemporarilyUnavailable, .networkFailure,
+      .networkUnavailable, .requestRateLimited, .serviceUnavailable, .zoneBusy,
+      .operationCancelled:
+      true
+    default: false
+    }
+  }
+}
+
+// MARK: - Archives
+
+extension SyncEngineState: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case version, user, databaseToken, zones, unfetched, databaseChanges, recordChanges
+    case hasUntrackedChanges, subscriptionID
+  }
+
+  /// The form of the archive; a reader refuses one it does not know.
+  private static let version = 1
+
+  private struct Zone: Codable {
+    var name: String
+    var owner: String
+    var token: String?
+
+    init(_ zoneID: CKRecordZone.ID, token: String? = nil) {
+      name = zoneID.zoneName
+      owner = zoneID.ownerName
+      self.token = token
+    }
+
+    func zoneID() throws -> CKRecordZone.ID {
+      guard !name.isEmpty else { throw SyncEngineState.damage("a zone without a name") }
+      return CKRecordZone.ID(zoneName: name, ownerName: owner)
+    }
+  }
+
+  private struct Change: Codable {
+    var zone: Zone
+    var recordName: String?
+    var isDelete: Bool
+
+    func recordID() throws -> CKRecord.ID {
+      guard let recordName, !recordName.isEmpty else {
+        throw SyncEngineState.damage("a record without a name")
+      }
+      return CKRecord.ID(recordName: recordName, zoneID: try zone.zoneID())
+    }
+  }
+
+  private static func damage(_ what: String) -> DecodingError {
+    .dataCorrupted(.init(codingPath: [], debugDescription: "A sync engine's state has \(what)."))
+  }
+
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    guard try container.decode(Int.self, forKey: .version) == Self.version else {
+      throw Self.damage("a form that this version does not know")
+    }
+    self.init()
+    user = try container.decodeIfPresent(String.self, forKey: .user)
+    databaseToken = try container.decodeIfPresent(String.self, forKey: .databaseToken)
+    for zone in try container.decode([Zone].self, forKey: .zones) {
+      zoneTokens[try zone.zoneID()] = zone.token
+    }
+    unfetchedZones = try container.decode([Zone].self, forKey: .unfetched).map { try $0.zoneID() }
+    databaseChanges.add(
+      try container.decode([Change].self, forKey: .databaseChanges).map { change in
+        let zoneID = try change.zone.zoneID()
+        return change.isDelete ? .deleteZone(zoneID) : .saveZone(CKRecordZone(zoneID: zoneID))
+      }
+    )
+    recordChanges.add(
+      try container.decode([Change].self, forKey: .recordChanges).map { change in
+        let recordID = try change.recordID()
+        return change.isDelete ? .deleteRecord(recordID) : .saveRecord(recordID)
+      }
+    )
+    hasUntrackedChanges = try container.decode(Bool.self, forKey: .hasUntrackedChanges)
+    subscriptionID = try container.decodeIfPresent(String.self, forKey: .subscriptionID)
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(Self.version, forKey: .version)
+    try container.encodeIfPresent(user, forKey: .user)
+    try container.encodeIfPresent(databaseToken, forKey: .databaseToken)
+    let zones = zoneTokens.map { Zone($0.key, token: $0.value) }
+      .sorted { ($0.owner, $0.name) < ($1.owner, $1.name) }
+    try container.encode(zones, forKey: .zones)
+    try container.encode(unfetchedZones.map { Zone($0) }, forKey: .unfetched)
+    try container.encode(
+      databaseChanges.changes.map { change in
+        switch change {
+        case .saveZone(let zone): Change(zone: Zone(zone.zoneID), isDelete: false)
+        case .deleteZone(let zoneID): Change(zone: Zone(zoneID), isDelete: true)
+        }
+      },
+      forKey: .databaseChanges
+    )
+    try container.encode(
+      recordChanges.changes.map { change in
+        let recordID = change.recordID
+        let isDelete = change == .deleteRecord(recordID)
+        return Change(
+          zone: Zone(recordID.zoneID),
+          recordName: recordID.recordName,
+          isDelete: isDelete
+        )
+      },
+      forKey: .recordChanges
+    )
+    try container.encode(hasUntrackedChanges, forKey: .hasUntrackedChanges)
+    try container.encodeIfPresent(subscriptionID, forKey: .subscriptionID)
+  }
+}

@@ -1,0 +1,220 @@
+import Foundation
+import OpenCloudKit
+import Testing
+
+@Suite("What a sync engine remembers")
+struct SyncEngineStateTests {
+  private let zoneA = CKRecordZone.ID(zoneName: "a")
+  private let zoneB = CKRecordZone.ID(zoneName: "b")
+  private let ada = CKRecord.ID(recordName: "_ada")
+  private let bob = CKRecord.ID(recordName: "_bob")
+
+  private func record(_ name: String) -> CKRecord.ID {
+    CKRecord.ID(recordName: name, zoneID: zoneA)
+  }
+
+  @Test("Of two changes of one record the later one counts, in its later place")
+  func laterCounts() {
+    var state = SyncEngineState()
+    state.recordChanges.add([.saveRecord(record("1")), .saveRecord(record("2"))])
+    state.recordChanges.add([.deleteRecord(record("1"))])
+    #expect(
+      state.recordChanges.changes == [.saveRecord(record("2")), .deleteRecord(record("1"))]
+    )
+    state.databaseChanges.add([.saveZone(CKRecordZone(zoneID: zoneA)), .deleteZone(zoneA)])
+    #expect(state.databaseChanges.changes == [.deleteZone(zoneA)])
+  }
+
+  @Test("The same change again keeps its place and is there once")
+  func sameAgain() {
+    var state = SyncEngineState()
+    state.recordChanges.add([.saveRecord(record("1")), .saveRecord(record("2"))])
+    state.recordChanges.add([.saveRecord(record("1"))])
+    #expect(state.recordChanges.changes == [.saveRecord(record("1")), .saveRecord(record("2"))])
+  }
+
+  @Test("Removing a save leaves a delete of the same record")
+  func removal() {
+    var state = SyncEngineState()
+    state.recordChanges.add([.deleteRecord(record("1"))])
+    state.recordChanges.remove([.saveRecord(record("1"))])
+    #expect(state.recordChanges.changes == [.deleteRecord(record("1"))])
+    state.recordChanges.remove([.deleteRecord(record("1"))])
+    #expect(state.recordChanges.isEmpty)
+  }
+
+  @Test("What is added again while it is under way is not lost when that succeeds")
+  func addedUnderWay() {
+    var state = SyncEngineState()
+    state.recordChanges.add([.saveRecord(record("1")), .saveRecord(record("2"))])
+    let marks = state.recordChanges.marks(of: state.recordChanges.changes)
+    state.recordChanges.add([.saveRecord(record("2"))])
+    for mark in marks { state.recordChanges.settle(mark) }
+    #expect(state.recordChanges.changes == [.saveRecord(record("2"))])
+  }
+
+  @Test("A first person begins with what was added; where one goes, all of theirs goes")
+  func accounts() {
+    var state = SyncEngineState()
+    state.recordChanges.add([.saveRecord(record("1"))])
+    state.databaseToken = "t"
+    #expect(state.signIn(ada) == .signIn(currentUser: ada))
+    #expect(state.recordChanges.changes.count == 1)
+    #expect(state.signIn(ada) == nil)
+    #expect(state.signIn(bob) == .switchAccounts(previousUser: ada, currentUser: bob))
+    #expect(state.recordChanges.isEmpty)
+    #expect(state.databaseToken == nil)
+    state.databaseChanges.add([.deleteZone(zoneA)])
+    #expect(state.signIn(nil) == .signOut(previousUser: bob))
+    #expect(state.databaseChanges.isEmpty)
+    #expect(state.signIn(nil) == nil)
+  }
+
+  @Test("Zones are fetched in the order they were told of, after those the app prefers")
+  func nextZone() {
+    var state = SyncEngineState()
+    state.didFetch(changed: [zoneA, zoneB, zoneA], deleted: [], token: "1")
+    #expect(state.unfetchedZones == [zoneA, zoneB])
+    var options = CKSyncEngine.FetchChangesOptions()
+    #expect(state.nextZone(options, done: []) == zoneA)
+    #expect(state.nextZone(options, done: [zoneA]) == zoneB)
+    options.prioritizedZoneIDs = [CKRecordZone.ID(zoneName: "unchanged"), zoneB]
+    #expect(state.nextZone(options, done: []) == zoneB)
+    options.scope = .allExcluding([zoneB])
+    #expect(state.nextZone(options, done: []) == zoneA)
+    options.scope = .zoneIDs([CKRecordZone.ID(zoneName: "unchanged")])
+    #expect(state.nextZone(options, done: []) == nil)
+    state.didFetch(zoneA, token: "z1", moreComing: true)
+    #expect(state.unfetchedZones == [zoneA, zoneB])
+    state.didFetch(zoneA, token: "z2", moreComing: false)
+    state.didFetch(changed: [], deleted: [zoneB], token: "2")
+    #expect(state.unfetchedZones.isEmpty)
+    #expect(state.zoneTokens == [zoneA: "z2"])
+  }
+
+  @Test("The engine keeps what failed for a passing reason, and nothing else")
+  func retries() {
+    let passing: [CKError.Code] = [
+      .notAuthenticated, .accountTemporarilyUnavailable, .networkFailure, .networkUnavailable,
+      .requestRateLimited, .serviceUnavailable, .zoneBusy, .operationCancelled,
+    ]
+    for number in 1...40 {
+      guard let code = CKError.Code(rawValue: number) else { continue }
+      #expect(SyncEngineState.retries(CKError(code)) == passing.contains(code), "\(code)")
+    }
+  }
+
+  @Test("A state goes through an archive whole, in JSON and in a property list")
+  func archive() throws {
+    var state = SyncEngineState()
+    _ = state.signIn(ada)
+    state.didFetch(changed: [zoneA, zoneB], deleted: [], token: "1")
+    state.didFetch(zoneB, token: "z", moreComing: false)
+    state.recordChanges.add([.saveRecord(record("1")), .deleteRecord(record("0"))])
+    state.databaseChanges.add([.saveZone(CKRecordZone(zoneID: zoneB)), .deleteZone(zoneA)])
+    state.hasUntrackedChanges = true
+    state.subscriptionID = "s"
+    let copies = [
+      try JSONDecoder().decode(SyncEngineState.self, from: JSONEncoder().encode(state)),
+      try PropertyListDecoder().decode(
+        SyncEngineState.self,
+        from: PropertyListEncoder().encode(state)
+      ),
+    ]
+    for copy in copies {
+      #expect(copy.user == "_ada")
+      #expect(copy.databaseToken == "1")
+      #expect(copy.zoneTokens == [zoneB: "z"])
+      #expect(copy.unfetchedZones == [zoneA])
+      #expect(copy.recordChanges.changes == state.recordChanges.changes)
+      #expect(copy.databaseChanges.changes == state.databaseChanges.changes)
+      #expect(copy.hasUntrackedChanges)
+      #expect(copy.subscriptionID == "s")
+    }
+  }
+
+  @Test("A damaged state is refused with an error")
+  func damage() {
+    for text in ["{}", "{\"version\":2}", "{\"version\":1,\"zones\":[{\"name\":\"\"}]}", "[]", ""] {
+      #expect(throws: (any Error).self) {
+        try JSONDecoder().decode(CKSyncEngine.State.Serialization.self, from: Data(text.utf8))
+      }
+    }
+  }
+}
+
+@Suite("When a sync engine works")
+struct SyncScheduleTests {
+  @Test("It rests until something is asked for, and fetches before it sends")
+  func order() {
+    var schedule = SyncSchedule()
+    #expect(schedule.step(at: 0) == .rest)
+    schedule.request(.send)
+    schedule.request(.fetch)
+    #expect(schedule.step(at: 0) == .run(.fetch))
+    schedule.begin(.fetch)
+    #expect(schedule.step(at: 0) == .run(.send))
+    schedule.begin(.send)
+    #expect(schedule.step(at: 0) == .rest)
+  }
+
+  @Test("Work that is asked for while it runs runs again")
+  func again() {
+    var schedule = SyncSchedule()
+    schedule.request(.fetch)
+    schedule.begin(.fetch)
+    schedule.request(.fetch)
+    schedule.succeed()
+    #expect(schedule.step(at: 0) == .run(.fetch))
+  }
+
+  @Test("A passing failure is tried again after the time the service asks for")
+  func retryAfter() {
+    var schedule = SyncSchedule()
+    schedule.request(.send)
+    schedule.begin(.send)
+    let error = CKError(.requestRateLimited, userInfo: [CKErrorRetryAfterKey: 30.0])
+    schedule.fail(.send, error, at: 100, jitter: 0)
+    #expect(schedule.step(at: 100) == .wait(30))
+    #expect(schedule.step(at: 130) == .run(.send))
+  }
+
+  @Test("Failures in a row wait longer and longer, up to five minutes")
+  func growing() {
+    var schedule = SyncSchedule()
+    var waits: [Double] = []
+    for _ in 0..<20 {
+      schedule.fail(.fetch, CKError(.networkUnavailable), at: 0, jitter: 1)
+      guard case .wait(let seconds) = schedule.step(at: 0) else { break }
+      waits.append(seconds)
+    }
+    #expect(waits.count == 20)
+    #expect(waits == waits.sorted())
+    #expect(waits.first == 0.5)
+    #expect(waits.last == 300)
+    schedule.succeed()
+    schedule.fail(.fetch, CKError(.networkUnavailable), at: 0, jitter: 1)
+    #expect(schedule.step(at: 0) == .wait(0.5))
+  }
+
+  @Test("What the delegate has to mend is not tried again by itself")
+  func refused() {
+    var schedule = SyncSchedule()
+    schedule.request(.send)
+    schedule.begin(.send)
+    schedule.fail(.send, CKError(.partialFailure), at: 0, jitter: 0)
+    #expect(schedule.step(at: 1_000) == .rest)
+  }
+
+  @Test("Where nobody is signed in it sleeps until somebody is")
+  func dormant() {
+    var schedule = SyncSchedule()
+    schedule.request(.fetch)
+    schedule.begin(.fetch)
+    schedule.fail(.fetch, CKError(.notAuthenticated), at: 0, jitter: 0)
+    schedule.request(.send)
+    #expect(schedule.step(at: 1_000_000) == .rest)
+    schedule.wake()
+    #expect(schedule.step(at: 0) == .run(.fetch))
+  }
+}

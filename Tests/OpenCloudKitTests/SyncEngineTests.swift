@@ -1,0 +1,331 @@
+import Foundation
+import OpenCloudKit
+import Synchronization
+import Testing
+
+@Suite("A sync engine")
+struct SyncEngineTests {
+  /// A device with notes and an engine that syncs when it is told to.
+  private struct Device {
+    let notes = SyncedNotes()
+    let engine: CKSyncEngine
+
+    init(_ container: CKContainer, state: CKSyncEngine.State.Serialization? = nil) {
+      var configuration = CKSyncEngine.Configuration(
+        database: container.privateCloudDatabase,
+        stateSerialization: state,
+        delegate: notes
+      )
+      configuration.automaticallySync = false
+      engine = CKSyncEngine(configuration)
+    }
+
+    func makeZone() {
+      engine.state.add(
+        pendingDatabaseChanges: [.saveZone(CKRecordZone(zoneID: SyncedNotes.zoneID))]
+      )
+    }
+
+    /// What the delegate was told, states apart: those come when they come.
+    var log: [String] { notes.log.filter { $0 != "state" } }
+  }
+
+  private func twoDevices() async throws -> (Device, Device, RealService) {
+    let service = try await RealService()
+    let one = Device(try await service.device("one"))
+    let two = Device(try await service.device("two"))
+    one.makeZone()
+    try await one.engine.sendChanges()
+    return (one, two, service)
+  }
+
+  @Test("What one device writes another one reads, in the documented order of events")
+  func events() async throws {
+    let service = try await RealService()
+    let one = Device(try await service.device("one"))
+    let two = Device(try await service.device("two"))
+    one.makeZone()
+    one.notes.write("a", "first", on: one.engine)
+    try await one.engine.sendChanges()
+    #expect(
+      one.log == [
+        "account", "will send (manual)", "sent zones +1 -0 !0", "sent records +1 -0 !0", "did send",
+      ]
+    )
+    #expect(one.engine.state.pendingRecordZoneChanges.isEmpty)
+    #expect(one.engine.state.pendingDatabaseChanges.isEmpty)
+    #expect(one.notes.record("a")?.recordChangeTag != nil)
+
+    try await two.engine.fetchChanges()
+    #expect(two.notes.texts == ["a": "first"])
+    #expect(
+      two.log == [
+        "account", "will fetch (manual)", "zones +1 -0", "will fetch notes", "records +1 -0",
+        "did fetch notes", "did fetch",
+      ]
+    )
+    two.notes.clearLog()
+    try await two.engine.fetchChanges()
+    #expect(two.log == ["will fetch (manual)", "did fetch"])
+  }
+
+  @Test("Hundreds of notes go in as many batches as they need")
+  func hundreds() async throws {
+    let (one, two, _) = try await twoDevices()
+    one.notes.clearLog()
+    for number in 0..<444 { one.notes.write("\(number)", "text \(number)", on: one.engine) }
+    try await one.engine.sendChanges()
+    #expect(
+      one.log == [
+        "will send (manual)", "sent records +200 -0 !0", "sent records +200 -0 !0",
+        "sent records +44 -0 !0", "did send",
+      ]
+    )
+    try await two.engine.fetchChanges()
+    #expect(two.notes.texts == one.notes.texts)
+    #expect(two.engine.state.zoneIDsWithUnfetchedServerChanges.isEmpty)
+  }
+
+  @Test("Deletes travel, and a deleted zone takes its records along")
+  func deletes() async throws {
+    let (one, two, _) = try await twoDevices()
+    one.notes.write("a", "1", on: one.engine)
+    one.notes.write("b", "2", on: one.engine)
+    try await one.engine.sendChanges()
+    try await two.engine.fetchChanges()
+    one.notes.remove("a", on: one.engine)
+    try await one.engine.sendChanges()
+    try await two.engine.fetchChanges()
+    #expect(two.notes.texts == ["b": "2"])
+    one.notes.write("c", "doomed", on: one.engine)
+    one.engine.state.add(pendingDatabaseChanges: [.deleteZone(SyncedNotes.zoneID)])
+    try await one.engine.sendChanges()
+    #expect(one.engine.state.pendingRecordZoneChanges.isEmpty)
+    try await two.engine.fetchChanges()
+    #expect(two.notes.texts.isEmpty)
+  }
+
+  @Test("A conflict is the delegate's: the change is pending again and goes with the next send")
+  func conflict() async throws {
+    let (one, two, _) = try await twoDevices()
+    one.notes.write("a", "old", on: one.engine)
+    try await one.engine.sendChanges()
+    try await two.engine.fetchChanges()
+    one.notes.write("a", "one's", on: one.engine)
+    one.notes.write("b", "innocent", on: one.engine)
+    two.notes.write("a", "two's", on: two.engine)
+    try await two.engine.sendChanges()
+    let error = try #require(
+      await #expect(throws: CKError.self) { try await one.engine.sendChanges() }
+    )
+    #expect(error.code == .partialFailure)
+    let partial = error.partialErrorsByItemID?[SyncedNotes.recordID("a")] as? CKError
+    #expect(partial?.code == .serverRecordChanged)
+    #expect(
+      one.engine.state.pendingRecordZoneChanges == [.saveRecord(SyncedNotes.recordID("a"))]
+    )
+    try await one.engine.sendChanges()
+    try await two.engine.fetchChanges()
+    #expect(two.notes.texts == ["a": "one's", "b": "innocent"])
+  }
+
+  @Test("A zone that is gone is made again by the delegate, and the record goes with the next send")
+  func zoneNotFound() async throws {
+    let (one, two, _) = try await twoDevices()
+    one.notes.write("a", "old", on: one.engine)
+    try await one.engine.sendChanges()
+    try await one.engine.database.deleteRecordZone(withID: SyncedNotes.zoneID)
+    one.notes.write("a", "new", on: one.engine)
+    await #expect(throws: CKError.self) { try await one.engine.sendChanges() }
+    #expect(one.notes.record("a") == nil)
+    try await one.engine.sendChanges()
+    try await two.engine.fetchChanges()
+    #expect(two.notes.texts == ["a": "new"])
+  }
+
+  @Test("A record that is gone is refused as unknown, and made again by the delegate")
+  func unknownItem() async throws {
+    let (one, two, _) = try await twoDevices()
+    one.notes.write("a", "old", on: one.engine)
+    try await one.engine.sendChanges()
+    try await one.engine.database.deleteRecord(withID: SyncedNotes.recordID("a"))
+    one.notes.write("a", "new", on: one.engine)
+    await #expect(throws: CKError.self) { try await one.engine.sendChanges() }
+    #expect(one.notes.record("a") == nil)
+    try await one.engine.sendChanges()
+    try await two.engine.fetchChanges()
+    #expect(two.notes.texts == ["a": "new"])
+  }
+
+  @Test("What the person writes while it is being sent is sent again")
+  func writtenMeanwhile() async throws {
+    let (one, two, _) = try await twoDevices()
+    one.notes.write("a", "early", on: one.engine)
+    let notes = one.notes
+    one.notes.change { contents in
+      contents.meanwhile = { engine in notes.write("a", "late", on: engine) }
+    }
+    try await one.engine.sendChanges()
+    #expect(one.engine.state.pendingRecordZoneChanges.isEmpty)
+    try await two.engine.fetchChanges()
+    #expect(two.notes.texts == ["a": "late"])
+  }
+
+  @Test("An engine goes on where the last state says, with what was pending then")
+  func restart() async throws {
+    let (one, two, service) = try await twoDevices()
+    one.notes.write("a", "1", on: one.engine)
+    try await one.engine.sendChanges()
+    try await two.engine.fetchChanges()
+    let state = try #require(two.notes.serialization)
+    let archive = try JSONEncoder().encode(state)
+    let kept = try JSONDecoder().decode(CKSyncEngine.State.Serialization.self, from: archive)
+    let again = Device(try await service.device("two"), state: kept)
+    try await again.engine.fetchChanges()
+    // Nobody new signed in, and nothing is fetched twice.
+    #expect(again.log == ["will fetch (manual)", "did fetch"])
+  }
+
+  @Test("A pending change outlives its engine")
+  func pendingRestart() async throws {
+    let (one, two, service) = try await twoDevices()
+    one.notes.write("a", "1", on: one.engine)
+    // The next operation tells the delegate of the state first.
+    try await one.engine.fetchChanges()
+    let kept = try #require(one.notes.serialization)
+    let again = Device(try await service.device("one"), state: kept)
+    #expect(
+      again.engine.state.pendingRecordZoneChanges == [.saveRecord(SyncedNotes.recordID("a"))]
+    )
+    again.notes.change { $0.texts = ["a": "1"] }
+    try await again.engine.sendChanges()
+    try await two.engine.fetchChanges()
+    #expect(two.notes.texts == ["a": "1"])
+  }
+
+  @Test("Only what is in the scope is sent and fetched")
+  func scopes() async throws {
+    let (one, two, _) = try await twoDevices()
+    let other = CKRecordZone.ID(zoneName: "other")
+    one.notes.write("a", "1", on: one.engine)
+    one.notes.write("b", "2", on: one.engine)
+    one.engine.state.add(pendingDatabaseChanges: [.saveZone(CKRecordZone(zoneID: other))])
+    try await one.engine.sendChanges(.init(scope: .recordIDs([SyncedNotes.recordID("b")])))
+    #expect(
+      one.engine.state.pendingRecordZoneChanges == [.saveRecord(SyncedNotes.recordID("a"))]
+    )
+    #expect(one.engine.state.pendingDatabaseChanges.count == 1)
+    try await one.engine.sendChanges()
+    try await two.engine.fetchChanges(.init(scope: .zoneIDs([other])))
+    #expect(two.notes.texts.isEmpty)
+    #expect(two.engine.state.zoneIDsWithUnfetchedServerChanges == [SyncedNotes.zoneID])
+    try await two.engine.fetchChanges()
+    #expect(two.notes.texts.count == 2)
+  }
+
+  @Test("Zones that the app prefers are fetched first")
+  func priorities() async throws {
+    let (one, two, _) = try await twoDevices()
+    let zones = ["x", "y", "z"].map { CKRecordZone(zoneName: $0) }
+    one.engine.state.add(pendingDatabaseChanges: zones.map { .saveZone($0) })
+    try await one.engine.sendChanges()
+    two.notes.change { $0.prioritized = [zones[2].zoneID, zones[0].zoneID] }
+    try await two.engine.fetchChanges()
+    let fetched = two.log.filter { $0.hasPrefix("did fetch ") }
+    #expect(Array(fetched.prefix(2)) == ["did fetch z", "did fetch x"])
+    #expect(fetched.count == 4)
+  }
+
+  @Test("An atomic batch with one bad record saves none of its zone")
+  func atomicity() async throws {
+    let (one, two, _) = try await twoDevices()
+    two.notes.write("a", "two's", on: two.engine)
+    try await two.engine.sendChanges()
+    one.notes.change { $0.isAtomic = true }
+    one.notes.write("a", "one's", on: one.engine)
+    one.notes.write("b", "innocent", on: one.engine)
+    let error = await #expect(throws: CKError.self) { try await one.engine.sendChanges() }
+    let errors = error?.partialErrorsByItemID?.values.compactMap { ($0 as? CKError)?.code } ?? []
+    #expect(Set(errors) == [.serverRecordChanged, .batchRequestFailed])
+  }
+
+  @Test("Untracked changes are asked for until the delegate has no more")
+  func untracked() async throws {
+    let (one, _, _) = try await twoDevices()
+    one.engine.state.hasPendingUntrackedChanges = true
+    try await one.engine.sendChanges()
+    #expect(!one.engine.state.hasPendingUntrackedChanges)
+  }
+
+  // MARK: Accounts
+
+  @Test("Without an account nothing is synced, and nothing is lost")
+  func noAccount() async throws {
+    let service = try await RealService()
+    let device = Device(try await service.device("one", of: nil))
+    device.notes.write("a", "1", on: device.engine)
+    let error = await #expect(throws: CKError.self) { try await device.engine.sendChanges() }
+    #expect(error?.code == .notAuthenticated)
+    #expect(device.engine.state.pendingRecordZoneChanges.count == 1)
+    #expect(device.log.isEmpty)
+  }
+
+  @Test("Signing in, switching and signing out are told, and a gone person's state goes")
+  func accounts() async throws {
+    let service = try await RealService()
+    let container = try await service.device("one")
+    let ada = try await container.userRecordID()
+    let bobs = try await service.device("bob's", of: "bob")
+    let bob = try await bobs.userRecordID()
+    let device = Device(container)
+    try await device.engine.fetchChanges()
+    #expect(device.notes.accountChanges == [.signIn(currentUser: ada)])
+    device.notes.write("a", "1", on: device.engine)
+    try container.setWebAuthToken(try bobs.client().webAuthToken)
+    try await device.engine.fetchChanges()
+    #expect(
+      device.notes.accountChanges.last == .switchAccounts(previousUser: ada, currentUser: bob)
+    )
+    #expect(device.engine.state.pendingRecordZoneChanges.isEmpty)
+    try container.setWebAuthToken(nil)
+    await #expect(throws: CKError.self) { try await device.engine.fetchChanges() }
+    #expect(device.notes.accountChanges.last == .signOut(previousUser: bob))
+    #expect(device.notes.accountChanges.count == 3)
+  }
+
+  // MARK: Cancelling
+
+  @Test("A delegate that syncs while it is waited for is told so, instead of waiting for ever")
+  func reentrance() async throws {
+    final class Eager: CKSyncEngineDelegate {
+      let error = Mutex<CKError?>(nil)
+      func handleEvent(_ event: CKSyncEngine.Event, syncEngine: CKSyncEngine) async {
+        guard case .willFetchChanges = event else { return }
+        do {
+          try await syncEngine.sendChanges()
+        } catch {
+          self.error.withLock { $0 = error as? CKError }
+        }
+        await syncEngine.cancelOperations()
+      }
+      func nextRecordZoneChangeBatch(
+        _ context: CKSyncEngine.SendChangesContext,
+        syncEngine: CKSyncEngine
+      ) async -> CKSyncEngine.RecordZoneChangeBatch? { nil }
+    }
+    let service = try await RealService()
+    let eager = Eager()
+    var configuration = CKSyncEngine.Configuration(
+      database: try await service.device("one").privateCloudDatabase,
+      stateSerialization: nil,
+      delegate: eager
+    )
+    configuration.automaticallySync = false
+    let engine = CKSyncEngine(configuration)
+    let error = await #expect(throws: CKError.self) { try await engine.fetchChanges() }
+    #expect(error?.code == .operationCancelled)
+    #expect(eager.error.withLock { $0?.code } == .invalidArguments)
+    // What was cancelled does not keep the next one from running.
+    await #expect(throws: CKError.self) { try await engine.fetchChanges() }
+  }
+}
