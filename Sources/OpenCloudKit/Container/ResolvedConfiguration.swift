@@ -71,6 +71,12 @@ package struct ResolvedConfiguration: Hashable, Sendable {
     )
   }
 
+  /// What the addresses of shares begin with: the service's own page, or Apple's.
+  package var shareOrigin: URL {
+    guard url.host?.hasSuffix("apple-cloudkit.com") == true else { return url }
+    return URL(string: "https://www.icloud.com") ?? url
+  }
+
   private static func missing(_ what: String) -> CKError {
     CKError(
       .badContainer,

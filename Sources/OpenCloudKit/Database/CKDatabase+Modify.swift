@@ -85,6 +85,9 @@ extension CKDatabase {
     }
     record.fields = fields
     record.parent = save.parent.map { ParentDictionary(recordName: $0.recordID.recordName) }
+    record.removesParent = save.removesParent
+    record.sharing = save.sharing
+    if save.becomesRoot { record.createShortGUID = true }
     switch save.condition {
     case .isNew:
       // Removing what a new record never had means nothing.
@@ -144,7 +147,13 @@ extension CKDatabase {
         error.adding(CKRecordChangedErrorServerRecordKey, servers[delete.recordID])
       )
     }
-    return RecordModificationResult(saves: saves, deletes: deletes)
+    var result = RecordModificationResult(saves: saves, deletes: deletes)
+    for (save, item) in zip(modification.saves, reply.records) where save.sharing != nil {
+      if case .success(let record) = item {
+        result.shares[save.recordID] = mapping.sharing(record)
+      }
+    }
+    return result
   }
 
   /// The server's versions of the records in conflict, with their files.

@@ -186,6 +186,9 @@ extension CKDatabase {
       switch result.saves[index] {
       case .success(let system):
         record.adoptSaved(system: system, sent: saves[index].fields)
+        if let share = record as? CKShare, let saved = result.shares[share.recordID] {
+          share.adopt(saved)
+        }
         saveResults[record.recordID] = .success(record)
       case .failure(var error):
         if error.code == .serverRecordChanged {
@@ -221,13 +224,18 @@ extension CKDatabase {
     if condition == .isNew {
       for (key, field) in record.fields { fields[key] = .some(field) }
     }
-    return RecordModification.Save(
+    var save = RecordModification.Save(
       recordType: record.recordType,
       recordID: record.recordID,
       condition: condition,
       fields: fields,
       parent: system.isParentChanged ? system.parent : nil
     )
+    save.removesParent =
+      system.isParentChanged && system.parent == nil && system.recordChangeTag != nil
+    save.becomesRoot = system.isShareChanged
+    save.sharing = (record as? CKShare)?.wireSharing
+    return save
   }
 
   // MARK: Batches

@@ -28,7 +28,13 @@ public final class CKDatabase: NSObject, @unchecked Sendable {
 
   package var effects: Effects { container.effects }
 
-  package var mapping: WireMapping { WireMapping(scope: databaseScope, effects: effects) }
+  package var mapping: WireMapping {
+    WireMapping(
+      scope: databaseScope,
+      effects: effects,
+      shareOrigin: (try? container.client())?.configuration.shareOrigin
+    )
+  }
 
   func transfers() throws(CKError) -> AssetTransfers {
     AssetTransfers(client: try container.client(), scope: databaseScope)

@@ -21,6 +21,12 @@ package struct RecordModification: Sendable {
     /// The fields to set; an absent value removes the field, and others stay as they are.
     package var fields: [CKRecord.FieldKey: CKRecord.Field?]
     package var parent: CKRecord.Reference?
+    /// Whether the record hangs below nothing from now on.
+    package var removesParent = false
+    /// Whether the record becomes the root of a share, which is known by a short identifier.
+    package var becomesRoot = false
+    /// What a share has that other records have not.
+    package var sharing: ShareDictionary?
 
     package init(
       recordType: CKRecord.RecordType,
@@ -81,6 +87,8 @@ package struct RecordModificationResult: Sendable {
   /// The system fields of each saved record, or its error; a conflict's has the server's record.
   package var saves: [Result<CKRecord.SystemFields, CKError>]
   package var deletes: [Result<Void, CKError>]
+  /// The shares that were saved, as the service has them.
+  var shares: [CKRecord.ID: CKShare.Sharing] = [:]
 
   package init(
     saves: [Result<CKRecord.SystemFields, CKError>],

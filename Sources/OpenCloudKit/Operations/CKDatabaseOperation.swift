@@ -14,7 +14,10 @@ open class CKDatabaseOperation: CKOperation, @unchecked Sendable {
     return database.configured(configuration: effectiveConfiguration, group: nil)
   }
 
-  override var targetContainer: CKContainer { database?.container ?? super.targetContainer }
+  override var targetContainer: CKContainer {
+    guard let database else { return super.targetContainer }
+    return database.container.limited(to: effectiveConfiguration.limits)
+  }
 
   override var effects: Effects { database?.effects ?? super.effects }
 }

@@ -26,9 +26,18 @@ public final class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Send
     self.recordIDs = recordIDs
   }
 
+  /// Creates an operation that fetches the record of the person who is signed in.
+  public class func fetchCurrentUserRecordOperation() -> CKFetchRecordsOperation {
+    let operation = CKFetchRecordsOperation()
+    operation.fetchesCurrentUser = true
+    return operation
+  }
+
+  private var fetchesCurrentUser = false
+
   override func run() async {
-    let recordIDs = self.recordIDs ?? []
     do {
+      let recordIDs = try await wantedRecordIDs()
       let results = try await target.records(for: recordIDs, desiredKeys: desiredKeys)
       var errors: [AnyHashable: any Error] = [:]
       for recordID in recordIDs {
@@ -44,5 +53,11 @@ public final class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Send
     } catch {
       fetchRecordsResultBlock?(.failure(error))
     }
+  }
+
+  private func wantedRecordIDs() async throws -> [CKRecord.ID] {
+    try checkCancellation()
+    guard fetchesCurrentUser else { return recordIDs ?? [] }
+    return [try await targetContainer.userRecordID()]
   }
 }

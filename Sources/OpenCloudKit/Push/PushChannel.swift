@@ -26,6 +26,26 @@ package actor PushChannel {
   /// Throws where waiting longer can't help: the task was cancelled, nobody is signed in, or the
   /// app is not entitled to push.
   package func next() async throws(CKError) -> PushEvent {
+    while true {
+      switch try await nextMessage() {
+      case .connected: return .connected
+      case .payload(let body):
+        guard let payload = Self.payload(of: body) else { continue }
+        return event(payload)
+      }
+    }
+  }
+
+  /// What the channel brings: word of itself, or a notification as it came.
+  enum Message: Sendable {
+    /// The channel was opened, or opened again.
+    case connected
+    /// A notification's JSON.
+    case payload(Data)
+  }
+
+  /// Waits for the next message; see `next()`.
+  func nextMessage() async throws(CKError) -> Message {
     guard client.configuration.isPushEnabled else {
       throw CKError(
         .missingEntitlement,
@@ -41,9 +61,9 @@ package actor PushChannel {
           return .connected
         }
         let start = client.effects.clock.uptime
-        if let event = try await poll(courier) {
+        if let body = try await poll(courier) {
           failures = 0
-          return event
+          return .payload(body)
         }
         if client.effects.clock.uptime - start < Self.shortestSilence {
           // A service that is stopping answers at once, again and again.
@@ -71,20 +91,18 @@ package actor PushChannel {
     return reply.webcourierURL
   }
 
-  /// One long poll: an event, or nothing where none came for a while.
-  private func poll(_ courier: String) async throws(CKError) -> PushEvent? {
+  /// One long poll: a notification, or nothing where none came for a while.
+  private func poll(_ courier: String) async throws(CKError) -> Data? {
     let response = try await client.exchange(WebServiceRequest(method: "GET", path: courier))
     guard (200..<300).contains(response.status) else {
       throw client.error(of: response, scope: nil, zone: .default)
     }
     // A poll that ends without news answers `null`, or nothing.
-    guard
-      let notification = try? WireCoding.decode(
-        PushNotification?.self,
-        from: response.body
-      ), let payload = notification.ck
-    else { return nil }
-    return event(payload)
+    return Self.payload(of: response.body) == nil ? nil : response.body
+  }
+
+  private static func payload(of body: Data) -> CloudKitPayload? {
+    (try? WireCoding.decode(PushNotification?.self, from: body))??.ck
   }
 
   private func event(_ payload: CloudKitPayload) -> PushEvent {

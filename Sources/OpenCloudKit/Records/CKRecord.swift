@@ -83,13 +83,30 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
   }
 
   /// Creates a record as the service knows it: no key counts as changed.
-  package init(
+  package convenience init(
     recordType: CKRecord.RecordType,
     recordID: CKRecord.ID,
     system: SystemFields,
     fields: [FieldKey: Field]
   ) {
     precondition(!recordType.isEmpty, "recordType may not be empty")
+    self.init(
+      recordType: recordType,
+      recordID: recordID,
+      system: system,
+      fields: fields,
+      checked: ()
+    )
+  }
+
+  /// The initializer of this class and its subclass, for types that are known to be good.
+  init(
+    recordType: CKRecord.RecordType,
+    recordID: CKRecord.ID,
+    system: SystemFields,
+    fields: [FieldKey: Field],
+    checked: Void
+  ) {
     self.recordType = recordType
     self.recordID = recordID
     state = Mutex(State(system: system, fields: fields, changed: [:]))
@@ -296,6 +313,7 @@ extension CKRecord {
     state.withLock { state in
       var system = system
       system.isParentChanged = false
+      system.isShareChanged = false
       system.parent = system.parent ?? state.system.parent
       system.share = system.share ?? state.system.share
       state.system = system
@@ -329,6 +347,20 @@ extension CKRecord {
       var changes: [FieldKey: Field?] = [:]
       for key in state.changed.keys { changes[key] = .some(state.fields[key]) }
       return changes
+    }
+  }
+
+  /// Takes over which keys of a record with the same contents were changed.
+  func takeChanges(of other: CKRecord) {
+    let changed = other.state.withLock { $0.changed }
+    state.withLock { $0.changed = changed }
+  }
+
+  /// Notes that a share was made with this record as its root: a save of both makes it so.
+  func noteShare(_ shareID: CKRecord.ID) {
+    state.withLock { state in
+      state.system.share = CKRecord.Reference(recordID: shareID, action: .none)
+      state.system.isShareChanged = true
     }
   }
 

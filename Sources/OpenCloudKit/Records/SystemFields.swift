@@ -12,6 +12,8 @@ extension CKRecord {
     package var share: CKRecord.Reference?
     /// Whether the parent was set since the record was fetched: then a save sends it.
     package var isParentChanged = false
+    /// Whether a share was made for the record since: then a save asks for a short identifier.
+    package var isShareChanged = false
 
     /// A record the service does not know.
     package init() {}

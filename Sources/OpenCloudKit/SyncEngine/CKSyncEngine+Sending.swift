@@ -38,6 +38,8 @@ extension CKSyncEngine {
         try await send(some, to: database, &progress)
         continue
       }
+      // What is added while the delegate makes the batch may not be in it.
+      let before = state.value.recordChanges
       let untracked = state.untrackedCount
       guard let batch = await delegate?.nextRecordZoneChangeBatch(context, syncEngine: self),
         batch.count > 0
@@ -47,7 +49,7 @@ extension CKSyncEngine {
       }
       let rest = Self.part(of: batch, after: progress)
       guard rest.count > 0 else { break }
-      try await send(rest, to: database, &progress)
+      try await send(rest, pendingBefore: before, to: database, &progress)
     }
     if !progress.failures.isEmpty { throw .partialFailure(progress.failures) }
   }
@@ -142,13 +144,14 @@ extension CKSyncEngine {
 
   private func send(
     _ batch: RecordZoneChangeBatch,
+    pendingBefore: PendingChanges<CKRecord.ID, PendingRecordZoneChange>,
     to database: CKDatabase,
     _ progress: inout Progress
   ) async throws(CKError) {
     let changes =
       batch.recordsToSave.map { PendingRecordZoneChange.saveRecord($0.recordID) }
       + batch.recordIDsToDelete.map { PendingRecordZoneChange.deleteRecord($0) }
-    let marks = state.value.recordChanges.marks(of: changes)
+    let marks = pendingBefore.marks(of: changes)
     let outcome = await database.modifyByZone(batch)
     let errors = Self.errors(outcome.saves).merging(Self.errors(outcome.deletes)) { first, _ in
       first

@@ -8,10 +8,13 @@ package struct WireMapping: Sendable {
   package var scope: CKDatabase.Scope
   /// Where asset identifiers come from.
   package var effects: Effects
+  /// What the addresses of shares begin with; nothing where no share is read.
+  package var shareOrigin: URL?
 
-  package init(scope: CKDatabase.Scope, effects: Effects) {
+  package init(scope: CKDatabase.Scope, effects: Effects, shareOrigin: URL? = nil) {
     self.scope = scope
     self.effects = effects
+    self.shareOrigin = shareOrigin
   }
 
   // MARK: Zones
@@ -58,6 +61,9 @@ package struct WireMapping: Sendable {
     for (key, value) in wire.fields ?? [:] {
       guard let typed = self.value(value.content, in: recordID.zoneID) else { continue }
       fields[key] = CKRecord.Field(typed, isEncrypted: value.isEncrypted)
+    }
+    if type == CKRecord.SystemType.share {
+      return share(wire, recordID: recordID, fields: fields)
     }
     return CKRecord(
       recordType: type,

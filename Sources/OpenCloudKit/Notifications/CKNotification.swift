@@ -1,0 +1,165 @@
+import Foundation
+
+/// What the service tells a device of a change, read from a notification's payload.
+///
+/// Make one with `init(fromRemoteNotificationDictionary:)`: it is a ``CKQueryNotification``, a
+/// ``CKRecordZoneNotification`` or a ``CKDatabaseNotification``.
+open class CKNotification: NSObject, @unchecked Sendable {
+  // Unchecked: nothing changes after the initializer.
+
+  /// What kind of subscription a notification is of.
+  public enum NotificationType: Int, Sendable {
+    /// One of a query.
+    case query = 1
+    /// One of a zone.
+    case recordZone = 2
+    /// None: the notification says that another was read.
+    case readNotification = 3
+    /// One of a database.
+    case database = 4
+  }
+
+  /// What identifies a notification.
+  public typealias ID = CKNotificationID
+
+  let payload: NotificationPayload
+
+  /// What kind of subscription the notification is of.
+  public let notificationType: CKNotification.NotificationType
+
+  init(_ payload: NotificationPayload, type: NotificationType) {
+    self.payload = payload
+    notificationType = type
+    super.init()
+  }
+
+  /// What identifies the notification.
+  public final var notificationID: CKNotification.ID? {
+    payload.notificationID.map { CKNotificationID($0) }
+  }
+
+  /// The container that the notification is of.
+  public final var containerIdentifier: String? { payload.containerIdentifier }
+  /// The subscription that fired.
+  public final var subscriptionID: CKSubscription.ID? { payload.subscriptionID }
+
+  /// The person whose subscription fired.
+  public final var subscriptionOwnerUserRecordID: CKRecord.ID? {
+    payload.userRecordName.map { CKRecord.ID(recordName: $0) }
+  }
+
+  /// Whether parts of the notification were left out because it was too large: never, since a long
+  /// poll carries payloads of any size.
+  public final var isPruned: Bool { false }
+
+  // MARK: How it presents itself
+
+  /// The text.
+  @available(*, deprecated, message: "Read the notification's content instead")
+  public final var alertBody: String? { payload.alert("body") }
+  /// The key of the localized text.
+  @available(*, deprecated, message: "Read the notification's content instead")
+  public final var alertLocalizationKey: String? { payload.alert("loc-key") }
+  /// What goes into the localized text.
+  @available(*, deprecated, message: "Read the notification's content instead")
+  public final var alertLocalizationArgs: [String]? { payload.alertList("loc-args") }
+  /// The title.
+  @available(*, deprecated, message: "Read the notification's content instead")
+  public final var title: String? { payload.alert("title") }
+  /// The key of the localized title.
+  @available(*, deprecated, message: "Read the notification's content instead")
+  public final var titleLocalizationKey: String? { payload.alert("title-loc-key") }
+  /// What goes into the localized title.
+  @available(*, deprecated, message: "Read the notification's content instead")
+  public final var titleLocalizationArgs: [String]? { payload.alertList("title-loc-args") }
+  /// The subtitle.
+  @available(*, deprecated, message: "Read the notification's content instead")
+  public final var subtitle: String? { payload.alert("subtitle") }
+  /// The key of the localized subtitle.
+  @available(*, deprecated, message: "Read the notification's content instead")
+  public final var subtitleLocalizationKey: String? { payload.alert("subtitle-loc-key") }
+  /// What goes into the localized subtitle.
+  @available(*, deprecated, message: "Read the notification's content instead")
+  public final var subtitleLocalizationArgs: [String]? { payload.alertList("subtitle-loc-args") }
+  /// The key of the button's localized text.
+  @available(*, deprecated, message: "Read the notification's content instead")
+  public final var alertActionLocalizationKey: String? { payload.alert("action-loc-key") }
+  /// The image shown when the app is launched.
+  @available(*, deprecated, message: "Read the notification's content instead")
+  public final var alertLaunchImage: String? { payload.alert("launch-image") }
+  /// The badge.
+  @available(*, deprecated, message: "Read the notification's content instead")
+  public final var badge: NSNumber? { payload.badge.map { NSNumber(value: $0) } }
+  /// The sound.
+  @available(*, deprecated, message: "Read the notification's content instead")
+  public final var soundName: String? { payload.sound }
+  /// The group of actions.
+  @available(*, deprecated, message: "Read the notification's content instead")
+  public final var category: String? { payload.category }
+
+  /// The form CloudKit prints, without what people would read.
+  public override var description: String {
+    "<\(type(of: self)): \(RecordFormatter.address(of: self)); "
+      + "notificationType=\(notificationType), subscriptionID=\(subscriptionID ?? "(null)")>"
+  }
+}
+
+/// Lets the initializer below give an instance of a subclass.
+public protocol CKNotificationReading {}
+
+extension CKNotification: CKNotificationReading {}
+
+extension CKNotificationReading where Self: CKNotification {
+  /// Reads a notification from the dictionary that a remote notification brings.
+  ///
+  /// Nothing comes of a dictionary that is not of this service, or of another kind than asked for.
+  public init?(fromRemoteNotificationDictionary notificationDictionary: [AnyHashable: Any]) {
+    guard let payload = NotificationPayload(notificationDictionary),
+      let notification = payload.notification as? Self
+    else { return nil }
+    self = notification
+  }
+}
+
+/// A record that matches a query was made, changed or deleted.
+public final class CKQueryNotification: CKNotification, @unchecked Sendable {
+  /// Why a query subscription fired.
+  public enum Reason: Int, Sendable {
+    /// A matching record was made.
+    case recordCreated = 1
+    /// A matching record was changed.
+    case recordUpdated = 2
+    /// A matching record was deleted.
+    case recordDeleted = 3
+  }
+
+  /// Why the subscription fired.
+  public var queryNotificationReason: CKQueryNotification.Reason {
+    payload.reason.flatMap(Reason.init(rawValue:)) ?? .recordUpdated
+  }
+
+  /// The values of the fields that the subscription wanted.
+  public var recordFields: [String: Any]? { payload.fields }
+
+  /// The record.
+  public var recordID: CKRecord.ID? {
+    payload.recordName.map { CKRecord.ID(recordName: $0, zoneID: payload.zoneID ?? .default) }
+  }
+
+  /// The database that the record is in.
+  public var databaseScope: CKDatabase.Scope { payload.scope ?? .public }
+}
+
+/// Something in a zone changed.
+public final class CKRecordZoneNotification: CKNotification, @unchecked Sendable {
+  /// The zone.
+  public var recordZoneID: CKRecordZone.ID? { payload.zoneID }
+  /// The database that the zone is in.
+  public var databaseScope: CKDatabase.Scope { payload.scope ?? .private }
+}
+
+/// Something in a database changed.
+public final class CKDatabaseNotification: CKNotification, @unchecked Sendable {
+  /// The database.
+  public var databaseScope: CKDatabase.Scope { payload.scope ?? .private }
+}

@@ -1,0 +1,231 @@
+import CloudKitWebServices
+import Foundation
+
+extension CKContainer {
+  // MARK: Links
+
+  /// What a link leads to.
+  public func shareMetadata(for url: URL) async throws -> CKShare.Metadata {
+    guard let result = try await shareMetadatas(for: [url])[url] else {
+      throw CKError(.unknownItem, "No share was found for the link.")
+    }
+    return try result.get()
+  }
+
+  /// What links lead to; each has a result of its own.
+  public func shareMetadatas(
+    for urls: [URL]
+  ) async throws -> [URL: Result<CKShare.Metadata, any Error>] {
+    try await shareMetadatas(for: urls, fetchesRoot: false, rootKeys: nil)
+      .mapValues { $0.mapError { $0 as any Error } }
+  }
+
+  func shareMetadatas(
+    for urls: [URL],
+    fetchesRoot: Bool,
+    rootKeys: [CKRecord.FieldKey]?
+  ) async throws(CKError) -> [URL: Result<CKShare.Metadata, CKError>] {
+    var results: [URL: Result<CKShare.Metadata, CKError>] = [:]
+    var wanted: [(url: URL, guid: ShortGUID)] = []
+    for url in urls {
+      guard let name = CKShare.shortGUID(of: url) else {
+        results[url] = .failure(
+          CKError(.invalidArguments, "\(url.host ?? "") is not the address of a share.")
+        )
+        continue
+      }
+      let guid = ShortGUID(
+        value: name,
+        shouldFetchRootRecord: fetchesRoot ? true : nil,
+        rootRecordDesiredKeys: rootKeys
+      )
+      wanted.append((url, guid))
+    }
+    for slice in CKDatabase.slices(wanted, of: RecordModification.operationLimit) {
+      let found = try await askAboutShares(.resolveShares, slice.map(\.guid), repeatable: true)
+      for (item, result) in zip(slice, found) { results[item.url] = result }
+    }
+    return results
+  }
+
+  // MARK: Accepting
+
+  /// Accepts an invitation: what is shared is in the shared database then.
+  public func accept(_ metadata: CKShare.Metadata) async throws -> CKShare {
+    guard let result = try await accept([metadata])[metadata] else {
+      throw CKError(.internalError, "The service did not answer the invitation.")
+    }
+    return try result.get()
+  }
+
+  /// Accepts invitations; each has a result of its own.
+  public func accept(
+    _ metadatas: [CKShare.Metadata]
+  ) async throws -> [CKShare.Metadata: Result<CKShare, any Error>] {
+    var results: [CKShare.Metadata: Result<CKShare, any Error>] = [:]
+    for slice in CKDatabase.slices(metadatas, of: RecordModification.operationLimit) {
+      // Accepting what was accepted already succeeds, so a repeat does no harm.
+      let accepted = try await askAboutShares(
+        .acceptShares,
+        slice.map { ShortGUID(value: $0.shortGUID) },
+        repeatable: true
+      )
+      for (metadata, result) in zip(slice, accepted) {
+        results[metadata] = result.map(\.share).mapError { $0 as any Error }
+      }
+    }
+    return results
+  }
+
+  private func askAboutShares(
+    _ endpoint: Endpoint,
+    _ guids: [ShortGUID],
+    repeatable: Bool
+  ) async throws(CKError) -> [Result<CKShare.Metadata, CKError>] {
+    guard !guids.isEmpty else { return [] }
+    let reply = try await client().call(
+      endpoint,
+      scope: .public,
+      body: ShortGUIDsRequest(shortGUIDs: guids),
+      repeatable: repeatable,
+      as: ShareMetadataResponse.self
+    )
+    guard reply.results.count == guids.count else {
+      throw CKError(
+        .internalError,
+        "The service answered \(reply.results.count) of \(guids.count) links."
+      )
+    }
+    let origin = try client().configuration.shareOrigin
+    return reply.results.map { item in
+      switch item {
+      case .success(let wire):
+        // One's own share is in the private database, with oneself as the owner of its zone.
+        let scope: CKDatabase.Scope = wire.databaseScope == "PRIVATE" ? .private : .shared
+        let mapping = WireMapping(scope: scope, effects: effects, shareOrigin: origin)
+        do throws(CKError) {
+          return .success(try CKShare.Metadata(wire: wire, mapping: mapping))
+        } catch {
+          return .failure(error)
+        }
+      case .failure(let error):
+        let mapping = WireMapping(scope: .shared, effects: effects)
+        return .failure(CKError(error, mapping: mapping, zone: .default))
+      }
+    }
+  }
+
+  // MARK: Participants
+
+  /// A participant to add to a share, found by a mail address.
+  public func shareParticipant(
+    forEmailAddress emailAddress: String
+  ) async throws -> CKShare.Participant {
+    try await shareParticipant(CKUserIdentity.LookupInfo(emailAddress: emailAddress))
+  }
+
+  /// A participant to add to a share, found by a phone number.
+  public func shareParticipant(
+    forPhoneNumber phoneNumber: String
+  ) async throws -> CKShare.Participant {
+    try await shareParticipant(CKUserIdentity.LookupInfo(phoneNumber: phoneNumber))
+  }
+
+  /// A participant to add to a share, found by the record that stands for them.
+  public func shareParticipant(
+    forUserRecordID userRecordID: CKRecord.ID
+  ) async throws -> CKShare.Participant {
+    try await shareParticipant(CKUserIdentity.LookupInfo(userRecordID: userRecordID))
+  }
+
+  private func shareParticipant(
+    _ info: CKUserIdentity.LookupInfo
+  ) async throws -> CKShare.Participant {
+    guard let result = try await shareParticipants(for: [info])[info] else {
+      throw CKError(.unknownItem, "Nobody was found.")
+    }
+    return try result.get()
+  }
+
+  /// Participants to add to a share; each has a result of its own.
+  ///
+  /// Somebody without an account can be invited by mail address or phone number: they take part
+  /// once they have one. A record that stands for nobody is an `unknownItem`.
+  public func shareParticipants(
+    for lookupInfos: [CKUserIdentity.LookupInfo]
+  ) async throws -> [CKUserIdentity.LookupInfo: Result<CKShare.Participant, any Error>] {
+    let found = try await discover(lookupInfos)
+    var results: [CKUserIdentity.LookupInfo: Result<CKShare.Participant, any Error>] = [:]
+    for info in lookupInfos {
+      if found[info] == nil, info.userRecordID != nil {
+        results[info] = .failure(CKError(.unknownItem, "Nobody was found for the user record."))
+        continue
+      }
+      results[info] = .success(
+        CKShare.Participant(
+          identity: found[info] ?? CKUserIdentity(lookupInfo: info),
+          participantID: effects.uuid().uuidString
+        )
+      )
+    }
+    return results
+  }
+
+  private func participants<Key: Hashable>(
+    _ keys: [Key],
+    _ info: (Key) -> CKUserIdentity.LookupInfo
+  ) async throws -> [Key: Result<CKShare.Participant, any Error>] {
+    let found = try await shareParticipants(for: keys.map(info))
+    var results: [Key: Result<CKShare.Participant, any Error>] = [:]
+    for key in keys { results[key] = found[info(key)] }
+    return results
+  }
+
+  /// Participants to add to a share, found by mail addresses.
+  public func shareParticipants(
+    forEmailAddresses emails: [String]
+  ) async throws -> [String: Result<CKShare.Participant, any Error>] {
+    try await participants(emails) { CKUserIdentity.LookupInfo(emailAddress: $0) }
+  }
+
+  /// Participants to add to a share, found by phone numbers.
+  public func shareParticipants(
+    forPhoneNumbers phoneNumbers: [String]
+  ) async throws -> [String: Result<CKShare.Participant, any Error>] {
+    try await participants(phoneNumbers) { CKUserIdentity.LookupInfo(phoneNumber: $0) }
+  }
+
+  /// Participants to add to a share, found by the records that stand for them.
+  public func shareParticipants(
+    forUserRecordIDs userRecordIDs: [CKRecord.ID]
+  ) async throws -> [CKRecord.ID: Result<CKShare.Participant, any Error>] {
+    try await participants(userRecordIDs) { CKUserIdentity.LookupInfo(userRecordID: $0) }
+  }
+
+  // MARK: Asking to take part
+
+  /// Asks the owners of shares to be let in; each link has a result of its own.
+  ///
+  /// **Differs from CloudKit:** the web services have no such request. A share that the person
+  /// takes part in, or that everybody may open, counts as asked for; all others are refused with
+  /// `permissionFailure`.
+  public func requestShareAccess(
+    for urls: [URL]
+  ) async throws -> [URL: Result<Void, any Error>] {
+    try await shareMetadatas(for: urls, fetchesRoot: false, rootKeys: nil).mapValues { result in
+      switch result {
+      case .success: return .success(())
+      case .failure(let error) where error.code == .unknownItem:
+        return .failure(
+          CKError(
+            .permissionFailure,
+            "The share's owner can't be asked here.",
+            remedy: "Ask the owner to invite you.",
+            underlying: error
+          )
+        )
+      case .failure(let error): return .failure(error)
+      }
+    }
+  }
+}

@@ -1,0 +1,107 @@
+import Foundation
+
+// The methods that existed before Swift had `async`.
+extension CKContainer {
+  /// Fetches what a link leads to.
+  public func fetchShareMetadata(
+    with url: URL,
+    completionHandler: @escaping @Sendable (CKShare.Metadata?, (any Error)?) -> Void
+  ) {
+    hand(over: completionHandler) { try await $0.shareMetadata(for: url) }
+  }
+
+  /// Fetches what links lead to; each has a result of its own.
+  public func fetchShareMetadatas(
+    for urls: [URL],
+    completionHandler:
+      @escaping @Sendable (Result<[URL: Result<CKShare.Metadata, any Error>], any Error>) -> Void
+  ) {
+    hand(overResult: completionHandler) { try await $0.shareMetadatas(for: urls) }
+  }
+
+  /// Accepts an invitation.
+  public func accept(
+    _ metadata: CKShare.Metadata,
+    completionHandler: @escaping @Sendable (CKShare?, (any Error)?) -> Void
+  ) {
+    hand(over: completionHandler) { try await $0.accept(metadata) }
+  }
+
+  /// Accepts invitations; each has a result of its own.
+  public func accept(
+    _ metadatas: [CKShare.Metadata],
+    completionHandler:
+      @escaping @Sendable (
+        Result<[CKShare.Metadata: Result<CKShare, any Error>], any Error>
+      ) -> Void
+  ) {
+    hand(overResult: completionHandler) { try await $0.accept(metadatas) }
+  }
+
+  /// Fetches a participant to add to a share, found by a mail address.
+  public func fetchShareParticipant(
+    withEmailAddress emailAddress: String,
+    completionHandler: @escaping @Sendable (CKShare.Participant?, (any Error)?) -> Void
+  ) {
+    hand(over: completionHandler) {
+      try await $0.shareParticipant(forEmailAddress: emailAddress)
+    }
+  }
+
+  /// Fetches a participant to add to a share, found by a phone number.
+  public func fetchShareParticipant(
+    withPhoneNumber phoneNumber: String,
+    completionHandler: @escaping @Sendable (CKShare.Participant?, (any Error)?) -> Void
+  ) {
+    hand(over: completionHandler) { try await $0.shareParticipant(forPhoneNumber: phoneNumber) }
+  }
+
+  /// Fetches a participant to add to a share, found by the record that stands for them.
+  public func fetchShareParticipant(
+    withUserRecordID userRecordID: CKRecord.ID,
+    completionHandler: @escaping @Sendable (CKShare.Participant?, (any Error)?) -> Void
+  ) {
+    hand(over: completionHandler) {
+      try await $0.shareParticipant(forUserRecordID: userRecordID)
+    }
+  }
+
+  /// Fetches participants to add to a share, found by mail addresses.
+  public func fetchShareParticipants(
+    forEmailAddresses emails: [String],
+    completionHandler:
+      @escaping @Sendable (
+        Result<[String: Result<CKShare.Participant, any Error>], any Error>
+      ) -> Void
+  ) {
+    hand(overResult: completionHandler) {
+      try await $0.shareParticipants(forEmailAddresses: emails)
+    }
+  }
+
+  /// Fetches participants to add to a share, found by phone numbers.
+  public func fetchShareParticipants(
+    forPhoneNumbers phoneNumbers: [String],
+    completionHandler:
+      @escaping @Sendable (
+        Result<[String: Result<CKShare.Participant, any Error>], any Error>
+      ) -> Void
+  ) {
+    hand(overResult: completionHandler) {
+      try await $0.shareParticipants(forPhoneNumbers: phoneNumbers)
+    }
+  }
+
+  /// Fetches participants to add to a share, found by the records that stand for them.
+  public func fetchShareParticipants(
+    forUserRecordIDs userRecordIDs: [CKRecord.ID],
+    completionHandler:
+      @escaping @Sendable (
+        Result<[CKRecord.ID: Result<CKShare.Participant, any Error>], any Error>
+      ) -> Void
+  ) {
+    hand(overResult: completionHandler) {
+      try await $0.shareParticipants(forUserRecordIDs: userRecordIDs)
+    }
+  }
+}

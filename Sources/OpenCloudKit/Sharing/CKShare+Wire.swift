@@ -1,0 +1,71 @@
+import CloudKitWebServices
+import Foundation
+
+extension WireMapping {
+  /// The share of a reply.
+  func share(
+    _ wire: RecordDictionary,
+    recordID: CKRecord.ID,
+    fields: [String: CKRecord.Field]
+  ) -> CKShare {
+    CKShare(
+      recordID: recordID,
+      system: systemFields(wire, in: recordID.zoneID),
+      fields: fields,
+      sharing: sharing(wire)
+    )
+  }
+
+  /// What a reply says of a share besides what it says of every record.
+  func sharing(_ wire: RecordDictionary) -> CKShare.Sharing {
+    let dictionary = wire.sharing
+    var participants = (dictionary?.participants ?? []).map(CKShare.Participant.init(wire:))
+    if let owner = dictionary?.owner.map(CKShare.Participant.init(wire:)),
+      !participants.contains(where: { $0.isSamePerson(owner) })
+    {
+      participants.insert(owner, at: 0)
+    }
+    // The owner first, the others in the service's order.
+    participants =
+      participants.filter { $0.role == .owner }
+      + participants.filter {
+        $0.role != .owner
+      }
+    var sharing = CKShare.Sharing(participants: participants)
+    sharing.publicPermission = CKShare.ParticipantPermission(
+      dictionary?.publicPermission ?? ParticipantPermission.none
+    )
+    sharing.currentUserID = dictionary?.currentUserParticipant.map {
+      CKShare.Participant(wire: $0).participantID
+    }
+    sharing.url = shareURL(wire)
+    sharing.isChanged = false
+    return sharing
+  }
+
+  private func shareURL(_ wire: RecordDictionary) -> URL? {
+    guard let guid = wire.shortGUID, !guid.isEmpty, let origin = shareOrigin else { return nil }
+    return origin.appendingPathComponent("share").appendingPathComponent(guid)
+  }
+}
+
+extension CKShare {
+  /// What a save sends of a share besides what it sends of every record.
+  var wireSharing: ShareDictionary {
+    let sharing = sharingState
+    return ShareDictionary(
+      forRecord: recordChangeTag == nil
+        ? sharing.rootRecordID.map { SharedRootDictionary(recordName: $0.recordName) } : nil,
+      publicPermission: sharing.publicPermission.wire,
+      // The service knows the owner: whoever saves the share.
+      participants: sharing.participants.filter { !$0.isCurrentUser }.map(\.wire)
+    )
+  }
+
+  /// The short identifier that a link has at its end.
+  static func shortGUID(of url: URL) -> String? {
+    let name = url.lastPathComponent
+    guard !name.isEmpty, name != "/", url.pathComponents.contains("share") else { return nil }
+    return name
+  }
+}

@@ -1,0 +1,102 @@
+import Foundation
+
+extension CKShare {
+  /// Somebody who asked to take part in a share.
+  public typealias AccessRequester = CKShareAccessRequester
+  /// Somebody who may not ask to take part in a share again.
+  public typealias BlockedIdentity = CKShareBlockedIdentity
+}
+
+// Not nested, for the archives' sake: see `CKRecordID`.
+
+/// Somebody who asked to take part in a share.
+public final class CKShareAccessRequester: NSObject, NSSecureCoding, NSCopying,
+  @unchecked Sendable
+{
+  // Unchecked: nothing changes after the initializer.
+
+  /// Who it is.
+  public let userIdentity: CKUserIdentity
+  /// What to fetch a participant by, to let the person in.
+  public let participantLookupInfo: CKUserIdentity.LookupInfo
+
+  package init(userIdentity: CKUserIdentity, participantLookupInfo: CKUserIdentity.LookupInfo) {
+    self.userIdentity = userIdentity
+    self.participantLookupInfo = participantLookupInfo
+    super.init()
+  }
+
+  /// Whether archives of this class are read securely.
+  public static var supportsSecureCoding: Bool { true }
+
+  /// Reads a requester from an archive.
+  public convenience init?(coder: NSCoder) {
+    guard let identity = coder.decodeIfPresent(of: CKUserIdentity.self, forKey: "UserIdentity"),
+      let info = coder.decodeIfPresent(
+        of: CKUserIdentity.LookupInfo.self,
+        forKey: "ParticipantLookupInfo"
+      )
+    else { return nil }
+    self.init(userIdentity: identity, participantLookupInfo: info)
+  }
+
+  /// Writes the requester to an archive.
+  public func encode(with coder: NSCoder) {
+    coder.encode(userIdentity, forKey: "UserIdentity")
+    coder.encode(participantLookupInfo, forKey: "ParticipantLookupInfo")
+  }
+
+  /// The requester itself: it never changes.
+  public func copy(with zone: NSZone? = nil) -> Any { self }
+
+  /// Whether the other object is the same person.
+  public override func isEqual(_ object: Any?) -> Bool {
+    guard let other = object as? CKShare.AccessRequester else { return false }
+    return userIdentity == other.userIdentity
+      && participantLookupInfo == other.participantLookupInfo
+  }
+
+  /// A hash of who it is.
+  public override var hash: Int { userIdentity.hash }
+}
+
+/// Somebody who may not ask to take part in a share again.
+public final class CKShareBlockedIdentity: NSObject, NSSecureCoding, NSCopying,
+  @unchecked Sendable
+{
+  // Unchecked: nothing changes after the initializer.
+
+  /// Who it is.
+  public let userIdentity: CKUserIdentity
+
+  package init(userIdentity: CKUserIdentity) {
+    self.userIdentity = userIdentity
+    super.init()
+  }
+
+  /// Whether archives of this class are read securely.
+  public static var supportsSecureCoding: Bool { true }
+
+  /// Reads an identity from an archive.
+  public convenience init?(coder: NSCoder) {
+    guard let identity = coder.decodeIfPresent(of: CKUserIdentity.self, forKey: "UserIdentity")
+    else { return nil }
+    self.init(userIdentity: identity)
+  }
+
+  /// Writes the identity to an archive.
+  public func encode(with coder: NSCoder) {
+    coder.encode(userIdentity, forKey: "UserIdentity")
+  }
+
+  /// The object itself: it never changes.
+  public func copy(with zone: NSZone? = nil) -> Any { self }
+
+  /// Whether the other object is the same person.
+  public override func isEqual(_ object: Any?) -> Bool {
+    (object as? CKShare.BlockedIdentity)?.userIdentity == userIdentity
+  }
+
+  /// A hash of who it is.
+  public override var hash: Int { userIdentity.hash }
+}

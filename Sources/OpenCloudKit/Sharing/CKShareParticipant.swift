@@ -1,0 +1,301 @@
+import CloudKitWebServices
+import Foundation
+import Synchronization
+
+extension CKShare {
+  /// Somebody who takes part in a share.
+  public typealias Participant = CKShareParticipant
+
+  /// What somebody is to a share.
+  public enum ParticipantRole: Int, Sendable {
+    /// Something that this version does not know.
+    case unknown = 0
+    /// The one whose records they are.
+    case owner = 1
+    /// Somebody who may invite others.
+    case administrator = 2
+    /// Somebody who was invited.
+    case privateUser = 3
+    /// Somebody who came by the link alone.
+    case publicUser = 4
+  }
+
+  /// What somebody is to a share, by an older name.
+  @available(*, deprecated, renamed: "ParticipantRole")
+  public enum ParticipantType: Int, Sendable {
+    /// Something that this version does not know.
+    case unknown = 0
+    /// The one whose records they are.
+    case owner = 1
+    /// Somebody who was invited.
+    case privateUser = 3
+    /// Somebody who came by the link alone.
+    case publicUser = 4
+  }
+
+  /// What somebody may do with what is shared.
+  public enum ParticipantPermission: Int, Sendable {
+    /// Something that this version does not know.
+    case unknown = 0
+    /// Nothing.
+    case none = 1
+    /// Read.
+    case readOnly = 2
+    /// Read and change.
+    case readWrite = 3
+  }
+
+  /// How far an invitation has come.
+  public enum ParticipantAcceptanceStatus: Int, Sendable {
+    /// Something that this version does not know.
+    case unknown = 0
+    /// It was not accepted yet.
+    case pending = 1
+    /// It was accepted.
+    case accepted = 2
+    /// The participant was removed, or left.
+    case removed = 3
+  }
+}
+
+// Not nested, for the archives' sake: see `CKRecordID`.
+
+/// Somebody who takes part in a share.
+public final class CKShareParticipant: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
+  // Unchecked: all that changes is inside `state`.
+
+  /// The identifier of a participant.
+  public typealias ID = String
+  /// How far an invitation has come, by an older name.
+  @available(*, deprecated, renamed: "CKShare.ParticipantAcceptanceStatus")
+  public typealias AcceptanceStatus = CKShare.ParticipantAcceptanceStatus
+  /// What somebody may do, by an older name.
+  @available(*, deprecated, renamed: "CKShare.ParticipantPermission")
+  public typealias Permission = CKShare.ParticipantPermission
+  /// What somebody is to a share, by an older name.
+  @available(*, deprecated, renamed: "CKShare.ParticipantRole")
+  public typealias Role = CKShare.ParticipantRole
+  /// What somebody is to a share, by an older name.
+  @available(*, deprecated, renamed: "CKShare.ParticipantRole")
+  public typealias ParticipantType = CKShare.ParticipantType
+
+  struct State: Sendable {
+    var identity: CKUserIdentity
+    var role = CKShare.ParticipantRole.privateUser
+    var permission = CKShare.ParticipantPermission.readOnly
+    var acceptanceStatus = CKShare.ParticipantAcceptanceStatus.pending
+    var dateAddedToShare: Date?
+    var isApprovedRequester = false
+    /// Whether whoever opens the link first becomes this participant.
+    var isOneTime = false
+  }
+
+  /// The participant's identifier, the same in every copy of the share.
+  public let participantID: CKShare.Participant.ID
+  private let state: Mutex<State>
+
+  init(participantID: ID, state: State) {
+    self.participantID = participantID
+    self.state = Mutex(state)
+    super.init()
+  }
+
+  /// Creates a participant of a share that is not saved yet.
+  convenience init(identity: CKUserIdentity, participantID: ID) {
+    self.init(participantID: participantID, state: State(identity: identity))
+  }
+
+  /// A participant who is not known yet: whoever opens the link first.
+  ///
+  /// **Differs from CloudKit:** links for one person need a service that makes them; see
+  /// `CKShare.oneTimeURL(for:)`.
+  public class func oneTimeURLParticipant() -> CKShare.Participant {
+    var state = State(identity: CKUserIdentity(lookupInfo: nil))
+    state.isOneTime = true
+    return CKShare.Participant(
+      participantID: ProcessEffects.current.uuid().uuidString,
+      state: state
+    )
+  }
+
+  /// Who it is.
+  public var userIdentity: CKUserIdentity { state.withLock { $0.identity } }
+  /// How far the invitation has come.
+  public var acceptanceStatus: CKShare.ParticipantAcceptanceStatus {
+    state.withLock { $0.acceptanceStatus }
+  }
+  /// When the participant was added, where the service tells.
+  public var dateAddedToShare: Date? { state.withLock { $0.dateAddedToShare } }
+  /// Whether the participant asked to take part and was let in.
+  public var isApprovedRequester: Bool { state.withLock { $0.isApprovedRequester } }
+
+  /// What the participant is to the share.
+  public var role: CKShare.ParticipantRole {
+    get { state.withLock { $0.role } }
+    set { state.withLock { $0.role = newValue } }
+  }
+
+  /// What the participant is to the share, by an older name.
+  @available(*, deprecated, renamed: "role")
+  public var type: CKShare.ParticipantType {
+    get { CKShare.ParticipantType(rawValue: role.rawValue) ?? .unknown }
+    set { role = CKShare.ParticipantRole(rawValue: newValue.rawValue) ?? .unknown }
+  }
+
+  /// What the participant may do.
+  public var permission: CKShare.ParticipantPermission {
+    get { state.withLock { $0.permission } }
+    set { state.withLock { $0.permission = newValue } }
+  }
+
+  /// Whether whoever opens the link first becomes this participant.
+  var isOneTime: Bool { state.withLock { $0.isOneTime } }
+
+  /// The state of a participant who has accepted.
+  func stateAccepted() -> State {
+    var state = self.state.withLock { $0 }
+    state.acceptanceStatus = .accepted
+    return state
+  }
+
+  // MARK: The wire
+
+  convenience init(wire: ShareParticipant) {
+    var state = State(identity: CKUserIdentity(wire: wire.userIdentity ?? UserIdentity()))
+    state.role = CKShare.ParticipantRole(wire.type)
+    state.permission = CKShare.ParticipantPermission(wire.permission)
+    state.acceptanceStatus = CKShare.ParticipantAcceptanceStatus(wire.acceptanceStatus)
+    let fallback = wire.userIdentity?.userRecordName ?? ""
+    self.init(participantID: wire.participantId ?? fallback, state: state)
+  }
+
+  var wire: ShareParticipant {
+    let state = self.state.withLock { $0 }
+    return ShareParticipant(
+      participantId: participantID,
+      type: state.role.wire,
+      acceptanceStatus: state.acceptanceStatus.wire,
+      permission: state.permission.wire,
+      userIdentity: state.identity.wire
+    )
+  }
+
+  // MARK: Archives
+
+  /// Whether archives of this class are read securely.
+  public static var supportsSecureCoding: Bool { true }
+
+  /// Reads a participant from an archive.
+  public convenience init?(coder: NSCoder) {
+    guard let participantID = coder.decodeString(forKey: "ParticipantID"),
+      let identity = coder.decodeIfPresent(of: CKUserIdentity.self, forKey: "UserIdentity")
+    else { return nil }
+    var state = State(identity: identity)
+    state.role = CKShare.ParticipantRole(rawValue: coder.integer(forKey: "Role")) ?? .unknown
+    state.permission =
+      CKShare.ParticipantPermission(rawValue: coder.integer(forKey: "Permission")) ?? .unknown
+    state.acceptanceStatus =
+      CKShare.ParticipantAcceptanceStatus(rawValue: coder.integer(forKey: "AcceptanceStatus"))
+      ?? .unknown
+    state.dateAddedToShare = coder.decodeDate(forKey: "DateAddedToShare")
+    state.isApprovedRequester = coder.integer(forKey: "IsApprovedRequester") != 0
+    state.isOneTime = coder.integer(forKey: "IsOneTime") != 0
+    self.init(participantID: participantID, state: state)
+  }
+
+  /// Writes the participant to an archive.
+  public func encode(with coder: NSCoder) {
+    let state = self.state.withLock { $0 }
+    coder.encode(participantID as NSString, forKey: "ParticipantID")
+    coder.encode(state.identity, forKey: "UserIdentity")
+    coder.encode(state.role.rawValue, forKey: "Role")
+    coder.encode(state.permission.rawValue, forKey: "Permission")
+    coder.encode(state.acceptanceStatus.rawValue, forKey: "AcceptanceStatus")
+    coder.encodeIfPresent(state.dateAddedToShare as NSDate?, forKey: "DateAddedToShare")
+    coder.encode(state.isApprovedRequester ? 1 : 0, forKey: "IsApprovedRequester")
+    coder.encode(state.isOneTime ? 1 : 0, forKey: "IsOneTime")
+  }
+
+  /// A participant of its own with the same contents.
+  public func copy(with zone: NSZone? = nil) -> Any {
+    CKShare.Participant(participantID: participantID, state: state.withLock { $0 })
+  }
+
+  /// Whether the other object is the same participant.
+  public override func isEqual(_ object: Any?) -> Bool {
+    (object as? CKShare.Participant)?.participantID == participantID
+  }
+
+  /// A hash of the identifier.
+  public override var hash: Int { participantID.hashValue }
+
+  /// The form CloudKit prints.
+  public override var description: String {
+    "<CKShareParticipant: \(RecordFormatter.address(of: self)); participantID=\(participantID), "
+      + "role=\(role), permission=\(permission), acceptanceStatus=\(acceptanceStatus)>"
+  }
+}
+
+// MARK: - Words of the wire
+
+extension CKShare.ParticipantRole {
+  init(_ wire: ParticipantType?) {
+    switch wire {
+    case .owner: self = .owner
+    case .administrator: self = .administrator
+    case .user, nil: self = .privateUser
+    case .publicUser: self = .publicUser
+    case .unknown: self = .unknown
+    }
+  }
+
+  var wire: ParticipantType {
+    switch self {
+    case .unknown: .unknown
+    case .owner: .owner
+    case .administrator: .administrator
+    case .privateUser: .user
+    case .publicUser: .publicUser
+    }
+  }
+}
+
+extension CKShare.ParticipantPermission {
+  init(_ wire: ParticipantPermission?) {
+    switch wire {
+    case .none?: self = .none
+    case .readOnly: self = .readOnly
+    case .readWrite: self = .readWrite
+    case .unknown, nil: self = .unknown
+    }
+  }
+
+  var wire: ParticipantPermission {
+    switch self {
+    case .unknown: .unknown
+    case .none: ParticipantPermission.none
+    case .readOnly: .readOnly
+    case .readWrite: .readWrite
+    }
+  }
+}
+
+extension CKShare.ParticipantAcceptanceStatus {
+  init(_ wire: ParticipantStatus?) {
+    switch wire {
+    case .invited, nil: self = .pending
+    case .accepted: self = .accepted
+    case .removed, .unsubscribed: self = .removed
+    case .unknown: self = .unknown
+    }
+  }
+
+  var wire: ParticipantStatus {
+    switch self {
+    case .unknown: .unknown
+    case .pending: .invited
+    case .accepted: .accepted
+    case .removed: .removed
+    }
+  }
+}
