@@ -80,6 +80,7 @@ extension CloudKitService {
         query,
         type,
         user: context.principal?.userRecordName,
+        limits: limits,
         allowsUnindexed: isDevelopment && configuration.allowsUnindexedQueriesInDevelopment
       )
     } catch {

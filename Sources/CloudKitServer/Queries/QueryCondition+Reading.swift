@@ -16,6 +16,12 @@ extension QueryCondition {
         in: type
       )
     }
+    // What some clients make of the native predicate `distanceToLocation:fromLocation: < metres`.
+    if filter.distance != nil, field?.schema.type.wireType == .location,
+      comparator == .lessThan || comparator == .lessThanOrEquals
+    {
+      comparator = .near
+    }
     if let field, field.schema.type.isEncrypted {
       throw ErrorDictionary(
         .badRequest,

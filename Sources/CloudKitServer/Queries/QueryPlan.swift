@@ -12,20 +12,33 @@ struct QueryPlan: Sendable {
     _ query: RecordQuery,
     _ type: RecordTypeSchema,
     user: String? = nil,
+    limits: ServiceLimits = ServiceLimits(),
     allowsUnindexed: Bool
   ) throws(ErrorDictionary) {
     self.type = type
+    guard max(query.sortBy?.count ?? 0, query.filterBy?.count ?? 0) <= limits.clausesPerQuery
+    else {
+      throw Self.tooMuch("a query has at most \(limits.clausesPerQuery) filters and sorts")
+    }
     var keys: [QueryOrder.Key] = []
     for sort in query.sortBy ?? [] {
       if let key = try Self.key(sort, type) { keys.append(key) }
     }
     order = QueryOrder(keys: keys)
     for filter in query.filterBy ?? [] {
-      conditions.append(try QueryCondition(filter, type, user: user))
+      let condition = try QueryCondition(filter, type, user: user)
+      guard max(condition.operands.count, condition.tokens.count) <= limits.valuesPerFilter else {
+        throw Self.tooMuch("a filter has at most \(limits.valuesPerFilter) values")
+      }
+      conditions.append(condition)
     }
     if !allowsUnindexed {
       try checkIndexes(isFiltered: !(query.filterBy ?? []).isEmpty)
     }
+  }
+
+  private static func tooMuch(_ reason: String) -> ErrorDictionary {
+    ErrorDictionary(.badRequest, reason, extension: ErrorExtension(code: .limitExceeded))
   }
 
   private static func key(

@@ -38,8 +38,8 @@ extension CloudKitService {
     var seen: Set<String> = []
     for operation in request.operations {
       guard let name = operation.record.recordName else { continue }
-      let zone = operation.record.zoneID?.zoneName ?? request.zoneID?.zoneName ?? ""
-      guard seen.insert("\(zone)/\(name)").inserted else {
+      let zone = operation.record.zoneID ?? request.zoneID ?? .defaultZone
+      guard seen.insert("\(zone.zoneName)/\(name)").inserted else {
         throw ErrorDictionary(.badRequest, "more than one operation for the record '\(name)'")
       }
     }

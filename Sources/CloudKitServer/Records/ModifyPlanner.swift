@@ -125,7 +125,12 @@ struct ModifyPlanner {
     }
     var grown = schema
     let admitted = try grown.admit(request.fields ?? [:], type: type)
-    if let found { try checkAccess(.write, found, key) } else { try checkCreation(of: type) }
+    // Who may create is told that the record is there, also where it is somebody else's.
+    if let found, operation.type != .create {
+      try checkAccess(.write, found, key)
+    } else {
+      try checkCreation(of: type)
+    }
     try checkTag(operation, found)
     // Only an administrator gives roles; everyone may write the rest of their own record.
     if type == RecordTypeSchema.users.name, admitted[RecordTypeSchema.rolesField] != nil {

@@ -4,6 +4,10 @@ package struct ServiceLimits: Hashable, Sendable {
   package var itemsPerRequest = 200
   /// Records of one reply.
   package var recordsPerReply = 200
+  /// Filters, and keys of the order, of one query.
+  package var clausesPerQuery = 100
+  /// Values, or words, of one filter.
+  package var valuesPerFilter = 1000
   /// Records that one query looks at before it answers with what it has and a marker.
   package var recordsScanned = 10_000
   /// Records that a filter may leave for them to be put in order in memory; where it leaves more,

@@ -13,7 +13,8 @@ struct Signer: Sendable {
 
   func seal(_ value: some Encodable, for purpose: Purpose) throws -> String {
     let payload = try WireCoding.encode(value)
-    return payload.base64URL + "." + signature(payload, purpose).base64URL
+    let text = payload.base64URL + "." + signature(payload, purpose).base64URL
+    return purpose.isKeptAsBytes ? Data(text.utf8).base64EncodedString() : text
   }
 
   /// The value, or nil where the text is not one of this server's for this purpose.
@@ -22,6 +23,11 @@ struct Signer: Sendable {
     as type: Value.Type,
     for purpose: Purpose
   ) -> Value? {
+    var text = text
+    if purpose.isKeptAsBytes {
+      guard let bytes = Data(base64Encoded: text) else { return nil }
+      text = String(decoding: bytes, as: UTF8.self)
+    }
     let parts = text.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 2, let payload = Data(base64URL: parts[0]),
       let signature = Data(base64URL: parts[1]), signature.count == 16,
@@ -38,6 +44,11 @@ struct Signer: Sendable {
     code.update(data: payload)
     return Data(code.finalize()).prefix(16)
   }
+}
+
+extension Signer.Purpose {
+  /// Some clients read Apple's tokens as base64, keep the bytes, and write them as base64 again.
+  fileprivate var isKeptAsBytes: Bool { self == .changeToken || self == .continuation }
 }
 
 extension Data {

@@ -1,0 +1,97 @@
+import Foundation
+import Testing
+
+@testable import CloudKitWebServices
+
+@Suite("Broken schema files")
+struct SchemaFuzzTests {
+  /// Numbers that can be repeated.
+  private struct Numbers: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+      state &+= 0x9E37_79B9_7F4A_7C15
+      var mixed = state
+      mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+      mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+      return mixed ^ (mixed >> 31)
+    }
+  }
+
+  private static let text = """
+    DEFINE SCHEMA
+    CREATE ROLE "editors"; -- a role
+    RECORD TYPE Note (
+      "___recordID" REFERENCE QUERYABLE, // by name
+      title STRING QUERYABLE SEARCHABLE SORTABLE, /* words */
+      n NUMBER PREFERRED AS INT64, e ENCRYPTED LOCATION, l LIST<ENCRYPTED BYTES>, a LIST<ASSET>,
+      GRANT READ, CREATE TO editors, GRANT READ TO "_world"
+    );
+    RECORD TYPE "cloudkit.share" ();
+    """
+
+  private static let pieces = [
+    "", " ", "\n", "\r\n", "\t", ";", ",", "(", ")", "<", ">", "\"", "\"\"", "//", "--", "/*", "*/",
+    "GRANT", "grant", "LIST<", "NUMBER", "PREFERRED", "ENCRYPTED", "RECORD TYPE", "DEFINE SCHEMA",
+    "é", "\u{0}", "🎈", "___etag", "\u{FEFF}", "TO", "QUERYABLE", "\\", "'", "1", "e\u{301}",
+  ]
+
+  @Test("Whatever is broken, a file is read or refused with a place; what is read prints as read")
+  func mutations() throws {
+    let seed = UInt64.random(in: 0 ... .max)
+    var numbers = Numbers(state: seed)
+    var readable = 0
+    for _ in 0..<3000 {
+      var characters = Array(Self.text)
+      for _ in 0..<Int.random(in: 1...3, using: &numbers) {
+        let place = Int.random(in: 0..<characters.count, using: &numbers)
+        switch Int.random(in: 0..<4, using: &numbers) {
+        case 0:
+          let end = min(characters.count, place + Int.random(in: 1...8, using: &numbers))
+          characters.removeSubrange(place..<end)
+        case 1:
+          let piece = Self.pieces.randomElement(using: &numbers) ?? ""
+          characters.insert(contentsOf: piece, at: place)
+        case 2: characters.swapAt(place, Int.random(in: 0..<characters.count, using: &numbers))
+        default:
+          characters.removeLast(Int.random(in: 0..<min(40, characters.count), using: &numbers))
+        }
+        if characters.isEmpty { break }
+      }
+      let text = String(characters)
+      let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+      do {
+        let schema = try DatabaseSchema(ckdb: text)
+        readable += 1
+        let printed = schema.ckdb
+        let again = try DatabaseSchema(ckdb: printed)
+        #expect(again.ckdb == printed, "seed \(seed): \(text)")
+        #expect(again.recordTypes.count == schema.recordTypes.count)
+        #expect(SchemaDifference(from: schema, to: again).isEmpty, "seed \(seed): \(text)")
+        _ = schema.problems
+      } catch {
+        #expect((1...lines.count).contains(error.line), "seed \(seed): \(text)")
+        #expect(error.column >= 1 && error.column <= (lines.map(\.count).max() ?? 0) + 1)
+        #expect(!error.description.isEmpty)
+      }
+    }
+    #expect(readable > 100)
+  }
+
+  @Test("Every prefix of a file is refused where it ends, or read")
+  func prefixes() {
+    for count in 0..<Self.text.count {
+      do {
+        _ = try DatabaseSchema(ckdb: String(Self.text.prefix(count)))
+      } catch {
+        #expect(error.line >= 1)
+      }
+    }
+  }
+
+  @Test("A file of a megabyte is read in a moment", arguments: ["(", "\"", "/*", "a ", "LIST<"])
+  func long(piece: String) {
+    let text = "DEFINE SCHEMA RECORD TYPE A (" + String(repeating: piece, count: 200_000)
+    #expect(throws: SchemaSyntaxError.self) { try DatabaseSchema(ckdb: text) }
+  }
+}
