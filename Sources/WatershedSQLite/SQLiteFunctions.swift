@@ -10,6 +10,24 @@ private final class FunctionBox {
   }
 }
 
+/// Begins one run of an aggregate function; SQLite frees it with the function.
+private final class AggregateBox {
+  let begin: () -> any SQLiteAggregate
+
+  init(_ begin: @escaping () -> any SQLiteAggregate) {
+    self.begin = begin
+  }
+}
+
+/// One run of an aggregate function over the rows of a group.
+package protocol SQLiteAggregate: AnyObject {
+  /// Takes the arguments of one row.
+  func take(_ arguments: [SQLiteValue])
+
+  /// The value over all rows.
+  var result: SQLiteValue { get }
+}
+
 private final class CollationBox {
   let compare: (String, String) -> ComparisonResult
 
@@ -52,6 +70,51 @@ extension SQLiteConnection {
       nil,
       { data in
         if let data { Unmanaged<FunctionBox>.fromOpaque(data).release() }
+      }
+    )
+    guard result == SQLITE_OK else { throw lastError(sql: nil) }
+  }
+
+  /// Makes an aggregate SQL function; each group of rows is folded by a run of its own.
+  package func register(
+    aggregate name: String,
+    argumentCount: Int,
+    _ begin: @escaping () -> any SQLiteAggregate
+  ) throws {
+    let box = Unmanaged.passRetained(AggregateBox(begin)).toOpaque()
+    let result = sqlite3_create_function_v2(
+      handle,
+      name,
+      Int32(argumentCount),
+      SQLITE_UTF8 | SQLITE_DETERMINISTIC,
+      box,
+      nil,
+      { context, count, values in
+        guard let place = aggregatePlace(context, isNew: true) else { return }
+        if place.pointee == nil {
+          guard let data = sqlite3_user_data(context) else { return }
+          let run = Unmanaged<AggregateBox>.fromOpaque(data).takeUnretainedValue().begin()
+          place.pointee = Unmanaged.passRetained(run as AnyObject).toOpaque()
+        }
+        guard let run = place.pointee else { return }
+        var arguments: [SQLiteValue] = []
+        for index in 0..<Int(count) { arguments.append(argument(values?[index])) }
+        let aggregate = Unmanaged<AnyObject>.fromOpaque(run).takeUnretainedValue()
+        (aggregate as? any SQLiteAggregate)?.take(arguments)
+      },
+      { context in
+        // Called once for each group, also when the statement is given up; without rows there is
+        // no run yet.
+        var run: AnyObject?
+        if let place = aggregatePlace(context, isNew: false), let pointer = place.pointee {
+          run = Unmanaged<AnyObject>.fromOpaque(pointer).takeRetainedValue()
+        } else if let data = sqlite3_user_data(context) {
+          run = Unmanaged<AggregateBox>.fromOpaque(data).takeUnretainedValue().begin()
+        }
+        report((run as? any SQLiteAggregate)?.result ?? .null, to: context)
+      },
+      { data in
+        if let data { Unmanaged<AggregateBox>.fromOpaque(data).release() }
       }
     )
     guard result == SQLITE_OK else { throw lastError(sql: nil) }
@@ -101,6 +164,16 @@ private func argument(_ value: OpaquePointer?) -> SQLiteValue {
     return .blob(Data(bytes: bytes, count: Int(sqlite3_value_bytes(value))))
   default: return .null
   }
+}
+
+/// Where SQLite keeps the run of an aggregate function.
+private func aggregatePlace(
+  _ context: OpaquePointer?,
+  isNew: Bool
+) -> UnsafeMutablePointer<UnsafeMutableRawPointer?>? {
+  let size = Int32(MemoryLayout<UnsafeMutableRawPointer?>.size)
+  return sqlite3_aggregate_context(context, isNew ? size : 0)?
+    .assumingMemoryBound(to: UnsafeMutableRawPointer?.self)
 }
 
 private func report(_ value: SQLiteValue, to context: OpaquePointer?) {

@@ -84,7 +84,7 @@ package struct AttributeMapping: Sendable {
     case (.integer, .double(let number)): Int64(exactly: number.rounded()).flatMap(integer)
     case (.double, .double(let number)): .double(number)
     case (.double, .integer(let number)): .double(Double(number))
-    case (.decimal, .double(let number)): .decimal(RowDecimal(Self.decimal(number)))
+    case (.decimal, .double(let number)): .decimal(RowDecimal(Decimal(nearest: number)))
     case (.decimal, .integer(let number)): .decimal(RowDecimal(Decimal(number)))
     case (.date, .milliseconds(let number)): .date(Self.seconds(number))
     case (.uuid, .string(let text)): UUID(uuidString: text).map(RowValue.uuid)
@@ -122,11 +122,6 @@ package struct AttributeMapping: Sendable {
     case .integer32AttributeType: Int32(exactly: number).map { .integer(Int64($0)) }
     default: .integer(number)
     }
-  }
-
-  /// The shortest decimal that reads as the double: 0.1 stays 0.1.
-  private static func decimal(_ number: Double) -> Decimal {
-    Decimal(string: "\(number)", locale: Locale(identifier: "en_US_POSIX")) ?? Decimal(number)
   }
 
   private static let secondsTo1970 = Date.timeIntervalBetween1970AndReferenceDate

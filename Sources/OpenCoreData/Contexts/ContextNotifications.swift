@@ -88,30 +88,54 @@ extension NSManagedObjectContext {
     Notification.Name.NSManagedObjectContextDidMergeChangesObjectIDs
 
   /// The keys of a context's notifications.
-  public enum NotificationKey: String, Sendable, Hashable, CaseIterable {
+  public enum NotificationKey: RawRepresentable, Sendable, Hashable, CaseIterable {
     /// The set of inserted objects.
-    case insertedObjects = "inserted"
+    case insertedObjects
     /// The set of updated objects.
-    case updatedObjects = "updated"
+    case updatedObjects
     /// The set of deleted objects.
-    case deletedObjects = "deleted"
+    case deletedObjects
     /// The set of refreshed objects.
-    case refreshedObjects = "refreshed"
+    case refreshedObjects
     /// The set of objects that were made invalid.
-    case invalidatedObjects = "invalidated"
+    case invalidatedObjects
     /// All objects were made invalid.
-    case invalidatedAllObjects = "invalidatedAll"
+    case invalidatedAllObjects
     /// The set of identifiers of inserted objects.
-    case insertedObjectIDs = "inserted_objectIDs"
+    case insertedObjectIDs
     /// The set of identifiers of updated objects.
-    case updatedObjectIDs = "updated_objectIDs"
+    case updatedObjectIDs
     /// The set of identifiers of deleted objects.
-    case deletedObjectIDs = "deleted_objectIDs"
+    case deletedObjectIDs
     /// The set of identifiers of refreshed objects.
-    case refreshedObjectIDs = "refreshed_objectIDs"
+    case refreshedObjectIDs
     /// The set of identifiers of objects that were made invalid.
-    case invalidatedObjectIDs = "invalidated_objectIDs"
+    case invalidatedObjectIDs
     /// The query generation that a save moved its context to.
-    case queryGeneration = "newQueryGeneration"
+    case queryGeneration
+
+    /// The key of a name in `userInfo`; nil for a name that is none.
+    public init?(rawValue: String) {
+      guard let key = Self.allCases.first(where: { $0.rawValue == rawValue }) else { return nil }
+      self = key
+    }
+
+    /// The name in `userInfo`.
+    public var rawValue: String {
+      switch self {
+      case .insertedObjects: "inserted"
+      case .updatedObjects: "updated"
+      case .deletedObjects: "deleted"
+      case .refreshedObjects: "refreshed"
+      case .invalidatedObjects: "invalidated"
+      case .invalidatedAllObjects: "invalidatedAll"
+      case .insertedObjectIDs: "inserted_objectIDs"
+      case .updatedObjectIDs: "updated_objectIDs"
+      case .deletedObjectIDs: "deleted_objectIDs"
+      case .refreshedObjectIDs: "refreshed_objectIDs"
+      case .invalidatedObjectIDs: "invalidated_objectIDs"
+      case .queryGeneration: "newQueryGeneration"
+      }
+    }
   }
 }

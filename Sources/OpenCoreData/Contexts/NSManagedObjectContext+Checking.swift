@@ -21,10 +21,17 @@ extension NSManagedObjectContext {
 }
 
 extension NSManagedObject {
+  /// Stops the program where the object is used off its context's queue and somebody asked for
+  /// the check.
+  @inline(__always)
+  final func requireLane() {
+    if state.contains(.guarded) { context?.requireLane() }
+  }
+
   /// What every access does that is not of a loaded object in an unchecked context.
   @inline(never)
   final func fireOrCheck() {
-    if state.contains(.guarded) { context?.requireLane() }
+    requireLane()
     if state.contains(.fault) { fire() }
   }
 }

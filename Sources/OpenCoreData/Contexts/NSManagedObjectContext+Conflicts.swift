@@ -109,6 +109,7 @@ extension NSManagedObjectContext {
     guard object.state.contains(.deleted) else { return }
     deleted.remove(object)
     object.state.remove([.deleted, .propagated, .touchedDelete, .vanished])
+    noteState(of: object)
   }
 
   /// Drops an object's changes.
@@ -118,6 +119,7 @@ extension NSManagedObjectContext {
       object.state.remove(.updated)
     }
     object.turnIntoFault()
+    noteState(of: object)
   }
 
   /// Writes an object's row anew, with its old key.
@@ -128,6 +130,7 @@ extension NSManagedObjectContext {
     if object.isFault, let snapshot = object.snapshot { object.take(snapshot) }
     object.snapshot = nil
     inserted.append(object)
+    noteState(of: object)
   }
 
   /// The store deleted the object, and so it is here.
@@ -139,6 +142,7 @@ extension NSManagedObjectContext {
     object.state.insert([.deleted, .propagated, .vanished])
     deleted.append(object)
     touch(object, .touchedDelete)
+    noteState(of: object)
   }
 
   /// Gives the destinations of one object to another, where they have one-to-many and the like.

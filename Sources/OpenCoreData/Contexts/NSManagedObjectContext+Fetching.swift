@@ -119,7 +119,9 @@ extension NSManagedObjectContext {
     if binding.leavesToGraph(fetch) { return try evaluated(plan, binding, limited: limited) }
     switch try store.fetch(fetch) {
     case .rows(let rows):
-      return materialize(rows, binding, plan, generation)
+      let objects = materialize(rows, binding, plan, generation)
+      noteRead(objects)
+      return objects
     case .references(let references):
       return references.compactMap { object(for: $0, binding) }
     case .objects(let objects):

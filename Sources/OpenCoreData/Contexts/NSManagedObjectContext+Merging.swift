@@ -14,6 +14,7 @@ struct ChangedRows {
 extension NSManagedObjectContext {
   /// Takes over what another context has saved.
   public func mergeChanges(fromContextDidSave notification: Notification) {
+    if concurrencyType == .mainQueueConcurrencyType { requireLane() }
     let rows = changedRows(in: notification.userInfo ?? [:])
     guard performDepth == 0, concurrencyType != .mainQueueConcurrencyType, !lane.isCurrent else {
       return merge(rows)
@@ -148,6 +149,7 @@ extension NSManagedObjectContext {
       object.state.remove([.updated, .needsWillSave])
       object.state.insert(.deleted)
       registry.remove(key)
+      noteState(of: object)
       result.append(object)
     }
     return result
@@ -200,7 +202,7 @@ extension NSManagedObjectContext {
     do {
       if let row = try row(for: object) { object.announcingChanges { object.take(row) } }
     } catch {
-      fatalError("CoreData could not refresh '\(object.objectID)': \(error)")
+      couldNotRead("refresh '\(object.objectID)'", error)
     }
   }
 

@@ -15,6 +15,7 @@ extension NSManagedObjectContext {
         object.state.remove(.updated)
       }
       object.turnIntoFault()
+      noteState(of: object)
     }
     touch(object, .touchedRefresh)
     scheduleTurn()
@@ -29,7 +30,7 @@ extension NSManagedObjectContext {
         untracked { object.awake(fromSnapshotEvents: .refresh) }
       }
     } catch {
-      fatalError("CoreData could not refresh '\(object.objectID)': \(error)")
+      couldNotRead("refresh '\(object.objectID)'", error)
     }
   }
 
@@ -68,6 +69,7 @@ extension NSManagedObjectContext {
     for object in changed + gone.filter({ $0.context === self }) {
       object.state.remove([.updated, .deleted, .propagated, .vanished, .needsWillSave])
       revert(object)
+      noteState(of: object)
       touch(object, .touchedRefresh)
     }
     processPendingChanges()
@@ -105,6 +107,7 @@ extension NSManagedObjectContext {
     formerKeys = [:]
     incrementalRows = [:]
     fetchBatches = []
+    readTimes = [:]
     registry.removeAll()
     retainedObjects = [:]
     undoRecorder?.forgetAll()
@@ -121,6 +124,8 @@ extension NSManagedObjectContext {
       object.state.formIntersection(.observed)
       object.state.insert(.fault)
     }
+    for object in objects { object.noteState() }
+    noteHasChanges()
     NotificationCenter.default.post(
       name: .NSManagedObjectContextObjectsDidChange,
       object: self,

@@ -12,10 +12,14 @@ extension NSManagedObjectContext {
     }
     if let known = registeredObject(for: objectID) { return known }
     let key = adopted(objectID)
-    guard let template = template(of: key.key, entity: objectID.entity) else {
+    if let template = template(of: key.key, entity: objectID.entity) {
+      return makeFault(key.key, template: template, binding: key.binding)
+    }
+    // Its store may have been removed a moment ago: then it is a fault that cannot be fulfilled.
+    guard objectID.entity.modelReference === model else {
       fatalError("The object ID \(objectID) belongs to none of the context's stores.")
     }
-    return makeFault(key.key, template: template, binding: key.binding)
+    return makeFault(key.key, template: objectID.template, binding: key.binding)
   }
 
   /// The object of an identifier where the context has it; a store is not asked.
@@ -156,8 +160,7 @@ extension NSManagedObjectContext {
   func row(for object: NSManagedObject) throws -> Row? {
     if let parent { return parent.rowForChild(object.key) }
     guard let binding = object.binding, let rows = rows(of: binding) else { return nil }
-    // When a cached row was read is not known, so none counts as young enough.
-    if stalenessInterval >= 0 { rows.forget([object.key.reference]) }
+    forgetStale([object], in: rows)
     return try rows.row(object.key.reference)
   }
 
@@ -171,9 +174,8 @@ extension NSManagedObjectContext {
       do {
         row = try self.row(for: object)
       } catch {
-        fatalError(
-          "CoreData could not fulfill a fault for '\(object.objectID)': \(error)"
-        )
+        couldNotRead("fulfill a fault for '\(object.objectID)'", error)
+        row = nil
       }
     }
     if let row {
@@ -193,6 +195,7 @@ extension NSManagedObjectContext {
     object.state.remove([.fault, .prefetched])
     object.ownValues = [RowValue](repeating: .null, count: object.template.layout.rowWidth)
     object.state.insert([.vanished, .propagated])
+    defer { noteState(of: object) }
     guard !object.state.contains(.deleted) else { return }
     if object.state.contains(.updated) {
       updated.remove(object)
@@ -205,8 +208,17 @@ extension NSManagedObjectContext {
 
   /// Attaches rows to those faults that have none, with one question to each store.
   ///
+  /// Where a store cannot be read, each fault is tried again by itself when it is needed.
+  func attachRows(to objects: [NSManagedObject]) {
+    do {
+      try attachRows(to: objects, isSaving: false)
+    } catch {
+      couldNotRead("fulfill faults", error)
+    }
+  }
+
   /// An incremental store is asked only for what is needed: for objects that are being saved.
-  func attachRows(to objects: [NSManagedObject], isSaving: Bool = false) {
+  func attachRows(to objects: [NSManagedObject], isSaving: Bool) throws {
     // A child's faults are filled by its parent, one by one.
     guard parent == nil else { return }
     let generation = generation
@@ -216,19 +228,14 @@ extension NSManagedObjectContext {
     }
     for (binding, objects) in groupedByBinding(wanted) {
       guard isSaving || !binding.isContextual, let store = rows(of: binding) else { continue }
-      do {
-        let references = objects.map(\.key.reference)
-        if stalenessInterval >= 0, !isSaving { store.forget(references) }
-        let rows = try store.orderedRows(references)
-        for (object, row) in zip(objects, rows) {
-          if let row {
-            object.attach(row, generation: generation)
-          } else {
-            object.state.remove(.prefetched)
-          }
+      if !isSaving { forgetStale(objects, in: store) }
+      let rows = try store.orderedRows(objects.map(\.key.reference))
+      for (object, row) in zip(objects, rows) {
+        if let row {
+          object.attach(row, generation: generation)
+        } else {
+          object.state.remove(.prefetched)
         }
-      } catch {
-        fatalError("CoreData could not fulfill faults of '\(binding.identifier)': \(error)")
       }
     }
   }
@@ -277,7 +284,7 @@ extension NSManagedObjectContext {
     of objects: [NSManagedObject],
     _ binding: StoreBinding
   ) {
-    guard let store = rows(of: binding) else { return }
+    guard let store = rows(of: binding) else { return loadNothing(at: index, of: objects) }
     do {
       let found = try store.destinations(of: relationship, from: objects.map(\.key.reference))
       var faults: [NSManagedObject] = []
@@ -289,7 +296,8 @@ extension NSManagedObjectContext {
       // Whoever asks for the members reads them next: one question instead of one for each.
       attachRows(to: faults)
     } catch {
-      fatalError("CoreData could not fulfill the relationship '\(relationship.name)': \(error)")
+      couldNotRead("fulfill the relationship '\(relationship.name)'", error)
+      loadNothing(at: index, of: objects)
     }
   }
 
@@ -300,7 +308,7 @@ extension NSManagedObjectContext {
     of object: NSManagedObject,
     _ binding: StoreBinding
   ) {
-    guard let store = rows(of: binding) else { return }
+    guard let store = rows(of: binding) else { return loadNothing(at: index, of: [object]) }
     let generation = generation
     let source = object.key.reference
     do {
@@ -316,7 +324,8 @@ extension NSManagedObjectContext {
       }
       object.toManyStorage(at: index).load(members)
     } catch {
-      fatalError("CoreData could not fulfill the relationship '\(relationship.name)': \(error)")
+      couldNotRead("fulfill the relationship '\(relationship.name)'", error)
+      loadNothing(at: index, of: [object])
     }
   }
 

@@ -95,7 +95,7 @@ extension NSManagedObjectContext {
     try obtainKeys(for: inserted.objects, coordinator)
     var attempts = 0
     while true {
-      attachRows(to: updated.objects + deleted.objects, isSaving: true)
+      try attachRows(to: updated.objects + deleted.objects, isSaving: true)
       let plans = try savePlans(coordinator)
       do {
         try commit(plans, coordinator)
@@ -213,6 +213,7 @@ extension NSManagedObjectContext {
     for object in changes.updated where object.state.contains(.prefetched) {
       object.rowGeneration = generation
     }
+    noteRead(changes.inserted + changes.updated)
     for object in changes.inserted { object.didSave() }
     for object in changes.updated { object.didSave() }
     for object in changes.deleted { object.didSave() }
@@ -249,6 +250,10 @@ extension NSManagedObjectContext {
       clean(object)
       registry.remove(object.key)
     }
+    for object in changes.inserted { object.noteState() }
+    for object in changes.updated { object.noteState() }
+    for object in changes.deleted { object.noteState() }
+    noteHasChanges()
     return changes
   }
 

@@ -32,7 +32,7 @@ extension NSManagedObjectContext {
   /// Whether anything waits to be saved.
   public var hasChanges: Bool {
     requireLane()
-    return !inserted.isEmpty || !updated.isEmpty || !deleted.isEmpty || !unpropagated.isEmpty
+    return hasUnsavedChanges
   }
 
   // MARK: Changing
@@ -59,6 +59,7 @@ extension NSManagedObjectContext {
     touch(object, .touchedInsert)
     object.state.insert(.needsWillSave)
     if awakes { object.awakeFromInsert() }
+    noteState(of: object)
     scheduleTurn()
   }
 
@@ -72,6 +73,7 @@ extension NSManagedObjectContext {
       object.state.insert(.updated)
       updated.append(object)
     }
+    noteState(of: object)
     scheduleTurn()
   }
 
@@ -103,6 +105,7 @@ extension NSManagedObjectContext {
     object.state.insert([.deleted, .needsWillSave])
     deleted.append(object)
     touch(object, .touchedDelete)
+    noteState(of: object)
   }
 
   /// Chooses the store of an object that has not been saved yet.
@@ -140,6 +143,7 @@ extension NSManagedObjectContext {
     if object.state.isDisjoint(with: [.inserted, .updated, .deleted]) {
       object.state.insert(.updated)
       updated.append(object)
+      noteState(of: object)
     }
     object.state.insert(.needsWillSave)
     touch(object, [])
@@ -229,6 +233,7 @@ extension NSManagedObjectContext {
       .inserted, .updated, .deleted, .touched, .touchedInsert, .touchedDelete, .touchedRefresh,
       .propagated, .needsWillSave,
     ])
+    noteState(of: object)
   }
 }
 

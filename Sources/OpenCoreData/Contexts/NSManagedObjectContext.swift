@@ -98,6 +98,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// There with an undo manager alone.
   var undoRecorder: UndoRecorder?
   private var userInfoStorage: NSMutableDictionary?
+  /// There with observers alone.
+  var observers: ContextObservers?
 
   /// What records changes so that they can be undone; nil, as it is at first, for no undo.
   ///
@@ -121,10 +123,15 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// Whether a fault whose row is gone becomes a deleted object, and is no fatal error.
   open var shouldDeleteInaccessibleFaults = true
   /// How old cached values may be, in seconds, when a fault is loaded; below 0, as at first, is any
-  /// age.
+  /// age, and 0 reads the store each time.
   ///
-  /// **Differs from Core Data:** from 0 on the store is read each time, whatever the number.
-  open var stalenessInterval: TimeInterval = -1
+  /// **Differs from Core Data:** the age counts from when this context read the object last; what
+  /// another context read is taken for too old.
+  open var stalenessInterval: TimeInterval = -1 {
+    didSet { if stalenessInterval <= 0 { readTimes = [:] } }
+  }
+  /// When objects were read, in seconds of uptime; only where an age was set.
+  var readTimes: [ObjectKey: Double] = [:]
   /// Whether the context keeps all its objects alive.
   open var retainsRegisteredObjects = false {
     didSet {

@@ -163,3 +163,13 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
     return try await context.perform { () throws(Failure) -> T in try block(context) }
   }
 }
+
+/// Gives containers a class property beside the class method of the same name.
+public protocol DefaultDirectoryNaming: NSPersistentContainer {}
+
+extension NSPersistentContainer: DefaultDirectoryNaming {}
+
+extension DefaultDirectoryNaming {
+  /// Where stores are created when no other place is given; a subclass overrides the method.
+  public static var defaultDirectoryURL: URL { defaultDirectoryURL() }
+}

@@ -301,6 +301,11 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     lane.async { work.value() }
   }
 
+  /// Runs a block on the coordinator's lane and waits until it is done.
+  public func performAndWait(_ block: () -> Void) {
+    lane.sync(block)
+  }
+
   /// Runs a block on the coordinator's lane and returns its result.
   @discardableResult
   public func performAndWait<T>(_ block: () throws -> T) rethrows -> T {

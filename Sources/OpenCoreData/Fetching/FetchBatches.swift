@@ -127,7 +127,7 @@ extension NSManagedObjectContext {
       do {
         try prefetch(batches.prefetchedKeyPaths, of: faults)
       } catch {
-        fatalError("CoreData could not prefetch for '\(object.objectID)': \(error)")
+        couldNotRead("prefetch for '\(object.objectID)'", error)
       }
       return
     }

@@ -21,7 +21,8 @@ extension NSFetchRequest: ErasedFetchRequest {
 
 /// An expression whose value is what a fetch request finds in a context.
 ///
-/// It is evaluated in memory only.
+/// It is evaluated in memory only. In the format language it is `FETCH(request, context, NO)`, and
+/// `YES` is for the count alone.
 open class NSFetchRequestExpression: NSExpression {
   /// The expression of the request.
   public let requestExpression: NSExpression
@@ -34,8 +35,7 @@ open class NSFetchRequestExpression: NSExpression {
     requestExpression = request
     contextExpression = context
     isCountOnlyRequest = countOnly
-    let block = ExpressionBlock { _, values, _ in Self.value(values, countOnly: countOnly) }
-    super.init(tree: .block(block, [request.tree, context.tree]))
+    super.init(tree: .fetch(request.tree, context.tree, countOnly))
   }
 
   /// Makes an expression that runs a request in a context, both given as expressions.
@@ -52,14 +52,10 @@ open class NSFetchRequestExpression: NSExpression {
   /// ``NSFetchRequestExpressionType``.
   open override var expressionType: ExpressionType { .fetchRequest }
 
-  /// The expression in words; the format language has none for it.
-  open override var description: String {
-    "FETCH(\(requestExpression), \(contextExpression), \(isCountOnlyRequest))"
-  }
-
-  private static func value(_ values: [Any], countOnly: Bool) -> Any {
-    guard values.count == 2, let request = values[0] as? any ErasedFetchRequest,
-      let context = values[1] as? NSManagedObjectContext
+  /// What the request finds in the context, or how many objects that are.
+  static func value(request: Any?, context: Any?, countOnly: Bool) -> Any {
+    guard let request = flattened(request) as? any ErasedFetchRequest,
+      let context = flattened(context) as? NSManagedObjectContext
     else {
       InvalidArgument.stop(
         "Can't evaluate fetch request expression: it needs a fetch request and a context"

@@ -92,9 +92,8 @@ enum DefaultValue {
   private static func decimal(_ value: Any) -> Decimal? {
     switch value {
     case let value as Decimal: value
-    case let value as NSDecimalNumber: value.decimalValue
-    case let value as NSNumber: value.decimalValue
-    default: double(value).map { Decimal($0) }
+    case let value as NSNumber: Decimal(of: value)
+    default: double(value).map { Decimal(nearest: $0) }
     }
   }
 

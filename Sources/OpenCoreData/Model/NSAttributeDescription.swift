@@ -94,6 +94,17 @@ open class NSAttributeDescription: NSPropertyDescription, @unchecked Sendable {
     )
   }
 
+  override var parts: DescriptionParts {
+    let start = (defaultValue as? AnyHashable) ?? AnyHashable("\(defaultValue ?? "")")
+    let own: DescriptionParts = [
+      "type": attributeType, "default": start,
+      "transformer": valueTransformerName, "class": attributeValueClassName,
+      "external": allowsExternalBinaryDataStorage, "history": preservesValueInHistoryOnDeletion,
+      "encrypted": allowsCloudEncryption,
+    ]
+    return super.parts.merging(own) { _, own in own }
+  }
+
   override func copyValues(to copy: NSPropertyDescription) {
     super.copyValues(to: copy)
     guard let copy = copy as? NSAttributeDescription else { return }

@@ -16,6 +16,13 @@ open class NSDerivedAttributeDescription: NSAttributeDescription, @unchecked Sen
   /// The text of the derivation expression, as the model file has it.
   package var derivationFormat: String? { derivationSource?.format }
 
+  override var parts: DescriptionParts {
+    let own: DescriptionParts = [
+      "derivation": derivationFormat, "filter": filteringSource?.format,
+    ]
+    return super.parts.merging(own) { _, own in own }
+  }
+
   override func copyValues(to copy: NSPropertyDescription) {
     super.copyValues(to: copy)
     guard let copy = copy as? NSDerivedAttributeDescription else { return }
@@ -33,6 +40,10 @@ open class NSCompositeAttributeDescription: NSAttributeDescription, @unchecked S
   public required init() {
     super.init()
     attributeType = .compositeAttributeType
+  }
+
+  override var parts: DescriptionParts {
+    super.parts.merging(["elements": elements]) { _, own in own }
   }
 
   override func copyValues(to copy: NSPropertyDescription) {

@@ -231,6 +231,12 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
     return copy
   }
 
+  /// Whether the other entity describes the same; the entities around it are compared by name.
+  open override func isEqual(_ object: Any?) -> Bool { describesTheSame(as: object) }
+
+  /// Equal for equal descriptions.
+  open override var hash: Int { name.hashValue }
+
   /// Makes the entity immutable and computes what only reads need; the model freezes parents first.
   func freeze(in model: NSManagedObjectModel) {
     guard !isFrozen else { return }

@@ -41,6 +41,12 @@ open class NSFetchIndexDescription: NSObject, NSCopying, @unchecked Sendable {
     return copy
   }
 
+  /// Whether the other index describes the same.
+  open override func isEqual(_ object: Any?) -> Bool { describesTheSame(as: object) }
+
+  /// Equal for equal descriptions.
+  open override var hash: Int { name.hashValue }
+
   private func adoptElements() {
     for element in elements { element.indexDescription = self }
   }
@@ -82,6 +88,12 @@ open class NSFetchIndexElementDescription: NSObject, NSCopying, @unchecked Senda
     copy.isAscending = isAscending
     return copy
   }
+
+  /// Whether the other element describes the same.
+  open override func isEqual(_ object: Any?) -> Bool { describesTheSame(as: object) }
+
+  /// Equal for equal descriptions.
+  open override var hash: Int { propertyName.hashValue }
 
   func requireEditable() {
     if indexDescription?.isFrozen == true { fatalError("Can't modify an immutable model.") }

@@ -22,6 +22,10 @@ open class NSFetchedPropertyDescription: NSPropertyDescription, @unchecked Senda
     }
   }
 
+  override var parts: DescriptionParts {
+    super.parts.merging(["fetch": requestTemplate]) { _, own in own }
+  }
+
   override func copyValues(to copy: NSPropertyDescription) {
     super.copyValues(to: copy)
     guard let copy = copy as? NSFetchedPropertyDescription else { return }
@@ -49,6 +53,13 @@ open class NSExpressionDescription: NSPropertyDescription, @unchecked Sendable {
   public var resultType: NSAttributeDescription.AttributeType {
     get { NSAttributeDescription.AttributeType(rawValue: expressionResultType) }
     set { expressionResultType = newValue.rawValue }
+  }
+
+  override var parts: DescriptionParts {
+    let own: DescriptionParts = [
+      "expression": expressionSource?.format, "result": expressionResultType,
+    ]
+    return super.parts.merging(own) { _, own in own }
   }
 
   override func copyValues(to copy: NSPropertyDescription) {

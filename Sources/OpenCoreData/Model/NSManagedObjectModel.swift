@@ -179,6 +179,12 @@ open class NSManagedObjectModel: NSObject, NSCopying, @unchecked Sendable {
     return copy
   }
 
+  /// Whether the other model describes the same: entities, configurations and fetch requests.
+  open override func isEqual(_ object: Any?) -> Bool { describesTheSame(as: object) }
+
+  /// Equal for equal descriptions.
+  open override var hash: Int { Set(entitiesByName.keys).hashValue }
+
   func requireEditable() {
     if isFrozen { fatalError("Can't modify an immutable model.") }
   }

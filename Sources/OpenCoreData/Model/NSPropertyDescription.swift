@@ -86,6 +86,22 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
     return copy
   }
 
+  /// Whether the other property describes the same.
+  open override func isEqual(_ object: Any?) -> Bool { describesTheSame(as: object) }
+
+  /// Equal for equal descriptions.
+  open override var hash: Int { name.hashValue }
+
+  /// What the description says beside its name.
+  var parts: DescriptionParts {
+    [
+      "optional": isOptional, "transient": isTransient, "userInfo": NSDictionary(dictionary: userInfo ?? [:]),
+      "modifier": versionHashModifier, "renaming": renamingIdentifier,
+      "spotlight": isIndexedBySpotlight, "predicates": validationPredicates.map(\.formatString),
+      "warnings": validationWarnings.map { "\($0)" },
+    ]
+  }
+
   func copyValues(to copy: NSPropertyDescription) {
     copy.name = name
     copy.isOptional = isOptional

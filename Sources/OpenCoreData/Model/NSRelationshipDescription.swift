@@ -22,6 +22,14 @@ open class NSRelationshipDescription: NSPropertyDescription, @unchecked Sendable
 
   open override var versionHash: Data { VersionHash.relationship(self) }
 
+  override var parts: DescriptionParts {
+    let own: DescriptionParts = [
+      "destination": destinationEntity?.name, "inverse": inverseRelationship?.name,
+      "max": maxCount, "min": minCount, "rule": deleteRule, "ordered": isOrdered,
+    ]
+    return super.parts.merging(own) { _, own in own }
+  }
+
   override func copyValues(to copy: NSPropertyDescription) {
     super.copyValues(to: copy)
     guard let copy = copy as? NSRelationshipDescription else { return }

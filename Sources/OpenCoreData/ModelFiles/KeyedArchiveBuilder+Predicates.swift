@@ -37,7 +37,7 @@ extension KeyedArchiveBuilder {
       return keyPath(base, keys)
     case .function(let name, let arguments):
       return function(name, arguments)
-    case .call, .aggregate, .subquery, .set, .conditional, .anyKey, .block:
+    case .call, .aggregate, .subquery, .set, .conditional, .anyKey, .block, .fetch:
       return nil
     }
   }

@@ -89,9 +89,10 @@ enum AttributeConversion {
   private static func decimal(_ value: Any) -> Decimal? {
     switch value {
     case let value as Decimal: value
-    case let value as NSNumber: value.decimalValue
+    case let value as NSNumber: Decimal(of: value)
     case let value as any BinaryInteger: Decimal(string: "\(value)")
-    case let value as Double: Decimal(value)
+    case let value as Double: Decimal(nearest: value)
+    case let value as Float: Decimal(nearest: Double(value))
     default: nil
     }
   }

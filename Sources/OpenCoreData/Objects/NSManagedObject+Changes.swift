@@ -5,6 +5,7 @@ extension NSManagedObject {
   ///
   /// Transient properties are left out.
   public final func changedValues() -> [String: Any] {
+    requireLane()
     guard !state.contains(.fault) || !changedToManys.isEmpty else { return [:] }
     var slots = changed
     if let snapshot, !state.contains(.inserted) {
@@ -17,7 +18,8 @@ extension NSManagedObject {
 
   /// The properties that changed since the last turn ended, with their new values.
   public final func changedValuesForCurrentEvent() -> [String: Any] {
-    values(rows: changedInTurn, toManys: changedToManysInTurn)
+    requireLane()
+    return values(rows: changedInTurn, toManys: changedToManysInTurn)
   }
 
   /// The values as they were loaded or saved last.
@@ -53,6 +55,7 @@ extension NSManagedObject {
 
   /// Whether anything changed that a store keeps.
   public final var hasPersistentChangedValues: Bool {
+    requireLane()
     if toManyStorages.contains(where: { $0?.hasChanges ?? false }) { return true }
     guard let snapshot, !state.contains(.inserted) else {
       return changed.slots.contains { !isTransient(rowIndex: $0) }

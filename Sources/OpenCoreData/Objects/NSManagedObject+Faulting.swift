@@ -12,6 +12,7 @@ extension NSManagedObject {
       // Out of a context there is nowhere to load from: the object is as good as empty.
       state.remove(.fault)
       ownValues = template.defaults
+      noteState()
       return
     }
     context.fulfillFault(self)
@@ -49,6 +50,7 @@ extension NSManagedObject {
       }
     }
     state.remove([.fault, .prefetched])
+    noteState()
   }
 
   /// Takes a row that a fetch brought along; the object stays a fault until it is read.
@@ -72,6 +74,7 @@ extension NSManagedObject {
     for key in keys { observers.willChange(key, .setting) }
     dropValues(keepingToManyChanges: keepingToManyChanges)
     for key in keys { observers.didChange(key, .setting) }
+    noteState()
   }
 
   private final func dropValues(keepingToManyChanges: Bool) {
@@ -101,6 +104,7 @@ extension NSManagedObject {
 
   /// Whether a relationship's destinations are not loaded yet.
   public final func hasFault(forRelationshipNamed key: String) -> Bool {
+    requireLane()
     switch template.layout.slot(named: key) {
     case .toMany(let index):
       return !(toManyStorage(ifTouched: index)?.isLoaded ?? false)
@@ -114,6 +118,7 @@ extension NSManagedObject {
 
   /// The identifiers of a relationship's destinations, without loading them.
   public final func objectIDs(forRelationshipNamed key: String) -> [NSManagedObjectID] {
+    requireLane()
     switch template.layout.slot(named: key) {
     case .toMany(let index): return loadedToMany(at: index).members.items.map(\.objectID)
     case .toOne(let index): return toOneIdentifier(at: index).map { [$0] } ?? []

@@ -215,7 +215,8 @@ extension NSManagedObject {
       objectValues = boxes
       return found
     } catch {
-      fatalError("CoreData could not fulfill a fetched property of \(objectID): \(error)")
+      context.couldNotRead("fulfill a fetched property of '\(objectID)'", error)
+      return [NSManagedObject]()
     }
   }
 

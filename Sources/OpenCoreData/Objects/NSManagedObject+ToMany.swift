@@ -25,7 +25,7 @@ extension NSManagedObject {
 
   /// The relationship's storage with all its members.
   final func loadedToMany(at index: Int) -> ToManyStorage {
-    if state.contains(.guarded) { context?.requireLane() }
+    requireLane()
     let storage = toManyStorage(at: index)
     if !storage.isLoaded { loadToMany(storage, at: index) }
     return storage

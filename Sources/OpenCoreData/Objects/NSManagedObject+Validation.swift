@@ -158,7 +158,12 @@ extension NSManagedObject {
       return brokenBound(Decimal(number), limits)
     case .double(let number):
       guard number.isFinite else { return nil }
-      return brokenBound(Decimal(number), limits)
+      let exact = Decimal(nearest: number)
+      // Beyond all decimals only the sign counts.
+      return brokenBound(
+        exact.isNaN ? (number < 0 ? -.greatestFiniteMagnitude : .greatestFiniteMagnitude) : exact,
+        limits
+      )
     case .decimal(let box):
       return brokenBound(box.value, limits)
     case .date(let seconds):

@@ -132,6 +132,9 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
 
   /// Gives the object another key; its identifier is another one from now on.
   final func become(_ key: ObjectKey, _ binding: StoreBinding?) {
+    let observers = observers
+    observers?.willChange("objectID", .setting)
+    defer { observers?.didChange("objectID", .setting) }
     IdentifierLock.of(self).withLock {
       self.key = key
       self.binding = binding

@@ -112,6 +112,7 @@ extension NSExpression.ExpressionType {
     case .set(.intersect, _, _): self = .intersectSet
     case .set(.minus, _, _): self = .minusSet
     case .conditional: self = .conditional
+    case .fetch: self = .fetchRequest
     case .anyKey: self = .anyKey
     case .block: self = .block
     }

@@ -312,3 +312,114 @@ struct ObservingTests {
     #expect(said(result, "because it is not registered as an observer."))
   }
 }
+
+@Suite("Observing what becomes of objects and contexts")
+struct StateObservingTests {
+  @Test("hasChanges and its kin tell of inserting, saving, changing and deleting")
+  func objectState() throws {
+    let library = try Library()
+    let context = library.context()
+    try context.performAndWait {
+      let reader = Reader(context: context)
+      var told: [String] = []
+      let observations = [
+        reader.observe(\.hasChanges, options: [.old, .new]) { _, change in
+          told.append("changes \(change.oldValue ?? false)-\(change.newValue ?? false)")
+        },
+        reader.observe(\.isInserted, options: .new) { _, change in
+          told.append("inserted \(change.newValue ?? false)")
+        },
+        reader.observe(\.isUpdated, options: .new) { _, change in
+          told.append("updated \(change.newValue ?? false)")
+        },
+        reader.observe(\.isDeleted, options: .new) { _, change in
+          told.append("deleted \(change.newValue ?? false)")
+        },
+      ]
+      try context.save()
+      #expect(told == ["changes true-false", "inserted false"])
+      told = []
+      reader.name = "Ada"
+      reader.name = "Eve"
+      #expect(told == ["changes false-true", "updated true"])
+      told = []
+      context.rollback()
+      #expect(told == ["changes true-false", "updated false"])
+      told = []
+      context.delete(reader)
+      #expect(told == ["changes false-true", "deleted true"])
+      for observation in observations { observation.invalidate() }
+    }
+  }
+
+  @Test("isFault, objectID and managedObjectContext are observed")
+  func identity() throws {
+    let library = try Library()
+    let context = library.context()
+    try context.performAndWait {
+      let reader = Reader(context: context)
+      var told: [String] = []
+      let observations = [
+        reader.observe(\.isFault, options: .new) { _, change in
+          told.append("fault \(change.newValue ?? false)")
+        },
+        reader.observe(\.objectID, options: [.old, .new]) { _, change in
+          told.append("\(change.oldValue?.isTemporaryID ?? false)")
+          told.append("\(change.newValue?.isTemporaryID ?? true)")
+        },
+        reader.observe(\.managedObjectContext, options: .new) { _, change in
+          told.append(change.newValue.map { $0 == nil ? "no context" : "context" } ?? "?")
+        },
+      ]
+      try context.save()
+      #expect(told == ["true", "false"])
+      told = []
+      context.refresh(reader, mergeChanges: false)
+      _ = reader.name
+      #expect(told == ["fault true", "fault false"])
+      told = []
+      context.reset()
+      #expect(told == ["fault true", "no context"])
+      for observation in observations { observation.invalidate() }
+    }
+  }
+
+  @Test("A context's hasChanges is observed by key path and by name")
+  func contextState() throws {
+    let library = try Library()
+    let context = library.context()
+    try context.performAndWait {
+      let watcher = ObservingTests.Watcher()
+      var told: [Bool] = []
+      let observation = context.observe(\.hasChanges, options: [.initial, .new]) { _, change in
+        told.append(change.newValue ?? false)
+      }
+      context.addObserver(watcher, forKeyPath: "hasChanges", options: .new, context: nil)
+      let reader = Reader(context: context)
+      reader.name = "Ada"
+      try context.save()
+      context.delete(reader)
+      context.rollback()
+      observation.invalidate()
+      context.removeObserver(watcher, forKeyPath: "hasChanges")
+      _ = Reader(context: context)
+      #expect(told == [false, true, false, true, false])
+      #expect(watcher.changes.count == 4)
+    }
+  }
+
+  @Test("A key path that leads to no property stops with a sentence")
+  func unknownKeyPath() async {
+    await #expect(processExitsWith: .failure) {
+      let library = try Library()
+    let context = library.context()
+      context.performAndWait {
+        _ = Reader(context: context).observe(\.faultlessness) { _, _ in }
+      }
+    }
+  }
+}
+
+extension Reader {
+  var faultlessness: Int { 7 }
+}

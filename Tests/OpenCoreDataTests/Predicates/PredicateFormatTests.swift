@@ -245,3 +245,42 @@ struct PredicateFormatTests {
     #expect(message.contains("at character 9"), "\(message)")
   }
 }
+
+@Suite("FETCH in the format language")
+struct FetchExpressionTests {
+  @Test("A fetch is read, evaluated and written")
+  func evaluates() throws {
+    let container = try FetchWorld.container(posts: 4)
+    let context = container.newBackgroundContext()
+    context.performAndWait {
+      let request = NSFetchRequest<WorldPost>(entityName: "Post")
+      request.predicate = NSPredicate(format: "views > 1")
+      let expression = NSExpression(format: "FETCH($request, $context, NO)")
+      #expect(expression.expressionType == .fetchRequest)
+      #expect(expression.description == "FETCH($request, $context, NO)")
+      #expect(expression == NSExpression(format: expression.description))
+      let variables: NSMutableDictionary = ["request": request, "context": context]
+      let found = expression.expressionValue(with: nil, context: variables)
+      #expect((found as? [WorldPost])?.count == 2)
+      let count = NSExpression(format: "FETCH(%@, %@, YES)", request, context)
+      #expect(count.expressionValue(with: nil, context: nil) as? Int == 2)
+      let many = NSPredicate(format: "FETCH($request, $context, YES) > 1")
+        .withSubstitutionVariables(["request": request, "context": context])
+      #expect(many.evaluate(with: nil))
+      let made = NSFetchRequestExpression.expression(
+        forFetch: NSExpression(forVariable: "request"),
+        context: NSExpression(forVariable: "context"),
+        countOnly: true
+      )
+      #expect(made.description == "FETCH($request, $context, YES)")
+      #expect(made.expressionValue(with: nil, context: variables) as? Int == 2)
+    }
+  }
+
+  @Test("What is no count flag is an error with its place")
+  func malformed() {
+    #expect(throws: PredicateFormatError.self) {
+      try parsePredicate("FETCH($request, $context) == 1")
+    }
+  }
+}

@@ -129,9 +129,10 @@ struct PredicateSQLTests {
       now: Date(timeIntervalSinceReferenceDate: 0),
       aggregatesRows: true
     )
-    let (sum, kind) = try writer.value(NSExpression(format: "sum:(views)"))
-    #expect(kind == .number)
-    writer.named["total"] = (sum, kind)
+    let total = try writer.value(NSExpression(format: "sum:(views)"))
+    #expect(total.kind == .number)
+    writer.named["total"] = total
+    let sum = total.fragment
     let having = try writer.condition(NSPredicate(format: "total > %d", -100))
     let totals = try library.connection.query(
       "SELECT \(sum.sql) FROM ZPOST t0 GROUP BY t0.ZFLAG HAVING \(having.sql)",
@@ -139,8 +140,8 @@ struct PredicateSQLTests {
     ) { $0.int64(0) }
     let views = library.posts.compactMap { ($0.value(forKey: "views") as? NSNumber)?.int64Value }
     #expect(totals.reduce(0, +) == views.reduce(0, +))
-    let (count, _) = try writer.value(NSExpression(format: "count:(distinct:(title))"))
-    #expect(count.sql == "COUNT(DISTINCT t0.ZTITLE)")
+    let count = try writer.value(NSExpression(format: "count:(distinct:(title))"))
+    #expect(count.fragment.sql == "COUNT(DISTINCT t0.ZTITLE)")
   }
 
   @Test("Sorting in SQL gives the order of sorting in memory")

@@ -6,6 +6,7 @@ extension NSManagedObjectContext {
   /// It does nothing without an undo manager. Objects that were deleted come back with the
   /// identifiers that they had, and where the deletion was saved they are inserted again.
   public func undo() {
+    requireLane()
     processPendingChanges()
     undoManager?.undo()
     processPendingChanges()
@@ -13,6 +14,7 @@ extension NSManagedObjectContext {
 
   /// Does again what was undone last.
   public func redo() {
+    requireLane()
     processPendingChanges()
     undoManager?.redo()
     processPendingChanges()
@@ -44,6 +46,7 @@ extension NSManagedObjectContext {
     if retainsRegisteredObjects { retainedObjects[object.key] = object }
     inserted.append(object)
     touch(object, .touchedInsert)
+    noteState(of: object)
     scheduleTurn()
   }
 

@@ -115,10 +115,8 @@ final class FetchedResults: @unchecked Sendable {
     let turn = FetchedResultsTracker.Turn(userInfo)
     let isWindow = plan.limit > 0 || plan.offset > 0
     do {
-      if userInfo[NSInvalidatedAllObjectsKey] != nil || isWindow {
-        try fetchAgain(&old, touched: turn.changed)
-        return
-      }
+      if userInfo[NSInvalidatedAllObjectsKey] != nil { return try becomeInvalid() }
+      if isWindow { return try fetchAgain(&old, touched: turn.changed) }
       let tracker = FetchedResultsTracker(plan: plan)
       guard let outcome = tracker.list(&old, after: turn) else { return }
       var new = try SectionedResults(outcome.objects, sectionNameKeyPath: sectionNameKeyPath)
@@ -128,7 +126,15 @@ final class FetchedResults: @unchecked Sendable {
     }
   }
 
-  /// A window of a list, or one whose objects are all invalid, is asked for again.
+  /// All objects went at once, as when the context was reset: as Core Data has it, a delegate is
+  /// told nothing, and the list is none until the app fetches again.
+  private func becomeInvalid() throws {
+    plan = nil
+    guard didChange != nil else { return }
+    try performFetch()
+  }
+
+  /// A window of a list is asked for again.
   private func fetchAgain(
     _ old: inout SectionedResults,
     touched: Set<NSManagedObject>

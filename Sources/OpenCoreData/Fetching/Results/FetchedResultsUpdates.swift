@@ -77,7 +77,7 @@ public struct FetchedResultsUpdates<ResultType: NSManagedObject>: AsyncSequence,
           Feed(context, request.value, sectionNameKeyPath, continuation)
         )
         // The stream keeps the feed alive until its reader is gone.
-        continuation.onTermination = { _ in feed.value.stop() }
+        continuation.onTermination = { _ in context.perform { feed.value.stop() } }
         context.perform { feed.value.start() }
       }
     )
@@ -85,7 +85,7 @@ public struct FetchedResultsUpdates<ResultType: NSManagedObject>: AsyncSequence,
 
   /// Follows a list on the context's queue.
   private final class Feed: @unchecked Sendable {
-    // Sendable: confined to the queue of its context, but for `stop()`, which only unregisters.
+    // Sendable: confined to the queue of its context.
 
     private let results: FetchedResults
     private let continuation: AsyncThrowingStream<Element, any Error>.Continuation

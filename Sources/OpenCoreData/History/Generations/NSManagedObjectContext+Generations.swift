@@ -7,7 +7,8 @@ extension NSManagedObjectContext {
   /// store keeps generations: those in memory and those without a write-ahead log. `current` until
   /// the context reads for the first time.
   public var queryGenerationToken: NSQueryGenerationToken? {
-    parent == nil ? pinnedGeneration : nil
+    requireLane()
+    return parent == nil ? pinnedGeneration : nil
   }
 
   /// Pins what the context reads to a generation; nil lets it read what is newest.
@@ -21,6 +22,7 @@ extension NSManagedObjectContext {
   /// Throws `NSCoreDataError` for a child context, for a generation that has expired, and for a
   /// token of another coordinator.
   public func setQueryGenerationFrom(_ generation: NSQueryGenerationToken?) throws {
+    requireLane()
     guard parent == nil else {
       throw CoreDataError.make(
         NSCoreDataError,

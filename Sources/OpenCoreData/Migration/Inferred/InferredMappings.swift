@@ -76,10 +76,14 @@ struct InferredMappings {
 
   static func allObjects(of entity: String) -> NSExpression {
     NSExpression(
-      tree: .call(
-        .variable(NSMigrationManagerKey),
-        MigrationSelector.fetchRequest,
-        [.value(entity), .value("TRUEPREDICATE")]
+      tree: .fetch(
+        .call(
+          .variable(NSMigrationManagerKey),
+          MigrationSelector.fetchRequest,
+          [.value(entity), .value("TRUEPREDICATE")]
+        ),
+        .keyPath(.variable(NSMigrationManagerKey), ["sourceContext"]),
+        false
       )
     )
   }

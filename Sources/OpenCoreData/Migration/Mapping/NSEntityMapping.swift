@@ -37,8 +37,8 @@ open class NSEntityMapping: NSObject {
   open var relationshipMappings: [NSPropertyMapping]?
   /// The expression that gives the objects to migrate; nil is all objects of the source entity.
   ///
-  /// **Differs from Core Data:** the value may also be a fetch request, as
-  /// `FUNCTION($manager, "fetchRequestForSourceEntityNamed:predicateString:", …)` gives it.
+  /// It is a fetch, `FETCH(FUNCTION($manager, "fetchRequestForSourceEntityNamed:predicateString:",
+  /// …), $manager.sourceContext, NO)`; the fetch request alone does as well.
   open var sourceExpression: NSExpression?
   /// What the developer noted about the mapping.
   open var userInfo: [AnyHashable: Any]?

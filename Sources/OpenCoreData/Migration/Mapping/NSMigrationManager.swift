@@ -174,12 +174,30 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   }
 }
 
+extension NSMigrationManager: KeyValueCoding {
+  /// What the key paths of value expressions ask for, as in `$manager.sourceContext`.
+  package func value(forKey key: String) -> Any? {
+    switch key {
+    case "sourceContext": sourceContext
+    case "destinationContext": destinationContext
+    case "sourceModel": sourceModel
+    case "destinationModel": destinationModel
+    case "mappingModel": mappingModel
+    case "currentEntityMapping": currentEntityMapping
+    case "userInfo": userInfo
+    case "migrationProgress": NSNumber(value: migrationProgress)
+    default: nil
+    }
+  }
+}
+
 extension NSMigrationManager: SelectorResponding {
   /// The methods that value expressions call.
   package func respond(to selector: String, arguments: [Any?]) throws -> Any? {
     let name = arguments.first.flatMap { $0 } as? String ?? ""
     let second = arguments.count > 1 ? arguments[1] : nil
     switch selector {
+    case "sourceContext", "destinationContext", "userInfo": return value(forKey: selector)
     case MigrationSelector.destinations:
       return destinationInstances(
         forEntityMappingName: name,

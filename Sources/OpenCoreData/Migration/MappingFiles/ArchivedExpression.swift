@@ -16,9 +16,10 @@ enum ArchivedExpression {
     case "NSSelfExpression": return .evaluatedObject
     case "NSConstantValueExpression":
       return .value(object.object("NSConstantValue")?.foundationValue())
-    // A fetch is its request here: the manager knows in which context to run it.
+    // Mapping models fetch from the source alone, whatever words they have for its context.
     case "NSFetchRequestExpression":
       return object.object("NSFRExpression").flatMap { tree($0, depth: depth + 1) }
+        .map { .fetch($0, .keyPath(.variable(NSMigrationManagerKey), ["sourceContext"]), false) }
     case "NSKeyPathExpression": return keyPath(object, depth: depth)
     case "NSFunctionExpression": return function(object, depth: depth)
     default: return parsed(object)

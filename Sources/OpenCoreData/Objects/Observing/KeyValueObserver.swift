@@ -18,12 +18,10 @@ public protocol NSKeyValueObserver: NSObject {
 
 /// Keeps an observation alive; it ends when this object goes, or by `invalidate()`.
 public final class NSKeyValueObservation: NSObject {
-  private weak var object: NSManagedObject?
-  private var registration: Observation?
+  private var ending: (() -> Void)?
 
-  init(object: NSManagedObject, registration: Observation) {
-    self.object = object
-    self.registration = registration
+  init(ending: @escaping () -> Void) {
+    self.ending = ending
     super.init()
   }
 
@@ -33,8 +31,8 @@ public final class NSKeyValueObservation: NSObject {
   public func invalidate() { end() }
 
   private func end() {
-    guard let registration else { return }
-    self.registration = nil
-    object?.observers?.remove(registration)
+    guard let ending else { return }
+    self.ending = nil
+    ending()
   }
 }

@@ -28,7 +28,7 @@ extension NSManagedObject {
   /// alive; an observer that goes is told no more.
   ///
   /// **Differs from Core Data:** the observer conforms to ``NSKeyValueObserver``; any other stops
-  /// the program. On Linux only managed objects can be observed.
+  /// the program. On Linux only managed objects and contexts can be observed.
   public final func addObserver(
     _ observer: NSObject,
     forKeyPath keyPath: String,
@@ -165,7 +165,7 @@ extension KeyValueObservable {
       changeHandler(self, NSKeyValueObservedChange(change))
     }
     requireObservers().add(observation)
-    return NSKeyValueObservation(object: self, registration: observation)
+    return NSKeyValueObservation { [weak self] in self?.observers?.remove(observation) }
   }
 
   /// A property is about to change: as `willChangeValue(forKey:)`.
@@ -179,8 +179,12 @@ extension KeyValueObservable {
   }
 
   private func name(of keyPath: AnyKeyPath) -> String {
+    if let name = Self.stateKeyPaths[keyPath] { return name }
     guard let name = KeyPathNames.name(of: keyPath, from: template.layout) else {
-      fatalError("Could not extract a String from KeyPath \(keyPath)")
+      fatalError(
+        "Could not extract a String from KeyPath \(keyPath): it leads to no property of the entity "
+          + "'\(template.layout.entityName)', and to none that all managed objects have."
+      )
     }
     return name
   }

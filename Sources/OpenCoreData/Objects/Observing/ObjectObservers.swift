@@ -42,8 +42,12 @@ final class ObjectObservers {
   /// The observers that were added here, in order, each with its watches on this object.
   private var registered: [(observation: Observation, watches: [Watch])] = []
 
+  /// The object's state as its observers know it.
+  private var state: ObservedState
+
   init(object: NSManagedObject) {
     self.object = object
+    state = ObservedState(of: object)
   }
 
   var isEmpty: Bool { watches.isEmpty && registered.isEmpty }
@@ -166,13 +170,27 @@ final class ObjectObservers {
     }
   }
 
+  /// Tells of what changed in the object's state since this was called last.
+  func noteState() {
+    let changes = state.changes(of: object)
+    state = ObservedState(of: object)
+    for (key, old) in changes {
+      for watch in watches[key] ?? [] {
+        watch.observation.willChange(watch.root, .setting, old: watch.isDirect ? old : nil)
+        detach(watch)
+        attach(watch)
+        watch.observation.didChange(watch.root, .setting)
+      }
+    }
+  }
+
   /// The object goes, so nothing behind it is watched on its behalf; it cannot be asked any more.
   func dispose() {
     for watch in watches.values.joined() { detach(watch) }
   }
 
-  /// The keys that anybody watches, in order.
-  var keys: [String] { watches.keys.sorted() }
+  /// The keys that anybody watches, in order; those of the object's state tell of themselves.
+  var keys: [String] { watches.keys.filter { !ObservedState.covers($0) }.sorted() }
 }
 
 /// The observers of all objects that have any.

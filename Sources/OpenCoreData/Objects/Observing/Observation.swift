@@ -31,6 +31,8 @@ final class Observation {
   /// Who was added by `addObserver`; nil for handlers.
   private(set) weak var observer: NSObject?
   private let handler: Handler
+  /// Reads the value where key-value coding does not know it.
+  private let reader: ((NSObject) -> Any?)?
   /// Changes within changes are one change.
   private var depth = 0
   private var old: Any?
@@ -40,33 +42,36 @@ final class Observation {
     options: NSKeyValueObservingOptions,
     context: UnsafeMutableRawPointer? = nil,
     observer: NSObject? = nil,
+    reader: ((NSObject) -> Any?)? = nil,
     handler: @escaping Handler
   ) {
     self.keyPath = keyPath
     self.options = options
     self.context = context
     self.observer = observer
+    self.reader = reader
     self.handler = handler
   }
 
-  func sendInitial(of object: NSManagedObject) {
+  func sendInitial(of object: NSObject) {
     guard options.contains(.initial) else { return }
     var change = Self.change(.setting)
     if options.contains(.new) { change[.newKey] = value(of: object) }
     handler(change)
   }
 
-  func willChange(_ object: NSManagedObject, _ mutation: ObservedMutation) {
+  /// The value may be given where the object has the new one already.
+  func willChange(_ object: NSObject, _ mutation: ObservedMutation, old known: Any? = nil) {
     depth += 1
     guard depth == 1 else { return }
-    if options.contains(.old), case .setting = mutation { old = value(of: object) }
+    if options.contains(.old), case .setting = mutation { old = known ?? value(of: object) }
     guard options.contains(.prior) else { return }
     var change = describe(mutation, of: object, isPrior: true)
     change[.notificationIsPriorKey] = NSNumber(value: true)
     handler(change)
   }
 
-  func didChange(_ object: NSManagedObject, _ mutation: ObservedMutation) {
+  func didChange(_ object: NSObject, _ mutation: ObservedMutation) {
     // Without a "will" there is nothing that changed.
     guard depth > 0 else { return }
     depth -= 1
@@ -78,7 +83,7 @@ final class Observation {
 
   private func describe(
     _ mutation: ObservedMutation,
-    of object: NSManagedObject,
+    of object: NSObject,
     isPrior: Bool
   ) -> [NSKeyValueChangeKey: Any] {
     switch mutation {
@@ -96,8 +101,9 @@ final class Observation {
     }
   }
 
-  private func value(of object: NSManagedObject) -> Any {
-    object.value(forKeyPath: keyPath) ?? NSNull()
+  private func value(of object: NSObject) -> Any {
+    let value = reader.map { $0(object) } ?? (object as? NSManagedObject)?.value(forKeyPath: keyPath)
+    return value ?? NSNull()
   }
 
   private static func change(_ kind: NSKeyValueChange) -> [NSKeyValueChangeKey: Any] {

@@ -31,6 +31,9 @@ package enum CollectionOperator: String, Sendable, CaseIterable {
     case .count: return .integer(Int64(members.count))
     case .sum: return Self.sum(values)
     case .average:
+      if let numbers = Self.decimals(values) {
+        return .exact(numbers.reduce(0, +) / Decimal(numbers.count))
+      }
       let numbers = values.compactMap(\.doubleValue)
       return numbers.isEmpty ? .null : .number(numbers.reduce(0, +) / Double(numbers.count))
     case .minimum: return Self.extreme(values, .orderedAscending)
@@ -47,8 +50,26 @@ package enum CollectionOperator: String, Sendable, CaseIterable {
     }
   }
 
-  /// Whole where all are whole and the sum fits.
+  /// The values as decimal numbers, where some are and none is a double: those are exact.
+  private static func decimals(_ values: [ExpressionValue]) -> [Decimal]? {
+    var hasDecimal = false
+    var result: [Decimal] = []
+    for value in values {
+      switch value {
+      case .decimal(let number):
+        hasDecimal = true
+        result.append(number)
+      case .integer(let number): result.append(Decimal(number))
+      case .double: return nil
+      default: continue
+      }
+    }
+    return hasDecimal ? result : nil
+  }
+
+  /// Whole where all are whole and the sum fits; exact where the values are decimal.
   private static func sum(_ values: [ExpressionValue]) -> ExpressionValue {
+    if let numbers = decimals(values) { return .exact(numbers.reduce(0, +)) }
     var whole: Int64 = 0
     for value in values {
       guard case .integer(let number) = value else { return inexactSum(values) }

@@ -74,7 +74,7 @@ package struct PredicateEvaluator {
         return ExpressionValue(row: value)
       }
       return ExpressionValue(KeyPathWalk.value(of: subject.raw, keys))
-    case .evaluatedObject, .variable, .keyPath, .subquery:
+    case .evaluatedObject, .variable, .keyPath, .subquery, .fetch:
       return ExpressionValue(try boxed(tree, subject))
     case .function(let name, let arguments):
       if name == "now" { return .date(clock.now.timeIntervalSinceReferenceDate) }
@@ -135,6 +135,12 @@ package struct PredicateEvaluator {
         inner.variables[variable] = .some(member)
         return try inner.evaluate(predicate, subject)
       }
+    case .fetch(let request, let context, let isCount):
+      return NSFetchRequestExpression.value(
+        request: try boxed(request, subject),
+        context: try boxed(context, subject),
+        countOnly: isCount
+      )
     case .call(let target, let selector, let arguments):
       let object = try boxed(target, subject)
       if let answer = try answer(of: object, selector, arguments, subject) { return answer.value }

@@ -52,8 +52,8 @@ enum ValueCast: String {
   }
 
   private func decimal(_ value: ExpressionValue) -> ExpressionValue? {
-    if case .double(let number) = value { return .decimal(Decimal(number)) }
-    return value.text.flatMap { Decimal(string: $0) }.map(ExpressionValue.decimal)
+    if case .double(let number) = value { return .exact(Decimal(nearest: number)) }
+    return value.text.flatMap { Decimal(string: $0) }.map(ExpressionValue.exact)
   }
 
   private func parsed(_ value: ExpressionValue) -> Double? {

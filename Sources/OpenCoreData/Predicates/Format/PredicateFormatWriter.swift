@@ -70,6 +70,8 @@ package enum PredicateFormatWriter {
       string(left) + " " + operation.rawValue + " " + operand(right)
     case .conditional(let predicate, let first, let second):
       "TERNARY(\(string(predicate)), \(string(first)), \(string(second)))"
+    case .fetch(let request, let context, let isCount):
+      "FETCH(\(string(request)), \(string(context)), \(isCount ? "YES" : "NO"))"
     case .anyKey: "ANYKEY"
     case .block(_, let arguments):
       "<block>(" + arguments.map(string).joined(separator: ", ") + ")"

@@ -208,6 +208,8 @@ extension PredicateParser {
       let second = try readExpression()
       try expect(symbol: ")")
       return .conditional(predicate, first, second)
+    case "FETCH":
+      return try readFetch()
     case "FUNCTION":
       return try readFunctionCall()
     case "CAST":
@@ -249,6 +251,22 @@ extension PredicateParser {
       arguments = []
     }
     return .call(target, selector, arguments)
+  }
+
+  /// A request, the context to run it in, and whether its count alone is wanted.
+  private mutating func readFetch() throws -> ExpressionTree {
+    let request = try readExpression()
+    try expect(symbol: ",")
+    let context = try readExpression()
+    try expect(symbol: ",")
+    guard case .constant(let constant) = try readExpression(),
+      case .integer(let isCount) = constant.value
+    else {
+      index -= 1
+      throw failure("YES or NO")
+    }
+    try expect(symbol: ")")
+    return .fetch(request, context, isCount != 0)
   }
 
   /// A cast of a constant is a constant: dates and other values print as such casts.

@@ -17,6 +17,13 @@ package enum PredicateSQLFunctions {
     (test, 4, testing),
     (call, -1, calling),
     (
+      decimal, 1,
+      { arguments in
+        guard case .decimal(let value) = RowCoding.decimal(arguments[0]) else { return .null }
+        return .text(value.value.description + "m")
+      }
+    ),
+    (
       real, 1,
       { arguments in
         guard case .integer(let bits) = arguments[0] else { return .null }
@@ -43,6 +50,11 @@ package enum PredicateSQLFunctions {
   /// `(function, operands…)`: a function of the format language.
   static let call = "WatershedCall"
 
+  /// `(value)`: what a decimal column holds, marked as decimal for `call`.
+  static let decimal = "WatershedDecimal"
+  /// `(operator, value)`: a collection operator over decimal values, as an aggregate of rows.
+  static let decimalFold = "WatershedDecimalFold"
+
   /// `(bits)`: the double with these bits.
   static let real = "WatershedReal"
   /// `(digits)`: the bytes of hexadecimal digits.
@@ -57,6 +69,7 @@ package enum PredicateSQLFunctions {
         function.implementation
       )
     }
+    try connection.register(aggregate: decimalFold, argumentCount: 2) { DecimalFold() }
   }
 
   private static func key(
@@ -88,7 +101,9 @@ package enum PredicateSQLFunctions {
   private static func calling(_ arguments: [SQLiteValue]) -> SQLiteValue {
     guard case .text(let name)? = arguments.first else { return .null }
     var operands = arguments.dropFirst().map(ExpressionValue.init(sql:))
-    if ExpressionFunction.collectionFunctions[name] != nil { operands = [.collection(operands)] }
+    if ExpressionFunction.collectionFunctions[name] != nil {
+      operands = [.collection(operands.map(\.unmarked))]
+    }
     return ExpressionFunction.apply(name, operands).sqlValue
   }
 }
@@ -102,6 +117,12 @@ extension ExpressionValue {
     case .text(let value): self = .string(value)
     case .blob(let value): self = .data(value)
     }
+  }
+
+  /// A number that was marked as decimal; lists of numbers hold no other texts.
+  fileprivate var unmarked: ExpressionValue {
+    guard case .string(let text) = self, text.hasSuffix("m") else { return self }
+    return .exact(Decimal(string: String(text.dropLast())) ?? .nan)
   }
 
   fileprivate var sqlValue: SQLiteValue {

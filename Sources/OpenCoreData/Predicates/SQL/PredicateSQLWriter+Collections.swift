@@ -200,12 +200,25 @@ extension PredicateSQLWriter {
     return SQLTerm(
       fragment: "(" + elements.select(result.fragment) + ")",
       kind: result.kind,
-      isNumeric: result.isNumeric
+      isNumeric: result.isNumeric,
+      isDecimal: result.isDecimal
+    )
+  }
+
+  /// An operation over decimal values, which SQLite's own would take for doubles.
+  private static func decimal(_ operation: CollectionOperator, _ value: SQLTerm) -> SQLTerm {
+    let name = PredicateSQLFunctions.decimalFold
+    return SQLTerm(
+      fragment: "\(name)('\(operation.rawValue)', " + value.fragment + ")",
+      kind: .number,
+      isNumeric: true,
+      isDecimal: true
     )
   }
 
   /// SQL's own aggregate of the operation.
   static func aggregate(_ operation: CollectionOperator, _ value: SQLTerm) throws -> SQLTerm {
+    if value.isDecimal, operation != .count { return decimal(operation, value) }
     switch operation {
     case .count:
       return SQLTerm(fragment: SQLFragment("COUNT(*)"), kind: .number)

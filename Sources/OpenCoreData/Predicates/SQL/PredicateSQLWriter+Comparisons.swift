@@ -97,6 +97,10 @@ extension PredicateSQLWriter {
       return (left.fragment, key)
     }
     guard left.kind == right.kind else { return nil }
+    if left.isDecimal || right.isDecimal {
+      let isExact = !forOrder && Self.isExact(left) && Self.isExact(right)
+      return isExact ? (left.fragment, right.fragment) : (left.number, right.number)
+    }
     let comparison = StringComparison(options)
     guard left.kind == .text, !comparison.isLiteral || forOrder && isLocaleSensitive(options)
     else { return (left.fragment, right.fragment) }
@@ -109,6 +113,15 @@ extension PredicateSQLWriter {
       return "\(function)('\(options.letters)', " + term.fragment + ")"
     }
     return (folded(left), folded(right))
+  }
+
+  /// Whether equal values have one form: a double is another form of a long decimal.
+  private static func isExact(_ term: SQLTerm) -> Bool {
+    switch term.constant {
+    case .decimal?, .integer?: true
+    case nil: term.isDecimal
+    default: false
+    }
   }
 
   private func isLocaleSensitive(_ options: StringComparisonOptions) -> Bool {

@@ -36,7 +36,7 @@ extension PredicateSQLWriter {
       return objectTerm(root)
     case .variable(let name):
       if let node = variables[name] { return objectTerm(node) }
-      if let named = named[name] { return SQLTerm(fragment: named.fragment, kind: named.kind) }
+      if let named = named[name] { return named }
       throw PredicateNotTranslatable(reason: "\(PredicateEvaluationError.unboundVariable(name))")
     case .keyPath(let base, let keys):
       return try keyPath(base, keys, tree)
@@ -51,7 +51,7 @@ extension PredicateSQLWriter {
       return try conditional(predicate, first, second, tree)
     case .subquery, .aggregate, .set:
       throw PredicateNotTranslatable.expression(tree, "a collection is no single value")
-    case .anyKey, .block, .constant:
+    case .anyKey, .block, .constant, .fetch:
       throw PredicateNotTranslatable.expression(tree, "it is for memory only")
     }
   }
@@ -105,7 +105,7 @@ extension PredicateSQLWriter {
       throw PredicateNotTranslatable.expression(tree, "a key path must start at an object")
     }
     if case .evaluatedObject = base, keys.count == 1, let named = named[keys[0]] {
-      return SQLTerm(fragment: named.fragment, kind: named.kind)
+      return named
     }
     if keys.count > 1, keys.last == "length" {
       // A string's only property; where the path ends at no string, `scalar` says so.
@@ -133,7 +133,8 @@ extension PredicateSQLWriter {
         return SQLTerm(
           fragment: SQLFragment("\(node.alias).\(column)"),
           kind: kind.valueKind,
-          isNumeric: kind == .decimal || kind == .date
+          isNumeric: kind == .decimal || kind == .date,
+          isDecimal: kind == .decimal
         )
       case .transient:
         throw PredicateNotTranslatable(
@@ -147,7 +148,8 @@ extension PredicateSQLWriter {
         return SQLTerm(
           fragment: SQLFragment("\(node.alias).\(column)"),
           kind: kind.valueKind,
-          isNumeric: kind == .decimal || kind == .date
+          isNumeric: kind == .decimal || kind == .date,
+          isDecimal: kind == .decimal
         )
       case .toOne(let destination, let column, _):
         let table = naming.sqlTable(ofEntity: destination)
@@ -188,6 +190,11 @@ extension PredicateSQLWriter {
     if aggregatesRows { return try rowAggregate(operation, value) }
     switch operation {
     case .count: return SQLTerm(fragment: "(" + value.fragment + " IS NOT NULL)", kind: .number)
+    case .average where value.isDecimal: return value
+    case .sum where value.isDecimal:
+      var sum = value
+      sum.fragment = "COALESCE(" + value.fragment + ", 0)"
+      return sum
     case .sum where value.kind == .number:
       return SQLTerm(fragment: "COALESCE(" + value.operand + ", 0)", kind: .number)
     case .average where value.kind == .number:
@@ -203,7 +210,7 @@ extension PredicateSQLWriter {
     if operation == .count {
       return SQLTerm(fragment: "COUNT(" + value.fragment + ")", kind: .number)
     }
-    if operation == .sum, value.kind == .number {
+    if operation == .sum, value.kind == .number, !value.isDecimal {
       // No rows have no sum in a dictionary fetch, and it is 0 as everywhere.
       return SQLTerm(fragment: "COALESCE(SUM(" + value.operand + "), 0)", kind: .number)
     }
@@ -268,6 +275,17 @@ extension PredicateSQLWriter {
     return Self.call(name, operands, .number)
   }
 
+  /// A decimal that the called function shall count as one.
+  private static func marked(_ operand: SQLTerm) -> SQLTerm {
+    var isDecimal = operand.isDecimal
+    if case .decimal? = operand.constant { isDecimal = true }
+    guard isDecimal else { return operand }
+    return SQLTerm(
+      fragment: "\(PredicateSQLFunctions.decimal)(" + operand.fragment + ")",
+      kind: .number
+    )
+  }
+
   private static func call(
     _ name: String,
     _ operands: [SQLTerm],
@@ -316,7 +334,7 @@ extension PredicateSQLWriter {
         return SQLTerm(fragment: SQLFragment("\(members.count)"), kind: .number)
       }
       if operands.isEmpty { return operation == .sum ? try term(.value(0)) : .null }
-      return Self.call(name, operands, .number)
+      return Self.call(name, operands.map(Self.marked), .number)
     }
     if aggregatesRows, operation == .count,
       case .function("distinct:", let inner) = source, let values = inner.first
@@ -348,6 +366,7 @@ extension PredicateSQLWriter {
       return operand
     case (.number, .decimal):
       operand.isNumeric = true
+      operand.isDecimal = true
       return operand
     case (.number, .date):
       operand.kind = .date
@@ -392,7 +411,7 @@ extension ExpressionTree {
     case .call(let target, _, let arguments):
       target.isIndependent && arguments.allSatisfy(\.isIndependent)
     case .set(_, let left, let right): left.isIndependent && right.isIndependent
-    case .subquery, .conditional: false
+    case .subquery, .conditional, .fetch: false
     }
   }
 }

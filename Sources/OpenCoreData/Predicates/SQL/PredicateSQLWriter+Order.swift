@@ -40,7 +40,7 @@ extension PredicateSQLWriter {
       throw PredicateNotTranslatable(
         reason: "unsupported NSSortDescriptor: \(key.keys.joined(separator: ".")) has no order"
       )
-    default: break
+    default: fragment = term.number
     }
     return fragment + (key.ascending ? " ASC" : " DESC")
   }

@@ -13,7 +13,7 @@ package struct PredicateSQLWriter {
   /// dictionary fetch.
   let aggregatesRows: Bool
   /// What else keys and `$variables` may mean: the columns that a dictionary fetch has named.
-  package var named: [String: (fragment: SQLFragment, kind: SQLValueKind)] = [:]
+  package var named: [String: SQLTerm] = [:]
   var variables: [String: SQLNode] = [:]
 
   package init(
@@ -45,10 +45,9 @@ package struct PredicateSQLWriter {
     try write(tree, negated: false)
   }
 
-  /// The expression as a SQL expression, and what its values are.
-  package func value(_ expression: NSExpression) throws -> (SQLFragment, SQLValueKind) {
-    let term = try self.term(expression.tree)
-    return (term.fragment, term.kind)
+  /// The expression as a SQL expression, with what its values are.
+  package func value(_ expression: NSExpression) throws -> SQLTerm {
+    try term(expression.tree)
   }
 
   // MARK: Conditions

@@ -13,13 +13,15 @@ package enum SQLValueKind: Sendable, Hashable {
 }
 
 /// A scalar in SQL.
-struct SQLTerm {
-  var fragment: SQLFragment
-  var kind: SQLValueKind
+package struct SQLTerm {
+  package var fragment: SQLFragment
+  package var kind: SQLValueKind
   /// The value, where it is known before the statement runs.
   var constant: ExpressionValue?
   /// Whether SQLite may keep whole values of it as integers, which divide differently.
   var isNumeric = false
+  /// Whether the values are decimal, which SQLite's own aggregates would round.
+  var isDecimal = false
 
   static let null = SQLTerm(fragment: SQLFragment("NULL"), kind: .null, constant: .null)
 
@@ -28,6 +30,14 @@ struct SQLTerm {
     if case .decimal(let value)? = constant { return SQLFragment("?", [.double(value.asDouble)]) }
     if case .date(let seconds)? = constant { return SQLFragment("?", [.double(seconds)]) }
     return isNumeric ? "CAST(" + fragment + " AS REAL)" : fragment
+  }
+
+  /// The term where it is compared with other numbers or put in order.
+  ///
+  /// A decimal that no double can hold is text in its column, and would be above all numbers.
+  var number: SQLFragment {
+    if constant != nil { return operand }
+    return isDecimal ? "(" + fragment + " + 0)" : fragment
   }
 }
 

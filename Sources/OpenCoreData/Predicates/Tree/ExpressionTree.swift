@@ -20,6 +20,8 @@ package indirect enum ExpressionTree: Sendable {
   case set(SetOperation, ExpressionTree, ExpressionTree)
   /// `TERNARY(predicate, expression, expression)`
   case conditional(PredicateTree, ExpressionTree, ExpressionTree)
+  /// `FETCH(request, context, countOnly)`
+  case fetch(ExpressionTree, ExpressionTree, Bool)
   /// Any key of a Spotlight item; it has no value here.
   case anyKey
   case block(ExpressionBlock, [ExpressionTree])

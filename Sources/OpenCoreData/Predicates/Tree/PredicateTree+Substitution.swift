@@ -76,6 +76,8 @@ extension ExpressionTree {
         first.substituting(values),
         second.substituting(values)
       )
+    case .fetch(let request, let context, let isCount):
+      return .fetch(request.substituting(values), context.substituting(values), isCount)
     case .block(let block, let arguments): return .block(block, replaced(arguments))
     }
   }
@@ -91,7 +93,8 @@ extension ExpressionTree {
     case .call(let target, _, let arguments):
       target.constants + arguments.flatMap(\.constants)
     case .subquery(let collection, _, let predicate): collection.constants + predicate.constants
-    case .set(_, let left, let right): left.constants + right.constants
+    case .set(_, let left, let right), .fetch(let left, let right, _):
+      left.constants + right.constants
     case .conditional(let predicate, let first, let second):
       predicate.constants + first.constants + second.constants
     }
@@ -109,7 +112,8 @@ extension ExpressionTree {
       arguments.reduce(into: target.keyPaths) { $0.formUnion($1.keyPaths) }
     case .subquery(let collection, _, let predicate):
       collection.keyPaths.union(predicate.keyPaths)
-    case .set(_, let left, let right): left.keyPaths.union(right.keyPaths)
+    case .set(_, let left, let right), .fetch(let left, let right, _):
+      left.keyPaths.union(right.keyPaths)
     case .conditional(let predicate, let first, let second):
       predicate.keyPaths.union(first.keyPaths).union(second.keyPaths)
     }

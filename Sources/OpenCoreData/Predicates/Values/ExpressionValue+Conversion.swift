@@ -50,7 +50,7 @@ extension ExpressionValue {
     case let value as ExpressionValue: value
     case let value as any ObjectIdentified: .object(value.comparisonIdentifier, value)
     case is NSNull: .null
-    case let value as Decimal: .decimal(value)
+    case let value as Decimal: .exact(value)
     case let value as Float: .number(Double(value))
     case let value as any FixedWidthInteger: whole(value)
     case let value as String: .string(value)
@@ -90,11 +90,11 @@ extension ExpressionValue {
 
   private static func whole(_ value: some FixedWidthInteger) -> ExpressionValue {
     if let exact = Int64(exactly: value) { return .integer(exact) }
-    return .decimal(Decimal(string: "\(value)") ?? Decimal(Double(value)))
+    return .exact(Decimal(string: "\(value)") ?? .nan)
   }
 
   private static func number(_ value: NSNumber) -> ExpressionValue {
-    if let decimal = value as? NSDecimalNumber { return .decimal(decimal.decimalValue) }
+    if let decimal = value as? NSDecimalNumber { return .exact(decimal.decimalValue) }
     switch UInt8(bitPattern: value.objCType.pointee) {
     case UInt8(ascii: "d"), UInt8(ascii: "f"): return .number(value.doubleValue)
     case UInt8(ascii: "Q"): return whole(value.uint64Value)
@@ -109,7 +109,7 @@ extension ExpressionValue {
     case .integer(let value): self = .integer(value)
     case .double(let value): self = .number(value)
     case .date(let value): self = value.isNaN ? .null : .date(value)
-    case .decimal(let value): self = value.value.isNaN ? .null : .decimal(value.value)
+    case .decimal(let value): self = .exact(value.value)
     case .string(let value): self = .string(value)
     case .data(let value): self = .data(value)
     case .uuid(let value): self = .uuid(value)

@@ -8,6 +8,7 @@ package indirect enum ExpressionValue: @unchecked Sendable {
   case integer(Int64)
   /// Never NaN: that is nil, as it is in SQLite.
   case double(Double)
+  /// Never NaN either.
   case decimal(Decimal)
   /// Seconds since 2001-01-01 00:00 UTC.
   case date(Double)
@@ -28,6 +29,10 @@ package indirect enum ExpressionValue: @unchecked Sendable {
 
   package static func number(_ value: Double) -> ExpressionValue {
     value.isNaN ? .null : .double(value)
+  }
+
+  package static func exact(_ value: Decimal) -> ExpressionValue {
+    value.isNaN ? .null : .decimal(value)
   }
 
   package static func bool(_ value: Bool) -> ExpressionValue {

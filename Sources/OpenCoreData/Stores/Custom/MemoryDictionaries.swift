@@ -82,10 +82,13 @@ struct MemoryDictionaries {
     case let identifier as NSManagedObjectID: return identifier.key.reference
     case is NSNull, nil: return nil
     case let value?:
-      guard let attribute = property as? NSAttributeDescription,
-        let row = AttributeConversion.rowValue(value, as: attribute.attributeType)
+      let type =
+        (property as? NSAttributeDescription)?.attributeType
+        ?? (property as? NSExpressionDescription)?.expressionResultType
+      guard let type, type != .undefinedAttributeType,
+        let row = AttributeConversion.rowValue(value, as: type)
       else { return value }
-      return AttributeConversion.boxed(row, as: attribute.attributeType)
+      return AttributeConversion.boxed(row, as: type)
     }
   }
 

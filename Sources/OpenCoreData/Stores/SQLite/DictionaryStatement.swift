@@ -26,11 +26,9 @@ struct DictionaryStatement {
     var columns: [Column] = []
     var terms: [SQLFragment] = []
     for property in shape.properties {
-      let (column, fragments, kind) = try Self.column(property, statement, writer)
+      let (column, fragments, term) = try Self.column(property, statement, writer)
       columns.append(column)
-      if property is NSExpressionDescription, let first = fragments.first, let kind {
-        writer.named[property.name] = (first, kind)
-      }
+      if property is NSExpressionDescription, let term { writer.named[property.name] = term }
       terms += fragments
     }
     let condition = try statement.condition(writer)
@@ -89,7 +87,7 @@ struct DictionaryStatement {
     _ property: NSPropertyDescription,
     _ statement: FetchStatement,
     _ writer: PredicateSQLWriter
-  ) throws -> (Column, [SQLFragment], SQLValueKind?) {
+  ) throws -> (Column, [SQLFragment], SQLTerm?) {
     if let expression = property as? NSExpressionDescription {
       return try column(expression, statement, writer)
     }
@@ -132,7 +130,7 @@ struct DictionaryStatement {
     _ property: NSExpressionDescription,
     _ statement: FetchStatement,
     _ writer: PredicateSQLWriter
-  ) throws -> (Column, [SQLFragment], SQLValueKind?) {
+  ) throws -> (Column, [SQLFragment], SQLTerm?) {
     guard let expression = property.expression else {
       throw StoreError(
         .coreData,
@@ -140,7 +138,10 @@ struct DictionaryStatement {
         remedy: "Set its expression."
       )
     }
-    let (fragment, kind) = try writer.value(expression)
+    let term = try writer.value(expression)
+    let (fragment, kind) = (term.fragment, term.kind)
+    var type = property.expressionResultType
+    if type == .undefinedAttributeType, term.isDecimal { type = .decimalAttributeType }
     let entity = statement.entity
     if case .object(let table) = kind {
       let destination = statement.store.schema.entities.first {
@@ -149,7 +150,7 @@ struct DictionaryStatement {
       if let destination, !destination.hasSubentities {
         return (
           Column(name: property.name, form: .reference(constant: destination.number)),
-          [fragment], kind
+          [fragment], term
         )
       }
       let number =
@@ -157,12 +158,12 @@ struct DictionaryStatement {
         ? SQLFragment("t0.Z_ENT")
         : "(SELECT e.Z_ENT FROM \(table) AS e WHERE e.Z_PK = " + fragment + ")"
       return (
-        Column(name: property.name, form: .reference(constant: nil)), [fragment, number], kind
+        Column(name: property.name, form: .reference(constant: nil)), [fragment, number], term
       )
     }
     return (
-      Column(name: property.name, form: .expression(property.expressionResultType, kind)),
-      [fragment], kind
+      Column(name: property.name, form: .expression(type, kind)),
+      [fragment], term
     )
   }
 
@@ -203,6 +204,14 @@ struct DictionaryStatement {
     case (.dateAttributeType, _, .integer(let seconds)),
       (.undefinedAttributeType, .date, .integer(let seconds)):
       .date(Double(seconds))
+    // A decimal that no double can hold.
+    case (.doubleAttributeType, .number, .text(let text)),
+      (.floatAttributeType, .number, .text(let text)):
+      .double(Double(text.replacing("m", with: "")) ?? 0)
+    case (.integer16AttributeType, .number, .text(let text)),
+      (.integer32AttributeType, .number, .text(let text)),
+      (.integer64AttributeType, .number, .text(let text)):
+      .integer(Int64(exactly: (Double(text.replacing("m", with: "")) ?? 0).rounded(.towardZero)) ?? 0)
     case (.doubleAttributeType, _, .integer(let number)),
       (.floatAttributeType, _, .integer(let number)):
       .double(Double(number))

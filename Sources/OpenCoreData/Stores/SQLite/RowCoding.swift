@@ -110,9 +110,7 @@ final class RowCoding: Sendable {
     switch value {
     case .integer(let value): .decimal(RowDecimal(Decimal(value)))
     case .real(let value):
-      .decimal(
-        RowDecimal(Decimal(string: "\(value)", locale: posix) ?? Decimal(value))
-      )
+      .decimal(RowDecimal(Decimal(nearest: value)))
     case .text(let text):
       .decimal(
         RowDecimal(Decimal(string: text.replacing("m", with: ""), locale: posix) ?? .nan)

@@ -112,7 +112,8 @@ struct BatchUpdate {
     _ column: SlotColumn,
     _ writer: PredicateSQLWriter
   ) throws -> SQLFragment {
-    let (fragment, kind) = try writer.value(expression)
+    let term = try writer.value(expression)
+    let (fragment, kind) = (term.fragment, term.kind)
     let fits: Bool
     switch (column.form, kind) {
     case (_, .null): fits = true

@@ -1,0 +1,76 @@
+import Foundation
+
+/// What observers of an object's state were told last: `hasChanges` and its kin.
+///
+/// The state changes in many places, some of them within a save. Observers are told when a change
+/// is complete, with the value of before, so that what they ask the object is consistent.
+struct ObservedState {
+  /// Keys, as key-value coding knows them, and the bits of the state that they tell of.
+  private static let keys: [(key: String, bits: ObjectState)] = [
+    ("hasChanges", [.inserted, .updated, .deleted]),
+    ("isInserted", .inserted), ("inserted", .inserted),
+    ("isUpdated", .updated), ("updated", .updated),
+    ("isDeleted", .deleted), ("deleted", .deleted),
+    ("isFault", .fault), ("fault", .fault),
+    ("faultingState", .fault),
+  ]
+  private static let bits: ObjectState = [.inserted, .updated, .deleted, .fault]
+
+  static func covers(_ key: String) -> Bool {
+    key == "managedObjectContext" || keys.contains { $0.key == key }
+  }
+
+  private var state: ObjectState
+  private weak var context: NSManagedObjectContext?
+
+  init(of object: NSManagedObject) {
+    state = object.state.intersection(Self.bits)
+    context = object.context
+  }
+
+  /// The keys whose values changed since, with the values that they had.
+  func changes(of object: NSManagedObject) -> [(key: String, old: Any)] {
+    let now = object.state
+    var result: [(key: String, old: Any)] = []
+    for (key, bits) in Self.keys {
+      let was = !state.isDisjoint(with: bits)
+      guard was != !now.isDisjoint(with: bits) else { continue }
+      result.append(
+        (key, key == "faultingState" ? NSNumber(value: was ? 1 : 0) : NSNumber(value: was))
+      )
+    }
+    if context !== object.context {
+      result.append(("managedObjectContext", context.map { $0 as Any } ?? NSNull()))
+    }
+    return result
+  }
+}
+
+extension NSManagedObject {
+  /// Tells the observers of the object's state what became of it.
+  @inline(__always)
+  final func noteState() {
+    if state.contains(.observed) { observers?.noteState() }
+  }
+}
+
+extension KeyValueObservable {
+  /// Names of what every object can be asked for, by the key paths of the class.
+  static var stateKeyPaths: [AnyKeyPath: String] {
+    [
+      \Self.hasChanges: "hasChanges",
+      \Self.hasPersistentChangedValues: "hasPersistentChangedValues",
+      \Self.isInserted: "isInserted",
+      \Self.isUpdated: "isUpdated",
+      \Self.isDeleted: "isDeleted",
+      \Self.isFault: "isFault",
+      \Self.faultingState: "faultingState",
+      \Self.objectID: "objectID",
+      \Self.entity: "entity",
+      \Self.managedObjectContext: "managedObjectContext",
+      \Self.description: "description",
+      \Self.hash: "hash",
+      \Self.self: "self",
+    ]
+  }
+}
