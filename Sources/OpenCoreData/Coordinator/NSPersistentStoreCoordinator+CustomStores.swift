@@ -18,7 +18,34 @@ extension NSPersistentStoreCoordinator {
   }
 
   /// Makes a store of a registered class and loads it, for whoever keeps it alive.
+  ///
+  /// One of another version is migrated first, where the options ask for it.
   func load(
+    _ storeClass: any CustomStore.Type,
+    _ storeType: String,
+    _ configuration: String?,
+    _ url: URL,
+    _ options: [AnyHashable: Any]?
+  ) throws -> (any CustomStore, StoreBinding) {
+    do {
+      return try loadAsItIs(storeClass, storeType, configuration, url, options)
+    } catch let error as NSError where error.code == NSPersistentStoreIncompatibleVersionHashError {
+      guard let storeClass = storeClass as? NSAtomicStore.Type,
+        let migration = AtomicStoreMigration(
+          storeClass: storeClass,
+          type: storeType,
+          model: managedObjectModel,
+          url: url,
+          options: options ?? [:],
+          effects: effects
+        )
+      else { throw error }
+      try migration.run()
+      return try loadAsItIs(storeClass, storeType, configuration, url, options)
+    }
+  }
+
+  private func loadAsItIs(
     _ storeClass: any CustomStore.Type,
     _ storeType: String,
     _ configuration: String?,

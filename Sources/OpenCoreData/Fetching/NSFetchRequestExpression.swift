@@ -38,6 +38,16 @@ open class NSFetchRequestExpression: NSExpression {
     super.init(tree: .fetch(request.tree, context.tree, countOnly))
   }
 
+  /// Reads an expression out of an archive; nil where it is no fetch.
+  public required init?(coder: NSCoder) {
+    guard let read = NSExpression(coder: coder), case .fetch(let request, let context, let isCount) = read.tree
+    else { return nil }
+    requestExpression = NSExpression(tree: request)
+    contextExpression = NSExpression(tree: context)
+    isCountOnlyRequest = isCount
+    super.init(tree: read.tree)
+  }
+
   /// Makes an expression that runs a request in a context, both given as expressions.
   ///
   /// Where the first is no fetch request or the second no context, evaluating it stops the program.

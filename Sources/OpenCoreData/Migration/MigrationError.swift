@@ -59,4 +59,21 @@ enum MigrationError {
       ]
     )
   }
+
+  /// No mapping model leads from one model to the other, and none can be inferred.
+  static func missingMapping(
+    from source: NSManagedObjectModel,
+    to destination: NSManagedObjectModel,
+    at url: URL,
+    _ reason: String,
+    cause: NSError? = nil
+  ) -> NSError {
+    var userInfo: [String: Any] = [
+      "reason": reason, "sourceModel": source, "destinationModel": destination,
+      NSFilePathErrorKey: url.path,
+    ]
+    userInfo[NSUnderlyingErrorKey] = cause
+    for key in ["entity", "property"] { userInfo[key] = cause?.userInfo[key] }
+    return make(NSMigrationMissingMappingModelError, userInfo)
+  }
 }

@@ -29,6 +29,25 @@ package struct CompositeSlot: Sendable {
     }
   }
 
+  /// The values that a dictionary gives the leaves: none where it says nothing of one.
+  ///
+  /// Nil for what is no dictionary.
+  func leafValues(of value: Any?) -> [(slot: Int, value: Any)]? {
+    let flat = flattened(value)
+    let isNil = flat == nil || flat is NSNull
+    guard let values = isNil ? [:] : flat as? [String: Any] else { return nil }
+    var result: [(slot: Int, value: Any)] = []
+    for part in parts {
+      switch part.part {
+      case .leaf(let index): result.append((index, values[part.name] ?? NSNull()))
+      case .group(let group):
+        guard let inner = group.leafValues(of: values[part.name]) else { return nil }
+        result += inner
+      }
+    }
+    return result
+  }
+
   /// The slots of all leaves.
   package var leaves: [Int] {
     parts.flatMap { part in

@@ -24,7 +24,7 @@ package final class EntityLayout: @unchecked Sendable {
   /// anybody else sees it.
   var recorder: NameRecorder?
   private let slots: [String: PropertySlot]
-  private let composites: [String: CompositeSlot]
+  let composites: [String: CompositeSlot]
   private let compositeNames: [Int: String]
   /// Descriptions that slots point at without counting.
   private let leaves: [NSAttributeDescription]

@@ -2,7 +2,10 @@ import Effects
 import Foundation
 
 /// An expression of a predicate: a constant, a key path, a function of other expressions.
-open class NSExpression: NSObject, NSCopying {
+///
+/// An archive holds an expression in the format language. Blocks, and constants that are objects,
+/// have no words in it: such an expression is nil when it comes out of its archive.
+open class NSExpression: NSObject, NSSecureCoding, NSCopying {
   /// What an expression is made of.
   public enum ExpressionType: UInt, Sendable {
     /// A value that stays the same.
@@ -50,6 +53,26 @@ open class NSExpression: NSObject, NSCopying {
     self.type = type
     super.init()
   }
+
+  /// Expressions may be archived and come back as what they were.
+  public class var supportsSecureCoding: Bool { true }
+
+  /// Reads an expression out of an archive; nil where it has none that the language can say.
+  public required init?(coder: NSCoder) {
+    guard let format = coder.decodeObject(of: NSString.self, forKey: Self.formatKey) as String?,
+      let tree = try? PredicateParser.expression(format, arguments: [])
+    else { return nil }
+    self.tree = tree
+    type = ExpressionType(tree)
+    super.init()
+  }
+
+  /// Writes the expression in the format language.
+  open func encode(with coder: NSCoder) {
+    coder.encode(PredicateFormatWriter.string(tree) as NSString, forKey: Self.formatKey)
+  }
+
+  private static let formatKey = "format"
 
   /// Makes an expression from a format string and the values for it.
   public convenience init(format expressionFormat: String, _ arguments: Any?...) {

@@ -4,6 +4,10 @@ import Foundation
 /// Lets initializers of ours return subclasses of ours.
 ///
 /// Foundation's predicates conform.
+///
+/// **Differs from Core Data:** predicates, sort descriptors and fetch requests cannot be archived,
+/// because Foundation's own classes take no part in that on Linux. A predicate's `predicateFormat`
+/// can be stored, and reads back as the same predicate.
 public protocol PredicateBuilding {}
 
 extension NSPredicate: PredicateBuilding {}

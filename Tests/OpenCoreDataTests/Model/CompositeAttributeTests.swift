@@ -99,6 +99,60 @@ struct CompositeAttributeTests {
     }
   }
 
+  @Test("Whether a composite is nil is asked of a store as it is in memory")
+  func nilPredicates() throws {
+    try with { context, _ in
+      shop("Corner", context).setValue(["latitude": 52.5], forKey: "place")
+      shop("Nowhere", context).setValue(nil, forKey: "place")
+      shop("Road", context).setValue(["address": ["street": "Main"]], forKey: "place")
+      try context.save()
+      let shops = try context.fetch(NSFetchRequest<NSManagedObject>(entityName: "Shop"))
+      for (format, names) in [
+        ("place == nil", ["Nowhere"]), ("place != nil", ["Corner", "Road"]),
+        ("place.address == nil", ["Corner", "Nowhere"]), ("place.address != nil", ["Road"]),
+      ] {
+        let predicate = NSPredicate(format: format)
+        let request = NSFetchRequest<NSManagedObject>(entityName: "Shop")
+        request.predicate = predicate
+        request.sortDescriptors = [NSSortDescriptor(key: "name", ascending: true)]
+        let found = try context.fetch(request)
+        #expect(found.compactMap { $0.value(forKey: "name") as? String } == names, "\(format)")
+        #expect(Set(found) == Set(shops.filter { predicate.evaluate(with: $0) }), "\(format)")
+      }
+    }
+  }
+
+  @Test("Batch requests set composites by dictionary and their leaves by path")
+  func batches() throws {
+    try with { context, _ in
+      try context.execute(
+        NSBatchInsertRequest(
+          entityName: "Shop",
+          objects: [
+            ["name": "A", "place": ["latitude": 1.5, "address": ["number": 3]]],
+            ["name": "B", "place.longitude": 2.5],
+          ]
+        )
+      )
+      let request = NSFetchRequest<NSManagedObject>(entityName: "Shop")
+      request.sortDescriptors = [NSSortDescriptor(key: "name", ascending: true)]
+      let shops = try context.fetch(request)
+      try #require(shops.count == 2)
+      #expect(shops[0].value(forKeyPath: "place.latitude") as? Double == 1.5)
+      #expect(shops[0].value(forKeyPath: "place.address.number") as? Int == 3)
+      #expect(shops[1].value(forKeyPath: "place.longitude") as? Double == 2.5)
+      let update = NSBatchUpdateRequest(entityName: "Shop")
+      update.propertiesToUpdate = ["place": ["latitude": 9.5], "name": "C"]
+      update.resultType = .updatedObjectsCountResultType
+      let result = try context.execute(update) as? NSBatchUpdateResult
+      #expect(result?.result as? Int == 2)
+      context.refreshAllObjects()
+      #expect(shops[0].value(forKeyPath: "place.latitude") as? Double == 9.5)
+      #expect(shops[0].value(forKeyPath: "place.address.number") == nil)
+      #expect(shops[1].value(forKey: "name") as? String == "C")
+    }
+  }
+
   @Test("Setting a composite tells its observers once")
   func observed() throws {
     try with { context, _ in

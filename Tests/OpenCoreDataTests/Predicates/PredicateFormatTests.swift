@@ -284,3 +284,40 @@ struct FetchExpressionTests {
     }
   }
 }
+
+@Suite("Archived expressions")
+struct ArchivedExpressionTests {
+  @Test(
+    "An expression comes back from its archive",
+    arguments: [
+      "views * 2 + 1", "sum:(price)", "SUBQUERY(tags, $t, $t.rank > 1).@count", "{1, \"two\"}",
+      "TERNARY(a > 1, b, c)", "FETCH($request, $context, NO)", "$name", "SELF",
+    ]
+  )
+  func roundTrip(_ format: String) throws {
+    let expression = NSExpression(format: format)
+    let data = try NSKeyedArchiver.archivedData(
+      withRootObject: expression,
+      requiringSecureCoding: true
+    )
+    let again = try NSKeyedUnarchiver.unarchivedObject(ofClass: NSExpression.self, from: data)
+    #expect(again == expression)
+    #expect(again?.expressionType == expression.expressionType)
+  }
+
+  @Test("Constants keep their kinds")
+  func constants() throws {
+    let values: [Any] = [
+      Date(timeIntervalSinceReferenceDate: 7.25), Data([1, 2]), NSDecimalNumber(string: "0.1"), "x",
+    ]
+    for value in values {
+      let expression = NSExpression(forConstantValue: value)
+      let data = try NSKeyedArchiver.archivedData(
+        withRootObject: expression,
+        requiringSecureCoding: true
+      )
+      let again = try NSKeyedUnarchiver.unarchivedObject(ofClass: NSExpression.self, from: data)
+      #expect(again == expression)
+    }
+  }
+}

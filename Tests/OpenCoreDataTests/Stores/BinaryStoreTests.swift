@@ -101,6 +101,47 @@ struct BinaryStoreTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).count == 3)
   }
 
+  @Test("A newer model opens it where a migration is asked for, with identifier and notes kept")
+  func migrates() throws {
+    func model(_ version: Int) -> NSManagedObjectModel {
+      let name = ModelParts.attribute(version == 1 ? "name" : "title", .stringAttributeType)
+      if version > 1 { name.renamingIdentifier = "name" }
+      let rating = ModelParts.attribute("rating", .integer16AttributeType)
+      rating.defaultValue = 3
+      let model = NSManagedObjectModel()
+      model.entities = [ModelParts.entity("Song", version == 1 ? [name] : [name, rating])]
+      return model
+    }
+    let first = NSPersistentStoreCoordinator(managedObjectModel: model(1))
+    let store = try first.addPersistentStore(type: .binary, at: url)
+    store.metadata["note"] = "mine"
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = first
+    try context.performAndWait {
+      let song = NSEntityDescription.insertNewObject(forEntityName: "Song", into: context)
+      song.setValue("Blue", forKey: "name")
+      try context.save()
+    }
+    let second = NSPersistentStoreCoordinator(managedObjectModel: model(2))
+    let migrate: [AnyHashable: Any] = [NSMigratePersistentStoresAutomaticallyOption: true]
+    let unmapped = #expect(throws: NSError.self) {
+      try second.addPersistentStore(type: .binary, at: url, options: migrate)
+    }
+    #expect(unmapped?.code == NSMigrationMissingMappingModelError)
+    let infer = migrate.merging([NSInferMappingModelAutomaticallyOption: true]) { $1 }
+    let migrated = try second.addPersistentStore(type: .binary, at: url, options: infer)
+    #expect(migrated.identifier == store.identifier)
+    #expect(migrated.metadata["note"] as? String == "mine")
+    let newer = NSManagedObjectContext(.privateQueue)
+    newer.persistentStoreCoordinator = second
+    try newer.performAndWait {
+      let songs = try newer.fetch(NSFetchRequest<NSManagedObject>(entityName: "Song"))
+      #expect(songs.map { $0.value(forKey: "title") as? String } == ["Blue"])
+      #expect(songs.map { $0.value(forKey: "rating") as? Int } == [3])
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).count == 1)
+  }
+
   @Test("A save that cannot be written fails, and the file stays as it is")
   func failingSave() throws {
     let inner = folder.file("inner")

@@ -16,8 +16,34 @@ struct BatchAssignment {
     _ properties: [AnyHashable: Any],
     of entity: NSEntityDescription
   ) throws -> [BatchAssignment] {
-    try properties.map { key, value in try BatchAssignment(key, value, of: entity.layout) }
-      .sorted { $0.slot.index < $1.slot.index }
+    try properties.flatMap { key, value in
+      try composite(key, value, of: entity.layout)
+        ?? [BatchAssignment(key, value, of: entity.layout)]
+    }
+    .sorted { $0.slot.index < $1.slot.index }
+  }
+
+  /// The leaves of a composite attribute, each with what the dictionary says; nil for other keys.
+  private static func composite(
+    _ key: AnyHashable,
+    _ value: Any,
+    of layout: EntityLayout
+  ) throws -> [BatchAssignment]? {
+    let name = (key.base as? NSPropertyDescription)?.name ?? key.base as? String
+    guard let name, let composite = layout.composite(named: name) else { return nil }
+    let constant = (value as? NSExpression).map { $0.constantValue ?? NSNull() } ?? value
+    guard let leaves = composite.leafValues(of: constant) else {
+      throw BatchValue.unacceptable(value, name, "NSDictionary")
+    }
+    return try leaves.map { slot, value in
+      let attribute = layout.attributes[slot]
+      return BatchAssignment(slot: attribute, value: .constant(try Self.constant(value, attribute)))
+    }
+  }
+
+  private init(slot: AttributeSlot, value: Value) {
+    self.slot = slot
+    self.value = value
   }
 
   private init(_ key: AnyHashable, _ value: Any, of layout: EntityLayout) throws {
@@ -77,12 +103,16 @@ enum BatchValue {
     } else if let row = AttributeConversion.rowValue(value, as: slot.type) {
       return row
     }
-    throw CoreDataError.make(
+    throw unacceptable(value, slot.name, slot.type.valueClassName ?? "id")
+  }
+
+  static func unacceptable(_ value: Any, _ name: String, _ className: String) -> NSError {
+    CoreDataError.make(
       NSManagedObjectValidationError,
-      "Unacceptable type of value for attribute: property = \"\(slot.name)\"; desired type = "
-        + "\(slot.type.valueClassName ?? "id"); given type = "
+      "Unacceptable type of value for attribute: property = \"\(name)\"; desired type = "
+        + "\(className); given type = "
         + "\(AttributeConversion.className(of: value)); value = \(value).",
-      [NSValidationKeyErrorKey: slot.name, NSValidationValueErrorKey: value]
+      [NSValidationKeyErrorKey: name, NSValidationValueErrorKey: value]
     )
   }
 }

@@ -5,24 +5,46 @@ import Foundation
 /// The store carries one since 2016; before that, and where it does not fit the store, the versions
 /// beside the app's model and those in its bundles are asked.
 struct SourceModel {
-  let file: StoreFile
-  let destination: NSManagedObjectModel
+  private let url: URL
+  private let metadata: [String: Any]
+  /// The model that the store carries; one that cannot be read is as good as none.
+  private let carried: NSManagedObjectModel?
+  private let destination: NSManagedObjectModel
+
+  init(file: StoreFile, destination: NSManagedObjectModel) {
+    self.init(
+      url: URL(fileURLWithPath: file.path),
+      metadata: file.metadata,
+      carried: try? file.model(),
+      destination: destination
+    )
+  }
+
+  init(
+    url: URL,
+    metadata: [String: Any],
+    carried: NSManagedObjectModel?,
+    destination: NSManagedObjectModel
+  ) {
+    self.url = url
+    self.metadata = metadata
+    self.carried = carried
+    self.destination = destination
+  }
 
   func find() throws -> NSManagedObjectModel {
-    let hashes = NSManagedObjectModel.versionHashes(inStoreMetadata: file.metadata) ?? [:]
-    // A copy that cannot be read is as good as none.
-    let carried = try? file.model()
+    let hashes = NSManagedObjectModel.versionHashes(inStoreMetadata: metadata) ?? [:]
     if let carried, fits(carried, hashes) { return carried }
     let models = versionsBeside() + ModelLocator.allModels(in: nil)
-    if let found = NSManagedObjectModel(byMerging: models, forStoreMetadata: file.metadata) {
+    if let found = NSManagedObjectModel(byMerging: models, forStoreMetadata: metadata) {
       return found
     }
     throw MigrationError.make(
       NSMigrationMissingSourceModelError,
       [
         "reason": "Can't find model for source store",
-        "URL": URL(fileURLWithPath: file.path),
-        "metadata": file.metadata,
+        "URL": url,
+        "metadata": metadata,
       ]
     )
   }

@@ -30,7 +30,12 @@ struct StoreMigration {
       return try MappedStoreMigration(source: source, mapping: mapping, migration: self).run()
     }
     guard NSPersistentStore.flag(NSInferMappingModelAutomaticallyOption, in: options) else {
-      throw missingMapping(from: source, to: model, "Can't find mapping model for migration")
+      throw MigrationError.missingMapping(
+        from: source,
+        to: model,
+        at: url,
+        "Can't find mapping model for migration"
+      )
     }
     try inPlace(from: source, to: model, configuration, file, at: url)
   }
@@ -54,27 +59,13 @@ struct StoreMigration {
       )
       .run(file)
     } catch let error as NSError where error.code == NSInferredMappingModelError {
-      throw missingMapping(
+      throw MigrationError.missingMapping(
         from: source,
         to: destination,
+        at: url,
         "Can't find or automatically infer mapping model for migration",
         cause: error
       )
     }
-  }
-
-  private func missingMapping(
-    from source: NSManagedObjectModel,
-    to destination: NSManagedObjectModel,
-    _ reason: String,
-    cause: NSError? = nil
-  ) -> NSError {
-    var userInfo: [String: Any] = [
-      "reason": reason, "sourceModel": source, "destinationModel": destination,
-      NSFilePathErrorKey: url.path,
-    ]
-    userInfo[NSUnderlyingErrorKey] = cause
-    for key in ["entity", "property"] { userInfo[key] = cause?.userInfo[key] }
-    return MigrationError.make(NSMigrationMissingMappingModelError, userInfo)
   }
 }

@@ -42,6 +42,27 @@ extension ExpressionValue {
   }
 }
 
+extension ExpressionTree {
+  /// The number that a constant text spells: compared with a number it counts as one, `views == '2'`,
+  /// as it does in a column of numbers.
+  var numberInText: ExpressionValue? {
+    guard case .constant(let constant) = self, case .string(let text) = constant.value else {
+      return nil
+    }
+    return Int64(text).map(ExpressionValue.integer) ?? Double(text).map(ExpressionValue.number)
+  }
+}
+
+extension ComparisonKind {
+  /// Whether two values are compared as wholes: for equality or for their order.
+  var isRelational: Bool {
+    switch self {
+    case .equal, .notEqual, .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual: true
+    default: false
+    }
+  }
+}
+
 extension SetOperation {
   /// The members of both, of the left that are in the right, or of the left that are not.
   func applied(_ left: ExpressionValue, _ right: ExpressionValue) -> ExpressionValue {

@@ -53,8 +53,13 @@ package struct PredicateEvaluator {
   ) throws -> Bool {
     let left = try value(comparison.left, subject)
     let right = try value(comparison.right, subject)
+    let relates = comparison.comparison.isRelational
+    let leftNumber = relates ? comparison.left.numberInText : nil
+    let rightNumber = relates ? comparison.right.numberInText : nil
     func holds(_ member: ExpressionValue) -> Bool {
-      member.holds(comparison.comparison, right, options: comparison.options)
+      let first = right.doubleValue == nil ? member : leftNumber ?? member
+      let second = member.doubleValue == nil ? right : rightNumber ?? right
+      return first.holds(comparison.comparison, second, options: comparison.options)
     }
     switch comparison.modifier {
     case .direct: return holds(left)

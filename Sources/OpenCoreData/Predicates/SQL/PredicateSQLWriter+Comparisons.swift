@@ -24,10 +24,8 @@ extension PredicateSQLWriter {
     _ options: StringComparisonOptions
   ) throws -> SQLFragment {
     switch kind {
-    case .equal: return try equality(try term(left), try term(right), options)
-    case .notEqual: return try inequality(try term(left), try term(right), options)
-    case .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual:
-      return try ordering(try term(left), kind, try term(right), options)
+    case .equal, .notEqual, .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual:
+      return try relation(left, kind, right, options)
     case .between: return try range(try term(left), right, options)
     case .in: return try membership(left, in: right, options)
     case .contains:
@@ -37,6 +35,26 @@ extension PredicateSQLWriter {
       return try test(kind, try term(left), try term(right), options)
     case .matches, .like, .beginsWith, .endsWith:
       return try test(kind, try term(left), try term(right), options)
+    }
+  }
+
+  private func relation(
+    _ left: Operand,
+    _ kind: ComparisonKind,
+    _ right: ExpressionTree,
+    _ options: StringComparisonOptions
+  ) throws -> SQLFragment {
+    var (first, second) = (try term(left), try term(right))
+    // A constant text that spells a number, compared with one, counts as that number.
+    if first.kind == .number, let number = right.numberInText {
+      second = try term(.constant(ExpressionConstant(value: number)))
+    } else if second.kind == .number, case .tree(let tree) = left, let number = tree.numberInText {
+      first = try term(.constant(ExpressionConstant(value: number)))
+    }
+    switch kind {
+    case .equal: return try equality(first, second, options)
+    case .notEqual: return try inequality(first, second, options)
+    default: return try ordering(first, kind, second, options)
     }
   }
 

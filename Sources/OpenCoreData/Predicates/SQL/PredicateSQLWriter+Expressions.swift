@@ -127,6 +127,8 @@ extension PredicateSQLWriter {
       case nil:
         // A leaf of a composite attribute has its path for a name.
         let path = keys[index...].joined(separator: ".")
+        let leaves = naming.sqlLeaves(ofComposite: Array(keys[index...]), ofEntity: node.entity)
+        if !leaves.isEmpty { return Self.composite(leaves, of: node) }
         guard !isLast,
           case .attribute(let column, let kind)? = naming.sqlProperty(path, ofEntity: node.entity)
         else { throw PredicateNotTranslatable.missing(keys, start.entity, naming) }
@@ -163,6 +165,17 @@ extension PredicateSQLWriter {
       }
     }
     return objectTerm(node)
+  }
+
+  /// A composite attribute has no value in SQL, but it is nil where all of its leaves are.
+  private static func composite(_ leaves: [String], of node: SQLNode) -> SQLTerm {
+    let columns = leaves.map { "\(node.alias).\($0)" }
+    return SQLTerm(
+      fragment: SQLFragment(
+        columns.count == 1 ? columns[0] : "COALESCE(\(columns.joined(separator: ", ")))"
+      ),
+      kind: .opaque
+    )
   }
 
   /// A collection operator, with the path on either side of it: `path.@operator.path`.

@@ -4,6 +4,8 @@
 package protocol SQLNaming {
   /// The property of the entity, own or inherited; nil where the entity has none of that name.
   func sqlProperty(_ name: String, ofEntity entity: String) -> SQLProperty?
+  /// The columns of a composite attribute's leaves, by its path; none where it is no composite.
+  func sqlLeaves(ofComposite path: [String], ofEntity entity: String) -> [String]
   /// The table that holds the entity's rows; it is the root entity's.
   func sqlTable(ofEntity entity: String) -> String
   /// The `Z_ENT` numbers of the entity and, where asked, of all entities below it.
@@ -12,6 +14,10 @@ package protocol SQLNaming {
   ///
   /// Nil where it is no row of this store: a temporary identifier, or another store's.
   func sqlRow(of identifier: AnyHashable) -> SQLRow?
+}
+
+extension SQLNaming {
+  package func sqlLeaves(ofComposite path: [String], ofEntity entity: String) -> [String] { [] }
 }
 
 /// A row as comparisons see it.

@@ -7,6 +7,8 @@ import Foundation
 final class BinaryStore: NSAtomicStore, @unchecked Sendable {
   // Sendable: as its superclass.
 
+  private var modelCache: Data?
+
   override func loadMetadata() throws {
     guard let url else { return }
     guard let file = try BinaryStoreFile.read(url) else {
@@ -26,7 +28,18 @@ final class BinaryStore: NSAtomicStore, @unchecked Sendable {
     guard let url, let binding else { return }
     guard !isReadOnly else { throw readOnlyError }
     let coding = BinaryStoreCoding(store: self, binding: binding, options: options)
-    try BinaryStoreFile(metadata: metadata, entities: coding.encode()).write(to: url)
+    try BinaryStoreFile(metadata: metadata, entities: coding.encode(), model: try carriedModel())
+      .write(to: url)
+  }
+
+  /// The model in the form of an SQLite store's, for migrations to come.
+  private func carriedModel() throws -> Data? {
+    if let modelCache { return modelCache }
+    let made = try persistentStoreCoordinator.map {
+      try ModelArchive.modelCache(for: $0.managedObjectModel)
+    }
+    modelCache = made
+    return made
   }
 
   override var type: String { NSBinaryStoreType }

@@ -15,13 +15,16 @@ struct BinaryStoreFile {
 
   var metadata: [String: Any]
   var entities: [Entity]
+  /// The model that the objects were written with, as SQLite stores carry it; older files have none.
+  var model: Data?
 
   private static let format = "WatershedBinaryStore"
   private static let formatVersion = 1
 
-  init(metadata: [String: Any], entities: [Entity]) {
+  init(metadata: [String: Any], entities: [Entity], model: Data?) {
     self.metadata = metadata
     self.entities = entities
+    self.model = model
   }
 
   /// Nil where there is no file, or an empty one that keeps the place.
@@ -64,7 +67,8 @@ struct BinaryStoreFile {
           let values = parts["values"] as? [[String: Any]], values.count == references.count
         else { throw damaged(url, "the objects of \(name) are not there") }
         return Entity(name: name, references: references, values: values)
-      }
+      },
+      model: root["model"] as? Data
     )
   }
 
@@ -74,10 +78,11 @@ struct BinaryStoreFile {
     for entity in entities {
       objects[entity.name] = ["references": entity.references, "values": entity.values]
     }
-    let root: [String: Any] = [
+    var root: [String: Any] = [
       "format": Self.format, "version": Self.formatVersion, "metadata": metadata,
       "entities": objects,
     ]
+    root["model"] = model
     do {
       let data = try PropertyListSerialization.data(
         fromPropertyList: root,

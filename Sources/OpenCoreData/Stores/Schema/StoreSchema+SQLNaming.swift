@@ -24,6 +24,19 @@ struct SchemaNaming: SQLNaming {
     return includesSubentities ? table.numbers : [table.number]
   }
 
+  func sqlLeaves(ofComposite path: [String], ofEntity entity: String) -> [String] {
+    guard let table = schema.entity(named: entity), let name = path.first,
+      var slot = table.layout.composite(named: name)
+    else { return [] }
+    for name in path.dropFirst() {
+      guard case .group(let group)? = slot.parts.first(where: { $0.name == name })?.part else {
+        return []
+      }
+      slot = group
+    }
+    return slot.leaves.filter { table.columns[$0].isStored }.map { table.columns[$0].name }
+  }
+
   func sqlRow(of identifier: AnyHashable) -> SQLRow? {
     let reference: RowReference
     if let row = identifier.base as? RowReference {

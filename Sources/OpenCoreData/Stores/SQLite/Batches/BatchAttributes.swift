@@ -79,6 +79,8 @@ final class BatchAttributes {
 
   func slot(of name: String) -> Int? { slots[name] }
 
+  func composite(named name: String) -> CompositeSlot? { entity.layout.composite(named: name) }
+
   func name(of slot: Int) -> String { entity.layout.attributes[slot].name }
 
   func isGiven(_ slot: Int) -> Bool { given.contains(slot) }
@@ -96,7 +98,8 @@ final class BatchAttributes {
 
   // MARK: Rows
 
-  func bind(_ values: [String: Any]) throws {
+  func bind(_ given: [String: Any]) throws {
+    let values = entity.layout.composites.isEmpty ? given : try withLeaves(given)
     begin(.dictionary(values))
     var position = 0
     for (key, value) in values {
@@ -115,6 +118,19 @@ final class BatchAttributes {
       if slot >= 0 { try bindGiven(value, slot) }
     }
     try finish()
+  }
+
+  /// The dictionary with the leaves of composites in their place.
+  private func withLeaves(_ values: [String: Any]) throws -> [String: Any] {
+    var result = values
+    for (name, composite) in entity.layout.composites {
+      guard let value = result.removeValue(forKey: name) else { continue }
+      guard let leaves = composite.leafValues(of: value) else {
+        throw BatchValue.unacceptable(value, name, "NSDictionary")
+      }
+      for (slot, value) in leaves { result[self.name(of: slot)] = value }
+    }
+    return result
   }
 
   func bind(_ values: BatchDictionary) throws {

@@ -54,9 +54,12 @@ final class BatchDictionary: NSMutableDictionary {
   override func setObject(_ anObject: Any, forKey aKey: AnyHashable) {
     if let slot = slot(of: aKey) {
       raw[slot] = anObject
-    } else {
-      others[aKey] = anObject
+      return
     }
+    others[aKey] = anObject
+    // What is no dictionary is left to be read back; it cannot be stored.
+    let composite = (aKey.base as? String).flatMap { attributes?.composite(named: $0) }
+    for (slot, value) in composite?.leafValues(of: anObject) ?? [] { raw[slot] = value }
   }
 
   override func removeObject(forKey aKey: Any) {
