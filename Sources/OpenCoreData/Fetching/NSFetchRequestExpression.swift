@@ -40,7 +40,8 @@ open class NSFetchRequestExpression: NSExpression {
 
   /// Reads an expression out of an archive; nil where it is no fetch.
   public required init?(coder: NSCoder) {
-    guard let read = NSExpression(coder: coder), case .fetch(let request, let context, let isCount) = read.tree
+    guard let read = NSExpression(coder: coder),
+      case .fetch(let request, let context, let isCount) = read.tree
     else { return nil }
     requestExpression = NSExpression(tree: request)
     contextExpression = NSExpression(tree: context)

@@ -95,7 +95,8 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
   /// What the description says beside its name.
   var parts: DescriptionParts {
     [
-      "optional": isOptional, "transient": isTransient, "userInfo": NSDictionary(dictionary: userInfo ?? [:]),
+      "optional": isOptional, "transient": isTransient,
+      "userInfo": NSDictionary(dictionary: userInfo ?? [:]),
       "modifier": versionHashModifier, "renaming": renamingIdentifier,
       "spotlight": isIndexedBySpotlight, "predicates": validationPredicates.map(\.formatString),
       "warnings": validationWarnings.map { "\($0)" },

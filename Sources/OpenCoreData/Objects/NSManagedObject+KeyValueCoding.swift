@@ -150,7 +150,7 @@ extension NSManagedObject {
     case "self": return self
     case "objectID": return objectID
     case "entity": return entity
-    case "managedObjectContext": return managedObjectContext
+    case "managedObjectContext": return .some(managedObjectContext)
     case "isInserted", "inserted": return NSNumber(value: isInserted)
     case "isUpdated", "updated": return NSNumber(value: isUpdated)
     case "isDeleted", "deleted": return NSNumber(value: isDeleted)

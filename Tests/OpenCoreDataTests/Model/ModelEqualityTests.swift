@@ -35,7 +35,8 @@ struct ModelEqualityTests {
     case 1: copy.attributeType = .doubleAttributeType
     case 2: copy.defaultValue = 7
     case 3: copy.userInfo = ["note": "mine"]
-    case 4: copy.setValidationPredicates([NSPredicate(format: "SELF > 3")], withValidationWarnings: [])
+    case 4:
+      copy.setValidationPredicates([NSPredicate(format: "SELF > 3")], withValidationWarnings: [])
     default:
       link.deleteRule = .cascadeDeleteRule
       #expect(link != author)

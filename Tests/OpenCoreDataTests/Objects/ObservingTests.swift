@@ -412,7 +412,7 @@ struct StateObservingTests {
   func unknownKeyPath() async {
     await #expect(processExitsWith: .failure) {
       let library = try Library()
-    let context = library.context()
+      let context = library.context()
       context.performAndWait {
         _ = Reader(context: context).observe(\.faultlessness) { _, _ in }
       }

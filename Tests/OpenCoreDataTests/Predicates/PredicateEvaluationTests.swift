@@ -44,7 +44,8 @@ struct PredicateEvaluationTests {
     "author.city == nil", "missing.name == nil", "missing IN {nil}", "NOT missing IN {1}",
     "NOT missing BETWEEN {1, 2}", "missing + 1 == nil",
     // Kinds
-    "NOT views == 'ten'", "views != 'ten'", "views == '10'", "views < '10.5'", "NOT title < 5", "NOT title > 5",
+    "NOT views == 'ten'", "views != 'ten'", "views == '10'", "views < '10.5'", "NOT title < 5",
+    "NOT title > 5",
     // Collections
     "ANY tags.name == 'red'", "NONE tags.name == 'green'", "ANY tags.name == nil",
     "NOT ALL tags.name == 'red'", "ALL tags.rank > 0", "ALL none.rank > 0",

@@ -59,7 +59,10 @@ struct AtomicStoreMigration {
       destinationOptions: [:]
     )
     try keepNotes(of: metadata, at: place)
-    _ = try FileManager.default.replaceItemAt(url, withItemAt: place)
+    // In one step, unlike Foundation's way of replacing a file.
+    guard rename(place.path, url.path) == 0 else {
+      throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: url.path])
+    }
   }
 
   private func mapping(from source: NSManagedObjectModel) throws -> NSMappingModel {

@@ -189,7 +189,7 @@ final class ObjectObservers {
     for watch in watches.values.joined() { detach(watch) }
   }
 
-  /// The keys that anybody watches, in order; those of the object's state tell of themselves.
+  /// The keys that anybody watches, in order; those of the object itself are told of apart.
   var keys: [String] { watches.keys.filter { !ObservedState.covers($0) }.sorted() }
 }
 

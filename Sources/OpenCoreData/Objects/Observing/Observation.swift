@@ -102,7 +102,8 @@ final class Observation {
   }
 
   private func value(of object: NSObject) -> Any {
-    let value = reader.map { $0(object) } ?? (object as? NSManagedObject)?.value(forKeyPath: keyPath)
+    let value =
+      reader.map { $0(object) } ?? (object as? NSManagedObject)?.value(forKeyPath: keyPath)
     return value ?? NSNull()
   }
 

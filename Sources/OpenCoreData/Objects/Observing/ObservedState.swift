@@ -16,9 +16,12 @@ struct ObservedState {
   ]
   private static let bits: ObjectState = [.inserted, .updated, .deleted, .fault]
 
+  /// Keys that are of the object itself, and of no property that may be loaded or refreshed.
   static func covers(_ key: String) -> Bool {
-    key == "managedObjectContext" || keys.contains { $0.key == key }
+    others.contains(key) || keys.contains { $0.key == key }
   }
+
+  private static let others: Set<String> = ["managedObjectContext", "objectID", "entity", "self"]
 
   private var state: ObjectState
   private weak var context: NSManagedObjectContext?

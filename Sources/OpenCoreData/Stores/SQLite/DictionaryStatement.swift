@@ -211,7 +211,9 @@ struct DictionaryStatement {
     case (.integer16AttributeType, .number, .text(let text)),
       (.integer32AttributeType, .number, .text(let text)),
       (.integer64AttributeType, .number, .text(let text)):
-      .integer(Int64(exactly: (Double(text.replacing("m", with: "")) ?? 0).rounded(.towardZero)) ?? 0)
+      .integer(
+        Int64(exactly: (Double(text.replacing("m", with: "")) ?? 0).rounded(.towardZero)) ?? 0
+      )
     case (.doubleAttributeType, _, .integer(let number)),
       (.floatAttributeType, _, .integer(let number)):
       .double(Double(number))
