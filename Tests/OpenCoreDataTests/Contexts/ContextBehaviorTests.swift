@@ -280,6 +280,57 @@ struct ContextBehaviorTests {
     }
   }
 
+  @Test("Below the staleness interval a value that this context has read is not read again")
+  func young() throws {
+    let folder = try StoreFolder()
+    let url = folder.url.appendingPathComponent("a.sqlite")
+    let context = try ItemModel.container(at: url).newBackgroundContext()
+    try context.performAndWait {
+      context.stalenessInterval = 3600
+      let item = ItemModel.insert(code: "a", into: context)
+      try context.save()
+      let other = try ItemModel.container(at: url).newBackgroundContext()
+      try other.performAndWait {
+        try other.fetch(request).first?.setValue("b", forKey: "code")
+        try other.save()
+      }
+      context.refresh(item, mergeChanges: false)
+      #expect(item.value(forKey: "code") as? String == "a")
+      context.stalenessInterval = 0
+      context.refresh(item, mergeChanges: false)
+      #expect(item.value(forKey: "code") as? String == "b")
+    }
+  }
+
+  @Test("When its store is removed, an object has no values and no members, and nothing stops")
+  func removedStore() throws {
+    try world { container, context in
+      let box = ItemModel.insert("Box", into: context)
+      let item = ItemModel.insert(code: "a", into: context)
+      item.setValue(box, forKey: "box")
+      try context.save()
+      let identifier = item.objectID
+      context.refreshAllObjects()
+      let coordinator = container.persistentStoreCoordinator
+      for store in coordinator.persistentStores { try coordinator.remove(store) }
+      #expect(item.value(forKey: "code") == nil)
+      #expect((box.value(forKey: "items") as? Set<NSManagedObject>)?.isEmpty == true)
+      #expect(throws: CocoaError.self) { try context.existingObject(with: identifier) }
+      context.reset()
+      #expect(context.object(with: identifier).value(forKey: "code") == nil)
+    }
+  }
+
+  @Test("An object that has left its context says so by key-value coding too")
+  func detached() throws {
+    try world { _, context in
+      let item = ItemModel.insert(code: "a", into: context)
+      #expect(item.value(forKey: "managedObjectContext") as? NSManagedObjectContext === context)
+      context.rollback()
+      #expect(item.value(forKey: "managedObjectContext") == nil)
+    }
+  }
+
   @Test("A reset forgets all objects and changes")
   func reset() throws {
     try world { _, context in

@@ -96,6 +96,24 @@ struct DecimalTests {
     }
   }
 
+  @Test("A double that no decimal can hold is none, and stops nothing")
+  func beyondDecimals() throws {
+    try with { context in
+      let post = WorldPost(context: context)
+      post.title = "huge"
+      for value in [1e300, -1e300, 1e-300, .infinity, .nan] {
+        post.setValue(NSNumber(value: value), forKey: "price")
+      }
+      post.setValue(NSNumber(value: Int64.max), forKey: "price")
+      #expect(post.value(forKey: "price") as? NSDecimalNumber == decimal("9223372036854775807"))
+      post.setValue(nil, forKey: "price")
+      post.score = 1e300
+      try context.save()
+      let predicate = NSPredicate(format: "CAST(score, 'NSDecimalNumber') == nil")
+      #expect(predicate.evaluate(with: post))
+    }
+  }
+
   @Test("A decimal of many digits is compared and sorted as the number that it is")
   func manyDigits() throws {
     try with(["0.3333333333333333333333333", "2", "-5", "1.5"]) { context in

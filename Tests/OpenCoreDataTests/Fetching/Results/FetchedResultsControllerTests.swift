@@ -245,6 +245,31 @@ struct FetchedResultsControllerTests {
     }
   }
 
+  @Test("A reset of the context tells a delegate nothing; the next fetch begins anew")
+  func reset() throws {
+    let recorder = FetchedResultsRecorder()
+    try context.performAndWait {
+      let results = controller()
+      results.delegate = recorder
+      book("A")
+      book("B")
+      try context.save()
+      try results.performFetch()
+      recorder.show(results)
+      let told = recorder.log.count
+      context.reset()
+      book("C")
+      context.processPendingChanges()
+      #expect(recorder.log.count == told)
+      try results.performFetch()
+      recorder.show(results)
+      #expect(results.fetchedObjects?.map(\.title) == ["A", "B", "C"])
+      book("D")
+      context.processPendingChanges()
+      #expect(recorder.log.count > told)
+    }
+  }
+
   @Test("A delegate may choose the sections' index titles")
   func delegateTitles() throws {
     final class Namer: NSObject, NSFetchedResultsControllerDelegate {
