@@ -73,7 +73,7 @@ let package = Package(
     ),
     .executableTarget(
       name: "model-tool",
-      dependencies: ["ModelGenerator", "OpenCoreData"],
+      dependencies: ["Effects", "ModelGenerator", "OpenCoreData"],
       path: "Sources/ModelTool",
       swiftSettings: strict
     ),

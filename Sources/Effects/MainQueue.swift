@@ -24,14 +24,11 @@ enum MainQueue {
   /// main thread is blocked.
   static func sync<Result>(_ body: () throws -> Result) rethrows -> Result {
     let watch = DispatchWorkItem {
-      FileHandle.standardError.write(
-        Data(
-          """
-          CoreData: warning: a call has waited \(patience) seconds for the main queue. Its thread \
-          must run a run loop or call dispatchMain(), and must not wait for other threads itself.
-
-          """.utf8
-        )
+      StandardError.print(
+        """
+        CoreData: warning: a call has waited \(patience) seconds for the main queue. Its thread \
+        must run a run loop or call dispatchMain(), and must not wait for other threads itself.
+        """
       )
     }
     DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(patience), execute: watch)

@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 import ModelGenerator
 import OpenCoreData
@@ -12,10 +13,10 @@ enum ModelTool {
     do {
       try run(Array(CommandLine.arguments.dropFirst()))
     } catch let failure as ModelToolFailure {
-      FileHandle.standardError.write(Data((failure.text + "\n").utf8))
+      StandardError.print(failure.text)
       exit(1)
     } catch {
-      FileHandle.standardError.write(Data("error: \(error)\n".utf8))
+      StandardError.print("error: \(error)")
       exit(1)
     }
   }

@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 
 /// What a developer asked for with Core Data's launch arguments.
@@ -9,7 +10,7 @@ enum DebugOptions {
   /// Whether contexts stop the program when they are used off their queue.
   static let checksConcurrency: Bool = {
     guard level("ConcurrencyDebug") > 0 else { return false }
-    print("CoreData: annotation: Core Data multi-threading assertions enabled.")
+    StandardError.print("CoreData: annotation: Core Data multi-threading assertions enabled.")
     return true
   }()
 
@@ -37,10 +38,5 @@ enum DebugOptions {
   private static func number(_ text: String) -> Int {
     if let number = Int(text) { return number }
     return ["yes", "true"].contains(text.lowercased()) ? 1 : 0
-  }
-
-  /// One line on the standard error, whole even where several threads print.
-  static func print(_ line: String) {
-    FileHandle.standardError.write(Data((line + "\n").utf8))
   }
 }

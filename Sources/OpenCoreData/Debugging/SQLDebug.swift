@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 import WatershedSQLite
 
@@ -8,7 +9,7 @@ enum SQLDebug {
     let level = DebugOptions.sqlLevel
     guard level > 0 else { return }
     connection.trace { [weak connection] event in
-      for line in lines(event, level, connection) { DebugOptions.print(line) }
+      for line in lines(event, level, connection) { StandardError.print(line) }
     }
   }
 

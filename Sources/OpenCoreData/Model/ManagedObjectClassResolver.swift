@@ -16,7 +16,7 @@ package enum ManagedObjectClassResolver {
   }
 
   /// The names to try for a class that the app's files name.
-  static func candidates(className name: String, near modelURL: URL?) -> [String] {
+  package static func candidates(className name: String, near modelURL: URL?) -> [String] {
     var candidates: [String] = []
     func add(_ candidate: String) {
       if !candidates.contains(candidate) { candidates.append(candidate) }
@@ -61,8 +61,10 @@ package enum ManagedObjectClassResolver {
 
   private static func target(ofResourceFolder name: String) -> String? {
     guard name.hasSuffix(".resources") else { return nil }
-    let stem = name.dropLast(".resources".count)
+    var stem = name.dropLast(".resources".count)
     guard let underscore = stem.firstIndex(of: "_") else { return nil }
+    // A package with a macro or a build plugin has targets built for the machine that builds.
+    if stem.hasSuffix("-tool") { stem = stem.dropLast("-tool".count) }
     return String(stem[stem.index(after: underscore)...])
   }
 

@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 
 /// Model files on disk: `.xcdatamodeld`, `.xcdatamodel`, `.momd`, `.mom`, and a bare `contents`.
@@ -277,7 +278,7 @@ extension NSManagedObjectModel {
       self.init()
       take(model)
     } catch {
-      FileHandle.standardError.write(Data("CoreData: error: \(error)\n".utf8))
+      StandardError.print("CoreData: error: \(error)")
       return nil
     }
   }

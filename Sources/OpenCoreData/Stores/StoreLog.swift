@@ -1,8 +1,9 @@
+import Effects
 import Foundation
 
 /// Where a store says what it could not do but could go on without.
 enum StoreLog {
   static func warning(_ message: String) {
-    FileHandle.standardError.write(Data("CoreData: warning: \(message)\n".utf8))
+    StandardError.print("CoreData: warning: \(message)")
   }
 }

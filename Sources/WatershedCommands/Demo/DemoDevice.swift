@@ -1,5 +1,6 @@
 import CloudKitMirroring
 import CloudKitTesting
+import Effects
 import Foundation
 import OpenCloudKit
 import OpenCoreData
@@ -99,7 +100,7 @@ package final class DemoDevice: Sendable {
         try coordinator.remove(store)
       } catch {
         // The process ends next, and a store is made to survive that.
-        FileHandle.standardError.write(Data("\(name)'s store did not close: \(error)\n".utf8))
+        StandardError.print("\(name)'s store did not close: \(error)")
       }
     }
   }

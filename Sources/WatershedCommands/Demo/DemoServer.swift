@@ -1,5 +1,6 @@
 import CloudKitServer
 import CloudKitServerHTTP
+import Effects
 import Foundation
 import Logging
 import OpenCloudKit
@@ -85,7 +86,7 @@ final class DemoServer: Sendable {
       try await running.stop()
     } catch {
       // The devices are gone and the data is on disk: an unclean end of the sockets hurts nobody.
-      FileHandle.standardError.write(Data("The server's sockets ended badly: \(error)\n".utf8))
+      StandardError.print("The server's sockets ended badly: \(error)")
     }
     await service.shutdown()
   }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Effects
 import Foundation
 import ModelGenerator
 import OpenCoreData
@@ -44,7 +45,7 @@ struct ModelGenerateCommand: ParsableCommand {
     do {
       loaded = try ModelFile.load(contentsOf: URL(fileURLWithPath: model))
     } catch {
-      FileHandle.standardError.write(Data("\(error)\n".utf8))
+      StandardError.print("\(error)")
       throw ExitCode(2)
     }
     let files = ModelClassFiles(importedModule: `import`, classes: ClassWriter(access: access))

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CloudKitMirroring
 import CloudKitWebServices
+import Effects
 import Foundation
 import OpenCoreData
 
@@ -31,7 +32,7 @@ struct ModelRecordsCommand: AsyncParsableCommand {
       let schema = cloudKitSchema(for: chosen.model, configuration: configuration)
       print(schema.ckdb, terminator: "")
     } catch let failure as DemoFailure {
-      FileHandle.standardError.write(Data((failure.description + "\n").utf8))
+      StandardError.print(failure.description)
       throw ExitCode(failure.exitCode)
     }
   }

@@ -197,6 +197,17 @@ struct ModelXMLTests {
     #expect(ManagedObjectClassResolver.candidates(for: data).isEmpty)
   }
 
+  @Test(
+    "A model among a target's resources has its classes in that target",
+    arguments: ["app_Blog.resources", "app_Blog-tool.resources"]
+  )
+  func classModules(folder: String) {
+    let url = URL(fileURLWithPath: "/build/\(folder)/Blog.momd")
+    #expect(
+      ManagedObjectClassResolver.candidates(className: "Post", near: url).first == "Blog.Post"
+    )
+  }
+
   @Test("The archive of a model keeps everything")
   func archive() throws {
     let model = try load(Self.blog)

@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 
 /// How the objects of one model become objects of another.
@@ -25,7 +26,7 @@ open class NSMappingModel: NSObject {
       self.init()
       entityMappings = contents.mappings
     } catch {
-      FileHandle.standardError.write(Data("CoreData: error: \(error)\n".utf8))
+      StandardError.print("CoreData: error: \(error)")
       return nil
     }
   }
