@@ -45,11 +45,21 @@ let package = Package(
       pkgConfig: "sqlite3",
       providers: [.apt(["libsqlite3-dev"])]
     ),
+    .systemLibrary(
+      name: "CPostgreSQL",
+      pkgConfig: "libpq",
+      providers: [.apt(["libpq-dev"])]
+    ),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
 
     // The modules, lowest first. Arrows point down, always.
     .target(name: "Effects", swiftSettings: strict),
     .target(name: "WatershedSQLite", dependencies: ["CSQLite"], swiftSettings: strict),
+    .target(
+      name: "WatershedPostgreSQL",
+      dependencies: ["CPostgreSQL"],
+      swiftSettings: strict
+    ),
     .target(
       name: "OpenCoreData",
       dependencies: [
@@ -120,7 +130,7 @@ let package = Package(
     .target(
       name: "CloudKitServer",
       dependencies: [
-        "CloudKitWebServices", "Effects", "WatershedSQLite",
+        "CloudKitWebServices", "Effects", "WatershedPostgreSQL", "WatershedSQLite",
         .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "Logging", package: "swift-log"),
       ],
@@ -225,9 +235,19 @@ let package = Package(
       dependencies: ["CloudKitWebServices"],
       swiftSettings: strict
     ),
+    // A PostgreSQL of their own for tests and benchmarks.
+    .target(name: "PostgreSQLServer", path: "Tests/PostgreSQLServer", swiftSettings: strict),
+    .testTarget(
+      name: "WatershedPostgreSQLTests",
+      dependencies: ["PostgreSQLServer", "WatershedPostgreSQL"],
+      swiftSettings: strict
+    ),
     .testTarget(
       name: "CloudKitServerTests",
-      dependencies: ["CloudKitServer", "CloudKitWebServices", "Effects", "WatershedSQLite"],
+      dependencies: [
+        "CloudKitServer", "CloudKitWebServices", "Effects", "PostgreSQLServer",
+        "WatershedPostgreSQL", "WatershedSQLite",
+      ],
       swiftSettings: strict
     ),
     .testTarget(

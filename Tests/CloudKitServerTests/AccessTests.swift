@@ -3,7 +3,7 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-@Suite("Who may do what")
+@Suite("Who may do what", .everyEngine)
 struct AccessTests {
   private func response(_ person: Person) async -> (Int, ErrorDictionary?) {
     let response = await person.send(.listZones, Data("{}".utf8))

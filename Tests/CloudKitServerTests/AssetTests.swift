@@ -34,7 +34,7 @@ extension Person {
   }
 }
 
-@Suite("Assets")
+@Suite("Assets", .everyEngine)
 struct AssetTests {
   private func world(_ change: (inout ServiceLimits) -> Void = { _ in }) async throws -> Person {
     let person = try await TestServer(limits: change).person()

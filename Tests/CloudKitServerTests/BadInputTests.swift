@@ -4,7 +4,7 @@ import Effects
 import Foundation
 import Testing
 
-@Suite("Bad input")
+@Suite("Bad input", .everyEngine)
 struct BadInputTests {
   @Test(
     "A path that leads nowhere is NOT_FOUND",

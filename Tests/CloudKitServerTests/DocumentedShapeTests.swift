@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 /// What a client written against the documentation alone looks for.
-@Suite("Documented shapes")
+@Suite("Documented shapes", .everyEngine)
 struct DocumentedShapeTests {
   private func json(_ response: WebServiceResponse) throws -> [String: Any] {
     try #require(try JSONSerialization.jsonObject(with: response.body) as? [String: Any])

@@ -3,7 +3,7 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-@Suite("Deletions that a VALIDATE reference holds back")
+@Suite("Deletions that a VALIDATE reference holds back", .everyEngine)
 struct HeldBackDeletionTests {
   private func link(_ target: String, _ action: ReferenceAction) -> [String: FieldContent] {
     ["to": .reference(ReferenceValue(recordName: target, action: action))]

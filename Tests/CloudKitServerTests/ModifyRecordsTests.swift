@@ -3,7 +3,7 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-@Suite("records/modify")
+@Suite("records/modify", .everyEngine)
 struct ModifyRecordsTests {
   private func world() async throws -> Person {
     let person = try await TestServer().person()

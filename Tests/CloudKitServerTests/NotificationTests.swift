@@ -3,7 +3,7 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-@Suite("Subscriptions and notifications")
+@Suite("Subscriptions and notifications", .everyEngine)
 struct NotificationTests {
   private func subscribe(
     _ person: Person,

@@ -3,7 +3,7 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-@Suite("records/query")
+@Suite("records/query", .everyEngine)
 struct QueryTests {
   private func world(isLenient: Bool = false) async throws -> Person {
     let person = try await TestServer(isLenient: isLenient).person()

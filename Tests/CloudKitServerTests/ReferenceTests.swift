@@ -3,7 +3,7 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-@Suite("References between records")
+@Suite("References between records", .everyEngine)
 struct ReferenceTests {
   private func world() async throws -> Person {
     let person = try await TestServer().person()

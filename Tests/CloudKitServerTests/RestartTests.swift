@@ -3,7 +3,7 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-@Suite("A server that stops and starts again")
+@Suite("A server that stops and starts again", .everyEngine)
 struct RestartTests {
   @Test("Everything acknowledged is there after a restart, tokens and sessions too")
   func restart() async throws {
@@ -48,6 +48,8 @@ struct RestartTests {
 
   @Test("Tokens from before a backup was put back have expired")
   func restoredBackup() async throws {
+    // Whoever restores a PostgreSQL says so: there is no file that could be put back behind it.
+    guard TestEngine.current == .sqlite else { return }
     try await withTemporaryFolder { folder in
       let copy = folder.appendingPathComponent("copy.sqlite")
       let data = folder.appendingPathComponent("data")

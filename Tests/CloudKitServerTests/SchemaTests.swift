@@ -3,7 +3,7 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-@Suite("The schema")
+@Suite("The schema", .everyEngine)
 struct SchemaTests {
   private func world() async throws -> Person {
     let person = try await TestServer().person()

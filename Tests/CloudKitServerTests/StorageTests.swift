@@ -5,7 +5,7 @@ import Testing
 
 @testable import CloudKitServer
 
-@Suite("The storage seam")
+@Suite("The storage seam", .everyEngine)
 struct StorageTests {
   private let storage: any Storage
   private let id: PartitionID
@@ -16,7 +16,7 @@ struct StorageTests {
       randomness: SeededRandomness(seed: 1),
       tasks: PoolTaskSpawner()
     )
-    storage = try SQLiteStorage(folder: nil, effects: effects)
+    storage = try TestEngine.storage(effects)
     id = try storage.partition(
       PartitionKey(
         container: "c",

@@ -51,6 +51,7 @@ struct TestServer {
     service = try CloudKitService(
       ServiceConfiguration(
         dataFolder: folder,
+        database: try TestEngine.databaseURL(for: folder),
         baseURL: "http://127.0.0.1:8080",
         limits: limits,
         effects: effects,

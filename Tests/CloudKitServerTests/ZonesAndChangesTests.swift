@@ -3,7 +3,7 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-@Suite("Zones and changes")
+@Suite("Zones and changes", .everyEngine)
 struct ZonesAndChangesTests {
   private func databaseChanges(
     _ person: Person,

@@ -22,6 +22,9 @@ final class SessionCache: Sendable {
     }
   }
 
+  /// Another server may have ended any of them.
+  func forgetSessions() { state.withLock { $0.sessions.removeAll() } }
+
   func knows(container: String) -> Bool {
     state.withLock { $0.containers.contains(container) }
   }

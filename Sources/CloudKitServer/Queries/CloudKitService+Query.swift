@@ -109,12 +109,9 @@ extension CloudKitService {
 
   /// The indexes a query uses are kept from its first run on.
   func activate(_ indexes: Set<RecordIndex>, of type: String, _ id: PartitionID) async throws {
-    let active = try storage.read { try $0.activeIndexes(in: id, types: [type]) }[type] ?? []
-    for index in indexes.sorted(by: { $0.name < $1.name }) where !active.contains(index.name) {
-      try await writing.run { [storage] in
-        try storage.activateIndex(in: id, type: type, field: index.name) { record in
-          index.keys(of: record, try record.decodedFields())
-        }
+    for index in indexes.sorted(by: { $0.name < $1.name }) {
+      try await makeIndex(of: index.name, type: type, in: id) { record in
+        index.keys(of: record, try record.decodedFields())
       }
     }
   }

@@ -88,6 +88,7 @@ extension ModifyPlanner {
   }
 
   private func expect(in batch: inout WriteBatch, _ counter: ChangeNumber) {
+    batch.expectedIndexes = input.database.indexes
     guard input.scope == .public else {
       batch.expectedCounter = input.database.counter
       batch.counter = counter

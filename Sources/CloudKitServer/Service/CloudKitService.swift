@@ -37,7 +37,14 @@ package final class CloudKitService: Sendable {
     self.configuration = configuration
     limits = configuration.limits
     effects = configuration.effects
-    storage = try SQLiteStorage(folder: configuration.dataFolder, effects: configuration.effects)
+    if let database = configuration.database {
+      storage = try PostgreSQLStorage(url: database, effects: configuration.effects)
+    } else {
+      storage = try SQLiteStorage(
+        folder: configuration.dataFolder,
+        effects: configuration.effects
+      )
+    }
     if let folder = configuration.dataFolder {
       assets = try FolderAssetStore(folder: folder.appendingPathComponent("assets"))
     } else {
@@ -48,6 +55,9 @@ package final class CloudKitService: Sendable {
     writing = configuration.effects.lane("server storage")
     address = Mutex("")
     baseURL = configuration.baseURL
+    storage.listen { [sessions] news in
+      if news == .directory { sessions.forgetSessions() }
+    }
     try assets.sweep(
       keeping: try storage.read { try $0.usedAssets() },
       olderThan: configuration.effects.now - configuration.limits.receiptLifetime

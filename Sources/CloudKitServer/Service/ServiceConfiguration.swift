@@ -5,6 +5,9 @@ import Foundation
 package struct ServiceConfiguration: Sendable {
   /// Where everything is kept; nil keeps it in memory.
   package var dataFolder: URL?
+  /// A PostgreSQL as `postgresql://…` instead of a file in the data folder; several servers can
+  /// share it.
+  package var database: String?
   /// Where clients reach the server, such as `http://127.0.0.1:8080`; it can be set later.
   package var baseURL: String
   package var limits: ServiceLimits
@@ -19,6 +22,7 @@ package struct ServiceConfiguration: Sendable {
 
   package init(
     dataFolder: URL? = nil,
+    database: String? = nil,
     baseURL: String = "http://127.0.0.1",
     limits: ServiceLimits = ServiceLimits(),
     effects: Effects = .live,
@@ -26,6 +30,7 @@ package struct ServiceConfiguration: Sendable {
     onCommit: (@Sendable (CommitEvent) -> Void)? = nil
   ) {
     self.dataFolder = dataFolder
+    self.database = database
     self.baseURL = baseURL
     self.limits = limits
     self.effects = effects

@@ -20,14 +20,17 @@ package protocol Storage: Sendable {
   /// The partition of a key, made when it is met for the first time.
   func partition(_ key: PartitionKey) throws -> PartitionID
 
-  /// Starts to keep an index over a type's field, filled from the records there are; at once done
-  /// where it is kept already.
-  func activateIndex(
+  /// Goes a step further with an index over a type's field, and tells whether it is ready.
+  ///
+  /// The first step lets every writer keep it; each further one takes in so many of the records
+  /// there are. Others read and write between the steps.
+  func fillIndex(
     in partition: PartitionID,
     type: String,
     field: String,
+    limit: Int,
     entries: (StoredRecord) throws -> [IndexKey]
-  ) throws
+  ) throws -> Bool
 
   /// Commit events after a position, oldest first.
   ///
@@ -40,8 +43,39 @@ package protocol Storage: Sendable {
   /// Forgets events that were committed before a time, in milliseconds since 1970.
   func forgetEvents(before time: Int64) throws
 
+  /// Calls the body soon after commits, this process's and others', and now and then besides; one
+  /// call may stand for many commits.
+  func listen(_ body: @escaping @Sendable (StorageNews) -> Void)
+
   func beginNewIncarnation() throws
   func close()
+}
+
+extension Storage {
+  /// Makes an index over a type's field, filled from the records there are; done at once where it
+  /// is kept already.
+  package func activateIndex(
+    in partition: PartitionID,
+    type: String,
+    field: String,
+    entries: (StoredRecord) throws -> [IndexKey]
+  ) throws {
+    while try !fillIndex(
+      in: partition,
+      type: type,
+      field: field,
+      limit: 500,
+      entries: entries
+    ) {}
+  }
+}
+
+/// What a commit changed that others keep in memory or wait for.
+package enum StorageNews: String, Hashable, Sendable, CaseIterable {
+  /// There may be new commit events.
+  case events
+  /// Sessions or keys ended: what is kept of them in memory is to be forgotten.
+  case directory
 }
 
 /// What a batch was decided on has changed since; decide again.
@@ -63,8 +97,6 @@ package protocol StorageSnapshot {
   func expiredTraces(in id: PartitionID, before time: Int64) throws -> [ZoneNumber: ChangeNumber]
   func partitions() throws -> [PartitionID]
   func activeIndexes(in id: PartitionID, types: [String]) throws -> [String: Set<String>]
-  /// The entries of an active index, in its order.
-  func entries(in id: PartitionID, _ walk: IndexWalk) throws -> [IndexPosition]
   func children(in id: PartitionID, of parents: [RecordKey]) throws -> [StoredChild]
   /// A share's members by where they stand in its feed.
   func members(in id: PartitionID, _ range: ShareRange) throws -> [StoredRecord]
@@ -78,6 +110,9 @@ package protocol StorageSnapshot {
     at moment: ChangeNumber,
     _ range: ShareRange
   ) throws -> [StoredDeparture]
+  func isIndexReady(in id: PartitionID, type: String, field: String) throws -> Bool
+  /// The entries of a ready index, in its order.
+  func entries(in id: PartitionID, _ walk: IndexWalk) throws -> [IndexPosition]
   func reply(
     in id: PartitionID,
     user: String,

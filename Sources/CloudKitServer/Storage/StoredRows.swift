@@ -5,6 +5,8 @@ import Foundation
 package struct StoredDatabase: Hashable, Sendable {
   package var id: PartitionID
   package var counter: ChangeNumber
+  /// Counts the indexes that were begun: who writes must keep the entries of each.
+  package var indexes: Int64 = 0
 }
 
 /// A custom zone, living or deleted.

@@ -8,6 +8,8 @@ package struct WriteBatch: Sendable {
   // Expectations
   /// The counter of a private database: nothing there has changed.
   package var expectedCounter: ChangeNumber?
+  /// No index was begun since.
+  package var expectedIndexes: Int64?
   /// Of a database without a counter: each record's tag, nil for absent.
   package var expectedTags: [RecordKey: String?] = [:]
   /// Of a database without a counter: who refers to records that are deleted.
@@ -58,6 +60,9 @@ package struct WriteBatch: Sendable {
   package init(partition: PartitionID? = nil) {
     self.partition = partition
   }
+
+  /// Ends something that servers keep in memory.
+  var changesCachedDirectory: Bool { !endedSessions.isEmpty }
 
   package struct ExpectedSchema: Hashable, Sendable {
     package var container: String

@@ -1,19 +1,18 @@
 import CloudKitWebServices
 import Foundation
-import WatershedSQLite
 
 /// The directory tables.
-extension SQLiteSnapshot {
+extension SQLSnapshot {
   func schema(container: String, environment: ContainerEnvironment) throws -> StoredSchema? {
-    let keys: [SQLiteValue] = [.text(container), .text(environment.rawValue)]
-    let version = try connection.scalar(
-      "SELECT version FROM schemas WHERE container = ? AND environment = ?",
+    let keys: [SQLValue] = [.text(container), .text(environment.rawValue)]
+    let version = try connection.query(
+      "SELECT version FROM schemas WHERE container = $1 AND environment = $2",
       keys
-    )
-    guard let version = version?.integer else { return nil }
+    ) { $0.int64(0) }.first
+    guard let version else { return nil }
     if let known = schemas[container, environment], known.version == version { return known }
     let read = try connection.query(
-      "SELECT version, body FROM schemas WHERE container = ? AND environment = ?",
+      "SELECT version, body FROM schemas WHERE container = $1 AND environment = $2",
       keys
     ) {
       StoredSchema(
@@ -48,16 +47,41 @@ extension SQLiteSnapshot {
     return Dictionary(rows.compactMap(\.self), uniquingKeysWith: { $1 })
   }
 
-  func containers() throws -> [String] {
-    try connection.query("SELECT container FROM containers ORDER BY container") { $0.text(0) }
+  func partitions(
+    container: String,
+    environment: ContainerEnvironment
+  ) throws -> [PartitionKey: PartitionID] {
+    let rows = try connection.query(
+      "SELECT scope, owner, partition FROM partitions WHERE container = $1 AND environment = $2",
+      [.text(container), .text(environment.rawValue)]
+    ) { row -> (PartitionKey, PartitionID)? in
+      DatabaseScope(rawValue: row.text(0)).map { scope in
+        (
+          PartitionKey(
+            container: container,
+            environment: environment,
+            scope: scope,
+            owner: row.text(1)
+          ),
+          PartitionID(rawValue: row.int64(2))
+        )
+      }
+    }
+    return Dictionary(rows.compactMap(\.self), uniquingKeysWith: { $1 })
   }
 
-  private static let accountColumns = """
+  func containers() throws -> [String] {
+    try connection.query("SELECT container FROM containers ORDER BY container", []) { $0.text(0) }
+  }
+
+  private static var accountColumns: String {
+    """
     id, user_name, password_salt, password_hash, password_rounds, given_name, family_name,
     email_address
     """
+  }
 
-  private func account(_ row: SQLiteStatement) -> StoredAccount {
+  private func account(_ row: Session.Row) -> StoredAccount {
     StoredAccount(
       id: row.text(0),
       userName: row.text(1),
@@ -72,7 +96,7 @@ extension SQLiteSnapshot {
 
   func account(id: String) throws -> StoredAccount? {
     try connection.query(
-      "SELECT \(Self.accountColumns) FROM accounts WHERE id = ?",
+      "SELECT \(Self.accountColumns) FROM accounts WHERE id = $1",
       [.text(id)],
       account
     ).first
@@ -80,8 +104,8 @@ extension SQLiteSnapshot {
 
   func account(userName: String) throws -> StoredAccount? {
     try connection.query(
-      "SELECT \(Self.accountColumns) FROM accounts WHERE user_name = ?",
-      [.text(userName)],
+      "SELECT \(Self.accountColumns) FROM accounts WHERE folded_name = $1",
+      [.text(StoredAccount.folded(userName))],
       account
     ).first
   }
@@ -94,13 +118,13 @@ extension SQLiteSnapshot {
     )
   }
 
-  private func user(_ row: SQLiteStatement) -> StoredUser {
+  private func user(_ row: Session.Row) -> StoredUser {
     StoredUser(container: row.text(0), account: row.text(1), recordName: row.text(2))
   }
 
   func user(container: String, account: String) throws -> StoredUser? {
     try connection.query(
-      "SELECT container, account, record_name FROM users WHERE container = ? AND account = ?",
+      "SELECT container, account, record_name FROM users WHERE container = $1 AND account = $2",
       [.text(container), .text(account)],
       user
     ).first
@@ -108,7 +132,7 @@ extension SQLiteSnapshot {
 
   func user(container: String, recordName: String) throws -> StoredUser? {
     try connection.query(
-      "SELECT container, account, record_name FROM users WHERE container = ? AND record_name = ?",
+      "SELECT container, account, record_name FROM users WHERE container = $1 AND record_name = $2",
       [.text(container), .text(recordName)],
       user
     ).first
@@ -118,7 +142,7 @@ extension SQLiteSnapshot {
     try connection.query(
       """
       SELECT container, environment, partition, owner, zone, zone_name, record
-      FROM short_guids WHERE guid = ?
+      FROM short_guids WHERE guid = $1
       """,
       [.text(guid)]
     ) { row in
@@ -143,7 +167,7 @@ extension SQLiteSnapshot {
     try connection.query(
       """
       SELECT partition, zone, share, owner, zone_name FROM share_links
-      WHERE container = ? AND environment = ? AND user = ?
+      WHERE container = $1 AND environment = $2 AND user_record = $3
       ORDER BY partition, zone, share
       """,
       [.text(container), .text(environment.rawValue), .text(user)]
@@ -161,7 +185,7 @@ extension SQLiteSnapshot {
     }
   }
 
-  private func apiToken(_ row: SQLiteStatement) throws -> StoredAPIToken {
+  private func apiToken(_ row: Session.Row) throws -> StoredAPIToken {
     StoredAPIToken(
       token: row.text(0),
       container: row.optionalText(1),
@@ -175,7 +199,7 @@ extension SQLiteSnapshot {
     try connection.query(
       """
       SELECT token, container, environment, allowed_origins, redirect_url FROM api_tokens
-      WHERE token = ?
+      WHERE token = $1
       """,
       [.text(token)],
       apiToken
@@ -195,7 +219,7 @@ extension SQLiteSnapshot {
 
   func session(digest: String) throws -> StoredSession? {
     try connection.query(
-      "SELECT digest, container, account, user, expires, kept FROM sessions WHERE digest = ?",
+      "SELECT digest, container, account, user_record, expires, kept FROM sessions WHERE digest = $1",
       [.text(digest)]
     ) {
       StoredSession(
@@ -209,7 +233,7 @@ extension SQLiteSnapshot {
     }.first
   }
 
-  private func device(_ row: SQLiteStatement) -> StoredDevice {
+  private func device(_ row: Session.Row) -> StoredDevice {
     StoredDevice(
       token: row.text(0),
       container: row.text(1),
@@ -221,7 +245,7 @@ extension SQLiteSnapshot {
 
   func device(token: String) throws -> StoredDevice? {
     try connection.query(
-      "SELECT token, container, environment, user, client_id FROM devices WHERE token = ?",
+      "SELECT token, container, environment, user_record, client_id FROM devices WHERE token = $1",
       [.text(token)],
       device
     ).first
@@ -234,8 +258,8 @@ extension SQLiteSnapshot {
   ) throws -> [StoredDevice] {
     try connection.query(
       """
-      SELECT token, container, environment, user, client_id FROM devices
-      WHERE container = ? AND environment = ? AND user = ? ORDER BY token
+      SELECT token, container, environment, user_record, client_id FROM devices
+      WHERE container = $1 AND environment = $2 AND user_record = $3 ORDER BY token
       """,
       [.text(container), .text(environment.rawValue), .text(user)],
       device

@@ -1,11 +1,10 @@
 import CloudKitWebServices
 import Foundation
-import WatershedSQLite
 
 /// What sharing, the collection of old traces and listeners read.
-extension SQLiteSnapshot {
+extension SQLSnapshot {
   /// The three columns share, entered, seen.
-  func membership(_ row: SQLiteStatement, from column: Int) -> Membership? {
+  func membership(_ row: Session.Row, from column: Int) -> Membership? {
     row.optionalText(column).map {
       Membership(
         share: $0,
@@ -21,11 +20,11 @@ extension SQLiteSnapshot {
       found += try connection.query(
         """
         SELECT name, type, parent, share, entered, seen FROM records
-        WHERE partition = ? AND zone = ? AND parent IN (SELECT value FROM json_each(?))
+        WHERE partition = $1 AND zone = $2 AND \(connection.dialect.among("parent", "$3"))
           AND deleted = 0
         ORDER BY name
         """,
-        [.integer(id.rawValue), .integer(zone.rawValue), try array(keys.map(\.name))]
+        [.integer(id.rawValue), .integer(zone.rawValue), .texts(keys.map(\.name))]
       ) { row in
         StoredChild(
           key: RecordKey(zone: zone, name: row.text(0)),
@@ -38,7 +37,7 @@ extension SQLiteSnapshot {
     return found
   }
 
-  private func values(_ id: PartitionID, _ range: ShareRange) -> [SQLiteValue] {
+  private func values(_ id: PartitionID, _ range: ShareRange) -> [SQLValue] {
     [
       .integer(id.rawValue), .integer(range.zone.rawValue), .text(range.share),
       .integer(range.after.rawValue), .integer(range.through?.rawValue ?? .max),
@@ -49,16 +48,16 @@ extension SQLiteSnapshot {
   func members(in id: PartitionID, _ range: ShareRange) throws -> [StoredRecord] {
     try connection.query(
       """
-      SELECT \(Self.recordColumns) FROM records AS r
-      WHERE partition = ? AND zone = ? AND share = ? AND seen > ? AND seen <= ?
-      ORDER BY seen \(range.isReversed ? "DESC" : "ASC") LIMIT ?
+      SELECT \(Self.recordColumns) FROM records
+      WHERE partition = $1 AND zone = $2 AND share = $3 AND seen > $4 AND seen <= $5
+      ORDER BY seen \(range.isReversed ? "DESC" : "ASC") LIMIT $6
       """,
       values(id, range),
       record
     )
   }
 
-  private func departure(_ row: SQLiteStatement, _ range: ShareRange) -> StoredDeparture {
+  private func departure(_ row: Session.Row, _ range: ShareRange) -> StoredDeparture {
     StoredDeparture(
       key: RecordKey(zone: range.zone, name: row.text(0)),
       type: row.text(1),
@@ -73,8 +72,8 @@ extension SQLiteSnapshot {
     try connection.query(
       """
       SELECT name, type, entered, exited, at FROM departures
-      WHERE partition = ? AND zone = ? AND share = ? AND exited > ? AND exited <= ?
-      ORDER BY exited \(range.isReversed ? "DESC" : "ASC") LIMIT ?
+      WHERE partition = $1 AND zone = $2 AND share = $3 AND exited > $4 AND exited <= $5
+      ORDER BY exited \(range.isReversed ? "DESC" : "ASC") LIMIT $6
       """,
       values(id, range)
     ) { departure($0, range) }
@@ -87,29 +86,28 @@ extension SQLiteSnapshot {
   ) throws -> [StoredDeparture] {
     var range = range
     range.through = min(range.through ?? moment, moment)
-    let last = SQLiteValue.integer(moment.rawValue)
     return try connection.query(
       """
-      SELECT name, type, entered, ?7, 0 FROM records
-      WHERE partition = ?1 AND zone = ?2 AND share = ?3 AND entered > ?4 AND entered <= ?5
+      SELECT name, type, entered, CAST($1 AS bigint), CAST(0 AS bigint) FROM records
+      WHERE partition = $2 AND zone = $3 AND share = $4 AND entered > $5 AND entered <= $6
       UNION ALL
       SELECT name, type, entered, exited, at FROM departures
-      WHERE partition = ?1 AND zone = ?2 AND share = ?3 AND entered > ?4 AND entered <= ?5
-        AND exited > ?7
-      ORDER BY 3 \(range.isReversed ? "DESC" : "ASC") LIMIT ?6
+      WHERE partition = $2 AND zone = $3 AND share = $4 AND entered > $5 AND entered <= $6
+        AND exited > $1
+      ORDER BY 3 \(range.isReversed ? "DESC" : "ASC") LIMIT $7
       """,
-      values(id, range) + [last]
+      [.integer(moment.rawValue)] + values(id, range)
     ) { departure($0, range) }
   }
 
   func expiredTraces(in id: PartitionID, before time: Int64) throws -> [ZoneNumber: ChangeNumber] {
     var found: [ZoneNumber: ChangeNumber] = [:]
     for (table, number, condition) in [
-      ("records", "change", "deleted = 1 AND modified_at < ?"), ("departures", "exited", "at < ?"),
+      ("records", "change", "deleted = 1 AND modified_at < $2"), ("departures", "exited", "at < $2"),
     ] {
       let rows = try connection.query(
         """
-        SELECT zone, MAX(\(number)) FROM \(table) WHERE partition = ? AND \(condition)
+        SELECT zone, MAX(\(number)) FROM \(table) WHERE partition = $1 AND \(condition)
         GROUP BY zone
         """,
         [.integer(id.rawValue), .integer(time)]
@@ -120,7 +118,7 @@ extension SQLiteSnapshot {
   }
 
   func partitions() throws -> [PartitionID] {
-    try connection.query("SELECT partition FROM partitions ORDER BY partition") {
+    try connection.query("SELECT partition FROM partitions ORDER BY partition", []) {
       PartitionID(rawValue: $0.int64(0))
     }
   }
@@ -128,11 +126,11 @@ extension SQLiteSnapshot {
   func subscriptions(in id: PartitionID, types: [String]) throws -> [OwnedSubscription] {
     try connection.query(
       """
-      SELECT user, id, type, body FROM subscriptions
-      WHERE partition = ? AND type IN (SELECT value FROM json_each(?))
-      ORDER BY user, id
+      SELECT user_record, id, type, body FROM subscriptions
+      WHERE partition = $1 AND \(connection.dialect.among("type", "$2"))
+      ORDER BY user_record, id
       """,
-      [.integer(id.rawValue), try array(types + [""])]
+      [.integer(id.rawValue), .texts(types + [""])]
     ) { row in
       OwnedSubscription(
         user: row.text(0),
@@ -141,19 +139,6 @@ extension SQLiteSnapshot {
           recordType: row.text(2),
           body: row.blob(3)
         )
-      )
-    }
-  }
-
-  func events(after position: EventPosition, limit: Int) throws -> [StoredEvent] {
-    try connection.query(
-      "SELECT number, partition, body FROM events WHERE number > ? ORDER BY number LIMIT ?",
-      [.integer(position.number), .integer(Int64(limit))]
-    ) { row in
-      StoredEvent(
-        position: EventPosition(number: row.int64(0)),
-        partition: PartitionID(rawValue: row.int64(1)),
-        body: row.blob(2)
       )
     }
   }

@@ -1,12 +1,6 @@
-/// The tables of the embedded storage.
-///
-/// `partition` stands for (container, environment, scope, owner) and leads every primary key and
-/// unique index of the partition tables; the directory tables come after them. `events` is one file's
-/// own list and needs no partition to be read in order.
-enum SQLiteTables {
-  static let version = 2
-
-  static let definition = """
+/// The tables as the first version made them, and a row in each.
+enum FirstStorageVersion {
+  static let tables = """
     CREATE TABLE service (
       name TEXT PRIMARY KEY NOT NULL,
       value
@@ -164,64 +158,28 @@ enum SQLiteTables {
     ) WITHOUT ROWID;
     CREATE INDEX devices_by_user ON devices (container, environment, user);
 
-    """ + sharing
+    PRAGMA user_version = 1;
+    """
 
-  /// What version 2 adds to version 1: shares, the horizon of feeds, commit events.
-  static let sharing = """
-    ALTER TABLE zones ADD COLUMN horizon INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE records ADD COLUMN share TEXT;
-    ALTER TABLE records ADD COLUMN entered INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE records ADD COLUMN seen INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE records ADD COLUMN sharing BLOB;
-    CREATE INDEX records_by_share ON records (partition, zone, share, seen)
-      WHERE share IS NOT NULL;
-    CREATE INDEX records_by_parent ON records (partition, zone, parent)
-      WHERE parent IS NOT NULL;
-    CREATE INDEX records_by_age ON records (partition, zone, modified_at) WHERE deleted = 1;
-
-    CREATE TABLE departures (
-      partition INTEGER NOT NULL,
-      zone INTEGER NOT NULL,
-      share TEXT NOT NULL,
-      exited INTEGER NOT NULL,
-      entered INTEGER NOT NULL,
-      name TEXT NOT NULL,
-      type TEXT NOT NULL,
-      at INTEGER NOT NULL,
-      PRIMARY KEY (partition, zone, share, exited)
-    ) WITHOUT ROWID;
-
-    ALTER TABLE subscriptions ADD COLUMN type TEXT NOT NULL DEFAULT '';
-    CREATE INDEX subscriptions_by_type ON subscriptions (partition, type);
-
-    CREATE TABLE events (
-      number INTEGER PRIMARY KEY AUTOINCREMENT,
-      partition INTEGER NOT NULL,
-      at INTEGER NOT NULL,
-      body BLOB NOT NULL
-    );
-
-    CREATE TABLE short_guids (
-      guid TEXT PRIMARY KEY NOT NULL,
-      container TEXT NOT NULL,
-      environment TEXT NOT NULL,
-      partition INTEGER NOT NULL,
-      owner TEXT NOT NULL,
-      zone INTEGER NOT NULL,
-      zone_name TEXT NOT NULL,
-      record TEXT NOT NULL
-    ) WITHOUT ROWID;
-
-    CREATE TABLE share_links (
-      container TEXT NOT NULL,
-      environment TEXT NOT NULL,
-      user TEXT NOT NULL,
-      partition INTEGER NOT NULL,
-      zone INTEGER NOT NULL,
-      share TEXT NOT NULL,
-      owner TEXT NOT NULL,
-      zone_name TEXT NOT NULL,
-      PRIMARY KEY (container, environment, user, partition, zone, share)
-    ) WITHOUT ROWID;
+  static let rows = """
+    INSERT INTO service VALUES
+      ('secret', X'736563726574'), ('incarnation', 'abc'), ('openings', 3);
+    INSERT INTO partitions VALUES (7, 'c', 'development', 'private', '_o', 12);
+    INSERT INTO zones VALUES (7, 'notes', 1, 12, NULL);
+    INSERT INTO records VALUES
+      (7, 1, 'a', 'Note', 't', 12, 1, '_o', '1', 2, '_o', '1', NULL, X'7B7D', 0, 0);
+    INSERT INTO record_references VALUES (7, 1, 'b', 'a', 'DELETE_SELF');
+    INSERT INTO asset_uses VALUES (7, 1, 'a', 'digest');
+    INSERT INTO active_indexes VALUES (7, 'Note', 'title');
+    INSERT INTO index_entries VALUES (7, 'Note', 'title', 'x', 1, 'a');
+    INSERT INTO replies VALUES (7, '_o', 'd', 1, X'00');
+    INSERT INTO subscriptions VALUES (7, '_o', 's', X'7B7D');
+    INSERT INTO containers VALUES ('c');
+    INSERT INTO schemas VALUES ('c', 'development', 1, X'7B7D');
+    INSERT INTO accounts VALUES ('1', 'Ada', X'00', X'00', 2, NULL, NULL, NULL);
+    INSERT INTO users VALUES ('c', '1', '_o');
+    INSERT INTO api_tokens VALUES ('t', NULL, 'development', '[]', NULL);
+    INSERT INTO sessions VALUES ('d', 'c', '1', '_o', 9, 1);
+    INSERT INTO devices VALUES ('t', 'c', 'development', NULL, NULL);
     """
 }

@@ -1,0 +1,82 @@
+import Foundation
+import Synchronization
+import WatershedPostgreSQL
+
+/// PostgreSQL's side of `SQLSession`.
+struct PostgreSQLSession: SQLSession {
+  let connection: PostgreSQLConnection
+
+  var dialect: SQLDialect { .postgreSQL }
+
+  func query<Result>(
+    _ sql: String,
+    _ values: [SQLValue],
+    _ map: (PostgreSQLRow) throws -> Result
+  ) throws -> [Result] {
+    let found = try connection.query(sql, values.map(\.postgreSQL))
+    var results: [Result] = []
+    results.reserveCapacity(found.count)
+    for index in 0..<found.count { results.append(try map(found[index])) }
+    return results
+  }
+
+  /// Queued; they travel with the next query or the commit, all in one.
+  func run(_ sql: String, each values: [[SQLValue]]) throws {
+    for values in values { try connection.queue(sql, values.map(\.postgreSQL)) }
+  }
+
+  /// In statements of at most so many rows, halved for what is left, so that few texts are met
+  /// again and again and stay prepared.
+  func insert(
+    into table: StorageTable,
+    _ conflict: StorageTable.Conflict,
+    _ rows: [[SQLValue]]
+  ) throws {
+    var rest = rows[...]
+    var size = Self.largestInsertion
+    while !rest.isEmpty {
+      while size > rest.count { size /= 2 }
+      let sql = InsertionTexts.text(table, rows: size, conflict)
+      try connection.queue(sql, rest.prefix(size).flatMap { $0.map(\.postgreSQL) })
+      rest = rest.dropFirst(size)
+    }
+  }
+
+  /// With 16 columns 2,048 parameters; a statement takes 65,535.
+  private static let largestInsertion = 128
+}
+
+extension PostgreSQLRow: SQLRow {}
+
+extension SQLValue {
+  fileprivate var postgreSQL: PostgreSQLValue {
+    switch self {
+    case .null: .null
+    case .integer(let value): .integer(value)
+    case .text(let value): .text(value)
+    case .bytes(let value): .bytes(value)
+    case .texts(let values): .texts(values)
+    }
+  }
+}
+
+/// The texts of insertions, which are long to write.
+private enum InsertionTexts {
+  private struct Key: Hashable {
+    var table: String
+    var rows: Int
+    var conflict: StorageTable.Conflict
+  }
+
+  private static let texts = Mutex<[Key: String]>([:])
+
+  static func text(_ table: StorageTable, rows: Int, _ conflict: StorageTable.Conflict) -> String {
+    let key = Key(table: table.name, rows: rows, conflict: conflict)
+    return texts.withLock { texts in
+      if let known = texts[key] { return known }
+      let made = table.insertion(rows: rows, conflict)
+      texts[key] = made
+      return made
+    }
+  }
+}

@@ -1,0 +1,186 @@
+import CloudKitWebServices
+import Effects
+import Foundation
+import Synchronization
+import WatershedPostgreSQL
+
+/// The storage for several servers: one PostgreSQL, or a cluster of them behind Citus.
+///
+/// Transactions are short and see what was committed before each statement; what a commit rests on
+/// is locked when it is checked (`SQLCommit`). A read sees one moment.
+package final class PostgreSQLStorage: Storage {
+  package let secret: Data
+  private let identity: Mutex<String>
+  private let pool: PostgreSQLPool
+  private let partitions = Mutex<[PartitionKey: PartitionID]>([:])
+  private let schemas = SchemaCache()
+  private let effects: Effects
+  private let format: StorageFormat
+  private let news: PostgreSQLNews
+  /// Set when another server took away what this one needs.
+  private let outdated = Mutex<StorageVersionError?>(nil)
+
+  /// How often a transaction that was in another's way is run again.
+  private static let attempts = 16
+  /// Bounds the memory; forgetting costs one look-up.
+  private static let partitionLimit = 100_000
+
+  package var incarnation: String { identity.withLock { $0 } }
+
+  /// Opens the tables at a `postgresql://` URL, or makes them.
+  package convenience init(url: String, effects: Effects) throws {
+    try self.init(url: url, effects: effects, format: .current)
+  }
+
+  init(url: String, effects: Effects, format: StorageFormat) throws {
+    self.effects = effects
+    self.format = format
+    let pool = PostgreSQLPool(url: url)
+    self.pool = pool
+    let facts = try pool.use { connection in
+      try connection.transaction {
+        let session = PostgreSQLSession(connection: connection)
+        try format.prepare(session)
+        let facts = ServiceFacts(session: session)
+        return (
+          secret: try facts.secret(effects.randomness),
+          incarnation: try facts.incarnation(effects.randomness)
+        )
+      }
+    }
+    secret = facts.secret
+    identity = Mutex(facts.incarnation)
+    // Two services in one database are told apart by their schemas.
+    let schema = try pool.use { try $0.query("SELECT current_schema()")[0].text(0) }
+    news = PostgreSQLNews(url: url, channel: "watershed_\(schema)", pool: pool, effects: effects)
+    news.start { [weak self] in try self?.checkService() }
+  }
+
+  /// Reads again what the service keeps about itself.
+  private func checkService() throws {
+    do {
+      let incarnation = try reading { connection in
+        let session = PostgreSQLSession(connection: connection)
+        try format.check(session)
+        return try ServiceFacts(session: session).incarnation(effects.randomness)
+      }
+      identity.withLock { $0 = incarnation }
+    } catch let error as StorageVersionError {
+      outdated.withLock { $0 = error }
+    }
+  }
+
+  package func beginNewIncarnation() throws {
+    let next = try writing { try ServiceFacts(session: $0).beginNewIncarnation(effects.randomness) }
+    identity.withLock { $0 = next }
+    news.tell(.directory)
+  }
+
+  // MARK: Reading and writing
+
+  package func read<Result>(_ body: (any StorageSnapshot) throws -> Result) throws -> Result {
+    try reading { connection in
+      try body(
+        SQLSnapshot(connection: PostgreSQLSession(connection: connection), schemas: schemas)
+      )
+    }
+  }
+
+  private func reading<Result>(_ body: (PostgreSQLConnection) throws -> Result) throws -> Result {
+    try translating(repeatingUnless: { _ in false }) { connection in
+      try connection.transaction(.snapshot) { try body(connection) }
+    }
+  }
+
+  private func writing<Result>(_ body: (PostgreSQLSession) throws -> Result) throws -> Result {
+    // A commit that may have been written is not written again: the client asks, and sees.
+    try translating(repeatingUnless: \.leavesCommitOpen) { connection in
+      try connection.transaction { try body(PostgreSQLSession(connection: connection)) }
+    }
+  }
+
+  /// Runs the body again after deadlocks and lost connections, and says in the service's words why
+  /// it gave up.
+  private func translating<Result>(
+    repeatingUnless isFinal: (PostgreSQLError) -> Bool,
+    _ body: (PostgreSQLConnection) throws -> Result
+  ) throws -> Result {
+    if let error = outdated.withLock({ $0 }) { throw error }
+    var losses = 0
+    for _ in 0..<Self.attempts {
+      do {
+        return try pool.use(body)
+      } catch let error as PostgreSQLError {
+        if error.isUniqueViolation { throw ExpectationFailed(what: error.message) }
+        if error.state == "22021" {
+          throw ErrorDictionary(.badRequest, "a text holds a character that cannot be stored")
+        }
+        guard error.isTransient || error.isConnectionLoss || error.isOverload else { throw error }
+        // Once: the connection may have been an old one. The next failure is the server's.
+        if error.isConnectionLoss { losses += 1 }
+        if isFinal(error) || losses > 1 || error.isOverload { break }
+      }
+    }
+    throw ErrorDictionary(.tryAgainLater, "the database cannot be reached", retryAfter: 1)
+  }
+
+  package func commit(_ batch: WriteBatch) throws {
+    try writing { try SQLCommit(session: $0, batch: batch).run() }
+    if batch.event != nil { news.tell(.events) }
+    if batch.changesCachedDirectory { news.tell(.directory) }
+  }
+
+  package func partition(_ key: PartitionKey) throws -> PartitionID {
+    if let known = partitions.withLock({ $0[key] }) { return known }
+    var id = try reading {
+      try PartitionDirectory(session: PostgreSQLSession(connection: $0)).find(key)
+    }
+    // A number that another partition has already is as rare as can be, and tried again.
+    while id == nil {
+      id = try writing { try PartitionDirectory(session: $0).make(key, effects.randomness) }
+    }
+    guard let id else { throw ExpectationFailed(what: "partition") }
+    partitions.withLock { partitions in
+      if partitions.count >= Self.partitionLimit { partitions.removeAll() }
+      partitions[key] = id
+    }
+    return id
+  }
+
+  package func fillIndex(
+    in partition: PartitionID,
+    type: String,
+    field: String,
+    limit: Int,
+    entries: (StoredRecord) throws -> [IndexKey]
+  ) throws -> Bool {
+    try writing {
+      try IndexFilling(session: $0, partition: partition, type: type, field: field)
+        .step(limit: limit, entries: entries)
+    }
+  }
+
+  // MARK: Events
+
+  package func events(after position: EventPosition, limit: Int) throws -> [StoredEvent] {
+    try reading {
+      try SQLEvents(session: PostgreSQLSession(connection: $0))
+        .events(after: position, limit: limit)
+    }
+  }
+
+  package func newestEvent() throws -> EventPosition {
+    try reading { try SQLEvents(session: PostgreSQLSession(connection: $0)).newest() }
+  }
+
+  package func forgetEvents(before time: Int64) throws {
+    try writing { try SQLEvents(session: $0).forget(before: time) }
+  }
+
+  package func listen(_ body: @escaping @Sendable (StorageNews) -> Void) { news.listen(body) }
+
+  package func close() {
+    news.stop()
+    pool.close()
+  }
+}

@@ -1,0 +1,44 @@
+import CloudKitWebServices
+import Effects
+import Foundation
+
+/// Finds and makes partitions.
+struct PartitionDirectory<Session: SQLSession> {
+  let session: Session
+
+  private func columns(_ key: PartitionKey) -> [SQLValue] {
+    [
+      .text(key.container), .text(key.environment.rawValue), .text(key.scope.rawValue),
+      .text(key.owner),
+    ]
+  }
+
+  func find(_ key: PartitionKey) throws -> PartitionID? {
+    try session.query(
+      """
+      SELECT partition FROM partitions
+      WHERE container = $1 AND environment = $2 AND scope = $3 AND owner = $4
+      """,
+      columns(key)
+    ) { PartitionID(rawValue: $0.int64(0)) }.first
+  }
+
+  /// Makes a partition, or finds the one that somebody else made meanwhile.
+  func make(_ key: PartitionKey, _ randomness: any RandomSource) throws -> PartitionID? {
+    // At random, because a count would be one row that all servers wait for; 47 bits take six bytes
+    // in an SQLite row.
+    let number = Int64(randomness.next() >> 17) | 1
+    try session.insert(
+      into: StorageTables.partitions,
+      .ignored,
+      [[.integer(number)] + columns(key)]
+    )
+    guard let id = try find(key) else { return nil }
+    try session.insert(
+      into: StorageTables.databases,
+      .ignored,
+      [[.integer(id.rawValue), .integer(0), .integer(0)]]
+    )
+    return id
+  }
+}

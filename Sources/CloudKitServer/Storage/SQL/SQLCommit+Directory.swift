@@ -1,0 +1,119 @@
+import CloudKitWebServices
+import Foundation
+
+/// The directory tables.
+extension SQLCommit {
+  func checkDirectory() throws {
+    guard let expected = batch.expectedSchemaVersion else { return }
+    let found = try session.query(
+      """
+      SELECT version FROM schemas WHERE container = $1 AND environment = $2
+      \(batch.schema == nil ? "" : session.dialect.locked)
+      """,
+      [.text(expected.container), .text(expected.environment.rawValue)]
+    ) { $0.int64(0) }
+    guard (found.first ?? 0) == expected.version else { throw ExpectationFailed(what: "schema") }
+  }
+
+  func writeDirectory() throws {
+    if let write = batch.schema {
+      // The first one of two at once is refused here, the others by the lock above.
+      let isFirst = batch.expectedSchemaVersion?.version == 0
+      try session.insert(
+        into: StorageTables.schemas,
+        isFirst ? .refused : .replaced,
+        [
+          [
+            .text(write.container), .text(write.environment.rawValue),
+            .integer(write.stored.version), .bytes(try WireCoding.encode(write.stored.schema)),
+          ]
+        ]
+      )
+    }
+    if let container = batch.container {
+      try session.insert(into: StorageTables.containers, .ignored, [[.text(container)]])
+    }
+    try writeShareDirectory()
+    try session.insert(into: StorageTables.accounts, .refused, batch.accounts.map(row))
+    try session.insert(
+      into: StorageTables.users,
+      .refused,
+      batch.users.map { [.text($0.container), .text($0.account), .text($0.recordName)] }
+    )
+    try session.insert(into: StorageTables.apiTokens, .replaced, try batch.apiTokens.map(row))
+    try session.insert(
+      into: StorageTables.sessions,
+      .replaced,
+      batch.sessions.map { session in
+        [
+          .text(session.digest), .text(session.container), .text(session.account),
+          .text(session.userRecordName), .integer(session.expires),
+          .integer(session.isKept ? 1 : 0),
+        ]
+      }
+    )
+    try session.run(
+      "DELETE FROM sessions WHERE digest = $1",
+      each: batch.endedSessions.map { [.text($0)] }
+    )
+    try session.insert(
+      into: StorageTables.devices,
+      .replaced,
+      batch.devices.map { device in
+        [
+          .text(device.token), .text(device.container), .text(device.environment.rawValue),
+          .optional(device.userRecordName), .optional(device.clientID),
+        ]
+      }
+    )
+  }
+
+  private func writeShareDirectory() throws {
+    try session.insert(
+      into: StorageTables.shortGUIDs,
+      .replaced,
+      batch.shortGUIDs.map { guid in
+        [
+          .text(guid.guid), .text(guid.container), .text(guid.environment.rawValue),
+          .integer(guid.partition.rawValue), .text(guid.owner), .integer(guid.zone.rawValue),
+          .text(guid.zoneName), .text(guid.recordName),
+        ]
+      }
+    )
+    try session.insert(
+      into: StorageTables.shareLinks,
+      .replaced,
+      batch.shareLinks.map { link in
+        [
+          .text(link.container), .text(link.environment.rawValue), .text(link.user),
+          .integer(link.partition.rawValue), .integer(link.zone.rawValue), .text(link.share),
+          .text(link.owner), .text(link.zoneName),
+        ]
+      }
+    )
+  }
+
+  private func row(_ account: StoredAccount) -> [SQLValue] {
+    [
+      .text(account.id), .text(account.userName), .text(account.foldedName),
+      .bytes(account.passwordSalt), .bytes(account.passwordHash),
+      .integer(Int64(account.passwordRounds)), .optional(account.givenName),
+      .optional(account.familyName), .optional(account.emailAddress),
+    ]
+  }
+
+  private func row(_ token: StoredAPIToken) throws -> [SQLValue] {
+    [
+      .text(token.token), .optional(token.container), .text(token.environment.rawValue),
+      .text(String(decoding: try JSONEncoder().encode(token.allowedOrigins), as: UTF8.self)),
+      .optional(token.redirectURL),
+    ]
+  }
+}
+
+extension StoredAccount {
+  /// Names that differ only in the case of letters are one; by our own rule, in every engine.
+  var foldedName: String { Self.folded(userName) }
+
+  static func folded(_ userName: String) -> String { userName.lowercased() }
+}

@@ -1,0 +1,51 @@
+import Foundation
+
+/// Memberships, departures, and what is too old to be told.
+extension SQLCommit {
+  func writeSharing(_ partition: PartitionID) throws {
+    let id = SQLValue.integer(partition.rawValue)
+    try session.run(
+      """
+      UPDATE records SET share = $1, entered = $2, seen = $3
+      WHERE partition = $4 AND zone = $5 AND name = $6
+      """,
+      each: batch.memberships.map { write in
+        [
+          .optional(write.membership?.share), .integer(write.membership?.entered.rawValue ?? 0),
+          .integer(write.membership?.seen.rawValue ?? 0), id,
+          .integer(write.key.zone.rawValue), .text(write.key.name),
+        ]
+      }
+    )
+    try session.insert(
+      into: StorageTables.departures,
+      .refused,
+      batch.departures.map { departure in
+        [
+          id, .integer(departure.key.zone.rawValue), .text(departure.share),
+          .integer(departure.exited.rawValue), .integer(departure.entered.rawValue),
+          .text(departure.key.name), .text(departure.type), .integer(departure.time),
+        ]
+      }
+    )
+    for zone in batch.collectedZones { try collect(zone, id) }
+  }
+
+  private func collect(_ zone: WriteBatch.CollectedZone, _ id: SQLValue) throws {
+    let (number, horizon) = (
+      SQLValue.integer(zone.number.rawValue), SQLValue.integer(zone.horizon.rawValue)
+    )
+    try session.run(
+      "UPDATE zones SET horizon = $1 WHERE partition = $2 AND name = $3 AND horizon < $1",
+      [horizon, id, .text(zone.name)]
+    )
+    try session.run(
+      "DELETE FROM records WHERE partition = $1 AND zone = $2 AND change <= $3 AND deleted = 1",
+      [id, number, horizon]
+    )
+    try session.run(
+      "DELETE FROM departures WHERE partition = $1 AND zone = $2 AND exited <= $3",
+      [id, number, horizon]
+    )
+  }
+}

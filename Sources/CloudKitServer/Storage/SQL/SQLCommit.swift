@@ -1,0 +1,264 @@
+import CloudKitWebServices
+import Foundation
+
+/// Checks a batch's expectations and writes it, inside a transaction that is open already.
+///
+/// The checks come first and lock what they looked at, so that what is written after them still
+/// rests on it when other processes commit at the same time.
+struct SQLCommit<Session: SQLSession> {
+  let session: Session
+  let batch: WriteBatch
+
+  func run() throws {
+    if let partition = batch.partition {
+      try lockDatabase(partition)
+      try check(partition)
+    }
+    try checkDirectory()
+    if let partition = batch.partition {
+      try writeZones(partition)
+      try writeRecords(partition)
+      try writeIndexEntries(partition)
+      try writeReplies(partition)
+      try writeSubscriptions(partition)
+      try writeSharing(partition)
+      if let event = batch.event { try SQLEvents(session: session).write(event, partition) }
+      if let counter = batch.counter {
+        try session.run(
+          "UPDATE databases SET counter = $1 WHERE partition = $2",
+          [.integer(counter.rawValue), .integer(partition.rawValue)]
+        )
+      }
+    }
+    try writeDirectory()
+  }
+
+  // MARK: Expectations
+
+  /// The row of the counter is locked before anything else: it orders all writers of a private
+  /// database. Those of a public one share it, and keep only the making of an index away.
+  private func lockDatabase(_ partition: PartitionID) throws {
+    let isExclusive = batch.expectedCounter != nil || batch.counter != nil
+    let dialect = session.dialect
+    let found = try session.query(
+      """
+      SELECT counter, indexes FROM databases WHERE partition = $1
+      \(isExclusive ? dialect.locked : dialect.sharedLock)
+      """,
+      [.integer(partition.rawValue)]
+    ) { (counter: ChangeNumber($0.int64(0)), indexes: $0.int64(1)) }.first
+    guard let found else { throw ExpectationFailed(what: "partition") }
+    if let expected = batch.expectedCounter, found.counter != expected {
+      throw ExpectationFailed(what: "counter")
+    }
+    if let expected = batch.expectedIndexes, found.indexes != expected {
+      throw ExpectationFailed(what: "indexes")
+    }
+  }
+
+  private func check(_ partition: PartitionID) throws {
+    try checkTags(partition)
+    guard !batch.expectedReferrers.isEmpty else { return }
+    let snapshot = SQLSnapshot(connection: session, schemas: SchemaCache())
+    let found = try snapshot.references(in: partition, to: Array(batch.expectedReferrers.keys))
+    let byTarget = Dictionary(
+      grouping: found,
+      by: { RecordKey(zone: $0.source.zone, name: $0.target) }
+    )
+    for (key, sources) in batch.expectedReferrers {
+      guard Set((byTarget[key] ?? []).map(\.source)) == sources else {
+        throw ExpectationFailed(what: "references to \(key.name)")
+      }
+    }
+  }
+
+  /// Locks the records; of those that must be absent, the insertion says whether they are.
+  private func checkTags(_ partition: PartitionID) throws {
+    guard !batch.expectedTags.isEmpty else { return }
+    var found: [RecordKey: String] = [:]
+    for (zone, keys) in Dictionary(grouping: batch.expectedTags.keys, by: \.zone) {
+      let rows = try session.query(
+        """
+        SELECT name, tag FROM records
+        WHERE partition = $1 AND zone = $2 AND \(session.dialect.among("name", "$3"))
+        ORDER BY name \(session.dialect.locked)
+        """,
+        [.integer(partition.rawValue), .integer(zone.rawValue), .texts(keys.map(\.name).sorted())]
+      ) { (RecordKey(zone: zone, name: $0.text(0)), $0.text(1)) }
+      for (key, tag) in rows { found[key] = tag }
+    }
+    for (key, tag) in batch.expectedTags where found[key] != tag {
+      throw ExpectationFailed(what: "record \(key.name)")
+    }
+  }
+
+  // MARK: Zones and records
+
+  private func writeZones(_ partition: PartitionID) throws {
+    for table in ["records", "departures", "record_references", "asset_uses", "index_entries"] {
+      try session.run(
+        "DELETE FROM \(table) WHERE partition = $1 AND zone = $2",
+        each: batch.emptiedZones.map { [.integer(partition.rawValue), .integer($0.rawValue)] }
+      )
+    }
+    try session.insert(
+      into: StorageTables.zones,
+      .replaced,
+      batch.zones.map { zone in
+        [
+          .integer(partition.rawValue), .text(zone.name), .integer(zone.number.rawValue),
+          .integer(zone.change.rawValue), .optional(zone.ending?.rawValue),
+          .integer(zone.horizon.rawValue),
+        ]
+      }
+    )
+  }
+
+  private func writeRecords(_ partition: PartitionID) throws {
+    try delete(batch.erasedRecords, from: "records", by: "name", partition)
+    let isAbsent = { (record: StoredRecord) in batch.expectedTags[record.key] == .some(nil) }
+    try session.insert(
+      into: StorageTables.records,
+      .refused,
+      batch.records.filter(isAbsent).map { row($0, partition) }
+    )
+    try session.insert(
+      into: StorageTables.records,
+      .replaced,
+      batch.records.filter { !isAbsent($0) }.map { row($0, partition) }
+    )
+    let unlinked = batch.relinkedRecords + batch.erasedRecords
+    try delete(unlinked, from: "record_references", by: "source", partition)
+    try delete(unlinked, from: "asset_uses", by: "name", partition)
+    try session.insert(
+      into: StorageTables.references,
+      .ignored,
+      batch.references.map { reference in
+        [
+          .integer(partition.rawValue), .integer(reference.source.zone.rawValue),
+          .text(reference.target), .text(reference.source.name),
+          .text(reference.action.rawValue),
+        ]
+      }
+    )
+    try session.insert(
+      into: StorageTables.assetUses,
+      .ignored,
+      batch.assetUses.map { use in
+        [
+          .integer(partition.rawValue), .integer(use.key.zone.rawValue), .text(use.key.name),
+          .text(use.digest),
+        ]
+      }
+    )
+  }
+
+  private func row(_ record: StoredRecord, _ partition: PartitionID) -> [SQLValue] {
+    [
+      .integer(partition.rawValue), .integer(record.key.zone.rawValue), .text(record.key.name),
+      .text(record.type), .text(record.tag), .integer(record.change.rawValue),
+      .integer(record.created.timestamp), .text(record.created.userRecordName ?? ""),
+      .text(record.created.deviceID ?? ""), .integer(record.modified.timestamp),
+      .text(record.modified.userRecordName ?? ""), .text(record.modified.deviceID ?? ""),
+      .optional(record.parent), .bytes(record.fields), .integer(record.contents.rawValue),
+      .integer(record.isDeleted ? 1 : 0), .optional(record.membership?.share),
+      .integer(record.membership?.entered.rawValue ?? 0),
+      .integer(record.membership?.seen.rawValue ?? 0), .optional(record.sharing),
+    ]
+  }
+
+  /// Deletes the rows of records, with one statement for each zone.
+  private func delete(
+    _ keys: [RecordKey],
+    from table: String,
+    by column: String,
+    _ partition: PartitionID
+  ) throws {
+    let dialect = session.dialect
+    for (zone, keys) in Dictionary(grouping: keys, by: \.zone) {
+      try session.run(
+        """
+        DELETE FROM \(table)
+        WHERE partition = $1 AND zone = $2 AND \(dialect.among(column, "$3"))
+        """,
+        [.integer(partition.rawValue), .integer(zone.rawValue), .texts(keys.map(\.name))]
+      )
+    }
+  }
+
+  // MARK: Indexes
+
+  private func writeIndexEntries(_ partition: PartitionID) throws {
+    // What stays as it was is left alone.
+    let (removed, added) = (Set(batch.removedIndexEntries), Set(batch.addedIndexEntries))
+    try session.run(
+      """
+      DELETE FROM index_entries
+      WHERE partition = $1 AND zone = $2 AND type = $3 AND field = $4 AND value = $5
+        AND name = $6
+      """,
+      each: batch.removedIndexEntries.filter { !added.contains($0) }.map { row($0, partition) }
+    )
+    var known = removed
+    try session.insert(
+      into: StorageTables.indexEntries,
+      .ignored,
+      batch.addedIndexEntries.filter { known.insert($0).inserted }.map { row($0, partition) }
+    )
+  }
+
+  private func row(_ entry: IndexEntry, _ partition: PartitionID) -> [SQLValue] {
+    [
+      .integer(partition.rawValue), .integer(entry.key.zone.rawValue), .text(entry.type),
+      .text(entry.field), .bytes(entry.value.bytes), .text(entry.key.name),
+    ]
+  }
+
+  // MARK: Replies and subscriptions
+
+  private func writeReplies(_ partition: PartitionID) throws {
+    if let known = batch.acknowledged {
+      try session.run(
+        """
+        DELETE FROM replies
+        WHERE partition = $1 AND user_record = $2 AND device = $3 AND sequence <= $4
+        """,
+        [
+          .integer(partition.rawValue), .text(known.user), .text(known.device),
+          .integer(known.sequence),
+        ]
+      )
+    }
+    if let reply = batch.reply {
+      try session.insert(
+        into: StorageTables.replies,
+        .replaced,
+        [
+          [
+            .integer(partition.rawValue), .text(reply.user), .text(reply.device),
+            .integer(reply.sequence), .bytes(reply.body),
+          ]
+        ]
+      )
+    }
+  }
+
+  private func writeSubscriptions(_ partition: PartitionID) throws {
+    try session.insert(
+      into: StorageTables.subscriptions,
+      .replaced,
+      batch.savedSubscriptions.map { write in
+        [
+          .integer(partition.rawValue), .text(write.user), .text(write.subscription.id),
+          .text(write.subscription.recordType), .bytes(write.subscription.body),
+        ]
+      }
+    )
+    try session.run(
+      "DELETE FROM subscriptions WHERE partition = $1 AND user_record = $2 AND id = $3",
+      each: batch.deletedSubscriptions.map {
+        [.integer(partition.rawValue), .text($0.user), .text($0.subscription.id)]
+      }
+    )
+  }
+}

@@ -1,0 +1,51 @@
+import Foundation
+
+/// A value for a parameter of a statement.
+enum SQLValue: Hashable, Sendable {
+  case null
+  case integer(Int64)
+  case text(String)
+  case bytes(Data)
+  /// Many in one parameter; see `SQLDialect.among`.
+  case texts([String])
+
+  static func optional(_ text: String?) -> SQLValue { text.map { .text($0) } ?? .null }
+  static func optional(_ bytes: Data?) -> SQLValue { bytes.map { .bytes($0) } ?? .null }
+}
+
+/// A row of an answer; columns are counted from zero, and NULL reads as zero and as empty.
+protocol SQLRow {
+  func int64(_ column: Int) -> Int64
+  func text(_ column: Int) -> String
+  func optionalText(_ column: Int) -> String?
+  func blob(_ column: Int) -> Data
+  func optionalBlob(_ column: Int) -> Data?
+}
+
+/// A connection inside a transaction: what both engines can do with the one text of a statement.
+protocol SQLSession {
+  associatedtype Row: SQLRow
+
+  var dialect: SQLDialect { get }
+
+  /// Runs a query and maps every row.
+  func query<Result>(
+    _ sql: String,
+    _ values: [SQLValue],
+    _ map: (Row) throws -> Result
+  ) throws -> [Result]
+
+  /// Runs a statement without an answer, at the latest before the next query or the commit, and
+  /// once for each list of values.
+  func run(_ sql: String, each values: [[SQLValue]]) throws
+
+  /// Inserts whole rows, their values in the order of the table's columns.
+  ///
+  /// No two of them have the same key.
+  func insert(into table: StorageTable, _ conflict: StorageTable.Conflict, _ rows: [[SQLValue]])
+    throws
+}
+
+extension SQLSession {
+  func run(_ sql: String, _ values: [SQLValue]) throws { try run(sql, each: [values]) }
+}

@@ -1,0 +1,192 @@
+import CloudKitWebServices
+import Foundation
+
+/// A consistent view through one connection that is inside a transaction.
+struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
+  let connection: Session
+  let schemas: SchemaCache
+
+  func database(_ id: PartitionID) throws -> StoredDatabase {
+    try connection.query(
+      "SELECT counter, indexes FROM databases WHERE partition = $1",
+      [.integer(id.rawValue)]
+    ) {
+      StoredDatabase(id: id, counter: ChangeNumber($0.int64(0)), indexes: $0.int64(1))
+    }.first ?? StoredDatabase(id: id, counter: .zero)
+  }
+
+  // MARK: Zones
+
+  private static var zoneColumns: String { "name, number, change, ending, horizon" }
+
+  private func zone(_ row: Session.Row) -> StoredZone {
+    StoredZone(
+      number: ZoneNumber(row.int64(1)),
+      name: row.text(0),
+      change: ChangeNumber(row.int64(2)),
+      ending: row.optionalText(3).flatMap(StoredZone.Ending.init),
+      horizon: ChangeNumber(row.int64(4))
+    )
+  }
+
+  func zones(in id: PartitionID, named names: [String]) throws -> [StoredZone] {
+    guard !names.isEmpty else { return [] }
+    return try connection.query(
+      """
+      SELECT \(Self.zoneColumns) FROM zones
+      WHERE partition = $1 AND \(connection.dialect.among("name", "$2"))
+      """,
+      [.integer(id.rawValue), .texts(names)],
+      zone
+    )
+  }
+
+  func livingZones(in id: PartitionID) throws -> [StoredZone] {
+    try connection.query(
+      """
+      SELECT \(Self.zoneColumns) FROM zones
+      WHERE partition = $1 AND ending IS NULL ORDER BY name
+      """,
+      [.integer(id.rawValue)],
+      zone
+    )
+  }
+
+  func zones(
+    in id: PartitionID,
+    changedAfter: ChangeNumber,
+    limit: Int
+  ) throws -> [StoredZone] {
+    try connection.query(
+      """
+      SELECT \(Self.zoneColumns) FROM zones
+      WHERE partition = $1 AND change > $2 ORDER BY change LIMIT $3
+      """,
+      [.integer(id.rawValue), .integer(changedAfter.rawValue), .integer(Int64(limit))],
+      zone
+    )
+  }
+
+  // MARK: Records
+
+  static var recordColumns: String {
+    """
+    zone, name, type, tag, change, created_at, created_by, created_on, modified_at, modified_by,
+    modified_on, parent, fields, contents, deleted, share, entered, seen, sharing
+    """
+  }
+
+  func record(_ row: Session.Row) -> StoredRecord {
+    StoredRecord(
+      key: RecordKey(zone: ZoneNumber(row.int64(0)), name: row.text(1)),
+      type: row.text(2),
+      tag: row.text(3),
+      change: ChangeNumber(row.int64(4)),
+      created: ServerStamp(
+        timestamp: row.int64(5),
+        userRecordName: row.text(6),
+        deviceID: row.text(7)
+      ),
+      modified: ServerStamp(
+        timestamp: row.int64(8),
+        userRecordName: row.text(9),
+        deviceID: row.text(10)
+      ),
+      parent: row.optionalText(11),
+      fields: row.blob(12),
+      contents: RecordContents(rawValue: row.int64(13)),
+      isDeleted: row.int64(14) != 0,
+      membership: membership(row, from: 15),
+      sharing: row.optionalBlob(18)
+    )
+  }
+
+  func records(in id: PartitionID, keys: [RecordKey]) throws -> [RecordKey: StoredRecord] {
+    var found: [RecordKey: StoredRecord] = [:]
+    for (zone, keys) in Dictionary(grouping: keys, by: \.zone) {
+      let rows = try connection.query(
+        """
+        SELECT \(Self.recordColumns) FROM records
+        WHERE partition = $1 AND zone = $2 AND \(connection.dialect.among("name", "$3"))
+        """,
+        [.integer(id.rawValue), .integer(zone.rawValue), .texts(keys.map(\.name))],
+        record
+      )
+      for row in rows { found[row.key] = row }
+    }
+    return found
+  }
+
+  func references(in id: PartitionID, to targets: [RecordKey]) throws -> [StoredReference] {
+    var found: [StoredReference] = []
+    for (zone, keys) in Dictionary(grouping: targets, by: \.zone) {
+      found += try connection.query(
+        """
+        SELECT target, source, action FROM record_references
+        WHERE partition = $1 AND zone = $2 AND \(connection.dialect.among("target", "$3"))
+        """,
+        [.integer(id.rawValue), .integer(zone.rawValue), .texts(keys.map(\.name))]
+      ) { row in
+        StoredReference(
+          source: RecordKey(zone: zone, name: row.text(1)),
+          target: row.text(0),
+          action: ReferenceAction(rawValue: row.text(2)) ?? .none
+        )
+      }
+    }
+    return found
+  }
+
+  func changes(in id: PartitionID, _ range: ChangeRange) throws -> [StoredRecord] {
+    try connection.query(
+      """
+      SELECT \(Self.recordColumns) FROM records
+      WHERE partition = $1 AND zone = $2 AND change > $3 AND change <= $4
+        \(range.includesTombstones ? "" : "AND deleted = 0")
+      ORDER BY change \(range.isReversed ? "DESC" : "ASC") LIMIT $5
+      """,
+      [
+        .integer(id.rawValue), .integer(range.zone.rawValue), .integer(range.after.rawValue),
+        .integer(range.through?.rawValue ?? .max), .integer(Int64(range.limit)),
+      ],
+      record
+    )
+  }
+
+  // MARK: Replies, subscriptions, assets
+
+  func reply(
+    in id: PartitionID,
+    user: String,
+    device: String,
+    sequence: Int64
+  ) throws -> StoredReply? {
+    try connection.query(
+      """
+      SELECT body FROM replies
+      WHERE partition = $1 AND user_record = $2 AND device = $3 AND sequence = $4
+      """,
+      [.integer(id.rawValue), .text(user), .text(device), .integer(sequence)]
+    ) {
+      StoredReply(user: user, device: device, sequence: sequence, body: $0.blob(0))
+    }.first
+  }
+
+  func subscriptions(in id: PartitionID, user: String) throws -> [StoredSubscription] {
+    try connection.query(
+      """
+      SELECT id, type, body FROM subscriptions
+      WHERE partition = $1 AND user_record = $2 ORDER BY id
+      """,
+      [.integer(id.rawValue), .text(user)]
+    ) { StoredSubscription(id: $0.text(0), recordType: $0.text(1), body: $0.blob(2)) }
+  }
+
+  func usedAssets() throws -> Set<String> {
+    Set(
+      try connection.query("SELECT DISTINCT partition, digest FROM asset_uses", []) {
+        "\($0.int64(0))/\($0.text(1))"
+      }
+    )
+  }
+}

@@ -1,0 +1,48 @@
+import Effects
+import Foundation
+
+/// What the service keeps about itself, by name.
+struct ServiceFacts<Session: SQLSession> {
+  let session: Session
+
+  subscript(name: String) -> Data? {
+    get throws {
+      try session.query("SELECT value FROM service WHERE name = $1", [.text(name)]) {
+        $0.blob(0)
+      }.first
+    }
+  }
+
+  func number(_ name: String) throws -> Int64? {
+    try self[name].flatMap { Int64(String(decoding: $0, as: UTF8.self)) }
+  }
+
+  func set(_ name: String, _ value: Data) throws {
+    try session.insert(into: StorageTables.service, .replaced, [[.text(name), .bytes(value)]])
+  }
+
+  func set(_ name: String, _ number: Int64) throws { try set(name, Data(String(number).utf8)) }
+
+  /// The value, made where there is none; of two servers that start at once both get the same.
+  func kept(_ name: String, _ make: () -> Data) throws -> Data {
+    if let value = try self[name] { return value }
+    try session.insert(into: StorageTables.service, .ignored, [[.text(name), .bytes(make())]])
+    return try self[name] ?? Data()
+  }
+
+  func secret(_ randomness: any RandomSource) throws -> Data {
+    try kept("secret") { randomness.bytes(32) }
+  }
+
+  func incarnation(_ randomness: any RandomSource) throws -> String {
+    let value = try kept("incarnation") { Data(randomness.bytes(8).hexadecimal.utf8) }
+    return String(decoding: value, as: UTF8.self)
+  }
+
+  /// Makes and keeps a new one.
+  func beginNewIncarnation(_ randomness: any RandomSource) throws -> String {
+    let next = randomness.bytes(8).hexadecimal
+    try set("incarnation", Data(next.utf8))
+    return next
+  }
+}

@@ -1,0 +1,98 @@
+/// The shapes that the tables have had, counted up.
+///
+/// A change comes in two steps, so that old and new servers run side by side while one by one they
+/// are replaced. The first adds what the new servers need and leaves alone what the old ones use:
+/// `oldestServer` stays. A later one takes away what only the old ones used, and raises it.
+struct StorageFormat: Sendable {
+  struct Step: Sendable {
+    /// The version it leads to, from the one before.
+    var version: Int64
+    /// The oldest server that understands the tables afterwards.
+    var oldestServer: Int64
+    var statements: @Sendable (SQLDialect) -> [String]
+  }
+
+  /// The version that this server makes and knows.
+  var version: Int64
+  /// For tables that it makes anew.
+  var oldestServer: Int64
+  /// From the oldest version that it can bring forward.
+  var steps: [Step]
+
+  static let current = StorageFormat(version: 2, oldestServer: 2, steps: [secondVersion])
+
+  /// Makes the tables, or brings them to this version, inside a transaction of its own.
+  ///
+  /// Of several servers that start at once, one does it and the others wait.
+  func prepare(_ session: some SQLSession) throws {
+    let dialect = session.dialect
+    if dialect == .postgreSQL {
+      _ = try session.query(
+        "SELECT 1 FROM pg_advisory_xact_lock(hashtext('watershed ' || current_schema()))",
+        []
+      ) { _ in }
+    }
+    let facts = ServiceFacts(session: session)
+    guard let found = try found(session) else {
+      for table in StorageTables.all {
+        for statement in table.definition(dialect) { try session.run(statement, []) }
+      }
+      try facts.set("format", version)
+      try facts.set("oldest server", oldestServer)
+      return
+    }
+    guard found.oldestServer <= version else {
+      throw StorageVersionError(found: found.version, needed: found.oldestServer, known: version)
+    }
+    guard found.version < version else { return }
+    let missing = steps.filter { $0.version > found.version && $0.version <= version }
+    guard missing.map(\.version) == Array(found.version + 1...version) else {
+      throw StorageVersionError(found: found.version, needed: nil, known: version)
+    }
+    for step in missing {
+      for statement in step.statements(dialect) { try session.run(statement, []) }
+      try facts.set("format", step.version)
+      try facts.set("oldest server", step.oldestServer)
+    }
+  }
+
+  /// Throws where another server has since taken away what this one needs.
+  func check(_ session: some SQLSession) throws {
+    guard let found = try found(session), found.oldestServer > version else { return }
+    throw StorageVersionError(found: found.version, needed: found.oldestServer, known: version)
+  }
+
+  /// Nil where there are no tables yet.
+  private func found(
+    _ session: some SQLSession
+  ) throws -> (version: Int64, oldestServer: Int64)? {
+    let sql =
+      switch session.dialect {
+      case .sqlite: "SELECT 1 FROM sqlite_master WHERE name = 'service'"
+      case .postgreSQL: "SELECT 1 WHERE to_regclass('service') IS NOT NULL"
+      }
+    guard try !session.query(sql, [], { _ in true }).isEmpty else { return nil }
+    let facts = ServiceFacts(session: session)
+    // The first version did not say which it was.
+    let version = try facts.number("format") ?? 1
+    return (version, try facts.number("oldest server") ?? version)
+  }
+}
+
+/// The data was written by another version of the server.
+package struct StorageVersionError: Error, Hashable, CustomStringConvertible {
+  var found: Int64
+  /// The oldest server that understands it; nil where the data is the old one.
+  var needed: Int64?
+  var known: Int64
+
+  package var description: String {
+    if let needed {
+      "The server's data has format \(found) and needs a server of format \(needed) or newer; "
+        + "this one knows format \(known). Use the server that wrote it, or a newer one."
+    } else {
+      "The server's data has format \(found), which is too old for this server of format "
+        + "\(known). Start a server between the two on it first, which brings it forward."
+    }
+  }
+}

@@ -1,0 +1,52 @@
+import Foundation
+import WatershedSQLite
+
+/// The embedded engine's side of `SQLSession`.
+struct SQLiteSession: SQLSession {
+  let connection: SQLiteConnection
+
+  var dialect: SQLDialect { .sqlite }
+
+  func query<Result>(
+    _ sql: String,
+    _ values: [SQLValue],
+    _ map: (SQLiteStatement) throws -> Result
+  ) throws -> [Result] {
+    try connection.query(sql, values.map(\.sqlite), map)
+  }
+
+  func run(_ sql: String, each values: [[SQLValue]]) throws {
+    guard !values.isEmpty else { return }
+    let statement = try connection.statement(sql)
+    defer { statement.clearBindings() }
+    for values in values {
+      try statement.run(values.map(\.sqlite))
+    }
+  }
+
+  func insert(
+    into table: StorageTable,
+    _ conflict: StorageTable.Conflict,
+    _ rows: [[SQLValue]]
+  ) throws {
+    guard !rows.isEmpty else { return }
+    // In one process a statement that is compiled costs what its row costs, and no more.
+    try run(table.insertion(rows: 1, conflict), each: rows)
+  }
+}
+
+extension SQLiteStatement: SQLRow {}
+
+extension SQLValue {
+  fileprivate var sqlite: SQLiteValue {
+    switch self {
+    case .null: .null
+    case .integer(let value): .integer(value)
+    case .text(let value): .text(value)
+    case .bytes(let value): .blob(value)
+    case .texts(let values):
+      // Strings alone can always be encoded.
+      .text((try? JSONEncoder().encode(values)).map { String(decoding: $0, as: UTF8.self) } ?? "[]")
+    }
+  }
+}

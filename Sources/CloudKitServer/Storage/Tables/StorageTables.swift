@@ -1,0 +1,256 @@
+/// All tables of the storage.
+///
+/// `partition` stands for (container, environment, scope, owner). It leads every primary key and
+/// unique index of the partition tables, so that each of them can be spread over machines by it;
+/// a test holds every table and every statement to that.
+enum StorageTables {
+  static var all: [StorageTable] { local + directory + partitioned }
+
+  // MARK: The service itself
+
+  static let local = [service, events]
+
+  static let service = StorageTable(
+    "service",
+    .local,
+    [.text("name"), .bytes("value")],
+    key: ["name"]
+  )
+
+  /// What commits tell those who wait, until it is old.
+  static let events = StorageTable(
+    "events",
+    .local,
+    [
+      .integer("transaction_id"), .integer("number"), .integer("partition"), .integer("at"),
+      .bytes("body"),
+    ],
+    key: ["transaction_id", "number"],
+    indexes: [.init("events_by_time", ["at"])]
+  )
+
+  // MARK: Partitions
+
+  static let partitioned = [
+    databases, zones, records, departures, references, assetUses, activeIndexes, indexEntries,
+    replies, subscriptions,
+  ]
+
+  static let databases = StorageTable(
+    "databases",
+    .partition,
+    [.integer("partition"), .integer("counter"), .integer("indexes")],
+    key: ["partition"]
+  )
+
+  static let zones = StorageTable(
+    "zones",
+    .partition,
+    [
+      .integer("partition"), .text("name"), .integer("number"), .integer("change"),
+      .text("ending").optional, .integer("horizon"),
+    ],
+    key: ["partition", "name"],
+    indexes: [.init("zones_by_change", ["partition", "change"])]
+  )
+
+  static let records = StorageTable(
+    "records",
+    .partition,
+    [
+      .integer("partition"), .integer("zone"), .text("name"), .text("type"), .text("tag"),
+      .integer("change"), .integer("created_at"), .text("created_by"), .text("created_on"),
+      .integer("modified_at"), .text("modified_by"), .text("modified_on"),
+      .text("parent").optional, .bytes("fields"), .integer("contents"), .integer("deleted"),
+      .text("share").optional, .integer("entered"), .integer("seen"),
+      .bytes("sharing").optional,
+    ],
+    key: ["partition", "zone", "name"],
+    indexes: [
+      .init("records_by_change", ["partition", "zone", "change"]),
+      .init("records_by_type", ["partition", "type", "zone", "name"], where: "deleted = 0"),
+      .init("records_by_share", ["partition", "zone", "share", "seen"], where: "share IS NOT NULL"),
+      .init("records_by_parent", ["partition", "zone", "parent"], where: "parent IS NOT NULL"),
+      .init("records_by_age", ["partition", "zone", "modified_at"], where: "deleted = 1"),
+    ],
+    hasLargeRows: true
+  )
+
+  /// Of records that were in a share and are no more.
+  static let departures = StorageTable(
+    "departures",
+    .partition,
+    [
+      .integer("partition"), .integer("zone"), .text("share"), .integer("exited"),
+      .integer("entered"), .text("name"), .text("type"), .integer("at"),
+    ],
+    key: ["partition", "zone", "share", "exited"]
+  )
+
+  static let references = StorageTable(
+    "record_references",
+    .partition,
+    [
+      .integer("partition"), .integer("zone"), .text("target"), .text("source"), .text("action"),
+    ],
+    key: ["partition", "zone", "target", "source", "action"],
+    indexes: [.init("references_by_source", ["partition", "zone", "source"])]
+  )
+
+  static let assetUses = StorageTable(
+    "asset_uses",
+    .partition,
+    [.integer("partition"), .integer("zone"), .text("name"), .text("digest")],
+    key: ["partition", "zone", "name", "digest"]
+  )
+
+  /// Which fields have entries, and how far the filling has come.
+  static let activeIndexes = StorageTable(
+    "active_indexes",
+    .partition,
+    [
+      .integer("partition"), .text("type"), .text("field"), .integer("encoding"),
+      .integer("ready"), .integer("filled_zone"), .text("filled_name"),
+    ],
+    key: ["partition", "type", "field"]
+  )
+
+  static let indexEntries = StorageTable(
+    "index_entries",
+    .partition,
+    [
+      .integer("partition"), .integer("zone"), .text("type"), .text("field"), .bytes("value"),
+      .text("name"),
+    ],
+    key: ["partition", "zone", "type", "field", "value", "name"]
+  )
+
+  static let replies = StorageTable(
+    "replies",
+    .partition,
+    [
+      .integer("partition"), .text("user_record"), .text("device"), .integer("sequence"),
+      .bytes("body"),
+    ],
+    key: ["partition", "user_record", "device", "sequence"]
+  )
+
+  static let subscriptions = StorageTable(
+    "subscriptions",
+    .partition,
+    [
+      .integer("partition"), .text("user_record"), .text("id"), .text("type"), .bytes("body"),
+    ],
+    key: ["partition", "user_record", "id"],
+    indexes: [.init("subscriptions_by_type", ["partition", "type"])]
+  )
+
+  // MARK: Directory
+
+  static let directory = [
+    partitions, containers, schemas, accounts, users, apiTokens, sessions, devices, shortGUIDs,
+    shareLinks,
+  ]
+
+  static let partitions = StorageTable(
+    "partitions",
+    .directory,
+    [
+      .integer("partition"), .text("container"), .text("environment"), .text("scope"),
+      .text("owner"),
+    ],
+    key: ["partition"],
+    indexes: [
+      .init(
+        "partitions_by_key",
+        ["container", "environment", "scope", "owner"],
+        isUnique: true
+      )
+    ]
+  )
+
+  static let containers = StorageTable(
+    "containers",
+    .directory,
+    [.text("container")],
+    key: ["container"]
+  )
+
+  static let schemas = StorageTable(
+    "schemas",
+    .directory,
+    [.text("container"), .text("environment"), .integer("version"), .bytes("body")],
+    key: ["container", "environment"]
+  )
+
+  static let accounts = StorageTable(
+    "accounts",
+    .directory,
+    [
+      .text("id"), .text("user_name"), .text("folded_name"), .bytes("password_salt"),
+      .bytes("password_hash"), .integer("password_rounds"), .text("given_name").optional,
+      .text("family_name").optional, .text("email_address").optional,
+    ],
+    key: ["id"],
+    indexes: [.init("accounts_by_name", ["folded_name"], isUnique: true)]
+  )
+
+  static let users = StorageTable(
+    "users",
+    .directory,
+    [.text("container"), .text("account"), .text("record_name")],
+    key: ["container", "account"],
+    indexes: [.init("users_by_name", ["container", "record_name"], isUnique: true)]
+  )
+
+  static let apiTokens = StorageTable(
+    "api_tokens",
+    .directory,
+    [
+      .text("token"), .text("container").optional, .text("environment"),
+      .text("allowed_origins"), .text("redirect_url").optional,
+    ],
+    key: ["token"]
+  )
+
+  static let sessions = StorageTable(
+    "sessions",
+    .directory,
+    [
+      .text("digest"), .text("container"), .text("account"), .text("user_record"),
+      .integer("expires"), .integer("kept"),
+    ],
+    key: ["digest"]
+  )
+
+  static let devices = StorageTable(
+    "devices",
+    .directory,
+    [
+      .text("token"), .text("container"), .text("environment"), .text("user_record").optional,
+      .text("client_id").optional,
+    ],
+    key: ["token"],
+    indexes: [.init("devices_by_user", ["container", "environment", "user_record"])]
+  )
+
+  static let shortGUIDs = StorageTable(
+    "short_guids",
+    .directory,
+    [
+      .text("guid"), .text("container"), .text("environment"), .integer("partition"),
+      .text("owner"), .integer("zone"), .text("zone_name"), .text("record"),
+    ],
+    key: ["guid"]
+  )
+
+  static let shareLinks = StorageTable(
+    "share_links",
+    .directory,
+    [
+      .text("container"), .text("environment"), .text("user_record"), .integer("partition"),
+      .integer("zone"), .text("share"), .text("owner"), .text("zone_name"),
+    ],
+    key: ["container", "environment", "user_record", "partition", "zone", "share"]
+  )
+}

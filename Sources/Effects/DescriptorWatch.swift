@@ -1,0 +1,19 @@
+import Dispatch
+
+/// Calls back whenever a file descriptor has something to read, until it is cancelled.
+///
+/// For adapters to the outside alone: no virtual clock governs it.
+public final class DescriptorWatch: @unchecked Sendable {
+  // Unchecked: a dispatch source may be cancelled from any thread.
+  private let source: any DispatchSourceRead
+
+  /// Starts to watch; the descriptor must stay open until `cancel` has returned.
+  public init(_ descriptor: Int32, _ body: @escaping @Sendable () -> Void) {
+    source = DispatchSource.makeReadSource(fileDescriptor: descriptor)
+    source.setEventHandler(handler: body)
+    source.activate()
+  }
+
+  /// Ends the calls.
+  public func cancel() { source.cancel() }
+}

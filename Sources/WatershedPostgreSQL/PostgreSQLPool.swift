@@ -1,0 +1,58 @@
+import Synchronization
+
+/// Connections to one server, each lent to one user at a time.
+///
+/// One that finds none free opens another, so a read inside a read never waits for itself.
+package final class PostgreSQLPool: Sendable {
+  private struct State {
+    var idle: [PostgreSQLConnection] = []
+    var isClosed = false
+  }
+
+  private let state = Mutex(State())
+  private let url: String
+
+  /// Bounds the connections that are kept; each is a process on the server.
+  private static let idleLimit = 16
+
+  package init(url: String) {
+    self.url = url
+  }
+
+  /// Lends a connection to the body; one that broke is not kept.
+  package func use<Result>(_ body: (PostgreSQLConnection) throws -> Result) throws -> Result {
+    let connection = try state.withLock { $0.idle.popLast() } ?? open()
+    defer {
+      if !connection.isBroken {
+        state.withLock { state in
+          if !state.isClosed, state.idle.count < Self.idleLimit { state.idle.append(connection) }
+        }
+      }
+    }
+    do {
+      return try body(connection)
+    } catch let error as PostgreSQLError where error.isConnectionLoss {
+      // The others are likely to be gone too: a server that restarted has forgotten them all.
+      state.withLock { $0.idle.removeAll() }
+      throw error
+    }
+  }
+
+  private func open() throws -> PostgreSQLConnection {
+    let connection = try PostgreSQLConnection(url: url)
+    // A server that hangs between statements must not keep everybody's rows locked, and a commit
+    // that waits for one gives up in time to say so.
+    try connection.queue("SET idle_in_transaction_session_timeout = 60000")
+    try connection.queue("SET lock_timeout = 10000")
+    try connection.flush()
+    return connection
+  }
+
+  /// Closes what is idle; what is lent is closed when it comes back.
+  package func close() {
+    state.withLock { state in
+      state.isClosed = true
+      state.idle.removeAll()
+    }
+  }
+}

@@ -1,0 +1,183 @@
+import CloudKitWebServices
+import Effects
+import Foundation
+import Synchronization
+import Testing
+import WatershedSQLite
+
+@testable import CloudKitServer
+
+/// Citus spreads tables over machines by one column: what these tests hold the tables and the
+/// statements to is what its documentation asks for
+/// (docs.citusdata.com, "Determining Application Type", "SQL Support and Workarounds").
+@Suite("The shape that lets the tables be spread over machines")
+struct PartitionShapeTests {
+  @Test("The partition leads the primary key and every index of the partition tables")
+  func keys() {
+    for table in StorageTables.partitioned {
+      #expect(table.family == .partition)
+      #expect(table.columns.first?.name == "partition", "\(table.name)")
+      #expect(table.primaryKey.first == "partition", "\(table.name)")
+      for index in table.indexes {
+        #expect(index.columns.first == "partition", "\(index.name)")
+      }
+    }
+  }
+
+  @Test("Every table is in one list, by one name, with one definition for each engine")
+  func lists() {
+    let names = StorageTables.all.map(\.name)
+    #expect(Set(names).count == names.count)
+    #expect(StorageTables.directory.allSatisfy { $0.family == .directory })
+    #expect(StorageTables.local.allSatisfy { $0.family == .local })
+    for table in StorageTables.all {
+      let columns = Set(table.columns.map(\.name))
+      #expect(columns.isSuperset(of: table.primaryKey), "\(table.name)")
+      for index in table.indexes { #expect(columns.isSuperset(of: index.columns), "\(index.name)") }
+      for dialect in [SQLDialect.sqlite, .postgreSQL] {
+        for statement in table.definition(dialect) {
+          // Their values would be drawn where they differ from machine to machine.
+          for word in ["SERIAL", "IDENTITY", "nextval", "REFERENCES", "TRIGGER"] {
+            #expect(!statement.contains(word))
+          }
+        }
+      }
+    }
+  }
+
+  @Test("No statement of a request reaches into two partitions")
+  func statements() throws {
+    let recorder = try StatementRecorder()
+    try recorder.exercise()
+    let tables = StorageTables.partitioned.map(\.name)
+    let seen = recorder.statements.withLock { $0 }
+    for table in tables {
+      #expect(seen.contains { $0.contains(table) }, "nothing was recorded about \(table)")
+    }
+    for sql in seen where tables.contains(where: { Self.mentions(sql, $0) }) {
+      if sql.hasPrefix("INSERT INTO") {
+        #expect(sql.contains("(partition, ") || sql.contains("(partition)"), "\(sql)")
+      } else {
+        #expect(sql.firstMatch(of: /WHERE (at < \$1|partition = \$\d)/) != nil, "\(sql)")
+        #expect(Set(sql.matches(of: /partition = \$\d/).map(\.output)).count == 1, "\(sql)")
+      }
+      // Functions there are refused in distributed statements that write.
+      if !sql.hasPrefix("SELECT") { #expect(!sql.contains("unnest(")) }
+    }
+  }
+
+  private static func mentions(_ sql: String, _ table: String) -> Bool {
+    sql.split { !$0.isLetter && $0 != "_" }.contains { $0 == table }
+  }
+}
+
+/// Runs everything that requests do against SQLite and keeps the statements as PostgreSQL would be
+/// sent them.
+private final class StatementRecorder {
+  let statements = Mutex<[String]>([])
+  private let connection: SQLiteConnection
+
+  init() throws {
+    connection = try SQLiteConnection(path: ":memory:")
+    try StorageFormat.current.prepare(SQLiteSession(connection: connection))
+  }
+
+  struct Session: SQLSession {
+    let recorder: StatementRecorder
+    let inner: SQLiteSession
+
+    var dialect: SQLDialect { .sqlite }
+
+    func query<Result>(
+      _ sql: String,
+      _ values: [SQLValue],
+      _ map: (SQLiteStatement) throws -> Result
+    ) throws -> [Result] {
+      recorder.note(sql)
+      return try inner.query(sql, values, map)
+    }
+
+    func run(_ sql: String, each values: [[SQLValue]]) throws {
+      recorder.note(sql)
+      try inner.run(sql, each: values)
+    }
+
+    func insert(
+      into table: StorageTable,
+      _ conflict: StorageTable.Conflict,
+      _ rows: [[SQLValue]]
+    ) throws {
+      recorder.note(table.insertion(rows: 1, conflict))
+      try inner.insert(into: table, conflict, rows)
+    }
+  }
+
+  private func note(_ sql: String) { statements.withLock { $0.append(sql) } }
+
+  func exercise() throws {
+    let session = Session(recorder: self, inner: SQLiteSession(connection: connection))
+    let randomness = SeededRandomness(seed: 1)
+    let key = PartitionKey(container: "c", environment: .development, scope: .private, owner: "o")
+    let id = try #require(try PartitionDirectory(session: session).make(key, randomness))
+    let record = RecordKey(zone: .defaultZone, name: "a")
+    let zone = StoredZone(number: ZoneNumber(1), name: "z", change: ChangeNumber(1))
+    var batch = WriteBatch(partition: id)
+    batch.expectedCounter = .zero
+    batch.expectedTags = [record: .some(nil)]
+    batch.expectedReferrers = [record: []]
+    batch.counter = ChangeNumber(1)
+    batch.zones = [zone]
+    batch.emptiedZones = [ZoneNumber(9)]
+    batch.erasedRecords = [RecordKey(zone: .defaultZone, name: "b")]
+    batch.relinkedRecords = [record]
+    batch.references = [StoredReference(source: record, target: "t", action: .none)]
+    batch.assetUses = [StoredAssetUse(key: record, digest: "d")]
+    batch.addedIndexEntries = [
+      IndexEntry(type: "T", field: "f", value: IndexKey(.integer(1)), key: record)
+    ]
+    batch.removedIndexEntries = [
+      IndexEntry(type: "T", field: "f", value: IndexKey(.integer(2)), key: record)
+    ]
+    batch.reply = StoredReply(user: "u", device: "d", sequence: 1, body: Data())
+    batch.acknowledged = WriteBatch.Acknowledgement(user: "u", device: "d", sequence: 0)
+    let subscription = WriteBatch.SubscriptionWrite(
+      user: "u",
+      subscription: StoredSubscription(id: "s", body: Data())
+    )
+    batch.savedSubscriptions = [subscription]
+    batch.deletedSubscriptions = [subscription]
+    batch.memberships = [WriteBatch.MembershipWrite(key: record, membership: nil)]
+    batch.departures = [
+      StoredDeparture(key: record, type: "T", share: "s", entered: .zero, exited: .zero)
+    ]
+    batch.collectedZones = [
+      WriteBatch.CollectedZone(name: "z", number: ZoneNumber(1), horizon: .zero)
+    ]
+    batch.event = WriteBatch.EventWrite(time: 1, body: Data())
+    try SQLCommit(session: session, batch: batch).run()
+    for _ in 0..<3 {
+      _ = try IndexFilling(session: session, partition: id, type: "T", field: "f")
+        .step(limit: 10) { _ in [] }
+    }
+    let snapshot = SQLSnapshot(connection: session, schemas: SchemaCache())
+    _ = try snapshot.database(id)
+    _ = try snapshot.zones(in: id, named: ["z"])
+    _ = try snapshot.livingZones(in: id)
+    _ = try snapshot.zones(in: id, changedAfter: .zero, limit: 1)
+    _ = try snapshot.records(in: id, keys: [record])
+    _ = try snapshot.references(in: id, to: [record])
+    _ = try snapshot.changes(in: id, ChangeRange(zone: .defaultZone, after: .zero, limit: 1))
+    _ = try snapshot.activeIndexes(in: id, types: ["T"])
+    _ = try snapshot.isIndexReady(in: id, type: "T", field: "f")
+    _ = try snapshot.entries(in: id, IndexWalk(type: "T", field: "f", zone: nil, limit: 1))
+    _ = try snapshot.reply(in: id, user: "u", device: "d", sequence: 1)
+    _ = try snapshot.subscriptions(in: id, user: "u")
+    _ = try snapshot.subscriptions(in: id, types: ["T"])
+    let range = ShareRange(zone: .defaultZone, share: "s", after: .zero, limit: 1)
+    _ = try snapshot.children(in: id, of: [record])
+    _ = try snapshot.members(in: id, range)
+    _ = try snapshot.departures(in: id, range)
+    _ = try snapshot.present(in: id, at: .zero, range)
+    _ = try snapshot.expiredTraces(in: id, before: 1)
+  }
+}

@@ -1,0 +1,142 @@
+import CloudKitWebServices
+import Effects
+import Foundation
+import Testing
+import WatershedSQLite
+
+@testable import CloudKitServer
+
+@Suite("Versions of the tables", .everyEngine)
+struct StorageFormatTests {
+  private let effects = Effects(
+    clock: StoppedClock(),
+    randomness: SeededRandomness(seed: 1),
+    tasks: PoolTaskSpawner()
+  )
+  private let key = PartitionKey(
+    container: "c",
+    environment: .development,
+    scope: .private,
+    owner: "_o"
+  )
+
+  private func open(_ folder: URL, _ format: StorageFormat) throws -> any Storage {
+    if let url = try TestEngine.databaseURL(for: folder) {
+      return try PostgreSQLStorage(url: url, effects: effects, format: format)
+    }
+    return try SQLiteStorage(folder: folder, effects: effects, format: format)
+  }
+
+  /// A server of the next version, whose tables have one more.
+  private func next(oldestServer: Int64) -> StorageFormat {
+    var format = StorageFormat.current
+    format.version += 1
+    format.oldestServer = oldestServer
+    format.steps.append(
+      StorageFormat.Step(version: format.version, oldestServer: oldestServer) { _ in
+        ["CREATE TABLE added (a bigint)", "INSERT INTO added (a) VALUES (1)"]
+      }
+    )
+    return format
+  }
+
+  @Test("A newer server adds what it needs, and an older one goes on beside it")
+  func expansion() async throws {
+    try await withTemporaryFolder { folder in
+      let old = try open(folder, .current)
+      let id = try old.partition(key)
+      let new = try open(folder, next(oldestServer: StorageFormat.current.version))
+      #expect(try new.partition(key) == id)
+      #expect(try new.secret == old.secret)
+      let third = try open(folder, .current)
+      var batch = WriteBatch(partition: id)
+      batch.counter = ChangeNumber(1)
+      try third.commit(batch)
+      #expect(try new.read { try $0.database(id).counter } == ChangeNumber(1))
+      for storage in [old, new, third] { storage.close() }
+    }
+  }
+
+  @Test("When a newer server has taken away what an older one needs, the older one refuses to start")
+  func contraction() async throws {
+    try await withTemporaryFolder { folder in
+      let version = StorageFormat.current.version
+      try open(folder, .current).close()
+      try open(folder, next(oldestServer: version + 1)).close()
+      let error = #expect(throws: StorageVersionError.self) { try open(folder, .current) }
+      #expect(
+        error?.description
+          == "The server's data has format \(version + 1) and needs a server of format "
+          + "\(version + 1) or newer; this one knows format \(version). Use the server that wrote "
+          + "it, or a newer one."
+      )
+      // And the newer one still starts.
+      try open(folder, next(oldestServer: version + 1)).close()
+    }
+  }
+
+  @Test("Data that is too old to be brought forward is refused with a way out")
+  func tooOld() async throws {
+    try await withTemporaryFolder { folder in
+      try open(folder, .current).close()
+      let version = StorageFormat.current.version
+      let far = StorageFormat(version: version + 5, oldestServer: version + 5, steps: [])
+      let error = #expect(throws: StorageVersionError.self) { try open(folder, far) }
+      #expect(error?.description.contains("too old for this server") == true)
+      try open(folder, .current).close()
+    }
+  }
+
+  @Test("A step that fails leaves the tables as they were")
+  func failedStep() async throws {
+    try await withTemporaryFolder { folder in
+      try open(folder, .current).close()
+      var broken = next(oldestServer: 1)
+      broken.steps[broken.steps.count - 1].statements = { _ in
+        ["CREATE TABLE added (a bigint)", "INSERT INTO nowhere VALUES (1)"]
+      }
+      #expect(throws: (any Error).self) { try open(folder, broken) }
+      // The table of the failed step would be in the way of this one.
+      try open(folder, next(oldestServer: StorageFormat.current.version)).close()
+    }
+  }
+}
+
+@Suite("Data of the first version")
+struct FirstStorageVersionTests {
+  @Test("A file of the first version is brought forward with everything in it")
+  func migration() async throws {
+    try await withTemporaryFolder { folder in
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      let file = try SQLiteConnection(path: folder.appendingPathComponent("watershed.sqlite").path)
+      try file.execute(FirstStorageVersion.tables)
+      try file.execute(FirstStorageVersion.rows)
+      try Data("3".utf8).write(to: folder.appendingPathComponent("openings"))
+
+      let effects = Effects(
+        clock: StoppedClock(),
+        randomness: SeededRandomness(seed: 1),
+        tasks: PoolTaskSpawner()
+      )
+      let storage = try SQLiteStorage(folder: folder, effects: effects)
+      #expect(storage.secret == Data("secret".utf8))
+      #expect(storage.incarnation == "abc")
+      let id = try storage.partition(
+        PartitionKey(container: "c", environment: .development, scope: .private, owner: "_o")
+      )
+      #expect(id.rawValue == 7)
+      try storage.read { snapshot in
+        #expect(try snapshot.database(id).counter == ChangeNumber(12))
+        #expect(try snapshot.livingZones(in: id).map(\.name) == ["notes"])
+        let key = RecordKey(zone: ZoneNumber(1), name: "a")
+        #expect(try snapshot.records(in: id, keys: [key])[key]?.fields == Data("{}".utf8))
+        #expect(try snapshot.activeIndexes(in: id, types: ["Note"]).isEmpty)
+        #expect(try snapshot.account(userName: "ADA")?.id == "1")
+        #expect(try snapshot.session(digest: "d")?.userRecordName == "_o")
+        #expect(try snapshot.device(token: "t")?.userRecordName == nil)
+        #expect(try snapshot.subscriptions(in: id, user: "_o").map(\.id) == ["s"])
+      }
+      storage.close()
+    }
+  }
+}
