@@ -242,10 +242,17 @@ let package = Package(
       dependencies: ["PostgreSQLServer", "WatershedPostgreSQL"],
       swiftSettings: strict
     ),
+    // Another server on a shared database, for the tests of several.
+    .executableTarget(
+      name: "ServerProcess",
+      dependencies: ["CloudKitServer", "CloudKitWebServices"],
+      path: "Tests/ServerProcess",
+      swiftSettings: strict
+    ),
     .testTarget(
       name: "CloudKitServerTests",
       dependencies: [
-        "CloudKitServer", "CloudKitWebServices", "Effects", "PostgreSQLServer",
+        "CloudKitServer", "CloudKitWebServices", "Effects", "PostgreSQLServer", "ServerProcess",
         "WatershedPostgreSQL", "WatershedSQLite",
       ],
       swiftSettings: strict

@@ -12,6 +12,7 @@ public struct WatershedCommand: AsyncParsableCommand {
       """,
     subcommands: [
       DemoCommand.self, ServeCommand.self, AccountCommand.self, ModelCommand.self,
+      StorageCommand.self,
     ]
   )
 

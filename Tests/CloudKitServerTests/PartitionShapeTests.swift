@@ -123,7 +123,7 @@ private final class StatementRecorder {
     let zone = StoredZone(number: ZoneNumber(1), name: "z", change: ChangeNumber(1))
     var batch = WriteBatch(partition: id)
     batch.expectedCounter = .zero
-    batch.expectedTags = [record: .some(nil)]
+    batch.expectedTags.updateValue(nil, forKey: record)
     batch.expectedReferrers = [record: []]
     batch.counter = ChangeNumber(1)
     batch.zones = [zone]

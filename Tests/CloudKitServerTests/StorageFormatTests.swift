@@ -47,7 +47,7 @@ struct StorageFormatTests {
       let id = try old.partition(key)
       let new = try open(folder, next(oldestServer: StorageFormat.current.version))
       #expect(try new.partition(key) == id)
-      #expect(try new.secret == old.secret)
+      #expect(new.secret == old.secret)
       let third = try open(folder, .current)
       var batch = WriteBatch(partition: id)
       batch.counter = ChangeNumber(1)
@@ -125,7 +125,7 @@ struct FirstStorageVersionTests {
         PartitionKey(container: "c", environment: .development, scope: .private, owner: "_o")
       )
       #expect(id.rawValue == 7)
-      try storage.read { snapshot in
+      try storage.read { (snapshot: any StorageSnapshot) throws in
         #expect(try snapshot.database(id).counter == ChangeNumber(12))
         #expect(try snapshot.livingZones(in: id).map(\.name) == ["notes"])
         let key = RecordKey(zone: ZoneNumber(1), name: "a")

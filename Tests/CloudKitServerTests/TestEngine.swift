@@ -22,14 +22,21 @@ enum TestEngine: String, CaseIterable, Sendable {
   static func databaseURL(for folder: URL?) throws -> String? {
     guard current == .postgreSQL, let server = PostgreSQLServer.shared else { return nil }
     if let folder, let known = schemas.withLock({ $0[folder] }) { return server.url(schema: known) }
-    let schema = server.freshSchema()
-    try pool?.use { try $0.execute("CREATE SCHEMA \(schema)") }
+    let schema = try TestSchemas.shared?.take() ?? ""
+    lease.schemas.withLock { $0.append(schema) }
     if let folder { schemas.withLock { $0[folder] = schema } }
     return server.url(schema: schema)
   }
 
+  /// What the running test has taken.
+  @TaskLocal static var lease = TestLease()
+
+  /// For other processes: where a folder's servers keep their data.
+  static func knownURL(for folder: URL) -> String? {
+    schemas.withLock { $0[folder] }.flatMap { PostgreSQLServer.shared?.url(schema: $0) }
+  }
+
   private static let schemas = Mutex<[URL: String]>([:])
-  private static let pool = PostgreSQLServer.shared.map { PostgreSQLPool(url: $0.url) }
 
   /// An empty storage of the current engine.
   static func storage(_ effects: Effects, folder: URL? = nil) throws -> any Storage {
@@ -37,6 +44,104 @@ enum TestEngine: String, CaseIterable, Sendable {
       return try PostgreSQLStorage(url: url, effects: effects)
     }
     return try SQLiteStorage(folder: folder, effects: effects)
+  }
+}
+
+extension TestEngine {
+  /// Runs a test with an engine, and gives back what it took of PostgreSQL.
+  static func run(
+    with engine: TestEngine,
+    _ body: @Sendable () async throws -> Void
+  ) async throws {
+    guard engine == .postgreSQL, let schemas = TestSchemas.shared else {
+      return try await $current.withValue(engine) { try await body() }
+    }
+    await TestGate.shared.enter()
+    let lease = TestLease()
+    let outcome: Result<Void, any Error>
+    do {
+      outcome = .success(
+        try await $lease.withValue(lease) {
+          try await $current.withValue(engine) { try await body() }
+        }
+      )
+    } catch {
+      outcome = .failure(error)
+    }
+    for schema in lease.schemas.withLock({ $0 }) { try schemas.giveBack(schema) }
+    await TestGate.shared.leave()
+    try outcome.get()
+  }
+}
+
+/// The schemas that one test has taken.
+final class TestLease: Sendable {
+  let schemas = Mutex<[String]>([])
+}
+
+/// Few tests at a time use PostgreSQL, so that few schemas serve them all.
+private actor TestGate {
+  static let shared = TestGate(width: 4)
+
+  private var free: Int
+  private var waiters: [CheckedContinuation<Void, Never>] = []
+
+  init(width: Int) { free = width }
+
+  func enter() async {
+    guard free == 0 else {
+      free -= 1
+      return
+    }
+    await withCheckedContinuation { waiters.append($0) }
+  }
+
+  func leave() {
+    if waiters.isEmpty { free += 1 } else { waiters.removeFirst().resume() }
+  }
+}
+
+/// Schemas that are made once and emptied between tests: making the tables takes longer than most
+/// tests.
+private final class TestSchemas: Sendable {
+  static let shared = PostgreSQLServer.shared.map { TestSchemas($0) }
+
+  private let server: PostgreSQLServer
+  private let pool: PostgreSQLPool
+  private let free = Mutex<[String]>([])
+
+  init(_ server: PostgreSQLServer) {
+    self.server = server
+    pool = PostgreSQLPool(url: server.url)
+  }
+
+  func take() throws -> String {
+    if let schema = free.withLock({ $0.popLast() }) { return schema }
+    let schema = server.freshSchema()
+    try pool.use { try $0.execute("CREATE SCHEMA \(schema)") }
+    return schema
+  }
+
+  func giveBack(_ schema: String) throws {
+    let isReusable = try pool.use { connection in
+      let tables = try connection.query(
+        "SELECT table_name::text FROM information_schema.tables WHERE table_schema = $1",
+        [.text(schema)]
+      )
+      let names = (0..<tables.count).map { tables[$0].text(0) }
+      // A test of versions leaves other tables than the next one expects.
+      guard names.contains("service"), !names.contains("added") else {
+        try connection.execute("DROP SCHEMA \(schema) CASCADE")
+        return false
+      }
+      let facts = "WHERE name NOT IN ('format', 'oldest server')"
+      try connection.execute(
+        names.map { "DELETE FROM \(schema).\($0) \($0 == "service" ? facts : "");" }
+          .joined(separator: "\n")
+      )
+      return true
+    }
+    if isReusable { free.withLock { $0.append(schema) } }
   }
 }
 
@@ -51,7 +156,7 @@ struct EveryEngine: SuiteTrait, TestTrait, TestScoping {
   ) async throws {
     for engine in TestEngine.available {
       do {
-        try await TestEngine.$current.withValue(engine) { try await function() }
+        try await TestEngine.run(with: engine, function)
       } catch {
         Issue.record(error, "with \(engine.rawValue)")
       }

@@ -19,7 +19,7 @@ extension CloudKitService {
       id: id,
       sequence: context.isExtended ? request.clientSequence : nil
     )
-    let outcome = try await write { try call.decide() }
+    let outcome = try await write(to: id) { try call.decide() }
     if let sync = outcome.committed {
       announce(
         context,

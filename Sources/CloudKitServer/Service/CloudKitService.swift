@@ -18,7 +18,9 @@ package final class CloudKitService: Sendable {
   let sessions = SessionCache()
   let signIns = SignInGuard()
   /// Writes queue here instead of blocking threads of the pool on the disk.
-  let writing: Lane
+  var writing: Lane { writers[0] }
+  /// As many as the storage can use at a time; a partition's writes queue in one of them.
+  private let writers: [Lane]
   private let address: Mutex<String>
   private let closed = Atomic<Bool>(false)
 
@@ -52,7 +54,9 @@ package final class CloudKitService: Sendable {
     }
     signer = Signer(secret: storage.secret)
     notifications = NotificationHub(effects: configuration.effects)
-    writing = configuration.effects.lane("server storage")
+    writers = (0..<storage.writerCount).map {
+      configuration.effects.lane("server storage \($0)")
+    }
     address = Mutex("")
     baseURL = configuration.baseURL
     storage.listen { [sessions] news in
@@ -75,11 +79,14 @@ package final class CloudKitService: Sendable {
   var now: Int64 { effects.now.wireMilliseconds }
 
   /// Loads, decides and commits; again when what it was decided on has changed meanwhile.
+  ///
+  /// Writes that name the same partition never meet within this process.
   func write<Result: Sendable>(
+    to partition: PartitionID? = nil,
     _ decide: @escaping @Sendable () throws -> (WriteBatch?, Result)
   ) async throws -> Result {
-    try await writing.run { [storage] in
-      // Writers of this process queue in the lane; only another process can interfere.
+    let lane = partition.map { Int($0.rawValue.magnitude % UInt64(writers.count)) } ?? 0
+    return try await writers[lane].run { [storage] in
       for _ in 0..<16 {
         let (batch, result) = try decide()
         guard let batch else { return result }

@@ -10,6 +10,8 @@ package protocol Storage: Sendable {
   var incarnation: String { get }
   /// Signs tokens and capability URLs.
   var secret: Data { get }
+  /// How many commits can be under way at a time.
+  var writerCount: Int { get }
 
   /// Runs the body on one consistent view.
   func read<Result>(_ body: (any StorageSnapshot) throws -> Result) throws -> Result

@@ -23,7 +23,7 @@ struct AccountCommand: AsyncParsableCommand {
     var name: String
 
     func run() async throws {
-      let folder = try DataFolder(opening: data.path)
+      let folder = try DataFolder(opening: data)
       defer { folder.close() }
       let service = try folder.openService()
       let password = PasswordMaker.password()
@@ -48,7 +48,7 @@ struct AccountCommand: AsyncParsableCommand {
     @OptionGroup var data: DataFolderOptions
 
     func run() async throws {
-      let folder = try DataFolder(opening: data.path)
+      let folder = try DataFolder(opening: data)
       defer { folder.close() }
       let service = try folder.openService()
       let names = Result { try service.userNames() }

@@ -14,6 +14,22 @@ import Darwin
 struct DataFolderOptions: ParsableArguments {
   @Option(name: .customLong("data"), help: "The folder that everything is kept in.")
   var path = "./watershed-data"
+
+  @Option(
+    help: ArgumentHelp(
+      "A PostgreSQL for everything but assets, as postgresql://USER@HOST/NAME.",
+      discussion: "Several servers can share one; without it a file in the folder serves one.",
+      valueName: "url"
+    )
+  )
+  var database: String?
+
+  func validate() throws {
+    guard let database else { return }
+    guard database.hasPrefix("postgresql://") || database.hasPrefix("postgres://") else {
+      throw ValidationError("A database is a URL such as postgresql://USER@HOST/NAME.")
+    }
+  }
 }
 
 /// A server's folder, held by one process at a time.
@@ -22,10 +38,12 @@ struct DataFolderOptions: ParsableArguments {
 /// take away what its clients are about to save.
 final class DataFolder: Sendable {
   let url: URL
+  private let database: String?
   private let descriptor: Int32
 
-  init(opening path: String) throws(ServeError) {
-    url = URL(fileURLWithPath: path, isDirectory: true).standardizedFileURL
+  init(opening options: DataFolderOptions) throws(ServeError) {
+    database = options.database
+    url = URL(fileURLWithPath: options.path, isDirectory: true).standardizedFileURL
     do {
       try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     } catch {
@@ -53,11 +71,12 @@ final class DataFolder: Sendable {
       return try CloudKitService(
         ServiceConfiguration(
           dataFolder: url,
+          database: database,
           allowsUnindexedQueriesInDevelopment: allowsUnindexedQueries
         )
       )
     } catch {
-      throw .unusableData(url.path, "\(error)")
+      throw .unusableData(database == nil ? url.path : "the database", "\(error)")
     }
   }
 

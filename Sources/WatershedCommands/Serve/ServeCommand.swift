@@ -59,7 +59,7 @@ struct ServeCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let folder = try DataFolder(opening: data.path)
+    let folder = try DataFolder(opening: data)
     defer { folder.close() }
     let service = try folder.openService(allowsUnindexedQueries: allowUnindexedQueries)
     let outcome: Result<Void, any Error>

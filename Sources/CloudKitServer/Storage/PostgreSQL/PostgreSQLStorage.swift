@@ -26,6 +26,8 @@ package final class PostgreSQLStorage: Storage {
   private static let partitionLimit = 100_000
 
   package var incarnation: String { identity.withLock { $0 } }
+  /// Each waits for the server's disk most of the time, and the server makes one wait of many.
+  package var writerCount: Int { 8 }
 
   /// Opens the tables at a `postgresql://` URL, or makes them.
   package convenience init(url: String, effects: Effects) throws {

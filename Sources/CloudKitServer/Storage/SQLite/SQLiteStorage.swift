@@ -20,6 +20,7 @@ package final class SQLiteStorage: Storage {
   private let listener = Mutex<(@Sendable (StorageNews) -> Void)?>(nil)
 
   package var incarnation: String { identity.withLock { $0 } }
+  package var writerCount: Int { 1 }
 
   /// Opens or makes the file in `folder`; nil keeps everything in memory.
   package convenience init(folder: URL?, effects: Effects) throws {
@@ -44,15 +45,17 @@ package final class SQLiteStorage: Storage {
     }
     let session = SQLiteSession(connection: writer)
     let facts = ServiceFacts(session: session)
-    (secret, identity) = try writer.transaction {
+    let kept = try writer.transaction {
       try format.prepare(session)
       let secret = try facts.secret(effects.randomness)
       var known = try facts.incarnation(effects.randomness)
       if let folder, try Self.countOpening(in: facts, beside: folder) {
         known = try facts.beginNewIncarnation(effects.randomness)
       }
-      return (secret, Mutex(known))
+      return (secret: secret, incarnation: known)
     }
+    secret = kept.secret
+    identity = Mutex(kept.incarnation)
   }
 
   /// Counts how often the file was opened, in the file and beside it.
