@@ -57,7 +57,9 @@ struct StorageFormatTests {
     }
   }
 
-  @Test("When a newer server has taken away what an older one needs, the older one refuses to start")
+  @Test(
+    "When a newer server has taken away what an older one needs, the older one refuses to start"
+  )
   func contraction() async throws {
     try await withTemporaryFolder { folder in
       let version = StorageFormat.current.version

@@ -104,8 +104,10 @@ struct PostgreSQLConnectionTests {
         )
       }
     }
-    #expect(try connection.query("SELECT sum(length(body))::bigint FROM note")[0].int64(0)
-      == 20_000_000)
+    #expect(
+      try connection.query("SELECT sum(length(body))::bigint FROM note")[0].int64(0)
+        == 20_000_000
+    )
   }
 
   @Test("A text with NUL is refused before anything is sent")
@@ -124,7 +126,10 @@ struct PostgreSQLConnectionTests {
     let error = #expect(throws: PostgreSQLError.self) {
       try pool.use { lent in
         let process = try lent.query("SELECT pg_backend_pid()")[0].int64(0)
-        _ = try connection.query("SELECT pg_terminate_backend($1::bigint::int)", [.integer(process)])
+        _ = try connection.query(
+          "SELECT pg_terminate_backend($1::bigint::int)",
+          [.integer(process)]
+        )
         _ = try lent.query("SELECT 1")
       }
     }

@@ -53,25 +53,6 @@ package protocol Storage: Sendable {
   func close()
 }
 
-extension Storage {
-  /// Makes an index over a type's field, filled from the records there are; done at once where it
-  /// is kept already.
-  package func activateIndex(
-    in partition: PartitionID,
-    type: String,
-    field: String,
-    entries: (StoredRecord) throws -> [IndexKey]
-  ) throws {
-    while try !fillIndex(
-      in: partition,
-      type: type,
-      field: field,
-      limit: 500,
-      entries: entries
-    ) {}
-  }
-}
-
 /// What a commit changed that others keep in memory or wait for.
 package enum StorageNews: String, Hashable, Sendable, CaseIterable {
   /// There may be new commit events.

@@ -35,8 +35,9 @@ struct SQLCommit<Session: SQLSession> {
 
   // MARK: Expectations
 
-  /// The row of the counter is locked before anything else: it orders all writers of a private
-  /// database. Those of a public one share it, and keep only the making of an index away.
+  /// Locks the row of the counter before anything else: it orders all writers of a private database.
+  ///
+  /// Those of a public one share it, and keep only the making of an index away.
   private func lockDatabase(_ partition: PartitionID) throws {
     let isExclusive = batch.expectedCounter != nil || batch.counter != nil
     let dialect = session.dialect

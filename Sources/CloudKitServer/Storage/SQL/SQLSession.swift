@@ -42,7 +42,11 @@ protocol SQLSession {
   /// Inserts whole rows, their values in the order of the table's columns.
   ///
   /// No two of them have the same key.
-  func insert(into table: StorageTable, _ conflict: StorageTable.Conflict, _ rows: [[SQLValue]])
+  func insert(
+    into table: StorageTable,
+    _ conflict: StorageTable.Conflict,
+    _ rows: [[SQLValue]]
+  )
     throws
 }
 

@@ -29,29 +29,6 @@ extension SQLSnapshot {
     environment: ContainerEnvironment
   ) throws -> [PartitionKey: PartitionID] {
     let rows = try connection.query(
-      "SELECT scope, owner, partition FROM partitions WHERE container = ? AND environment = ?",
-      [.text(container), .text(environment.rawValue)]
-    ) { row -> (PartitionKey, PartitionID)? in
-      DatabaseScope(rawValue: row.text(0)).map { scope in
-        (
-          PartitionKey(
-            container: container,
-            environment: environment,
-            scope: scope,
-            owner: row.text(1)
-          ),
-          PartitionID(rawValue: row.int64(2))
-        )
-      }
-    }
-    return Dictionary(rows.compactMap(\.self), uniquingKeysWith: { $1 })
-  }
-
-  func partitions(
-    container: String,
-    environment: ContainerEnvironment
-  ) throws -> [PartitionKey: PartitionID] {
-    let rows = try connection.query(
       "SELECT scope, owner, partition FROM partitions WHERE container = $1 AND environment = $2",
       [.text(container), .text(environment.rawValue)]
     ) { row -> (PartitionKey, PartitionID)? in

@@ -103,7 +103,8 @@ extension SQLSnapshot {
   func expiredTraces(in id: PartitionID, before time: Int64) throws -> [ZoneNumber: ChangeNumber] {
     var found: [ZoneNumber: ChangeNumber] = [:]
     for (table, number, condition) in [
-      ("records", "change", "deleted = 1 AND modified_at < $2"), ("departures", "exited", "at < $2"),
+      ("records", "change", "deleted = 1 AND modified_at < $2"),
+      ("departures", "exited", "at < $2"),
     ] {
       let rows = try connection.query(
         """

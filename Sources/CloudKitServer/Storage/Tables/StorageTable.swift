@@ -39,8 +39,12 @@ struct StorageTable: Sendable {
     /// A condition in SQL that holds for the rows in it.
     var condition: String?
 
-    init(_ name: String, _ columns: [String], isUnique: Bool = false, where condition: String? = nil)
-    {
+    init(
+      _ name: String,
+      _ columns: [String],
+      isUnique: Bool = false,
+      where condition: String? = nil
+    ) {
       self.name = name
       self.columns = columns
       self.isUnique = isUnique
@@ -113,10 +117,11 @@ extension StorageTable {
     let names = columns.map(\.name)
     var next = 0
     let values = (0..<rows).map { _ in
-      "(" + names.map { _ in
-        next += 1
-        return "$\(next)"
-      }.joined(separator: ", ") + ")"
+      "("
+        + names.map { _ in
+          next += 1
+          return "$\(next)"
+        }.joined(separator: ", ") + ")"
     }
     var sql = "INSERT INTO \(name) (\(names.joined(separator: ", "))) VALUES "
     sql += values.joined(separator: ", ")

@@ -69,7 +69,11 @@ enum StorageTables {
     indexes: [
       .init("records_by_change", ["partition", "zone", "change"]),
       .init("records_by_type", ["partition", "type", "zone", "name"], where: "deleted = 0"),
-      .init("records_by_share", ["partition", "zone", "share", "seen"], where: "share IS NOT NULL"),
+      .init(
+        "records_by_share",
+        ["partition", "zone", "share", "seen"],
+        where: "share IS NOT NULL"
+      ),
       .init("records_by_parent", ["partition", "zone", "parent"], where: "parent IS NOT NULL"),
       .init("records_by_age", ["partition", "zone", "modified_at"], where: "deleted = 1"),
     ],

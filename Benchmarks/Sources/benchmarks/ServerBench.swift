@@ -1,0 +1,151 @@
+import CloudKitServer
+import CloudKitWebServices
+import Foundation
+import PostgreSQLServer
+import WatershedPostgreSQL
+import WatershedSQLite
+
+/// What a server's data is kept in while it is measured; waits for the disk as in production.
+enum ServerEngine: String, CaseIterable {
+  case sqlite = "SQLite"
+  case postgreSQL = "PostgreSQL"
+}
+
+/// A service without sockets and people who write to it, each into a database of their own.
+struct ServerBench {
+  let service: CloudKitService
+  let people: [Person]
+  static let container = "iCloud.org.example.benchmark"
+  static let zone = ZoneID(zoneName: "notes")
+  static let fieldNames = (0..<8).map { "field\($0)" }
+  static let batchSize = 200
+
+  struct Person: Sendable {
+    let service: CloudKitService
+    let apiToken: String
+    let webAuthToken: String
+    let number: Int
+
+    func send(_ endpoint: Endpoint, _ body: Data) async throws -> Data {
+      let path = WebServicePath(
+        container: ServerBench.container,
+        environment: .development,
+        database: .private,
+        endpoint: endpoint
+      ).text(items: [
+        (name: WebServiceName.apiToken, value: apiToken),
+        (name: WebServiceName.webAuthToken, value: webAuthToken),
+      ])
+      let response = await service.respond(
+        to: WebServiceRequest(method: "POST", path: path, headers: [:], body: body)
+      )
+      guard response.status == 200 else {
+        throw Refused(body: String(decoding: response.body, as: UTF8.self))
+      }
+      return response.body
+    }
+
+    func send(_ endpoint: Endpoint, _ request: some Encodable) async throws -> Data {
+      try await send(endpoint, try WireCoding.encode(request))
+    }
+  }
+
+  struct Refused: Error { var body: String }
+
+  init(folder: URL, database: String?, people count: Int, indexes: Int) async throws {
+    let service = try CloudKitService(
+      ServiceConfiguration(dataFolder: folder, database: database)
+    )
+    let apiToken = try await service.bootstrapAPIToken()
+    var people: [Person] = []
+    for number in 0..<count {
+      let name = "person\(number)"
+      try await service.createAccount(userName: name, password: "benchmark")
+      people.append(
+        Person(
+          service: service,
+          apiToken: apiToken,
+          webAuthToken: try await service.signIn(userName: name, container: Self.container),
+          number: number
+        )
+      )
+    }
+    self.service = service
+    self.people = people
+    for person in people {
+      _ = try await person.send(
+        .modifyZones,
+        ModifyZonesRequest(operations: [
+          ZoneOperation(operationType: .create, zone: ZoneDictionary(zoneID: Self.zone))
+        ])
+      )
+      // The schema comes from the first record, an index from the first query that needs it.
+      _ = try await person.send(.modifyRecords, try Self.batch(person: number(of: person), -1, 1))
+      for field in Self.fieldNames.prefix(indexes) {
+        _ = try await person.send(.queryRecords, Self.query(field, equals: "none"))
+      }
+    }
+    func number(of person: Person) -> Int { person.number }
+  }
+
+  static func query(_ field: String, equals text: String) -> QueryRecordsRequest {
+    QueryRecordsRequest(
+      query: RecordQuery(
+        recordType: "Note",
+        filterBy: [
+          QueryFilter(
+            comparator: .equals,
+            fieldName: field,
+            fieldValue: FieldValue(.string(text))
+          )
+        ]
+      ),
+      zoneID: zone
+    )
+  }
+
+  /// The bytes of a request that creates records with random names and about 300 bytes of fields.
+  static func batch(person: Int, _ number: Int, _ count: Int = batchSize) throws -> Data {
+    let operations = (0..<count).map { index in
+      let seed = UInt64(bitPattern: Int64(person << 40 ^ number << 12 ^ index))
+      let fields = fieldNames.enumerated().map { offset, name in
+        (name, FieldValue(.string(word(seed &+ UInt64(offset) << 56) + word(seed))))
+      }
+      return RecordOperation(
+        operationType: .create,
+        record: RecordDictionary(
+          recordName: name(seed),
+          recordType: "Note",
+          fields: Dictionary(uniqueKeysWithValues: fields)
+        )
+      )
+    }
+    return try WireCoding.encode(ModifyRecordsRequest(operations: operations, zoneID: zone))
+  }
+
+  static func name(_ seed: UInt64) -> String { "R" + word(seed) + word(~seed) }
+
+  /// Sixteen digits by the splitmix64 step.
+  private static func word(_ seed: UInt64) -> String {
+    var word = seed &+ 0x9E37_79B9_7F4A_7C15
+    word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
+    word ^= word >> 31
+    let digits = String(word, radix: 16)
+    return String(repeating: "0", count: 16 - digits.count) + digits
+  }
+
+  /// Seconds that the body took.
+  static func seconds(_ body: () async throws -> Void) async rethrows -> Double {
+    let clock = ContinuousClock()
+    let span = try await clock.measure { try await body() }
+    return Double(span.components.seconds) + Double(span.components.attoseconds) * 1e-18
+  }
+
+  /// The middle of so many measurements.
+  static func median(of rounds: Int, _ body: () async throws -> Void) async rethrows -> Double {
+    var spans: [Double] = []
+    for _ in 0..<rounds { spans.append(try await seconds(body)) }
+    return spans.sorted()[rounds / 2]
+  }
+}
