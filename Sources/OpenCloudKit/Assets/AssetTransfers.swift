@@ -29,17 +29,22 @@ struct AssetTransfers: Sendable {
     zone: CKRecordZone.ID
   ) async throws(CKError) -> [ObjectIdentifier: CKAsset.StoredFile] {
     var stored: [ObjectIdentifier: CKAsset.StoredFile] = [:]
+    let sizes = try uploads.map { upload throws(CKError) in try Self.size(of: upload) }
+    let meter = TransferMeter(zip(uploads, sizes).map { ($0.recordID, $1) })
     var start = 0
     while start < uploads.count {
-      let slice = Array(uploads[start..<min(start + Self.tokensPerRequest, uploads.count)])
-      start += slice.count
+      let indices = Array(start..<min(start + Self.tokensPerRequest, uploads.count))
+      start += indices.count
+      let slice = indices.map { uploads[$0] }
       let urls = try await uploadURLs(for: slice, zone: zone)
       let results = await mapConcurrently(
-        Array(zip(slice, urls)),
+        Array(zip(indices, urls)),
         limit: Self.concurrentTransfers
-      ) { upload, url in
+      ) { index, url in
         await self.result { () async throws(CKError) in
-          try await self.send(upload, to: url)
+          try await self.send(uploads[index], size: sizes[index], to: url) { bytes in
+            meter?.note(index, of: uploads[index].recordID, bytes: bytes)
+          }
         }
       }
       for (upload, result) in zip(slice, results) {
@@ -87,10 +92,12 @@ struct AssetTransfers: Sendable {
     return urls
   }
 
-  private func send(_ upload: Upload, to url: String) async throws(CKError) -> CKAsset.StoredFile {
-    let data: Data
+  /// How many bytes a file has; one that can't be read is not found.
+  private static func size(of upload: Upload) throws(CKError) -> Int64 {
     do {
-      data = try Data(contentsOf: upload.fileURL)
+      let handle = try FileHandle(forReadingFrom: upload.fileURL)
+      defer { try? handle.close() }
+      return Int64(try handle.seekToEnd())
     } catch {
       throw CKError(
         .assetFileNotFound,
@@ -98,14 +105,26 @@ struct AssetTransfers: Sendable {
         underlying: error
       )
     }
+  }
+
+  private func send(
+    _ upload: Upload,
+    size: Int64,
+    to url: String,
+    progress: @escaping @Sendable (Int64) -> Void
+  ) async throws(CKError) -> CKAsset.StoredFile {
     let request = WebServiceRequest(
       method: "POST",
       path: url,
-      headers: [WebServiceName.contentType: "application/octet-stream"],
-      body: data
+      headers: [WebServiceName.contentType: "application/octet-stream"]
     )
     let reply = try await client.repeating { () async throws(CKError) -> WebServiceResponse in
-      let response = try await client.exchange(request)
+      let response = try await client.upload(
+        request,
+        from: upload.fileURL,
+        size: size,
+        progress: progress
+      )
       guard (200..<300).contains(response.status) else {
         throw client.error(of: response, scope: scope, zone: upload.recordID.zoneID)
       }
@@ -115,7 +134,7 @@ struct AssetTransfers: Sendable {
       let file = try WireCoding.decode(UploadedFileResponse.self, from: reply.body).singleFile
       var stored = CKAsset.StoredFile(
         fileChecksum: file.fileChecksum ?? "",
-        size: file.size ?? Int64(data.count)
+        size: file.size ?? size
       )
       stored.receipt = file.receipt
       stored.wrappingKey = file.wrappingKey
@@ -142,10 +161,17 @@ struct AssetTransfers: Sendable {
       }
     }
     guard !wanted.isEmpty else { return [:] }
-    let results = await mapConcurrently(wanted, limit: Self.concurrentTransfers) {
-      recordID,
-      asset in
-      await self.result { () async throws(CKError) in try await self.fetch(asset, of: recordID) }
+    let meter = TransferMeter(wanted.map { ($0.0, $0.1.storedFile?.size ?? 0) })
+    let results = await mapConcurrently(
+      Array(wanted.enumerated()),
+      limit: Self.concurrentTransfers
+    ) { index, file in
+      let (recordID, asset) = file
+      return await self.result { () async throws(CKError) in
+        try await self.fetch(asset, of: recordID) { bytes in
+          meter?.note(index, of: recordID, bytes: bytes)
+        }
+      }
     }
     var errors: [CKRecord.ID: CKError] = [:]
     for ((recordID, _), result) in zip(wanted, results) {
@@ -154,14 +180,27 @@ struct AssetTransfers: Sendable {
     return errors
   }
 
-  private func fetch(_ asset: CKAsset, of recordID: CKRecord.ID) async throws(CKError) {
-    guard let url = asset.storedFile?.downloadURL else { return }
+  /// Fetches a file; a fetch that breaks goes on where it was, if the service can.
+  private func fetch(
+    _ asset: CKAsset,
+    of recordID: CKRecord.ID,
+    progress: @escaping @Sendable (Int64) -> Void
+  ) async throws(CKError) {
+    guard let file = asset.storedFile, let url = file.downloadURL else { return }
+    let place = TemporaryAssets.place(named: asset.uuid)
     // The placeholder stands for a file name that a browser would save under.
     let path = url.replacingOccurrences(of: "${f}", with: "asset")
-    let request = WebServiceRequest(method: "GET", path: path)
-    let response = try await client.repeating { () async throws(CKError) -> WebServiceResponse in
-      let response = try await client.exchange(request)
+    try await client.repeating { () async throws(CKError) in
+      var request = WebServiceRequest(method: "GET", path: path)
+      let known = Self.size(of: place)
+      if known > 0, known < file.size { request.headers["range"] = "bytes=\(known)-" }
+      let response = try await client.download(request, to: place, progress: progress)
       guard (200..<300).contains(response.status) else {
+        // What is there does not fit what the service has: begin anew.
+        if response.status == 416 {
+          try? FileManager.default.removeItem(at: place)
+          throw CKError(.networkFailure, "A file that was begun can't be gone on with.")
+        }
         let error = client.error(of: response, scope: scope, zone: recordID.zoneID)
         guard error.code == .unknownItem else { throw error }
         throw CKError(
@@ -170,17 +209,22 @@ struct AssetTransfers: Sendable {
           underlying: error
         )
       }
-      return response
+      let size = Self.size(of: place)
+      guard size == file.size || file.size == 0 else {
+        if size > file.size { try? FileManager.default.removeItem(at: place) }
+        throw CKError(
+          .networkFailure,
+          "\(size) of \(file.size) bytes of a file of the record \(recordID.recordName) came."
+        )
+      }
     }
-    do {
-      asset.adopt(fileURL: try TemporaryAssets.store(response.body, named: asset.uuid))
-    } catch {
-      throw CKError(
-        .assetNotAvailable,
-        "A file of the record \(recordID.recordName) can't be written.",
-        underlying: error
-      )
-    }
+    asset.adopt(fileURL: place)
+  }
+
+  /// How many bytes a file has that may not be there.
+  private static func size(of file: URL) -> Int64 {
+    let attributes = try? FileManager.default.attributesOfItem(atPath: file.path)
+    return (attributes?[.size] as? NSNumber)?.int64Value ?? 0
   }
 
   private func result<Output>(

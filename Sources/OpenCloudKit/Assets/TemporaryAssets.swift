@@ -25,12 +25,9 @@ package enum TemporaryAssets {
     }
   }
 
-  /// Writes a fetched file.
-  static func store(_ data: Data, named name: UUID) throws -> URL {
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    let url = folder.appendingPathComponent(name.uuidString + ".fxd")
-    try data.write(to: url)
-    return url
+  /// Where a fetched file is put.
+  static func place(named name: UUID) -> URL {
+    folder.appendingPathComponent(name.uuidString + ".fxd")
   }
 
   /// Removes the fetched files of records that are no longer needed; files of others stay.

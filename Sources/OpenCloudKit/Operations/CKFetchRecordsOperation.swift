@@ -38,7 +38,9 @@ public final class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Send
   override func run() async {
     do {
       let recordIDs = try await wantedRecordIDs()
-      let results = try await target.records(for: recordIDs, desiredKeys: desiredKeys)
+      let results = try await TransferMeter.$report.withValue(progressReport) {
+        try await target.records(for: recordIDs, desiredKeys: desiredKeys)
+      }
       var errors: [AnyHashable: any Error] = [:]
       for recordID in recordIDs {
         guard let result = results[recordID] else { continue }
@@ -53,6 +55,12 @@ public final class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Send
     } catch {
       fetchRecordsResultBlock?(.failure(error))
     }
+  }
+
+  /// Tells the progress block how far the files of records have travelled.
+  private var progressReport: (@Sendable (CKRecord.ID, Double) -> Void)? {
+    guard perRecordProgressBlock != nil else { return nil }
+    return { [self] recordID, fraction in perRecordProgressBlock?(recordID, fraction) }
   }
 
   private func wantedRecordIDs() async throws -> [CKRecord.ID] {

@@ -50,12 +50,15 @@ public final class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sen
 
   override func run() async {
     do {
-      let results = try await target.modifyRecords(
-        saving: recordsToSave ?? [],
-        deleting: recordIDsToDelete ?? [],
-        savePolicy: savePolicy,
-        atomically: isAtomic
-      )
+      try checkCancellation()
+      let results = try await TransferMeter.$report.withValue(progressReport) {
+        try await target.modifyRecords(
+          saving: recordsToSave ?? [],
+          deleting: recordIDsToDelete ?? [],
+          savePolicy: savePolicy,
+          atomically: isAtomic
+        )
+      }
       var errors: [AnyHashable: any Error] = [:]
       for record in recordsToSave ?? [] {
         guard let result = results.saveResults[record.recordID] else { continue }
@@ -74,6 +77,15 @@ public final class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sen
       modifyRecordsResultBlock?(Self.result(errors))
     } catch {
       modifyRecordsResultBlock?(.failure(error))
+    }
+  }
+
+  /// Tells the progress block how far the files of records have travelled.
+  private var progressReport: (@Sendable (CKRecord.ID, Double) -> Void)? {
+    guard perRecordProgressBlock != nil else { return nil }
+    return { [self] recordID, fraction in
+      guard let record = recordsToSave?.first(where: { $0.recordID == recordID }) else { return }
+      perRecordProgressBlock?(record, fraction)
     }
   }
 }

@@ -224,6 +224,12 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
     set(object, forKey: key, encrypted: false)
   }
 
+  /// The value of a key; setting `nil` removes it.
+  open subscript(key: CKRecord.FieldKey) -> (any CKRecordValueProtocol)? {
+    get { object(forKey: key) }
+    set { setObject(newValue, forKey: key) }
+  }
+
   /// The value of a key, as key-value coding reads it.
   open func value(forKey key: String) -> Any? { object(forKey: key) }
 

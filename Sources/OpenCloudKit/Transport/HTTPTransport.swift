@@ -17,9 +17,11 @@ package struct HTTPTransport: CloudKitTransport {
   private static let connectTimeout: TimeAmount = .seconds(10)
   /// The longest silence on a connection; a long poll is silent for up to a minute.
   private static let silenceTimeout: TimeAmount = .seconds(70)
-  /// The longest that one exchange may take: enough for the largest asset on a slow line.
+  /// The longest that one exchange may take, files apart.
   private static let exchangeTimeout: TimeAmount = .minutes(10)
-  /// The largest reply that is taken: a page of 200 records of a megabyte fits, and any asset.
+  /// The longest that the exchange of a file may take: a gigabyte on a very slow line.
+  private static let fileTimeout: TimeAmount = .hours(24)
+  /// The largest reply that is taken: a page of 200 records of a megabyte fits. Files are not held.
   private static let largestReply = 256 << 20
   /// Each device holds one connection for its long poll; the rest is for its calls and transfers.
   private static let connectionsPerHost = 64
@@ -41,27 +43,73 @@ package struct HTTPTransport: CloudKitTransport {
   }
 
   package func send(_ request: WebServiceRequest) async throws -> WebServiceResponse {
-    var outgoing = HTTPClientRequest(url: url(of: request))
-    outgoing.method = .init(rawValue: request.method)
-    for (name, value) in request.headers.sorted(by: { $0.key < $1.key }) {
-      outgoing.headers.add(name: name, value: value)
-    }
+    var outgoing = outgoing(request)
     if !request.body.isEmpty || request.method == "POST" || request.method == "PUT" {
       outgoing.body = .bytes(ByteBuffer(data: request.body))
     }
     do {
       let reply = try await Self.client.execute(outgoing, timeout: Self.exchangeTimeout)
       let body = try await reply.body.collect(upTo: Self.largestReply)
-      var headers: [String: String] = [:]
-      for (name, value) in reply.headers { headers[name.lowercased()] = value }
-      return WebServiceResponse(
-        status: Int(reply.status.code),
-        headers: headers,
-        body: Data(buffer: body)
-      )
+      return Self.response(reply, body: Data(buffer: body))
     } catch {
       throw Self.failure(error)
     }
+  }
+
+  package func upload(
+    _ request: WebServiceRequest,
+    from file: URL,
+    size: Int64,
+    progress: @escaping @Sendable (Int64) -> Void
+  ) async throws -> WebServiceResponse {
+    var outgoing = outgoing(request)
+    let pieces = FileChunks(of: file, size: size, progress: progress)
+    outgoing.body = .stream(pieces.map { ByteBuffer(data: $0) }, length: .known(size))
+    do {
+      let reply = try await Self.client.execute(outgoing, timeout: Self.fileTimeout)
+      let body = try await reply.body.collect(upTo: Self.largestReply)
+      return Self.response(reply, body: Data(buffer: body))
+    } catch {
+      throw Self.failure(error)
+    }
+  }
+
+  package func download(
+    _ request: WebServiceRequest,
+    to file: URL,
+    progress: @escaping @Sendable (Int64) -> Void
+  ) async throws -> WebServiceResponse {
+    do {
+      let reply = try await Self.client.execute(outgoing(request), timeout: Self.fileTimeout)
+      guard (200..<300).contains(Int(reply.status.code)) else {
+        let body = try await reply.body.collect(upTo: Self.largestReply)
+        return Self.response(reply, body: Data(buffer: body))
+      }
+      var sink = try FileSink(file, appending: reply.status == .partialContent)
+      for try await piece in reply.body {
+        try sink.write(Data(buffer: piece))
+        progress(sink.count)
+      }
+      try sink.close()
+      return Self.response(reply, body: Data())
+    } catch {
+      throw Self.failure(error)
+    }
+  }
+
+  private func outgoing(_ request: WebServiceRequest) -> HTTPClientRequest {
+    var outgoing = HTTPClientRequest(url: url(of: request))
+    outgoing.method = .init(rawValue: request.method)
+    for (name, value) in request.headers.sorted(by: { $0.key < $1.key }) {
+      outgoing.headers.add(name: name, value: value)
+    }
+    return outgoing
+  }
+
+  private static func response(_ reply: HTTPClientResponse, body: Data) -> WebServiceResponse {
+    var headers: [String: String] = [:]
+    for (name, value) in reply.headers { headers[name.lowercased()] = value }
+    return WebServiceResponse(status: Int(reply.status.code), headers: headers, body: body)
   }
 
   private func url(of request: WebServiceRequest) -> String {
@@ -71,7 +119,7 @@ package struct HTTPTransport: CloudKitTransport {
   /// Says whether the service may have seen the request, which decides whether it may be repeated.
   private static func failure(_ error: any Error) -> any Error {
     switch error {
-    case is CancellationError:
+    case is CancellationError, is CKError:
       return error
     case let error as HTTPClientError where error == .cancelled:
       return CancellationError()

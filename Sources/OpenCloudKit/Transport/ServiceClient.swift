@@ -158,6 +158,33 @@ package final class ServiceClient: Sendable {
     }
   }
 
+  /// Sends a file, and turns a failure of the transport into an error of CloudKit.
+  package func upload(
+    _ request: WebServiceRequest,
+    from file: URL,
+    size: Int64,
+    progress: @escaping @Sendable (Int64) -> Void
+  ) async throws(CKError) -> WebServiceResponse {
+    do {
+      return try await transport.upload(request, from: file, size: size, progress: progress)
+    } catch {
+      throw CKError(transport: error)
+    }
+  }
+
+  /// Fetches a file, and turns a failure of the transport into an error of CloudKit.
+  package func download(
+    _ request: WebServiceRequest,
+    to file: URL,
+    progress: @escaping @Sendable (Int64) -> Void
+  ) async throws(CKError) -> WebServiceResponse {
+    do {
+      return try await transport.download(request, to: file, progress: progress)
+    } catch {
+      throw CKError(transport: error)
+    }
+  }
+
   private func send(
     _ request: WebServiceRequest,
     within seconds: Double
