@@ -259,7 +259,10 @@ let package = Package(
     ),
     .testTarget(
       name: "OpenCloudKitTests",
-      dependencies: ["CloudKitServer", "CloudKitWebServices", "Effects", "OpenCloudKit"],
+      dependencies: [
+        "CloudKitServer", "CloudKitWebServices", "Effects", "OpenCloudKit",
+        .product(name: "Crypto", package: "swift-crypto"),
+      ],
       swiftSettings: strict
     ),
     .testTarget(

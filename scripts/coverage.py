@@ -4,7 +4,8 @@ usage: coverage.py LISTS GRAPHS
 
 A row of a list is there when a module has a symbol of the same type and spelling. Of n overloads of
 one spelling at most as many count as we have. Symbols that cannot exist on Linux and deprecated ones
-are left out of the count.
+are left out of the count. A type that we name by a typealias, since keyed archives can't name nested
+classes outside Apple's platforms, has the members of the type it stands for.
 """
 
 import collections
@@ -30,7 +31,7 @@ TYPE_KINDS = {"class", "struct", "enum", "protocol", "typealias", "associatedtyp
 
 def symbols(graphs, modules):
     """Counts our public symbols by (type, member)."""
-    have, seen = collections.Counter(), set()
+    have, seen, aliases = collections.Counter(), set(), {}
     for module in modules:
         paths = glob.glob(os.path.join(graphs, f"{module}.symbols.json"))
         paths += glob.glob(os.path.join(graphs, f"{module}@*.symbols.json"))
@@ -53,6 +54,17 @@ def symbols(graphs, modules):
                     if name[0] == "Notification.Name":
                         name = ("NSNotification.Name", name[1])
                     have[name] += 1
+                    if kind == "typealias" and len(parts) > 1:
+                        # The declaration's last fragment is the type it stands for.
+                        target = symbol["declarationFragments"][-1]["spelling"]
+                        aliases[target] = ".".join(parts)
+    for (owner, member), count in list(have.items()):
+        # An alias of a nested type may be a member of an aliased one.
+        if owner in aliases and member != "(type)":
+            have[(aliases[owner], member)] += count
+        head, _, rest = owner.partition(".")
+        if head in aliases and rest:
+            have[(f"{aliases[head]}.{rest}", member)] += count
     return have
 
 

@@ -121,7 +121,10 @@ struct BadServiceTests {
     #expect(error?.code == bad.code)
   }
 
-  @Test("A save tells its error once, in its block and at the end", arguments: BadAnswer.ofWholeRequests)
+  @Test(
+    "A save tells its error once, in its block and at the end",
+    arguments: BadAnswer.ofWholeRequests
+  )
   func save(bad: BadAnswer) async throws {
     let service = ScriptedService()
     service.answer(bad.answer)
@@ -139,7 +142,10 @@ struct BadServiceTests {
     #expect(results.withLock { $0 } == [bad.code])
   }
 
-  @Test("Zones, changes, queries and subscriptions survive the same", arguments: BadAnswer.ofWholeRequests)
+  @Test(
+    "Zones, changes, queries and subscriptions survive the same",
+    arguments: BadAnswer.ofWholeRequests
+  )
   func others(bad: BadAnswer) async throws {
     let service = ScriptedService()
     let container = service.container()

@@ -92,7 +92,8 @@ struct ShareTests {
 
   @Test("People and what they are found by go through archives")
   func people() throws {
-    let infos = CKUserIdentity.LookupInfo.lookupInfos(withEmails: ["a@b.c"])
+    let infos =
+      CKUserIdentity.LookupInfo.lookupInfos(withEmails: ["a@b.c"])
       + CKUserIdentity.LookupInfo.lookupInfos(withPhoneNumbers: ["+1"])
       + CKUserIdentity.LookupInfo.lookupInfos(with: [CKRecord.ID(recordName: "_u")])
     #expect(infos.map(\.emailAddress) == ["a@b.c", nil, nil])

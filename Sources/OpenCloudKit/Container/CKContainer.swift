@@ -168,7 +168,9 @@ public final class CKContainer: NSObject, @unchecked Sendable {
   /// Where the service can't be reached, a person it confirmed before still counts as signed in.
   public func accountStatus() async throws -> CKAccountStatus {
     let client = try client()
-    guard let token = client.webAuthToken else { return .noAccount }
+    guard let token = client.webAuthToken ?? client.configuration.serverKey?.keyID else {
+      return .noAccount
+    }
     do {
       _ = try await userRecordID()
       return .available
@@ -183,7 +185,8 @@ public final class CKContainer: NSObject, @unchecked Sendable {
   /// The identifier of the record that stands for the person.
   public func userRecordID() async throws -> CKRecord.ID {
     let client = try client()
-    guard let token = client.webAuthToken else {
+    // A server with a key of its own is a user too, without a token.
+    guard let token = client.webAuthToken ?? client.configuration.serverKey?.keyID else {
       throw CKError(
         .notAuthenticated,
         "Nobody is signed in.",

@@ -24,6 +24,13 @@ public struct CKContainerConfiguration: Hashable, Sendable {
   public var apiToken: String?
   /// The token of the person who is signed in, as the sign-in page hands it over.
   public var webAuthToken: String?
+  /// The file where the person's token is kept between starts, for programs without a page of their
+  /// own. Only its owner may read it (mode 0600). A token given elsewhere wins.
+  public var webAuthTokenFile: URL?
+  /// The name of a server-to-server key, with which a server acts as itself in the public database.
+  public var serverKeyID: String?
+  /// The file of that key's private half, in PEM form.
+  public var serverKeyFile: URL?
   /// Whether the app is told of changes: yes, unless it is given.
   public var isPushEnabled: Bool?
 
@@ -34,6 +41,9 @@ public struct CKContainerConfiguration: Hashable, Sendable {
     environment: Environment? = nil,
     apiToken: String? = nil,
     webAuthToken: String? = nil,
+    webAuthTokenFile: URL? = nil,
+    serverKeyID: String? = nil,
+    serverKeyFile: URL? = nil,
     isPushEnabled: Bool? = nil
   ) {
     self.url = url
@@ -41,6 +51,9 @@ public struct CKContainerConfiguration: Hashable, Sendable {
     self.environment = environment
     self.apiToken = apiToken
     self.webAuthToken = webAuthToken
+    self.webAuthTokenFile = webAuthTokenFile
+    self.serverKeyID = serverKeyID
+    self.serverKeyFile = serverKeyFile
     self.isPushEnabled = isPushEnabled
   }
 
@@ -52,6 +65,9 @@ public struct CKContainerConfiguration: Hashable, Sendable {
       environment: environment ?? other?.environment,
       apiToken: apiToken ?? other?.apiToken,
       webAuthToken: webAuthToken ?? other?.webAuthToken,
+      webAuthTokenFile: webAuthTokenFile ?? other?.webAuthTokenFile,
+      serverKeyID: serverKeyID ?? other?.serverKeyID,
+      serverKeyFile: serverKeyFile ?? other?.serverKeyFile,
       isPushEnabled: isPushEnabled ?? other?.isPushEnabled
     )
   }
@@ -59,7 +75,8 @@ public struct CKContainerConfiguration: Hashable, Sendable {
 
 extension CKContainerConfiguration: Codable {
   private enum CodingKeys: String, CodingKey {
-    case url, containers, environment, apiToken, webAuthToken, push
+    case url, containers, environment, apiToken, webAuthToken, webAuthTokenFile, serverKeyID
+    case serverKeyFile, push
   }
 
   /// Reads the form of a `CloudKit.json`.
@@ -79,6 +96,11 @@ extension CKContainerConfiguration: Codable {
     environment = try container.decodeIfPresent(Environment.self, forKey: .environment)
     apiToken = try container.decodeIfPresent(String.self, forKey: .apiToken)
     webAuthToken = try container.decodeIfPresent(String.self, forKey: .webAuthToken)
+    webAuthTokenFile = try container.decodeIfPresent(String.self, forKey: .webAuthTokenFile)
+      .map { URL(fileURLWithPath: $0) }
+    serverKeyID = try container.decodeIfPresent(String.self, forKey: .serverKeyID)
+    serverKeyFile = try container.decodeIfPresent(String.self, forKey: .serverKeyFile)
+      .map { URL(fileURLWithPath: $0) }
     isPushEnabled = try container.decodeIfPresent(Bool.self, forKey: .push)
   }
 
@@ -90,6 +112,20 @@ extension CKContainerConfiguration: Codable {
     try container.encodeIfPresent(environment, forKey: .environment)
     try container.encodeIfPresent(apiToken, forKey: .apiToken)
     try container.encodeIfPresent(webAuthToken, forKey: .webAuthToken)
+    try container.encodeIfPresent(webAuthTokenFile?.path, forKey: .webAuthTokenFile)
+    try container.encodeIfPresent(serverKeyID, forKey: .serverKeyID)
+    try container.encodeIfPresent(serverKeyFile?.path, forKey: .serverKeyFile)
     try container.encodeIfPresent(isPushEnabled, forKey: .push)
+  }
+}
+
+extension CKContainerConfiguration: CustomStringConvertible {
+  /// The configuration in words, without its tokens: they belong in no log.
+  public var description: String {
+    func word(_ secret: String?) -> String { secret == nil ? "nil" : "set" }
+    return "CKContainerConfiguration(url: \(url?.absoluteString ?? "nil"), "
+      + "containerIdentifiers: \(containerIdentifiers ?? []), "
+      + "environment: \(environment?.rawValue ?? "nil"), apiToken: \(word(apiToken)), "
+      + "webAuthToken: \(word(webAuthToken)), serverKeyID: \(serverKeyID ?? "nil"))"
   }
 }

@@ -28,6 +28,9 @@ package struct ConfigurationLoader: Sendable {
     package static let url = "WATERSHED_CLOUDKIT_URL"
     package static let apiToken = "WATERSHED_CLOUDKIT_API_TOKEN"
     package static let webAuthToken = "WATERSHED_CLOUDKIT_WEB_AUTH_TOKEN"
+    package static let webAuthTokenFile = "WATERSHED_CLOUDKIT_WEB_AUTH_TOKEN_FILE"
+    package static let serverKeyID = "WATERSHED_CLOUDKIT_SERVER_KEY_ID"
+    package static let serverKeyFile = "WATERSHED_CLOUDKIT_SERVER_KEY_FILE"
     package static let environment = "WATERSHED_CLOUDKIT_ENVIRONMENT"
     package static let container = "WATERSHED_CLOUDKIT_CONTAINER"
   }
@@ -59,7 +62,10 @@ package struct ConfigurationLoader: Sendable {
   private func environmentConfiguration() throws(CKError) -> CKContainerConfiguration {
     var configuration = CKContainerConfiguration(
       apiToken: value(Variable.apiToken),
-      webAuthToken: value(Variable.webAuthToken)
+      webAuthToken: value(Variable.webAuthToken),
+      webAuthTokenFile: value(Variable.webAuthTokenFile).map { URL(fileURLWithPath: $0) },
+      serverKeyID: value(Variable.serverKeyID),
+      serverKeyFile: value(Variable.serverKeyFile).map { URL(fileURLWithPath: $0) }
     )
     if let text = value(Variable.url) {
       guard let url = URL(string: text) else {

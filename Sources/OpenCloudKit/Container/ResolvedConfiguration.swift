@@ -1,3 +1,4 @@
+import CloudKitWebServices
 import Foundation
 
 /// A configuration that was checked: everything that a container needs is there.
@@ -8,6 +9,21 @@ package struct ResolvedConfiguration: Hashable, Sendable {
   package var apiToken: String
   package var webAuthToken: String?
   package var isPushEnabled: Bool
+  /// Where the person's token is kept.
+  package var tokenFile: TokenFile?
+  /// The server-to-server key, by name and PEM text.
+  package var serverKey: ServerKey?
+
+  /// A server-to-server key that was read.
+  package struct ServerKey: Hashable, Sendable {
+    package var keyID: String
+    package var pem: String
+
+    package init(keyID: String, pem: String) {
+      self.keyID = keyID
+      self.pem = pem
+    }
+  }
 
   package init(
     url: URL,
@@ -43,9 +59,15 @@ package struct ResolvedConfiguration: Hashable, Sendable {
         remedy: "Give an http or https URL with a host, such as http://127.0.0.1:8080."
       )
     }
-    guard let apiToken = configuration.apiToken, !apiToken.isEmpty else {
+    let serverKey = try Self.serverKey(configuration)
+    guard let apiToken = configuration.apiToken ?? (serverKey == nil ? nil : ""),
+      !apiToken.isEmpty || serverKey != nil
+    else {
       throw Self.missing("an API token")
     }
+    let tokenFile = configuration.webAuthTokenFile.map { TokenFile($0) }
+    var webAuthToken = configuration.webAuthToken.flatMap { $0.isEmpty ? nil : $0 }
+    if webAuthToken == nil { webAuthToken = try tokenFile?.read() }
     if let allowed = configuration.containerIdentifiers, !allowed.contains(identifier) {
       throw CKError(
         .missingEntitlement,
@@ -66,9 +88,36 @@ package struct ResolvedConfiguration: Hashable, Sendable {
       containerIdentifier: identifier,
       environment: configuration.environment ?? .development,
       apiToken: apiToken,
-      webAuthToken: configuration.webAuthToken.flatMap { $0.isEmpty ? nil : $0 },
+      webAuthToken: webAuthToken,
       isPushEnabled: configuration.isPushEnabled ?? true
     )
+    self.tokenFile = tokenFile
+    self.serverKey = serverKey
+  }
+
+  private static func serverKey(
+    _ configuration: CKContainerConfiguration
+  ) throws(CKError) -> ServerKey? {
+    guard let keyID = configuration.serverKeyID, !keyID.isEmpty else { return nil }
+    guard let file = configuration.serverKeyFile else {
+      throw CKError(
+        .badContainer,
+        "The CloudKit configuration names a server key, and no file of it.",
+        remedy: "Give \"serverKeyFile\": the private key in PEM form."
+      )
+    }
+    do {
+      let pem = try String(contentsOf: file, encoding: .utf8)
+      // A key that is none is found out now, not at the first request.
+      _ = try ServerKeySigner(keyID: keyID, pem: pem)
+      return ServerKey(keyID: keyID, pem: pem)
+    } catch {
+      throw CKError(
+        .badContainer,
+        "The server key \(file.path) can't be read.",
+        remedy: "Make one with openssl ecparam -name prime256v1 -genkey -noout -out eckey.pem"
+      )
+    }
   }
 
   /// What the addresses of shares begin with: the service's own page, or Apple's.

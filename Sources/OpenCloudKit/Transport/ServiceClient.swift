@@ -14,6 +14,8 @@ package final class ServiceClient: Sendable {
   private let retries: RetryPolicy
   private let credentials: Credentials
   private let limits: CallLimits
+  /// Signs requests, where a server acts as itself.
+  private let signer: ServerKeySigner?
 
   /// Who is signed in: shared by a client and the same client under other limits.
   private final class Credentials: Sendable {
@@ -38,6 +40,8 @@ package final class ServiceClient: Sendable {
     self.retries = retries
     credentials = Credentials(configuration.webAuthToken)
     limits = .standard
+    // The configuration was checked: its key can be read.
+    signer = configuration.serverKey.flatMap { try? ServerKeySigner(keyID: $0.keyID, pem: $0.pem) }
   }
 
   private init(_ client: ServiceClient, limits: CallLimits) {
@@ -47,6 +51,7 @@ package final class ServiceClient: Sendable {
     clientIdentifier = client.clientIdentifier
     retries = client.retries
     credentials = client.credentials
+    signer = client.signer
     self.limits = limits
   }
 
@@ -63,7 +68,16 @@ package final class ServiceClient: Sendable {
   /// The token of the person who is signed in; the service may renew it with any reply.
   package var webAuthToken: String? {
     get { credentials.webAuthToken.withLock { $0 } }
-    set { credentials.webAuthToken.withLock { $0 = newValue } }
+    set {
+      credentials.webAuthToken.withLock { $0 = newValue }
+      keep(newValue)
+    }
+  }
+
+  /// Keeps the token for the next start, where there is a file for it.
+  private func keep(_ token: String?) {
+    // A token that can't be kept is still good until the process ends.
+    try? configuration.tokenFile?.write(token)
   }
 
   // MARK: Calls
@@ -129,7 +143,8 @@ package final class ServiceClient: Sendable {
     zone: CKRecordZone.ID
   ) async throws(CKError) -> Reply {
     let token = webAuthToken
-    let response = try await exchange(request(endpoint, scope: scope, body: body, token: token))
+    let request = try request(endpoint, scope: scope, body: body, token: token)
+    let response = try await exchange(request)
     adoptRenewedToken(of: response, replacing: token)
     guard (200..<300).contains(response.status) else {
       throw error(of: response, scope: scope, zone: zone)
@@ -227,23 +242,33 @@ package final class ServiceClient: Sendable {
     scope: CKDatabase.Scope?,
     body: Data,
     token: String?
-  ) -> WebServiceRequest {
+  ) throws(CKError) -> WebServiceRequest {
     let path = WebServicePath(
       container: configuration.containerIdentifier,
       environment: configuration.environment == .production ? .production : .development,
       database: scope?.wire,
       endpoint: endpoint
     )
-    var items: [(name: String, value: String)] = [
-      (WebServiceName.apiToken, configuration.apiToken)
-    ]
-    if let token { items.append((WebServiceName.webAuthToken, token)) }
+    var items: [(name: String, value: String)] = []
+    if signer == nil {
+      items.append((WebServiceName.apiToken, configuration.apiToken))
+      if let token { items.append((WebServiceName.webAuthToken, token)) }
+    }
     items.append(("clientId", clientIdentifier))
+    let text = path.text(items: items)
     var headers = [WebServiceName.capabilities: WebServiceName.capabilitiesValue]
     if !body.isEmpty { headers[WebServiceName.contentType] = "application/json" }
+    if let signer {
+      do {
+        let signature = try signer.headers(path: text, body: body, date: effects.now)
+        headers.merge(signature) { _, new in new }
+      } catch {
+        throw CKError(.internalError, "The request can't be signed.", underlying: error)
+      }
+    }
     return WebServiceRequest(
       method: body.isEmpty ? "GET" : "POST",
-      path: path.text(items: items),
+      path: text,
       headers: headers,
       body: body
     )
@@ -254,9 +279,12 @@ package final class ServiceClient: Sendable {
   private func adoptRenewedToken(of response: WebServiceResponse, replacing used: String?) {
     guard let renewed = response.headers[WebServiceName.webAuthTokenHeader], !renewed.isEmpty
     else { return }
-    credentials.webAuthToken.withLock { token in
-      if token != nil, token == used { token = renewed }
+    let isAdopted = credentials.webAuthToken.withLock { token in
+      guard token != nil, token == used, token != renewed else { return false }
+      token = renewed
+      return true
     }
+    if isAdopted { keep(renewed) }
   }
 }
 
