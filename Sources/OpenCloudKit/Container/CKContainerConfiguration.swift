@@ -24,8 +24,10 @@ public struct CKContainerConfiguration: Hashable, Sendable {
   public var apiToken: String?
   /// The token of the person who is signed in, as the sign-in page hands it over.
   public var webAuthToken: String?
-  /// The file where the person's token is kept between starts, for programs without a page of their
-  /// own. Only its owner may read it (mode 0600). A token given elsewhere wins.
+  /// The file where the person's token is kept between starts.
+  ///
+  /// It is for programs without a page of their own. Only its owner may read it (mode 0600). A token
+  /// given elsewhere wins.
   public var webAuthTokenFile: URL?
   /// The name of a server-to-server key, with which a server acts as itself in the public database.
   public var serverKeyID: String?

@@ -12,7 +12,7 @@ package struct TokenFile: Hashable, Sendable {
     self.url = url
   }
 
-  /// What the file's owner may do: read and write. Others nothing.
+  /// Its owner may read and write the file, others nothing.
   private static let permissions = 0o600
 
   /// The token, or nothing where nobody is signed in.

@@ -21,7 +21,7 @@ package struct HTTPTransport: CloudKitTransport {
   private static let exchangeTimeout: TimeAmount = .minutes(10)
   /// The longest that the exchange of a file may take: a gigabyte on a very slow line.
   private static let fileTimeout: TimeAmount = .hours(24)
-  /// The largest reply that is taken: a page of 200 records of a megabyte fits. Files are not held.
+  /// The largest reply that is taken: a page of 200 records of a megabyte fits; files are not held.
   private static let largestReply = 256 << 20
   /// Each device holds one connection for its long poll; the rest is for its calls and transfers.
   private static let connectionsPerHost = 64
