@@ -213,7 +213,8 @@ extension NSManagedObjectContext {
     for object in changes.updated where object.state.contains(.prefetched) {
       object.rowGeneration = generation
     }
-    noteRead(changes.inserted + changes.updated)
+    noteRead(changes.inserted)
+    noteRead(changes.updated)
     for object in changes.inserted { object.didSave() }
     for object in changes.updated { object.didSave() }
     for object in changes.deleted { object.didSave() }

@@ -25,9 +25,14 @@ package enum KeyPathNames {
   /// The key path in words, such as "author.name".
   static func name(of keyPath: AnyKeyPath, from layout: EntityLayout) -> String? {
     if let name = known[keyPath] { return name }
-    let name = Self.path(of: keyPath, from: layout)?.joined(separator: ".")
+    let name = stateName(of: keyPath) ?? path(of: keyPath, from: layout)?.joined(separator: ".")
     known[keyPath] = .some(name)
     return name
+  }
+
+  /// The name of what every managed object can be asked for, such as `hasChanges`.
+  static func stateName(of keyPath: AnyKeyPath) -> String? {
+    (type(of: keyPath).rootType as? any KeyValueObservable.Type)?.stateKeyPaths[keyPath]
   }
 
   private static func path(of keyPath: AnyKeyPath, from layout: EntityLayout) -> [String]? {

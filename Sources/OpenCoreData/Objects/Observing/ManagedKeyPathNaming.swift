@@ -23,9 +23,10 @@ extension KeyPathNames {
   /// of the class in the models that are in use.
   package static func name(of keyPath: AnyKeyPath) -> String? {
     guard let root = type(of: keyPath).rootType as? NSManagedObject.Type else { return nil }
-    if let name = (root as any KeyValueObservable.Type).stateKeyPaths[keyPath] { return name }
     if let name = GeneratedKeyPathNames.names(of: root)[keyPath] { return name }
-    guard let layout = ManagedObjectModels.entity(of: root)?.layout else { return nil }
+    guard let layout = ManagedObjectModels.entity(of: root)?.layout else {
+      return stateName(of: keyPath)
+    }
     return name(of: keyPath, from: layout)
   }
 }

@@ -179,7 +179,6 @@ extension KeyValueObservable {
   }
 
   private func name(of keyPath: AnyKeyPath) -> String {
-    if let name = Self.stateKeyPaths[keyPath] { return name }
     guard let name = KeyPathNames.name(of: keyPath, from: template.layout) else {
       fatalError(
         "Could not extract a String from KeyPath \(keyPath): it leads to no property of the entity "
