@@ -145,13 +145,11 @@ struct QueryPlan: Sendable {
   /// Every index that the query may walk; they are kept from its first run on.
   var indexes: Set<RecordIndex> {
     var indexes = Set(narrowing.compactMap(\.index))
-    if let index = order.index { indexes.insert(index) }
-    if indexes.isEmpty || continuesByName { indexes.insert(Self.everything) }
+    // An order by distance walks the index of latitudes.
+    if let key = order.keys.first { indexes.insert(.values(key.field.name)) }
+    if order.index == nil, narrowing.isEmpty { indexes.insert(Self.everything) }
     return indexes
   }
-
-  /// An order by distance has no index; without a filter it looks at every record.
-  private var continuesByName: Bool { order.index == nil && narrowing.isEmpty }
 }
 
 extension QueryCondition {

@@ -28,8 +28,12 @@ struct QueryRun {
     if let source = marker?.source { narrowing = narrowing.filter { $0.index?.name == source } }
     guard let index = plan.order.index else {
       let condition = try best(of: narrowing)
-      if plan.order.keys.isEmpty { return try walk(condition, after: marker) }
-      // Nothing is in the order of distances: all that the filter leaves is put in order.
+      guard let key = plan.order.keys.first else { return try walk(condition, after: marker) }
+      let isFew = try condition.map { try count($0) <= limits.recordsSortedInMemory } ?? false
+      if let place = key.place, key.isAscending, !isFew {
+        return try nearest(to: place, of: key, after: marker?.position)
+      }
+      // Nothing begins with the farthest: all that the filter leaves is put in order.
       return try sorted(walking: condition, after: marker?.position)
     }
     if let condition = try best(of: narrowing), condition.index != index,
@@ -62,7 +66,7 @@ struct QueryRun {
     return count
   }
 
-  private func walk(
+  func walk(
     _ index: RecordIndex,
     _ range: IndexRange?,
     isDescending: Bool = false,
@@ -86,7 +90,7 @@ struct QueryRun {
   /// Goes along entries, and hands over the records that fulfil the conditions until told to stop.
   ///
   /// A record with several entries in the ranges is handed over at the first of them.
-  private func visit(
+  func visit(
     _ index: RecordIndex,
     _ ranges: [IndexRange]?,
     isDescending: Bool = false,
@@ -133,7 +137,7 @@ struct QueryRun {
     return .finished
   }
 
-  private enum Walked {
+  enum Walked {
     case finished
     case stopped
     /// The budget is used up; the walk had come to here.
@@ -257,7 +261,7 @@ struct QueryRun {
 }
 
 /// The first records in an order, of any number that come by.
-private struct FirstInOrder {
+struct FirstInOrder {
   let order: QueryOrder
   let count: Int
   private var found: [(position: QueryPosition, record: StoredRecord)] = []
@@ -269,6 +273,13 @@ private struct FirstInOrder {
 
   /// Whether as many came by as are kept.
   var isFull: Bool { found.count >= count }
+
+  /// Whether as many as are kept have a first key before this one.
+  mutating func isWithin(_ key: Data) -> Bool {
+    guard isFull else { return false }
+    settle()
+    return found.last?.position.keys.first?.lexicographicallyPrecedes(key) ?? false
+  }
 
   mutating func insert(_ record: StoredRecord, at position: QueryPosition) {
     found.append((position, record))
