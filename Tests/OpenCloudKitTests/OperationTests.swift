@@ -179,4 +179,56 @@ struct OperationTests {
     #expect(log.lines.last == "second done")
     #expect(first.isFinished)
   }
+
+  @Test("The older blocks are told the same, after the newer ones")
+  @available(*, deprecated)
+  func olderBlocks() async throws {
+    let database = service.container().privateCloudDatabase
+    let log = Log()
+    service.answer(
+      """
+      {"records":[{"recordName":"a","recordType":"Note","recordChangeTag":"1"},
+       {"recordName":"b","serverErrorCode":"BAD_REQUEST","reason":"bad"}]}
+      """
+    )
+    let save = CKModifyRecordsOperation(
+      recordsToSave: ["a", "b"].map {
+        CKRecord(recordType: "Note", recordID: CKRecord.ID(recordName: $0, zoneID: zoneID))
+      }
+    )
+    save.perRecordCompletionBlock = { log.add("\($0.recordID.recordName) \($1 == nil)") }
+    save.modifyRecordsResultBlock = { _ in log.add("result") }
+    save.modifyRecordsCompletionBlock = { saved, deleted, error in
+      log.add("saved \(saved?.count ?? -1) \(deleted?.count ?? -1) \(error == nil)")
+    }
+    await run(save, on: database)
+
+    service.answer("{\"records\":[{\"recordName\":\"q\",\"recordType\":\"Note\"}]}")
+    let query = CKQueryOperation(
+      query: CKQuery(recordType: "Note", predicate: NSPredicate(value: true))
+    )
+    query.recordFetchedBlock = { log.add("found \($0.recordID.recordName)") }
+    query.queryCompletionBlock = { log.add("query \($0 == nil) \($1 == nil)") }
+    await run(query, on: database)
+
+    service.answer(
+      """
+      {"zones":[{"zoneID":{"zoneName":"zone"},"syncToken":"1","records":[
+       {"recordName":"a","recordType":"Note"}]}]}
+      """
+    )
+    let changes = CKFetchRecordZoneChangesOperation(recordZoneIDs: [zoneID])
+    changes.recordChangedBlock = { log.add("changed \($0.recordID.recordName)") }
+    changes.recordZoneFetchCompletionBlock = { zoneID, token, _, moreComing, error in
+      log.add("\(zoneID.zoneName) \(token?.syncToken ?? "") \(moreComing) \(error == nil)")
+    }
+    changes.fetchRecordZoneChangesCompletionBlock = { log.add("end \($0 == nil)") }
+    await run(changes, on: database)
+    #expect(
+      log.lines == [
+        "a true", "b false", "result", "saved 1 0 false", "found q", "query true true",
+        "changed a", "zone 1 false true", "end true",
+      ]
+    )
+  }
 }

@@ -11,6 +11,14 @@ final class RealService: Sendable {
   let apiToken: String
   private let requests = Mutex(0)
 
+  private let away = Mutex(false)
+
+  /// Whether no request reaches the service.
+  var isAway: Bool {
+    get { away.withLock { $0 } }
+    set { away.withLock { $0 = newValue } }
+  }
+
   /// How many requests the service has answered.
   var requestCount: Int { requests.withLock { $0 } }
 
@@ -39,11 +47,22 @@ final class RealService: Sendable {
         apiToken: apiToken,
         webAuthToken: webAuthToken
       ),
-      transport: InProcessTransport { [self] request in
-        requests.withLock { $0 += 1 }
-        return await service.respond(to: request)
-      },
+      transport: Line(service: self),
       clientIdentifier: name
     )
+  }
+
+  /// The way from a device to the service.
+  private struct Line: CloudKitTransport {
+    let service: RealService
+
+    func send(_ request: WebServiceRequest) async throws -> WebServiceResponse {
+      guard !service.isAway else {
+        throw TransportError(wasSent: false, reason: "the service is away")
+      }
+      service.requests.withLock { $0 += 1 }
+      let inner = service.service
+      return try await InProcessTransport { await inner.respond(to: $0) }.send(request)
+    }
   }
 }

@@ -5,18 +5,22 @@ import Testing
 
 @Suite("A sync engine")
 struct SyncEngineTests {
-  /// A device with notes and an engine that syncs when it is told to.
+  /// A device with notes and an engine, which syncs when it is told to unless it is to do so itself.
   private struct Device {
     let notes = SyncedNotes()
     let engine: CKSyncEngine
 
-    init(_ container: CKContainer, state: CKSyncEngine.State.Serialization? = nil) {
+    init(
+      _ container: CKContainer,
+      state: CKSyncEngine.State.Serialization? = nil,
+      automatically: Bool = false
+    ) {
       var configuration = CKSyncEngine.Configuration(
         database: container.privateCloudDatabase,
         stateSerialization: state,
         delegate: notes
       )
-      configuration.automaticallySync = false
+      configuration.automaticallySync = automatically
       engine = CKSyncEngine(configuration)
     }
 
@@ -291,6 +295,55 @@ struct SyncEngineTests {
     await #expect(throws: CKError.self) { try await device.engine.fetchChanges() }
     #expect(device.notes.accountChanges.last == .signOut(previousUser: bob))
     #expect(device.notes.accountChanges.count == 3)
+  }
+
+  // MARK: Syncing by itself
+
+  @Test("Engines that sync by themselves tell each other, without being asked")
+  func automatic() async throws {
+    let service = try await RealService()
+    let one = Device(try await service.device("one"), automatically: true)
+    let two = Device(try await service.device("two"), automatically: true)
+    one.makeZone()
+    one.notes.write("a", "first", on: one.engine)
+    await two.notes.wait { $0.texts == ["a": "first"] }
+    two.notes.write("a", "second", on: two.engine)
+    await one.notes.wait { $0.texts == ["a": "second"] }
+    #expect(one.log.contains("will send (scheduled)"))
+    #expect(two.log.contains("will fetch (scheduled)"))
+    let subscriptions = try await one.engine.database.allSubscriptions()
+    #expect(subscriptions.map(\.subscriptionType) == [.database])
+  }
+
+  @Test("An engine that begins with nobody signed in goes on when somebody signs in")
+  func laterSignIn() async throws {
+    let service = try await RealService()
+    let container = try await service.device("one", of: nil)
+    let person = try await service.device("other")
+    let device = Device(container, automatically: true)
+    device.makeZone()
+    device.notes.write("a", "kept", on: device.engine)
+    try container.setWebAuthToken(try person.client().webAuthToken)
+    await device.notes.wait { $0.records["a"]?.recordChangeTag != nil }
+    #expect(device.engine.state.pendingRecordZoneChanges.isEmpty)
+  }
+
+  @Test("What fails because the service is away is kept and sent when it is back")
+  func away() async throws {
+    let service = try await RealService()
+    let device = Device(try await service.device("one"))
+    device.makeZone()
+    try await device.engine.sendChanges()
+    device.notes.write("a", "1", on: device.engine)
+    service.isAway = true
+    let error = await #expect(throws: CKError.self) { try await device.engine.sendChanges() }
+    #expect(error?.code == .networkUnavailable)
+    #expect(device.log.suffix(2) == ["sent records +0 -0 !1", "did send"])
+    #expect(device.engine.state.pendingRecordZoneChanges.count == 1)
+    await #expect(throws: CKError.self) { try await device.engine.fetchChanges() }
+    service.isAway = false
+    try await device.engine.sendChanges()
+    #expect(device.engine.state.pendingRecordZoneChanges.isEmpty)
   }
 
   // MARK: Cancelling

@@ -20,6 +20,8 @@ final class SyncedNotes: CKSyncEngineDelegate {
   }
 
   private let contents = Mutex(Contents())
+  /// One word for each event that was handled.
+  private let handled = AsyncStream<Void>.makeStream()
 
   var texts: [String: String] { contents.withLock { $0.texts } }
   var log: [String] { contents.withLock { $0.log } }
@@ -53,10 +55,17 @@ final class SyncedNotes: CKSyncEngineDelegate {
     engine.state.add(pendingRecordZoneChanges: [.deleteRecord(Self.recordID(name))])
   }
 
+  /// Waits until the notes are as wished, looking again after each event.
+  func wait(until isSo: @Sendable (Contents) -> Bool) async {
+    if contents.withLock({ isSo($0) }) { return }
+    for await _ in handled.stream where contents.withLock({ isSo($0) }) { return }
+  }
+
   // MARK: The delegate
 
   func handleEvent(_ event: CKSyncEngine.Event, syncEngine: CKSyncEngine) async {
     contents.withLock { $0.log.append(Self.word(event)) }
+    defer { handled.continuation.yield() }
     switch event {
     case .stateUpdate(let update):
       contents.withLock { $0.serialization = update.stateSerialization }

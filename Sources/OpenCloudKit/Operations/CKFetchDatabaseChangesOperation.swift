@@ -27,6 +27,16 @@ public final class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchec
       (Result<(serverChangeToken: CKServerChangeToken, moreComing: Bool), any Error>) -> Void
     )?
 
+  /// Called at the end.
+  @available(*, deprecated, renamed: "fetchDatabaseChangesResultBlock")
+  public var fetchDatabaseChangesCompletionBlock:
+    ((CKServerChangeToken?, Bool, (any Error)?) -> Void)?
+  {
+    get { olderBlock }
+    set { olderBlock = newValue }
+  }
+  private var olderBlock: ((CKServerChangeToken?, Bool, (any Error)?) -> Void)?
+
   /// Creates an operation that begins at the beginning of the feed.
   public override init() {
     super.init()
@@ -54,11 +64,13 @@ public final class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchec
           fetchDatabaseChangesResultBlock?(
             .success((serverChangeToken: changes.changeToken, moreComing: changes.moreComing))
           )
+          olderBlock?(changes.changeToken, changes.moreComing, nil)
           return
         }
       }
     } catch {
       fetchDatabaseChangesResultBlock?(.failure(error))
+      olderBlock?(nil, false, error)
     }
   }
 

@@ -67,6 +67,32 @@ public final class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unch
   /// Called at the end.
   public var fetchRecordZoneChangesResultBlock: ((Result<Void, any Error>) -> Void)?
 
+  /// Called with each record that changed.
+  @available(*, deprecated, renamed: "recordWasChangedBlock")
+  public var recordChangedBlock: ((CKRecord) -> Void)? {
+    get { olderItemBlock }
+    set { olderItemBlock = newValue }
+  }
+  private var olderItemBlock: ((CKRecord) -> Void)?
+
+  /// Called at the end of each zone.
+  @available(*, deprecated, renamed: "recordZoneFetchResultBlock")
+  public var recordZoneFetchCompletionBlock:
+    ((CKRecordZone.ID, CKServerChangeToken?, Data?, Bool, (any Error)?) -> Void)?
+  {
+    get { olderZoneBlock }
+    set { olderZoneBlock = newValue }
+  }
+  private var olderZoneBlock: ((CKRecordZone.ID, CKServerChangeToken?, Data?, Bool, (any Error)?) -> Void)?
+
+  /// Called at the end.
+  @available(*, deprecated, renamed: "fetchRecordZoneChangesResultBlock")
+  public var fetchRecordZoneChangesCompletionBlock: (((any Error)?) -> Void)? {
+    get { olderBlock }
+    set { olderBlock = newValue }
+  }
+  private var olderBlock: (((any Error)?) -> Void)?
+
   /// Creates an operation with nothing to do.
   public override init() {
     super.init()
@@ -92,9 +118,12 @@ public final class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unch
       } catch {
         errors[zoneID] = error
         recordZoneFetchResultBlock?(zoneID, .failure(error))
+        olderZoneBlock?(zoneID, nil, nil, false, error)
       }
     }
-    fetchRecordZoneChangesResultBlock?(Self.result(errors))
+    let outcome = Self.result(errors)
+    fetchRecordZoneChangesResultBlock?(outcome)
+    olderBlock?(outcome.error)
   }
 
   private func fetch(_ zoneID: CKRecordZone.ID) async throws {
@@ -114,6 +143,7 @@ public final class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unch
           record.recordID,
           failure.map { .failure($0) } ?? .success(record)
         )
+        if failure == nil { olderItemBlock?(record) }
       }
       for tombstone in page.deletions {
         recordWithIDWasDeletedBlock?(tombstone.recordID, tombstone.recordType ?? "")
@@ -129,6 +159,7 @@ public final class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unch
             )
           )
         )
+        olderZoneBlock?(zoneID, page.changeToken, nil, page.moreComing, nil)
         return
       }
       recordZoneChangeTokensUpdatedBlock?(zoneID, page.changeToken, nil)

@@ -15,6 +15,22 @@ public final class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Send
   /// Called at the end.
   public var fetchRecordsResultBlock: ((Result<Void, any Error>) -> Void)?
 
+  /// Called with the outcome of each record.
+  @available(*, deprecated, renamed: "perRecordResultBlock")
+  public var perRecordCompletionBlock: ((CKRecord?, CKRecord.ID?, (any Error)?) -> Void)? {
+    get { olderItemBlock }
+    set { olderItemBlock = newValue }
+  }
+  private var olderItemBlock: ((CKRecord?, CKRecord.ID?, (any Error)?) -> Void)?
+
+  /// Called at the end, with what was found.
+  @available(*, deprecated, renamed: "fetchRecordsResultBlock")
+  public var fetchRecordsCompletionBlock: (([CKRecord.ID: CKRecord]?, (any Error)?) -> Void)? {
+    get { olderBlock }
+    set { olderBlock = newValue }
+  }
+  private var olderBlock: (([CKRecord.ID: CKRecord]?, (any Error)?) -> Void)?
+
   /// Creates an operation with nothing to do.
   public override init() {
     super.init()
@@ -50,10 +66,14 @@ public final class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Send
           perRecordProgressBlock?(recordID, 1)
         }
         perRecordResultBlock?(recordID, result)
+        olderItemBlock?(try? result.get(), recordID, result.error)
       }
-      fetchRecordsResultBlock?(Self.result(errors))
+      let outcome = Self.result(errors)
+      fetchRecordsResultBlock?(outcome)
+      olderBlock?(results.compactMapValues { try? $0.get() }, outcome.error)
     } catch {
       fetchRecordsResultBlock?(.failure(error))
+      olderBlock?(nil, error)
     }
   }
 

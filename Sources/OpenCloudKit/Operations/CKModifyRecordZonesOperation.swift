@@ -15,6 +15,16 @@ public final class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked
   /// Called at the end.
   public var modifyRecordZonesResultBlock: ((Result<Void, any Error>) -> Void)?
 
+  /// Called at the end, with what was saved and deleted.
+  @available(*, deprecated, renamed: "modifyRecordZonesResultBlock")
+  public var modifyRecordZonesCompletionBlock:
+    (([CKRecordZone]?, [CKRecordZone.ID]?, (any Error)?) -> Void)?
+  {
+    get { olderBlock }
+    set { olderBlock = newValue }
+  }
+  private var olderBlock: (([CKRecordZone]?, [CKRecordZone.ID]?, (any Error)?) -> Void)?
+
   /// Creates an operation with nothing to do.
   public override init() {
     super.init()
@@ -47,9 +57,16 @@ public final class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked
         if case .failure(let error) = result { errors[zoneID] = error }
         perRecordZoneDeleteBlock?(zoneID, result)
       }
-      modifyRecordZonesResultBlock?(Self.result(errors))
+      let outcome = Self.result(errors)
+      modifyRecordZonesResultBlock?(outcome)
+      olderBlock?(
+        (recordZonesToSave ?? []).filter { errors[$0.zoneID] == nil },
+        (recordZoneIDsToDelete ?? []).filter { errors[$0] == nil },
+        outcome.error
+      )
     } catch {
       modifyRecordZonesResultBlock?(.failure(error))
+      olderBlock?(nil, nil, error)
     }
   }
 }

@@ -33,6 +33,22 @@ public final class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sen
   /// Called at the end.
   public var modifyRecordsResultBlock: ((Result<Void, any Error>) -> Void)?
 
+  /// Called with the outcome of each save.
+  @available(*, deprecated, renamed: "perRecordSaveBlock")
+  public var perRecordCompletionBlock: ((CKRecord, (any Error)?) -> Void)? {
+    get { olderItemBlock }
+    set { olderItemBlock = newValue }
+  }
+  private var olderItemBlock: ((CKRecord, (any Error)?) -> Void)?
+
+  /// Called at the end, with what was saved and deleted.
+  @available(*, deprecated, renamed: "modifyRecordsResultBlock")
+  public var modifyRecordsCompletionBlock: (([CKRecord]?, [CKRecord.ID]?, (any Error)?) -> Void)? {
+    get { olderBlock }
+    set { olderBlock = newValue }
+  }
+  private var olderBlock: (([CKRecord]?, [CKRecord.ID]?, (any Error)?) -> Void)?
+
   /// Creates an operation with nothing to do.
   public override init() {
     super.init()
@@ -68,16 +84,28 @@ public final class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sen
           perRecordProgressBlock?(record, 1)
         }
         perRecordSaveBlock?(record.recordID, result)
+        olderItemBlock?(record, result.error)
       }
       for recordID in recordIDsToDelete ?? [] {
         guard let result = results.deleteResults[recordID] else { continue }
         if case .failure(let error) = result { errors[recordID] = error }
         perRecordDeleteBlock?(recordID, result)
       }
-      modifyRecordsResultBlock?(Self.result(errors))
+      let saved = (recordsToSave ?? []).filter { errors[$0.recordID] == nil }
+      let deleted = (recordIDsToDelete ?? []).filter { errors[$0] == nil }
+      finish(Self.result(errors), saved, deleted)
     } catch {
-      modifyRecordsResultBlock?(.failure(error))
+      finish(.failure(error), nil, nil)
     }
+  }
+
+  private func finish(
+    _ result: Result<Void, any Error>,
+    _ saved: [CKRecord]?,
+    _ deleted: [CKRecord.ID]?
+  ) {
+    modifyRecordsResultBlock?(result)
+    olderBlock?(saved, deleted, result.error)
   }
 
   /// Tells the progress block how far the files of records have travelled.

@@ -16,6 +16,16 @@ public final class CKModifySubscriptionsOperation: CKDatabaseOperation, @uncheck
   /// Called at the end.
   public var modifySubscriptionsResultBlock: ((Result<Void, any Error>) -> Void)?
 
+  /// Called at the end, with what was saved and deleted.
+  @available(*, deprecated, renamed: "modifySubscriptionsResultBlock")
+  public var modifySubscriptionsCompletionBlock:
+    (([CKSubscription]?, [CKSubscription.ID]?, (any Error)?) -> Void)?
+  {
+    get { olderBlock }
+    set { olderBlock = newValue }
+  }
+  private var olderBlock: (([CKSubscription]?, [CKSubscription.ID]?, (any Error)?) -> Void)?
+
   /// Creates an operation with nothing to do.
   public override init() {
     super.init()
@@ -48,9 +58,16 @@ public final class CKModifySubscriptionsOperation: CKDatabaseOperation, @uncheck
         if case .failure(let error) = result { errors[subscriptionID] = error }
         perSubscriptionDeleteBlock?(subscriptionID, result)
       }
-      modifySubscriptionsResultBlock?(Self.result(errors))
+      let outcome = Self.result(errors)
+      modifySubscriptionsResultBlock?(outcome)
+      olderBlock?(
+        (subscriptionsToSave ?? []).filter { errors[$0.subscriptionID] == nil },
+        (subscriptionIDsToDelete ?? []).filter { errors[$0] == nil },
+        outcome.error
+      )
     } catch {
       modifySubscriptionsResultBlock?(.failure(error))
+      olderBlock?(nil, nil, error)
     }
   }
 }

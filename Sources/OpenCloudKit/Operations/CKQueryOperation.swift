@@ -40,6 +40,22 @@ public final class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
   /// Called at the end, with the place to go on where there is more.
   public var queryResultBlock: ((Result<CKQueryOperation.Cursor?, any Error>) -> Void)?
 
+  /// Called with each record that was found.
+  @available(*, deprecated, renamed: "recordMatchedBlock")
+  public var recordFetchedBlock: ((CKRecord) -> Void)? {
+    get { olderItemBlock }
+    set { olderItemBlock = newValue }
+  }
+  private var olderItemBlock: ((CKRecord) -> Void)?
+
+  /// Called at the end, with the place to go on where there is more.
+  @available(*, deprecated, renamed: "queryResultBlock")
+  public var queryCompletionBlock: ((CKQueryOperation.Cursor?, (any Error)?) -> Void)? {
+    get { olderBlock }
+    set { olderBlock = newValue }
+  }
+  private var olderBlock: ((CKQueryOperation.Cursor?, (any Error)?) -> Void)?
+
   /// Creates an operation with nothing to do.
   public override init() {
     super.init()
@@ -81,10 +97,15 @@ public final class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
           remedy: "Set one before the operation is queued."
         )
       }
-      for (recordID, result) in found { recordMatchedBlock?(recordID, result) }
+      for (recordID, result) in found {
+        recordMatchedBlock?(recordID, result)
+        if let record = try? result.get() { olderItemBlock?(record) }
+      }
       queryResultBlock?(.success(next))
+      olderBlock?(next, nil)
     } catch {
       queryResultBlock?(.failure(error))
+      olderBlock?(nil, error)
     }
   }
 }
