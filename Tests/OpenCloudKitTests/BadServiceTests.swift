@@ -208,6 +208,16 @@ struct BadServiceTests {
     let error = await #expect(throws: CKError.self) { try await patient.record(for: recordID) }
     #expect(error?.code == .requestRateLimited)
     #expect(error?.retryAfterSeconds == 3600)
+    // The next one is kept back here, with the time that is left; after that all is well.
+    let count = service.requests.count
+    try await clock.sleep(seconds: 600)
+    let next = await #expect(throws: CKError.self) { try await patient.allRecordZones() }
+    #expect(next?.code == .requestRateLimited)
+    #expect(next?.retryAfterSeconds == 3000)
+    #expect(service.requests.count == count)
+    try await clock.sleep(seconds: 3000)
+    service.answer("{\"zones\":[]}")
+    #expect(try await patient.allRecordZones().isEmpty)
   }
 
   @Test("Tokens are in no error that a call can throw", arguments: BadAnswer.ofWholeRequests)

@@ -17,9 +17,12 @@ package final class ServiceClient: Sendable {
   /// Signs requests, where a server acts as itself.
   private let signer: ServerKeySigner?
 
-  /// Who is signed in: shared by a client and the same client under other limits.
+  /// Who is signed in, and since when the service wants quiet: shared by a client and the same
+  /// client under other limits.
   private final class Credentials: Sendable {
     let webAuthToken: Mutex<String?>
+    /// The time before which the service wants no request.
+    let quietUntil = Mutex(0.0)
 
     init(_ webAuthToken: String?) {
       self.webAuthToken = Mutex(webAuthToken)
@@ -142,12 +145,15 @@ package final class ServiceClient: Sendable {
     body: Data,
     zone: CKRecordZone.ID
   ) async throws(CKError) -> Reply {
+    try checkQuiet()
     let token = webAuthToken
     let request = try request(endpoint, scope: scope, body: body, token: token)
     let response = try await exchange(request)
     adoptRenewedToken(of: response, replacing: token)
     guard (200..<300).contains(response.status) else {
-      throw error(of: response, scope: scope, zone: zone)
+      let error = error(of: response, scope: scope, zone: zone)
+      noteQuiet(error)
+      throw error
     }
     do {
       return try WireCoding.decode(Reply.self, from: response.body)
@@ -158,6 +164,26 @@ package final class ServiceClient: Sendable {
         underlying: error
       )
     }
+  }
+
+  /// Keeps requests back that a service which was asked too much would refuse: all of them get the
+  /// answer that one got, with the time that is left.
+  private func checkQuiet() throws(CKError) {
+    let left = credentials.quietUntil.withLock { $0 } - effects.clock.uptime
+    guard left > 0 else { return }
+    throw CKError(
+      .requestRateLimited,
+      "The service asked for fewer requests.",
+      remedy: "Wait for the time that the error says.",
+      userInfo: [CKErrorRetryAfterKey: left]
+    )
+  }
+
+  private func noteQuiet(_ error: CKError) {
+    guard error.code == .requestRateLimited, let seconds = error.retryAfterSeconds, seconds > 0
+    else { return }
+    let until = effects.clock.uptime + seconds
+    credentials.quietUntil.withLock { $0 = max($0, until) }
   }
 
   /// Sends a request as it is, and turns a failure of the transport into an error of CloudKit.
