@@ -32,9 +32,13 @@ struct TransferTests {
       let read = Mutex<Int64>(0)
       var largest = 0
       var total: Int64 = 0
-      for try await piece in FileChunks(of: file, size: size, progress: { count in
-        read.withLock { $0 = count }
-      }) {
+      for try await piece in FileChunks(
+        of: file,
+        size: size,
+        progress: { count in
+          read.withLock { $0 = count }
+        }
+      ) {
         largest = max(largest, piece.count)
         total += Int64(piece.count)
         #expect(read.withLock { $0 } == total)

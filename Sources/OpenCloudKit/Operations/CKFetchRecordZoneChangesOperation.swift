@@ -83,7 +83,8 @@ public final class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unch
     get { olderZoneBlock }
     set { olderZoneBlock = newValue }
   }
-  private var olderZoneBlock: ((CKRecordZone.ID, CKServerChangeToken?, Data?, Bool, (any Error)?) -> Void)?
+  private var olderZoneBlock:
+    ((CKRecordZone.ID, CKServerChangeToken?, Data?, Bool, (any Error)?) -> Void)?
 
   /// Called at the end.
   @available(*, deprecated, renamed: "fetchRecordZoneChangesResultBlock")

@@ -97,7 +97,9 @@ open class CKOperation: Operation, @unchecked Sendable {
   /// Called when an operation that is long-lived can be found by its identifier, before it runs.
   open var longLivedOperationWasPersistedBlock: (() -> Void)?
 
-  /// How the operation is carried out. Setting it to nothing restores the defaults.
+  // Apple's type, which code may both read without unwrapping and set to nothing.
+  // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
+  /// How the operation is carried out; setting it to nothing restores the defaults.
   open var configuration: CKOperation.Configuration! {
     get { ownConfiguration }
     set { ownConfiguration = newValue ?? Configuration() }

@@ -60,6 +60,8 @@ public final class CKOperationGroup: NSObject, NSSecureCoding, NSCopying, @unche
     super.init()
   }
 
+  // Apple's type, which code may both read without unwrapping and set to nothing.
+  // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
   /// How operations of the group are carried out, unless they say otherwise.
   ///
   /// Reading gives a copy; set it to change it. Setting it to nothing restores the defaults.

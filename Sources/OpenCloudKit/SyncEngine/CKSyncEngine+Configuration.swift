@@ -5,7 +5,7 @@ extension CKSyncEngine {
     public var database: CKDatabase
     /// The state that the engine told of last, or nothing for a first start.
     public var stateSerialization: CKSyncEngine.State.Serialization?
-    /// Who keeps the records. The engine itself holds it weakly.
+    /// Who keeps the records; the engine itself holds it weakly.
     public var delegate: any CKSyncEngineDelegate
     /// Whether the engine syncs by itself: yes, unless a test wants to say when.
     public var automaticallySync: Bool

@@ -37,7 +37,9 @@ extension CKSyncEngine {
         await tell(
           .fetchedDatabaseChanges(
             Event.FetchedDatabaseChanges(
-              modifications: page.changed.map { CKDatabase.DatabaseChange.Modification(zoneID: $0) },
+              modifications: page.changed.map {
+                CKDatabase.DatabaseChange.Modification(zoneID: $0)
+              },
               deletions: page.deletions
             )
           )

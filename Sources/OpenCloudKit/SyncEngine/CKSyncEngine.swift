@@ -42,8 +42,10 @@ public final class CKSyncEngine: Sendable {
     var operations: [Int: SpawnedTask] = [:]
     /// The operation that runs, by its task.
     var runningTask: Int?
-    /// Tasks that live as long as the engine.
-    var companions: [SpawnedTask] = []
+    /// Works off the schedule as long as the engine lives.
+    var loop: SpawnedTask?
+    /// Hears of changes, as the person who is signed in.
+    var listener: SpawnedTask?
     var timer: SpawnedTask?
     var accountObserver: AccountObserver?
   }
@@ -75,8 +77,7 @@ public final class CKSyncEngine: Sendable {
   deinit {
     signals.finish()
     let activity = activity.withLock { $0 }
-    for task in activity.companions { task.cancel() }
-    activity.timer?.cancel()
+    for task in [activity.loop, activity.listener, activity.timer] { task?.cancel() }
   }
 
   private func begin(_ stream: AsyncStream<Void>) {
@@ -97,12 +98,23 @@ public final class CKSyncEngine: Sendable {
           await engine.runSchedule()
         }
       }
-      let listening = SyncEngineListener(engine: self).start()
-      activity.withLock { $0.companions += [loop, listening] }
+      activity.withLock { $0.loop = loop }
+      listen()
       signals.yield()
     } else {
       askForAccount()
     }
+  }
+
+  /// Begins to hear of changes; whoever heard before is let go of.
+  private func listen() {
+    let listener = SyncEngineListener(engine: self).start()
+    let old = activity.withLock { activity in
+      let old = activity.listener
+      activity.listener = listener
+      return old
+    }
+    old?.cancel()
   }
 
   // MARK: Syncing by hand
@@ -302,6 +314,7 @@ public final class CKSyncEngine: Sendable {
       activity.schedule.wake()
     }
     if automaticallySyncs {
+      listen()
       request(.fetch)
       request(.send)
     } else {

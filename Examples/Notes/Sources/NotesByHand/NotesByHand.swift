@@ -68,9 +68,11 @@ struct NotesByHand {
     }
   }
 
-  /// Sends what was changed here. Where both sides changed a note, this side's text wins.
+  /// Sends what was changed here; where both sides changed a note, this side's text wins.
   private mutating func send() async throws {
-    let records = contents.notes.filter(\.value.isChanged).map { record(of: $0.value, named: $0.key) }
+    let records = contents.notes.filter(\.value.isChanged).map {
+      record(of: $0.value, named: $0.key)
+    }
     let results = try await database.modifyRecords(
       saving: records,
       deleting: [],
