@@ -1,4 +1,5 @@
 import Foundation
+import RawSQLite
 
 /// The seconds and the sums of one run of the workload.
 public final class WorkloadResult: Codable {
@@ -17,9 +18,9 @@ public final class WorkloadResult: Codable {
 
   /// Adds what the body takes to a phase.
   public func measure(_ phase: Phase, _ body: () throws -> Void) rethrows {
-    let start = ProcessInfo.processInfo.systemUptime
+    let start = raw_sqlite_now()
     try body()
-    seconds[phase, default: 0] += ProcessInfo.processInfo.systemUptime - start
+    seconds[phase, default: 0] += raw_sqlite_now() - start
   }
 }
 

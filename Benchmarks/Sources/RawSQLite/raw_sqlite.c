@@ -17,9 +17,13 @@
     }                                                                          \
   } while (0)
 
-static double now(void) {
+static clockid_t clock_of_run = CLOCK_MONOTONIC;
+
+void raw_sqlite_measure_processor_time(void) { clock_of_run = CLOCK_PROCESS_CPUTIME_ID; }
+
+double raw_sqlite_now(void) {
   struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  clock_gettime(clock_of_run, &t);
   return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
@@ -70,7 +74,7 @@ static int insert_phase(sqlite3 *db, int64_t posts, double *seconds) {
   for (int64_t first = 1; first <= posts; first += BATCH) {
     int64_t last = first + BATCH - 1 < posts ? first + BATCH - 1 : posts;
     for (int64_t i = first; i <= last; i++) make_post(i, &batch[i - first]);
-    double start = now();
+    double start = raw_sqlite_now();
     CHECK(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL));
     if (first == 1)
       for (int t = 0; t < TAGS; t++) {
@@ -107,7 +111,7 @@ static int insert_phase(sqlite3 *db, int64_t posts, double *seconds) {
       sqlite3_reset(link);
     }
     CHECK(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL));
-    *seconds += now() - start;
+    *seconds += raw_sqlite_now() - start;
   }
   free(batch);
   sqlite3_finalize(post);
@@ -143,7 +147,7 @@ static void free_post(post_object *object) {
 
 static int fetch_phase(sqlite3 *db, int64_t posts, raw_sqlite_result *result) {
   post_object *objects = malloc(sizeof(post_object) * (size_t)posts);
-  double start = now();
+  double start = raw_sqlite_now();
   sqlite3_stmt *select;
   CHECK(sqlite3_prepare_v2(db,
                            "SELECT id, score, timestamp, content, title FROM post"
@@ -155,7 +159,7 @@ static int fetch_phase(sqlite3 *db, int64_t posts, raw_sqlite_result *result) {
     result->fetch_score += objects[i].score;
     result->fetch_length += objects[i].content_length;
   }
-  result->fetch = now() - start;
+  result->fetch = raw_sqlite_now() - start;
   result->fetch_rows = count;
   sqlite3_finalize(select);
   for (int64_t i = 0; i < count; i++) free_post(&objects[i]);
@@ -164,7 +168,7 @@ static int fetch_phase(sqlite3 *db, int64_t posts, raw_sqlite_result *result) {
 }
 
 static int by_id_phase(sqlite3 *db, int64_t posts, raw_sqlite_result *result) {
-  double start = now();
+  double start = raw_sqlite_now();
   sqlite3_stmt *select;
   CHECK(sqlite3_prepare_v2(
       db, "SELECT id, score, timestamp, content, title FROM post WHERE id = ?", -1, &select, NULL));
@@ -180,12 +184,12 @@ static int by_id_phase(sqlite3 *db, int64_t posts, raw_sqlite_result *result) {
     sqlite3_reset(select);
   }
   sqlite3_finalize(select);
-  result->by_id = now() - start;
+  result->by_id = raw_sqlite_now() - start;
   return SQLITE_OK;
 }
 
 static int traverse_phase(sqlite3 *db, int64_t posts, raw_sqlite_result *result) {
-  double start = now();
+  double start = raw_sqlite_now();
   sqlite3_stmt *tags, *attachments;
   CHECK(sqlite3_prepare_v2(
       db, "SELECT t.id, t.name FROM post_tag l JOIN tag t ON t.id = l.tag WHERE l.post = ?", -1,
@@ -203,12 +207,12 @@ static int traverse_phase(sqlite3 *db, int64_t posts, raw_sqlite_result *result)
   }
   sqlite3_finalize(tags);
   sqlite3_finalize(attachments);
-  result->traverse = now() - start;
+  result->traverse = raw_sqlite_now() - start;
   return SQLITE_OK;
 }
 
 static int update_phase(sqlite3 *db, int64_t posts, raw_sqlite_result *result) {
-  double start = now();
+  double start = raw_sqlite_now();
   sqlite3_stmt *select, *update;
   CHECK(sqlite3_prepare_v2(
       db, "SELECT id, score, timestamp, content, title FROM post WHERE id = ?", -1, &select, NULL));
@@ -232,12 +236,12 @@ static int update_phase(sqlite3 *db, int64_t posts, raw_sqlite_result *result) {
   }
   sqlite3_finalize(select);
   sqlite3_finalize(update);
-  result->update = now() - start;
+  result->update = raw_sqlite_now() - start;
   return SQLITE_OK;
 }
 
 static int erase_phase(sqlite3 *db, int64_t posts, raw_sqlite_result *result) {
-  double start = now();
+  double start = raw_sqlite_now();
   const char *texts[] = {"DELETE FROM attachment WHERE post = ?",
                          "DELETE FROM post_tag WHERE post = ?", "DELETE FROM post WHERE id = ?"};
   sqlite3_stmt *statements[3];
@@ -253,7 +257,7 @@ static int erase_phase(sqlite3 *db, int64_t posts, raw_sqlite_result *result) {
     if (k % BATCH == BATCH - 1) CHECK(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL));
   }
   for (int s = 0; s < 3; s++) sqlite3_finalize(statements[s]);
-  result->erase = now() - start;
+  result->erase = raw_sqlite_now() - start;
   return SQLITE_OK;
 }
 
@@ -282,7 +286,7 @@ int raw_sqlite_run_batch(const char *path, int64_t posts, raw_sqlite_result *res
   for (int64_t first = 1; first <= posts; first += BATCH) {
     int64_t last = first + BATCH - 1 < posts ? first + BATCH - 1 : posts;
     for (int64_t i = first; i <= last; i++) make_post(i, &batch[i - first]);
-    double start = now();
+    double start = raw_sqlite_now();
     CHECK(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL));
     for (int64_t i = first; i <= last; i++) {
       post_data *data = &batch[i - first];
@@ -295,7 +299,7 @@ int raw_sqlite_run_batch(const char *path, int64_t posts, raw_sqlite_result *res
       sqlite3_reset(post);
     }
     CHECK(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL));
-    result->batch += now() - start;
+    result->batch += raw_sqlite_now() - start;
   }
   free(batch);
   sqlite3_finalize(post);

@@ -17,6 +17,13 @@ int raw_sqlite_run(const char *path, int64_t posts, raw_sqlite_result *result);
 /* Runs the posts of the workload alone, for comparison with batch inserts. */
 int raw_sqlite_run_batch(const char *path, int64_t posts, raw_sqlite_result *result);
 
+/* From now on the process's own time is measured, user and system, instead of the time that passes:
+   on a machine that is busy with other work its ratios can still be compared. */
+void raw_sqlite_measure_processor_time(void);
+
+/* The seconds on the clock that all engines are measured with. */
+double raw_sqlite_now(void);
+
 /* The bytes that the process has allocated and not freed. */
 int64_t raw_allocated_bytes(void);
 
