@@ -41,8 +41,7 @@ package final class SQLiteStatement {
   }
 
   package func bind(_ value: String, at index: Int) {
-    var value = value
-    value.withUTF8 { bytes in
+    value.withBytes { bytes in
       guard let base = bytes.baseAddress else {
         sqlite3_bind_text(handle, Int32(index), "", 0, transientDestructor)
         return

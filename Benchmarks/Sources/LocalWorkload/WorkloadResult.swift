@@ -16,6 +16,9 @@ public final class WorkloadResult: Codable {
     self.sums = sums
   }
 
+  /// From now on all engines count the process's own time instead of the time that passes.
+  public static func measureProcessorTime() { raw_sqlite_measure_processor_time() }
+
   /// Adds what the body takes to a phase.
   public func measure(_ phase: Phase, _ body: () throws -> Void) rethrows {
     let start = raw_sqlite_now()

@@ -19,6 +19,8 @@ extension NSManagedObjectContext {
       let sentence = "attempt to recursively call -save: on the context aborted"
       throw CoreDataError.make(Self.recursiveSaveCode, sentence, ["message": sentence])
     }
+    sets = NotificationSets()
+    defer { sets = nil }
     processPendingChanges()
     guard hasChanges || !conflictChecks.isEmpty else { return }
     isSaving = true
@@ -222,13 +224,7 @@ extension NSManagedObjectContext {
     postSave(changes, generation: moved)
     tellChildren(changes)
     for (plan, _) in commits {
-      coordinator.contextDidSave(
-        self,
-        plan.binding,
-        inserted: plan.changes.inserted.map(\.reference),
-        updated: plan.changes.updated.map(\.reference),
-        deleted: plan.changes.deleted.map(\.reference)
-      )
+      coordinator.contextDidSave(self, plan.binding, plan.changes)
     }
     for object in changes.deleted { forget(object) }
   }
@@ -268,7 +264,7 @@ extension NSManagedObjectContext {
   }
 
   func postSave(_ changes: ChangedObjects, generation: NSQueryGenerationToken? = nil) {
-    var userInfo = changes.userInfo
+    var userInfo = changes.userInfo(&sets)
     if let generation { userInfo[NSManagedObjectContextQueryGenerationKey] = generation }
     NotificationCenter.default.post(
       name: .NSManagedObjectContextDidSave,

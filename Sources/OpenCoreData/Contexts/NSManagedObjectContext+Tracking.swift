@@ -209,7 +209,7 @@ extension NSManagedObjectContext {
     NotificationCenter.default.post(
       name: .NSManagedObjectContextObjectsDidChange,
       object: self,
-      userInfo: changes.userInfo
+      userInfo: changes.userInfo(&sets)
     )
   }
 
@@ -234,48 +234,5 @@ extension NSManagedObjectContext {
       .propagated, .needsWillSave,
     ])
     noteState(of: object)
-  }
-}
-
-/// What a notification says about objects.
-struct ChangedObjects {
-  var inserted: [NSManagedObject] = []
-  var updated: [NSManagedObject] = []
-  var deleted: [NSManagedObject] = []
-  var refreshed: [NSManagedObject] = []
-
-  var isEmpty: Bool {
-    inserted.isEmpty && updated.isEmpty && deleted.isEmpty && refreshed.isEmpty
-  }
-
-  var userInfo: [AnyHashable: Any] {
-    var result: [AnyHashable: Any] = [:]
-    func add(_ objects: [NSManagedObject], _ key: String) {
-      if !objects.isEmpty { result[key] = Set(objects) }
-    }
-    add(inserted, NSInsertedObjectsKey)
-    add(updated, NSUpdatedObjectsKey)
-    add(deleted, NSDeletedObjectsKey)
-    add(refreshed, NSRefreshedObjectsKey)
-    return result
-  }
-
-  var identifiersUserInfo: [AnyHashable: Any] {
-    var result: [AnyHashable: Any] = [:]
-    func add(_ objects: [NSManagedObject], _ key: String) {
-      if !objects.isEmpty { result[key] = Set(objects.map(\.objectID)) }
-    }
-    add(inserted, NSInsertedObjectIDsKey)
-    add(updated, NSUpdatedObjectIDsKey)
-    add(deleted, NSDeletedObjectIDsKey)
-    add(refreshed, NSRefreshedObjectIDsKey)
-    return result
-  }
-
-  /// What was changed elsewhere was updated there and is refreshed here, so it goes by both names.
-  var mergedIdentifiersUserInfo: [AnyHashable: Any] {
-    var result = identifiersUserInfo
-    if updated.isEmpty { result[NSUpdatedObjectIDsKey] = result[NSRefreshedObjectIDsKey] }
-    return result
   }
 }

@@ -90,6 +90,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var fetchBatches: [FetchBatches] = []
   var performDepth = 0
   var isSaving = false
+  /// The sets of the save that is going on.
+  var sets: NotificationSets?
   var isProcessing = false
   var isTurnScheduled = false
   /// Above 0 while changes are none of the app's, such as those in `awakeFromFetch()`.

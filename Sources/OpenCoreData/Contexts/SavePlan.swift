@@ -53,7 +53,7 @@ final class SavePlan {
         layout: object.template.layout,
         expectedVersion: snapshot.version,
         changed: rows,
-        changedToManys: toManys,
+        changedToManys: toManys.slots,
         row: row(of: object, version: snapshot.version + 1)
       )
     )
@@ -145,12 +145,12 @@ final class SavePlan {
 
   /// Adds the rows of join tables and orders; returns which to-manys changed.
   @discardableResult
-  private func addToManys(of object: NSManagedObject) throws -> [Int] {
-    guard !object.toManyStorages.isEmpty else { return [] }
-    var changed: [Int] = []
+  private func addToManys(of object: NSManagedObject) throws -> SlotSet {
+    var changed = SlotSet()
+    guard !object.toManyStorages.isEmpty else { return changed }
     for (index, link) in object.template.toManys.enumerated() {
       guard let storage = object.toManyStorages[index], storage.hasChanges else { continue }
-      changed.append(index)
+      changed.insert(index)
       if link.writesLinks { try addLinks(of: object, storage, link) }
       guard link.slot.isOrdered else { continue }
       let members = object.loadedToMany(at: index).members.items
@@ -196,32 +196,20 @@ final class SavePlan {
 
   /// Objects take the rows as they are in the store now.
   func apply(_ commit: RowCommit) {
-    // New keys of one entity follow each other, so most rows find their object by counting.
-    var numbers: [Int32] = []
-    var runs: [[NSManagedObject]] = []
-    for object in inserted {
-      let number = object.key.reference.entityNumber
-      // A save touches few entities.
-      if let place = numbers.firstIndex(of: number) {
-        runs[place].append(object)
-      } else {
-        numbers.append(number)
-        runs.append([object])
-      }
-    }
+    // Stores mostly give the rows back in the order in which they got them.
+    let objects = updated + inserted
+    var next = 0
     var others: [RowReference: Row] = [:]
     for row in commit.rows {
-      if let place = numbers.firstIndex(of: row.reference.entityNumber) {
-        let index = Int(row.reference.key - runs[place][0].key.reference.key)
-        if runs[place].indices.contains(index), runs[place][index].key.reference == row.reference {
-          apply(row, to: runs[place][index])
-          continue
-        }
+      if next < objects.count, objects[next].key.reference == row.reference {
+        apply(row, to: objects[next])
+        next += 1
+      } else {
+        others[row.reference] = row
       }
-      others[row.reference] = row
     }
     guard !others.isEmpty else { return }
-    for object in inserted + updated {
+    for object in objects {
       if let row = others[object.key.reference] { apply(row, to: object) }
     }
   }

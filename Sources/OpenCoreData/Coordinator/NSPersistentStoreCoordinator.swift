@@ -240,13 +240,16 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   func contextDidSave(
     _ saved: NSManagedObjectContext,
     _ binding: StoreBinding,
-    inserted: [RowReference],
-    updated: [RowReference],
-    deleted: [RowReference]
+    _ changes: RowChanges
   ) {
     let others = mergingContexts.filter { $0 !== saved }
     guard !others.isEmpty else { return }
-    let rows = changedRows(binding, inserted, updated, deleted)
+    let rows = changedRows(
+      binding,
+      changes.inserted.map(\.reference),
+      changes.updated.map(\.reference),
+      changes.deleted.map(\.reference)
+    )
     for context in others { context.enqueueMerge(rows) }
   }
 

@@ -54,9 +54,31 @@ struct HistoryRecord {
     deleted.append((reference, tombstone))
   }
 
+  /// Whether a row may have been inserted and also updated or deleted.
+  ///
+  /// A save inserts many rows and updates others. New keys are the highest of their entity, so a
+  /// look at where they begin tells the two apart without a set of all new rows.
+  private var mayContradict: Bool {
+    if !deleted.isEmpty { return true }
+    guard !updated.isEmpty else { return false }
+    if runs.contains(where: { $0.kind == .insert }) { return true }
+    // A transaction touches few entities.
+    var lowest: [(number: Int32, key: Int64)] = []
+    for reference in inserted {
+      if let place = lowest.firstIndex(where: { $0.number == reference.entityNumber }) {
+        lowest[place].key = min(lowest[place].key, reference.key)
+      } else {
+        lowest.append((reference.entityNumber, reference.key))
+      }
+    }
+    return updatedOrder.contains { reference in
+      lowest.contains { $0.number == reference.entityNumber && $0.key <= reference.key }
+    }
+  }
+
   /// A row that was inserted and deleted in one transaction was never there.
   func settled() -> HistoryRecord {
-    guard !deleted.isEmpty || !updated.isEmpty else { return self }
+    guard mayContradict else { return self }
     var result = HistoryRecord()
     let gone = Set(deleted.map(\.reference))
     let fresh = Set(inserted).union(runs.flatMap { $0.kind == .insert ? $0.references : [] })

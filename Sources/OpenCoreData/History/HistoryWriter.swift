@@ -46,23 +46,25 @@ struct HistoryWriter {
     try writeRuns(record.runs, count: batched, transaction: transaction)
     guard count > 0 else { return }
     var key = try take(count, of: HistoryTables.change, in: "ACHANGE")
-    let statement = try connection.statement(
-      """
-      INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID, \
-      ZCOLUMNS) VALUES (?, \(HistoryTables.change), ?, ?, ?, ?, ?)
-      """
-    )
+    let single = try connection.statement(Self.insertion)
     func write(_ reference: RowReference, _ kind: Kind, bits: Data?) throws {
-      statement.bind(key, at: 1)
-      statement.bind(kind.rawValue, at: 2)
-      statement.bind(Int64(reference.entityNumber), at: 3)
-      statement.bind(reference.key, at: 4)
-      statement.bind(transaction, at: 5)
-      if let bits { statement.bind(bits, at: 6) } else { statement.bindNull(at: 6) }
-      try statement.run()
+      bind(key, reference, kind, bits, transaction, to: single, from: 1)
+      try single.run()
       key += 1
     }
-    for reference in record.inserted { try write(reference, .insert, bits: nil) }
+    var inserted = record.inserted[...]
+    if inserted.count >= InsertBlock.worthwhile {
+      let block = try connection.statement(Self.insertionOfBlock)
+      while inserted.count >= InsertBlock.rows {
+        for (index, reference) in inserted.prefix(InsertBlock.rows).enumerated() {
+          bind(key, reference, .insert, nil, transaction, to: block, from: 1 + index * Self.width)
+          key += 1
+        }
+        try block.run()
+        inserted = inserted.dropFirst(InsertBlock.rows)
+      }
+    }
+    for reference in inserted { try write(reference, .insert, bits: nil) }
     for reference in record.updatedOrder {
       try write(reference, .update, bits: record.updated[reference])
     }
@@ -75,6 +77,32 @@ struct HistoryWriter {
         tombstone + [.integer(key - 1)]
       )
     }
+  }
+
+  private static let columns = """
+    INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID, ZCOLUMNS) VALUES
+    """
+  private static let values = "(?, \(HistoryTables.change), ?, ?, ?, ?, ?)"
+  private static let insertion = "INSERT \(columns) \(values)"
+  private static let insertionOfBlock = "INSERT OR FAIL \(columns) \(InsertBlock.values(values))"
+  /// How many parameters a row has.
+  private static let width = 6
+
+  private func bind(
+    _ key: Int64,
+    _ reference: RowReference,
+    _ kind: Kind,
+    _ bits: Data?,
+    _ transaction: Int64,
+    to statement: SQLiteStatement,
+    from place: Int
+  ) {
+    statement.bind(key, at: place)
+    statement.bind(kind.rawValue, at: place + 1)
+    statement.bind(Int64(reference.entityNumber), at: place + 2)
+    statement.bind(reference.key, at: place + 3)
+    statement.bind(transaction, at: place + 4)
+    if let bits { statement.bind(bits, at: place + 5) } else { statement.bindNull(at: place + 5) }
   }
 
   /// One statement writes the rows of a whole batch.

@@ -40,13 +40,10 @@ extension NSManagedObject {
   /// of the type's own function.
   @usableFromInline
   final func slot(named key: String, _ cache: SlotCache) -> ManagedSlot {
-    let layout = template.layout
-    if let slot = cache.slot(for: layout) { return ManagedSlot(kind: slot) }
-    guard let slot = layout.slot(named: key) else {
-      fatalError("The entity \(layout.entityName) has no property named '\(key)'.")
-    }
-    cache.keep(slot, for: layout)
-    return ManagedSlot(kind: slot)
+    if let slot = cache.slot(for: templateReference) { return ManagedSlot(kind: slot) }
+    let slot = namedSlot(key)
+    cache.keep(slot.kind, for: templateReference)
+    return slot
   }
 
   /// Reads a property by name with its type.
@@ -83,7 +80,8 @@ extension NSManagedObject {
   final func setScalar<Value: RowScalar>(_ value: Value, at slot: ManagedSlot) {
     guard case .attribute(let index) = slot.kind else { return }
     let row = value.row
-    if row.fits(template.layout.attributes[index].type) {
+    let type = templateReference._withUnsafeGuaranteedRef { $0.attributeTypes[index] }
+    if row.fits(type) {
       setRowValue(row, at: index)
     } else {
       setAttributeValue(value, at: index)
@@ -111,9 +109,9 @@ extension RowValue {
   }
 }
 
-/// The slots of one property in the last few layouts that asked.
+/// The slots of one property in the last few entities that asked.
 ///
-/// Each entry is one word, the layout's address above the slot, so that it is read and written as
+/// Each entry is one word, the template's address above the slot, so that it is read and written as
 /// a whole without a lock.
 @usableFromInline
 final class SlotCache: Sendable {
@@ -123,13 +121,13 @@ final class SlotCache: Sendable {
   private let fourth = Atomic<UInt64>(0)
 
   /// Addresses of user space have 48 bits; the other 16 hold the kind and the number of the slot.
-  private static func tag(_ layout: EntityLayout) -> UInt64 {
-    UInt64(UInt(bitPattern: Unmanaged.passUnretained(layout).toOpaque())) << 16
+  private static func tag(_ template: Unmanaged<ObjectTemplate>) -> UInt64 {
+    UInt64(UInt(bitPattern: template.toOpaque())) << 16
   }
 
   @inline(__always)
-  func slot(for layout: EntityLayout) -> PropertySlot? {
-    let tag = Self.tag(layout)
+  func slot(for template: Unmanaged<ObjectTemplate>) -> PropertySlot? {
+    let tag = Self.tag(template)
     let mask: UInt64 = ~0xFFFF
     var word = first.load(ordering: .relaxed)
     if word & mask != tag {
@@ -151,7 +149,7 @@ final class SlotCache: Sendable {
     }
   }
 
-  func keep(_ slot: PropertySlot, for layout: EntityLayout) {
+  func keep(_ slot: PropertySlot, for template: Unmanaged<ObjectTemplate>) {
     let kind: UInt64
     let number: Int
     switch slot {
@@ -165,6 +163,6 @@ final class SlotCache: Sendable {
     fourth.store(third.load(ordering: .relaxed), ordering: .relaxed)
     third.store(second.load(ordering: .relaxed), ordering: .relaxed)
     second.store(first.load(ordering: .relaxed), ordering: .relaxed)
-    first.store(Self.tag(layout) | kind << 14 | UInt64(number), ordering: .relaxed)
+    first.store(Self.tag(template) | kind << 14 | UInt64(number), ordering: .relaxed)
   }
 }

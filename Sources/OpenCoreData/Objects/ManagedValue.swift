@@ -118,7 +118,8 @@ extension Set: ManagedValue where Element: NSManagedObject {
     at slot: ManagedSlot
   ) {
     guard case .toMany(let index) = slot.kind else { return }
-    object.setToMany(Array(value), at: index)
+    // A set of objects has one layout, whatever their class; an array of them would be converted.
+    object.setToMany(Array(unsafeBitCast(value, to: Set<NSManagedObject>.self)), at: index)
   }
 }
 

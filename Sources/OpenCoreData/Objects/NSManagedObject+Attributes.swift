@@ -11,13 +11,14 @@ extension NSManagedObject {
 
   @inline(__always)
   final func setRowValue(_ value: RowValue, at index: Int) {
-    if state.contains(.observed) { return setObservedRowValue(value, at: index) }
-    fireIfFault()
-    values[index] = value
+    guard state.isDisjoint(with: [.observed, .fault, .guarded]), !ownValues.isEmpty else {
+      return setRowValueSlowly(value, at: index)
+    }
+    ownValues[index] = value
     noteChange(at: index)
   }
 
-  private final func setObservedRowValue(_ value: RowValue, at index: Int) {
+  private final func setRowValueSlowly(_ value: RowValue, at index: Int) {
     fireIfFault()
     announceWill(.attribute(index))
     values[index] = value

@@ -19,7 +19,10 @@ extension NSManagedObject {
     if !toManyStorages.isEmpty { toManyStorages = [] }
     if objectValues != nil { objectValues = nil }
     // In place: the array would be copied at the first value otherwise.
-    for slot in values.indices { values[slot] = template.defaults[slot] }
+    let defaults = template.defaults
+    ownValues.withUnsafeMutableBufferPointer { values in
+      for slot in values.indices { values[slot] = defaults[slot] }
+    }
     for (index, value) in template.objectDefaults { setObjectValue(value, at: index) }
   }
 }

@@ -52,10 +52,20 @@ extension NSManagedObject {
       object.setToOne(self, at: link.inverseIndex)
       return
     }
-    let storage = loadedToMany(at: index)
-    noteOrder(at: index)
+    join(object, to: loadedToMany(at: index), link, at: index, position: position)
+  }
+
+  /// Adds a member that fits to a relationship that is loaded.
+  private final func join(
+    _ object: NSManagedObject,
+    to storage: ToManyStorage,
+    _ link: ObjectTemplate.Link,
+    at index: Int,
+    position: Int?
+  ) {
+    noteOrder(of: storage)
     if state.contains(.observed), !storage.contains(object) {
-      let place = link.slot.isOrdered ? IndexSet(integer: position ?? storage.members.count) : nil
+      let place = storage.isOrdered ? IndexSet(integer: position ?? storage.members.count) : nil
       announcing(members(added: [object], at: index, places: place), ofToMany: index) {
         storage.add(object, at: position)
         noteChange(ofToMany: index)
@@ -79,7 +89,7 @@ extension NSManagedObject {
     if state.contains(.fault) { fire() }
     let link = template.toManys[index]
     let storage = loadedToMany(at: index)
-    noteOrder(at: index)
+    noteOrder(of: storage)
     if state.contains(.observed), storage.contains(object) {
       announceRemoval(of: object, from: storage, at: index)
     } else {
@@ -116,7 +126,7 @@ extension NSManagedObject {
       addToMany(object, at: index)
     }
     if storage.isOrdered, !storage.members.items.elementsEqual(wanted.items, by: ===) {
-      noteOrder(at: index)
+      noteOrder(of: storage)
       storage.reorder(wanted.items)
       noteChange(ofToMany: index)
     }
@@ -127,7 +137,7 @@ extension NSManagedObject {
   final func reorderToMany(_ objects: [NSManagedObject], at index: Int) {
     announceWill(.toMany(index))
     let storage = loadedToMany(at: index)
-    noteOrder(at: index)
+    noteOrder(of: storage)
     storage.reorder(objects)
     noteChange(ofToMany: index)
     announceDid(.toMany(index))
@@ -135,7 +145,8 @@ extension NSManagedObject {
 
   /// The other side began to point here; no fault is fired, unless somebody observes the members.
   final func inverseAdded(_ object: NSManagedObject, to index: Int) {
-    noteOrder(at: index)
+    let storage = toManyStorage(at: index)
+    noteOrder(of: storage)
     if state.contains(.observed) {
       let storage = loadedToMany(at: index)
       guard !storage.contains(object) else { return }
@@ -144,19 +155,20 @@ extension NSManagedObject {
         storage.add(object)
         noteChange(ofToMany: index)
       }
-    } else if toManyStorage(at: index).add(object) {
+    } else if storage.add(object) {
       noteChange(ofToMany: index)
     }
   }
 
   /// The other side no longer points here; no fault is fired, unless somebody observes the members.
   final func inverseRemoved(_ object: NSManagedObject, from index: Int) {
-    noteOrder(at: index)
+    let storage = toManyStorage(at: index)
+    noteOrder(of: storage)
     if state.contains(.observed) {
       let storage = loadedToMany(at: index)
       guard storage.contains(object) else { return }
       announceRemoval(of: object, from: storage, at: index)
-    } else if toManyStorage(at: index).remove(object) {
+    } else if storage.remove(object) {
       noteChange(ofToMany: index)
     }
   }
@@ -189,11 +201,8 @@ extension NSManagedObject {
   }
 
   /// Undo puts the members of an ordered relationship back in their order.
-  private final func noteOrder(at index: Int) {
-    guard template.toManys[index].slot.isOrdered, let recorder = context?.undoRecorder else {
-      return
-    }
-    recorder.keepOrder(of: toManyStorage(at: index))
+  private final func noteOrder(of storage: ToManyStorage) {
+    if storage.isOrdered { context?.undoRecorder?.keepOrder(of: storage) }
   }
 
   // MARK: Typed members

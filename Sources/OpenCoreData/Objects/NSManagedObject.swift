@@ -21,7 +21,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   // MARK: Storage
 
   // Not counted, for speed: it lives as long as its frozen model, as long as the process.
-  final unowned(unsafe) let template: ObjectTemplate
+  final let templateReference: Unmanaged<ObjectTemplate>
   // Not counted and not weak, for speed: the context clears it when it goes.
   final unowned(unsafe) var context: NSManagedObjectContext?
   final var key: ObjectKey
@@ -61,7 +61,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
     insertInto context: NSManagedObjectContext?
   ) {
     let template = ObjectTemplate.of(entity)
-    self.template = template
+    templateReference = Unmanaged.passUnretained(template)
     key = .temporary()
     state = []
     ownValues = template.defaults
@@ -91,6 +91,10 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
     if state.contains(.observed) { ObserverTable.dispose(ObjectIdentifier(self)) }
     registry?.objectGoes(self)
   }
+
+  /// What the object has in common with all others of its entity.
+  @inline(__always)
+  final var template: ObjectTemplate { templateReference._withUnsafeGuaranteedRef { $0 } }
 
   // MARK: Values
 

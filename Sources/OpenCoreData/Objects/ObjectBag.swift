@@ -1,10 +1,14 @@
 /// Objects without duplicates, in the order in which they came.
 ///
 /// Most to-many relationships are short, so membership is looked up by comparing pointers until
-/// the bag has grown past `linearLimit`.
+/// the bag has grown past `linearLimit`. Then a table finds an object's place by its address: the
+/// inverses of an import grow by thousands of members, each of which is asked for once.
 struct ObjectBag {
   private(set) var items: [NSManagedObject] = []
-  private var positions: [ObjectIdentifier: Int]?
+  /// By the hash of an address, or behind that: the object's place and 1; 0 where nothing is.
+  ///
+  /// Empty until it is needed, and never more than half full.
+  private var table: [Int32] = []
   /// Comparing so many pointers costs about as much as one hash.
   private static let linearLimit = 12
 
@@ -22,13 +26,9 @@ struct ObjectBag {
     if items.count <= Self.linearLimit {
       return items.firstIndex { $0 === object }
     }
-    if positions == nil {
-      var built: [ObjectIdentifier: Int] = [:]
-      built.reserveCapacity(items.count * 2)
-      for (index, item) in items.enumerated() { built[ObjectIdentifier(item)] = index }
-      positions = built
-    }
-    return positions?[ObjectIdentifier(object)]
+    makeTable()
+    let place = Int(table[entry(of: object)])
+    return place == 0 ? nil : place - 1
   }
 
   mutating func contains(_ object: NSManagedObject) -> Bool {
@@ -38,14 +38,21 @@ struct ObjectBag {
   /// Whether the object was not there before.
   @discardableResult
   mutating func append(_ object: NSManagedObject) -> Bool {
-    guard index(of: object) == nil else { return false }
-    positions?[ObjectIdentifier(object)] = items.count
+    if items.count <= Self.linearLimit {
+      guard !items.contains(where: { $0 === object }) else { return false }
+      table = []
+    } else {
+      makeTable()
+      let entry = entry(of: object)
+      guard table[entry] == 0 else { return false }
+      table[entry] = Int32(items.count + 1)
+    }
     items.append(object)
     return true
   }
 
   mutating func insert(_ object: NSManagedObject, at index: Int) {
-    positions = nil
+    table = []
     items.insert(object, at: index)
   }
 
@@ -55,20 +62,67 @@ struct ObjectBag {
     guard let index = index(of: object) else { return false }
     if keepingOrder {
       items.remove(at: index)
-      positions = nil
+      table = []
       return true
     }
-    positions?[ObjectIdentifier(object)] = nil
-    let last = items.removeLast()
-    if last !== object {
+    if !table.isEmpty { vacate(entry(of: object)) }
+    if let last = items.last, last !== object {
+      if !table.isEmpty { table[entry(of: last)] = Int32(index + 1) }
       items[index] = last
-      positions?[ObjectIdentifier(last)] = index
     }
+    items.removeLast()
     return true
   }
 
   mutating func removeAll() {
     items.removeAll()
-    positions = nil
+    table = []
+  }
+
+  // MARK: The table
+
+  private static func home(_ object: NSManagedObject, _ mask: Int) -> Int {
+    // Objects begin at multiples of 16; the upper bits of a product depend on all bits.
+    let address = UInt(bitPattern: Unmanaged.passUnretained(object).toOpaque()) >> 4
+    return Int(truncatingIfNeeded: (address &* 0x9E37_79B9_7F4A_7C15) >> 32) & mask
+  }
+
+  /// The entry of an object, or the empty one where it would be.
+  private func entry(of object: NSManagedObject) -> Int {
+    let mask = table.count - 1
+    var entry = Self.home(object, mask)
+    while table[entry] != 0, items[Int(table[entry]) - 1] !== object { entry = (entry + 1) & mask }
+    return entry
+  }
+
+  /// Makes a table with room for one more item, unless there is one.
+  private mutating func makeTable() {
+    guard table.count < (items.count + 1) * 2 else { return }
+    var capacity = 64
+    while capacity < (items.count + 1) * 2 { capacity *= 2 }
+    table = Array(repeating: 0, count: capacity)
+    for (index, item) in items.enumerated() {
+      let mask = capacity - 1
+      var entry = Self.home(item, mask)
+      while table[entry] != 0 { entry = (entry + 1) & mask }
+      table[entry] = Int32(index + 1)
+    }
+  }
+
+  /// Empties an entry; what would have had it moves up, so that no search ends too early.
+  private mutating func vacate(_ emptied: Int) {
+    let mask = table.count - 1
+    var hole = emptied
+    var next = emptied
+    while true {
+      next = (next + 1) & mask
+      guard table[next] != 0 else { break }
+      let home = Self.home(items[Int(table[next]) - 1], mask)
+      if (next - home) & mask >= (next - hole) & mask {
+        table[hole] = table[next]
+        hole = next
+      }
+    }
+    table[hole] = 0
   }
 }

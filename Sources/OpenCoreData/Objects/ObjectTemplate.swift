@@ -29,6 +29,7 @@ final class ObjectTemplate: @unchecked Sendable {
   let defaults: [RowValue]
   /// Attributes with a default that no row holds: the defaults of transformable attributes.
   let objectDefaults: [(index: Int, value: Any)]
+  let attributeTypes: [NSAttributeType]
   let toOnes: [Link]
   let toManys: [Link]
   /// Attributes whose values are objects behind the row: transformable and untyped ones.
@@ -60,6 +61,7 @@ final class ObjectTemplate: @unchecked Sendable {
     defaults =
       layout.attributes.map(\.defaultRowValue)
       + [RowValue](repeating: .null, count: layout.toOnes.count)
+    attributeTypes = layout.attributes.map(\.type)
     toOnes = layout.toOnes.map(Self.link)
     toManys = layout.toManys.map(Self.link)
     validation = ValidationPlan(layout: layout)

@@ -67,12 +67,12 @@ final class ToManyStorage {
   @discardableResult
   func add(_ object: NSManagedObject, at index: Int? = nil) -> Bool {
     if isLoaded {
-      guard !members.contains(object) else { return false }
       if let index, index < members.count {
+        guard !members.contains(object) else { return false }
         members.insert(object, at: index)
         isReordered = true
       } else {
-        members.append(object)
+        guard members.append(object) else { return false }
       }
       keptSet = nil
       if isOrdered { proxy?.mirror(members.items) }

@@ -1,4 +1,5 @@
 import Foundation
+import WatershedSQLite
 
 /// Makes rows: gathers the values in memory that is used again and again, and copies them once
 /// their size is known.
@@ -109,8 +110,8 @@ package final class RowBuilder {
     case .double(let value): double(value)
     case .date(let value): date(value)
     case .reference(let value): reference(entityNumber: value.entityNumber, key: value.key)
-    case .string(var text):
-      text.withUTF8 { utf8 in
+    case .string(let text):
+      text.withBytes { utf8 in
         if utf8.count > Self.inlineLimit {
           box(value, byteCount: utf8.count)
         } else {

@@ -11,17 +11,7 @@ final class RowWriter {
   let now: Double
   private(set) var written = WrittenRows()
   /// Whether anything that a to-many leads to may have changed.
-  private(set) var changesLinks = false
-  /// What the last link was written with; links of one relationship come together.
-  private var lastJoin: Join?
-
-  private struct Join {
-    let relationship: NSRelationshipDescription
-    let entityNumber: Int32
-    let isInsertion: Bool
-    let statement: SQLiteStatement
-  }
-
+  var changesLinks = false
   private(set) var record = HistoryRecord()
   private(set) var constraintConflicts: [RowConstraintError.Conflict] = []
   private(set) var files = ExternalData.Pending()
@@ -67,13 +57,65 @@ final class RowWriter {
   func insert(_ given: Row, _ entity: EntityTable) throws -> Bool {
     let row = completed(given, entity)
     let statement = try writer.insert(entity)
-    statement.bind(row.reference.key, at: 1)
-    statement.bind(row.version, at: 2)
-    try bind(row, entity.write.slots, entity, to: statement, from: 3)
+    try bind(new: row, entity, to: statement, from: 1)
     guard try run(statement, row, entity) else { return false }
+    note(new: row)
+    return true
+  }
+
+  /// Writes new rows, those of one entity in blocks where there are many.
+  func insert(_ insertions: [RowChanges.Insertion]) throws {
+    let isWorthwhile = insertions.count >= InsertBlock.worthwhile
+    var blocks: [[Row]] = Array(
+      repeating: [],
+      count: isWorthwhile ? store.schema.entities.count : 0
+    )
+    for insertion in insertions {
+      let entity = try store.table(of: insertion.reference)
+      guard isWorthwhile, entity.takesBlocks else {
+        try insert(insertion.row, entity)
+        continue
+      }
+      blocks[entity.index].append(insertion.row)
+      if blocks[entity.index].count == InsertBlock.rows {
+        try write(blocks[entity.index], entity)
+        blocks[entity.index].removeAll(keepingCapacity: true)
+      }
+      note(new: insertion.row)
+    }
+    for (entity, rows) in zip(store.schema.entities, blocks) where !rows.isEmpty {
+      let statement = try writer.insert(entity)
+      for row in rows {
+        try bind(new: row, entity, to: statement, from: 1)
+        try withExtendedLifetime(row) { try statement.run() }
+      }
+    }
+  }
+
+  private func write(_ block: [Row], _ entity: EntityTable) throws {
+    let statement = try writer.insertBlock(entity)
+    var place = 1
+    for row in block {
+      try bind(new: row, entity, to: statement, from: place)
+      place += entity.write.width
+    }
+    try withExtendedLifetime(block) { try statement.run() }
+  }
+
+  private func bind(
+    new row: Row,
+    _ entity: EntityTable,
+    to statement: SQLiteStatement,
+    from place: Int
+  ) throws {
+    statement.bind(row.reference.key, at: place)
+    statement.bind(row.version, at: place + 1)
+    try bind(row, entity.write.slots, entity, to: statement, from: place + 2)
+  }
+
+  private func note(new row: Row) {
     written.append(row)
     record.inserted.append(row.reference)
-    return true
   }
 
   enum UpdateResult {
@@ -173,89 +215,6 @@ final class RowWriter {
   func row(_ reference: RowReference) throws -> Row? {
     if let row = writtenRow(reference) { return row }
     return try store.readRow(reference, from: writer)
-  }
-
-  // MARK: Links
-
-  func link(_ link: RowChanges.Link) throws {
-    changesLinks = true
-    if let last = lastJoin, last.relationship === link.relationship,
-      last.isInsertion == link.isInsertion, last.entityNumber == link.source.entityNumber
-    {
-      return try write(last.statement, link.source.key, link.destination.key)
-    }
-    let entity = try store.table(of: link.source)
-    switch entity.link(of: link.relationship) {
-    case .join(let table, let source, let destination, _):
-      let statement = try writer.link(
-        link.relationship,
-        table,
-        source,
-        destination,
-        isInsertion: link.isInsertion
-      )
-      try write(statement, link.source.key, link.destination.key)
-      if link.relationship.inverseRelationship === link.relationship {
-        // Both directions are kept, so that either end finds the other by one column.
-        try write(statement, link.destination.key, link.source.key)
-      } else {
-        lastJoin = Join(
-          relationship: link.relationship,
-          entityNumber: link.source.entityNumber,
-          isInsertion: link.isInsertion,
-          statement: statement
-        )
-      }
-    case .foreignKey(let table, let column, _, true):
-      let value: SQLiteValue = link.isInsertion ? .integer(link.source.key) : .null
-      let condition = link.isInsertion ? "" : " AND \(column) = ?"
-      var values: [SQLiteValue] = [value, .integer(link.destination.key)]
-      if !link.isInsertion { values.append(.integer(link.source.key)) }
-      try connection.run("UPDATE \(table) SET \(column) = ? WHERE Z_PK = ?\(condition)", values)
-    case .foreignKey, .absent, nil:
-      // The to-one on the other side is the link.
-      break
-    }
-  }
-
-  private func write(_ statement: SQLiteStatement, _ source: Int64, _ destination: Int64) throws {
-    statement.bind(source, at: 1)
-    statement.bind(destination, at: 2)
-    try statement.run()
-  }
-
-  // MARK: Order
-
-  /// Gives the destinations ascending order keys; those in order keep theirs.
-  func order(_ order: RowChanges.Order) throws {
-    changesLinks = true
-    let entity = try store.table(of: order.source)
-    let select: String
-    let update: String
-    switch entity.link(of: order.relationship) {
-    case .join(let table, let source, let destination, let column?):
-      select = "SELECT \(destination), \(column) FROM \(table) WHERE \(source) = ?"
-      update = "UPDATE \(table) SET \(column) = ? WHERE \(destination) = ? AND \(source) = ?"
-    case .foreignKey(let table, let key, let column?, _):
-      select = "SELECT Z_PK, \(column) FROM \(table) WHERE \(key) = ?"
-      update = "UPDATE \(table) SET \(column) = ? WHERE Z_PK = ? AND \(key) = ?"
-    default:
-      return
-    }
-    let source = SQLiteValue.integer(order.source.key)
-    let current = Dictionary(
-      try connection.query(select, [source]) { ($0.int64(0), $0.optionalInt64(1)) },
-      uniquingKeysWith: { first, _ in first }
-    )
-    let wanted = order.destinations.map(\.key)
-    let keys = OrderKeys.keys(for: wanted.map { current[$0] ?? nil })
-    let statement = try connection.statement(update)
-    for (destination, key) in zip(wanted, keys) where current[destination] != .some(key) {
-      statement.bind(key, at: 1)
-      statement.bind(destination, at: 2)
-      statement.bind(order.source.key, at: 3)
-      try statement.run()
-    }
   }
 
   // MARK: Batches

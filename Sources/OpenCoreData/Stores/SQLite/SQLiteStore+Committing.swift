@@ -134,9 +134,7 @@ extension SQLiteStore {
       )
       if result == .versionDiffers { try conflict(update.reference, update.expectedVersion) }
     }
-    for insertion in changes.inserted {
-      try writer.insert(insertion.row, try table(of: insertion.reference))
-    }
+    try writer.insert(changes.inserted)
     for check in changes.checks
     where try readRow(check.reference, from: writer.writer)?.version != check.expectedVersion {
       try conflict(check.reference, check.expectedVersion)
@@ -145,8 +143,7 @@ extension SQLiteStore {
     guard writer.constraintConflicts.isEmpty else {
       throw RowConstraintError(conflicts: writer.constraintConflicts)
     }
-    for link in changes.links where !link.isInsertion { try writer.link(link) }
-    for link in changes.links where link.isInsertion { try writer.link(link) }
+    try writer.link(changes.links)
     for order in changes.orders { try writer.order(order) }
   }
 }

@@ -5,7 +5,11 @@ extension SQLiteStore {
   package func row(_ reference: RowReference) throws -> Row? {
     if let row = cache.row(reference) { return row }
     let epoch = cache.epoch
-    let row = try withReader { try readRow(reference, from: $0) }
+    // Who asks for a single row is often about to change it. Read by the writing connection, the
+    // row's page is at hand when it is written; while somebody writes, a reader does not wait.
+    let row =
+      try tryWriter { try readRow(reference, from: $0) }
+      ?? withReader { try readRow(reference, from: $0) }
     if let row { cache.insert([row], readAt: epoch) }
     return row
   }

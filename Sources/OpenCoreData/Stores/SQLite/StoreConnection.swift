@@ -10,6 +10,7 @@ final class StoreConnection {
   let builder = RowBuilder()
   private var byKey: [SQLiteStatement?]
   private var inserts: [SQLiteStatement?]
+  private var blocks: [SQLiteStatement?]
   private var deletes: [SQLiteStatement?]
   private var updates: [[(slots: [Int], statement: SQLiteStatement)]]
   private var cleanups: [[SQLiteStatement]?]
@@ -25,6 +26,7 @@ final class StoreConnection {
     SQLDebug.watch(connection)
     byKey = Array(repeating: nil, count: entityCount)
     inserts = byKey
+    blocks = byKey
     deletes = byKey
     updates = Array(repeating: [], count: entityCount)
     cleanups = Array(repeating: nil, count: entityCount)
@@ -46,6 +48,14 @@ final class StoreConnection {
     if let kept = inserts[entity.index] { return kept }
     let made = try connection.makeStatement(entity.write.insert)
     inserts[entity.index] = made
+    return made
+  }
+
+  /// What writes a block of rows.
+  func insertBlock(_ entity: EntityTable) throws -> SQLiteStatement {
+    if let kept = blocks[entity.index] { return kept }
+    let made = try connection.makeStatement(entity.write.insertBlock)
+    blocks[entity.index] = made
     return made
   }
 
@@ -75,27 +85,35 @@ final class StoreConnection {
     return made
   }
 
-  private struct LinkKey: Hashable {
-    let relationship: ObjectIdentifier
-    let isInsertion: Bool
+  enum LinkChange {
+    case insertion
+    case insertionOfBlock
+    case removal
   }
 
-  /// What makes or removes an edge in a join table; it takes the source's key and the
-  /// destination's.
+  private struct LinkKey: Hashable {
+    let relationship: ObjectIdentifier
+    let change: LinkChange
+  }
+
+  /// What makes or removes edges in a join table; it takes the source's key and the destination's.
   func link(
     _ relationship: NSRelationshipDescription,
     _ table: String,
     _ source: String,
     _ destination: String,
-    isInsertion: Bool
+    _ change: LinkChange
   ) throws -> SQLiteStatement {
-    let key = LinkKey(relationship: ObjectIdentifier(relationship), isInsertion: isInsertion)
+    let key = LinkKey(relationship: ObjectIdentifier(relationship), change: change)
     if let kept = links[key] { return kept }
-    let made = try connection.makeStatement(
-      isInsertion
-        ? "INSERT OR IGNORE INTO \(table) (\(source), \(destination)) VALUES (?, ?)"
-        : "DELETE FROM \(table) WHERE \(source) = ? AND \(destination) = ?"
-    )
+    let insertion = "INSERT OR IGNORE INTO \(table) (\(source), \(destination)) VALUES"
+    let sql =
+      switch change {
+      case .insertion: "\(insertion) (?, ?)"
+      case .insertionOfBlock: "\(insertion) \(InsertBlock.values("(?, ?)"))"
+      case .removal: "DELETE FROM \(table) WHERE \(source) = ? AND \(destination) = ?"
+      }
+    let made = try connection.makeStatement(sql)
     links[key] = made
     return made
   }

@@ -88,6 +88,10 @@ package struct WritePlan: Sendable {
   /// The stored slots in column order: the row index and what binds it.
   let slots: [Int]
   let insert: String
+  /// Writes a block of rows, each with as many parameters as `insert` has.
+  let insertBlock: String
+  /// How many parameters `insert` has.
+  let width: Int
   let delete: String
   private let table: String
   private let columns: [SlotColumn]
@@ -104,9 +108,11 @@ package struct WritePlan: Sendable {
         marks.append("?")
       }
     }
-    insert =
-      "INSERT INTO \(table) (\(names.joined(separator: ", "))) "
-      + "VALUES (\(marks.joined(separator: ", ")))"
+    let row = "(\(marks.joined(separator: ", ")))"
+    let target = "INTO \(table) (\(names.joined(separator: ", "))) VALUES"
+    insert = "INSERT \(target) \(row)"
+    insertBlock = "INSERT OR FAIL \(target) \(InsertBlock.values(row))"
+    width = marks.count - 1
     delete = "DELETE FROM \(table) WHERE Z_PK = ? AND IFNULL(Z_OPT, 0) = ?"
   }
 

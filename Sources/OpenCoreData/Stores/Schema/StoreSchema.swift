@@ -36,6 +36,13 @@ package final class StoreSchema: @unchecked Sendable {
     self.tables = tables
     self.joins = joins
     hasTriggeredValues = entities.contains(where: \.hasTriggeredValues)
+    let withUniqueValues = Set(
+      entities.filter { !AttributeIndexes.constraints(of: $0.layout.entity).isEmpty }.map(\.table)
+    )
+    for entity in entities where !hasTriggeredValues && entity.isPlain {
+      entity.takesBlocks =
+        entity.write.width <= InsertBlock.widest && !withUniqueValues.contains(entity.table)
+    }
     var numbered = [EntityTable?](
       repeating: nil,
       count: Int(entities.map(\.number).max() ?? 0) + 1
@@ -133,6 +140,9 @@ package final class EntityTable: @unchecked Sendable {
   /// Whether rows are written as objects have them: every value in a column of its own, none
   /// derived, transient, or in a file.
   let isPlain: Bool
+  /// Whether many rows may be written by one statement: none of them can be refused by itself, and
+  /// no trigger looks at them.
+  package internal(set) var takesBlocks = false
   /// The statements that remove what else refers to a deleted row.
   package internal(set) var cleanup: [String] = []
 

@@ -19,29 +19,32 @@ final class BatchAttributes {
   }
 
   private let entity: EntityTable
-  private let statement: SQLiteStatement
+  /// The statement that the next row goes to, and how many parameters come before the row's own.
+  private var statement: SQLiteStatement
+  private var offset = 0
   private let writer: RowWriter
   /// By row index: the parameter, 0 for what is not written.
   private let places: [Int]
   private let forms: [Form]
   private let slots: [String: Int]
+  /// The names of the attributes where they are few: comparing some short strings is cheaper than
+  /// hashing one.
+  private let names: [(name: String, slot: Int)]
+  private static let fewNames = 16
   /// The slots of all attributes that an app may give.
   let written: [Int]
   private var given = SlotSet()
   private var givenCount = 0
-  /// The keys of the dictionary before, with their slots: dictionaries that were made alike mostly
-  /// come in one order, and comparing two short strings is cheaper than hashing one.
-  private var known: [(key: String, slot: Int)] = []
-  private var row: Row = .none
   /// Derived attributes need all values of a row before any is bound.
   private let derives: Bool
 
-  /// The row at hand, in case that its values are needed once more.
-  private enum Row {
-    case none
+  /// What an app gave for a row.
+  enum Row {
     case dictionary([String: Any])
-    case raw(BatchDictionary)
-    case object(NSManagedObject)
+    /// By slot.
+    case raw([Any?])
+    /// An object's, with the slots that were set.
+    case values([RowValue], given: SlotSet)
   }
 
   init(_ entity: EntityTable, statement: SQLiteStatement, writer: RowWriter) {
@@ -72,12 +75,22 @@ final class BatchAttributes {
       written.map { (attributes[$0].name, $0) },
       uniquingKeysWith: { first, _ in first }
     )
+    names = written.count > Self.fewNames ? [] : written.map { (attributes[$0].name, $0) }
+  }
+
+  /// The next row goes to the parameters of a row of a statement.
+  func aim(at statement: SQLiteStatement, row: Int) {
+    self.statement = statement
+    offset = row * entity.write.width
   }
 
   /// How many attributes there are, for dictionaries by slot.
   var width: Int { entity.layout.attributes.count }
 
-  func slot(of name: String) -> Int? { slots[name] }
+  func slot(of name: String) -> Int? {
+    for entry in names where entry.name == name { return entry.slot }
+    return slots[name]
+  }
 
   func composite(named name: String) -> CompositeSlot? { entity.layout.composite(named: name) }
 
@@ -89,40 +102,19 @@ final class BatchAttributes {
   func bindRelationships() {
     for slot in entity.layout.toOnes {
       guard let index = slot.rowIndex, places[index] > 0 else { continue }
-      statement.bindNull(at: places[index])
+      statement.bindNull(at: offset + places[index])
       if case .keyAndEntity(_, true) = entity.columns[index].form {
-        statement.bindNull(at: places[index] + 1)
+        statement.bindNull(at: offset + places[index] + 1)
       }
     }
   }
 
   // MARK: Rows
 
-  func bind(_ given: [String: Any]) throws {
-    let values = entity.layout.composites.isEmpty ? given : try withLeaves(given)
-    begin(.dictionary(values))
-    var position = 0
-    for (key, value) in values {
-      let slot: Int
-      if position < known.count, known[position].key == key {
-        slot = known[position].slot
-      } else {
-        slot = slots[key] ?? -1
-        if position < known.count {
-          known[position] = (key, slot)
-        } else {
-          known.append((key, slot))
-        }
-      }
-      position += 1
-      if slot >= 0 { try bindGiven(value, slot) }
-    }
-    try finish()
-  }
-
-  /// The dictionary with the leaves of composites in their place.
-  private func withLeaves(_ values: [String: Any]) throws -> [String: Any] {
-    var result = values
+  /// A dictionary's row: leaves are in the place of composites.
+  func row(_ given: [String: Any]) throws -> Row {
+    if entity.layout.composites.isEmpty { return .dictionary(given) }
+    var result = given
     for (name, composite) in entity.layout.composites {
       guard let value = result.removeValue(forKey: name) else { continue }
       guard let leaves = composite.leafValues(of: value) else {
@@ -130,40 +122,42 @@ final class BatchAttributes {
       }
       for (slot, value) in leaves { result[self.name(of: slot)] = value }
     }
-    return result
+    return .dictionary(result)
   }
 
-  func bind(_ values: BatchDictionary) throws {
-    begin(.raw(values))
-    for slot in written {
-      if let value = values.raw[slot] { try bindGiven(value, slot) }
+  func bind(_ row: Row) throws {
+    given.removeAll()
+    givenCount = 0
+    switch row {
+    case .dictionary(let values):
+      for (key, value) in values {
+        if let slot = slot(of: key) { try bindGiven(value, slot) }
+      }
+    case .raw(let values):
+      for slot in written {
+        if let value = values[slot] { try bindGiven(value, slot) }
+      }
+    case .values(let values, let given):
+      self.given = given
+      if !derives { return try bind(values) }
     }
-    try finish()
+    if derives { return try bindAll(try values(of: row)) }
+    try bindDefaults()
   }
 
-  func bind(_ object: NSManagedObject) throws {
-    row = .object(object)
-    given = object.changed
-    if derives { return try bindAll(try values()) }
-    let values = object.values
+  private func bind(_ values: [RowValue]) throws {
+    let mayBeFiles = !entity.externalSlots.isEmpty
     for slot in written {
-      if entity.columns[slot].form == .externalData {
+      if mayBeFiles, entity.columns[slot].form == .externalData {
         try bind(values[slot], slot)
       } else {
-        RowCoding.bind(values[slot], to: statement, at: places[slot])
+        RowCoding.bind(values[slot], to: statement, at: offset + places[slot])
       }
     }
   }
 
-  private func begin(_ row: Row) {
-    self.row = row
-    given.removeAll()
-    givenCount = 0
-  }
-
   /// Defaults take the place of what was not given.
-  private func finish() throws {
-    if derives { return try bindAll(try values()) }
+  private func bindDefaults() throws {
     guard givenCount < written.count else { return }
     for slot in written where !given.contains(slot) {
       try bind(defaultValue(slot), slot)
@@ -186,19 +180,18 @@ final class BatchAttributes {
     }
   }
 
-  /// The row at hand in the form of rows: attributes as given or by default, no relationships.
-  func values() throws -> [RowValue] {
+  /// A row in the form of rows: attributes as given or by default, no relationships.
+  func values(of row: Row) throws -> [RowValue] {
     var values = [RowValue](repeating: .null, count: entity.layout.rowWidth)
     for slot in written {
       let attribute = entity.layout.attributes[slot]
       let value: Any?
       switch row {
-      case .object(let object):
-        values[slot] = object.values[slot]
+      case .values(let own, _):
+        values[slot] = own[slot]
         continue
       case .dictionary(let dictionary): value = dictionary[attribute.name]
-      case .raw(let dictionary): value = dictionary.raw[slot]
-      case .none: value = nil
+      case .raw(let own): value = own[slot]
       }
       values[slot] =
         try value.map { try BatchValue.row($0, of: attribute) } ?? defaultValue(slot)
@@ -209,7 +202,7 @@ final class BatchAttributes {
   // MARK: Values
 
   private func bind(_ value: RowValue, _ slot: Int) throws {
-    try writer.bind(value, entity.columns[slot], to: statement, at: places[slot])
+    try writer.bind(value, entity.columns[slot], to: statement, at: offset + places[slot])
   }
 
   @inline(__always)
@@ -217,7 +210,7 @@ final class BatchAttributes {
     given.insert(slot)
     givenCount += 1
     guard !derives else { return }
-    let place = places[slot]
+    let place = offset + places[slot]
     switch forms[slot] {
     case .string:
       if let value = value as? String { return statement.bind(value, at: place) }

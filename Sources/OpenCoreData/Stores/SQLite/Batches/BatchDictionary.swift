@@ -32,6 +32,11 @@ final class BatchDictionary: NSMutableDictionary {
     self.init(objects: nil, forKeys: nil, count: 0)
   }
 
+  /// Takes other values, for the row after this one.
+  func exchangeValues(with others: inout [Any?]) {
+    swap(&raw, &others)
+  }
+
   private var givenSlots: [Int] { raw.indices.filter { raw[$0] != nil } }
 
   private func slot(of key: Any) -> Int? {

@@ -37,8 +37,8 @@ extension SQLiteStore {
   }
 }
 
-/// Inserts rows by one statement that is compiled once: an app's values go straight to its
-/// parameters.
+/// Inserts rows by statements that are compiled once: an app's values go straight to their
+/// parameters, a block of rows at a time where nothing speaks against it.
 final class BatchInsertion {
   /// Where the rows come from.
   enum Source {
@@ -68,11 +68,12 @@ final class BatchInsertion {
       return result
     }
 
-    fileprivate mutating func append(_ key: Int64) {
+    fileprivate mutating func append(_ key: Int64, count: Int = 1) {
+      let end = key + Int64(count)
       if let last = inserted.last, last.upperBound == key {
-        inserted[inserted.count - 1] = last.lowerBound..<(key + 1)
+        inserted[inserted.count - 1] = last.lowerBound..<end
       } else {
-        inserted.append(key..<(key + 1))
+        inserted.append(key..<end)
       }
     }
   }
@@ -81,14 +82,16 @@ final class BatchInsertion {
   private let writer: RowWriter
   private let entity: EntityTable
   private let policy: NSMergePolicyType
-  private let statement: SQLiteStatement
+  private let single: SQLiteStatement
+  /// Nil where rows are inserted one by one, because one of them may be refused.
+  private let block: SQLiteStatement?
   private let attributes: BatchAttributes
   private var keys: Keys
   private var updated: Set<RowReference> = []
   private var nextKey: Int64 = 0
   private var lastKey: Int64 = -1
 
-  /// Keys taken at a time where the number of rows is not known; the rest goes back.
+  /// Keys taken at a time where the number of rows is not known, whole blocks; the rest goes back.
   private static let keyBlock = 4096
 
   init(
@@ -101,40 +104,49 @@ final class BatchInsertion {
     self.writer = writer
     self.entity = entity
     self.policy = policy
-    statement = try writer.writer.insert(entity)
-    attributes = BatchAttributes(entity, statement: statement, writer: writer)
+    single = try writer.writer.insert(entity)
+    block = entity.takesBlocks ? try writer.writer.insertBlock(entity) : nil
+    attributes = BatchAttributes(entity, statement: single, writer: writer)
     keys = Keys(entityNumber: entity.number)
   }
 
   func run(_ source: Source) throws -> Keys {
-    statement.bind(Int64(1), at: 2)
-    attributes.bindRelationships()
-    defer { statement.clearBindings() }
+    prepare()
+    defer {
+      single.clearBindings()
+      block?.clearBindings()
+    }
     switch source {
-    case .dictionaries(let rows):
-      try takeKeys(max(rows.count, 1))
-      for row in rows {
-        let files = writer.files.made.count
-        try attributes.bind(row)
-        try insert(files)
+    case .dictionaries(let dictionaries):
+      try takeKeys(max(dictionaries.count, 1))
+      for first in stride(from: 0, to: dictionaries.count, by: ahead) {
+        try insert(min(ahead, dictionaries.count - first)) {
+          try attributes.row(dictionaries[first + $0])
+        }
       }
     case .handler(let handler):
-      let row = BatchDictionary(attributes)
-      while true {
-        row.removeAllObjects()
-        if handler(row) { break }
-        let files = writer.files.made.count
-        try attributes.bind(row)
-        try insert(files)
+      let dictionary = BatchDictionary(attributes)
+      var waiting = Array(repeating: dictionary.raw, count: ahead)
+      try fill {
+        dictionary.removeAllObjects()
+        return handler(dictionary)
+      } keep: {
+        dictionary.exchangeValues(with: &waiting[$0])
+      } row: {
+        .raw(waiting[$0])
       }
     case .objects(let handler):
       let object = ObjectTemplate.of(entity.layout).makeBatchObject()
-      while true {
+      var waiting = Array(repeating: object.values, count: ahead)
+      var given = Array(repeating: SlotSet(), count: ahead)
+      try fill {
         object.resetForBatch()
-        if handler(object) { break }
-        let files = writer.files.made.count
-        try attributes.bind(object)
-        try insert(files)
+        return handler(object)
+      } keep: {
+        swap(&object.ownValues, &waiting[$0])
+        given[$0] = object.changed
+      } row: {
+        .values(waiting[$0], given: given[$0])
       }
     }
     try giveKeysBack()
@@ -142,15 +154,66 @@ final class BatchInsertion {
     return keys
   }
 
-  /// Inserts the row that is bound; its files are those after so many.
-  private func insert(_ files: Int) throws {
+  /// Binds what is the same in all rows.
+  private func prepare() {
+    single.bind(Int64(1), at: 2)
+    attributes.bindRelationships()
+    guard let block else { return }
+    for row in 0..<InsertBlock.rows {
+      attributes.aim(at: block, row: row)
+      block.bind(Int64(1), at: row * entity.write.width + 2)
+      attributes.bindRelationships()
+    }
+    attributes.aim(at: single, row: 0)
+  }
+
+  /// How many rows wait for each other before they are written.
+  private var ahead: Int { block == nil ? 1 : InsertBlock.rows }
+
+  /// Has a handler give row after row until it is done.
+  private func fill(
+    _ isDone: () -> Bool,
+    keep: (Int) -> Void,
+    row: (Int) -> BatchAttributes.Row
+  ) throws {
+    var filled = 0
+    while !isDone() {
+      keep(filled)
+      filled += 1
+      guard filled == ahead else { continue }
+      try insert(filled, row)
+      filled = 0
+    }
+    try insert(filled, row)
+  }
+
+  private func insert(_ count: Int, _ row: (Int) throws -> BatchAttributes.Row) throws {
+    guard let block, count == InsertBlock.rows else {
+      attributes.aim(at: single, row: 0)
+      for index in 0..<count { try insert(row(index)) }
+      return
+    }
     if nextKey > lastKey { try takeKeys(Self.keyBlock) }
-    statement.bind(nextKey, at: 1)
+    for index in 0..<count {
+      block.bind(nextKey + Int64(index), at: index * entity.write.width + 1)
+      attributes.aim(at: block, row: index)
+      try attributes.bind(row(index))
+    }
+    try block.run()
+    keys.append(nextKey, count: count)
+    nextKey += Int64(count)
+  }
+
+  private func insert(_ row: BatchAttributes.Row) throws {
+    let files = writer.files.made.count
+    try attributes.bind(row)
+    if nextKey > lastKey { try takeKeys(Self.keyBlock) }
+    single.bind(nextKey, at: 1)
     do {
-      try statement.run()
+      try single.run()
     } catch let error as SQLiteError where error.isConstraint {
       writer.abandonFiles(after: files)
-      try resolve(error)
+      try resolve(error, row)
       return
     }
     keys.append(nextKey)
@@ -159,8 +222,8 @@ final class BatchInsertion {
 
   // MARK: Values that must be unique
 
-  private func resolve(_ error: SQLiteError) throws {
-    let values = try attributes.values()
+  private func resolve(_ error: SQLiteError, _ row: BatchAttributes.Row) throws {
+    let values = try attributes.values(of: row)
     let reference = RowReference(entityNumber: entity.number, key: nextKey)
     guard
       let conflict = try ConstraintFinder(store: store, writer: writer.writer).conflict(

@@ -1,0 +1,68 @@
+import Foundation
+
+/// What a notification says about objects.
+struct ChangedObjects {
+  var inserted: [NSManagedObject] = []
+  var updated: [NSManagedObject] = []
+  var deleted: [NSManagedObject] = []
+  var refreshed: [NSManagedObject] = []
+
+  var isEmpty: Bool {
+    inserted.isEmpty && updated.isEmpty && deleted.isEmpty && refreshed.isEmpty
+  }
+
+  var userInfo: [AnyHashable: Any] {
+    var sets: NotificationSets?
+    return userInfo(&sets)
+  }
+
+  /// The same, with sets that were made before where they have the same objects.
+  func userInfo(_ sets: inout NotificationSets?) -> [AnyHashable: Any] {
+    var result: [AnyHashable: Any] = [:]
+    func add(_ objects: [NSManagedObject], _ key: String) {
+      if !objects.isEmpty { result[key] = sets?.set(of: objects) ?? Set(objects) }
+    }
+    add(inserted, NSInsertedObjectsKey)
+    add(updated, NSUpdatedObjectsKey)
+    add(deleted, NSDeletedObjectsKey)
+    add(refreshed, NSRefreshedObjectsKey)
+    return result
+  }
+
+  var identifiersUserInfo: [AnyHashable: Any] {
+    var result: [AnyHashable: Any] = [:]
+    func add(_ objects: [NSManagedObject], _ key: String) {
+      if !objects.isEmpty { result[key] = Set(objects.lazy.map(\.objectID)) }
+    }
+    add(inserted, NSInsertedObjectIDsKey)
+    add(updated, NSUpdatedObjectIDsKey)
+    add(deleted, NSDeletedObjectIDsKey)
+    add(refreshed, NSRefreshedObjectIDsKey)
+    return result
+  }
+
+  /// What was changed elsewhere was updated there and is refreshed here, so it goes by both names.
+  var mergedIdentifiersUserInfo: [AnyHashable: Any] {
+    var result = identifiersUserInfo
+    if updated.isEmpty { result[NSUpdatedObjectIDsKey] = result[NSRefreshedObjectIDsKey] }
+    return result
+  }
+}
+
+/// The sets of objects that the notifications of one save carry.
+///
+/// The turn that a save ends has mostly changed what the save writes, so that both notifications
+/// are about the same objects.
+struct NotificationSets {
+  private var kept: [(objects: [NSManagedObject], set: Set<NSManagedObject>)] = []
+
+  mutating func set(of objects: [NSManagedObject]) -> Set<NSManagedObject> {
+    let known = kept.first { kept in
+      kept.objects.count == objects.count && kept.objects.elementsEqual(objects, by: ===)
+    }
+    if let known { return known.set }
+    let made = Set(objects)
+    kept.append((objects, made))
+    return made
+  }
+}
