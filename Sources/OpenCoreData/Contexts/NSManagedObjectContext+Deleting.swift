@@ -35,15 +35,14 @@ extension NSManagedObjectContext {
   func grouped(
     _ objects: [NSManagedObject]
   ) -> [(template: ObjectTemplate, objects: [NSManagedObject])] {
+    // What changes together is of few entities.
     var order: [(template: ObjectTemplate, objects: [NSManagedObject])] = []
-    var places: [ObjectIdentifier: Int] = [:]
     for object in objects {
-      let identifier = ObjectIdentifier(object.template)
-      if let place = places[identifier] {
+      let template = object.template
+      if let place = order.firstIndex(where: { $0.template === template }) {
         order[place].objects.append(object)
       } else {
-        places[identifier] = order.count
-        order.append((object.template, [object]))
+        order.append((template, [object]))
       }
     }
     return order

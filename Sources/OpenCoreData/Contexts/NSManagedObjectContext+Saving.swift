@@ -138,17 +138,13 @@ extension NSManagedObjectContext {
       }
       for (binding, objects) in groups {
         if let references = try customReferences(for: objects, in: binding) {
-          for (object, reference) in zip(objects, references) {
-            register(object, reference, binding)
-          }
+          register(objects, references, binding)
           continue
         }
         guard let rows = binding.rows else { continue }
         let number = try binding.number(of: template)
         let keys = try rows.reserveKeys(for: template.layout.entity, count: objects.count)
-        for (object, key) in zip(objects, keys) {
-          register(object, RowReference(entityNumber: number, key: key), binding)
-        }
+        register(objects, keys.map { RowReference(entityNumber: number, key: $0) }, binding)
       }
     }
   }
@@ -176,18 +172,20 @@ extension NSManagedObjectContext {
   }
 
   private func register(
-    _ object: NSManagedObject,
-    _ reference: RowReference,
+    _ objects: [NSManagedObject],
+    _ references: [RowReference],
     _ binding: StoreBinding
   ) {
-    let former = object.key.reference.key
-    if parent != nil { registry.remove(object.key) }
-    if retainsRegisteredObjects { retainedObjects[object.key] = nil }
-    object.become(ObjectKey(store: binding.number, reference: reference), binding)
-    registry.insert(object)
-    if retainsRegisteredObjects { retainedObjects[object.key] = object }
-    if notesLastingKeys { noteLastingKey(object.key, of: former) }
-    if binding.isContextual { noteRegistered(object, binding) }
+    for (object, reference) in zip(objects, references) {
+      let former = object.key.reference.key
+      if parent != nil { registry.remove(object.key) }
+      if retainsRegisteredObjects { retainedObjects[object.key] = nil }
+      object.become(ObjectKey(store: binding.number, reference: reference), binding)
+      if retainsRegisteredObjects { retainedObjects[object.key] = object }
+      if notesLastingKeys { noteLastingKey(object.key, of: former) }
+      if binding.isContextual { noteRegistered(object, binding) }
+    }
+    registry.insert(objects)
   }
 
   /// Gives objects their lasting identifiers before they are saved.

@@ -37,6 +37,18 @@ final class ObjectRegistry: Sendable {
     }
   }
 
+  /// Enters objects under their keys.
+  func insert(_ objects: [NSManagedObject]) {
+    for object in objects { object.registry = self }
+    state.withLock { state in
+      state.table.reserve(objects.count)
+      for object in objects {
+        let address = UnsafeRawPointer(Unmanaged.passUnretained(object).toOpaque())
+        _ = state.table.insert(address, Self.word(object.key), object.key.reference.key)
+      }
+    }
+  }
+
   func reserveCapacity(_ more: Int) {
     state.withLock { $0.table.reserve(more) }
   }

@@ -23,12 +23,18 @@ struct ObjectBag {
   var isEmpty: Bool { items.isEmpty }
 
   mutating func index(of object: NSManagedObject) -> Int? {
-    if items.count <= Self.linearLimit {
-      return items.firstIndex { $0 === object }
-    }
+    if items.count <= Self.linearLimit { return search(object) }
     makeTable()
     let place = Int(table[entry(of: object)])
     return place == 0 ? nil : place - 1
+  }
+
+  /// The place of an object among few; by hand, as a closure would count references.
+  private func search(_ object: NSManagedObject) -> Int? {
+    items.withUnsafeBufferPointer { items in
+      for place in items.indices where items[place] === object { return place }
+      return nil
+    }
   }
 
   mutating func contains(_ object: NSManagedObject) -> Bool {
@@ -39,7 +45,7 @@ struct ObjectBag {
   @discardableResult
   mutating func append(_ object: NSManagedObject) -> Bool {
     if items.count <= Self.linearLimit {
-      guard !items.contains(where: { $0 === object }) else { return false }
+      guard search(object) == nil else { return false }
       table = []
     } else {
       makeTable()
@@ -89,10 +95,14 @@ struct ObjectBag {
 
   /// The entry of an object, or the empty one where it would be.
   private func entry(of object: NSManagedObject) -> Int {
-    let mask = table.count - 1
-    var entry = Self.home(object, mask)
-    while table[entry] != 0, items[Int(table[entry]) - 1] !== object { entry = (entry + 1) & mask }
-    return entry
+    items.withUnsafeBufferPointer { items in
+      let mask = table.count - 1
+      var entry = Self.home(object, mask)
+      while table[entry] != 0, items[Int(table[entry]) - 1] !== object {
+        entry = (entry + 1) & mask
+      }
+      return entry
+    }
   }
 
   /// Makes a table with room for one more item, unless there is one.

@@ -192,7 +192,8 @@ package final class RowCache: Sendable {
       if changesLinks { state.linkEpoch += 1 }
       state.young.rows.reserve(written.count)
       for row in written {
-        if !state.old.rows.isEmpty { drop(row.reference, &state) }
+        // A row of version 1 is new: what could be known of it is no older than the transaction.
+        if row.version > 1, !state.old.rows.isEmpty { drop(row.reference, &state) }
         insert(row, &state)
       }
       for reference in gone { drop(reference, &state) }

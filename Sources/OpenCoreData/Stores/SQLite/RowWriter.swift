@@ -56,40 +56,48 @@ final class RowWriter {
   @discardableResult
   func insert(_ given: Row, _ entity: EntityTable) throws -> Bool {
     let row = completed(given, entity)
-    let statement = try writer.insert(entity)
-    try bind(new: row, entity, to: statement, from: 1)
-    guard try run(statement, row, entity) else { return false }
-    note(new: row)
+    guard try write(row, entity) else { return false }
+    written.append(row)
+    record.inserted.append(row.reference)
     return true
   }
 
   /// Writes new rows, those of one entity in blocks where there are many.
   func insert(_ insertions: [RowChanges.Insertion]) throws {
-    let isWorthwhile = insertions.count >= InsertBlock.worthwhile
-    var blocks: [[Row]] = Array(
-      repeating: [],
-      count: isWorthwhile ? store.schema.entities.count : 0
-    )
+    guard insertions.count >= InsertBlock.worthwhile else {
+      for insertion in insertions {
+        try insert(insertion.row, try store.table(of: insertion.reference))
+      }
+      return
+    }
+    var blocks: [[Row]] = Array(repeating: [], count: store.schema.entities.count)
+    var rows: [Row] = []
+    rows.reserveCapacity(insertions.count)
     for insertion in insertions {
       let entity = try store.table(of: insertion.reference)
-      guard isWorthwhile, entity.takesBlocks else {
-        try insert(insertion.row, entity)
+      guard entity.takesBlocks else {
+        let row = completed(insertion.row, entity)
+        if try write(row, entity) { rows.append(row) }
         continue
       }
+      rows.append(insertion.row)
       blocks[entity.index].append(insertion.row)
       if blocks[entity.index].count == InsertBlock.rows {
         try write(blocks[entity.index], entity)
         blocks[entity.index].removeAll(keepingCapacity: true)
       }
-      note(new: insertion.row)
     }
-    for (entity, rows) in zip(store.schema.entities, blocks) where !rows.isEmpty {
-      let statement = try writer.insert(entity)
-      for row in rows {
-        try bind(new: row, entity, to: statement, from: 1)
-        try withExtendedLifetime(row) { try statement.run() }
-      }
+    for (entity, rest) in zip(store.schema.entities, blocks) {
+      for row in rest { _ = try write(row, entity) }
     }
+    written.append(rows)
+    record.inserted += rows.lazy.map(\.reference)
+  }
+
+  private func write(_ row: Row, _ entity: EntityTable) throws -> Bool {
+    let statement = try writer.insert(entity)
+    try bind(new: row, entity, to: statement, from: 1)
+    return try run(statement, row, entity)
   }
 
   private func write(_ block: [Row], _ entity: EntityTable) throws {
@@ -111,11 +119,6 @@ final class RowWriter {
     statement.bind(row.reference.key, at: place)
     statement.bind(row.version, at: place + 1)
     try bind(row, entity.write.slots, entity, to: statement, from: place + 2)
-  }
-
-  private func note(new row: Row) {
-    written.append(row)
-    record.inserted.append(row.reference)
   }
 
   enum UpdateResult {

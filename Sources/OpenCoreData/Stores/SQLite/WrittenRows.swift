@@ -23,6 +23,12 @@ struct WrittenRows {
     slots.append(row)
   }
 
+  /// Adds rows that were not written before.
+  mutating func append(_ rows: [Row]) {
+    places = nil
+    slots += rows.lazy.map(Optional.some)
+  }
+
   /// Adds a row, or replaces it.
   mutating func set(_ row: Row) {
     if let place = place(of: row.reference) {
