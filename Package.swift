@@ -370,7 +370,8 @@ if Context.environment["WATERSHED_BENCHMARKS"] != nil {
     .executableTarget(
       name: "benchmarks",
       dependencies: [
-        "GRDBWorkload", "LocalWorkload", "WatershedCommands",
+        "GRDBWorkload", "LocalWorkload", "PostgreSQLServer", "WatershedCommands",
+        "WatershedPostgreSQL", "WatershedSQLite",
         .product(name: "Logging", package: "swift-log"),
       ],
       path: "Benchmarks/Sources/benchmarks",

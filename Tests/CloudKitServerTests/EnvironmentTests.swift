@@ -4,7 +4,7 @@ import Effects
 import Foundation
 import Testing
 
-@Suite("Development and production")
+@Suite("Development and production", .everyEngine)
 struct EnvironmentTests {
   private static let container = TestServer.container
 

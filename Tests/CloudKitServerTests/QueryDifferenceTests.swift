@@ -6,7 +6,7 @@ import Testing
 
 /// Random records and random queries, answered by the server and by a few lines that know nothing of
 /// indexes.
-@Suite("Queries against a naive evaluator")
+@Suite("Queries against a naive evaluator", .everyEngine)
 struct QueryDifferenceTests {
   static let schema = """
     DEFINE SCHEMA RECORD TYPE Thing (

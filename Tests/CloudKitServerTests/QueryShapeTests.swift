@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 /// What the body of a query may look like, and what its parts mean.
-@Suite("The shapes of a query")
+@Suite("The shapes of a query", .everyEngine)
 struct QueryShapeTests {
   private static let schema = """
     DEFINE SCHEMA RECORD TYPE Note (

@@ -139,6 +139,90 @@ struct StorageTests {
     #expect(found.isEmpty)
   }
 
+  @Test("A text with NUL is refused by every engine, and nothing of its batch is written")
+  func nul() throws {
+    var write = batch("a", 1)
+    write.records.append(record("b\0", 2, tag: "t"))
+    let error = #expect(throws: ErrorDictionary.self) { try storage.commit(write) }
+    #expect(error?.serverErrorCode == .badRequest)
+    #expect(throws: ErrorDictionary.self) {
+      try storage.read { try $0.zones(in: id, named: ["x\0"]) }
+    }
+    #expect(try names().isEmpty)
+  }
+
+  @Test("Entries come in the order of keys, then names, then zones, from any place and both ways")
+  func walks() throws {
+    let zones = [ZoneNumber.defaultZone, ZoneNumber(1), ZoneNumber(2)]
+    var write = WriteBatch(partition: id)
+    write.counter = ChangeNumber(1)
+    for zone in zones.dropFirst() {
+      write.zones.append(
+        StoredZone(number: zone, name: "z\(zone.rawValue)", change: ChangeNumber(1))
+      )
+    }
+    var all: [IndexPosition] = []
+    for number in 0..<60 {
+      let position = IndexPosition(
+        key: IndexKey(.integer(Int64(number * 7 % 10) - 5)),
+        record: RecordKey(zone: zones[number % 3], name: "r\(number * 11 % 4)-\(number / 12)")
+      )
+      guard !all.contains(position) else { continue }
+      all.append(position)
+      write.addedIndexEntries.append(
+        IndexEntry(type: "T", field: "f", value: position.key, key: position.record)
+      )
+    }
+    try storage.commit(write)
+    all.sort { left, right in
+      if left.key != right.key { return left.key < right.key }
+      if left.record.name != right.record.name { return left.record.name < right.record.name }
+      return left.record.zone.rawValue < right.record.zone.rawValue
+    }
+    for isDescending in [false, true] {
+      for zone in [nil, zones[0], zones[2]] {
+        let expected = (isDescending ? all.reversed() : all).filter {
+          zone == nil || $0.record.zone == zone
+        }
+        var walk = IndexWalk(
+          type: "T",
+          field: "f",
+          zone: zone,
+          isDescending: isDescending,
+          limit: 7
+        )
+        var found: [IndexPosition] = []
+        while true {
+          let page = try storage.read { try $0.entries(in: id, walk) }
+          found += page
+          guard page.count == 7 else { break }
+          walk.after = page.last
+        }
+        #expect(found == expected)
+      }
+    }
+  }
+
+  @Test("Events come in the order of commits, complete, and are forgotten when they are old")
+  func events() throws {
+    func event(_ number: Int) throws {
+      var write = batch("r\(number)", Int64(number))
+      write.event = WriteBatch.EventWrite(time: Int64(number), body: Data("\(number)".utf8))
+      try storage.commit(write)
+    }
+    let start = try storage.newestEvent()
+    for number in 1...5 { try event(number) }
+    let all = try storage.events(after: start, limit: 10)
+    #expect(all.map { String(decoding: $0.body, as: UTF8.self) } == ["1", "2", "3", "4", "5"])
+    #expect(try storage.events(after: all[1].position, limit: 2) == Array(all[2...3]))
+    try storage.forgetEvents(before: 100)
+    // Not the newest: its number must not be given out again.
+    try event(6)
+    let later = try storage.events(after: all[4].position, limit: 10)
+    #expect(later.map { String(decoding: $0.body, as: UTF8.self) } == ["6"])
+    #expect(try storage.newestEvent() >= later[0].position)
+  }
+
   @Test("Passwords are hashed as PBKDF2 says (RFC 8018; values of RFC 6070 for SHA-256)")
   func passwords() {
     let expected = [

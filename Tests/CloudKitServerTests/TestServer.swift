@@ -34,6 +34,7 @@ struct TestServer {
 
   init(
     folder: URL? = nil,
+    database: String? = nil,
     seed: UInt64 = 1,
     clock: StoppedClock = StoppedClock(),
     isLenient: Bool = false,
@@ -51,7 +52,7 @@ struct TestServer {
     service = try CloudKitService(
       ServiceConfiguration(
         dataFolder: folder,
-        database: try TestEngine.databaseURL(for: folder),
+        database: try database ?? TestEngine.databaseURL(for: folder),
         baseURL: "http://127.0.0.1:8080",
         limits: limits,
         effects: effects,

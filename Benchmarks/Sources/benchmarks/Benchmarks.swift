@@ -1,8 +1,8 @@
 import Foundation
 import LocalWorkload
 
-/// `benchmarks [local] [large] [sync] [--posts N] [--rounds N] [--rows N] [--processor-time]`: what
-/// is named, or everything.
+/// `benchmarks [local] [large] [sync] [server] [--posts N] [--rounds N] [--rows N]
+/// [--processor-time]`: what is named, or everything.
 ///
 /// With `--processor-time` the local workload counts what the processor did for it, user and system,
 /// instead of the time that passed, and takes the least of all rounds: so its ratios can be compared
@@ -43,6 +43,9 @@ enum Benchmarks {
     }
     if isEverything || arguments.contains("sync") {
       try await SyncReport(posts: posts ?? 10_000).run()
+    }
+    if isEverything || arguments.contains("server") {
+      try await ServerReport(rows: rows).run()
     }
   }
 

@@ -13,6 +13,7 @@ struct PostgreSQLSession: SQLSession {
     _ values: [SQLValue],
     _ map: (PostgreSQLRow) throws -> Result
   ) throws -> [Result] {
+    try SQLValue.check(values)
     let found = try connection.query(sql, values.map(\.postgreSQL))
     var results: [Result] = []
     results.reserveCapacity(found.count)
@@ -22,7 +23,10 @@ struct PostgreSQLSession: SQLSession {
 
   /// Queued; they travel with the next query or the commit, all in one.
   func run(_ sql: String, each values: [[SQLValue]]) throws {
-    for values in values { try connection.queue(sql, values.map(\.postgreSQL)) }
+    for values in values {
+      try SQLValue.check(values)
+      try connection.queue(sql, values.map(\.postgreSQL))
+    }
   }
 
   /// In statements of at most so many rows, halved for what is left, so that few texts are met
@@ -32,6 +36,7 @@ struct PostgreSQLSession: SQLSession {
     _ conflict: StorageTable.Conflict,
     _ rows: [[SQLValue]]
   ) throws {
+    for row in rows { try SQLValue.check(row) }
     var rest = rows[...]
     var size = Self.largestInsertion
     while !rest.isEmpty {

@@ -114,9 +114,6 @@ package final class PostgreSQLStorage: Storage {
         return try pool.use(body)
       } catch let error as PostgreSQLError {
         if error.isUniqueViolation { throw ExpectationFailed(what: error.message) }
-        if error.state == "22021" {
-          throw ErrorDictionary(.badRequest, "a text holds a character that cannot be stored")
-        }
         guard error.isTransient || error.isConnectionLoss || error.isOverload else { throw error }
         // Once: the connection may have been an old one. The next failure is the server's.
         if error.isConnectionLoss { losses += 1 }

@@ -1,3 +1,4 @@
+import CloudKitWebServices
 import Foundation
 
 /// A value for a parameter of a statement.
@@ -11,6 +12,23 @@ enum SQLValue: Hashable, Sendable {
 
   static func optional(_ text: String?) -> SQLValue { text.map { .text($0) } ?? .null }
   static func optional(_ bytes: Data?) -> SQLValue { bytes.map { .bytes($0) } ?? .null }
+}
+
+extension SQLValue {
+  /// NUL is the one character that PostgreSQL does not keep; no engine is given it.
+  static func check(_ values: [SQLValue]) throws {
+    for value in values {
+      let holdsNUL =
+        switch value {
+        case .text(let text): text.utf8.contains(0)
+        case .texts(let texts): texts.contains { $0.utf8.contains(0) }
+        case .null, .integer, .bytes: false
+        }
+      if holdsNUL {
+        throw ErrorDictionary(.badRequest, "a name holds the character NUL, which none can have")
+      }
+    }
+  }
 }
 
 /// A row of an answer; columns are counted from zero, and NULL reads as zero and as empty.

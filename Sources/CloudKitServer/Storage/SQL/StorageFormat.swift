@@ -32,13 +32,11 @@ struct StorageFormat: Sendable {
         []
       ) { _ in }
     }
-    let facts = ServiceFacts(session: session)
     guard let found = try found(session) else {
       for table in StorageTables.all {
         for statement in table.definition(dialect) { try session.run(statement, []) }
       }
-      try facts.set("format", version)
-      try facts.set("oldest server", oldestServer)
+      try note(version, oldestServer, session)
       return
     }
     guard found.oldestServer <= version else {
@@ -51,9 +49,16 @@ struct StorageFormat: Sendable {
     }
     for step in missing {
       for statement in step.statements(dialect) { try session.run(statement, []) }
-      try facts.set("format", step.version)
-      try facts.set("oldest server", step.oldestServer)
+      try note(step.version, step.oldestServer, session)
     }
+  }
+
+  private func note(_ version: Int64, _ oldestServer: Int64, _ session: some SQLSession) throws {
+    let facts = ServiceFacts(session: session)
+    try facts.set("format", version)
+    try facts.set("oldest server", oldestServer)
+    // For those who look at the file's header, as the first version did.
+    if session.dialect == .sqlite { try session.run("PRAGMA user_version = \(version)", []) }
   }
 
   /// Throws where another server has since taken away what this one needs.
@@ -75,6 +80,12 @@ struct StorageFormat: Sendable {
     let facts = ServiceFacts(session: session)
     // The first version did not say which it was.
     let version = try facts.number("format") ?? 1
+    if session.dialect == .sqlite,
+      let header = try session.query("PRAGMA user_version", [], { $0.int64(0) }).first,
+      header > version
+    {
+      return (header, header)
+    }
     return (version, try facts.number("oldest server") ?? version)
   }
 }

@@ -12,7 +12,8 @@ struct SQLiteSession: SQLSession {
     _ values: [SQLValue],
     _ map: (SQLiteStatement) throws -> Result
   ) throws -> [Result] {
-    try connection.query(sql, values.map(\.sqlite), map)
+    try SQLValue.check(values)
+    return try connection.query(sql, values.map(\.sqlite), map)
   }
 
   func run(_ sql: String, each values: [[SQLValue]]) throws {
@@ -20,6 +21,7 @@ struct SQLiteSession: SQLSession {
     let statement = try connection.statement(sql)
     defer { statement.clearBindings() }
     for values in values {
+      try SQLValue.check(values)
       try statement.run(values.map(\.sqlite))
     }
   }

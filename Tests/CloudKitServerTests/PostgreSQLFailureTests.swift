@@ -1,0 +1,114 @@
+import CloudKitServer
+import CloudKitWebServices
+import Foundation
+import PostgreSQLServer
+import Testing
+import WatershedPostgreSQL
+
+@Suite(
+  "A PostgreSQL that goes away and comes back",
+  .enabled(if: PostgreSQLServer.shared != nil, "PostgreSQL is not installed"),
+  .serialized
+)
+struct PostgreSQLFailureTests {
+  private let administrator: PostgreSQLConnection
+  private let url: String
+  private let name = "away_\(UUID().uuidString.prefix(8).lowercased())"
+
+  init() throws {
+    let server = try #require(PostgreSQLServer.shared)
+    administrator = try PostgreSQLConnection(url: server.url)
+    try administrator.execute("CREATE DATABASE \(name)")
+    url = server.url.replacing("///postgres?", with: "///\(name)?")
+  }
+
+  private func endConnections() throws {
+    _ = try administrator.query(
+      "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = $1",
+      [.text(name)]
+    )
+  }
+
+  private func server() async throws -> TestServer {
+    try await TestServer(database: url)
+  }
+
+  @Test("A connection that was lost between requests is replaced unnoticed")
+  func reconnection() async throws {
+    let person = try await server().person()
+    try await person.makeZone()
+    for index in 0..<5 {
+      try endConnections()
+      try await person.save(.create, "r\(index)")
+    }
+    #expect(try await person.changes().names == (0..<5).map { "r\($0)" })
+  }
+
+  @Test("Out of reach, the server asks to try again; afterwards everything acknowledged is there")
+  func absence() async throws {
+    let person = try await server().person()
+    try await person.makeZone()
+    try await person.save(.create, "before")
+    try administrator.execute("ALTER DATABASE \(name) WITH ALLOW_CONNECTIONS false")
+    try endConnections()
+    for endpoint in [Endpoint.zoneChanges, .modifyRecords] {
+      let body =
+        endpoint == .zoneChanges
+        ? try WireCoding.encode(
+          ZoneChangesRequest(zones: [ZoneChangesOptions(zoneID: TestServer.zone)])
+        )
+        : try WireCoding.encode(
+          ModifyRecordsRequest(
+            operations: [.make(.create, "during")],
+            zoneID: TestServer.zone
+          )
+        )
+      let response = await person.send(endpoint, body)
+      let text = String(decoding: response.body, as: UTF8.self)
+      #expect(text.contains("TRY_AGAIN_LATER"))
+    }
+    try administrator.execute("ALTER DATABASE \(name) WITH ALLOW_CONNECTIONS true")
+    try await person.save(.create, "after")
+    #expect(try await person.changes().names == ["before", "after"])
+  }
+
+  @Test("No acknowledged write is lost when connections end in the middle of commits")
+  func losses() async throws {
+    let person = try await server().person()
+    try await person.makeZone()
+    let acknowledged = try await withThrowingTaskGroup(of: [String].self) { group in
+      group.addTask {
+        var names: [String] = []
+        for index in 0..<60 {
+          let request = ModifyRecordsRequest(
+            operations: [.make(.forceUpdate, "r\(index)")],
+            zoneID: TestServer.zone
+          )
+          let response = await person.send(.modifyRecords, try WireCoding.encode(request))
+          if response.status == 200 { names.append("r\(index)") }
+        }
+        return names
+      }
+      group.addTask {
+        for _ in 0..<100 {
+          try endConnections()
+          await Task.yield()
+        }
+        return []
+      }
+      return try await group.reduce(into: []) { $0 += $1 }
+    }
+    let found = Set(try await person.changes().names)
+    #expect(acknowledged.allSatisfy(found.contains))
+  }
+
+  @Test("A PostgreSQL without Citus cannot be distributed, and says what to do")
+  func noCitus() async throws {
+    _ = try await server()
+    let error = #expect(throws: StorageDistribution.Failure.self) {
+      try StorageDistribution(url: url).run()
+    }
+    #expect(error == .notInstalled)
+    #expect(error?.description.contains("Install Citus") == true)
+  }
+}
