@@ -231,4 +231,56 @@ struct OperationTests {
       ]
     )
   }
+
+  @Test("Where the service is away, every zone is told so, and the end says it once")
+  func zonesAway() async throws {
+    let zones = ["a", "b"].map { CKRecordZone.ID(zoneName: $0) }
+    let operation = CKFetchRecordZoneChangesOperation(recordZoneIDs: zones)
+    let log = Log()
+    operation.recordZoneFetchResultBlock = { zoneID, result in
+      log.add("\(zoneID.zoneName) \(result.failure.map { "\($0.code)" } ?? "done")")
+    }
+    operation.fetchRecordZoneChangesResultBlock = { log.add(words($0)) }
+    await run(operation, on: service.container().privateCloudDatabase)
+    #expect(
+      log.lines == ["a networkUnavailable", "b networkUnavailable", "failed networkUnavailable"]
+    )
+    #expect(service.requests.count == 1)
+  }
+
+  @Test("A cancelled operation with nothing to do says that it was cancelled")
+  func cancelledAndEmpty() async throws {
+    let log = Log()
+    let operation = CKModifyRecordZonesOperation()
+    operation.modifyRecordZonesResultBlock = { log.add(words($0)) }
+    operation.cancel()
+    await run(operation, on: service.container().privateCloudDatabase)
+    #expect(log.lines == ["failed operationCancelled"])
+  }
+
+  @Test("What was saved before the service went away is told as saved")
+  func partlyAway() async throws {
+    service.answer(
+      "{\"records\":[{\"recordName\":\"a\",\"recordType\":\"N\",\"recordChangeTag\":\"1\"}]}"
+    )
+    let records = ["a", "b", "c"].map {
+      CKRecord(
+        recordType: "N",
+        recordID: CKRecord.ID(recordName: $0, zoneID: CKRecordZone.ID(zoneName: "zone-\($0)"))
+      )
+    }
+    let operation = CKModifyRecordsOperation(recordsToSave: records)
+    let log = Log()
+    operation.perRecordSaveBlock = { recordID, result in
+      log.add("\(recordID.recordName) \(result.failure.map { "\($0.code)" } ?? "done")")
+    }
+    operation.modifyRecordsResultBlock = { log.add(words($0)) }
+    await run(operation, on: service.container().privateCloudDatabase)
+    #expect(
+      log.lines == [
+        "a done", "b networkUnavailable", "c networkUnavailable", "failed partialFailure",
+      ]
+    )
+    #expect(service.requests.count == 2)
+  }
 }

@@ -130,14 +130,31 @@ extension CKDatabase {
     let deletes = Self.grouped(recordIDsToDelete, by: \.zoneID)
     var zoneIDs = saves.map(\.0)
     for (zoneID, _) in deletes where !zoneIDs.contains(zoneID) { zoneIDs.append(zoneID) }
+    var parts: [(part: Part, zoneID: CKRecordZone.ID, isAtomic: Bool)] = []
     for zoneID in zoneIDs {
       let records = saves.first { $0.0 == zoneID }?.1 ?? []
       let recordIDs = deletes.first { $0.0 == zoneID }?.1 ?? []
       let isAtomic = atomically && zoneID.zoneName != CKRecordZone.ID.defaultZoneName
       for part in try Self.parts(saving: records, deleting: recordIDs, atomic: isAtomic) {
+        parts.append((part, zoneID, isAtomic))
+      }
+    }
+    /// What would meet every further request too.
+    var abort: CKError?
+    for (part, zoneID, isAtomic) in parts {
+      do throws(CKError) {
+        if let abort { throw abort }
         let results = try await modify(part, in: zoneID, policy: savePolicy, atomic: isAtomic)
         saveResults.merge(results.saves) { _, new in new }
         deleteResults.merge(results.deletes) { _, new in new }
+      } catch {
+        let meetsAll = error.isTransient || error.code == .operationCancelled
+        // An error of the whole call is thrown, unless some of its records have an outcome already.
+        let isFirst = saveResults.isEmpty && deleteResults.isEmpty
+        guard parts.count > 1, !(meetsAll && isFirst) else { throw error }
+        if meetsAll { abort = error }
+        for record in part.records { saveResults[record.recordID] = .failure(error) }
+        for recordID in part.recordIDs { deleteResults[recordID] = .failure(error) }
       }
     }
     return (saveResults, deleteResults)

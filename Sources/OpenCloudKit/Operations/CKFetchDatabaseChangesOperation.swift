@@ -52,6 +52,7 @@ public final class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchec
     var token = previousServerChangeToken
     do {
       while true {
+        try checkCancellation()
         let changes = try await target.databaseChanges(
           since: token,
           resultsLimit: resultsLimit > 0 ? resultsLimit : nil

@@ -112,17 +112,23 @@ public final class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unch
 
   override func run() async {
     var errors: [AnyHashable: any Error] = [:]
+    /// What would meet every other zone too: the service is away, or the operation is cancelled.
+    var abort: CKError?
     let zoneIDs = recordZoneIDs ?? configurationsByRecordZoneID.map { Array($0.keys) } ?? []
     for zoneID in zoneIDs {
       do {
+        if let abort { throw abort }
+        try checkCancellation()
         try await fetch(zoneID)
       } catch {
+        let reason = CKError(transport: error)
+        if reason.isTransient || reason.code == .operationCancelled { abort = reason }
         errors[zoneID] = error
         recordZoneFetchResultBlock?(zoneID, .failure(error))
         olderZoneBlock?(zoneID, nil, nil, false, error)
       }
     }
-    let outcome = Self.result(errors)
+    let outcome: Result<Void, any Error> = abort.map { .failure($0) } ?? Self.result(errors)
     fetchRecordZoneChangesResultBlock?(outcome)
     olderBlock?(outcome.error)
   }

@@ -39,6 +39,7 @@ public final class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked 
 
   override func run() async {
     do {
+      try checkCancellation()
       var errors: [AnyHashable: any Error] = [:]
       var zones: [CKRecordZone.ID: CKRecordZone] = [:]
       if let ids = recordZoneIDs {

@@ -40,6 +40,7 @@ public final class CKFetchSubscriptionsOperation: CKDatabaseOperation, @unchecke
 
   override func run() async {
     do {
+      try checkCancellation()
       var errors: [AnyHashable: any Error] = [:]
       var subscriptions: [CKSubscription.ID: CKSubscription] = [:]
       if let ids = subscriptionIDs {

@@ -42,6 +42,7 @@ public final class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked
 
   override func run() async {
     do {
+      try checkCancellation()
       let results = try await target.modifyRecordZones(
         saving: recordZonesToSave ?? [],
         deleting: recordZoneIDsToDelete ?? []

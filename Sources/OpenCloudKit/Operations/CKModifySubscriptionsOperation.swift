@@ -43,6 +43,7 @@ public final class CKModifySubscriptionsOperation: CKDatabaseOperation, @uncheck
 
   override func run() async {
     do {
+      try checkCancellation()
       let results = try await target.modifySubscriptions(
         saving: subscriptionsToSave ?? [],
         deleting: subscriptionIDsToDelete ?? []

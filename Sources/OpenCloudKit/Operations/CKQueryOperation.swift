@@ -75,6 +75,7 @@ public final class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
 
   override func run() async {
     do {
+      try checkCancellation()
       let found: [(CKRecord.ID, Result<CKRecord, any Error>)]
       let next: Cursor?
       if let cursor {
