@@ -80,12 +80,11 @@ struct ServerBench {
         ])
       )
       // The schema comes from the first record, an index from the first query that needs it.
-      _ = try await person.send(.modifyRecords, try Self.batch(person: number(of: person), -1, 1))
+      _ = try await person.send(.modifyRecords, try Self.batch(person: person.number, -1, 1))
       for field in Self.fieldNames.prefix(indexes) {
         _ = try await person.send(.queryRecords, Self.query(field, equals: "none"))
       }
     }
-    func number(of person: Person) -> Int { person.number }
   }
 
   static func query(_ field: String, equals text: String) -> QueryRecordsRequest {
