@@ -15,7 +15,7 @@ extension CloudKitService {
       )
     }
     let permit = UploadPermit(
-      partition: try partition(context),
+      partition: try uploadPartition(request.zoneID, context),
       expires: now + Int64(limits.uploadURLLifetime * 1000)
     )
     let tokens = try request.tokens.map { token in
@@ -36,15 +36,15 @@ extension CloudKitService {
     guard request.assets.count <= limits.itemsPerRequest else {
       throw ErrorDictionary(.badRequest, "more than \(limits.itemsPerRequest) assets")
     }
-    let id = try partition(context)
     let zone = request.zoneID ?? .defaultZone
-    let zones = try ZoneDirectory(storage, id, context, names: [zone])
-    let number = try zones.number(of: zone)
-    let found = try storage.read { snapshot in
-      try snapshot.records(
-        in: id,
+    let (id, number, found) = try storage.read { snapshot in
+      let database = try target(of: [zone], context, snapshot)
+      let number = try ZoneDirectory(database, context).number(of: zone)
+      let found = try snapshot.records(
+        in: database.id,
         keys: request.assets.map { RecordKey(zone: number, name: $0.recordName) }
-      )
+      ).filter { database.sees($0.value) }
+      return (database.id, number, found)
     }
     let results = try request.assets.map { location -> ItemResult<AssetValue> in
       let key = RecordKey(zone: number, name: location.recordName)
@@ -67,6 +67,20 @@ extension CloudKitService {
       return .success(asset)
     }
     return try WireCoding.encode(RereferenceAssetsResponse(assets: results))
+  }
+
+  /// Files lie where their records do: with the owner of the zone.
+  private func uploadPartition(_ zone: ZoneID?, _ context: RequestContext) throws -> PartitionID {
+    guard context.scope == .shared else { return try partition(context) }
+    let zone = zone ?? .defaultZone
+    return try storage.read { snapshot in
+      let database = try target(of: [zone], context, snapshot)
+      let number = try ZoneDirectory(database, context).number(of: zone)
+      guard database.views?[number]?.permissions.values.contains(where: \.canWrite) == true else {
+        throw ErrorDictionary(.accessDenied, "WRITE operation not permitted", zoneID: zone)
+      }
+      return database.id
+    }
   }
 
   private func receipt(_ id: PartitionID, checksum: String, size: Int64) throws -> String {

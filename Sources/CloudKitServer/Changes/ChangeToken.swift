@@ -10,24 +10,42 @@ struct ChangeToken: Codable, Hashable, Sendable {
   /// Nil for the token of a whole database; a recreated zone has another number.
   var zone: ZoneNumber?
   var counter: ChangeNumber
+  /// Within the moment of joining or leaving a share; nil: after all of the number.
+  var place: ChangeNumber?
   /// While a listing newest first has more pages: exclusive upper end of the next.
-  var ceiling: ChangeNumber?
+  var ceiling: ZoneFeed.Position?
   /// While it has more pages: where the listing began, for the token at its end.
   var top: ChangeNumber?
+  /// While a first listing has more pages: where it began. What is gone since then is told, so
+  /// older traces need not be there.
+  var began: ChangeNumber?
+  /// The stay in a zone that is shared as a whole.
+  var stay: ChangeNumber?
+  /// Of the shared database: partition, zone and newest change of each zone, one after the other.
+  var sharedZones: [Int64]?
 
   init(
     zone: ZoneNumber?,
     _ partition: PartitionID,
     counter: ChangeNumber,
-    ceiling: ChangeNumber? = nil,
-    top: ChangeNumber? = nil
+    stay: ChangeNumber? = nil
   ) {
     self.partition = partition
     self.zone = zone
     self.counter = counter
-    self.ceiling = ceiling
-    self.top = top
+    self.stay = stay
   }
+
+  var position: ZoneFeed.Position {
+    get { place.map { ZoneFeed.Position(change: counter, place: $0) } ?? .end(of: counter) }
+    set {
+      counter = newValue.change
+      place = newValue.place
+    }
+  }
+
+  /// Given to a client that knew nothing, before it heard of anything.
+  var isFirst: Bool { counter == .zero }
 
   /// Short keys: a client stores one for each zone and sends it with each request.
   private enum CodingKeys: String, CodingKey {
@@ -36,8 +54,12 @@ struct ChangeToken: Codable, Hashable, Sendable {
     case partition = "p"
     case zone = "z"
     case counter = "c"
+    case place = "l"
     case ceiling = "b"
     case top = "t"
+    case began = "n"
+    case stay = "s"
+    case sharedZones = "d"
   }
 }
 
@@ -69,13 +91,13 @@ extension CloudKitService {
     // A token that knows more than the server does is from before a backup was put back.
     guard token.incarnation == storage.incarnation, token.zone == zone,
       token.counter <= counter, (token.top ?? .zero) <= counter
-    else {
-      throw ErrorDictionary(
-        .badRequest,
-        "the sync token has expired, start again without one",
-        extension: ErrorExtension(code: .changeTokenExpired)
-      )
-    }
+    else { throw Self.expiredToken }
     return token
   }
+
+  static let expiredToken = ErrorDictionary(
+    .badRequest,
+    "the sync token has expired, start again without one",
+    extension: ErrorExtension(code: .changeTokenExpired)
+  )
 }

@@ -1,47 +1,8 @@
 import CloudKitWebServices
 import Foundation
 
+/// The feed of a zone.
 extension CloudKitService {
-  /// `changes/database`, or the older `zones/changes` with its own name for the token.
-  func databaseChanges(
-    _ request: DatabaseChangesRequest,
-    _ context: RequestContext,
-    isOlder: Bool = false
-  ) async throws -> Data {
-    _ = try context.user()
-    guard context.scope != .public else {
-      throw ErrorDictionary(.badRequest, "the public database has no changes")
-    }
-    let id = try partition(context)
-    let limit = pageSize(request.resultsLimit)
-    let response = try storage.read { snapshot in
-      let database = try snapshot.database(id)
-      let text = request.syncToken ?? request.metaSyncToken
-      let token = try open(text, zone: nil, id, counter: database.counter, context)
-      var rows = try snapshot.zones(in: id, changedAfter: token.counter, limit: limit + 1)
-      let isMoreComing = rows.count > limit
-      if isMoreComing { rows.removeLast() }
-      let reached = isMoreComing ? rows.last?.change ?? token.counter : database.counter
-      let next = try seal(ChangeToken(zone: nil, id, counter: reached), context)
-      let zones = rows.compactMap { row -> ItemResult<ZoneDictionary>? in
-        let isGone = row.ending != nil
-        // Who starts from nothing need not hear of zones that came and went.
-        if isGone, token.counter == .zero { return nil }
-        return .success(
-          ZoneDictionary(zoneID: ZoneDirectory.id(named: row.name, context), deleted: isGone)
-        )
-      }
-      return DatabaseChangesResponse(
-        zones: zones,
-        syncToken: next,
-        // Strict readers of `changes/database` refuse a key that is not its own.
-        metaSyncToken: isOlder ? next : nil,
-        moreComing: isMoreComing
-      )
-    }
-    return try WireCoding.encode(response)
-  }
-
   func changedRecords(_ request: ZoneChangesOptions, _ context: RequestContext) async throws -> Data
   {
     try changes(request, context)
@@ -80,69 +41,74 @@ extension CloudKitService {
     guard !options.zoneID.isDefault, context.scope != .public else {
       throw ErrorDictionary(.badRequest, "cannot get changes in default zone")
     }
-    let id = try partition(context)
-    let limit = pageSize(options.resultsLimit)
     return try storage.read { snapshot in
-      let rows = try snapshot.zones(in: id, named: [options.zoneID.zoneName])
-      let zones = try ZoneDirectory(rows, context)
+      let database = try target(of: [options.zoneID], context, snapshot)
+      let zones = ZoneDirectory(database, context)
       let zone = try zones.number(of: options.zoneID)
-      let counter = try snapshot.database(id).counter
-      let token = try open(options.syncToken, zone: zone, id, counter: counter, context)
-      let isReversed = options.reverse ?? false
-      // A page that continues a listing newest first stays below its ceiling.
-      let ceiling = isReversed ? token.ceiling.map { ChangeNumber($0.rawValue - 1) } : nil
-      var found = try snapshot.changes(
-        in: id,
-        ChangeRange(
-          zone: zone,
-          after: token.counter,
-          through: ceiling,
-          isReversed: isReversed,
-          includesTombstones: token.counter != .zero,
-          limit: limit + 1
-        )
+      let view = database.views?[zone]
+      let counter = try snapshot.database(database.id).counter
+      let token = try open(options.syncToken, zone: zone, database.id, counter: counter, context)
+      try checkFreshness(token, zones.row(named: options.zoneID.zoneName), view)
+      let page = try FeedPage(
+        ZoneFeed(snapshot: snapshot, partition: database.id, zone: zone, view: view),
+        token,
+        counter: counter,
+        isReversed: options.reverse ?? false,
+        limit: pageSize(options.resultsLimit)
       )
-      let isMoreComing = found.count > limit
-      if isMoreComing { found.removeLast() }
-      var next = ChangeToken(zone: zone, id, counter: counter)
-      if isReversed {
-        let top = token.top ?? counter
-        next.counter = isMoreComing ? token.counter : top
-        next.ceiling = isMoreComing ? found.last?.change : nil
-        next.top = isMoreComing ? top : nil
-      } else if isMoreComing {
-        next.counter = found.last?.change ?? token.counter
-      }
       let rendering = RecordRendering(
         service: self,
-        partition: id,
+        partition: database.id,
         zones: zones,
         context: context
       )
-      let shape = RecordRendering.Shape(
-        desiredKeys: options.desiredKeys,
-        numbersAsStrings: options.numbersAsStrings
-      )
-      let wanted = options.desiredRecordTypes.map(Set.init)
-      var json = JSONWriter(capacity: 256 + 512 * found.count)
+      var json = JSONWriter(capacity: 256 + 512 * page.items.count)
       json.beginObject()
       json.key("moreComing")
-      json.boolean(isMoreComing)
+      json.boolean(page.isMoreComing)
       json.key("records")
-      json.beginArray()
-      for record in found {
-        if record.isDeleted {
-          json.record(rendering.tombstone(record))
-        } else if wanted?.contains(record.type) ?? true {
-          try rendering.write(record, shape, to: &json)
-        }
-      }
-      json.endArray()
-      json.member("syncToken", try seal(next, context))
-      json.member("zoneID", ZoneDirectory.id(named: options.zoneID.zoneName, context))
+      try write(page, options, rendering, to: &json)
+      json.member("syncToken", try seal(page.token, context))
+      json.member("zoneID", zones.id(named: options.zoneID.zoneName))
       json.endObject()
       return json.data
     }
+  }
+
+  /// Traces of what is gone are kept for a time only, and a stay in a shared zone begins anew.
+  private func checkFreshness(
+    _ token: ChangeToken,
+    _ row: StoredZone?,
+    _ view: ZoneView?
+  ) throws(ErrorDictionary) {
+    guard !token.isFirst || token.began != nil else { return }
+    guard max(token.counter, token.began ?? .zero) >= row?.horizon ?? .zero,
+      token.stay == view?.wholeSince
+    else { throw Self.expiredToken }
+  }
+
+  private func write(
+    _ page: FeedPage,
+    _ options: ZoneChangesOptions,
+    _ rendering: RecordRendering,
+    to json: inout JSONWriter
+  ) throws {
+    let shape = RecordRendering.Shape(
+      desiredKeys: options.desiredKeys,
+      numbersAsStrings: options.numbersAsStrings
+    )
+    let wanted = options.desiredRecordTypes.map(Set.init)
+    json.beginArray()
+    for item in page.items {
+      switch item.content {
+      case .record(let record):
+        guard wanted?.contains(record.type) ?? true else { continue }
+        try rendering.write(record, shape, to: &json)
+      case .gone(let key, let type): json.record(rendering.tombstone(key, type))
+      case .hidden: continue
+      }
+    }
+    json.endArray()
   }
 
   /// A client's wish within the limit; none or nonsense means the limit.

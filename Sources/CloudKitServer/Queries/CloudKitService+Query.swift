@@ -4,24 +4,28 @@ import Foundation
 extension CloudKitService {
   func queryRecords(_ request: QueryRecordsRequest, _ context: RequestContext) async throws -> Data
   {
-    let id = try partition(context)
     guard let name = request.query.recordType else {
       throw ErrorDictionary(.badRequest, "missing required field 'recordType'")
     }
     let isWide = request.zoneID == nil && request.zoneWide == true && context.scope != .public
+    guard context.scope != .shared || request.zoneID != nil else {
+      throw ErrorDictionary(.badRequest, "SharedDB does not support Zone Wide queries")
+    }
     let zoneID = request.zoneID ?? .defaultZone
-    // Said before anything about fields and indexes, which is no help in a zone that is not there.
-    if !isWide { _ = try ZoneDirectory(storage, id, context, names: [zoneID]).number(of: zoneID) }
-    let access = try storage.read { try $0.access(in: id, context) }
+    let (id, access) = try storage.read { snapshot in
+      let database = try target(of: [zoneID], context, snapshot)
+      // Said before anything about fields and indexes, which is no help in a zone that is not there.
+      if !isWide { _ = try ZoneDirectory(database, context).number(of: zoneID) }
+      return (database.id, try snapshot.access(in: database.id, context))
+    }
     let plan = try self.plan(request.query, name, access, context)
     let marker = try openMarker(of: request, context)
     try await activate(plan.indexes, of: name, id)
 
     return try storage.read { snapshot in
-      let rows =
-        isWide
-        ? try snapshot.livingZones(in: id) : try snapshot.zones(in: id, named: [zoneID.zoneName])
-      let zones = try ZoneDirectory(rows, context)
+      var database = try target(of: [zoneID], context, snapshot)
+      if isWide { database.rows = try snapshot.livingZones(in: id) }
+      let zones = ZoneDirectory(database, context)
       let run = QueryRun(
         plan: plan,
         snapshot: snapshot,
@@ -30,7 +34,8 @@ extension CloudKitService {
         limit: try queryPageSize(request.resultsLimit),
         limits: limits
       ) {
-        access.allows(.read, type: $0.type, creator: $0.created.userRecordName)
+        database.sees($0)
+          && access.allows(.read, type: $0.type, creator: $0.created.userRecordName)
       }
       let page = try run.page(after: marker)
       let rendering = RecordRendering(
@@ -54,7 +59,7 @@ extension CloudKitService {
       json.endArray()
       json.member(
         "syncToken",
-        try currentSyncToken(request.zoneID, id, zones, snapshot, context)
+        try currentSyncToken(request.zoneID, database, snapshot, context)
       )
       json.endObject()
       return json.data

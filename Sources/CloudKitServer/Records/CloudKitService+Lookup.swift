@@ -7,31 +7,47 @@ extension CloudKitService {
     _ context: RequestContext
   ) async throws -> Data {
     try checkCount(request.records.count)
-    let id = try partition(context)
     let named = request.records.map { $0.zoneID ?? request.zoneID ?? .defaultZone }
     return try storage.read { snapshot in
       // The request's own zone too: its token may be asked for, whatever zones the records name.
-      let zoneNames = Set((named + [request.zoneID ?? .defaultZone]).map(\.zoneName))
-      let rows = try snapshot.zones(in: id, named: Array(zoneNames))
-      let zones = try ZoneDirectory(rows, context)
-      let keys = zip(request.records, named).map { record, zone in
-        Result { try RecordKey(zone: zones.number(of: zone), name: record.recordName) }
+      let asked = named + [request.zoneID ?? .defaultZone]
+      let databases = try targets(of: asked, context, snapshot)
+      var keys: [Result<RecordKey, any Error>] = []
+      var found: [String: [RecordKey: StoredRecord]] = [:]
+      for (record, zone) in zip(request.records, named) {
+        keys.append(
+          Result {
+            let zones = ZoneDirectory(try databases.database(of: zone), context)
+            return RecordKey(zone: try zones.number(of: zone), name: record.recordName)
+          }
+        )
       }
-      let found = try snapshot.records(in: id, keys: keys.compactMap { try? $0.get() })
-      let access = try snapshot.access(in: id, context)
-      let rendering = RecordRendering(
-        service: self,
-        partition: id,
-        zones: zones,
-        context: context
+      for (owner, database) in databases.byOwner {
+        let wanted = zip(named, keys).filter { databases.owner(of: $0.0) == owner }
+          .compactMap { try? $0.1.get() }
+        found[owner] = try snapshot.records(in: database.id, keys: wanted)
+          .filter { database.sees($0.value) }
+      }
+      // One container and environment, whoever owns the zones.
+      let access = try snapshot.access(
+        in: try databases.database(of: request.zoneID ?? .defaultZone).id,
+        context
       )
       var json = JSONWriter(capacity: 64 + 512 * keys.count)
       json.beginObject()
       json.key("records")
       json.beginArray()
-      for (wanted, key) in zip(request.records, keys) {
+      for (index, (wanted, key)) in zip(request.records, keys).enumerated() {
+        let database = try databases.database(of: named[index])
+        let rendering = RecordRendering(
+          service: self,
+          partition: database.id,
+          zones: ZoneDirectory(database, context),
+          context: context
+        )
         do {
-          guard let record = found[try key.get()], !record.isDeleted else {
+          let owner = databases.owner(of: named[index])
+          guard let record = found[owner]?[try key.get()], !record.isDeleted else {
             throw ErrorDictionary(.notFound, "Record not found")
           }
           guard
@@ -50,9 +66,10 @@ extension CloudKitService {
         }
       }
       json.endArray()
+      let database = try databases.database(of: request.zoneID ?? .defaultZone)
       json.member(
         "syncToken",
-        try currentSyncToken(request.zoneID, id, zones, snapshot, context)
+        try currentSyncToken(request.zoneID, database, snapshot, context)
       )
       json.endObject()
       return json.data
@@ -62,15 +79,18 @@ extension CloudKitService {
   /// The zone's newest token, where the request asked for one.
   func currentSyncToken(
     _ zone: ZoneID?,
-    _ id: PartitionID,
-    _ zones: ZoneDirectory,
+    _ database: TargetDatabase,
     _ snapshot: any StorageSnapshot,
     _ context: RequestContext
   ) throws -> String? {
     guard context.wantsSyncToken, context.principal != nil, let zone,
-      let row = zones.row(named: zone.zoneName), row.ending == nil
+      let row = ZoneDirectory(database, context).row(named: zone.zoneName), row.ending == nil
     else { return nil }
-    let counter = try snapshot.database(id).counter
-    return try seal(ChangeToken(zone: row.number, id, counter: counter), context)
+    let counter = try snapshot.database(database.id).counter
+    let view = database.views?[row.number]
+    return try seal(
+      ChangeToken(zone: row.number, database.id, counter: counter, stay: view?.wholeSince),
+      context
+    )
   }
 }

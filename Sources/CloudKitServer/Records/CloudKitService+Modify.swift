@@ -10,25 +10,22 @@ extension CloudKitService {
     let user = try context.user()
     try checkCount(request.operations.count)
     try checkOneOperationPerRecord(request)
-    let id = try partition(context)
     let call = ModifyCall(
       service: self,
       request: request,
       context: context,
       user: user.userRecordName,
-      id: id,
       sequence: context.isExtended ? request.clientSequence : nil
     )
-    let outcome = try await write(to: id) { try call.decide() }
-    if let sync = outcome.committed {
-      announce(
-        context,
-        zones: sync.zones,
-        saved: sync.saved,
-        deleted: sync.deleted,
-        device: call.device
-      )
+    let zones = call.namedZones
+    let id =
+      context.scope == .shared
+      ? try storage.read { try target(of: zones, context, $0).id } : try partition(context)
+    let outcome = try await write(to: id) {
+      var call = call
+      return try call.decide()
     }
+    if let note = outcome.note { announce(note) }
     return outcome.reply
   }
 
@@ -52,26 +49,48 @@ struct ModifyCall: Sendable {
   let request: ModifyRecordsRequest
   let context: RequestContext
   let user: String
-  let id: PartitionID
   let sequence: ClientSequence?
+  /// Whose database it is, read anew with each attempt: rights may have gone meanwhile.
+  var database = TargetDatabase(id: PartitionID(rawValue: 0), owner: "", rows: [])
 
   struct Outcome: Sendable {
     var reply: Data
     /// Nil where nothing was written.
-    var committed: Committed?
+    var note: CommitNote?
   }
 
-  struct Committed: Sendable {
-    var zones: [String]
-    var saved: Int
-    var deleted: Int
-  }
+  var id: PartitionID { database.id }
 
   var device: String? { context.clientID ?? request.clientSequence?.device }
 
-  func decide() throws -> (WriteBatch?, Outcome) {
-    if let reply = try storedReply() { return (nil, Outcome(reply: reply)) }
-    let (input, zones) = try load()
+  /// The zone of each operation, as named.
+  var namedZones: [ZoneID] {
+    request.operations.map { $0.record.zoneID ?? request.zoneID ?? .defaultZone }
+  }
+
+  mutating func decide() throws -> (WriteBatch?, Outcome) {
+    let loaded = try service.storage.read { snapshot -> Loaded in
+      database = try service.target(of: namedZones, context, snapshot)
+      if let reply = try storedReply(snapshot) { return .answered(reply) }
+      let (input, zones) = try load(snapshot)
+      return .loaded(input, zones)
+    }
+    switch loaded {
+    case .answered(let reply): return (nil, Outcome(reply: reply))
+    case .loaded(let input, let zones): return try decide(on: input, zones)
+    }
+  }
+
+  private enum Loaded {
+    /// The batch was sent before.
+    case answered(Data)
+    case loaded(ModifyInput, ZoneDirectory)
+  }
+
+  private func decide(
+    on input: ModifyInput,
+    _ zones: ZoneDirectory
+  ) throws -> (WriteBatch?, Outcome) {
     let plan = try ModifyPlanner.plan(input)
     let rendering = RecordRendering(
       service: service,
@@ -108,22 +127,21 @@ struct ModifyCall: Sendable {
     json.endObject()
     let reply = json.data
     keep(reply, in: &batch)
-    return (
-      batch,
-      Outcome(
-        reply: reply,
-        committed: Committed(zones: names, saved: plan.savedCount, deleted: plan.deletedCount)
-      )
-    )
+    let note = try self.note(of: plan, &batch, input, zones: names)
+    try service.post(note, in: &batch)
+    return (batch, Outcome(reply: reply, note: note))
   }
 
   // MARK: Replays
 
-  private func storedReply() throws -> Data? {
+  private func storedReply(_ snapshot: any StorageSnapshot) throws -> Data? {
     guard let sequence else { return nil }
-    let stored = try service.storage.read {
-      try $0.reply(in: id, user: user, device: sequence.device, sequence: sequence.sequence)
-    }
+    let stored = try snapshot.reply(
+      in: id,
+      user: user,
+      device: sequence.device,
+      sequence: sequence.sequence
+    )
     guard let stored else { return nil }
     guard stored.body.prefix(Self.markSize) == mark else {
       throw ErrorDictionary(

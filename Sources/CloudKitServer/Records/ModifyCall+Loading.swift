@@ -3,16 +3,15 @@ import Foundation
 
 /// Loads what a batch is decided on, in as many steps as references make chains.
 extension ModifyCall {
-  func load() throws -> (ModifyInput, ZoneDirectory) {
-    try service.storage.read { snapshot in
-      let named = request.operations.map { $0.record.zoneID ?? request.zoneID ?? .defaultZone }
-      let rows = try snapshot.zones(in: id, named: Array(Set(named.map(\.zoneName))))
-      let zones = try ZoneDirectory(rows, context)
+  func load(_ snapshot: any StorageSnapshot) throws -> (ModifyInput, ZoneDirectory) {
+      let named = namedZones
+      let zones = ZoneDirectory(database, context)
       let operations = zip(request.operations, named).map { keyed($0, $1, zones) }
       let database = try snapshot.database(id)
 
       var existing = try snapshot.records(in: id, keys: Array(keys(of: operations)))
       let references = try loadReferences(operations, &existing, snapshot)
+      let sharing = try loadSharing(operations, &existing, zones, snapshot)
       let types = Set(existing.values.map(\.type) + operations.compactMap(\.record.recordType))
       let isAtomic =
         context.scope != .public && named.contains { !$0.isDefault } && request.atomic != false
@@ -38,12 +37,13 @@ extension ModifyCall {
           service.limits
         ),
         roles: try snapshot.access(in: id, context).roles,
+        sharing: sharing,
+        subscriptions: try snapshot.subscriptions(in: id, types: types.sorted()),
         admitAsset: { [service, id] asset, previous in
           try service.admit(asset, previous: previous, id)
         }
       )
       return (input, zones)
-    }
   }
 
   private func keyed(
@@ -91,6 +91,10 @@ extension ModifyCall {
       keys.formUnion(targets(of: operation, key))
       if let parent = operation.record.parent {
         keys.insert(RecordKey(zone: key.zone, name: parent.recordName))
+      }
+      if context.scope != .public, key.zone != .defaultZone {
+        // Whoever takes part in the zone's share is told of every save in it.
+        keys.insert(RecordKey(zone: key.zone, name: ShareDictionary.zoneShareName))
       }
     }
     return keys

@@ -28,6 +28,9 @@ struct ModifyInput: Sendable {
   var schema: SchemaDraft
   /// The custom roles that the user holds in the public database.
   var roles: Set<String> = []
+  var sharing: SharingInput
+  /// Those of everybody that may fire.
+  var subscriptions: [OwnedSubscription]
   /// Checks an asset's receipt, or that the record's field holds it already.
   var admitAsset: @Sendable (AssetValue, FieldValue?) throws -> AssetValue
 }
@@ -45,5 +48,7 @@ struct ModifyPlan: Sendable {
   var batch: WriteBatch?
   var savedCount = 0
   var deletedCount = 0
+  /// Shares in which something changed for those who take part.
+  var touchedShares: Set<RecordKey> = []
   var changedZones: Set<ZoneNumber> = []
 }

@@ -24,7 +24,7 @@ extension ModifyPlanner {
       }
       for reference in targets {
         let target = RecordKey(zone: key.zone, name: reference.target)
-        if current(target) == nil {
+        if visible(target) == nil {
           failures[index] = Failure(
             error: ErrorDictionary(
               .validatingReferenceError,
@@ -55,7 +55,10 @@ extension ModifyPlanner {
     failures[index] = Failure(
       error: ErrorDictionary(
         .validatingReferenceError,
-        "'\(holder.source.name)' refers to the record '\(key.name)'"
+        // Whoever does not see the record that holds this one does not learn its name.
+        visible(holder.source) == nil
+          ? "another record refers to the record '\(key.name)'"
+          : "'\(holder.source.name)' refers to the record '\(key.name)'"
       )
     )
   }

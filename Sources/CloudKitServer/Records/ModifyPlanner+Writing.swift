@@ -24,9 +24,11 @@ extension ModifyPlanner {
       guard let draft = saved[key] else { continue }
       var record = draft.stored
       record.change = nextChange(&counter)
-      record.tag = input.stamping.tag(record.change)
+      record.tag = input.stamping.tag()
       record.fields = encoded(draft.fields)
       record.contents = RecordContents(of: draft.fields)
+      record.sharing = try encodedSharing(draft.sharing, at: record.change)
+      place(&record, in: &batch)
       batch.records.append(record)
       batch.references += binding(draft)
       batch.assetUses += draft.fields.values.flatMap(\.content.assets).compactMap { asset in
@@ -46,18 +48,23 @@ extension ModifyPlanner {
         if key.zone == .defaultZone {
           batch.erasedRecords.append(key)
         } else {
-          batch.records.append(tombstone(found, &counter))
+          let tombstone = try tombstone(found, &counter)
+          depart(stored, from: nil, at: tombstone.change, in: &batch)
+          batch.records.append(tombstone)
           batch.relinkedRecords.append(key)
         }
         zones.insert(key.zone)
       }
     }
+    try writeRoots(in: &batch, &counter)
+    writeMoves(in: &batch, &counter)
     schema.contribute(to: &batch)
     expect(in: &batch, counter)
     var plan = ModifyPlan(items: items(written))
     plan.savedCount = saved.count
     plan.deletedCount = deleted.count
     plan.changedZones = zones
+    plan.touchedShares = touchedShares(batch)
     if !batch.records.isEmpty || !batch.erasedRecords.isEmpty { plan.batch = batch }
     return plan
   }
@@ -68,22 +75,27 @@ extension ModifyPlanner {
     return json.data
   }
 
-  private func nextChange(_ counter: inout ChangeNumber) -> ChangeNumber {
+  func nextChange(_ counter: inout ChangeNumber) -> ChangeNumber {
     // The public database has no counter: one would make all its writers wait for each other.
     guard input.scope != .public else { return ChangeNumber(input.stamping.now) }
     counter = counter.next
     return counter
   }
 
-  private func tombstone(_ found: StoredRecord, _ counter: inout ChangeNumber) -> StoredRecord {
+  private func tombstone(
+    _ found: StoredRecord,
+    _ counter: inout ChangeNumber
+  ) throws -> StoredRecord {
     var record = found
     record.change = nextChange(&counter)
-    record.tag = input.stamping.tag(record.change)
+    record.tag = input.stamping.tag()
     record.modified = input.stamping.stamp
     record.parent = nil
     record.fields = Data()
     record.contents = []
     record.isDeleted = true
+    record.membership = nil
+    record.sharing = try endedSharing(of: found, at: record.change)
     return record
   }
 

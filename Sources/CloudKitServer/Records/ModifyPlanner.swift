@@ -7,6 +7,7 @@ struct ModifyPlanner {
   struct Draft {
     var stored: StoredRecord
     var fields: [String: FieldValue]
+    var sharing: RecordSharing?
   }
 
   /// What failed, with the record that stood in the way.
@@ -24,6 +25,10 @@ struct ModifyPlanner {
   var savedBy: [RecordKey: Int] = [:]
   var deleted: [RecordKey: StoredRecord] = [:]
   var deletedBy: [RecordKey: Int] = [:]
+  var placing = Placing()
+  /// Roots whose share begins or ends without their being saved.
+  var touchedRoots: [RecordKey: RecordSharing] = [:]
+  var madeGUIDs: [RecordKey: String] = [:]
 
   init(_ input: ModifyInput) {
     self.input = input
@@ -51,7 +56,14 @@ struct ModifyPlanner {
     savedBy = [:]
     deleted = [:]
     deletedBy = [:]
-    for index in input.operations.indices where failures[index] == nil {
+    placing = Placing()
+    touchedRoots = [:]
+    madeGUIDs = [:]
+    // Shares last: a root may come in the same batch, in any order.
+    let isShare = { [input] in input.operations[$0].record.sharing != nil }
+    let order = input.operations.indices.filter { !isShare($0) }
+      + input.operations.indices.filter(isShare)
+    for index in order where failures[index] == nil {
       do {
         try apply(index)
       } catch let failure as FailureError {
@@ -66,6 +78,7 @@ struct ModifyPlanner {
     if failures.count > known, !input.isAtomic { return }
     checkHolders()
     deleteReferrers()
+    placeRecords()
   }
 
   /// The living record as the batch sees it so far.
@@ -90,7 +103,7 @@ struct ModifyPlanner {
   }
 
   private mutating func delete(_ key: RecordKey, _ operation: KeyedOperation, _ index: Int) throws {
-    let found = current(key)
+    let found = visible(key)
     if operation.type == .delete, operation.record.recordChangeTag == nil {
       throw ErrorDictionary(.badRequest, "missing required field 'recordChangeTag'")
     }
@@ -103,14 +116,19 @@ struct ModifyPlanner {
     if operation.type == .delete, found.tag != operation.record.recordChangeTag {
       throw FailureError(failure: conflict(found))
     }
+    if found.isShare, input.sharing.views != nil {
+      try leave(found, index)
+      return
+    }
+    try checkDeletion(of: found)
     deleted[key] = found
     deletedBy[key] = index
   }
 
   private mutating func save(_ key: RecordKey, _ operation: KeyedOperation, _ index: Int) throws {
-    let found = current(key)
+    let found = try found(key, operation)
     let request = operation.record
-    guard let type = request.recordType ?? found?.type else {
+    guard let type = request.sharedRecordType ?? found?.type else {
       guard operation.type == .update || operation.type == .replace else {
         throw ErrorDictionary(.badRequest, "missing required field 'recordType'")
       }
@@ -123,8 +141,12 @@ struct ModifyPlanner {
         extension: ErrorExtension(code: .schemaMismatch)
       )
     }
+    let isShare = type == ShareDictionary.recordType
     var grown = schema
-    let admitted = try grown.admit(request.fields ?? [:], type: type)
+    let admitted =
+      isShare
+      ? try admitShareFields(request.fields ?? [:], &grown)
+      : try grown.admit(request.fields ?? [:], type: type)
     // Who may create is told that the record is there, also where it is somebody else's.
     if let found, operation.type != .create {
       try checkAccess(.write, found, key)
@@ -150,7 +172,12 @@ struct ModifyPlanner {
     try checkReferencesStay(in: operation.zone, fields)
     try checkSize(fields)
     var parent = keepsOthers ? found?.parent : nil
-    if let asked = request.parent { parent = asked.recordName }
+    if let asked = request.parent { parent = try checkedParent(asked, operation.zone, key) }
+    if request.removesParent { parent = nil }
+    let sharing =
+      isShare
+      ? try share(operation, key, found)
+      : try rootSharing(operation, key, found, movesTo: parent)
     schema = grown
     let stamp = input.stamping.stamp
     let record = StoredRecord(
@@ -165,7 +192,7 @@ struct ModifyPlanner {
       contents: [],
       isDeleted: false
     )
-    saved[key] = Draft(stored: record, fields: fields)
+    saved[key] = Draft(stored: record, fields: fields, sharing: sharing)
     savedBy[key] = index
   }
 
@@ -196,7 +223,7 @@ struct ModifyPlanner {
     }
   }
 
-  private func conflict(_ found: StoredRecord) -> Failure {
+  func conflict(_ found: StoredRecord) -> Failure {
     Failure(
       error: ErrorDictionary(
         .conflict,
@@ -221,6 +248,7 @@ struct ModifyPlanner {
     _ found: StoredRecord,
     _ key: RecordKey
   ) throws {
+    try checkShareAccess(found, key)
     guard
       access().allows(permission, type: found.type, creator: found.created.userRecordName)
     else {

@@ -25,7 +25,7 @@ struct RecordRendering {
     let isPlain =
       shape.desiredKeys == nil && !shape.numbersAsStrings && !record.contents.contains(.assets)
     if isPlain, !record.fields.isEmpty {
-      json.record(systemFields(of: record), encodedFields: record.fields)
+      json.record(try systemFields(of: record), encodedFields: record.fields)
     } else {
       json.record(try dictionary(record, shape))
     }
@@ -36,7 +36,7 @@ struct RecordRendering {
   }
 
   func dictionary(_ record: StoredRecord, _ shape: Shape) throws -> RecordDictionary {
-    var dictionary = systemFields(of: record)
+    var dictionary = try systemFields(of: record)
     var fields: [String: FieldValue] = [:]
     if shape.desiredKeys?.isEmpty != true {
       fields = try record.decodedFields()
@@ -54,24 +54,36 @@ struct RecordRendering {
     return dictionary
   }
 
-  private func systemFields(of record: StoredRecord) -> RecordDictionary {
-    RecordDictionary(
+  private func systemFields(of record: StoredRecord) throws -> RecordDictionary {
+    var dictionary = RecordDictionary(
       recordName: record.key.name,
       recordType: record.type,
       recordChangeTag: record.tag,
-      zoneID: zones.name(of: record.key.zone).map { ZoneDirectory.id(named: $0, context) },
+      zoneID: zones.name(of: record.key.zone).map(zones.id(named:)),
       created: record.created,
       modified: record.modified,
       deleted: false,
       parent: record.parent.map { ParentDictionary(recordName: $0) }
     )
+    if record.sharing != nil { try addSharing(of: record, to: &dictionary) }
+    return dictionary
+  }
+
+  /// What a root shows of its share, and a share of itself.
+  private func addSharing(of record: StoredRecord, to dictionary: inout RecordDictionary) throws {
+    guard let sharing = try record.decodedSharing() else { return }
+    dictionary.shortGUID = sharing.shortGUID ?? sharing.state?.shortGUID
+    dictionary.share = sharing.share.map {
+      ReferenceValue(recordName: $0, zoneID: dictionary.zoneID)
+    }
+    dictionary.sharing = sharing.state?.dictionary(for: context.reader, host: service.host)
   }
 
   /// A record that is gone; its type is an extension.
-  func tombstone(_ record: StoredRecord) -> RecordDictionary {
+  func tombstone(_ key: RecordKey, _ type: String) -> RecordDictionary {
     RecordDictionary(
-      recordName: record.key.name,
-      recordType: context.isExtended ? record.type : nil,
+      recordName: key.name,
+      recordType: context.isExtended ? type : nil,
       deleted: true
     )
   }

@@ -20,10 +20,7 @@ struct RecordStamping: Sendable {
 
   var stamp: ServerStamp { ServerStamp(timestamp: now, userRecordName: user, deviceID: device) }
 
-  /// A tag that never repeats, also not after a backup was put back: the change number orders them
-  /// for a reader's eye, random bits keep them apart.
-  func tag(_ change: ChangeNumber) -> String {
-    let bits = randomness.next() & 0xFF_FFFF_FFFF
-    return String(change.rawValue, radix: 36) + "-" + String(bits, radix: 36)
-  }
+  /// A tag that never repeats, also not after a backup was put back. It counts nothing: who shares a
+  /// record must not learn from it how much else its owner saves.
+  func tag() -> String { String(randomness.next(), radix: 36) }
 }

@@ -64,8 +64,8 @@ extension CloudKitService {
     case .lookupContacts: return try await lookupContacts(context)
     case .uploadAssets: return try await uploadAssets(try call.read(), context)
     case .rereferenceAssets: return try await rereferenceAssets(try call.read(), context)
-    case .resolveShares, .acceptShares:
-      throw ErrorDictionary(.notFound, "could not find handler for endpoint")
+    case .resolveShares: return try await resolveShares(try call.read(), context)
+    case .acceptShares: return try await acceptShares(try call.read(), context)
     case .createToken, .registerToken: return try await registerDevice(try call.read(), context)
     }
   }

@@ -35,6 +35,7 @@ extension CloudKitService {
     case "database", "device": return try await respondToAPI(request, target)
     case "sign-in": return try await respondToSignIn(request, target)
     case "webcourier": return try await respondToWebcourier(target)
+    case "share": return try await respondToSharePage(request, target)
     case "assets": return try await respondToAsset(request, target)
     default: throw ErrorDictionary(.notFound, "could not find handler for endpoint")
     }

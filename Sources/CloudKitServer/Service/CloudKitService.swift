@@ -21,6 +21,10 @@ package final class CloudKitService: Sendable {
   var writing: Lane { writers[0] }
   /// As many as the storage can use at a time; a partition's writes queue in one of them.
   private let writers: [Lane]
+  /// The newest commit of other processes that this one's listeners were told of.
+  let newsPosition: Mutex<EventPosition>
+  /// Listeners are told of others' commits here, one after the other.
+  private let telling: Lane
   private let address: Mutex<String>
   private let closed = Atomic<Bool>(false)
 
@@ -33,6 +37,9 @@ package final class CloudKitService: Sendable {
       address.withLock { $0 = newValue.hasSuffix("/") ? String(newValue.dropLast()) : newValue }
     }
   }
+
+  /// The host of that address, as people know it.
+  var host: String { URLComponents(string: baseURL)?.host ?? "localhost" }
 
   /// Opens the data folder, or starts empty in memory.
   package init(_ configuration: ServiceConfiguration) throws {
@@ -53,15 +60,18 @@ package final class CloudKitService: Sendable {
       assets = MemoryAssetStore()
     }
     signer = Signer(secret: storage.secret)
-    notifications = NotificationHub(effects: configuration.effects)
+    notifications = NotificationHub(
+      effects: configuration.effects,
+      timeout: configuration.limits.longPollTimeout
+    )
+    newsPosition = Mutex(try storage.newestEvent())
+    telling = configuration.effects.lane("server news")
     writers = (0..<storage.writerCount).map {
       configuration.effects.lane("server storage \($0)")
     }
     address = Mutex("")
     baseURL = configuration.baseURL
-    storage.listen { [sessions] news in
-      if news == .directory { sessions.forgetSessions() }
-    }
+    storage.listen { [weak self] news in self?.hear(news) }
     try assets.sweep(
       keeping: try storage.read { try $0.usedAssets() },
       olderThan: configuration.effects.now - configuration.limits.receiptLifetime
@@ -73,6 +83,16 @@ package final class CloudKitService: Sendable {
     closed.store(true, ordering: .releasing)
     notifications.close()
     _ = try? await writing.run { [storage] in storage.close() }
+  }
+
+  /// Word of commits; of its own this process has told its listeners by itself.
+  private func hear(_ news: StorageNews) {
+    switch news {
+    case .directory: sessions.forgetSessions()
+    case .events:
+      guard !writers.contains(where: \.isCurrent) else { return }
+      telling.async { [weak self] in try? self?.deliverNews() }
+    }
   }
 
   /// Milliseconds since 1970.

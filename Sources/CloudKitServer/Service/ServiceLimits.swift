@@ -24,6 +24,11 @@ package struct ServiceLimits: Hashable, Sendable {
   /// Characters of record and zone names.
   package var nameLength = 255
   package var zonesPerDatabase = 1000
+  /// Beside the owner.
+  package var participantsPerShare = 100
+  /// Records that one request may bring into shares or out of them, beyond those it saves: their
+  /// names are held in memory.
+  package var recordsPerShareChange = 200_000
   /// Seconds that an upload URL lives.
   package var uploadURLLifetime = 15.0 * 60
   /// Seconds that a download URL lives.
@@ -35,6 +40,12 @@ package struct ServiceLimits: Hashable, Sendable {
   package var keptSessionLifetime = 14.0 * 24 * 60 * 60
   /// Seconds after which a long poll answers `null`.
   package var longPollTimeout = 45.0
+  /// Seconds that traces of deleted records are kept; older change tokens have expired.
+  package var traceLifetime = 90.0 * 24 * 60 * 60
+  /// Seconds that commit events are kept for other processes.
+  package var eventLifetime = 60.0 * 60
+  /// Seconds between two looks for the commits of other processes.
+  package var newsInterval = 2.0
   /// Sign-ins with a wrong password before an account rests.
   package var failedSignIns = 10
   /// Seconds that it rests.

@@ -81,6 +81,8 @@ package protocol StorageSnapshot {
   func partitions() throws -> [PartitionID]
   func activeIndexes(in id: PartitionID, types: [String]) throws -> [String: Set<String>]
   func children(in id: PartitionID, of parents: [RecordKey]) throws -> [StoredChild]
+  /// A zone's living shares.
+  func shares(in id: PartitionID, zone: ZoneNumber) throws -> [StoredRecord]
   /// A share's members by where they stand in its feed.
   func members(in id: PartitionID, _ range: ShareRange) throws -> [StoredRecord]
   /// A share's departures by when they were.

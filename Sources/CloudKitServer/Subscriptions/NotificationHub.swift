@@ -3,68 +3,226 @@ import Effects
 import Foundation
 import Synchronization
 
-/// Brings notifications to the long polls that wait for them.
+/// Brings notifications to the polls and streams that wait for them.
 ///
-/// A commit wakes its devices directly: nothing here looks again and again.
+/// A commit wakes its devices directly: nothing here looks again and again. A listener costs a
+/// continuation and a few words; one task ends the waits of all of them when their time is over.
 final class NotificationHub: Sendable {
-  private typealias Waiter = CheckedContinuation<PushNotification?, Never>
+  /// What a listener gets when its wait ends.
+  enum Delivery: Sendable {
+    case entries([NotificationLog.Entry])
+    /// Something was lost: fetch everything that changed, and listen on from this number.
+    case resync(Int64)
+    /// Nothing came in time.
+    case nothing
+    case closed
+  }
+
+  /// Whose device it is.
+  struct Owner: Hashable, Sendable {
+    var container: String
+    var environment: ContainerEnvironment
+    var user: String
+  }
+
+  /// Notifications kept for a device that is not listening.
+  static let logLimit = 256
+
+  private struct Listener {
+    /// Nil: a poll, which takes one notification away; else a stream that has read up to here.
+    var position: Int64?
+    var continuation: CheckedContinuation<Delivery, Never>
+  }
 
   private struct Device {
-    var waiters: [UInt64: Waiter] = [:]
-    /// One for each subscription: a device asks what changed, so the newest says it all.
-    var pending: [String: PushNotification] = [:]
-    var order: [String] = []
-    /// The device has polled since the server started.
-    var isKnown = false
+    var owner: Owner?
+    var clientID: String?
+    var log: NotificationLog
+    /// What polls have taken.
+    var polled: Int64
+    var listeners: [UInt64: Listener] = [:]
+    /// A stream was opened: what a poll takes away stays for it.
+    var hasStreams = false
+    /// It has listened since the server started.
+    var hasListened = false
+    var lastUse: Double
+  }
+
+  private struct Deadline {
+    var time: Double
+    var listener: UInt64
+    var token: String
   }
 
   private struct State {
     var devices: [String: Device] = [:]
-    var isClosed = false
-    var nextWaiter: UInt64 = 0
-    /// Waiters whose poll ended before they were registered.
-    var cancelled: Set<UInt64> = []
-    /// Polls that have begun and not ended.
+    var byOwner: [Owner: Set<String>] = [:]
+    var nextListener: UInt64 = 0
+    /// Waits that have begun and not ended.
     var open: Set<UInt64> = []
+    /// Those of them that were cancelled before they were registered.
+    var cancelled: Set<UInt64> = []
+    /// In the order of time, for all waits last equally long; those before `nextDeadline` are over.
+    var deadlines: [Deadline] = []
+    var nextDeadline = 0
+    var ticking: SpawnedTask?
+    var isClosed = false
   }
 
   private let state = Mutex(State())
   private let effects: Effects
+  /// Seconds.
+  private let timeout: Double
+  private let deviceLimit: Int
+  /// Numbers of another run of the server mean nothing to this one.
+  let run: String
 
-  init(effects: Effects) {
+  init(effects: Effects, timeout: Double, deviceLimit: Int = 100_000) {
     self.effects = effects
+    self.timeout = timeout
+    self.deviceLimit = deviceLimit
+    run = effects.randomness.bytes(6).hexadecimal
   }
 
-  /// Hands a notification to a waiting poll, or keeps it for the next.
-  func post(_ notification: PushNotification, subscription: String, to token: String) {
-    let waiter = state.withLock { state -> Waiter? in
-      guard !state.isClosed else { return nil }
-      var device = state.devices[token] ?? Device()
-      defer { state.devices[token] = device }
-      // The oldest poll of a device first.
-      if let id = device.waiters.keys.min() { return device.waiters.removeValue(forKey: id) }
-      if device.pending.updateValue(notification, forKey: subscription) == nil {
-        device.order.append(subscription)
-      }
-      return nil
-    }
-    waiter?.resume(returning: notification)
-  }
+  // MARK: Devices
 
-  /// True at a device's first poll since the start: what came before may have been lost.
-  func isFirstPoll(of token: String) -> Bool {
+  /// Notes a device, so that what is for its owner is kept for it.
+  func note(_ stored: StoredDevice) {
     state.withLock { state in
-      defer { state.devices[token, default: Device()].isKnown = true }
-      return !(state.devices[token]?.isKnown ?? false)
+      let owner = stored.userRecordName.map {
+        Owner(container: stored.container, environment: stored.environment, user: $0)
+      }
+      if state.devices[stored.token] == nil {
+        makeRoom(&state)
+        state.devices[stored.token] = Device(
+          log: NotificationLog(startingAt: 0),
+          polled: 0,
+          lastUse: effects.clock.uptime
+        )
+      }
+      let known = state.devices[stored.token]?.owner
+      if known != owner {
+        if let known { forget(stored.token, of: known, &state) }
+        if let owner { state.byOwner[owner, default: []].insert(stored.token) }
+      }
+      state.devices[stored.token]?.owner = owner
+      state.devices[stored.token]?.clientID = stored.clientID
     }
   }
 
-  /// The next notification, or nil when none came in time.
-  func next(for token: String, timeout: Double) async -> PushNotification? {
+  /// True when a device listens for the first time since the start: what came before may be lost.
+  func isFirstListening(of token: String) -> Bool {
+    state.withLock { state in
+      defer { state.devices[token]?.hasListened = true }
+      return state.devices[token]?.hasListened == false
+    }
+  }
+
+  private func forget(_ token: String, of owner: Owner, _ state: inout State) {
+    state.byOwner[owner]?.remove(token)
+    if state.byOwner[owner]?.isEmpty == true { state.byOwner[owner] = nil }
+  }
+
+  /// Forgets devices that have not listened for longest; they are told to look when they come back.
+  private func makeRoom(_ state: inout State) {
+    guard state.devices.count >= deviceLimit else { return }
+    let idle = state.devices.filter { $0.value.listeners.isEmpty }
+      .sorted { $0.value.lastUse < $1.value.lastUse }
+    for (token, device) in idle.prefix(deviceLimit / 10 + 1) {
+      if let owner = device.owner { forget(token, of: owner, &state) }
+      state.devices[token] = nil
+    }
+  }
+
+  // MARK: Posting
+
+  /// Whether anybody here waits for news of a person.
+  func hasDevices(of owner: Owner) -> Bool { state.withLock { $0.byOwner[owner] != nil } }
+
+  /// Hands a notification to a person's devices, but not to the one that caused it.
+  ///
+  /// Of those with one key only the newest is kept: it says that there is something to fetch.
+  func post(
+    _ notification: PushNotification,
+    key: String?,
+    to owner: Owner,
+    except clientID: String? = nil
+  ) {
+    let served = state.withLock { state in
+      (state.byOwner[owner] ?? []).flatMap { token -> [(Listener, Delivery)] in
+        guard clientID == nil || state.devices[token]?.clientID != clientID else { return [] }
+        return post(notification, key: key, token, &state)
+      }
+    }
+    for (listener, delivery) in served { listener.continuation.resume(returning: delivery) }
+  }
+
+  /// Hands a notification to one device.
+  func post(_ notification: PushNotification, key: String?, to token: String) {
+    let served = state.withLock { post(notification, key: key, token, &$0) }
+    for (listener, delivery) in served { listener.continuation.resume(returning: delivery) }
+  }
+
+  private func post(
+    _ notification: PushNotification,
+    key: String?,
+    _ token: String,
+    _ state: inout State
+  ) -> [(Listener, Delivery)] {
+    guard !state.isClosed, var device = state.devices[token] else { return [] }
+    device.log.append(notification, key: key, limit: Self.logLimit)
+    var served: [(Listener, Delivery)] = []
+    // The oldest poll of a device first.
+    for id in device.listeners.keys.sorted() {
+      guard let listener = device.listeners[id],
+        let delivery = delivery(listener.position, &device)
+      else { continue }
+      device.listeners[id] = nil
+      served.append((listener, delivery))
+    }
+    state.devices[token] = device
+    return served
+  }
+
+  /// What a listener can have at once.
+  private func delivery(_ position: Int64?, _ device: inout Device) -> Delivery? {
+    guard let position else {
+      guard let entry = device.log.next(after: device.polled) else { return nil }
+      device.polled = entry.number
+      if !device.hasStreams { device.log.forget(through: entry.number) }
+      return .entries([entry])
+    }
+    switch device.log.missed(after: position) {
+    case .nothing: return nil
+    case .entries(let entries): return .entries(Array(entries))
+    case .resync(let number): return .resync(number)
+    }
+  }
+
+  // MARK: Waiting
+
+  /// The next notification of a device, which no other poll gets.
+  func poll(_ token: String) async -> Delivery { await wait(token, after: nil) }
+
+  /// What a stream that has read up to a number gets next.
+  func stream(_ token: String, after number: Int64) async -> Delivery {
+    await wait(token, after: number)
+  }
+
+  /// Where a stream begins that knows nothing: everything that is kept for the device is new to it.
+  func beginStream(_ token: String) -> Int64 {
+    state.withLock { state in
+      state.devices[token]?.hasStreams = true
+      return state.devices[token]?.log.beginning ?? 0
+    }
+  }
+
+  private func wait(_ token: String, after position: Int64?) async -> Delivery {
     let id = state.withLock { state in
-      state.nextWaiter += 1
-      state.open.insert(state.nextWaiter)
-      return state.nextWaiter
+      state.nextListener += 1
+      state.open.insert(state.nextListener)
+      state.devices[token]?.lastUse = effects.clock.uptime
+      return state.nextListener
     }
     defer {
       state.withLock { state in
@@ -72,57 +230,99 @@ final class NotificationHub: Sendable {
         state.cancelled.remove(id)
       }
     }
-    return await withTaskGroup(of: Void.self) { group in
-      group.addTask { [self] in
-        try? await effects.clock.sleep(seconds: timeout)
-        end(id, of: token)
-      }
-      let notification = await wait(id, for: token)
-      group.cancelAll()
-      return notification
-    }
-  }
-
-  private func wait(_ id: UInt64, for token: String) async -> PushNotification? {
-    await withTaskCancellationHandler {
-      await withCheckedContinuation { (waiter: Waiter) in
-        let ready = state.withLock { state -> PushNotification?? in
-          if state.isClosed || state.cancelled.remove(id) != nil { return .some(nil) }
-          var device = state.devices[token] ?? Device()
-          defer { state.devices[token] = device }
-          guard let subscription = device.order.first else {
-            device.waiters[id] = waiter
-            return nil
-          }
-          device.order.removeFirst()
-          return .some(device.pending.removeValue(forKey: subscription))
-        }
-        if let ready { waiter.resume(returning: ready) }
+    return await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let listener = Listener(position: position, continuation: continuation)
+        if let ready = register(listener, id, token) { continuation.resume(returning: ready) }
       }
     } onCancel: {
-      end(id, of: token)
+      end(id, token)
     }
   }
 
-  /// Ends one poll without a notification, whether it waits already or is about to.
-  private func end(_ id: UInt64, of token: String) {
-    let waiter = state.withLock { state -> Waiter? in
-      if let waiter = state.devices[token]?.waiters.removeValue(forKey: id) { return waiter }
-      // Not there: served already, or not registered yet; an open poll must then not begin.
+  private func register(_ listener: Listener, _ id: UInt64, _ token: String) -> Delivery? {
+    state.withLock { state in
+      if state.isClosed { return .closed }
+      if state.cancelled.remove(id) != nil { return .nothing }
+      guard var device = state.devices[token] else { return .closed }
+      if let ready = delivery(listener.position, &device) {
+        state.devices[token] = device
+        return ready
+      }
+      guard timeout > 0 else { return .nothing }
+      state.devices[token]?.listeners[id] = listener
+      state.deadlines.append(
+        Deadline(time: effects.clock.uptime + timeout, listener: id, token: token)
+      )
+      if state.ticking == nil {
+        state.ticking = effects.tasks.spawn { [weak self] in await self?.tick() }
+      }
+      return nil
+    }
+  }
+
+  /// Ends one wait with nothing, whether it has begun or is about to.
+  private func end(_ id: UInt64, _ token: String) {
+    let listener = state.withLock { state -> Listener? in
+      if let listener = state.devices[token]?.listeners.removeValue(forKey: id) { return listener }
+      // Not there: served already, or not registered yet; then it must not begin.
       if state.open.contains(id) { state.cancelled.insert(id) }
       return nil
     }
-    waiter?.resume(returning: nil)
+    listener?.continuation.resume(returning: .nothing)
   }
 
-  /// Ends every poll; later ones end at once.
-  func close() {
-    let waiters = state.withLock { state in
-      state.isClosed = true
-      let waiters = state.devices.values.flatMap(\.waiters.values)
-      state.devices.removeAll()
-      return waiters
+  /// Ends waits whose time is over, as long as there are any.
+  private func tick() async {
+    while let seconds = endDueWaits() {
+      // At most four times a second, however many waits there are.
+      do { try await effects.clock.sleep(seconds: max(seconds, 0.25)) } catch { return }
     }
-    for waiter in waiters { waiter.resume(returning: nil) }
+  }
+
+  /// Returns the seconds to the next deadline; nil when nobody waits.
+  private func endDueWaits() -> Double? {
+    let (due, seconds) = state.withLock { state -> ([Listener], Double?) in
+      let now = effects.clock.uptime
+      var due: [Listener] = []
+      while state.nextDeadline < state.deadlines.count {
+        let deadline = state.deadlines[state.nextDeadline]
+        let isWaiting = state.devices[deadline.token]?.listeners[deadline.listener] != nil
+        guard deadline.time <= now || !isWaiting else { break }
+        state.nextDeadline += 1
+        if let listener = state.devices[deadline.token]?.listeners
+          .removeValue(forKey: deadline.listener)
+        {
+          due.append(listener)
+        }
+      }
+      if state.nextDeadline > 1024, state.nextDeadline * 2 > state.deadlines.count {
+        state.deadlines.removeFirst(state.nextDeadline)
+        state.nextDeadline = 0
+      }
+      guard state.nextDeadline < state.deadlines.count, !state.isClosed else {
+        state.deadlines = []
+        state.nextDeadline = 0
+        state.ticking = nil
+        return (due, nil)
+      }
+      return (due, state.deadlines[state.nextDeadline].time - now)
+    }
+    for listener in due { listener.continuation.resume(returning: .nothing) }
+    return seconds
+  }
+
+  /// Ends every wait; later ones end at once.
+  func close() {
+    let (listeners, ticking) = state.withLock { state in
+      state.isClosed = true
+      let listeners = state.devices.values.flatMap(\.listeners.values)
+      state.devices.removeAll()
+      state.byOwner.removeAll()
+      defer { state.ticking = nil }
+      return (listeners, state.ticking)
+    }
+    ticking?.cancel()
+    for listener in listeners { listener.continuation.resume(returning: .closed) }
   }
 }

@@ -3,28 +3,46 @@ import Foundation
 
 extension CloudKitService {
   func listZones(_ context: RequestContext) async throws -> Data {
-    let id = try partition(context)
     var zones: [ZoneDictionary] = []
-    if context.scope != .shared {
-      zones.append(defaultZone(context))
-    }
-    if context.scope == .private {
-      zones += try storage.read { try $0.livingZones(in: id) }.map { try dictionary($0, context) }
+    switch context.scope {
+    case .public: zones = [defaultZone(context)]
+    case .private:
+      let id = try partition(context)
+      zones = [defaultZone(context)]
+      zones += try storage.read { try $0.livingZones(in: id) }.map {
+        try dictionary($0, id, owner: context.reader, context)
+      }
+    case .shared:
+      let user = try context.user().userRecordName
+      zones = try storage.read { snapshot in
+        try openZones(shareLinks(context, snapshot), user, snapshot).map {
+          try dictionary($0.row, $0.partition, owner: $0.owner, view: $0.view, context)
+        }
+      }
     }
     return try WireCoding.encode(ZonesResponse(zones: zones.map { .success($0) }))
   }
 
   func lookupZones(_ request: LookupZonesRequest, _ context: RequestContext) async throws -> Data {
     try checkCount(request.zones.count)
-    let id = try partition(context)
-    let zones = try ZoneDirectory(storage, id, context, names: request.zones)
+    let databases = try storage.read { try targets(of: request.zones, context, $0) }
     let results = try request.zones.map { zone -> ItemResult<ZoneDictionary> in
       do {
+        let database = try databases.database(of: zone)
+        let zones = ZoneDirectory(database, context)
         let number = try zones.number(of: zone)
         guard number != .defaultZone, let row = zones.row(named: zone.zoneName) else {
           return .success(defaultZone(context))
         }
-        return .success(try dictionary(row, context))
+        return .success(
+          try dictionary(
+            row,
+            database.id,
+            owner: database.owner,
+            view: database.views?[number],
+            context
+          )
+        )
       } catch let error as ErrorDictionary {
         return .failure(context.stripped(error))
       }
@@ -43,12 +61,17 @@ extension CloudKitService {
     }
     let id = try partition(context)
     let limits = limits
-    let (results, changed) = try await write { [storage] () -> (WriteBatch?, ZonesOutcome) in
-      let (database, rows, count) = try storage.read { snapshot in
-        (
+    let (results, note) = try await write { [self] () -> (WriteBatch?, ZonesOutcome) in
+      let (database, rows, count, guests) = try storage.read { snapshot in
+        let names = request.operations.map(\.zone.zoneID.zoneName)
+        let rows = try snapshot.zones(in: id, named: names)
+        let deleted = request.operations.filter { $0.operationType == .delete }
+          .map(\.zone.zoneID.zoneName)
+        return (
           try snapshot.database(id),
-          try snapshot.zones(in: id, named: request.operations.map(\.zone.zoneID.zoneName)),
-          try snapshot.livingZones(in: id).count
+          rows,
+          try snapshot.livingZones(in: id).count,
+          try participants(of: rows.filter { deleted.contains($0.name) }, id, snapshot)
         )
       }
       var plan = ZonePlan(
@@ -59,12 +82,17 @@ extension CloudKitService {
         limits: limits
       )
       let results = request.operations.map { plan.apply($0, context) }
-      return (plan.batch, (results, plan.changedNames))
+      guard var batch = plan.batch else { return (nil, (results, nil)) }
+      var note = self.note(context, partition: id, owner: context.reader, device: nil)
+      note.zones = plan.changedNames
+      note.guests = guests
+      try post(note, in: &batch)
+      return (batch, (results, note))
     }
-    if !changed.isEmpty { announce(context, zones: changed, saved: 0, deleted: 0) }
+    if let note { announce(note) }
     let items = try results.map { result -> ItemResult<ZoneDictionary> in
       switch result {
-      case .saved(let row): .success(try dictionary(row, context))
+      case .saved(let row): .success(try dictionary(row, id, owner: context.reader, context))
       case .deleted(let zone): .success(ZoneDictionary(zoneID: zone, deleted: true))
       case .failed(let error): .failure(context.stripped(error))
       }
@@ -72,7 +100,22 @@ extension CloudKitService {
     return try WireCoding.encode(ZonesResponse(zones: items))
   }
 
-  private typealias ZonesOutcome = ([ZonePlan.Result], [String])
+  private typealias ZonesOutcome = ([ZonePlan.Result], CommitNote?)
+
+  /// Who takes part in shares of zones that go.
+  private func participants(
+    of zones: [StoredZone],
+    _ id: PartitionID,
+    _ snapshot: any StorageSnapshot
+  ) throws -> [String] {
+    var users: Set<String> = []
+    for zone in zones where zone.ending == nil {
+      for record in try snapshot.shares(in: id, zone: zone.number) {
+        users.formUnion(try record.decodedSharing()?.state?.acceptedUsers ?? [])
+      }
+    }
+    return users.sorted()
+  }
 
   /// Ends a zone on behalf of its owner or an administrator; clients with the capability header
   /// learn the reason.
@@ -91,11 +134,12 @@ extension CloudKitService {
         owner: userRecordName
       )
     )
-    try await write { [storage] in
-      let (database, rows) = try storage.read {
-        (try $0.database(id), try $0.zones(in: id, named: [name]))
+    let note = try await write { [self] () -> (WriteBatch?, CommitNote?) in
+      let (database, rows, guests) = try storage.read { snapshot in
+        let rows = try snapshot.zones(in: id, named: [name])
+        return (try snapshot.database(id), rows, try participants(of: rows, id, snapshot))
       }
-      guard var row = rows.first, row.ending == nil else { return (nil, ()) }
+      guard var row = rows.first, row.ending == nil else { return (nil, nil) }
       row.ending = ending
       row.change = database.counter.next
       var batch = WriteBatch(partition: id)
@@ -103,8 +147,21 @@ extension CloudKitService {
       batch.counter = row.change
       batch.emptiedZones = [row.number]
       batch.zones = [row]
-      return (batch, ())
+      var note = CommitNote(
+        process: notifications.run,
+        container: container,
+        environment: environment,
+        scope: .private,
+        owner: userRecordName,
+        partition: id,
+        author: userRecordName
+      )
+      note.zones = [name]
+      note.guests = guests
+      try post(note, in: &batch)
+      return (batch, note)
     }
+    if let note { announce(note) }
   }
 
   func checkCount(_ count: Int) throws(ErrorDictionary) {
@@ -119,17 +176,25 @@ extension CloudKitService {
 
   private func defaultZone(_ context: RequestContext) -> ZoneDictionary {
     ZoneDictionary(
-      zoneID: ZoneDirectory.id(named: ZoneID.defaultZoneName, context),
+      zoneID: ZoneDirectory.id(named: ZoneID.defaultZoneName, owner: context.scope == .public ? "" : context.reader),
       atomic: false,
       deleted: false
     )
   }
 
-  private func dictionary(_ row: StoredZone, _ context: RequestContext) throws -> ZoneDictionary {
-    let id = try partition(context)
-    return ZoneDictionary(
-      zoneID: ZoneDirectory.id(named: row.name, context),
-      syncToken: try seal(ChangeToken(zone: row.number, id, counter: row.change), context),
+  private func dictionary(
+    _ row: StoredZone,
+    _ id: PartitionID,
+    owner: String,
+    view: ZoneView? = nil,
+    _ context: RequestContext
+  ) throws -> ZoneDictionary {
+    ZoneDictionary(
+      zoneID: ZoneDirectory.id(named: row.name, owner: owner),
+      syncToken: try seal(
+        ChangeToken(zone: row.number, id, counter: row.change, stay: view?.wholeSince),
+        context
+      ),
       atomic: true,
       deleted: false
     )

@@ -6,26 +6,26 @@ struct ZoneDirectory: Sendable {
   private let context: RequestContext
   private let owner: String
 
-  /// Looks up the named zones.
-  init(
-    _ storage: any Storage,
-    _ id: PartitionID,
-    _ context: RequestContext,
-    names: [ZoneID]
-  ) throws {
-    try self.init(try storage.read { try $0.zones(in: id, named: names.map(\.zoneName)) }, context)
+  init(_ database: TargetDatabase, _ context: RequestContext) {
+    self.init(database.rows, context, owner: database.owner)
   }
 
-  init(_ rows: [StoredZone], _ context: RequestContext) throws {
+  init(_ rows: [StoredZone], _ context: RequestContext, owner: String) {
     self.rows = Dictionary(rows.map { ($0.name, $0) }, uniquingKeysWith: { $1 })
     self.context = context
-    owner = try context.owner()
+    self.owner = owner
   }
 
   /// The zone's number, or the error for a zone that is not there.
   func number(of zone: ZoneID) throws(ErrorDictionary) -> ZoneNumber {
-    guard zone.ownerRecordName == nil || isMine(zone.ownerRecordName) else {
-      throw missing(zone, "zone '\(zone.zoneName)' belongs to somebody else")
+    // In the shared database a zone that is not shared with the caller is one that is not there.
+    guard zone.ownerRecordName == nil || isOwner(zone.ownerRecordName) else {
+      throw missing(
+        zone,
+        context.scope == .shared
+          ? "Zone '\(zone.zoneName)' does not exist"
+          : "zone '\(zone.zoneName)' belongs to somebody else"
+      )
     }
     if zone.isDefault, context.scope != .shared { return .defaultZone }
     guard let row = rows[zone.zoneName] else {
@@ -55,8 +55,9 @@ struct ZoneDirectory: Sendable {
   }
 
   /// `__defaultOwner__` is what Apple's own libraries write for the current user.
-  private func isMine(_ owner: String?) -> Bool {
-    context.scope == .public || owner == self.owner || owner == "__defaultOwner__" || owner == ""
+  private func isOwner(_ owner: String?) -> Bool {
+    if context.scope == .public || owner == self.owner { return true }
+    return context.scope == .private && (owner == "__defaultOwner__" || owner == "")
   }
 
   private func missing(
@@ -73,10 +74,12 @@ struct ZoneDirectory: Sendable {
   }
 
   /// The zone's ID as replies write it.
-  static func id(named name: String, _ context: RequestContext) -> ZoneID {
+  func id(named name: String) -> ZoneID { Self.id(named: name, owner: owner) }
+
+  static func id(named name: String, owner: String) -> ZoneID {
     ZoneID(
       zoneName: name,
-      ownerRecordName: context.scope == .public ? nil : context.principal?.userRecordName,
+      ownerRecordName: owner.isEmpty ? nil : owner,
       zoneType: name == ZoneID.defaultZoneName ? "DEFAULT_ZONE" : "REGULAR_CUSTOM_ZONE"
     )
   }

@@ -71,7 +71,7 @@ struct ZonePlan {
       emptied.append(row.number)
       changedNames.append(name)
       livingCount -= 1
-      return .deleted(ZoneDirectory.id(named: name, context))
+      return .deleted(ZoneDirectory.id(named: name, owner: context.reader))
     }
   }
 

@@ -25,14 +25,18 @@ package struct DeviceTokenResponse: Codable, Hashable, Sendable {
   package var apnsToken: String
   /// Answers one notification per request, or `null` when none came for a while.
   package var webcourierURL: String
+  /// An extension: the same as a stream of server-sent events.
+  package var eventStreamURL: String?
 
   package init(
     apnsEnvironment: String,
     apnsToken: String,
-    webcourierURL: String
+    webcourierURL: String,
+    eventStreamURL: String? = nil
   ) {
     self.apnsEnvironment = apnsEnvironment
     self.apnsToken = apnsToken
     self.webcourierURL = webcourierURL
+    self.eventStreamURL = eventStreamURL
   }
 }

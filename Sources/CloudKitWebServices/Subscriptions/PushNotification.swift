@@ -15,14 +15,60 @@ package struct PushNotification: Codable, Hashable, Sendable {
 
   /// The part that a device presents.
   package struct Alert: Codable, Hashable, Sendable {
+    package var alert: Text?
+    package var badge: Int?
+    package var sound: String?
+    package var category: String?
     package var contentAvailable: Int?
 
-    package init(contentAvailable: Int? = nil) {
+    package init(
+      alert: Text? = nil,
+      badge: Int? = nil,
+      sound: String? = nil,
+      category: String? = nil,
+      contentAvailable: Int? = nil
+    ) {
+      self.alert = alert
+      self.badge = badge
+      self.sound = sound
+      self.category = category
       self.contentAvailable = contentAvailable
     }
 
     private enum CodingKeys: String, CodingKey {
+      case alert, badge, sound, category
       case contentAvailable = "content-available"
+    }
+  }
+
+  /// What a device shows.
+  package struct Text: Codable, Hashable, Sendable {
+    package var body: String?
+    package var localizationKey: String?
+    package var localizationArguments: [String]?
+    package var actionLocalizationKey: String?
+    package var launchImage: String?
+
+    package init(
+      body: String? = nil,
+      localizationKey: String? = nil,
+      localizationArguments: [String]? = nil,
+      actionLocalizationKey: String? = nil,
+      launchImage: String? = nil
+    ) {
+      self.body = body
+      self.localizationKey = localizationKey
+      self.localizationArguments = localizationArguments
+      self.actionLocalizationKey = actionLocalizationKey
+      self.launchImage = launchImage
+    }
+
+    private enum CodingKeys: String, CodingKey {
+      case body
+      case localizationKey = "loc-key"
+      case localizationArguments = "loc-args"
+      case actionLocalizationKey = "action-loc-key"
+      case launchImage = "launch-image"
     }
   }
 }
@@ -35,6 +81,8 @@ package struct CloudKitPayload: Codable, Hashable, Sendable {
   package var cid: String?
   package var ce: Int?
   package var ckuserid: String?
+  /// Always there, and empty.
+  package var aux: [String: String]?
   /// A query subscription fired.
   package var qry: NotificationSource?
   /// A zone subscription fired.
@@ -47,6 +95,7 @@ package struct CloudKitPayload: Codable, Hashable, Sendable {
     cid: String? = nil,
     ce: Int? = nil,
     ckuserid: String? = nil,
+    aux: [String: String]? = nil,
     qry: NotificationSource? = nil,
     fet: NotificationSource? = nil,
     met: NotificationSource? = nil
@@ -55,6 +104,7 @@ package struct CloudKitPayload: Codable, Hashable, Sendable {
     self.cid = cid
     self.ce = ce
     self.ckuserid = ckuserid
+    self.aux = aux
     self.qry = qry
     self.fet = fet
     self.met = met
@@ -75,6 +125,8 @@ package struct NotificationSource: Codable, Hashable, Sendable {
   package var dbs: Int?
   /// 1 created, 2 updated, 3 deleted.
   package var fo: Int?
+  /// The subscription's additional fields, as plain values.
+  package var af: [String: PlainValue]?
 
   package init(
     sid: String? = nil,
@@ -82,7 +134,8 @@ package struct NotificationSource: Codable, Hashable, Sendable {
     zid: String? = nil,
     zoid: String? = nil,
     dbs: Int? = nil,
-    fo: Int? = nil
+    fo: Int? = nil,
+    af: [String: PlainValue]? = nil
   ) {
     self.sid = sid
     self.rid = rid
@@ -90,5 +143,35 @@ package struct NotificationSource: Codable, Hashable, Sendable {
     self.zoid = zoid
     self.dbs = dbs
     self.fo = fo
+    self.af = af
+  }
+}
+
+/// A field's value in a notification.
+package enum PlainValue: Hashable, Sendable {
+  case string(String)
+  case integer(Int64)
+  case double(Double)
+}
+
+extension PlainValue: Codable {
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    if let value = try? container.decode(Int64.self) {
+      self = .integer(value)
+    } else if let value = try? container.decode(Double.self) {
+      self = .double(value)
+    } else {
+      self = .string(try container.decode(String.self))
+    }
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    switch self {
+    case .string(let value): try container.encode(value)
+    case .integer(let value): try container.encode(value)
+    case .double(let value): try container.encode(value)
+    }
   }
 }

@@ -8,16 +8,20 @@ package struct ZoneDictionary: Codable, Hashable, Sendable {
   /// Whether batches in this zone may be atomic.
   package var atomic: Bool?
   package var deleted: Bool?
+  /// Why it was deleted, where it was not simply deleted; for clients with the capability header.
+  package var `extension`: ErrorExtension?
 
   package init(
     zoneID: ZoneID,
     syncToken: String? = nil,
     atomic: Bool? = nil,
-    deleted: Bool? = nil
+    deleted: Bool? = nil,
+    extension: ErrorExtension? = nil
   ) {
     self.zoneID = zoneID
     self.syncToken = syncToken
     self.atomic = atomic
     self.deleted = deleted
+    self.extension = `extension`
   }
 }

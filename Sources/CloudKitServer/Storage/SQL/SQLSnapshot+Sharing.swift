@@ -37,6 +37,17 @@ extension SQLSnapshot {
     return found
   }
 
+  func shares(in id: PartitionID, zone: ZoneNumber) throws -> [StoredRecord] {
+    try session.query(
+      """
+      SELECT \(Self.recordColumns) FROM records AS r
+      WHERE partition = $1 AND type = $2 AND zone = $3 AND deleted = 0 ORDER BY name
+      """,
+      [.integer(id.rawValue), .text(ShareDictionary.recordType), .integer(zone.rawValue)],
+      record
+    )
+  }
+
   private func values(_ id: PartitionID, _ range: ShareRange) -> [SQLValue] {
     [
       .integer(id.rawValue), .integer(range.zone.rawValue), .text(range.share),

@@ -1,0 +1,164 @@
+import CloudKitWebServices
+import Foundation
+
+/// The feed of a database: which zones have changed.
+extension CloudKitService {
+  /// `changes/database`, or the older `zones/changes` with its own name for the token.
+  func databaseChanges(
+    _ request: DatabaseChangesRequest,
+    _ context: RequestContext,
+    isOlder: Bool = false
+  ) async throws -> Data {
+    _ = try context.user()
+    guard context.scope != .public else {
+      throw ErrorDictionary(.badRequest, "the public database has no changes")
+    }
+    let id = try partition(context)
+    let text = request.syncToken ?? request.metaSyncToken
+    let limit = pageSize(request.resultsLimit)
+    var response = try storage.read { snapshot in
+      context.scope == .shared
+        ? try sharedChanges(text, id, limit, context, snapshot)
+        : try privateChanges(text, id, limit, context, snapshot)
+    }
+    // Strict readers of `changes/database` refuse a key that is not its own.
+    if isOlder { response.metaSyncToken = response.syncToken }
+    return try WireCoding.encode(response)
+  }
+
+  private func privateChanges(
+    _ text: String?,
+    _ id: PartitionID,
+    _ limit: Int,
+    _ context: RequestContext,
+    _ snapshot: any StorageSnapshot
+  ) throws -> DatabaseChangesResponse {
+    let database = try snapshot.database(id)
+    let token = try open(text, zone: nil, id, counter: database.counter, context)
+    var rows = try snapshot.zones(in: id, changedAfter: token.counter, limit: limit + 1)
+    let isMoreComing = rows.count > limit
+    if isMoreComing { rows.removeLast() }
+    var next = ChangeToken(zone: nil, id, counter: database.counter)
+    if isMoreComing {
+      next.counter = rows.last?.change ?? token.counter
+      // The pages of a first listing do not tell of zones that came and went before it.
+      next.began = token.began ?? (token.isFirst ? database.counter : nil)
+    }
+    let isFirst = token.isFirst || token.began != nil
+    let zones = rows.compactMap { row -> ItemResult<ZoneDictionary>? in
+      if row.ending != nil, isFirst, row.change <= token.began ?? database.counter { return nil }
+      var zone = ZoneDictionary(
+        zoneID: ZoneDirectory.id(named: row.name, owner: context.reader),
+        deleted: row.ending != nil
+      )
+      if context.isExtended, let code = row.ending?.code {
+        zone.extension = ErrorExtension(code: code)
+      }
+      return .success(zone)
+    }
+    return DatabaseChangesResponse(
+      zones: zones,
+      syncToken: try seal(next, context),
+      moreComing: isMoreComing
+    )
+  }
+
+  // MARK: The shared database
+
+  /// What a client knows of the zones that are shared with it, by partition and zone.
+  private struct KnownZone: Hashable {
+    var partition: PartitionID
+    var zone: ZoneNumber
+  }
+
+  private func sharedChanges(
+    _ text: String?,
+    _ id: PartitionID,
+    _ limit: Int,
+    _ context: RequestContext,
+    _ snapshot: any StorageSnapshot
+  ) throws -> DatabaseChangesResponse {
+    let user = try context.user().userRecordName
+    let token = try open(text, zone: nil, id, counter: ChangeNumber(.max), context)
+    var known: [KnownZone: ChangeNumber] = [:]
+    let numbers = token.sharedZones ?? []
+    for index in stride(from: 0, to: numbers.count - numbers.count % 3, by: 3) {
+      let zone = KnownZone(
+        partition: PartitionID(rawValue: numbers[index]),
+        zone: ZoneNumber(numbers[index + 1])
+      )
+      known[zone] = ChangeNumber(numbers[index + 2])
+    }
+    let links = try shareLinks(context, snapshot)
+    let zones = try linkedZones(links, user, snapshot)
+    let open = Set(zones.filter(\.isOpen).map { "\($0.owner)/\($0.row.name)" })
+    var results: [ItemResult<ZoneDictionary>] = []
+    var isMoreComing = false
+    for zone in zones {
+      let key = KnownZone(partition: zone.partition, zone: zone.row.number)
+      let dictionary = ZoneDictionary(
+        zoneID: ZoneDirectory.id(named: zone.row.name, owner: zone.owner),
+        deleted: !zone.isOpen
+      )
+      let newest = zone.isOpen ? try newestChange(in: zone, snapshot) : nil
+      if let newest {
+        guard known[key].map({ $0 < newest }) ?? true else { continue }
+      } else {
+        guard known[key] != nil else { continue }
+        // Another zone of that name is shared by the same person: it is not gone.
+        if open.contains("\(zone.owner)/\(zone.row.name)") {
+          known[key] = nil
+          continue
+        }
+      }
+      guard results.count < limit else {
+        isMoreComing = true
+        break
+      }
+      known[key] = newest
+      results.append(.success(dictionary))
+    }
+    var next = ChangeToken(zone: nil, id, counter: ChangeNumber(1))
+    next.sharedZones = known.sorted {
+      ($0.key.partition.rawValue, $0.key.zone.rawValue)
+        < ($1.key.partition.rawValue, $1.key.zone.rawValue)
+    }.flatMap { [$0.key.partition.rawValue, $0.key.zone.rawValue, $0.value.rawValue] }
+    return DatabaseChangesResponse(
+      zones: results,
+      syncToken: try seal(next, context),
+      moreComing: isMoreComing
+    )
+  }
+
+  /// The newest thing that a participant can see of a zone: what else its owner does there does not
+  /// show.
+  private func newestChange(
+    in zone: SharedZone,
+    _ snapshot: any StorageSnapshot
+  ) throws -> ChangeNumber {
+    if zone.view.isWhole { return max(zone.row.change, zone.view.wholeSince ?? .zero) }
+    let feed = ZoneFeed(
+      snapshot: snapshot,
+      partition: zone.partition,
+      zone: zone.row.number,
+      view: zone.view
+    )
+    let newest = try feed.items(
+      ZoneFeed.Range(after: .start, isReversed: true, limit: 1)
+    ).first?.position.change
+    let stays = zone.view.stays.flatMap { [$0.joined, $0.left ?? .zero] }
+    return max(newest ?? .zero, stays.max() ?? .zero)
+  }
+}
+
+extension StoredZone.Ending {
+  /// What clients with the capability header are told of it.
+  var code: ErrorExtensionCode? {
+    switch self {
+    case .deleted: nil
+    case .purged: .zonePurged
+    case .userDeleted: .userDeletedZone
+    case .encryptedDataReset: .encryptedDataReset
+    }
+  }
+}

@@ -1,0 +1,47 @@
+import CloudKitWebServices
+import Foundation
+
+/// What a server does now and then.
+extension CloudKitService {
+  /// Forgets what was deleted long ago; tokens older than that have expired.
+  package func collectTraces() async throws {
+    let oldest = now - Int64(limits.traceLifetime * 1000)
+    for id in try storage.read({ try $0.partitions() }) {
+      try await write { [storage] in
+        let (expired, zones) = try storage.read { snapshot in
+          let expired = try snapshot.expiredTraces(in: id, before: oldest)
+          return (expired, expired.isEmpty ? [] : try snapshot.livingZones(in: id))
+        }
+        var batch = WriteBatch(partition: id)
+        batch.collectedZones = zones.compactMap { zone in
+          expired[zone.number].map {
+            WriteBatch.CollectedZone(name: zone.name, number: zone.number, horizon: $0)
+          }
+        }
+        return (batch.collectedZones.isEmpty ? nil : batch, ())
+      }
+    }
+  }
+
+  /// Forgets commit events that every process has read long since.
+  package func forgetNews() async throws {
+    let oldest = now - Int64(limits.eventLifetime * 1000)
+    try await writing.run { [storage] in try storage.forgetEvents(before: oldest) }
+  }
+
+  /// Looks for the commits of other processes every few seconds, behind whatever word the storage
+  /// gives, and tidies up once an hour; returns when it is cancelled or the server stops.
+  package func runMaintenance() async {
+    var sinceTidying = 0.0
+    while !isClosed {
+      do { try await effects.clock.sleep(seconds: limits.newsInterval) } catch { return }
+      // Storage that does not answer now may do so next time; requests tell of it.
+      try? deliverNews()
+      sinceTidying += limits.newsInterval
+      guard sinceTidying >= 3600 else { continue }
+      sinceTidying = 0
+      try? await collectTraces()
+      try? await forgetNews()
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import CloudKitWebServices
+
+/// One page of a zone's feed, and the token that goes on after it.
+struct FeedPage {
+  private(set) var items: [ZoneFeed.Item]
+  let isMoreComing: Bool
+  let token: ChangeToken
+
+  init(
+    _ feed: ZoneFeed,
+    _ token: ChangeToken,
+    counter: ChangeNumber,
+    isReversed: Bool,
+    limit: Int
+  ) throws {
+    var found = try feed.items(
+      ZoneFeed.Range(
+        after: token.isFirst ? .start : token.position,
+        // A page that continues a listing newest first stays below its ceiling.
+        before: isReversed ? token.ceiling : nil,
+        isReversed: isReversed,
+        isFirst: token.isFirst,
+        limit: limit + 1
+      )
+    )
+    isMoreComing = found.count > limit
+    if isMoreComing { found.removeLast() }
+    var next = ChangeToken(
+      zone: feed.zone,
+      feed.partition,
+      counter: counter,
+      stay: feed.view?.wholeSince
+    )
+    if isReversed {
+      let top = token.top ?? counter
+      if isMoreComing {
+        next.counter = token.counter
+        next.place = token.place
+        next.ceiling = found.last?.position
+        next.top = top
+        next.began = token.began ?? (token.isFirst ? top : nil)
+      } else {
+        next.counter = top
+      }
+    } else if isMoreComing {
+      next.position = found.last?.position ?? token.position
+      next.began = token.began ?? (token.isFirst ? counter : nil)
+    }
+    self.token = next
+    items = try Self.withoutReturned(found, feed)
+  }
+
+  /// Something gone that the reader sees again, by another way, comes in its place there.
+  private static func withoutReturned(
+    _ items: [ZoneFeed.Item],
+    _ feed: ZoneFeed
+  ) throws -> [ZoneFeed.Item] {
+    guard let view = feed.view, !view.isWhole else { return items }
+    let gone = items.compactMap { item -> RecordKey? in
+      if case .gone(let key, _) = item.content { key } else { nil }
+    }
+    guard !gone.isEmpty else { return items }
+    let found = try feed.snapshot.records(in: feed.partition, keys: gone)
+    let returned = Set(found.values.filter { !$0.isDeleted && view.sees($0) }.map(\.key))
+    var told: Set<RecordKey> = []
+    return items.filter { item in
+      guard case .gone(let key, _) = item.content else { return true }
+      return !returned.contains(key) && told.insert(key).inserted
+    }
+  }
+}

@@ -1,0 +1,213 @@
+import CloudKitWebServices
+
+/// What happened in a zone as one reader sees it: records and what is gone, in one order.
+///
+/// Everything is ordered by change numbers. For a participant of a hierarchical share what was
+/// there when they joined happened at that moment, one after the other, and so did what they lost
+/// when they left: a position is a change number and a place within it.
+struct ZoneFeed {
+  struct Position: Hashable, Comparable, Codable {
+    var change: ChangeNumber
+    /// Zero for what simply happened; else the place within the moment of joining or leaving.
+    var place: ChangeNumber = .zero
+
+    static let start = Position(change: .zero)
+
+    /// After everything that happened at a number.
+    static func end(of change: ChangeNumber) -> Position {
+      Position(change: change, place: ChangeNumber(.max))
+    }
+
+    static func < (left: Position, right: Position) -> Bool {
+      (left.change, left.place) < (right.change, right.place)
+    }
+
+    private enum CodingKeys: String, CodingKey {
+      case change = "c"
+      case place = "p"
+    }
+  }
+
+  struct Item {
+    enum Content {
+      case record(StoredRecord)
+      case gone(RecordKey, type: String)
+      /// It was gone before the reader came; they do not learn its name.
+      case hidden
+    }
+
+    var position: Position
+    var content: Content
+  }
+
+  /// A stretch: both ends exclusive.
+  struct Range {
+    var after: Position
+    var before: Position?
+    var isReversed = false
+    /// Who starts from nothing need not hear of what is gone.
+    var isFirst = false
+    var limit: Int
+  }
+
+  let snapshot: any StorageSnapshot
+  let partition: PartitionID
+  let zone: ZoneNumber
+  /// Nil: the owner, who sees everything.
+  let view: ZoneView?
+
+  /// Up to `limit` items in order, the newest first where reversed.
+  func items(_ range: Range) throws -> [Item] {
+    guard let view else { return try wholeZone(range, since: nil) }
+    if view.isWhole { return try wholeZone(range, since: view.wholeSince ?? .zero) }
+    var items: [Item] = []
+    for stay in view.stays { items += try self.items(of: stay, range) }
+    items.sort { range.isReversed ? $0.position > $1.position : $0.position < $1.position }
+    return Array(items.prefix(range.limit))
+  }
+
+  // MARK: A whole zone
+
+  private func wholeZone(_ range: Range, since joined: ChangeNumber?) throws -> [Item] {
+    let last = range.before.map { ChangeNumber($0.change.rawValue - 1) }
+    return try snapshot.changes(
+      in: partition,
+      ChangeRange(
+        zone: zone,
+        after: range.after.change,
+        through: last,
+        isReversed: range.isReversed,
+        includesTombstones: !range.isFirst,
+        limit: range.limit
+      )
+    ).map { record in
+      let position = Position(change: record.change)
+      guard record.isDeleted else { return Item(position: position, content: .record(record)) }
+      if let joined, record.change <= joined { return Item(position: position, content: .hidden) }
+      return Item(position: position, content: .gone(record.key, type: record.type))
+    }
+  }
+
+  // MARK: A stay in a share
+
+  private func items(of stay: ZoneView.Stay, _ range: Range) throws -> [Item] {
+    let isOpen = stay.left == nil && view?.permissions[stay.share] != nil
+    var items: [Item] = []
+    if isOpen {
+      items += try arrivals(stay, range)
+      items += try changes(stay, range)
+    }
+    guard !range.isFirst else { return items }
+    items += try departures(stay, range)
+    if let left = stay.left { items += try farewells(stay, left, range) }
+    return items
+  }
+
+  /// What was there when they joined.
+  private func arrivals(_ stay: ZoneView.Stay, _ range: Range) throws -> [Item] {
+    guard let span = places(at: stay.joined, range, through: stay.joined) else { return [] }
+    return try snapshot.members(in: partition, span.range(zone, stay.share, range)).map { record in
+      Item(
+        position: Position(change: stay.joined, place: record.membership?.seen ?? .zero),
+        content: .record(record)
+      )
+    }
+  }
+
+  /// What came in or changed since.
+  private func changes(_ stay: ZoneView.Stay, _ range: Range) throws -> [Item] {
+    guard let span = numbers(from: stay.joined, range, through: nil) else { return [] }
+    return try snapshot.members(in: partition, span.range(zone, stay.share, range)).map { record in
+      Item(
+        position: Position(change: record.membership?.seen ?? .zero),
+        content: .record(record)
+      )
+    }
+  }
+
+  /// What went out of the share while they took part.
+  private func departures(_ stay: ZoneView.Stay, _ range: Range) throws -> [Item] {
+    guard let span = numbers(from: stay.joined, range, through: stay.left) else { return [] }
+    return try snapshot.departures(in: partition, span.range(zone, stay.share, range)).map {
+      gone($0, at: Position(change: $0.exited))
+    }
+  }
+
+  /// What was there when they left, and is theirs to see no more.
+  private func farewells(
+    _ stay: ZoneView.Stay,
+    _ left: ChangeNumber,
+    _ range: Range
+  ) throws -> [Item] {
+    guard let span = places(at: left, range, through: left) else { return [] }
+    return try snapshot.present(
+      in: partition,
+      at: left,
+      span.range(zone, stay.share, range)
+    ).map { gone($0, at: Position(change: left, place: $0.entered)) }
+  }
+
+  private func gone(_ departure: StoredDeparture, at position: Position) -> Item {
+    Item(
+      position: position,
+      content: .gone(departure.key, type: departure.type)
+    )
+  }
+
+  // MARK: Stretches
+
+  /// The storage's stretch: after one number, through another.
+  private struct Span {
+    var after: ChangeNumber
+    var through: ChangeNumber?
+
+    func range(_ zone: ZoneNumber, _ share: String, _ range: Range) -> ShareRange {
+      ShareRange(
+        zone: zone,
+        share: share,
+        after: after,
+        through: through,
+        isReversed: range.isReversed,
+        limit: range.limit
+      )
+    }
+  }
+
+  /// The part of a moment's places that is within the range.
+  private func places(
+    at moment: ChangeNumber,
+    _ range: Range,
+    through last: ChangeNumber
+  ) -> Span? {
+    var span = Span(after: .zero, through: last)
+    if range.after.change > moment { return nil }
+    if range.after.change == moment {
+      // The plain change of the moment comes before its places.
+      span.after = range.after.place
+    }
+    if let before = range.before {
+      if before.change < moment { return nil }
+      if before.change == moment {
+        guard before.place > .zero else { return nil }
+        span.through = ChangeNumber(before.place.rawValue - 1)
+      }
+    }
+    return span
+  }
+
+  /// The plain changes after a moment that are within the range.
+  private func numbers(
+    from joined: ChangeNumber,
+    _ range: Range,
+    through last: ChangeNumber?
+  ) -> Span? {
+    var span = Span(after: max(joined, range.after.change), through: last)
+    if let before = range.before {
+      // Places of a moment come after its plain change.
+      let end = before.place > .zero ? before.change : ChangeNumber(before.change.rawValue - 1)
+      span.through = min(span.through ?? end, end)
+    }
+    if let through = span.through, through <= span.after { return nil }
+    return span
+  }
+}

@@ -1,0 +1,158 @@
+import CloudKitWebServices
+import Foundation
+
+/// The page at `/share/{shortGUID}`: works without scripts and without cookies.
+extension CloudKitService {
+  /// Proves, in the form that joins, who signed in a moment ago.
+  private struct SignedIn: Codable {
+    var guid: String
+    var account: String
+    var user: String
+    /// Milliseconds since 1970.
+    var expires: Int64
+  }
+
+  private static let sealLifetime: Int64 = 10 * 60 * 1000
+
+  func respondToSharePage(
+    _ request: WebServiceRequest,
+    _ target: RequestTarget
+  ) async throws -> WebServiceResponse {
+    let isPost = request.method == "POST"
+    guard isPost || request.method == "GET", target.parts.count == 2 else {
+      throw ErrorDictionary(.notFound, "could not find handler for endpoint")
+    }
+    let guid = target.parts[1]
+    let known = try storage.read { try $0.shortGUID(guid) }
+    guard let known else {
+      return respond(
+        SharePage(container: "Watershed", message: "There is nothing at this address."),
+        status: 404
+      )
+    }
+    let form =
+      isPost
+      ? RequestTarget.form(String(decoding: request.body, as: UTF8.self), plusIsSpace: true) : [:]
+    var page = SharePage(container: known.container, address: shareURL(guid))
+    do {
+      if let seal = form["seal"] { return try await join(seal, known, page) }
+      if isPost { return try await signIn(form, known, page) }
+      show(try? locate(known, principal: nil), in: &page)
+      page.step = .signIn(userName: "")
+      return respond(page)
+    } catch let error as ErrorDictionary {
+      page.message = Self.sentence(for: error)
+      page.step = .signIn(userName: form["user"] ?? "")
+      return respond(page, status: error.serverErrorCode.httpStatus)
+    }
+  }
+
+  private func signIn(
+    _ form: [String: String],
+    _ guid: StoredShortGUID,
+    _ page: SharePage
+  ) async throws -> WebServiceResponse {
+    var page = page
+    let account = try await checkPassword(
+      userName: form["user"] ?? "",
+      password: form["password"] ?? ""
+    )
+    let user = try await user(account: account.id, container: guid.container)
+    let located = try locate(
+      guid,
+      principal: Principal(account: account.id, userRecordName: user.recordName)
+    )
+    show(located, in: &page)
+    if user.recordName == guid.owner || located.participant?.status == .accepted {
+      page.message = user.recordName == guid.owner ? "This share is your own." : nil
+      page.step = user.recordName == guid.owner ? .none : .joined
+      return respond(page)
+    }
+    let signedIn = SignedIn(
+      guid: guid.guid,
+      account: account.id,
+      user: user.recordName,
+      expires: now + Self.sealLifetime
+    )
+    page.step = .accept(
+      person: account.userName,
+      seal: try signer.seal(signedIn, for: .shareAcceptance)
+    )
+    return respond(page)
+  }
+
+  private func join(
+    _ seal: String,
+    _ guid: StoredShortGUID,
+    _ page: SharePage
+  ) async throws -> WebServiceResponse {
+    var page = page
+    guard let signedIn = signer.open(seal, as: SignedIn.self, for: .shareAcceptance),
+      signedIn.guid == guid.guid, signedIn.expires > now
+    else {
+      throw ErrorDictionary(.authenticationRequired, "Please sign in again.")
+    }
+    let principal = Principal(account: signedIn.account, userRecordName: signedIn.user)
+    try await accept(ShortGUID(value: guid.guid), context(guid, principal: principal))
+    show(try locate(guid, principal: principal), in: &page)
+    page.step = .joined
+    return respond(page)
+  }
+
+  private func locate(_ guid: StoredShortGUID, principal: Principal?) throws -> LocatedShare {
+    try storage.read {
+      try locate(ShortGUID(value: guid.guid), context(guid, principal: principal), $0)
+    }
+  }
+
+  private func context(_ guid: StoredShortGUID, principal: Principal?) -> RequestContext {
+    RequestContext(
+      container: guid.container,
+      environment: guid.environment,
+      scope: .public,
+      apiToken: StoredAPIToken(token: "", environment: guid.environment, allowedOrigins: []),
+      principal: principal,
+      isExtended: false,
+      wantsSyncToken: false,
+      signInURL: shareURL(guid.guid)
+    )
+  }
+
+  /// Title and owner, for those who may know them.
+  private func show(_ located: LocatedShare?, in page: inout SharePage) {
+    guard let located else { return }
+    if case .string(let title)? = try? located.share.decodedFields()["cloudkit.title"]?.content {
+      page.title = title
+    }
+    let names = located.state.owner?.names
+    let name = [names?.givenName, names?.familyName].compactMap { $0 }.joined(separator: " ")
+    page.owner = name.isEmpty ? "someone" : name
+    let permission = located.participant?.permission ?? located.state.publicPermission
+    page.canWrite = permission.canWrite
+  }
+
+  private static func sentence(for error: ErrorDictionary) -> String {
+    switch error.serverErrorCode {
+    case .throttled: "Too many attempts. Please wait a few minutes, then try again."
+    case .authenticationFailed: "The user name or the password is not right."
+    case .notFound: "You are not invited to this share. Is this the right account?"
+    default: error.reason ?? "This did not work. Please try again."
+    }
+  }
+
+  private func respond(_ page: SharePage, status: Int = 200) -> WebServiceResponse {
+    WebServiceResponse(
+      status: status,
+      headers: [
+        WebServiceName.contentType: "text/html; charset=UTF-8",
+        "cache-control": "no-store",
+        "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; "
+          + "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+        "referrer-policy": "no-referrer",
+        "x-frame-options": "DENY",
+        "x-content-type-options": "nosniff",
+      ],
+      body: Data(page.html.utf8)
+    )
+  }
+}

@@ -1,0 +1,271 @@
+import CloudKitWebServices
+import Foundation
+
+/// `records/resolve` and `records/accept`.
+extension CloudKitService {
+  func resolveShares(_ request: ShortGUIDsRequest, _ context: RequestContext) async throws -> Data {
+    try checkShareRequest(request, context)
+    let results = try request.shortGUIDs.map { guid in
+      try storage.read { snapshot in
+        try metadata(guid, context) { try locate(guid, context, snapshot) }
+      }
+    }
+    return try WireCoding.encode(ShareMetadataResponse(results: results))
+  }
+
+  func acceptShares(_ request: ShortGUIDsRequest, _ context: RequestContext) async throws -> Data {
+    _ = try context.user()
+    try checkShareRequest(request, context)
+    var results: [ItemResult<ShareMetadata>] = []
+    for guid in request.shortGUIDs {
+      do {
+        try await accept(guid, context)
+      } catch let error as ErrorDictionary {
+        results.append(.failure(context.stripped(error)))
+        continue
+      }
+      results.append(
+        try storage.read { snapshot in
+          try metadata(guid, context) { try locate(guid, context, snapshot) }
+        }
+      )
+    }
+    return try WireCoding.encode(ShareMetadataResponse(results: results))
+  }
+
+  private func checkShareRequest(
+    _ request: ShortGUIDsRequest,
+    _ context: RequestContext
+  ) throws(ErrorDictionary) {
+    try checkCount(request.shortGUIDs.count)
+    guard context.scope == .public else {
+      throw ErrorDictionary(
+        .badRequest,
+        "endpoint not applicable in the database type '\(context.scope.rawValue)db'"
+      )
+    }
+  }
+
+  // MARK: Finding
+
+  /// A share that a short ID leads to, and the caller's part in it.
+  struct LocatedShare: Sendable {
+    var guid: StoredShortGUID
+    var row: StoredZone
+    var counter: ChangeNumber
+    var share: StoredRecord
+    var state: ShareState
+    var root: StoredRecord?
+    var person: SharePerson?
+
+    /// The caller's entry, or the one of everybody who has the link.
+    var participant: StoredParticipant? { person.flatMap { state.participant($0) } }
+  }
+
+  /// Finds a share for the caller; what is not for them is not there.
+  func locate(
+    _ guid: ShortGUID,
+    _ context: RequestContext,
+    _ snapshot: any StorageSnapshot
+  ) throws -> LocatedShare {
+    guard let found = try snapshot.shortGUID(guid.value), found.container == context.container,
+      found.environment == context.environment,
+      let row = try snapshot.zones(in: found.partition, named: [found.zoneName]).first,
+      row.number == found.zone, row.ending == nil
+    else { throw ShareState.notFound }
+    let key = RecordKey(zone: found.zone, name: found.recordName)
+    var records = try snapshot.records(in: found.partition, keys: [key])
+    guard let record = records[key], !record.isDeleted else { throw ShareState.notFound }
+    var root: StoredRecord?
+    var share = record
+    if !record.isShare {
+      guard let name = try record.decodedSharing()?.share else { throw ShareState.notFound }
+      let shareKey = RecordKey(zone: found.zone, name: name)
+      records = try snapshot.records(in: found.partition, keys: [shareKey])
+      guard let linked = records[shareKey], !linked.isDeleted else { throw ShareState.notFound }
+      root = record
+      share = linked
+    }
+    guard let state = try share.decodedSharing()?.state else { throw ShareState.notFound }
+    var located = LocatedShare(
+      guid: found,
+      row: row,
+      counter: try snapshot.database(found.partition).counter,
+      share: share,
+      state: state,
+      root: root
+    )
+    if let principal = context.principal {
+      located.person = try person(named: principal.userRecordName, context, snapshot)
+    }
+    guard located.participant != nil || state.publicPermission.canRead else {
+      // Who is not signed in may be invited.
+      if context.principal == nil { throw try signInFirst(context) }
+      throw ShareState.notFound
+    }
+    return located
+  }
+
+  private func signInFirst(_ context: RequestContext) throws -> ErrorDictionary {
+    ErrorDictionary(
+      .authenticationRequired,
+      "request needs authorization",
+      redirectURL: context.signInURL
+    )
+  }
+
+  // MARK: Accepting
+
+  func accept(_ guid: ShortGUID, _ context: RequestContext) async throws {
+    let user = try context.user().userRecordName
+    let note = try await write { [self] () -> (WriteBatch?, CommitNote?) in
+      let located = try storage.read { try locate(guid, context, $0) }
+      guard let person = located.person, user != located.guid.owner else { return (nil, nil) }
+      var state = located.state
+      let change = located.counter.next
+      let isNew = try state.accept(
+        person,
+        at: change,
+        participantID: effects.uuid().uuidString,
+        limit: limits.participantsPerShare
+      )
+      state.forgetStays(before: located.row.horizon)
+      var batch = WriteBatch(partition: located.guid.partition)
+      // The participant's own list of where to look; the right itself is in the share.
+      batch.shareLinks = [
+        StoredShareLink(
+          container: context.container,
+          environment: context.environment,
+          user: user,
+          partition: located.guid.partition,
+          owner: located.guid.owner,
+          zone: located.guid.zone,
+          zoneName: located.guid.zoneName,
+          share: located.share.key.name
+        )
+      ]
+      guard isNew else { return (batch, nil) }
+      batch.expectedCounter = located.counter
+      batch.counter = change
+      batch.records = [try accepted(located, state, change, user, context)]
+      var row = located.row
+      row.change = change
+      batch.zones = [row]
+      var note = self.note(
+        context,
+        partition: located.guid.partition,
+        owner: located.guid.owner,
+        device: nil
+      )
+      note.scope = .private
+      note.zones = [row.name]
+      note.shares = [
+        CommitNote.TouchedShare(
+          zone: row.number,
+          zoneName: row.name,
+          share: located.share.key.name
+        )
+      ]
+      note.savedCount = 1
+      try post(note, in: &batch)
+      return (batch, note)
+    }
+    if let note { announce(note) }
+  }
+
+  private func accepted(
+    _ located: LocatedShare,
+    _ state: ShareState,
+    _ change: ChangeNumber,
+    _ user: String,
+    _ context: RequestContext
+  ) throws -> StoredRecord {
+    let stamping = RecordStamping(
+      now: now,
+      user: user,
+      device: context.clientID,
+      randomness: effects.randomness
+    )
+    var sharing = try located.share.decodedSharing() ?? RecordSharing()
+    sharing.state = state
+    var record = located.share
+    record.change = change
+    record.tag = stamping.tag()
+    record.modified = stamping.stamp
+    record.sharing = try WireCoding.encode(sharing)
+    record.membership?.seen = change
+    return record
+  }
+
+  // MARK: Replies
+
+  private func metadata(
+    _ guid: ShortGUID,
+    _ context: RequestContext,
+    _ locate: () throws -> LocatedShare
+  ) throws -> ItemResult<ShareMetadata> {
+    do {
+      return .success(try metadata(of: try locate(), guid, context))
+    } catch let error as ErrorDictionary {
+      return .failure(context.stripped(error))
+    }
+  }
+
+  private func metadata(
+    of located: LocatedShare,
+    _ guid: ShortGUID,
+    _ context: RequestContext
+  ) throws -> ShareMetadata {
+    let state = located.state
+    let isOwner = context.reader == located.guid.owner
+    // As the caller will see it: in the shared database, or in their own.
+    var reading = context
+    reading.scope = isOwner ? .private : .shared
+    let rendering = RecordRendering(
+      service: self,
+      partition: located.guid.partition,
+      zones: ZoneDirectory([located.row], reading, owner: located.guid.owner),
+      context: reading
+    )
+    let participant = located.participant
+    let isPublic = state.publicPermission.canRead
+    var root: RecordDictionary?
+    if guid.shouldFetchRootRecord == true, let record = located.root {
+      let shape = RecordRendering.Shape(
+        desiredKeys: guid.rootRecordDesiredKeys,
+        numbersAsStrings: nil
+      )
+      root = try rendering.dictionary(record, shape)
+    }
+    let all = RecordRendering.Shape(desiredKeys: nil, numbersAsStrings: nil)
+    return ShareMetadata(
+      shortGUID: guid,
+      containerIdentifier: context.container,
+      environment: context.environment.rawValue,
+      databaseScope: isOwner ? "PRIVATE" : "SHARED",
+      zoneID: rendering.zones.id(named: located.row.name),
+      rootRecordName: located.root?.key.name ?? located.share.key.name,
+      rootRecord: root,
+      share: try rendering.dictionary(located.share, all),
+      ownerIdentity: state.owner?.dictionary(showsContact: isOwner).userIdentity ?? UserIdentity(),
+      participantType: participant?.type ?? .publicUser,
+      participantStatus: participant?.status ?? .invited,
+      participantPermission: participant.map {
+        $0.type == .publicUser ? state.publicPermission : $0.permission
+      } ?? state.publicPermission,
+      potentialMatchList: potentialMatches(located),
+      webpageURL: shareURL(state.shortGUID),
+      requireAppleLogin: !isPublic
+    )
+  }
+
+  /// An invitation by address that the caller has not taken up.
+  private func potentialMatches(_ located: LocatedShare) -> [PotentialMatch]? {
+    guard let participant = located.participant, participant.status == .invited,
+      let info = participant.lookupInfo
+    else { return nil }
+    return [PotentialMatch(participantId: participant.id, contactInformation: info)]
+  }
+
+  func shareURL(_ guid: String) -> String { "\(baseURL)/share/\(WebServicePath.escape(guid))" }
+}

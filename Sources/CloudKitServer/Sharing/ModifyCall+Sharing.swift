@@ -1,0 +1,241 @@
+import CloudKitWebServices
+import Foundation
+
+/// Loads what a batch may change about shares; costs nothing where nothing is shared.
+extension ModifyCall {
+  func loadSharing(
+    _ operations: [KeyedOperation],
+    _ existing: inout [RecordKey: StoredRecord],
+    _ zones: ZoneDirectory,
+    _ snapshot: any StorageSnapshot
+  ) throws -> SharingInput {
+    var input = SharingInput(
+      container: context.container,
+      environment: context.environment,
+      views: database.views
+    )
+    input.makeID = { [effects = service.effects] in effects.uuid().uuidString }
+    input.makeGUID = { [effects = service.effects] in
+      "0" + effects.randomness.bytes(18).base64URL
+    }
+    guard context.scope != .public else { return input }
+    for key in operations.compactMap(\.key) { input.zoneNames[key.zone] = zones.name(of: key.zone) }
+    try loadShares(operations, &existing, &input, snapshot)
+    try loadSubtrees(operations, &existing, &input, snapshot)
+    return input
+  }
+
+  // MARK: Shares
+
+  private func loadShares(
+    _ operations: [KeyedOperation],
+    _ existing: inout [RecordKey: StoredRecord],
+    _ input: inout SharingInput,
+    _ snapshot: any StorageSnapshot
+  ) throws {
+    var wanted: Set<RecordKey> = []
+    var isEdited = false
+    for operation in operations {
+      guard let key = operation.key else { continue }
+      let isShare =
+        operation.record.sharedRecordType == ShareDictionary.recordType
+        || operation.record.sharing != nil || existing[key]?.isShare == true
+      if isShare, !operation.type.isDelete { isEdited = true }
+      if let root = operation.record.sharing?.forRecord {
+        wanted.insert(RecordKey(zone: key.zone, name: root.recordName))
+      }
+    }
+    try load(wanted, &existing, snapshot)
+    // A root leads to its share, a share to its root.
+    var linked: Set<RecordKey> = []
+    for (key, record) in existing where record.sharing != nil {
+      let sharing = try record.decodedSharing()
+      for name in [sharing?.share, sharing?.state?.root].compactMap({ $0 }) {
+        linked.insert(RecordKey(zone: key.zone, name: name))
+      }
+    }
+    try load(linked, &existing, snapshot)
+    guard isEdited else { return }
+    input.owner = try service.person(named: database.owner, context, snapshot)
+    for zone in Set(operations.compactMap(\.key?.zone)) where zone != .defaultZone {
+      input.shares[zone] = try snapshot.shares(in: id, zone: zone)
+    }
+    for operation in operations {
+      for entry in operation.record.sharing?.participants ?? [] {
+        guard let identity = entry.userIdentity else { continue }
+        var info = identity.lookupInfo ?? LookupInfo()
+        if let user = identity.userRecordName { info.userRecordName = user }
+        input.people[info] = try service.person(info, context, snapshot)
+      }
+    }
+  }
+
+  private func load(
+    _ keys: Set<RecordKey>,
+    _ existing: inout [RecordKey: StoredRecord],
+    _ snapshot: any StorageSnapshot
+  ) throws {
+    let unknown = keys.filter { existing[$0] == nil }
+    guard !unknown.isEmpty else { return }
+    existing.merge(try snapshot.records(in: id, keys: Array(unknown))) { old, _ in old }
+  }
+
+  // MARK: What goes along
+
+  /// Follows parents down from whatever may come into a share, leave one, or change over.
+  private func loadSubtrees(
+    _ operations: [KeyedOperation],
+    _ existing: inout [RecordKey: StoredRecord],
+    _ input: inout SharingInput,
+    _ snapshot: any StorageSnapshot
+  ) throws {
+    var movers = try ended(operations, existing, &input, snapshot)
+    let saved = Set(operations.filter { !$0.type.isDelete }.compactMap(\.key))
+    for operation in operations {
+      guard let key = operation.key else { continue }
+      let stored = existing[key].flatMap { $0.isDeleted ? nil : $0 }
+      if let root = operation.record.sharing?.forRecord {
+        movers.insert(RecordKey(zone: key.zone, name: root.recordName))
+      }
+      guard let stored else {
+        // Children of a deleted parent find it again.
+        if !operation.type.isDelete, let parent = newParent(of: operation, nil),
+          mayBeShared(parent, key, existing, saved)
+        {
+          movers.insert(key)
+        }
+        continue
+      }
+      if operation.type.isDelete {
+        if stored.membership != nil { movers.insert(key) }
+        continue
+      }
+      let parent = newParent(of: operation, stored)
+      guard parent != stored.parent else { continue }
+      if stored.membership != nil || parent.map({ mayBeShared($0, key, existing, saved) }) == true {
+        movers.insert(key)
+      }
+    }
+    // What a deletion takes along may have had children in a share.
+    for (key, record) in existing where record.membership != nil && !record.isDeleted {
+      if operations.contains(where: { $0.type.isDelete }) { movers.insert(key) }
+    }
+    try descend(from: movers, existing, &input, snapshot)
+  }
+
+  private func newParent(of operation: KeyedOperation, _ stored: StoredRecord?) -> String? {
+    if let parent = operation.record.parent { return parent.recordName }
+    let keepsOthers = operation.type == .update || operation.type == .forceUpdate
+    return keepsOthers && !operation.record.removesParent ? stored?.parent : nil
+  }
+
+  private func mayBeShared(
+    _ parent: String,
+    _ key: RecordKey,
+    _ existing: [RecordKey: StoredRecord],
+    _ saved: Set<RecordKey>
+  ) -> Bool {
+    let parentKey = RecordKey(zone: key.zone, name: parent)
+    return saved.contains(parentKey) || existing[parentKey]?.membership != nil
+  }
+
+  /// Shares that end: deleted by their owner, or with their root.
+  private func ended(
+    _ operations: [KeyedOperation],
+    _ existing: [RecordKey: StoredRecord],
+    _ input: inout SharingInput,
+    _ snapshot: any StorageSnapshot
+  ) throws -> Set<RecordKey> {
+    guard database.views == nil, operations.contains(where: { $0.type.isDelete }) else { return [] }
+    var roots: Set<RecordKey> = []
+    for (key, record) in existing where record.isShare && !record.isDeleted {
+      guard let root = try record.decodedSharing()?.state?.root else { continue }
+      let members = try snapshot.present(
+        in: id,
+        at: ChangeNumber(.max),
+        ShareRange(
+          zone: key.zone,
+          share: key.name,
+          after: .zero,
+          limit: service.limits.recordsPerShareChange + 1
+        )
+      )
+      try check(members.count)
+      input.members[key] = members
+      roots.insert(RecordKey(zone: key.zone, name: root))
+    }
+    return roots
+  }
+
+  private func descend(
+    from movers: Set<RecordKey>,
+    _ existing: [RecordKey: StoredRecord],
+    _ input: inout SharingInput,
+    _ snapshot: any StorageSnapshot
+  ) throws {
+    var level = movers
+    /// The share a record is in before the batch; what is below it in another begins there.
+    var shares: [RecordKey: String] = [:]
+    for key in movers { shares[key] = existing[key]?.membership?.share }
+    while !level.isEmpty {
+      var next: Set<RecordKey> = []
+      for child in try snapshot.children(in: id, of: level.sorted { $0.name < $1.name }) {
+        guard input.childrenByKey[child.key] == nil else { continue }
+        let above = shares[RecordKey(zone: child.key.zone, name: child.parent)]
+        let isRoot = child.membership != nil && child.membership?.share != above
+        input.childrenByKey[child.key] = LoadedChild(child: child, isRoot: isRoot)
+        shares[child.key] = child.membership?.share
+        // Below another share's root nothing moves.
+        if !isRoot, !movers.contains(child.key) { next.insert(child.key) }
+      }
+      try check(input.childrenByKey.count)
+      level = next
+    }
+  }
+
+  private func check(_ count: Int) throws(ErrorDictionary) {
+    guard count <= service.limits.recordsPerShareChange else {
+      throw ErrorDictionary(
+        .badRequest,
+        "more than \(service.limits.recordsPerShareChange) records would come into a share or "
+          + "leave it at once",
+        extension: ErrorExtension(code: .limitExceeded)
+      )
+    }
+  }
+}
+
+extension CloudKitService {
+  /// A person of the container, as shares know them.
+  func person(
+    named user: String,
+    _ context: RequestContext,
+    _ snapshot: any StorageSnapshot
+  ) throws -> SharePerson? {
+    guard let known = try snapshot.user(container: context.container, recordName: user) else {
+      return nil
+    }
+    let account = try snapshot.account(id: known.account)
+    return SharePerson(
+      user: user,
+      emailAddress: account?.emailAddress,
+      names: NameComponents(givenName: account?.givenName, familyName: account?.familyName)
+    )
+  }
+
+  /// Who is meant by what they are invited with, if they have been here.
+  func person(
+    _ info: LookupInfo,
+    _ context: RequestContext,
+    _ snapshot: any StorageSnapshot
+  ) throws -> SharePerson? {
+    if let user = info.userRecordName { return try person(named: user, context, snapshot) }
+    guard let address = info.emailAddress, !address.isEmpty,
+      let account = try snapshot.accounts().first(where: {
+        $0.emailAddress?.lowercased() == address.lowercased()
+      }),
+      let user = try snapshot.user(container: context.container, account: account.id)
+    else { return nil }
+    return try person(named: user.recordName, context, snapshot)
+  }
+}

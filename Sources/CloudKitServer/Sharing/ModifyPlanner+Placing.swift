@@ -1,0 +1,320 @@
+import CloudKitWebServices
+import Foundation
+
+/// Which records come into a share and which leave it.
+extension ModifyPlanner {
+  /// Computes where records stand after the batch, and refuses what nobody may do.
+  mutating func placeRecords() {
+    do {
+      try endShares()
+      for key in saved.keys { try checkPlace(of: key) }
+      try placeMoved()
+    } catch let failure as PlacingError {
+      failures[failure.index] = Failure(error: failure.error)
+    } catch {
+      // A stored share that cannot be read: nobody may build on it.
+      for index in input.operations.indices where failures[index] == nil {
+        failures[index] = Failure(error: ErrorDictionary(.internalError, "\(error)"))
+      }
+    }
+  }
+
+  private struct PlacingError: Error {
+    var index: Int
+    var error: ErrorDictionary
+  }
+
+  // MARK: Ends
+
+  /// A root takes its share along; a share that ends leaves its root unshared.
+  private mutating func endShares() throws {
+    for (key, root) in deleted where !root.isShare {
+      guard let share = try root.decodedSharing()?.share else { continue }
+      let shareKey = RecordKey(zone: key.zone, name: share)
+      if let found = current(shareKey) { deleted[shareKey] = found }
+      saved[shareKey] = nil
+    }
+    for (key, share) in deleted where share.isShare && saved[key] == nil {
+      guard let name = try share.decodedSharing()?.state?.root else { continue }
+      let root = RecordKey(zone: key.zone, name: name)
+      guard let stored = current(root), var sharing = try sharing(of: root, stored),
+        sharing.share == key.name
+      else { continue }
+      sharing.share = nil
+      if saved[root] != nil { saved[root]?.sharing = sharing } else { touchedRoots[root] = sharing }
+    }
+  }
+
+  // MARK: Places
+
+  private func loadedChild(_ key: RecordKey) -> LoadedChild? { input.sharing.childrenByKey[key] }
+
+  /// The share that begins at a record, after the batch.
+  private func shareBeginning(at key: RecordKey) throws -> String? {
+    guard let stored = current(key) else { return nil }
+    guard let share = try sharing(of: key, stored)?.share,
+      current(RecordKey(zone: key.zone, name: share)) != nil
+    else { return nil }
+    return share
+  }
+
+  /// The share a record is in after the batch.
+  private mutating func place(_ key: RecordKey) throws -> String? {
+    if let known = placing.places[key] { return known }
+    // Going round in a circle leads to no root.
+    placing.places[key] = .some(nil)
+    let place = try computedPlace(key)
+    placing.places[key] = .some(place)
+    return place
+  }
+
+  private mutating func computedPlace(_ key: RecordKey) throws -> String? {
+    if let draft = saved[key] {
+      if draft.stored.isShare { return key.name }
+      if let share = try shareBeginning(at: key) { return share }
+      guard let parent = draft.stored.parent else { return nil }
+      return try place(RecordKey(zone: key.zone, name: parent))
+    }
+    guard deleted[key] == nil else { return nil }
+    if touchedRoots[key] != nil {
+      if let share = try shareBeginning(at: key) { return share }
+      guard let parent = input.existing[key]?.parent else { return nil }
+      return try place(RecordKey(zone: key.zone, name: parent))
+    }
+    if let child = loadedChild(key) {
+      if child.isRoot, let share = child.child.membership?.share, !ends(share, key.zone) { return share }
+      return try place(RecordKey(zone: key.zone, name: child.child.parent))
+    }
+    guard let share = current(key)?.membership?.share, !ends(share, key.zone) else { return nil }
+    return share
+  }
+
+  private func ends(_ share: String, _ zone: ZoneNumber) -> Bool {
+    let key = RecordKey(zone: zone, name: share)
+    return deleted[key] != nil && saved[key] == nil
+  }
+
+  private mutating func checkPlace(of key: RecordKey) throws {
+    guard let draft = saved[key], let index = savedBy[key] else { return }
+    let share = try place(key)
+    if try shareBeginning(at: key) != nil { try checkRoot(key, draft.stored.parent, index) }
+    if isItsOwnAncestor(key) {
+      throw PlacingError(
+        index: index,
+        error: ErrorDictionary(.badRequest, "the record '\(key.name)' would be its own ancestor")
+      )
+    }
+    guard let view = input.sharing.views?[key.zone], !draft.stored.isShare else { return }
+    guard view.permission(inShare: share).canWrite else {
+      throw PlacingError(
+        index: index,
+        error: ErrorDictionary(
+          .accessDenied,
+          "CREATE operation not permitted: a record belongs below one that is shared with you"
+        )
+      )
+    }
+  }
+
+  /// Above a root there is no other share.
+  private mutating func checkRoot(_ key: RecordKey, _ parent: String?, _ index: Int) throws {
+    guard let parent, try place(RecordKey(zone: key.zone, name: parent)) != nil else { return }
+    throw PlacingError(
+      index: index,
+      error: ErrorDictionary(
+        .badRequest,
+        "the record '\(key.name)' belongs to a share already; it can be in one only"
+      )
+    )
+  }
+
+  private func isItsOwnAncestor(_ key: RecordKey) -> Bool {
+    var seen: Set<RecordKey> = []
+    var next = saved[key]?.stored.parent
+    while let name = next {
+      let parent = RecordKey(zone: key.zone, name: name)
+      if parent == key { return true }
+      guard seen.insert(parent).inserted else { return false }
+      next =
+        saved[parent]?.stored.parent ?? loadedChild(parent)?.child.parent
+        ?? (saved[parent] == nil ? input.existing[parent]?.parent : nil)
+    }
+    return false
+  }
+
+  /// Records that go along with a root, a parent or an ended share.
+  private mutating func placeMoved() throws {
+    var seen: Set<RecordKey> = []
+    let children = input.sharing.childrenByKey.values.map(\.child)
+      .sorted { $0.key.name < $1.key.name }
+    for child in children {
+      try move(child.key, child.type, child.membership, &seen)
+      if loadedChild(child.key)?.isRoot == true, saved[child.key] == nil,
+        let share = child.membership?.share, !ends(share, child.key.zone),
+        try place(RecordKey(zone: child.key.zone, name: child.parent)) != nil
+      {
+        throw PlacingError(
+          index: indexOfMover(above: child.key),
+          error: ErrorDictionary(
+            .badRequest,
+            "below it the record '\(child.key.name)' is shared already; it can be in one share only"
+          )
+        )
+      }
+    }
+    for (share, members) in input.sharing.members where ends(share.name, share.zone) {
+      for member in members {
+        let old = Membership(share: share.name, entered: member.entered, seen: member.entered)
+        try move(member.key, member.type, old, &seen)
+      }
+    }
+  }
+
+  private mutating func move(
+    _ key: RecordKey,
+    _ type: String,
+    _ old: Membership?,
+    _ seen: inout Set<RecordKey>
+  ) throws {
+    guard saved[key] == nil, deleted[key] == nil, touchedRoots[key] == nil,
+      seen.insert(key).inserted
+    else { return }
+    // A member of a share that ends, of which nothing else is known here, is in none.
+    let isKnown = loadedChild(key) != nil || input.existing[key] != nil
+    let share = isKnown ? try place(key) : nil
+    guard share != old?.share else { return }
+    placing.moves.append(Placing.Move(key: key, type: type, old: old, share: share))
+  }
+
+  private func indexOfMover(above key: RecordKey) -> Int {
+    var name = loadedChild(key)?.child.parent
+    var steps = 0
+    while let parent = name, steps < 10_000 {
+      let key = RecordKey(zone: key.zone, name: parent)
+      if let index = savedBy[key] { return index }
+      name = loadedChild(key)?.child.parent
+      steps += 1
+    }
+    // The operation that made the share.
+    return savedBy.first { saved[$0.key]?.stored.isShare == true }?.value ?? 0
+  }
+
+  // MARK: Writing
+
+  func encodedSharing(_ sharing: RecordSharing?, at change: ChangeNumber) throws -> Data? {
+    guard var sharing, !sharing.isEmpty else { return nil }
+    sharing.state?.settle(at: change)
+    return try WireCoding.encode(sharing)
+  }
+
+  /// A share that ended is remembered by its tombstone: who took part, and until when.
+  func endedSharing(of found: StoredRecord, at change: ChangeNumber) throws -> Data? {
+    guard found.isShare, var sharing = try found.decodedSharing() else { return nil }
+    sharing.state?.endAll(at: change)
+    return try WireCoding.encode(sharing)
+  }
+
+  /// Notes a saved record's place, and the one it left.
+  func place(_ record: inout StoredRecord, in batch: inout WriteBatch) {
+    let stored = input.existing[record.key].flatMap { $0.isDeleted ? nil : $0 }
+    let old = stored?.membership
+    let share = placing.places[record.key] ?? nil
+    record.membership = share.map {
+      Membership(
+        share: $0,
+        entered: $0 == old?.share ? old?.entered ?? record.change : record.change,
+        seen: record.change
+      )
+    }
+    if let stored { depart(stored, from: share, at: record.change, in: &batch) }
+  }
+
+  /// Notes that a stored record left its share, unless it is the one it is in now.
+  func depart(
+    _ stored: StoredRecord,
+    from share: String?,
+    at change: ChangeNumber,
+    in batch: inout WriteBatch
+  ) {
+    guard let old = stored.membership, old.share != share else { return }
+    batch.departures.append(
+      departure(stored.key, stored.type, old, at: change)
+    )
+  }
+
+  private func departure(
+    _ key: RecordKey,
+    _ type: String,
+    _ old: Membership,
+    at change: ChangeNumber
+  ) -> StoredDeparture {
+    StoredDeparture(
+      key: key,
+      type: type,
+      share: old.share,
+      entered: old.entered,
+      exited: change,
+      time: input.stamping.now
+    )
+  }
+
+  /// Roots that become shared or unshared appear in the feed, with the tag they have.
+  func writeRoots(in batch: inout WriteBatch, _ counter: inout ChangeNumber) throws {
+    for (key, sharing) in touchedRoots.sorted(by: { $0.key.name < $1.key.name }) {
+      guard var record = input.existing[key], !record.isDeleted else { continue }
+      record.change = nextChange(&counter)
+      record.sharing = try encodedSharing(sharing, at: record.change)
+      place(&record, in: &batch)
+      batch.records.append(record)
+    }
+    for (key, guid) in madeGUIDs.sorted(by: { $0.key.name < $1.key.name }) {
+      guard let owner = input.sharing.owner, let zone = input.sharing.zoneNames[key.zone],
+        saved[key] != nil || touchedRoots[key] != nil
+      else { continue }
+      batch.shortGUIDs.append(
+        StoredShortGUID(
+          guid: guid,
+          container: input.sharing.container,
+          environment: input.sharing.environment,
+          partition: input.partition,
+          owner: owner.user,
+          zone: key.zone,
+          zoneName: zone,
+          recordName: key.name
+        )
+      )
+    }
+  }
+
+  func writeMoves(in batch: inout WriteBatch, _ counter: inout ChangeNumber) {
+    for move in placing.moves {
+      let change = nextChange(&counter)
+      batch.memberships.append(
+        WriteBatch.MembershipWrite(
+          key: move.key,
+          membership: move.share.map { Membership(share: $0, entered: change, seen: change) }
+        )
+      )
+      guard let old = move.old else { continue }
+      batch.departures.append(departure(move.key, move.type, old, at: change))
+    }
+  }
+
+  /// The shares whose participants have something to see.
+  func touchedShares(_ batch: WriteBatch) -> Set<RecordKey> {
+    var shares: Set<RecordKey> = []
+    func note(_ share: String?, _ zone: ZoneNumber) {
+      if let share { shares.insert(RecordKey(zone: zone, name: share)) }
+    }
+    for record in batch.records {
+      note(record.membership?.share, record.key.zone)
+      let zoneShare = RecordKey(zone: record.key.zone, name: ShareDictionary.zoneShareName)
+      if input.existing[zoneShare]?.isDeleted == false || saved[zoneShare] != nil {
+        shares.insert(zoneShare)
+      }
+    }
+    for write in batch.memberships { note(write.membership?.share, write.key.zone) }
+    for departure in batch.departures { note(departure.share, departure.key.zone) }
+    return shares
+  }
+}

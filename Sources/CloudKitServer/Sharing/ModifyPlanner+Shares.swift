@@ -1,0 +1,244 @@
+import CloudKitWebServices
+import Foundation
+
+/// Saving and deleting shares and their roots, and what participants may do.
+extension ModifyPlanner {
+  // MARK: What the caller sees
+
+  private var caller: String { input.stamping.user }
+
+  private func view(of key: RecordKey) -> ZoneView? { input.sharing.views?[key.zone] }
+
+  /// The living record where the caller may see it.
+  func visible(_ key: RecordKey) -> StoredRecord? {
+    guard let found = current(key) else { return nil }
+    guard input.sharing.views != nil else { return found }
+    // Saved in this batch: what they just wrote is theirs to see.
+    if saved[key] != nil { return found }
+    return view(of: key)?.sees(found) == true ? found : nil
+  }
+
+  /// The record that an operation would change; one that is hidden is as good as absent, and its
+  /// name as good as taken.
+  func found(_ key: RecordKey, _ operation: KeyedOperation) throws -> StoredRecord? {
+    let found = visible(key)
+    let isHidden = found == nil && current(key) != nil
+    switch operation.type {
+    case .update, .replace, .delete, .forceDelete: return found
+    case .create, .forceUpdate, .forceReplace:
+      if isHidden { throw Self.denied }
+      return found
+    }
+  }
+
+  func checkShareAccess(_ found: StoredRecord, _ key: RecordKey) throws {
+    guard input.sharing.views != nil else { return }
+    if found.isShare { return }
+    guard view(of: key)?.permission(for: found).canWrite == true || saved[key] != nil else {
+      throw Self.denied
+    }
+  }
+
+  func checkDeletion(of found: StoredRecord) throws {
+    guard input.sharing.views != nil else { return }
+    if try found.decodedSharing()?.share != nil {
+      throw ErrorDictionary(.accessDenied, "only its owner can delete the root of a share")
+    }
+  }
+
+  static let denied = ErrorDictionary(.accessDenied, "WRITE operation not permitted")
+
+  func checkedParent(
+    _ parent: ParentDictionary,
+    _ zone: ZoneID,
+    _ key: RecordKey
+  ) throws -> String {
+    if let named = parent.zoneID, named.zoneName != zone.zoneName {
+      throw ErrorDictionary(.badRequest, "the parent is in another zone, \(named.zoneName)")
+    }
+    guard parent.recordName != key.name else {
+      throw ErrorDictionary(.badRequest, "a record cannot be its own parent")
+    }
+    return parent.recordName
+  }
+
+  // MARK: Roots
+
+  /// What sharing keeps with a record that is no share.
+  mutating func rootSharing(
+    _ operation: KeyedOperation,
+    _ key: RecordKey,
+    _ found: StoredRecord?,
+    movesTo parent: String?
+  ) throws -> RecordSharing? {
+    var sharing = saved[key]?.sharing
+    if sharing == nil { sharing = try found?.decodedSharing() }
+    if input.sharing.views != nil {
+      if sharing?.share != nil, found?.parent != parent {
+        throw ErrorDictionary(.accessDenied, "only its owner can move the root of a share")
+      }
+      return sharing
+    }
+    guard operation.record.createShortGUID == true, sharing?.shortGUID == nil else {
+      return sharing
+    }
+    try checkCanShare(key)
+    var made = sharing ?? RecordSharing()
+    made.shortGUID = input.sharing.makeGUID()
+    madeGUIDs[key] = made.shortGUID
+    return made
+  }
+
+  private func checkCanShare(_ key: RecordKey) throws {
+    guard input.scope == .private, key.zone != .defaultZone else {
+      throw ErrorDictionary(
+        .badRequest,
+        "sharing is possible in custom zones of the private database only"
+      )
+    }
+  }
+
+  // MARK: Shares
+
+  /// The fields of a share: the documented ones, and the app's own as in any type.
+  func admitShareFields(
+    _ fields: [String: FieldValue],
+    _ schema: inout SchemaDraft
+  ) throws -> [String: FieldValue] {
+    let known: [String: FieldSchemaType] = [
+      "cloudkit.title": .typed(.string), "cloudkit.type": .typed(.string),
+      "cloudkit.thumbnailImageData": .typed(.bytes),
+    ]
+    var admitted: [String: FieldValue] = [:]
+    var others: [String: FieldValue] = [:]
+    for (name, value) in fields {
+      if let type = known[name] {
+        admitted[name] = try SchemaDraft.fit(
+          value,
+          to: FieldSchema(name: name, type: type),
+          type: ShareDictionary.recordType
+        )
+      } else {
+        others[name] = value
+      }
+    }
+    if !others.isEmpty {
+      admitted.merge(try schema.admit(others, type: ShareDictionary.recordType)) { $1 }
+    }
+    return admitted
+  }
+
+  /// What a share is after a save.
+  mutating func share(
+    _ operation: KeyedOperation,
+    _ key: RecordKey,
+    _ found: StoredRecord?
+  ) throws -> RecordSharing {
+    let request = operation.record.sharing ?? ShareDictionary()
+    var sharing: RecordSharing
+    if let found {
+      let known = try saved[key]?.sharing ?? found.decodedSharing()
+      guard let known, known.state?.mayInvite(caller) == true else { throw Self.denied }
+      sharing = known
+    } else {
+      guard input.sharing.views == nil else { throw Self.denied }
+      try checkCanShare(key)
+      sharing = RecordSharing(state: try newShare(request, key))
+    }
+    let people = input.sharing.people
+    try sharing.state?.apply(
+      request,
+      ShareState.Edit(
+        participantLimit: input.limits.participantsPerShare,
+        newID: input.sharing.makeID,
+        person: { people[$0] }
+      )
+    )
+    return sharing
+  }
+
+  private mutating func newShare(_ request: ShareDictionary, _ key: RecordKey) throws -> ShareState {
+    guard let owner = input.sharing.owner else { throw Self.denied }
+    let others = (input.sharing.shares[key.zone] ?? []).filter { current($0.key) != nil }
+      .map(\.key.name) + saved.values.filter { $0.stored.isShare }.map(\.stored.key.name)
+    let root: RecordKey?
+    var guid: String?
+    if key.name == ShareDictionary.zoneShareName {
+      guard request.forRecord == nil else {
+        throw ErrorDictionary(.badRequest, "the share of a zone has no 'forRecord'")
+      }
+      guard others.isEmpty else {
+        throw ErrorDictionary(.badRequest, "records of the zone are shared already, one by one")
+      }
+      root = nil
+    } else {
+      guard !others.contains(ShareDictionary.zoneShareName) else {
+        throw ErrorDictionary(.badRequest, "the zone is shared already, as a whole")
+      }
+      guard let forRecord = request.forRecord else {
+        throw ErrorDictionary(.badRequest, "missing required field 'forRecord'")
+      }
+      let shared = RecordKey(zone: key.zone, name: forRecord.recordName)
+      guid = try checkRoot(shared, forRecord)
+      root = shared
+    }
+    let shortGUID = guid ?? input.sharing.makeGUID()
+    if guid == nil { madeGUIDs[root ?? key] = shortGUID }
+    if let root { try begin(key.name, at: root, shortGUID) }
+    var state = ShareState(
+      root: root?.name,
+      shortGUID: shortGUID,
+      owner: owner,
+      participantID: input.sharing.makeID()
+    )
+    // A share of this name that ended is remembered by those who took part.
+    state.stays = try input.existing[key]?.decodedSharing()?.state?.stays ?? []
+    return state
+  }
+
+  /// Checks what is to be shared and returns its short ID, if it has one.
+  private func checkRoot(
+    _ key: RecordKey,
+    _ forRecord: SharedRootDictionary
+  ) throws -> String? {
+    guard let root = current(key), !root.isShare else {
+      throw ErrorDictionary(.notFound, "Cannot share - no such record exists to share")
+    }
+    // Saved in the same batch, its owner cannot know the new tag.
+    if let tag = forRecord.recordChangeTag, let stored = input.existing[key], !stored.isDeleted,
+      stored.tag != tag
+    {
+      throw FailureError(failure: conflict(stored))
+    }
+    let sharing = try sharing(of: key, root)
+    if let share = sharing?.share, current(RecordKey(zone: key.zone, name: share)) != nil {
+      throw ErrorDictionary(.badRequest, "the record '\(key.name)' is shared already")
+    }
+    return sharing?.shortGUID
+  }
+
+  func sharing(of key: RecordKey, _ stored: StoredRecord) throws -> RecordSharing? {
+    try touchedRoots[key] ?? (saved[key].map { $0.sharing } ?? stored.decodedSharing())
+  }
+
+  private mutating func begin(_ share: String, at root: RecordKey, _ guid: String) throws {
+    var sharing = try current(root).flatMap { try self.sharing(of: root, $0) } ?? RecordSharing()
+    sharing.share = share
+    sharing.shortGUID = guid
+    if saved[root] != nil { saved[root]?.sharing = sharing } else { touchedRoots[root] = sharing }
+  }
+
+  /// A participant who deletes the share leaves it.
+  mutating func leave(_ found: StoredRecord, _ index: Int) throws {
+    var sharing = try found.decodedSharing() ?? RecordSharing()
+    sharing.state?.leave(caller, at: ShareState.thisCommit)
+    var record = found
+    record.modified = input.stamping.stamp
+    saved[found.key] = Draft(
+      stored: record,
+      fields: try found.decodedFields(),
+      sharing: sharing
+    )
+    savedBy[found.key] = index
+  }
+}

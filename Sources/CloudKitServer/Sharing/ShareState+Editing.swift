@@ -1,0 +1,122 @@
+import CloudKitWebServices
+
+/// What a save of the share by its owner, or an administrator, changes.
+extension ShareState {
+  /// What an edit is made with.
+  struct Edit {
+    var participantLimit: Int
+    var newID: () -> String
+    /// Finds a person of the container.
+    var person: (LookupInfo) -> SharePerson?
+  }
+
+  mutating func apply(_ request: ShareDictionary, _ edit: Edit) throws(ErrorDictionary) {
+    let wasPublic = publicPermission.canRead
+    if let permission = request.publicPermission {
+      guard permission != .unknown else {
+        throw ErrorDictionary(.badRequest, "invalid value for 'publicPermission'")
+      }
+      publicPermission = permission
+    }
+    if let entries = request.participants {
+      try replaceParticipants(
+        entries,
+        keepsKnown: !wasPublic || publicPermission.canRead,
+        edit
+      )
+    } else if wasPublic, !publicPermission.canRead {
+      remove(edit) { _ in true }
+    }
+    // Whoever has the link may come: an open invitation says nothing any more.
+    if publicPermission.canRead, !wasPublic { remove(edit) { $0.status == .invited } }
+    guard participants.count - 1 <= edit.participantLimit else {
+      throw Self.full(edit.participantLimit)
+    }
+  }
+
+  private mutating func replaceParticipants(
+    _ entries: [ShareParticipant],
+    keepsKnown: Bool,
+    _ edit: Edit
+  ) throws(ErrorDictionary) {
+    var kept: [StoredParticipant] = []
+    for entry in entries {
+      try Self.check(entry)
+      if let known = participants.first(where: { $0.matches(entry) }) {
+        guard known.type != .owner, !kept.contains(where: { $0.id == known.id }) else { continue }
+        guard entry.acceptanceStatus != .removed, entry.acceptanceStatus != .unsubscribed else {
+          continue
+        }
+        if keepsKnown || known.status == .invited {
+          var updated = known
+          updated.permission = entry.permission ?? known.permission
+          if let type = entry.type, type == .user || type == .administrator,
+            known.type != .publicUser
+          {
+            updated.type = type
+          }
+          kept.append(updated)
+        } else if entry.acceptanceStatus == .invited {
+          // The share closes to all: who is named as invited is asked anew.
+          kept.append(invitation(entry, edit, known: known))
+        }
+      } else if entry.type != .owner {
+        let invited = invitation(entry, edit, known: nil)
+        // The same person by another address.
+        let isKnown = (kept + participants).contains { $0.user != nil && $0.user == invited.user }
+        if !isKnown { kept.append(invited) }
+      }
+    }
+    let survivors = Set(kept.filter { $0.status == .accepted }.compactMap(\.user))
+    for user in participants.filter({ $0.type != .owner }).compactMap(\.user)
+    where !survivors.contains(user) {
+      end(user, at: Self.thisCommit)
+    }
+    participants = participants.filter { $0.type == .owner } + kept
+  }
+
+  private static func check(_ entry: ShareParticipant) throws(ErrorDictionary) {
+    guard entry.permission != .unknown else {
+      throw ErrorDictionary(.badRequest, "invalid value for a participant's 'permission'")
+    }
+    let identity = entry.userIdentity
+    let isNamed =
+      entry.participantId != nil || identity?.userRecordName != nil
+      || identity?.lookupInfo?.emailAddress?.isEmpty == false
+      || identity?.lookupInfo?.phoneNumber?.isEmpty == false
+      || identity?.lookupInfo?.userRecordName?.isEmpty == false
+    guard isNamed || entry.type == .owner else {
+      throw ErrorDictionary(.badRequest, "a participant has neither an identity nor an ID")
+    }
+  }
+
+  /// Whatever a client says of itself, an invitation is not accepted before its guest has done so.
+  private func invitation(
+    _ entry: ShareParticipant,
+    _ edit: Edit,
+    known: StoredParticipant?
+  ) -> StoredParticipant {
+    let identity = entry.userIdentity
+    var info = identity?.lookupInfo ?? known?.lookupInfo ?? LookupInfo()
+    if let user = identity?.userRecordName ?? known?.user { info.userRecordName = user }
+    let person = edit.person(info)
+    let asked = entry.participantId ?? ""
+    let isFree = !asked.isEmpty && asked.count <= 255 && !participants.contains { $0.id == asked }
+    return StoredParticipant(
+      id: isFree ? asked : known?.id ?? edit.newID(),
+      type: entry.type == .administrator ? .administrator : .user,
+      status: .invited,
+      permission: entry.permission ?? .readOnly,
+      user: person?.user,
+      lookupInfo: info,
+      names: person?.names ?? identity?.nameComponents
+    )
+  }
+
+  private mutating func remove(_ edit: Edit, _ isGone: (StoredParticipant) -> Bool) {
+    for participant in participants where participant.type != .owner && isGone(participant) {
+      if let user = participant.user { end(user, at: Self.thisCommit) }
+    }
+    participants.removeAll { $0.type != .owner && isGone($0) }
+  }
+}

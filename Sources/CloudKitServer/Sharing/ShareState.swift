@@ -1,0 +1,164 @@
+import CloudKitWebServices
+
+/// All that a share is beyond its fields: pure, so that its rules can be read and tested.
+struct ShareState: Codable, Hashable, Sendable {
+  /// A time that somebody took part: what they may see follows from it.
+  struct Stay: Codable, Hashable, Sendable {
+    var user: String
+    var joined: ChangeNumber
+    var left: ChangeNumber?
+
+    private enum CodingKeys: String, CodingKey {
+      case user = "u"
+      case joined = "j"
+      case left = "l"
+    }
+  }
+
+  /// Nil where the whole zone is shared.
+  var root: String?
+  var shortGUID: String
+  var publicPermission = ParticipantPermission.none
+  /// The owner first.
+  var participants: [StoredParticipant]
+  var stays: [Stay] = []
+
+  private enum CodingKeys: String, CodingKey {
+    case root = "r"
+    case shortGUID = "g"
+    case publicPermission = "a"
+    case participants = "p"
+    case stays = "s"
+  }
+
+  init(root: String?, shortGUID: String, owner: SharePerson, participantID: String) {
+    self.root = root
+    self.shortGUID = shortGUID
+    participants = [
+      StoredParticipant(
+        id: participantID,
+        type: .owner,
+        status: .accepted,
+        permission: .readWrite,
+        user: owner.user,
+        lookupInfo: LookupInfo(emailAddress: owner.emailAddress),
+        names: owner.names
+      )
+    ]
+  }
+
+  // MARK: Who
+
+  var owner: StoredParticipant? { participants.first { $0.type == .owner } }
+
+  func participant(_ person: SharePerson) -> StoredParticipant? {
+    participants.first { $0.user == person.user } ?? participants.first { $0.matches(person) }
+  }
+
+  func participant(named user: String) -> StoredParticipant? {
+    participants.first { $0.user == user }
+  }
+
+  /// What a participant may do; somebody who joined by the link has what the link gives now.
+  func permission(of participant: StoredParticipant) -> ParticipantPermission {
+    guard participant.status == .accepted else { return .none }
+    return participant.type == .publicUser ? publicPermission : participant.permission
+  }
+
+  func permission(of user: String) -> ParticipantPermission {
+    participant(named: user).map(permission) ?? .none
+  }
+
+  func mayInvite(_ user: String) -> Bool {
+    guard let participant = participant(named: user), participant.status == .accepted else {
+      return false
+    }
+    return participant.type == .owner || participant.type == .administrator
+  }
+
+  // MARK: Joining and leaving
+
+  /// Somebody follows the link. False where nothing changes: they take part already.
+  mutating func accept(
+    _ person: SharePerson,
+    at change: ChangeNumber,
+    participantID: String,
+    limit: Int
+  ) throws(ErrorDictionary) -> Bool {
+    if let known = participant(person),
+      let index = participants.firstIndex(where: { $0.id == known.id })
+    {
+      guard known.status != .accepted else { return false }
+      participants[index].status = .accepted
+      participants[index].user = person.user
+      participants[index].names = person.names ?? known.names
+    } else {
+      guard publicPermission.canRead else { throw Self.notFound }
+      guard participants.count <= limit else { throw Self.full(limit) }
+      participants.append(
+        StoredParticipant(
+          id: participantID,
+          type: .publicUser,
+          status: .accepted,
+          permission: publicPermission,
+          user: person.user,
+          lookupInfo: LookupInfo(emailAddress: person.emailAddress),
+          names: person.names
+        )
+      )
+    }
+    stays.append(Stay(user: person.user, joined: change))
+    return true
+  }
+
+  /// A participant goes by themselves, or is removed.
+  mutating func end(_ user: String, at change: ChangeNumber) {
+    for index in stays.indices where stays[index].user == user && stays[index].left == nil {
+      stays[index].left = change
+    }
+  }
+
+  mutating func leave(_ user: String, at change: ChangeNumber) {
+    participants.removeAll { $0.user == user && $0.type != .owner }
+    end(user, at: change)
+  }
+
+  /// Nobody takes part any more.
+  mutating func endAll(at change: ChangeNumber) {
+    participants.removeAll { $0.type != .owner }
+    for index in stays.indices where stays[index].left == nil { stays[index].left = change }
+  }
+
+  /// What ended before a zone's horizon is told to nobody.
+  mutating func forgetStays(before horizon: ChangeNumber) {
+    stays.removeAll { ($0.left ?? horizon) < horizon }
+  }
+
+  // MARK: The moment of a commit
+
+  /// Stands for the commit's own change number until it is known.
+  static let thisCommit = ChangeNumber(.max)
+
+  mutating func settle(at change: ChangeNumber) {
+    for index in stays.indices {
+      if stays[index].joined == Self.thisCommit { stays[index].joined = change }
+      if stays[index].left == Self.thisCommit { stays[index].left = change }
+    }
+  }
+
+  // MARK: Errors
+
+  /// The same for a share that is not there and one that is not for the caller.
+  static let notFound = ErrorDictionary(
+    .notFound,
+    "the share does not exist, or you are not invited to it"
+  )
+
+  static func full(_ limit: Int) -> ErrorDictionary {
+    ErrorDictionary(
+      .badRequest,
+      "a share has at most \(limit) participants",
+      extension: ErrorExtension(code: .limitExceeded)
+    )
+  }
+}

@@ -1,0 +1,181 @@
+import CloudKitWebServices
+import Foundation
+
+/// Who is told of a batch of record operations.
+extension ModifyCall {
+  func note(
+    of plan: ModifyPlan,
+    _ batch: inout WriteBatch,
+    _ input: ModifyInput,
+    zones: [String]
+  ) throws -> CommitNote {
+    var note = service.note(context, partition: id, owner: database.owner, device: device)
+    note.zones = zones
+    note.savedCount = plan.savedCount
+    note.deletedCount = plan.deletedCount
+    for share in plan.touchedShares.sorted(by: { $0.name < $1.name }) {
+      guard let zone = input.sharing.zoneNames[share.zone] else { continue }
+      note.shares.append(
+        CommitNote.TouchedShare(zone: share.zone, zoneName: zone, share: share.name)
+      )
+    }
+    note.guests = try guests(batch, input)
+    try fire(in: &batch, input, &note)
+    return note
+  }
+
+  /// Those who took part before this commit and do no more.
+  private func guests(_ batch: WriteBatch, _ input: ModifyInput) throws -> [String] {
+    var guests: Set<String> = []
+    for record in batch.records where record.isShare {
+      let old = try input.existing[record.key]?.decodedSharing()?.state?.acceptedUsers ?? []
+      let new = record.isDeleted ? [] : try record.decodedSharing()?.state?.acceptedUsers ?? []
+      guests.formUnion(old.subtracting(new))
+    }
+    return guests.subtracting([database.owner]).sorted()
+  }
+
+  // MARK: Queries
+
+  /// Matches query subscriptions with what the batch writes, before and after.
+  private func fire(
+    in batch: inout WriteBatch,
+    _ input: ModifyInput,
+    _ note: inout CommitNote
+  ) throws {
+    let queries = input.subscriptions.filter { !$0.subscription.recordType.isEmpty }
+    guard !queries.isEmpty else { return }
+    let schema = batch.schema?.stored.schema ?? input.schema.schema
+    let byType = Dictionary(grouping: queries, by: \.subscription.recordType)
+    var spent: Set<String> = []
+    for event in try events(batch, input) {
+      for owned in byType[event.type] ?? [] {
+        let key = "\(owned.user)/\(owned.subscription.id)"
+        guard !spent.contains(key) else { continue }
+        // One that cannot be read or does not fit the schema any more fires for nothing.
+        guard let subscription = try? owned.subscription.subscription(),
+          let matcher = SubscriptionMatcher(subscription, schema, user: owned.user, context.scope),
+          let fields = matcher.match(event)
+        else { continue }
+        note.fired.append(
+          CommitNote.Fired(
+            user: owned.user,
+            subscription: owned.subscription.id,
+            notification: .query(
+              subscription,
+              event.reason,
+              record: event.key.name,
+              zone: ZoneID(
+                zoneName: event.zoneName,
+                ownerRecordName: database.owner.isEmpty ? nil : database.owner
+              ),
+              scope: context.scope == .public ? .public : .private,
+              fields: fields
+            )
+          )
+        )
+        guard subscription.firesOnce == true else { continue }
+        spent.insert(key)
+        batch.deletedSubscriptions.append(
+          WriteBatch.SubscriptionWrite(user: owned.user, subscription: owned.subscription)
+        )
+      }
+    }
+  }
+
+  private func events(_ batch: WriteBatch, _ input: ModifyInput) throws -> [RecordEvent] {
+    func living(_ key: RecordKey) -> StoredRecord? {
+      input.existing[key].flatMap { $0.isDeleted ? nil : $0 }
+    }
+    func zoneName(_ key: RecordKey) -> String {
+      input.sharing.zoneNames[key.zone] ?? ZoneID.defaultZoneName
+    }
+    var events: [RecordEvent] = []
+    for record in batch.records {
+      let before = living(record.key)
+      // A root whose share began or ended has the tag it had: nobody saved it.
+      guard before?.tag != record.tag else { continue }
+      events.append(
+        RecordEvent(
+          before: before,
+          after: record.isDeleted ? nil : record,
+          zoneName: zoneName(record.key)
+        )
+      )
+    }
+    for key in batch.erasedRecords {
+      events.append(RecordEvent(before: living(key), after: nil, zoneName: zoneName(key)))
+    }
+    return events
+  }
+}
+
+/// What a commit does to one record.
+struct RecordEvent {
+  var before: StoredRecord?
+  var after: StoredRecord?
+  var zoneName: String
+
+  var key: RecordKey {
+    after?.key ?? before?.key ?? RecordKey(zone: .defaultZone, name: "")
+  }
+
+  var type: String { after?.type ?? before?.type ?? "" }
+
+  var reason: PushNotification.Reason {
+    if after == nil { return .deleted }
+    return before == nil ? .created : .updated
+  }
+}
+
+/// Whether a query subscription fires.
+struct SubscriptionMatcher {
+  private let subscription: Subscription
+  private let conditions: [QueryCondition]
+  private let access: RecordAccess
+
+  /// Nil where the query does not fit the schema.
+  init?(
+    _ subscription: Subscription,
+    _ schema: DatabaseSchema,
+    user: String,
+    _ scope: DatabaseScope
+  ) {
+    guard let query = subscription.query, let name = query.recordType,
+      let type = schema[recordType: name],
+      let plan = try? QueryPlan(query, type, user: user, allowsUnindexed: true)
+    else { return nil }
+    self.subscription = subscription
+    conditions = plan.conditions
+    access = RecordAccess(scope: scope, schema: schema, user: user)
+  }
+
+  /// The fields that the payload may show, or nil where it does not fire.
+  ///
+  /// A creation is judged by what was made, a deletion by what was there, a change by both: who
+  /// keeps a list of what matches hears of what leaves it too.
+  func match(_ event: RecordEvent) -> [String: FieldValue]? {
+    let reasons = subscription.firesOn ?? ["create", "update", "delete"]
+    guard reasons.contains(where: { $0.lowercased() == event.reason.word }) else { return nil }
+    if let zone = subscription.zoneID {
+      guard zone.zoneName == event.zoneName else { return nil }
+    } else if subscription.zoneWide == false, event.zoneName != ZoneID.defaultZoneName {
+      return nil
+    }
+    for record in [event.after, event.before].compactMap({ $0 }) {
+      guard access.allows(.read, type: record.type, creator: record.created.userRecordName),
+        let fields = try? record.decodedFields(),
+        conditions.allSatisfy({ $0.holds(for: record, fields) })
+      else { continue }
+      return fields
+    }
+    return nil
+  }
+}
+
+extension ShareState {
+  /// Who sees what is shared.
+  var acceptedUsers: Set<String> {
+    Set(participants.filter { permission(of: $0).canRead }.compactMap(\.user))
+  }
+}

@@ -1,0 +1,158 @@
+import CloudKitWebServices
+
+/// The payloads of notifications.
+extension PushNotification {
+  /// What became of a record.
+  enum Reason: Int {
+    case created = 1
+    case updated = 2
+    case deleted = 3
+
+    /// The word that subscriptions have for it.
+    var word: String {
+      switch self {
+      case .created: "create"
+      case .updated: "update"
+      case .deleted: "delete"
+      }
+    }
+  }
+
+  /// Longer texts in additional fields are cut: payloads are small.
+  static let additionalTextLength = 100
+
+  /// A query subscription fired for a record; `fields` are those the payload may show.
+  static func query(
+    _ subscription: Subscription,
+    _ reason: Reason,
+    record: String,
+    zone: ZoneID,
+    scope: DatabaseScope,
+    fields: [String: FieldValue]
+  ) -> PushNotification {
+    let info = subscription.notificationInfo
+    var additional: [String: PlainValue] = [:]
+    for name in info?.additionalFields ?? [] {
+      additional[name] = fields[name]?.plainValue
+    }
+    return PushNotification(
+      aps: Alert(info, fields),
+      ck: CloudKitPayload(
+        qry: NotificationSource(
+          sid: subscription.subscriptionID,
+          rid: record,
+          zid: zone.zoneName,
+          zoid: zone.ownerRecordName,
+          dbs: scope.payloadNumber,
+          fo: reason.rawValue,
+          af: additional.isEmpty ? nil : additional
+        )
+      )
+    )
+  }
+
+  /// Something changed in a zone.
+  static func zone(_ subscription: Subscription, _ zone: ZoneID) -> PushNotification {
+    PushNotification(
+      aps: Alert(subscription.notificationInfo, [:]),
+      ck: CloudKitPayload(
+        fet: NotificationSource(
+          sid: subscription.subscriptionID,
+          zid: zone.zoneName,
+          zoid: zone.ownerRecordName
+        )
+      )
+    )
+  }
+
+  /// Something changed in a database; a zone is named where it is one.
+  static func database(
+    _ subscription: Subscription,
+    _ scope: DatabaseScope,
+    zone: ZoneID?
+  ) -> PushNotification {
+    PushNotification(
+      aps: Alert(subscription.notificationInfo, [:]),
+      ck: CloudKitPayload(
+        met: NotificationSource(
+          sid: subscription.subscriptionID,
+          zid: zone?.zoneName,
+          zoid: zone?.ownerRecordName,
+          dbs: scope.payloadNumber
+        )
+      )
+    )
+  }
+
+  /// With what every payload has: its own ID, the container, and whose it is.
+  func addressed(to user: String, container: String, id: String) -> PushNotification {
+    var notification = self
+    notification.ck?.nid = id
+    notification.ck?.cid = container
+    notification.ck?.ce = 2
+    notification.ck?.ckuserid = user
+    notification.ck?.aux = [:]
+    return notification
+  }
+}
+
+extension PushNotification.Alert {
+  /// How a subscription wants to be presented; one that says nothing is a silent push.
+  init(_ info: NotificationInfo?, _ fields: [String: FieldValue]) {
+    self.init()
+    guard let info else {
+      contentAvailable = 1
+      return
+    }
+    let text = PushNotification.Text(
+      body: info.alertBody,
+      localizationKey: info.alertLocalizationKey,
+      localizationArguments: info.alertLocalizationKey == nil
+        ? nil : info.alertLocalizationArgs?.map { fields[$0]?.plainValue?.text ?? "" },
+      actionLocalizationKey: info.alertActionLocalizationKey,
+      launchImage: info.alertLaunchImage
+    )
+    if text != PushNotification.Text() { alert = text }
+    badge = info.shouldBadge == true ? 1 : nil
+    sound = info.soundName.flatMap { $0.isEmpty ? nil : $0 }
+    category = info.category
+    let isSilent = alert == nil && badge == nil && sound == nil
+    contentAvailable = info.shouldSendContentAvailable == true || isSilent ? 1 : nil
+  }
+}
+
+extension DatabaseScope {
+  /// As payloads number databases.
+  var payloadNumber: Int {
+    switch self {
+    case .public: 0
+    case .private: 1
+    case .shared: 2
+    }
+  }
+}
+
+extension FieldValue {
+  /// As a payload shows it; what is encrypted, long or has parts is not shown.
+  var plainValue: PlainValue? {
+    guard !isEncrypted else { return nil }
+    switch content {
+    case .string(let value):
+      return .string(String(value.prefix(PushNotification.additionalTextLength)))
+    case .int64(let value), .timestamp(let value): return .integer(value)
+    case .double(let value): return .double(value)
+    case .reference(let value): return .string(value.recordName)
+    default: return nil
+    }
+  }
+}
+
+extension PlainValue {
+  var text: String {
+    switch self {
+    case .string(let value): value
+    case .integer(let value): String(value)
+    case .double(let value): String(value)
+    }
+  }
+}

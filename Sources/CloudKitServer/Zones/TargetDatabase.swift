@@ -1,0 +1,155 @@
+import CloudKitWebServices
+
+/// The database that the zones of a request are in: the caller's own, the public one, or that of
+/// somebody who shares with them.
+struct TargetDatabase: Sendable {
+  var id: PartitionID
+  /// The user record name; empty for the public database.
+  var owner: String
+  /// The zones asked for, as far as the caller may know of them.
+  var rows: [StoredZone]
+  /// What the caller sees, in somebody else's database.
+  var views: [ZoneNumber: ZoneView]?
+
+  func sees(_ record: StoredRecord) -> Bool {
+    views.map { $0[record.key.zone]?.sees(record) ?? false } ?? true
+  }
+}
+
+extension CloudKitService {
+  /// Finds the database of some zones, all of one owner.
+  ///
+  /// In the shared database rights are read at the owner, here and on every request: a link says
+  /// only where to look.
+  func target(
+    of zones: [ZoneID],
+    _ context: RequestContext,
+    _ snapshot: any StorageSnapshot
+  ) throws -> TargetDatabase {
+    let names = Set(zones.map(\.zoneName)).sorted()
+    guard context.scope == .shared else {
+      let id = try partition(context)
+      return TargetDatabase(
+        id: id,
+        owner: try context.owner(),
+        rows: try snapshot.zones(in: id, named: names)
+      )
+    }
+    let user = try context.user().userRecordName
+    let owners = Set(zones.map { $0.ownerRecordName ?? "" })
+    guard owners.count <= 1 else {
+      throw ErrorDictionary(.badRequest, "the zones of one request belong to one owner")
+    }
+    let links = try snapshot.shareLinks(
+      container: context.container,
+      environment: context.environment,
+      user: user
+    ).filter { owners.contains($0.owner) && names.contains($0.zoneName) }
+    var target = TargetDatabase(
+      id: try links.first?.partition ?? partition(context),
+      owner: owners.first ?? "",
+      rows: [],
+      views: [:]
+    )
+    for zone in try openZones(links, user, snapshot) {
+      target.rows.append(zone.row)
+      target.views?[zone.row.number] = zone.view
+    }
+    return target
+  }
+
+  /// As `target`, for zones that may have different owners.
+  func targets(
+    of zones: [ZoneID],
+    _ context: RequestContext,
+    _ snapshot: any StorageSnapshot
+  ) throws -> TargetDatabases {
+    guard context.scope == .shared else {
+      return TargetDatabases(byOwner: ["": try target(of: zones, context, snapshot)], isOne: true)
+    }
+    var byOwner: [String: TargetDatabase] = [:]
+    for (owner, zones) in Dictionary(grouping: zones, by: { $0.ownerRecordName ?? "" }) {
+      byOwner[owner] = try target(of: zones, context, snapshot)
+    }
+    return TargetDatabases(byOwner: byOwner, isOne: false)
+  }
+
+  /// The zones that links lead to and that are open to the person now.
+  func openZones(
+    _ links: [StoredShareLink],
+    _ user: String,
+    _ snapshot: any StorageSnapshot
+  ) throws -> [SharedZone] {
+    try linkedZones(links, user, snapshot).filter { $0.isOpen }
+  }
+
+  /// The zones that links lead to, in the order of their partitions and numbers.
+  func linkedZones(
+    _ links: [StoredShareLink],
+    _ user: String,
+    _ snapshot: any StorageSnapshot
+  ) throws -> [SharedZone] {
+    var zones: [SharedZone] = []
+    let byPartition = Dictionary(grouping: links, by: \.partition)
+    for (id, links) in byPartition.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+      let rows = try snapshot.zones(in: id, named: Set(links.map(\.zoneName)).sorted())
+      let shares = try snapshot.records(
+        in: id,
+        keys: links.map { RecordKey(zone: $0.zone, name: $0.share) }
+      )
+      let byZone = Dictionary(grouping: links, by: \.zone)
+      for (number, links) in byZone.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+        guard let link = links.first else { continue }
+        let known = links.compactMap { shares[RecordKey(zone: number, name: $0.share)] }
+        let row = rows.first { $0.number == number && $0.ending == nil }
+        zones.append(
+          SharedZone(
+            partition: id,
+            owner: link.owner,
+            row: row
+              ?? StoredZone(number: number, name: link.zoneName, change: .zero, ending: .deleted),
+            view: try ZoneView(of: known, for: user)
+          )
+        )
+      }
+    }
+    return zones
+  }
+
+  func shareLinks(
+    _ context: RequestContext,
+    _ snapshot: any StorageSnapshot
+  ) throws -> [StoredShareLink] {
+    try snapshot.shareLinks(
+      container: context.container,
+      environment: context.environment,
+      user: try context.user().userRecordName
+    )
+  }
+}
+
+/// The databases of one request's zones.
+struct TargetDatabases: Sendable {
+  var byOwner: [String: TargetDatabase]
+  /// All zones are in one, whoever they name as their owner.
+  var isOne: Bool
+
+  func owner(of zone: ZoneID) -> String { isOne ? "" : zone.ownerRecordName ?? "" }
+
+  func database(of zone: ZoneID) throws -> TargetDatabase {
+    guard let database = byOwner[owner(of: zone)] else {
+      throw ErrorDictionary(.zoneNotFound, "Zone '\(zone.zoneName)' does not exist", zoneID: zone)
+    }
+    return database
+  }
+}
+
+/// A zone that somebody shares with the caller, or did.
+struct SharedZone: Sendable {
+  var partition: PartitionID
+  var owner: String
+  var row: StoredZone
+  var view: ZoneView
+
+  var isOpen: Bool { row.ending == nil && view.isOpen }
+}
