@@ -26,6 +26,9 @@ extension CloudKitHTTPServer {
         service.baseURL = publicURL ?? address.text
         await onListening(address)
       },
+      openEvents: { try service.openEventStream(path: $0, lastEventID: $1) },
+      endEvents: { service.endListening() },
+      background: { await service.runMaintenance() },
       respond: { await service.respond(to: $0) }
     )
   }

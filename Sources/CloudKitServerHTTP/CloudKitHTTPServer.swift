@@ -1,3 +1,4 @@
+import CloudKitServer
 import CloudKitWebServices
 import Foundation
 import Hummingbird
@@ -13,25 +14,40 @@ import ServiceLifecycle
 /// has: binding, size limits, connections that go away, and stopping without cutting an answer off.
 package struct CloudKitHTTPServer: Service {
   package typealias Respond = @Sendable (WebServiceRequest) async -> WebServiceResponse
+  /// Opens the event stream at a path, after the last event that the listener knows.
+  package typealias OpenEvents =
+    @Sendable (
+      _ path: String, _ lastEventID: String?
+    ) throws -> EventStream
 
   package var configuration: Configuration
   private let respond: Respond
+  private let openEvents: OpenEvents?
+  private let endEvents: @Sendable () -> Void
+  private let background: @Sendable () async -> Void
   private let landingPage: @Sendable () async -> LandingPage
   private let logger: Logger
   private let onListening: @Sendable (ListeningAddress) async -> Void
 
-  /// `onListening` is told the bound address before the first request is served.
+  /// `onListening` is told the bound address before the first request is served; `background` runs
+  /// as long as the server does and is cancelled then.
   package init(
     configuration: Configuration = Configuration(),
     logger: Logger,
     landingPage: @escaping @Sendable () async -> LandingPage = { LandingPage() },
     onListening: @escaping @Sendable (ListeningAddress) async -> Void = { _ in },
+    openEvents: OpenEvents? = nil,
+    endEvents: @escaping @Sendable () -> Void = {},
+    background: @escaping @Sendable () async -> Void = {},
     respond: @escaping Respond
   ) {
     self.configuration = configuration
     self.logger = logger
     self.landingPage = landingPage
     self.onListening = onListening
+    self.openEvents = openEvents
+    self.endEvents = endEvents
+    self.background = background
     self.respond = respond
   }
 
@@ -48,6 +64,7 @@ package struct CloudKitHTTPServer: Service {
         bodyLimit: configuration.bodyLimit,
         isSecure: configuration.tls != nil,
         landingPage: landingPage,
+        openEvents: openEvents,
         respond: respond
       ),
       server: try makeServer(),
@@ -66,7 +83,16 @@ package struct CloudKitHTTPServer: Service {
       logger: logger
     )
     do {
-      try await application.run()
+      // One for all streams: they would hold the stop up until their listeners go.
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { await background() }
+        try await withGracefulShutdownHandler {
+          try await application.run()
+        } onGracefulShutdown: {
+          endEvents()
+        }
+        group.cancelAll()
+      }
     } catch let error as IOError {
       throw HTTPServerError(error, host: configuration.host, port: configuration.port)
     } catch is SocketAddressError.UnknownHost {

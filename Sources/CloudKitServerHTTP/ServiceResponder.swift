@@ -1,3 +1,4 @@
+import CloudKitServer
 import CloudKitWebServices
 import Foundation
 import HTTPTypes
@@ -14,6 +15,7 @@ struct ServiceResponder: HTTPResponder {
   let bodyLimit: Int
   let isSecure: Bool
   let landingPage: @Sendable () async -> LandingPage
+  let openEvents: CloudKitHTTPServer.OpenEvents?
   let respond: CloudKitHTTPServer.Respond
 
   func respond(to request: Request, context: Context) async throws -> Response {
@@ -31,6 +33,12 @@ struct ServiceResponder: HTTPResponder {
       response = await landingPage().response
     case (_, let path) where CourierPath.matches(path):
       return try await answerLongPoll(request)
+    case (.get, let name) where CourierPath.isStream(name):
+      // What cannot be opened is told as any other refusal is.
+      if let stream = try? openEvents?(path, request.headers[.lastEventID]) {
+        return answer(stream, headers(of: request))
+      }
+      response = await respond(serviceRequest(request, body: Data()))
     default:
       switch try await RequestBodyReader(limit: bodyLimit).read(request) {
       case .tooLarge:
@@ -54,6 +62,27 @@ struct ServiceResponder: HTTPResponder {
     // Watching the connection has used up its reading side.
     answer.headers[.connection] = "close"
     return answer
+  }
+
+  /// A stream lasts until the listener goes or the server stops; between events it costs nothing.
+  private func answer(_ stream: EventStream, _ headers: [String: String]) -> Response {
+    var fields = HTTPFields()
+    fields[.contentType] = "text/event-stream"
+    fields[.cacheControl] = "no-store"
+    // Proxies that gather an answer before they pass it on would gather this one for ever.
+    if let name = HTTPField.Name("X-Accel-Buffering") { fields[name] = "no" }
+    fields[.accessControlAllowOrigin] = headers["origin"] ?? "*"
+    return Response(
+      status: .ok,
+      headers: fields,
+      body: ResponseBody { [stream] writer in
+        var stream = stream
+        while let bytes = await stream.next() {
+          try await writer.write(ByteBuffer(data: bytes))
+        }
+        try await writer.finish(nil)
+      }
+    )
   }
 
   private func serviceRequest(_ request: Request, body: Data) -> WebServiceRequest {
@@ -89,6 +118,13 @@ struct ServiceResponder: HTTPResponder {
       headers: fields,
       body: isHead ? ResponseBody() : ResponseBody(chunksOf: response.body)
     )
+  }
+}
+
+extension HTTPField.Name {
+  fileprivate static var lastEventID: HTTPField.Name {
+    // Every letter of it is one that names may have.
+    HTTPField.Name("Last-Event-ID") ?? .ifMatch
   }
 }
 

@@ -437,8 +437,10 @@ struct SharingTests {
     #expect(closed?.serverErrorCode == .zoneNotFound)
   }
 
-  @Test("A share that is stopped, or loses its root, is gone for its participants",
-    arguments: ["share", "root"])
+  @Test(
+    "A share that is stopped, or loses its root, is gone for its participants",
+    arguments: ["share", "root"]
+  )
   func stopping(deleted: String) async throws {
     let tree = try await SharedTree()
     let before = try await tree.guest.sharedChanges()
@@ -451,6 +453,33 @@ struct SharingTests {
     }
     #expect(try await tree.owner.lookup("b").share == nil)
     if deleted == "share" { #expect(try await tree.owner.lookup("root").share == nil) }
+  }
+
+  @Test("A zone that is not shared any more is gone for those who saw it all")
+  func zoneStopped() async throws {
+    let server = try await TestServer()
+    let (owner, guest) = (try await server.person("ada"), try await server.person("bob"))
+    let zone = try await TestServer.zone.owned(by: owner)
+    try await owner.makeZone()
+    try await owner.save(.create, "x")
+    let share = try await owner.share(nil, with: [.invited("bob")])
+    try await guest.accept(share)
+    let before = try await guest.sharedChanges()
+    try await owner.save(.forceDelete, "cloudkit.zoneshare", recordType: nil)
+    let after = try await guest.sharedChanges(since: before.syncToken)
+    #expect(after.zones.map { $0.item?.deleted } == [true])
+    await #expect(throws: ErrorDictionary.self) {
+      try await guest.lookup("x", in: .shared, zone: zone)
+    }
+    #expect(try await owner.changes().names.contains("x"))
+  }
+
+  @Test("A replacement that does not mention the parent leaves the record in its share")
+  func replacing() async throws {
+    let tree = try await SharedTree()
+    try await tree.owner.save(.forceReplace, "a", ["n": .int64(1)])
+    #expect(try await tree.owner.lookup("a").parent?.recordName == "root")
+    #expect(try await tree.sharedNames() == ["a", "b", "root", "share"])
   }
 
   @Test("Deleting the zone ends its shares")

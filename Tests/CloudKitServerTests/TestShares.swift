@@ -78,7 +78,10 @@ extension Person {
     try await resolve(share.shortGUID, .acceptShares)
   }
 
-  func sharedChanges(since token: String? = nil, limit: Int? = nil) async throws
+  func sharedChanges(
+    since token: String? = nil,
+    limit: Int? = nil
+  ) async throws
     -> DatabaseChangesResponse
   {
     try await call(

@@ -16,8 +16,9 @@ struct ChangeToken: Codable, Hashable, Sendable {
   var ceiling: ZoneFeed.Position?
   /// While it has more pages: where the listing began, for the token at its end.
   var top: ChangeNumber?
-  /// While a first listing has more pages: where it began. What is gone since then is told, so
-  /// older traces need not be there.
+  /// While a first listing has more pages: where it began.
+  ///
+  /// What is gone since then is told, so older traces need not be there.
   var began: ChangeNumber?
   /// The stay in a zone that is shared as a whole.
   var stay: ChangeNumber?

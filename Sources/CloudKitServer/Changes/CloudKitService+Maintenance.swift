@@ -7,7 +7,7 @@ extension CloudKitService {
   package func collectTraces() async throws {
     let oldest = now - Int64(limits.traceLifetime * 1000)
     for id in try storage.read({ try $0.partitions() }) {
-      try await write { [storage] in
+      try await write(to: id) { [storage] in
         let (expired, zones) = try storage.read { snapshot in
           let expired = try snapshot.expiredTraces(in: id, before: oldest)
           return (expired, expired.isEmpty ? [] : try snapshot.livingZones(in: id))

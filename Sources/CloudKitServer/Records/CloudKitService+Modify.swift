@@ -128,7 +128,7 @@ struct ModifyCall: Sendable {
     let reply = json.data
     keep(reply, in: &batch)
     let note = try self.note(of: plan, &batch, input, zones: names)
-    try service.post(note, in: &batch)
+    try service.post(note, in: &batch, hasSubscribers: !input.subscriptions.isEmpty)
     return (batch, Outcome(reply: reply, note: note))
   }
 

@@ -4,46 +4,46 @@ import Foundation
 /// Loads what a batch is decided on, in as many steps as references make chains.
 extension ModifyCall {
   func load(_ snapshot: any StorageSnapshot) throws -> (ModifyInput, ZoneDirectory) {
-      let named = namedZones
-      let zones = ZoneDirectory(database, context)
-      let operations = zip(request.operations, named).map { keyed($0, $1, zones) }
-      let database = try snapshot.database(id)
+    let named = namedZones
+    let zones = ZoneDirectory(database, context)
+    let operations = zip(request.operations, named).map { keyed($0, $1, zones) }
+    let database = try snapshot.database(id)
 
-      var existing = try snapshot.records(in: id, keys: Array(keys(of: operations)))
-      let references = try loadReferences(operations, &existing, snapshot)
-      let sharing = try loadSharing(operations, &existing, zones, snapshot)
-      let types = Set(existing.values.map(\.type) + operations.compactMap(\.record.recordType))
-      let isAtomic =
-        context.scope != .public && named.contains { !$0.isDefault } && request.atomic != false
-      let input = ModifyInput(
-        partition: id,
-        scope: context.scope,
-        operations: operations,
-        isAtomic: isAtomic,
-        limits: service.limits,
-        stamping: RecordStamping(
-          now: service.now,
-          user: user,
-          device: device,
-          randomness: service.effects.randomness
-        ),
-        database: database,
-        existing: existing,
-        references: references,
-        activeIndexes: try snapshot.activeIndexes(in: id, types: types.sorted()),
-        schema: SchemaDraft(
-          try snapshot.schema(container: context.container, environment: context.environment),
-          context,
-          service.limits
-        ),
-        roles: try snapshot.access(in: id, context).roles,
-        sharing: sharing,
-        subscriptions: try snapshot.subscriptions(in: id, types: types.sorted()),
-        admitAsset: { [service, id] asset, previous in
-          try service.admit(asset, previous: previous, id)
-        }
-      )
-      return (input, zones)
+    var existing = try snapshot.records(in: id, keys: Array(keys(of: operations)))
+    let references = try loadReferences(operations, &existing, snapshot)
+    let sharing = try loadSharing(operations, &existing, zones, snapshot)
+    let types = Set(existing.values.map(\.type) + operations.compactMap(\.record.recordType))
+    let isAtomic =
+      context.scope != .public && named.contains { !$0.isDefault } && request.atomic != false
+    let input = ModifyInput(
+      partition: id,
+      scope: context.scope,
+      operations: operations,
+      isAtomic: isAtomic,
+      limits: service.limits,
+      stamping: RecordStamping(
+        now: service.now,
+        user: user,
+        device: device,
+        randomness: service.effects.randomness
+      ),
+      database: database,
+      existing: existing,
+      references: references,
+      activeIndexes: try snapshot.activeIndexes(in: id, types: types.sorted()),
+      schema: SchemaDraft(
+        try snapshot.schema(container: context.container, environment: context.environment),
+        context,
+        service.limits
+      ),
+      roles: try snapshot.access(in: id, context).roles,
+      sharing: sharing,
+      subscriptions: try snapshot.subscriptions(in: id, types: types.sorted()),
+      admitAsset: { [service, id] asset, previous in
+        try service.admit(asset, previous: previous, id)
+      }
+    )
+    return (input, zones)
   }
 
   private func keyed(
@@ -145,18 +145,17 @@ extension ModifyCall {
     return found
   }
 
-  /// An update keeps the references it does not mention; their targets are looked at too.
+  /// A save keeps its parent, an update the references it does not mention; these are looked at too.
   private func loadKeptTargets(
     of operation: KeyedOperation,
     _ key: RecordKey,
     _ existing: inout [RecordKey: StoredRecord],
     _ snapshot: any StorageSnapshot
   ) throws {
-    guard operation.type == .update || operation.type == .forceUpdate,
-      let stored = existing[key], !stored.isDeleted
-    else { return }
+    guard let stored = existing[key], !stored.isDeleted else { return }
     var targets = stored.parent.map { [$0] } ?? []
-    if stored.contents.contains(.references) {
+    let keepsOthers = operation.type == .update || operation.type == .forceUpdate
+    if keepsOthers, stored.contents.contains(.references) {
       targets += try stored.decodedFields().values.flatMap(\.content.references)
         .map(\.recordName)
     }

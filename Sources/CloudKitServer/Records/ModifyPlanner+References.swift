@@ -19,7 +19,8 @@ extension ModifyPlanner {
     for (key, draft) in saved {
       guard let index = savedBy[key] else { continue }
       var targets = binding(draft)
-      if let parent = draft.stored.parent {
+      // A parent that went since it was set hinders no later save.
+      if let parent = draft.stored.parent, input.existing[key]?.parent != parent {
         targets.append(StoredReference(source: key, target: parent, action: .validate))
       }
       for reference in targets {

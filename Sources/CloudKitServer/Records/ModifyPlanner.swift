@@ -61,7 +61,8 @@ struct ModifyPlanner {
     madeGUIDs = [:]
     // Shares last: a root may come in the same batch, in any order.
     let isShare = { [input] in input.operations[$0].record.sharing != nil }
-    let order = input.operations.indices.filter { !isShare($0) }
+    let order =
+      input.operations.indices.filter { !isShare($0) }
       + input.operations.indices.filter(isShare)
     for index in order where failures[index] == nil {
       do {
@@ -171,7 +172,8 @@ struct ModifyPlanner {
     }
     try checkReferencesStay(in: operation.zone, fields)
     try checkSize(fields)
-    var parent = keepsOthers ? found?.parent : nil
+    // No field: a replacement that does not mention it leaves it, and the record in its share.
+    var parent = found?.parent
     if let asked = request.parent { parent = try checkedParent(asked, operation.zone, key) }
     if request.removesParent { parent = nil }
     let sharing =

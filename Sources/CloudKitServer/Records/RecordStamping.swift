@@ -20,7 +20,8 @@ struct RecordStamping: Sendable {
 
   var stamp: ServerStamp { ServerStamp(timestamp: now, userRecordName: user, deviceID: device) }
 
-  /// A tag that never repeats, also not after a backup was put back. It counts nothing: who shares a
-  /// record must not learn from it how much else its owner saves.
+  /// A tag that never repeats, also not after a backup was put back.
+  ///
+  /// It counts nothing: who shares a record must not learn from it how much else its owner saves.
   func tag() -> String { String(randomness.next(), radix: 36) }
 }

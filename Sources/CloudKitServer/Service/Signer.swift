@@ -11,8 +11,9 @@ struct Signer: Sendable {
 
   let secret: Data
 
-  /// Seals a value: nobody else can make the text, change it or read it. What a token counts is
-  /// the business of the database's owner, not of whoever holds the token.
+  /// Seals a value: nobody else can make the text, change it or read it.
+  ///
+  /// What a token counts is the business of the database's owner, not of whoever holds it.
   func seal(_ value: some Encodable, for purpose: Purpose) throws -> String {
     let payload = try WireCoding.encode(value)
     let key = key(purpose)
@@ -31,7 +32,8 @@ struct Signer: Sendable {
     as type: Value.Type,
     for purpose: Purpose
   ) -> Value? {
-    guard let data = Data(base64URL: text), let box = try? AES.GCM.SealedBox(combined: data),
+    let bytes = purpose.isKeptAsBytes ? Data(base64Encoded: text) : Data(base64URL: text)
+    guard let bytes, let box = try? AES.GCM.SealedBox(combined: bytes),
       let payload = try? AES.GCM.open(box, using: key(purpose))
     else { return nil }
     return try? WireCoding.decode(type, from: payload)

@@ -54,6 +54,11 @@ extension ModifyCall {
         linked.insert(RecordKey(zone: key.zone, name: name))
       }
     }
+    // What is above a root tells whether it is shared already.
+    for key in wanted {
+      guard let parent = existing[key]?.parent else { continue }
+      linked.insert(RecordKey(zone: key.zone, name: parent))
+    }
     try load(linked, &existing, snapshot)
     guard isEdited else { return }
     input.owner = try service.person(named: database.owner, context, snapshot)
@@ -125,8 +130,7 @@ extension ModifyCall {
 
   private func newParent(of operation: KeyedOperation, _ stored: StoredRecord?) -> String? {
     if let parent = operation.record.parent { return parent.recordName }
-    let keepsOthers = operation.type == .update || operation.type == .forceUpdate
-    return keepsOthers && !operation.record.removesParent ? stored?.parent : nil
+    return operation.record.removesParent ? nil : stored?.parent
   }
 
   private func mayBeShared(
@@ -179,8 +183,8 @@ extension ModifyCall {
     for key in movers { shares[key] = existing[key]?.membership?.share }
     while !level.isEmpty {
       var next: Set<RecordKey> = []
-      for child in try snapshot.children(in: id, of: level.sorted { $0.name < $1.name }) {
-        guard input.childrenByKey[child.key] == nil else { continue }
+      for child in try snapshot.children(in: id, of: level.sorted { $0.name < $1.name })
+      where input.childrenByKey[child.key] == nil {
         let above = shares[RecordKey(zone: child.key.zone, name: child.parent)]
         let isRoot = child.membership != nil && child.membership?.share != above
         input.childrenByKey[child.key] = LoadedChild(child: child, isRoot: isRoot)

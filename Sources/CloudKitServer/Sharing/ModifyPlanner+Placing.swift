@@ -8,6 +8,11 @@ extension ModifyPlanner {
     do {
       try endShares()
       for key in saved.keys { try checkPlace(of: key) }
+      for key in touchedRoots.keys {
+        _ = try place(key)
+        guard try shareBeginning(at: key) != nil else { continue }
+        try checkRoot(key, input.existing[key]?.parent, indexOfShare(of: key))
+      }
       try placeMoved()
     } catch let failure as PlacingError {
       failures[failure.index] = Failure(error: failure.error)
@@ -82,7 +87,9 @@ extension ModifyPlanner {
       return try place(RecordKey(zone: key.zone, name: parent))
     }
     if let child = loadedChild(key) {
-      if child.isRoot, let share = child.child.membership?.share, !ends(share, key.zone) { return share }
+      if child.isRoot, let share = child.child.membership?.share, !ends(share, key.zone) {
+        return share
+      }
       return try place(RecordKey(zone: key.zone, name: child.child.parent))
     }
     guard let share = current(key)?.membership?.share, !ends(share, key.zone) else { return nil }
@@ -126,6 +133,12 @@ extension ModifyPlanner {
         "the record '\(key.name)' belongs to a share already; it can be in one only"
       )
     )
+  }
+
+  /// The operation that made a share for a root.
+  private func indexOfShare(of root: RecordKey) -> Int {
+    let share = touchedRoots[root]?.share ?? ""
+    return savedBy[RecordKey(zone: root.zone, name: share)] ?? 0
   }
 
   private func isItsOwnAncestor(_ key: RecordKey) -> Bool {

@@ -157,9 +157,11 @@ extension ModifyPlanner {
     return sharing
   }
 
-  private mutating func newShare(_ request: ShareDictionary, _ key: RecordKey) throws -> ShareState {
+  private mutating func newShare(_ request: ShareDictionary, _ key: RecordKey) throws -> ShareState
+  {
     guard let owner = input.sharing.owner else { throw Self.denied }
-    let others = (input.sharing.shares[key.zone] ?? []).filter { current($0.key) != nil }
+    let others =
+      (input.sharing.shares[key.zone] ?? []).filter { deleted[$0.key] == nil }
       .map(\.key.name) + saved.values.filter { $0.stored.isShare }.map(\.stored.key.name)
     let root: RecordKey?
     var guid: String?

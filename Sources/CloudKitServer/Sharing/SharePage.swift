@@ -48,7 +48,9 @@ struct SharePage {
   }
 
   private var ownerHTML: String {
-    guard let owner else { return "<p class=\"quiet\">in <strong>\(Self.escape(container))</strong></p>\n" }
+    guard let owner else {
+      return "<p class=\"quiet\">in <strong>\(Self.escape(container))</strong></p>\n"
+    }
     return """
       <p class="quiet">shared by <strong>\(Self.escape(owner))</strong>, \
       \(canWrite ? "for you to read and change" : "for you to read")</p>
@@ -124,7 +126,7 @@ struct SharePage {
     h1{margin:.75rem 0 0;font-size:1.5rem;line-height:1.2;overflow-wrap:anywhere}
     p{margin:.5rem 0;overflow-wrap:anywhere}
     .quiet{margin:.25rem 0 1.25rem;color:var(--quiet)}
-    .message{padding:.6rem .8rem;border:1px solid var(--line);border-radius:.5rem}
+    .message{margin:0 0 1rem;padding:.6rem .8rem;border:1px solid var(--line);border-radius:.5rem}
     .done{border-color:var(--deep)}
     form{display:grid;gap:1rem}
     label{display:grid;gap:.25rem;font-size:.875rem;color:var(--quiet)}

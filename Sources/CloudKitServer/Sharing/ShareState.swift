@@ -78,7 +78,9 @@ struct ShareState: Codable, Hashable, Sendable {
 
   // MARK: Joining and leaving
 
-  /// Somebody follows the link. False where nothing changes: they take part already.
+  /// Somebody follows the link.
+  ///
+  /// False where nothing changes: they take part already.
   mutating func accept(
     _ person: SharePerson,
     at change: ChangeNumber,

@@ -23,8 +23,14 @@ extension CloudKitService {
   }
 
   /// Writes the note with the commit that it tells of, for other processes and for nobody else.
-  func post(_ note: CommitNote, in batch: inout WriteBatch) throws {
-    let concernsOwner = note.scope == .private && note.zones.contains { $0 != ZoneID.defaultZoneName }
+  func post(
+    _ note: CommitNote,
+    in batch: inout WriteBatch,
+    hasSubscribers: Bool = true
+  ) throws {
+    let concernsOwner =
+      hasSubscribers && note.scope == .private
+      && note.zones.contains { $0 != ZoneID.defaultZoneName }
     guard concernsOwner || !note.isQuiet else { return }
     batch.event = WriteBatch.EventWrite(time: now, body: try WireCoding.encode(note))
   }

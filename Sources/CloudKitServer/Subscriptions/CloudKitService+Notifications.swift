@@ -62,6 +62,9 @@ extension CloudKitService {
     return EventStream(notifications, token: token, lastEventID: lastEventID)
   }
 
+  /// Ends every poll and stream; the server is about to stop.
+  package func endListening() { notifications.close() }
+
   /// The device that a capability URL is for.
   private func listen(_ target: RequestTarget) throws -> String {
     guard target.parts.count == 2 else {

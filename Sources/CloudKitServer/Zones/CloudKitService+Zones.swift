@@ -61,7 +61,7 @@ extension CloudKitService {
     }
     let id = try partition(context)
     let limits = limits
-    let (results, note) = try await write { [self] () -> (WriteBatch?, ZonesOutcome) in
+    let (results, note) = try await write(to: id) { [self] () -> (WriteBatch?, ZonesOutcome) in
       let (database, rows, count, guests) = try storage.read { snapshot in
         let names = request.operations.map(\.zone.zoneID.zoneName)
         let rows = try snapshot.zones(in: id, named: names)
@@ -134,7 +134,7 @@ extension CloudKitService {
         owner: userRecordName
       )
     )
-    let note = try await write { [self] () -> (WriteBatch?, CommitNote?) in
+    let note = try await write(to: id) { [self] () -> (WriteBatch?, CommitNote?) in
       let (database, rows, guests) = try storage.read { snapshot in
         let rows = try snapshot.zones(in: id, named: [name])
         return (try snapshot.database(id), rows, try participants(of: rows, id, snapshot))
@@ -176,7 +176,10 @@ extension CloudKitService {
 
   private func defaultZone(_ context: RequestContext) -> ZoneDictionary {
     ZoneDictionary(
-      zoneID: ZoneDirectory.id(named: ZoneID.defaultZoneName, owner: context.scope == .public ? "" : context.reader),
+      zoneID: ZoneDirectory.id(
+        named: ZoneID.defaultZoneName,
+        owner: context.scope == .public ? "" : context.reader
+      ),
       atomic: false,
       deleted: false
     )

@@ -38,7 +38,7 @@ extension SQLSnapshot {
   }
 
   func shares(in id: PartitionID, zone: ZoneNumber) throws -> [StoredRecord] {
-    try session.query(
+    try connection.query(
       """
       SELECT \(Self.recordColumns) FROM records AS r
       WHERE partition = $1 AND type = $2 AND zone = $3 AND deleted = 0 ORDER BY name
