@@ -6,4 +6,7 @@
 /// The Swift runtime's own function behind weak references; see ObjectRegistry.swift.
 void *_Nullable swift_tryRetain(void *_Nonnull object);
 
+/// How many hold an object.
+unsigned long swift_retainCount(void *_Nonnull object);
+
 #endif

@@ -67,10 +67,8 @@ public struct LargeStore {
       result.firstFetch = lap()
       guard let batchSize else { return }
       let all = NSFetchRequest<Post>(entityName: "Post")
-      // A Swift array is never lazy, so that a fetch makes a fault for each object at once.
-      for post in try context.objects(matching: all, batchSize: batchSize) {
-        result.score += post.score
-      }
+      all.fetchBatchSize = batchSize
+      for post in try context.fetch(all) { result.score += post.score }
       result.walk = lap()
     }
     return result

@@ -3,8 +3,9 @@ import Foundation
 extension NSManagedObjectContext {
   /// The rows of a store as this context may ask for them; nil once the store was removed.
   func rows(of binding: StoreBinding) -> (any RowStore)? {
-    if let pinnedGeneration, !isSaving { return pinnedRows(of: binding, pinnedGeneration) }
-    return newestRows(of: binding)
+    if isSaving { return newestRows(of: binding) }
+    if let pinnedGeneration { return pinnedRows(of: binding, pinnedGeneration) }
+    return session(of: binding) ?? newestRows(of: binding)
   }
 
   /// The rows of a store as they are now, whatever the context is pinned to.

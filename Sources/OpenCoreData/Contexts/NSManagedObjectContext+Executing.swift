@@ -12,6 +12,7 @@ extension NSManagedObjectContext {
   @discardableResult
   public func execute(_ request: NSPersistentStoreRequest) throws -> NSPersistentStoreResult {
     requireLane()
+    endReading()
     if let request = request as? any BatchRequest {
       do {
         return try request.run(for: BatchCaller(self, requireCoordinator()))

@@ -35,13 +35,15 @@ extension NSManagedObjectContext {
 
   /// Without a cast for each object, where all are of one class and the first one fits.
   private func typed<T: NSFetchRequestResult>(_ objects: [NSManagedObject]) -> [T] {
-    guard let first = objects.first, first is T else { return objects.compactMap { $0 as? T } }
-    let kind = ObjectIdentifier(type(of: first))
-    return objects.compactMap { object in
-      // Safe: an object of the same class as the first is a `T` as that is.
-      ObjectIdentifier(type(of: object)) == kind
-        ? unsafeDowncast(object, to: T.self) : object as? T
+    guard let first = objects.first, first is T, T.self is NSManagedObject.Type else {
+      return objects.compactMap { $0 as? T }
     }
+    let kind = ObjectIdentifier(type(of: first))
+    guard objects.allSatisfy({ ObjectIdentifier(type(of: $0)) == kind }) else {
+      return objects.compactMap { $0 as? T }
+    }
+    // Safe: an array of objects has one layout, whatever their class, and all of them are a `T`.
+    return unsafeBitCast(objects, to: [T].self)
   }
 
   private func objects<T>(of request: NSFetchRequest<T>) throws -> [NSManagedObject] {
@@ -123,7 +125,7 @@ extension NSManagedObjectContext {
       noteRead(objects)
       return objects
     case .references(let references):
-      return references.compactMap { object(for: $0, binding) }
+      return faults(references, binding, batched: false)
     case .objects(let objects):
       if !plan.returnsObjectsAsFaults { for object in objects { object.fireIfFault() } }
       return objects
@@ -155,25 +157,10 @@ extension NSManagedObjectContext {
   ) -> [NSManagedObject] {
     var result: [NSManagedObject] = []
     result.reserveCapacity(rows.count)
-    // Rows of one entity mostly come together.
-    var number: Int32 = -1
-    var template: ObjectTemplate?
-    registry.reserveCapacity(rows.count)
     // Rows are taken while they are at hand; faults that are fired later read all memory again.
     var taken: [NSManagedObject] = []
     for row in rows {
-      let key = ObjectKey(store: binding.number, reference: row.reference)
-      let object: NSManagedObject
-      if let known = registry.object(key) {
-        object = known
-      } else {
-        if row.reference.entityNumber != number || template == nil {
-          number = row.reference.entityNumber
-          template = binding.template(number: number)
-        }
-        guard let template else { continue }
-        object = makeFault(key, template: template, binding: binding)
-      }
+      guard let object = object(for: row.reference, binding) else { continue }
       if object.state.contains(.fault) {
         if plan.returnsObjectsAsFaults {
           object.attach(row, generation: generation)
@@ -190,13 +177,6 @@ extension NSManagedObjectContext {
       for object in taken { object.awakeFromFetch() }
     }
     return result
-  }
-
-  private func object(for reference: RowReference, _ binding: StoreBinding) -> NSManagedObject? {
-    let key = ObjectKey(store: binding.number, reference: reference)
-    if let known = registry.object(key) { return known }
-    guard let template = binding.template(number: reference.entityNumber) else { return nil }
-    return makeFault(key, template: template, binding: binding)
   }
 
   // MARK: Pending changes
@@ -342,14 +322,20 @@ extension NSManagedObjectContext {
   func prefetch(_ keyPaths: [String], of objects: [NSManagedObject]) throws {
     for keyPath in keyPaths {
       var current = objects
-      for key in keyPath.split(separator: ".").map(String.init) {
-        current = prefetch(key, of: current)
+      let keys = keyPath.split(separator: ".").map(String.init)
+      for (step, key) in keys.enumerated() {
+        current = prefetch(key, of: current, isLast: step == keys.count - 1)
         if current.isEmpty { break }
       }
     }
   }
 
-  private func prefetch(_ key: String, of objects: [NSManagedObject]) -> [NSManagedObject] {
+  /// Loads one relationship and answers with its members, unless it is the last of its key path.
+  private func prefetch(
+    _ key: String,
+    of objects: [NSManagedObject],
+    isLast: Bool
+  ) -> [NSManagedObject] {
     var next = ObjectBag()
     for (template, objects) in grouped(objects) {
       switch template.layout.slot(named: key) {
@@ -359,9 +345,10 @@ extension NSManagedObjectContext {
           if let destination = object.toOne(at: index) { next.append(destination) }
         }
       case .toMany(let index):
-        let unloaded = objects.filter { !$0.toManyStorage(at: index).isLoaded }
-        fulfillToMany(at: index, of: unloaded)
-        for object in objects {
+        let isKnown = objects.map { $0.toManyStorage(at: index).isLoaded }
+        // Members that were faults get their rows with this.
+        fulfillToMany(at: index, of: zip(objects, isKnown).compactMap { $1 ? nil : $0 })
+        for (object, isKnown) in zip(objects, isKnown) where isKnown || !isLast {
           for member in object.toManyStorage(at: index).members.items { next.append(member) }
         }
       default:

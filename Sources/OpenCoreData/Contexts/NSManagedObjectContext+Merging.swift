@@ -183,7 +183,7 @@ extension NSManagedObjectContext {
         !object.state.contains(.deleted)
       else { continue }
       let before = object.snapshot
-      for storage in object.toManyStorages { storage?.unload() }
+      object.forEachToMany { $0.unload() }
       if object.state.contains(.fault) {
         object.state.remove(.prefetched)
       } else if object.hasChanges {

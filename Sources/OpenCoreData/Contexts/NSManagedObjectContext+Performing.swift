@@ -70,6 +70,7 @@ extension NSManagedObjectContext {
     performDepth += 1
     defer {
       processPendingChanges()
+      endReading()
       performDepth -= 1
     }
     return try Self.$current.withValue(self, operation: body)

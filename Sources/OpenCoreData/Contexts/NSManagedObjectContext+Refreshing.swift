@@ -22,7 +22,7 @@ extension NSManagedObjectContext {
   }
 
   private func mergeNewerRow(into object: NSManagedObject) {
-    for storage in object.toManyStorages { storage?.unload() }
+    object.forEachToMany { $0.unload() }
     guard !object.state.contains(.fault) else { return }
     do {
       if let row = try row(for: object) {
@@ -84,7 +84,7 @@ extension NSManagedObjectContext {
     object.changed.removeAll()
     object.changedToManys.removeAll()
     object.toOneObjects = []
-    for storage in object.toManyStorages { storage?.revert() }
+    object.forEachToMany { $0.revert() }
     guard !object.state.contains(.fault), object.snapshot != nil else { return }
     object.objectValues = nil
     // The values are the snapshot's from now on.
@@ -113,7 +113,7 @@ extension NSManagedObjectContext {
     undoRecorder?.forgetAll()
     for object in objects where object.context === self {
       object.toOneObjects = []
-      object.toManyStorages = []
+      object.dropToManys()
       object.objectValues = nil
       object.changed.removeAll()
       object.changedToManys.removeAll()

@@ -7,7 +7,7 @@ extension NSManagedObjectContext {
   public func object(with objectID: NSManagedObjectID) -> NSManagedObject {
     requireLane()
     if let binding = ownBinding(of: objectID) {
-      return registry.object(objectID.key)
+      return object(for: objectID.key.reference, binding)
         ?? makeFault(objectID.key, template: objectID.template, binding: binding)
     }
     if let known = registeredObject(for: objectID) { return known }
@@ -138,13 +138,21 @@ extension NSManagedObjectContext {
     template: ObjectTemplate,
     binding: StoreBinding?
   ) -> NSManagedObject {
-    let seed = ManagedObjectSeed(template: template, key: key, binding: binding)
-    let object = template.type.init(_row: seed)
-    object.context = self
+    let home = home(
+      template,
+      binding,
+      store: key.store,
+      entityNumber: key.reference.entityNumber
+    )
+    return makeFault(key.reference.key, in: home)
+  }
+
+  func makeFault(_ key: Int64, in home: ObjectHome) -> NSManagedObject {
+    let object = home.template.type.init(_row: ManagedObjectSeed(home: home, key: key))
     if isChecked { object.state.insert(.guarded) }
     registry.insert(object)
-    if retainsRegisteredObjects { retainedObjects[key] = object }
-    if let binding, binding.isContextual { noteRegistered(object, binding) }
+    if retainsRegisteredObjects { retainedObjects[object.key] = object }
+    if let binding = home.binding, binding.isContextual { noteRegistered(object, binding) }
     return object
   }
 
@@ -158,7 +166,7 @@ extension NSManagedObjectContext {
 
   /// The row as the stores, or the parent, have it now.
   func row(for object: NSManagedObject) throws -> Row? {
-    if let parent { return parent.rowForChild(object.key) }
+    if isChild, let parent { return parent.rowForChild(object.key) }
     guard let binding = object.binding, let rows = rows(of: binding) else { return nil }
     forgetStale([object], in: rows)
     return try rows.row(object.key.reference)
@@ -180,7 +188,7 @@ extension NSManagedObjectContext {
     }
     if let row {
       object.take(row)
-      untracked { object.awakeFromFetch() }
+      if object.template.awakesFromFetch { untracked { object.awakeFromFetch() } }
     } else {
       fulfillVanished(object)
     }
@@ -209,18 +217,23 @@ extension NSManagedObjectContext {
   /// Attaches rows to those faults that have none, with one question to each store.
   ///
   /// Where a store cannot be read, each fault is tried again by itself when it is needed.
-  func attachRows(to objects: [NSManagedObject]) {
+  /// Rows of a walk over very many objects pass by the store's cache.
+  func attachRows(to objects: [NSManagedObject], isPassing: Bool = false) {
     do {
-      try attachRows(to: objects, isSaving: false)
+      try attachRows(to: objects, isSaving: false, isPassing: isPassing)
     } catch {
       couldNotRead("fulfill faults", error)
     }
   }
 
   /// An incremental store is asked only for what is needed: for objects that are being saved.
-  func attachRows(to objects: [NSManagedObject], isSaving: Bool) throws {
+  func attachRows(
+    to objects: [NSManagedObject],
+    isSaving: Bool,
+    isPassing: Bool = false
+  ) throws {
     // A child's faults are filled by its parent, one by one.
-    guard parent == nil else { return }
+    guard !isChild else { return }
     let generation = generation
     let wanted = objects.filter { object in
       object.state.contains(.fault) && object.binding != nil
@@ -229,7 +242,9 @@ extension NSManagedObjectContext {
     for (binding, objects) in groupedByBinding(wanted) {
       guard isSaving || !binding.isContextual, let store = rows(of: binding) else { continue }
       if !isSaving { forgetStale(objects, in: store) }
-      let rows = try store.orderedRows(objects.map(\.key.reference))
+      let references = objects.map(\.key.reference)
+      let rows =
+        isPassing ? try store.passingRows(references) : try store.orderedRows(references)
       for (object, row) in zip(objects, rows) {
         if let row {
           object.attach(row, generation: generation)
@@ -261,20 +276,27 @@ extension NSManagedObjectContext {
   /// Loads one to-many relationship of many objects of one entity.
   func fulfillToMany(at index: Int, of objects: [NSManagedObject]) {
     guard let first = objects.first else { return }
-    if parent != nil {
-      for object in objects { fulfillToManyFromParent(at: index, of: object) }
+    if isChild || objects.count == 1 {
+      for object in objects { fulfillToMany(object.toManyStorage(at: index), of: object) }
       return
     }
     let relationship = first.template.toManys[index].slot.description
-    if objects.count == 1, let binding = first.binding {
-      fulfill(relationship, at: index, of: first, binding)
-      return
-    }
     for object in objects where object.binding == nil {
       object.toManyStorage(at: index).load([])
     }
     for (binding, objects) in groupedByBinding(objects.filter { $0.binding != nil }) {
       fulfill(relationship, at: index, of: objects, binding)
+    }
+  }
+
+  /// Loads one to-many relationship of one object.
+  func fulfillToMany(_ storage: ToManyStorage, of object: NSManagedObject) {
+    if isChild {
+      fulfillToManyFromParent(at: Int(storage.index), of: object)
+    } else if let binding = object.binding {
+      fulfill(storage, of: object, binding)
+    } else {
+      storage.load([])
     }
   }
 
@@ -286,53 +308,109 @@ extension NSManagedObjectContext {
   ) {
     guard let store = rows(of: binding) else { return loadNothing(at: index, of: objects) }
     do {
-      let found = try store.destinations(of: relationship, from: objects.map(\.key.reference))
-      var faults: [NSManagedObject] = []
-      for object in objects {
-        let members = (found[object.key.reference] ?? []).compactMap { member($0, binding) }
-        object.toManyStorage(at: index).load(members)
-        for member in members where member.state.contains(.fault) { faults.append(member) }
+      var start = 0
+      while start < objects.count {
+        let portion = objects[start..<min(start + Self.fulfilledAtOnce, objects.count)]
+        start = portion.endIndex
+        let lists = try store.destinationLists(
+          of: relationship,
+          from: portion.map(\.key.reference)
+        )
+        var faults = FaultList(generation)
+        for (place, object) in portion.enumerated() {
+          let storage = object.toManyStorage(at: index)
+          var loading = ToManyStorage.Loading(storage)
+          loading.reserveCapacity(lists.destinations(at: place).count)
+          for reference in lists.destinations(at: place) {
+            guard let member = self.object(for: reference, binding) else { continue }
+            faults.append(member)
+            loading.append(member)
+          }
+          storage.load(loading)
+        }
+        // Whoever asks for the members reads them next: one question instead of one for each.
+        attachRows(to: faults.objects)
+        faults.close()
       }
-      // Whoever asks for the members reads them next: one question instead of one for each.
-      attachRows(to: faults)
     } catch {
       couldNotRead("fulfill the relationship '\(relationship.name)'", error)
       loadNothing(at: index, of: objects)
     }
   }
 
+  /// As many objects' relationships are loaded by one question, so that what is read of them is
+  /// still at hand when their members are made.
+  private static let fulfilledAtOnce = 4096
+
   /// Of one object alone; where its members' own rows lead to it, they come with the answer.
   private func fulfill(
-    _ relationship: NSRelationshipDescription,
-    at index: Int,
+    _ storage: ToManyStorage,
     of object: NSManagedObject,
     _ binding: StoreBinding
   ) {
-    guard let store = rows(of: binding) else { return loadNothing(at: index, of: [object]) }
+    guard let store = rows(of: binding) else { return storage.load([]) }
     let generation = generation
-    let source = object.key.reference
+    // Taken out while it is used: a member's class may come back here.
+    var found: [RowMember] = []
+    swap(&found, &memberBuffer)
+    defer {
+      found.removeAll(keepingCapacity: found.count <= Self.memberBufferLimit)
+      swap(&found, &memberBuffer)
+    }
     do {
-      let found = try store.members(of: relationship, at: index, from: source)
-      var members: [NSManagedObject] = []
-      members.reserveCapacity(found.count)
-      for found in found {
-        guard let member = member(found.reference, binding) else { continue }
-        if let row = found.row, member.state.contains(.fault) {
-          member.attach(row, generation: generation)
-        }
-        members.append(member)
-      }
-      object.toManyStorage(at: index).load(members)
+      try store.appendMembers(
+        ofToMany: Int(storage.index),
+        from: object.key.reference,
+        to: &found
+      )
     } catch {
-      couldNotRead("fulfill the relationship '\(relationship.name)'", error)
-      loadNothing(at: index, of: [object])
+      let name = object.template.toManys[Int(storage.index)].slot.name
+      couldNotRead("fulfill the relationship '\(name)'", error)
+      return storage.load([])
+    }
+    var loading = ToManyStorage.Loading(storage)
+    loading.reserveCapacity(found.count)
+    for place in found.indices {
+      guard let member = self.object(for: found[place].reference, binding) else { continue }
+      // Moved out of the list rather than copied, which would count it once more.
+      if let row = found[place].row.take(), member.state.contains(.fault) {
+        member.attach(row, generation: generation)
+      }
+      loading.append(member)
+    }
+    storage.load(loading)
+  }
+
+  /// A larger buffer is not kept.
+  private static let memberBufferLimit = 4096
+
+  /// Faults that are to get their rows, each once.
+  private struct FaultList {
+    private(set) var objects: [NSManagedObject] = []
+    let generation: UInt32
+
+    init(_ generation: UInt32) {
+      self.generation = generation
+    }
+
+    mutating func append(_ object: NSManagedObject) {
+      guard object.state.contains(.fault), !object.state.contains(.listed),
+        !object.state.contains(.prefetched) || object.rowGeneration != generation
+      else { return }
+      object.state.insert(.listed)
+      objects.append(object)
+    }
+
+    /// The list is done with.
+    func close() {
+      for object in objects { object.state.remove(.listed) }
     }
   }
 
-  private func member(_ reference: RowReference, _ binding: StoreBinding) -> NSManagedObject? {
-    let key = ObjectKey(store: binding.number, reference: reference)
-    if let known = registry.object(key) { return known }
-    guard let template = binding.template(number: reference.entityNumber) else { return nil }
-    return makeFault(key, template: template, binding: binding)
+  /// The object of a row, a fault where it is not known yet.
+  @inline(__always)
+  func object(for reference: RowReference, _ binding: StoreBinding) -> NSManagedObject? {
+    guard let home = home(of: reference.entityNumber, binding) else { return nil }
+    return registry.object(home.word, reference.key) ?? makeFault(reference.key, in: home)
   }
 }

@@ -25,6 +25,8 @@ extension NSManagedObjectContext {
     guard hasChanges || !conflictChecks.isEmpty else { return }
     isSaving = true
     defer { isSaving = false }
+    // The log could not begin anew after this save if the turn still read what was before.
+    endReading()
     NotificationCenter.default.post(name: .NSManagedObjectContextWillSave, object: self)
     try announceSave()
     if let parent {
@@ -257,7 +259,7 @@ extension NSManagedObjectContext {
     object.changed.removeAll()
     if !object.changedToManys.isEmpty {
       object.changedToManys.removeAll()
-      for storage in object.toManyStorages { storage?.commit() }
+      object.forEachToMany { $0.commit() }
     }
   }
 

@@ -62,6 +62,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// Of the context's own coordinator: found at every fault, so kept apart from the lock.
   private(set) final var commits: CommitCounter?
   private(set) final var coordinatorNumber: UInt32 = 0
+  /// Whether there is a parent; asked at every fault, so kept apart from the lock too.
+  private(set) final var isChild = false
   private final var lastClass: (type: ObjectIdentifier, entity: NSEntityDescription)?
   var retainedObjects: [ObjectKey: NSManagedObject] = [:]
   var inserted = TrackedObjects()
@@ -88,6 +90,13 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var incrementalRows: [Int32: IncrementalRows] = [:]
   /// The last fetches with a batch size, whose faults load a batch at a time.
   var fetchBatches: [FetchBatches] = []
+  /// What the objects of each entity have in common.
+  var homes = ContextHomes()
+  /// Memory for the members of one to-many while they are loaded.
+  var memberBuffer: [RowMember] = []
+  /// What the current turn reads a store through, and which store that is.
+  var readSession: StoreSession?
+  var readSessionBinding: StoreBinding?
   var performDepth = 0
   var isSaving = false
   /// The sets of the save that is going on.
@@ -158,11 +167,11 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
 
   deinit {
     handle.clear()
+    for home in homes.all { home.leaveContext() }
     // The objects may outlive the context; what they knew of it is cut, and so are their cycles.
     for object in registry.objects + inserted.objects + updated.objects + deleted.objects {
-      object.context = nil
       object.toOneObjects = []
-      object.toManyStorages = []
+      object.dropToManys()
     }
   }
 
@@ -206,6 +215,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
       )
       precondition(newValue !== self, "A context cannot be its own parent.")
       lock.withLock { guardedParent = newValue }
+      isChild = newValue != nil
       newValue?.adoptChild(self)
     }
   }

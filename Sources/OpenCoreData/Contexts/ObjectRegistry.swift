@@ -10,62 +10,66 @@ import Synchronization
 final class ObjectRegistry: Sendable {
   private struct State: ~Copyable, @unchecked Sendable {
     // Unchecked: guarded by the mutex.
-    var table = PointerTable()
+    var table = ObjectTable()
   }
 
   private let state = Mutex(State())
 
-  /// The store's number and the entity's in one word.
   @inline(__always)
   private static func word(_ key: ObjectKey) -> UInt64 {
-    UInt64(UInt32(bitPattern: key.store)) << 32
-      | UInt64(UInt32(bitPattern: key.reference.entityNumber))
+    ObjectHome.word(key.store, key.reference.entityNumber)
   }
 
   func object(_ key: ObjectKey) -> NSManagedObject? {
-    state.withLock { state in
-      state.table.object(Self.word(key), key.reference.key).flatMap(Self.retained)
-    }
+    object(Self.word(key), key.reference.key)
+  }
+
+  /// The object of a home's word and a key.
+  @inline(__always)
+  func object(_ word: UInt64, _ key: Int64) -> NSManagedObject? {
+    state.withLock { $0.table.object(word, key).flatMap(Self.retained) }
   }
 
   /// Enters an object under its key, which must not change until it is removed.
+  ///
+  /// The object must be of the registry's context: it tells its context's registry when it goes.
   func insert(_ object: NSManagedObject) {
-    object.registry = self
     let address = UnsafeRawPointer(Unmanaged.passUnretained(object).toOpaque())
-    state.withLock { state in
-      _ = state.table.insert(address, Self.word(object.key), object.key.reference.key)
-    }
+    let key = object.key
+    state.withLock { $0.table.insert(address, Self.word(key), key.reference.key) }
   }
 
   /// Enters objects under their keys.
   func insert(_ objects: [NSManagedObject]) {
-    for object in objects { object.registry = self }
     state.withLock { state in
-      state.table.reserve(objects.count)
       for object in objects {
         let address = UnsafeRawPointer(Unmanaged.passUnretained(object).toOpaque())
-        _ = state.table.insert(address, Self.word(object.key), object.key.reference.key)
+        let key = object.key
+        state.table.insert(address, Self.word(key), key.reference.key)
       }
     }
   }
 
-  func reserveCapacity(_ more: Int) {
-    state.withLock { $0.table.reserve(more) }
-  }
-
   func remove(_ key: ObjectKey) {
-    state.withLock { state in
-      _ = state.table.remove(Self.word(key), key.reference.key)
-    }
+    state.withLock { $0.table.remove(Self.word(key), key.reference.key) }
   }
 
   /// Called by an object that nobody holds any more, on any thread.
-  func objectGoes(_ object: NSManagedObject) {
+  func objectGoes(_ object: NSManagedObject, _ home: ObjectHome, _ key: Int64) {
     let address = UnsafeRawPointer(Unmanaged.passUnretained(object).toOpaque())
-    let key = object.key
+    // Another object may have the key already.
+    state.withLock { $0.table.remove(home.word, key, ifHolding: address) }
+  }
+
+  /// Has an object forget what can be read again, where only one holds it: the array that a fetch
+  /// returned.
+  func makeCompact(_ key: ObjectKey) {
     state.withLock { state in
-      // Another object may have the key already.
-      _ = state.table.remove(Self.word(key), key.reference.key, ifHolding: address)
+      guard let address = state.table.object(Self.word(key), key.reference.key),
+        swift_retainCount(UnsafeMutableRawPointer(mutating: address)) == 1
+      else { return }
+      // An object that goes meanwhile waits for the lock before its memory is given back.
+      Unmanaged<NSManagedObject>.fromOpaque(address)._withUnsafeGuaranteedRef { $0.becomeCompact() }
     }
   }
 

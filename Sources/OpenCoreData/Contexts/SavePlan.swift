@@ -147,9 +147,11 @@ final class SavePlan {
   @discardableResult
   private func addToManys(of object: NSManagedObject) throws -> SlotSet {
     var changed = SlotSet()
-    guard !object.toManyStorages.isEmpty else { return changed }
+    guard object.hasToManys else { return changed }
     for (index, link) in object.template.toManys.enumerated() {
-      guard let storage = object.toManyStorages[index], storage.hasChanges else { continue }
+      guard let storage = object.toManyStorage(ifTouched: index), storage.hasChanges else {
+        continue
+      }
       changed.insert(index)
       if link.writesLinks { try addLinks(of: object, storage, link) }
       guard link.slot.isOrdered else { continue }

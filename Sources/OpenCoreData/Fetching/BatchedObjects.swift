@@ -15,7 +15,7 @@ import Foundation
 public final class BatchedObjects<Object: NSFetchRequestResult>: RandomAccessCollection {
   private enum Source {
     /// Rows of one store, in order.
-    case stored(StoreBinding, [RowReference])
+    case stored(StoreBinding, ReferenceList)
     /// The answer of an ordinary fetch, where the store alone does not know it.
     case loaded([Object])
   }
@@ -99,13 +99,13 @@ public final class BatchedObjects<Object: NSFetchRequestResult>: RandomAccessCol
   private func load(
     _ number: Int,
     _ binding: StoreBinding,
-    _ references: [RowReference]
+    _ references: ReferenceList
   ) -> [Object] {
     let start = number * batchSize
     let end = Swift.min(start + batchSize, references.count)
     if recent.count == Self.recentLimit { recent.removeFirst() }
     let objects = context.faults(references[start..<end], binding, batched: false)
-    context.attachRows(to: objects)
+    context.attachRows(to: objects, isPassing: references.count > FetchBatches.cachedCount)
     do {
       try context.prefetch(plan.prefetchedKeyPaths, of: objects)
     } catch {

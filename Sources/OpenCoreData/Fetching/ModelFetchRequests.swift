@@ -124,12 +124,7 @@ extension NSManagedObject {
     in context: NSManagedObjectContext,
     awakes: Bool = true
   ) -> NSManagedObject {
-    let seed = ManagedObjectSeed(
-      template: ObjectTemplate.of(entity),
-      key: .temporary(),
-      binding: nil
-    )
-    let object = self.init(_row: seed)
+    let object = self.init(_row: .temporary(ObjectTemplate.of(entity)))
     object.becomeNew()
     context.insert(object, awakes: awakes)
     return object
@@ -138,8 +133,7 @@ extension NSManagedObject {
   /// An object in no context, of which nobody learns.
   static func scratch(_ entity: NSEntityDescription) -> NSManagedObject {
     let template = ObjectTemplate.of(entity)
-    let seed = ManagedObjectSeed(template: template, key: .temporary(), binding: nil)
-    let object = template.type.init(_row: seed)
+    let object = template.type.init(_row: .temporary(template))
     object.becomeNew()
     return object
   }

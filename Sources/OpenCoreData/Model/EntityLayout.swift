@@ -20,6 +20,8 @@ package final class EntityLayout: @unchecked Sendable {
   package let ancestors: [NSEntityDescription]
   /// What objects of the entity share; made when the first one is.
   let template = AtomicLazyReference<ObjectTemplate>()
+  /// The same as an address, 0 until it is made: each object that is made asks for it.
+  let templateAddress = Atomic<UInt>(0)
   /// Notes the names that are asked for; set only on a layout that ``KeyPathNames`` made, before
   /// anybody else sees it.
   var recorder: NameRecorder?

@@ -22,8 +22,19 @@ struct MethodOverride {
     override func awakeFromFetch() {}
   }
 
+  private final class TurningIntoFault: NSManagedObject {
+    override func willTurnIntoFault() {}
+  }
+
+  private final class TurnedIntoFault: NSManagedObject {
+    override func didTurnIntoFault() {}
+  }
+
   static let validateValue = MethodOverride(seenIn: ValidatingValue.self)
   static let awakeFromFetch = MethodOverride(seenIn: AwakingFromFetch.self)
+
+  static let willTurnIntoFault = MethodOverride(seenIn: TurningIntoFault.self)
+  static let didTurnIntoFault = MethodOverride(seenIn: TurnedIntoFault.self)
 
   private let place: Int?
 

@@ -11,10 +11,8 @@ extension NSManagedObject {
 
   @inline(__always)
   final func setRowValue(_ value: RowValue, at index: Int) {
-    guard state.isDisjoint(with: [.observed, .fault, .guarded]), !ownValues.isEmpty else {
-      return setRowValueSlowly(value, at: index)
-    }
-    ownValues[index] = value
+    guard state.isDisjoint(with: [.observed, .fault, .guarded]), setOwnValue(value, at: index)
+    else { return setRowValueSlowly(value, at: index) }
     noteChange(at: index)
   }
 

@@ -3,7 +3,7 @@ import Foundation
 extension ObjectTemplate {
   /// An object without a context, for the handler of a batch insertion.
   func makeBatchObject() -> NSManagedObject {
-    let object = type.init(_row: ManagedObjectSeed(template: self, key: .temporary(), binding: nil))
+    let object = type.init(_row: .temporary(self))
     object.values = defaults
     return object
   }
@@ -16,7 +16,7 @@ extension NSManagedObject {
     changed.removeAll()
     changedInTurn.removeAll()
     if !toOneObjects.isEmpty { toOneObjects = [] }
-    if !toManyStorages.isEmpty { toManyStorages = [] }
+    dropToManys()
     if objectValues != nil { objectValues = nil }
     // In place: the array would be copied at the first value otherwise.
     let defaults = template.defaults

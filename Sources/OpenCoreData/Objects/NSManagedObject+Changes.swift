@@ -56,7 +56,9 @@ extension NSManagedObject {
   /// Whether anything changed that a store keeps.
   public final var hasPersistentChangedValues: Bool {
     requireLane()
-    if toManyStorages.contains(where: { $0?.hasChanges ?? false }) { return true }
+    var hasToManyChanges = false
+    forEachToMany { if $0.hasChanges { hasToManyChanges = true } }
+    if hasToManyChanges { return true }
     guard let snapshot, !state.contains(.inserted) else {
       return changed.slots.contains { !isTransient(rowIndex: $0) }
     }

@@ -20,6 +20,7 @@ extension NSManagedObject {
 
   /// Takes a row's values, except where there are changes that wait to be saved.
   final func take(_ row: Row) {
+    if takeAsFirst(row) { return }
     // Only what was taken apart can differ from a row.
     let differs =
       !state.contains(.fault)
@@ -53,16 +54,9 @@ extension NSManagedObject {
     noteState()
   }
 
-  /// Takes a row that a fetch brought along; the object stays a fault until it is read.
-  final func attach(_ row: Row, generation: UInt32) {
-    snapshot = row
-    rowGeneration = generation
-    state.insert(.prefetched)
-  }
-
   /// Drops the values and the changes that wait to be saved.
   final func turnIntoFault(keepingToManyChanges: Bool = false) {
-    guard !state.contains(.fault) || !toManyStorages.isEmpty else {
+    guard !state.contains(.fault) || hasToManys else {
       dropRow()
       return
     }
@@ -84,9 +78,9 @@ extension NSManagedObject {
     objectValues = nil
     changed.removeAll()
     if keepingToManyChanges {
-      for storage in toManyStorages { storage?.unload() }
+      forEachToMany { $0.unload() }
     } else {
-      toManyStorages = []
+      dropToManys()
       changedToManys.removeAll()
     }
     didTurnIntoFault()

@@ -1,25 +1,18 @@
 import Foundation
 
 extension NSManagedObject {
-  /// The relationship's storage where it has been touched.
-  final func toManyStorage(ifTouched index: Int) -> ToManyStorage? {
-    toManyStorages.isEmpty ? nil : toManyStorages[index]
-  }
-
   /// The relationship's storage, loaded or not.
   final func toManyStorage(at index: Int) -> ToManyStorage {
-    if toManyStorages.isEmpty {
-      toManyStorages = [ToManyStorage?](repeating: nil, count: template.toManys.count)
-    } else if let storage = toManyStorages[index] {
-      return storage
-    }
+    if let storage = toManyStorage(ifTouched: index) { return storage }
     // An object without a row has no members that it does not know of.
+    let isLoaded =
+      state.contains(.inserted) || context.map { !$0.isChild && key.isTemporary } ?? true
     let storage = ToManyStorage(
+      index: index,
       isOrdered: template.toManys[index].slot.isOrdered,
-      isLoaded: context == nil || key.isTemporary && context?.parent == nil
-        || state.contains(.inserted)
+      isLoaded: isLoaded
     )
-    toManyStorages[index] = storage
+    keep(storage)
     return storage
   }
 
@@ -36,7 +29,7 @@ extension NSManagedObject {
       storage.load([])
       return
     }
-    context.fulfillToMany(at: index, of: [self])
+    context.fulfillToMany(storage, of: self)
     if !storage.isLoaded { storage.load([]) }
   }
 
@@ -218,10 +211,10 @@ extension NSManagedObject {
     if members.isEmpty || storage.memberClass == ObjectIdentifier(type) {
       return unsafeBitCast(members, to: Set<Element>.self)
     }
-    if storage.members.items.allSatisfy({ $0 is Element }) {
+    if members.allSatisfy({ $0 is Element }) {
       return unsafeBitCast(members, to: Set<Element>.self)
     }
-    return Set(storage.members.items.lazy.compactMap { $0 as? Element })
+    return Set(members.lazy.compactMap { $0 as? Element })
   }
 
   /// The members and, where all are of one class, that class.

@@ -1,15 +1,19 @@
 import Foundation
+import Synchronization
 
 /// Where a fetched object comes from; only contexts make one.
 public struct ManagedObjectSeed {
-  let template: ObjectTemplate
-  let key: ObjectKey
-  let binding: StoreBinding?
+  let home: ObjectHome
+  let key: Int64
 
-  init(template: ObjectTemplate, key: ObjectKey, binding: StoreBinding?) {
-    self.template = template
+  init(home: ObjectHome, key: Int64) {
+    self.home = home
     self.key = key
-    self.binding = binding
+  }
+
+  /// For an object of no context that has no row.
+  static func temporary(_ template: ObjectTemplate) -> ManagedObjectSeed {
+    ManagedObjectSeed(home: template.homeless, key: ObjectKey.temporary().reference.key)
   }
 }
 
@@ -18,40 +22,8 @@ public struct ManagedObjectSeed {
 /// An object belongs to one context and is used on that context's lane. Its values are those of
 /// the store's row, which it shares, until the first change.
 open class NSManagedObject: NSObject, NSFetchRequestResult {
-  // MARK: Storage
-
-  // Not counted, for speed: it lives as long as its frozen model, as long as the process.
-  final let templateReference: Unmanaged<ObjectTemplate>
-  // Not counted and not weak, for speed: the context clears it when it goes.
-  final unowned(unsafe) var context: NSManagedObjectContext?
-  final var key: ObjectKey
-  final var binding: StoreBinding?
-  final var state: ObjectState
-  /// The row as it was read or saved last.
-  final var snapshot: Row?
-  /// By row index: attributes, then the references of to-ones.
-  ///
-  /// Empty while the snapshot has them: they are taken apart at the first change.
-  final var ownValues: [RowValue]
-  /// To-one destinations that have been followed or set; empty until the first.
-  final var toOneObjects: [NSManagedObject?] = []
-  /// Empty until the first to-many is touched.
-  final var toManyStorages: [ToManyStorage?] = []
-  /// The objects behind transformable and untyped attributes.
-  final var objectValues: [Int: Any]?
-  /// Row indexes of what changed since the last save.
-  final var changed = SlotSet()
-  final var changedToManys = SlotSet()
-  /// Row indexes of what changed since the last turn.
-  final var changedInTurn = SlotSet()
-  final var changedToManysInTurn = SlotSet()
-  /// The place in the context's list of inserted, updated or deleted objects.
-  final var trackingIndex = -1
-  /// The commit count of the coordinator when the attached row was read.
-  final var rowGeneration: UInt32 = 0
-  final var identifier: NSManagedObjectID?
-  /// Where the context finds the object by its key; it must be told when the object goes.
-  final var registry: ObjectRegistry?
+  /// All that an object consists of; see ``ObjectWord``.
+  final let word: Atomic<UInt>
 
   // MARK: Creating
 
@@ -61,10 +33,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
     insertInto context: NSManagedObjectContext?
   ) {
     let template = ObjectTemplate.of(entity)
-    templateReference = Unmanaged.passUnretained(template)
-    key = .temporary()
-    state = []
-    ownValues = template.defaults
+    word = Atomic(Self.firstWord(of: template))
     super.init()
     for (index, value) in template.objectDefaults {
       setObjectValue(value, at: index)
@@ -79,72 +48,16 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
 
   /// Creates an object for a row; contexts call it, apps do not.
   public required convenience init(_row seed: ManagedObjectSeed) {
-    self.init(entity: seed.template.layout.entity, insertInto: nil)
-    key = seed.key
-    binding = seed.binding
-    state = .fault
-    ownValues = []
-    objectValues = nil
+    self.init(entity: seed.home.template.layout.entity, insertInto: nil)
+    becomeFault(of: seed.key, in: seed.home)
   }
 
   deinit {
     if state.contains(.observed) { ObserverTable.dispose(ObjectIdentifier(self)) }
-    registry?.objectGoes(self)
-  }
-
-  /// What the object has in common with all others of its entity.
-  @inline(__always)
-  final var template: ObjectTemplate { templateReference._withUnsafeGuaranteedRef { $0 } }
-
-  // MARK: Values
-
-  /// All values by row index; none in a fault.
-  ///
-  /// One value is read with ``value(at:)``, which makes no array.
-  final var values: [RowValue] {
-    get {
-      if !ownValues.isEmpty { return ownValues }
-      return state.contains(.fault) ? [] : snapshot?.values ?? []
-    }
-    set { ownValues = newValue }
-    _modify {
-      if ownValues.isEmpty, let snapshot, !state.contains(.fault) { ownValues = snapshot.values }
-      yield &ownValues
-    }
-  }
-
-  /// The value at a row index of an object that is no fault.
-  @inline(__always)
-  final func value(at rowIndex: Int) -> RowValue {
-    if ownValues.isEmpty, let snapshot { return snapshot[rowIndex] }
-    return ownValues[rowIndex]
+    letGo()
   }
 
   // MARK: Identity
-
-  /// The object's identifier, temporary until the object is saved.
-  ///
-  /// It may be asked for on any thread.
-  public final var objectID: NSManagedObjectID {
-    IdentifierLock.of(self).withLock {
-      if let identifier { return identifier }
-      let made = NSManagedObjectID(key: key, binding: binding, template: template)
-      identifier = made
-      return made
-    }
-  }
-
-  /// Gives the object another key; its identifier is another one from now on.
-  final func become(_ key: ObjectKey, _ binding: StoreBinding?) {
-    let observers = observers
-    observers?.willChange("objectID", .setting)
-    defer { observers?.didChange("objectID", .setting) }
-    IdentifierLock.of(self).withLock {
-      self.key = key
-      self.binding = binding
-      identifier = nil
-    }
-  }
 
   /// The context that the object belongs to.
   public final var managedObjectContext: NSManagedObjectContext? { context }

@@ -30,6 +30,8 @@ struct ObjectState: OptionSet {
   static let observed = ObjectState(rawValue: 1 << 12)
   /// Is of a fetch with a batch size: the first access loads the rows of the whole batch.
   static let batched = ObjectState(rawValue: 1 << 15)
+  /// Is in a list of faults whose rows are about to be read.
+  static let listed = ObjectState(rawValue: 1 << 14)
   /// Every access asks whether it is on the context's queue; see `DebugOptions`.
   static let guarded = ObjectState(rawValue: 1 << 13)
 }

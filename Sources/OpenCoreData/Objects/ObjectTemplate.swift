@@ -37,11 +37,15 @@ final class ObjectTemplate: @unchecked Sendable {
   let hasObjectAttributes: Bool
   /// Attributes that the store knows nothing of.
   let transientIndexes: [Int]
+  /// Set once, before anybody else knows the template.
+  private var madeHomeless: ObjectHome?
   let validation: ValidationPlan
   /// Whether the class has a check of its own for single values.
   let validatesValues: Bool
   /// Whether the class wants to know of its objects being loaded.
   let awakesFromFetch: Bool
+  /// Whether nobody wants to know of an object that is loaded or turned into a fault.
+  let fadesQuietly: Bool
 
   private init(layout: EntityLayout) {
     self.layout = layout
@@ -67,6 +71,9 @@ final class ObjectTemplate: @unchecked Sendable {
     validation = ValidationPlan(layout: layout)
     validatesValues = MethodOverride.validateValue.isPresent(in: type)
     awakesFromFetch = MethodOverride.awakeFromFetch.isPresent(in: type)
+    fadesQuietly =
+      !awakesFromFetch && !MethodOverride.willTurnIntoFault.isPresent(in: type)
+      && !MethodOverride.didTurnIntoFault.isPresent(in: type)
   }
 
   private static func link(_ slot: RelationshipSlot) -> Link {
@@ -102,9 +109,29 @@ final class ObjectTemplate: @unchecked Sendable {
   ///
   /// It is kept at the layout, so that finding it costs no look-up for each object that is made.
   static func of(_ layout: EntityLayout) -> ObjectTemplate {
-    if let known = layout.template.load() { return known }
+    if let known = UnsafeRawPointer(bitPattern: layout.templateAddress.load(ordering: .acquiring)) {
+      return Unmanaged<ObjectTemplate>.fromOpaque(known).takeUnretainedValue()
+    }
     // Two threads may make one each; the first one in is kept.
-    return layout.template.storeIfNil(ObjectTemplate(layout: layout))
+    let made = ObjectTemplate(layout: layout)
+    made.madeHomeless = ObjectHome(
+      template: made,
+      binding: nil,
+      store: 0,
+      entityNumber: 0,
+      context: nil,
+      isLasting: true
+    )
+    let kept = layout.template.storeIfNil(made)
+    let address = UInt(bitPattern: Unmanaged.passUnretained(kept).toOpaque())
+    layout.templateAddress.store(address, ordering: .releasing)
+    return kept
+  }
+
+  /// Where objects belong that no context knows.
+  var homeless: ObjectHome {
+    guard let madeHomeless else { preconditionFailure("A template was used before it was made.") }
+    return madeHomeless
   }
 
   /// The template of a model's entity whose objects are of the class.

@@ -2,54 +2,68 @@
 ///
 /// It is a fault of its own. Inverse maintenance adds and removes members without firing it: the
 /// changes wait in `added` and `removed` until the members are loaded or saved.
+///
+/// Most relationships are only read, and in one form: so members are kept as a set or as a list,
+/// whichever came first, and the other is made when somebody asks; what changes need is made at the
+/// first change.
 final class ToManyStorage {
+  /// The relationship's number among the to-manys of the object's layout.
+  let index: Int32
+  /// Another relationship of the same object that has been touched.
+  var next: ToManyStorage?
+  let isOrdered: Bool
   /// Whether `members` are all there are.
   private(set) var isLoaded: Bool
-  private(set) var members = ObjectBag()
   /// Whether the object has no row yet, so that all members are additions.
   private var isNew: Bool
-  private var addedToStored = ObjectBag()
-  /// Members that the store still has.
-  private(set) var removed = ObjectBag()
   /// Whether an ordered relationship's members were put in another order.
   private(set) var isReordered = false
-  let isOrdered: Bool
+  /// Whether `list` has the members; if not, `keptSet` has them.
+  private var hasList = true
+  private var list = ObjectBag()
   /// The members as a set, kept until they change.
   private var keptSet: Set<NSManagedObject>?
   /// The class of all members of the kept set, where they have one.
   private(set) var memberClass: ObjectIdentifier?
-  /// The window on an ordered relationship that is told of every change.
-  weak var proxy: RelationshipOrderedSet?
+  private var edits: Edits?
 
-  init(isOrdered: Bool, isLoaded: Bool) {
+  /// What waits to be saved, and who is told of changes.
+  private final class Edits {
+    var added = ObjectBag()
+    /// Members that the store still has.
+    var removed = ObjectBag()
+    weak var proxy: RelationshipOrderedSet?
+  }
+
+  init(index: Int, isOrdered: Bool, isLoaded: Bool) {
+    self.index = Int32(index)
     self.isOrdered = isOrdered
     self.isLoaded = isLoaded
     isNew = isLoaded
   }
 
-  /// Members that the store does not know of yet.
-  var added: [NSManagedObject] { isNew ? members.items : addedToStored.items }
+  // MARK: Members
 
-  var hasChanges: Bool {
-    isNew ? !members.isEmpty : !addedToStored.isEmpty || !removed.isEmpty || isReordered
+  /// The members; in the order of their keys where the relationship has none and they were read.
+  var members: ObjectBag {
+    if !hasList { makeList() }
+    return list
   }
 
-  /// Takes what the store has and puts the waiting changes on top.
-  func load(_ stored: [NSManagedObject]) {
-    var loaded = ObjectBag(distinct: stored)
-    for object in removed.items { loaded.remove(object, keepingOrder: isOrdered) }
-    for object in added { loaded.append(object) }
-    members = loaded
-    keptSet = nil
-    isLoaded = true
-    isNew = false
-    if isOrdered { proxy?.mirror(members.items) }
+  /// The members without the order of a set, which differs from process to process.
+  private func makeList() {
+    let items = (keptSet ?? []).sorted { left, right in
+      let (one, other) = (left.key.reference, right.key.reference)
+      return (one.key, one.entityNumber) < (other.key, other.entityNumber)
+    }
+    list = ObjectBag(distinct: items)
+    hasList = true
   }
 
   /// The members as a set.
   var memberSet: Set<NSManagedObject> {
     if let keptSet { return keptSet }
-    let items = members.items
+    let items = list.items
     var set = Set<NSManagedObject>(minimumCapacity: items.count)
     var kind = items.first.map { ObjectIdentifier(type(of: $0)) }
     for item in items {
@@ -61,25 +75,124 @@ final class ToManyStorage {
     return set
   }
 
-  func contains(_ object: NSManagedObject) -> Bool { members.contains(object) }
+  func contains(_ object: NSManagedObject) -> Bool {
+    if !hasList, let keptSet { return keptSet.contains(object) }
+    return list.contains(object)
+  }
+
+  /// Members that the store does not know of yet.
+  var added: [NSManagedObject] { isNew ? members.items : edits?.added.items ?? [] }
+
+  /// Members that the store still has and that are none any more.
+  var removed: ObjectBag { edits?.removed ?? ObjectBag() }
+
+  var hasChanges: Bool {
+    isNew
+      ? !members.isEmpty
+      : isReordered || edits.map { !$0.added.isEmpty || !$0.removed.isEmpty } ?? false
+  }
+
+  /// The window on an ordered relationship that is told of every change.
+  var proxy: RelationshipOrderedSet? {
+    get { edits?.proxy }
+    set { if edits != nil || newValue != nil { requireEdits().proxy = newValue } }
+  }
+
+  private func requireEdits() -> Edits {
+    if let edits { return edits }
+    let made = Edits()
+    edits = made
+    return made
+  }
+
+  // MARK: Loading
+
+  /// Members on their way into a storage: as a set, where they need no order and nothing waits.
+  struct Loading {
+    fileprivate var set: Set<NSManagedObject>
+    fileprivate var items: [NSManagedObject] = []
+    fileprivate let isSet: Bool
+    fileprivate var memberClass: ObjectIdentifier?
+    private var count = 0
+
+    init(_ storage: ToManyStorage) {
+      isSet = !storage.isOrdered && storage.edits == nil && !storage.isNew
+      set = []
+    }
+
+    mutating func reserveCapacity(_ count: Int) {
+      if isSet { set = Set(minimumCapacity: count) } else { items.reserveCapacity(count) }
+    }
+
+    @inline(__always)
+    mutating func append(_ object: NSManagedObject) {
+      guard isSet else { return items.append(object) }
+      set.insert(object)
+      let kind = ObjectIdentifier(type(of: object))
+      if count == 0 { memberClass = kind } else if memberClass != kind { memberClass = nil }
+      count += 1
+    }
+  }
+
+  /// Takes what the store has and puts the waiting changes on top.
+  func load(_ loading: Loading) {
+    guard loading.isSet else { return load(loading.items) }
+    keptSet = loading.set
+    memberClass = loading.memberClass
+    list.removeAll()
+    hasList = false
+    isLoaded = true
+  }
+
+  /// Takes what the store has and puts the waiting changes on top.
+  func load(_ stored: [NSManagedObject]) {
+    var loaded = ObjectBag(distinct: stored)
+    for object in removed.items { loaded.remove(object, keepingOrder: isOrdered) }
+    for object in added { loaded.append(object) }
+    take(loaded)
+    isLoaded = true
+    isNew = false
+    mirror()
+  }
+
+  private func take(_ members: ObjectBag) {
+    list = members
+    hasList = true
+    keptSet = nil
+  }
+
+  private func mirror() {
+    if isOrdered, let edits { edits.proxy?.mirror(list.items) }
+  }
+
+  // MARK: Changing
+
+  /// Has the list changed, and forgets the set.
+  private func changeList<Result>(_ body: (inout ObjectBag) -> Result) -> Result {
+    if !hasList { makeList() }
+    keptSet = nil
+    return body(&list)
+  }
 
   /// Whether anything changed.
   @discardableResult
   func add(_ object: NSManagedObject, at index: Int? = nil) -> Bool {
     if isLoaded {
-      if let index, index < members.count {
-        guard !members.contains(object) else { return false }
-        members.insert(object, at: index)
+      if !hasList { makeList() }
+      if let index, index < list.count {
+        guard !list.contains(object) else { return false }
+        list.insert(object, at: index)
         isReordered = true
       } else {
-        guard members.append(object) else { return false }
+        guard list.append(object) else { return false }
       }
       keptSet = nil
-      if isOrdered { proxy?.mirror(members.items) }
+      mirror()
       if isNew { return true }
     }
-    if !removed.remove(object, keepingOrder: false) {
-      guard addedToStored.append(object) else { return isLoaded }
+    let edits = requireEdits()
+    if !edits.removed.remove(object, keepingOrder: false) {
+      guard edits.added.append(object) else { return isLoaded }
     } else if isOrdered {
       isReordered = true
     }
@@ -89,45 +202,45 @@ final class ToManyStorage {
   @discardableResult
   func remove(_ object: NSManagedObject) -> Bool {
     if isLoaded {
-      guard members.remove(object, keepingOrder: isOrdered) else { return false }
-      keptSet = nil
-      if isOrdered { proxy?.mirror(members.items) }
+      guard contains(object) else { return false }
+      changeList { _ = $0.remove(object, keepingOrder: isOrdered) }
+      mirror()
       if isNew { return true }
     }
-    if !addedToStored.remove(object, keepingOrder: isOrdered) {
-      guard removed.append(object) else { return isLoaded }
+    let edits = requireEdits()
+    if !edits.added.remove(object, keepingOrder: isOrdered) {
+      guard edits.removed.append(object) else { return isLoaded }
     }
     return true
   }
 
   /// Replaces the order; the members are the same.
   func reorder(_ objects: [NSManagedObject]) {
-    members = ObjectBag(distinct: objects)
-    keptSet = nil
+    take(ObjectBag(distinct: objects))
     isReordered = true
-    proxy?.mirror(members.items)
+    mirror()
   }
 
   /// An object that the store no longer has leaves without a trace.
   func forget(_ object: NSManagedObject) {
-    if members.remove(object, keepingOrder: isOrdered) {
-      keptSet = nil
-      if isOrdered { proxy?.mirror(members.items) }
+    if contains(object) {
+      changeList { _ = $0.remove(object, keepingOrder: isOrdered) }
+      mirror()
     }
-    addedToStored.remove(object, keepingOrder: isOrdered)
-    removed.remove(object, keepingOrder: false)
+    edits?.added.remove(object, keepingOrder: isOrdered)
+    edits?.removed.remove(object, keepingOrder: false)
   }
 
   /// The store has now what is here.
   func commit() {
+    isReordered = false
     if isNew {
       isNew = false
-      isReordered = false
       return
     }
-    addedToStored.removeAll()
-    removed.removeAll()
-    isReordered = false
+    edits?.added.removeAll()
+    edits?.removed.removeAll()
+    if let edits, edits.proxy == nil { self.edits = nil }
   }
 
   /// The object has no row any more, so that all members are additions.
@@ -141,8 +254,7 @@ final class ToManyStorage {
   func unload() {
     guard !isNew else { return }
     isLoaded = false
-    members.removeAll()
-    keptSet = nil
+    take(ObjectBag())
   }
 
   /// Turns back into a fault and drops what waits to be saved.
@@ -155,7 +267,7 @@ final class ToManyStorage {
   var committedMembers: [NSManagedObject] {
     if isNew { return [] }
     var bag = members
-    for object in addedToStored.items { bag.remove(object, keepingOrder: isOrdered) }
+    for object in added { bag.remove(object, keepingOrder: isOrdered) }
     for object in removed.items { bag.append(object) }
     return bag.items
   }

@@ -76,18 +76,15 @@ package struct PointerTable: ~Copyable {
     return former
   }
 
-  /// Removes what is there, or only a given object.
+  /// Removes what is there.
   @inline(__always)
   @discardableResult
   package mutating func remove(
     _ word: UInt64,
-    _ key: Int64,
-    ifHolding expected: UnsafeRawPointer? = nil
+    _ key: Int64
   ) -> UnsafeRawPointer? {
     var hole = place(word, key)
-    guard let removed = entries[hole].object, expected == nil || removed == expected else {
-      return nil
-    }
+    guard let removed = entries[hole].object else { return nil }
     // What would have had this place moves up, so that no search ends too early.
     var next = hole
     while true {
@@ -127,12 +124,5 @@ package struct PointerTable: ~Copyable {
     for index in 0...mask {
       if let object = entries[index].object { body(object) }
     }
-  }
-
-  mutating func removeAll() {
-    entries.deallocate()
-    entries = Self.make(Self.smallest)
-    mask = Self.smallest - 1
-    count = 0
   }
 }

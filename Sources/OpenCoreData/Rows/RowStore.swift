@@ -10,6 +10,8 @@ package protocol RowStore: AnyObject, Sendable {
   func reserveKeys(for entity: NSEntityDescription, count: Int) throws -> Range<Int64>
 
   func fetch(_ request: RowFetch) throws -> RowFetchResult
+  /// What a fetch of references finds, in little memory.
+  func referenceList(_ request: RowFetch) throws -> ReferenceList
   /// The row from the row cache, or else from the file; nil where there is none.
   func row(_ reference: RowReference) throws -> Row?
   /// Many rows at once; those that are gone are left out.
@@ -19,16 +21,24 @@ package protocol RowStore: AnyObject, Sendable {
     of relationship: NSRelationshipDescription,
     from sources: [RowReference]
   ) throws -> [RowReference: [RowReference]]
+  /// The same without a dictionary: a list for each source, in their order.
+  func destinationLists(
+    of relationship: NSRelationshipDescription,
+    from sources: [RowReference]
+  ) throws -> DestinationLists
   /// A row for each reference, in their order; nil where there is none.
   func orderedRows(_ references: [RowReference]) throws -> [Row?]
+  /// The same for rows that somebody passes by: the store does not cache them for others.
+  func passingRows(_ references: [RowReference]) throws -> [Row?]
   /// Whom a to-many relationship leads to from one source, in order, with their rows.
   ///
-  /// `index` is the relationship's number among the to-manys of the source's layout.
-  func members(
-    of relationship: NSRelationshipDescription,
-    at index: Int,
-    from source: RowReference
-  ) throws -> [RowMember]
+  /// The relationship goes by its number among the to-manys of the source's layout. The members are
+  /// appended to a list, whose memory its owner uses again and again.
+  func appendMembers(
+    ofToMany index: Int,
+    from source: RowReference,
+    to members: inout [RowMember]
+  ) throws
 
   /// Writes all changes in one transaction; throws ``RowConflictError`` where a version differs.
   func commit(_ changes: RowChanges) throws -> RowCommit
@@ -59,13 +69,38 @@ extension RowStore {
     return references.map { found[$0] }
   }
 
-  package func members(
+  package func destinationLists(
     of relationship: NSRelationshipDescription,
-    at index: Int,
-    from source: RowReference
-  ) throws -> [RowMember] {
-    let found = try destinations(of: relationship, from: [source])[source] ?? []
-    return found.map { RowMember(reference: $0, row: nil) }
+    from sources: [RowReference]
+  ) throws -> DestinationLists {
+    let found = try destinations(of: relationship, from: sources)
+    var lists = DestinationLists(sourceCount: sources.count)
+    for (place, source) in sources.enumerated() {
+      lists.append(found[source] ?? [], at: place)
+    }
+    return lists
+  }
+
+  package func referenceList(_ request: RowFetch) throws -> ReferenceList {
+    guard case .references(let references) = try fetch(request) else { return ReferenceList() }
+    return ReferenceList(references)
+  }
+
+  package func passingRows(_ references: [RowReference]) throws -> [Row?] {
+    try orderedRows(references)
+  }
+
+  package func appendMembers(
+    ofToMany index: Int,
+    from source: RowReference,
+    to members: inout [RowMember]
+  ) throws {
+    guard let relationship = layout(number: source.entityNumber)?.toManys[index].description else {
+      return
+    }
+    for reference in try destinations(of: relationship, from: [source])[source] ?? [] {
+      members.append(RowMember(reference: reference, row: nil))
+    }
   }
 }
 

@@ -37,7 +37,7 @@ extension SQLiteStore {
   /// Takes back a generation's connection.
   func giveBack(generation connection: StoreConnection) {
     do {
-      if connection.connection.isInTransaction { try connection.connection.execute("ROLLBACK") }
+      if connection.connection.isInTransaction { try connection.connection.run("ROLLBACK") }
       giveBack(reader: connection)
     } catch {
       // The connection is closed instead, which ends its transaction as well.

@@ -98,14 +98,25 @@ final class StoreGeneration: RowStore, @unchecked Sendable {
       ?? store.destinations(of: relationship, from: sources)
   }
 
-  func members(
+  func destinationLists(
     of relationship: NSRelationshipDescription,
-    at index: Int,
-    from source: RowReference
-  ) throws -> [RowMember] {
+    from sources: [RowReference]
+  ) throws -> DestinationLists {
+    try read { try store.readDestinationLists(of: relationship, from: sources, on: $0) }
+      ?? store.destinationLists(of: relationship, from: sources)
+  }
+
+  func appendMembers(
+    ofToMany index: Int,
+    from source: RowReference,
+    to members: inout [RowMember]
+  ) throws {
+    guard let relationship = layout(number: source.entityNumber)?.toManys[index].description else {
+      return
+    }
     let found = try destinations(of: relationship, from: [source])[source] ?? []
     let rows = try rows(found)
-    return found.map { RowMember(reference: $0, row: rows[$0]) }
+    for reference in found { members.append(RowMember(reference: reference, row: rows[reference])) }
   }
 
   func cachedRow(_ reference: RowReference) -> Row? { cache.row(reference) }

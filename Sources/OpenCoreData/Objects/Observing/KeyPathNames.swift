@@ -83,8 +83,7 @@ package enum KeyPathNames {
     copy.layout.recorder = recorder
     let template = ObjectTemplate.of(copy)
     let type = ObjectTemplate.of(entity).type
-    let seed = ManagedObjectSeed(template: template, key: .temporary(), binding: nil)
-    let object = type.init(_row: seed)
+    let object = type.init(_row: .temporary(template))
     object.state = []
     object.values = template.defaults
     if let name = prefix.first, case .toOne(let index) = template.layout.slot(named: name),

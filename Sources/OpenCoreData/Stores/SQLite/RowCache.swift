@@ -29,6 +29,8 @@ package final class RowCache: Sendable {
 
   private let state = Mutex(State())
   private let byteLimit: Int
+  /// Grows whenever what was read before may be old.
+  private let changeCount = Atomic<Int>(0)
 
   /// What an entry takes in the table, at its usual load.
   private static let entryBytes = 40
@@ -43,6 +45,9 @@ package final class RowCache: Sendable {
   }
 
   package var epoch: Int { state.withLock { $0.epoch } }
+
+  /// Changes whenever readers should look anew: at commits, and where somebody asks for freshness.
+  var age: Int { changeCount.load(ordering: .acquiring) }
 
   // MARK: Rows
 
@@ -128,8 +133,20 @@ package final class RowCache: Sendable {
 
   // MARK: Relationships
 
-  /// Whom a to-many leads to, with the rows that are known; nil where that is not known.
-  package func members(_ source: RowReference, toMany index: Int) -> [RowMember]? {
+  /// What the cache knows of a relationship's members.
+  package enum Knowledge {
+    case nothing
+    /// Whom it leads to, but not the rows of all.
+    case members
+    case rows
+  }
+
+  /// Adds whom a to-many leads to, with the rows that are known.
+  package func appendMembers(
+    _ source: RowReference,
+    toMany index: Int,
+    to members: inout [RowMember]
+  ) -> Knowledge {
     state.withLock { state in
       let word = Self.word(source, index + 1)
       var found = state.young.links.object(word, source.key)
@@ -139,37 +156,47 @@ package final class RowCache: Sendable {
         if links.header.epoch == state.linkEpoch { insert(links, word, source.key, &state) }
         found = state.young.links.object(word, source.key)
       }
-      guard let found else { return nil }
+      guard let found else { return .nothing }
+      // Held, as a row that is looked up may push the links themselves out.
       let links = Unmanaged<RowLinks>.fromOpaque(found).takeUnretainedValue()
-      guard links.header.epoch == state.linkEpoch else { return nil }
-      let count = links.header.count
-      var members: [RowMember] = []
-      members.reserveCapacity(count)
-      for place in 0..<count {
-        let reference = links.reference(at: place)
-        members.append(RowMember(reference: reference, row: row(reference, &state)))
+      return links.withUnsafeMutablePointers { header, references in
+        guard header.pointee.epoch == state.linkEpoch else { return .nothing }
+        var knowledge = Knowledge.rows
+        for place in 0..<header.pointee.count {
+          let reference = references[place]
+          let row = row(reference, &state)
+          if row == nil { knowledge = .members }
+          members.append(RowMember(reference: reference, row: row))
+        }
+        return knowledge
       }
-      return members
     }
   }
 
-  /// Keeps whom a to-many leads to, and the rows that were read with it.
+  /// Keeps whom a to-many leads to, and the rows that were read with it; members whose rows are
+  /// cached get them.
   package func insert(
-    _ members: [RowMember],
+    _ members: inout [RowMember],
+    from start: Int,
     of source: RowReference,
     toMany index: Int,
-    fresh rows: some Collection<Row>,
     readAt epoch: Int
   ) {
     state.withLock { state in
       guard state.epoch == epoch else { return }
       insert(
-        RowLinks.make(members, epoch: state.linkEpoch),
+        RowLinks.make(members[start...], epoch: state.linkEpoch),
         Self.word(source, index + 1),
         source.key,
         &state
       )
-      for row in rows { insert(row, &state) }
+      for place in start..<members.count {
+        if let fresh = members[place].row {
+          insert(fresh, &state)
+        } else {
+          members[place].row = row(members[place].reference, &state)
+        }
+      }
     }
   }
 
@@ -187,6 +214,7 @@ package final class RowCache: Sendable {
 
   /// Takes in what a commit wrote.
   package func commit(written: [Row], gone: [RowReference], changesLinks: Bool = true) {
+    defer { grow() }
     state.withLock { state in
       state.epoch += 1
       if changesLinks { state.linkEpoch += 1 }
@@ -201,6 +229,7 @@ package final class RowCache: Sendable {
   }
 
   func forget(_ references: [RowReference]) {
+    defer { grow() }
     state.withLock { state in
       // A staleness that the app asked for is about relationships as much as about values.
       state.linkEpoch += 1
@@ -209,6 +238,7 @@ package final class RowCache: Sendable {
   }
 
   func removeAll() {
+    defer { grow() }
     state.withLock { state in
       state.epoch += 1
       state.linkEpoch += 1
@@ -216,6 +246,8 @@ package final class RowCache: Sendable {
       state.old = Generation()
     }
   }
+
+  private func grow() { changeCount.wrappingAdd(1, ordering: .acquiringAndReleasing) }
 
   /// The memory that the cache takes.
   package var byteCount: Int { state.withLock { $0.young.bytes + $0.old.bytes } }
@@ -230,16 +262,14 @@ final class RowLinks: ManagedBuffer<RowLinks.Header, RowReference> {
 
   var byteCount: Int { 32 + header.count * MemoryLayout<RowReference>.stride }
 
-  func reference(at place: Int) -> RowReference {
-    withUnsafeMutablePointerToElements { $0[place] }
-  }
-
-  static func make(_ members: [RowMember], epoch: Int) -> RowLinks {
+  static func make(_ members: ArraySlice<RowMember>, epoch: Int) -> RowLinks {
     let made = RowLinks.create(minimumCapacity: members.count) { _ in
       Header(epoch: epoch, count: members.count)
     }
     made.withUnsafeMutablePointerToElements { target in
-      for place in members.indices { (target + place).initialize(to: members[place].reference) }
+      for (place, member) in members.enumerated() {
+        (target + place).initialize(to: member.reference)
+      }
     }
     return unsafeDowncast(made, to: RowLinks.self)
   }

@@ -4,38 +4,38 @@ import WatershedSQLite
 extension SQLiteStore {
   package func fetch(_ request: RowFetch) throws -> RowFetchResult {
     noticeForeignCommitsBeforeReading()
-    return try withReader { try fetch(request, from: $0) }
+    return try reading { connection, epoch in
+      // Inside a write transaction a row may never be committed.
+      let isLasting = !connection.connection.isInTransaction
+      return try fetch(request, from: connection, cachingAt: isLasting ? epoch : nil)
+    }
   }
 
-  /// The fetch as a connection sees the file.
-  func fetch(_ request: RowFetch, from connection: StoreConnection) throws -> RowFetchResult {
-    do {
+  package func referenceList(_ request: RowFetch) throws -> ReferenceList {
+    noticeForeignCommitsBeforeReading()
+    return try reading { connection, _ in try readReferences(request, from: connection) }
+  }
+
+  /// The rows that a fetch finds, as a connection sees the file.
+  func readReferences(
+    _ request: RowFetch,
+    from connection: StoreConnection
+  ) throws -> ReferenceList {
+    try translatingPredicates {
+      var list = ReferenceList()
       let statement = try FetchStatement(store: self, request: request)
-      switch request.kind {
-      case .rows:
-        let plan = statement.entity.plan(includingSubentities: request.includesSubentities)
-        return .rows(try rows(statement.rows(), plan, on: connection))
-      case .references:
-        var references: [RowReference] = []
-        try each(statement.references(), on: connection) { row in
-          references.append(
-            RowReference(
-              entityNumber: Int32(truncatingIfNeeded: row.int64(1)),
-              key: row.int64(0)
-            )
-          )
-        }
-        return .references(references)
-      case .count:
-        var count = 0
-        try each(statement.count(), on: connection) { count = Int($0.int64(0)) }
-        return .count(count)
-      case .dictionaries(let shape):
-        let written = try DictionaryStatement(statement, shape: shape)
-        var dictionaries: [[String: Any]] = []
-        try each(written.sql, on: connection) { dictionaries.append(written.dictionary($0)) }
-        return .dictionaries(dictionaries)
+      try each(statement.references(), on: connection) { row in
+        list.append(
+          RowReference(entityNumber: Int32(truncatingIfNeeded: row.int64(1)), key: row.int64(0))
+        )
       }
+      return list
+    }
+  }
+
+  private func translatingPredicates<Result>(_ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
     } catch let error as PredicateNotTranslatable {
       throw StoreError(
         .coreData,
@@ -46,11 +46,39 @@ extension SQLiteStore {
     }
   }
 
+  /// The fetch as a connection sees the file; rows go into the cache where its epoch is given.
+  func fetch(
+    _ request: RowFetch,
+    from connection: StoreConnection,
+    cachingAt epoch: Int? = nil
+  ) throws -> RowFetchResult {
+    try translatingPredicates {
+      let statement = try FetchStatement(store: self, request: request)
+      switch request.kind {
+      case .rows:
+        let plan = statement.entity.plan(includingSubentities: request.includesSubentities)
+        return .rows(try rows(statement.rows(), plan, on: connection, cachingAt: epoch))
+      case .references:
+        return .references(Array(try readReferences(request, from: connection)))
+      case .count:
+        var count = 0
+        try each(statement.count(), on: connection) { count = Int($0.int64(0)) }
+        return .count(count)
+      case .dictionaries(let shape):
+        let written = try DictionaryStatement(statement, shape: shape)
+        var dictionaries: [[String: Any]] = []
+        try each(written.sql, on: connection) { dictionaries.append(written.dictionary($0)) }
+        return .dictionaries(dictionaries)
+      }
+    }
+  }
+
   /// Without a closure per row: this is the path of every fetch of objects.
   private func rows(
     _ fragment: SQLFragment,
     _ plan: ReadPlan,
-    on connection: StoreConnection
+    on connection: StoreConnection,
+    cachingAt epoch: Int?
   ) throws -> [Row] {
     let statement = try connection.connection.statement(fragment.sql)
     for (index, value) in fragment.bindings.enumerated() {
@@ -60,25 +88,22 @@ extension SQLiteStore {
       statement.reset()
       statement.clearBindings()
     }
-    // Inside a write transaction a row may never be committed.
-    let isCached = !connection.connection.isInTransaction
-    let epoch = cache.epoch
     var rows: [Row] = []
     var cached = 0
     while try statement.step() {
       guard let row = coding.row(statement, plan, connection.builder) else { continue }
       rows.append(row)
-      if isCached, rows.count <= Self.cachedRows, rows.count - cached == Self.cachePortion {
+      if let epoch, rows.count <= Self.cachedRows, rows.count - cached == Self.cachePortion {
         cache.insert(rows[cached...], readAt: epoch)
         cached = rows.count
       }
     }
-    if isCached, rows.count <= Self.cachedRows { cache.insert(rows[cached...], readAt: epoch) }
+    if let epoch, rows.count <= Self.cachedRows { cache.insert(rows[cached...], readAt: epoch) }
     return rows
   }
 
   /// The first rows of a fetch are cached; more would push everything else out of the cache.
-  private static let cachedRows = 8192
+  static let cachedRows = 8192
   /// Rows go into the cache while the processor still has them at hand.
   private static let cachePortion = 256
 

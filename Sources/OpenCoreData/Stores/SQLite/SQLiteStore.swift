@@ -31,6 +31,8 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   /// Nil once the store is closed; used under the lock.
   private var writer: StoreConnection?
   private let readers: StoreReaders?
+  /// Whether a write-ahead log lets readers and the writer go on beside each other.
+  let keepsSessions: Bool
   private let postsRemoteChanges: Bool
   private let keys = KeyReserver()
   private let shared = Mutex(Shared())
@@ -45,6 +47,8 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     var checkedAt = -Double.infinity
     var isWatched = false
     var watch: FileWatch?
+    /// The sessions that have a connection.
+    var sessions: [ObjectIdentifier: StoreSession] = [:]
     /// How often the file was looked at since it was written last; nil while nobody looks.
     var followUp: Int?
   }
@@ -78,6 +82,8 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
       external: ExternalData(storeURL: opener.isInMemory ? nil : url, effects: effects)
     )
     let count = opened.schema.entities.count
+    let mode = try opened.connection.scalar("PRAGMA journal_mode")
+    keepsSessions = !opener.isInMemory && mode == .text("wal")
     writer = try StoreConnection(connection: opened.connection, entityCount: count)
     readers =
       opener.isInMemory
@@ -152,6 +158,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     if !isInMemory, let url { OpenStoreFiles.shared.closed(url) }
     keep(nil)
     generations.expireAll()
+    for session in shared.withLock({ Array($0.sessions.values) }) { session.expire() }
     readers?.close()
     writerLock.withLock {
       defer { writer = nil }
@@ -174,7 +181,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   func withWriter<Result>(_ body: (StoreConnection) throws -> Result) throws -> Result {
     try writerLock.withLock {
       try translating("writing") {
-        guard let writer else { throw closed() }
+        guard let writer else { throw closedError }
         return try body(writer)
       }
     }
@@ -186,7 +193,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   func withReader<Result>(_ body: (StoreConnection) throws -> Result) throws -> Result {
     guard let readers else { return try withWriter(body) }
     return try translating("reading") {
-      guard let result = try readers.read(body) else { throw closed() }
+      guard let result = try readers.read(body) else { throw closedError }
       return result
     }
   }
@@ -205,7 +212,16 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     return try? body(writer)
   }
 
-  private func closed() -> StoreError {
+  /// Knows a session that has a connection, so that closing the store can end it.
+  func keep(session: StoreSession) {
+    shared.withLock { $0.sessions[ObjectIdentifier(session)] = session }
+  }
+
+  func forget(session: StoreSession) {
+    shared.withLock { $0.sessions[ObjectIdentifier(session)] = nil }
+  }
+
+  var closedError: StoreError {
     StoreError(
       .operation,
       "The store at \(path) has been closed.",

@@ -129,23 +129,22 @@ final class StoreConnection {
     let constantEntity: Int32?
   }
 
-  /// What follows a to-many from so many sources; nil where it leads into another store.
+  /// What follows a to-many from a portion of sources; nil where it leads into another store.
   func destinations(
     of relationship: NSRelationshipDescription,
     from entity: EntityTable,
-    width: Int,
-    marks: String,
+    _ span: KeySpan,
     in schema: StoreSchema
   ) throws -> DestinationStatement? {
     let key = DestinationKey(
       relationship: ObjectIdentifier(relationship),
       entity: entity.index,
-      width: width
+      width: span.width
     )
     if let kept = destinations[key] { return kept }
     guard let query = DestinationQuery(relationship, from: entity, in: schema) else { return nil }
     let made = DestinationStatement(
-      statement: try connection.makeStatement(query.sql(marks: marks)),
+      statement: try connection.makeStatement(query.sql(span.condition)),
       constantEntity: query.constantEntity
     )
     destinations[key] = made
@@ -161,7 +160,6 @@ final class StoreConnection {
 
   /// What follows a to-many from one source; nil where it leads into another store.
   func members(
-    of relationship: NSRelationshipDescription,
     at index: Int,
     from entity: EntityTable,
     in schema: StoreSchema
@@ -171,9 +169,10 @@ final class StoreConnection {
     } else if let kept = members[entity.index][index] {
       return kept
     }
+    let relationship = entity.layout.toManys[index].description
     guard let query = DestinationQuery(relationship, from: entity, in: schema) else { return nil }
     let made = MembersStatement(
-      statement: try connection.makeStatement(query.rows ?? query.sql(marks: "?")),
+      statement: try connection.makeStatement(query.rows ?? query.sql("= ?")),
       constantEntity: query.constantEntity,
       rowPlan: query.rows == nil
         ? nil : relationship.destinationEntity.flatMap(schema.entity)?.plan

@@ -1,0 +1,200 @@
+/// Objects by two words: an open table of blocks, one for 32 neighbouring keys.
+///
+/// Keys of rows are handed out in order, so most objects have neighbours: a full block takes little
+/// more than the objects' addresses. A block of one object holds it in the table itself. The table
+/// neither retains nor releases: that is its owner's part, and so is locking.
+package struct ObjectTable: ~Copyable {
+  private struct Block {
+    var word: UInt64 = 0
+    /// The keys without their last five bits.
+    var keys: Int64 = 0
+    /// The only object, or the addresses of all, in the order of their keys.
+    var content: UnsafeMutableRawPointer?
+    /// A bit for each key that has an object; none in a free place of the table.
+    var bits: UInt32 = 0
+    /// How many addresses fit behind `content`; 0 where it is the object.
+    var capacity: UInt32 = 0
+
+    @inline(__always)
+    var objects: UnsafeMutablePointer<UnsafeRawPointer>? {
+      content?.assumingMemoryBound(to: UnsafeRawPointer.self)
+    }
+  }
+
+  private var blocks: UnsafeMutablePointer<Block>
+  private var mask: Int
+  private var blockCount = 0
+  package private(set) var count = 0
+
+  private static let smallest = 16
+  private static let blockBits = 5
+
+  package init() {
+    blocks = Self.make(Self.smallest)
+    mask = Self.smallest - 1
+  }
+
+  deinit {
+    for index in 0...mask where blocks[index].capacity > 0 { blocks[index].content?.deallocate() }
+    blocks.deallocate()
+  }
+
+  private static func make(_ capacity: Int) -> UnsafeMutablePointer<Block> {
+    let made = UnsafeMutablePointer<Block>.allocate(capacity: capacity)
+    made.initialize(repeating: Block(), count: capacity)
+    return made
+  }
+
+  @inline(__always)
+  private static func home(_ word: UInt64, _ keys: Int64, _ mask: Int) -> Int {
+    var hash = UInt64(bitPattern: keys) ^ (word &* 0x9E37_79B9_7F4A_7C15)
+    hash = hash &* 0xD6E8_FEB8_6659_FD93
+    hash ^= hash >> 32
+    return Int(truncatingIfNeeded: hash) & mask
+  }
+
+  /// The place of a block, or the free one where it would be.
+  @inline(__always)
+  private func place(_ word: UInt64, _ keys: Int64) -> Int {
+    var index = Self.home(word, keys, mask)
+    while blocks[index].bits != 0 {
+      if blocks[index].keys == keys, blocks[index].word == word { return index }
+      index = (index + 1) & mask
+    }
+    return index
+  }
+
+  @inline(__always)
+  private static func bit(_ key: Int64) -> UInt32 { 1 << UInt32(truncatingIfNeeded: key & 31) }
+
+  /// How many objects of a block come before a key.
+  @inline(__always)
+  private static func rank(_ bits: UInt32, _ bit: UInt32) -> Int {
+    (bits & (bit - 1)).nonzeroBitCount
+  }
+
+  @inline(__always)
+  package func object(_ word: UInt64, _ key: Int64) -> UnsafeRawPointer? {
+    let block = blocks[place(word, key >> Self.blockBits)]
+    let bit = Self.bit(key)
+    guard block.bits & bit != 0 else { return nil }
+    if block.capacity == 0 { return UnsafeRawPointer(block.content) }
+    return block.objects?[Self.rank(block.bits, bit)]
+  }
+
+  /// Enters an object, in the place of another that has the key.
+  package mutating func insert(_ object: UnsafeRawPointer, _ word: UInt64, _ key: Int64) {
+    if blockCount * 4 >= (mask + 1) * 3 { resize((mask + 1) * 2) }
+    let index = place(word, key >> Self.blockBits)
+    let bit = Self.bit(key)
+    if blocks[index].bits == 0 {
+      blocks[index] = Block(
+        word: word,
+        keys: key >> Self.blockBits,
+        content: UnsafeMutableRawPointer(mutating: object),
+        bits: bit
+      )
+      blockCount += 1
+      count += 1
+      return
+    }
+    let held = blocks[index].bits.nonzeroBitCount
+    let rank = Self.rank(blocks[index].bits, bit)
+    if blocks[index].bits & bit != 0 {
+      if blocks[index].capacity == 0 {
+        blocks[index].content = UnsafeMutableRawPointer(mutating: object)
+      } else {
+        blocks[index].objects?[rank] = object
+      }
+      return
+    }
+    if held >= Int(blocks[index].capacity) { grow(index, held) }
+    guard let objects = blocks[index].objects else { return }
+    (objects + rank + 1).update(from: objects + rank, count: held - rank)
+    objects[rank] = object
+    blocks[index].bits |= bit
+    count += 1
+  }
+
+  private mutating func grow(_ index: Int, _ held: Int) {
+    let capacity = held < 4 ? 4 : min(held * 2, 32)
+    let grown = UnsafeMutablePointer<UnsafeRawPointer>.allocate(capacity: capacity)
+    let block = blocks[index]
+    if block.capacity == 0, let only = block.content {
+      grown.initialize(to: UnsafeRawPointer(only))
+    } else if let objects = block.objects {
+      grown.initialize(from: objects, count: held)
+      objects.deallocate()
+    }
+    blocks[index].content = UnsafeMutableRawPointer(grown)
+    blocks[index].capacity = UInt32(capacity)
+  }
+
+  /// Removes what is there, or only a given object.
+  package mutating func remove(
+    _ word: UInt64,
+    _ key: Int64,
+    ifHolding expected: UnsafeRawPointer? = nil
+  ) {
+    let index = place(word, key >> Self.blockBits)
+    let bit = Self.bit(key)
+    let block = blocks[index]
+    guard block.bits & bit != 0 else { return }
+    if block.capacity == 0 {
+      guard expected == nil || block.content.map(UnsafeRawPointer.init) == expected else { return }
+    } else if let objects = block.objects {
+      let rank = Self.rank(block.bits, bit)
+      guard expected == nil || objects[rank] == expected else { return }
+      let behind = block.bits.nonzeroBitCount - rank - 1
+      (objects + rank).update(from: objects + rank + 1, count: behind)
+    }
+    blocks[index].bits &= ~bit
+    count -= 1
+    if blocks[index].bits == 0 { removeBlock(index) }
+  }
+
+  private mutating func removeBlock(_ index: Int) {
+    if blocks[index].capacity > 0 { blocks[index].content?.deallocate() }
+    // What would have had this place moves up, so that no search ends too early.
+    var hole = index
+    var next = index
+    while true {
+      next = (next + 1) & mask
+      guard blocks[next].bits != 0 else { break }
+      let home = Self.home(blocks[next].word, blocks[next].keys, mask)
+      if (next - home) & mask >= (next - hole) & mask {
+        blocks[hole] = blocks[next]
+        hole = next
+      }
+    }
+    blocks[hole] = Block()
+    blockCount -= 1
+    if mask > 4096, blockCount * 8 < mask { resize((mask + 1) / 2) }
+  }
+
+  private mutating func resize(_ capacity: Int) {
+    let old = blocks
+    let oldCount = mask + 1
+    blocks = Self.make(capacity)
+    mask = capacity - 1
+    for index in 0..<oldCount where old[index].bits != 0 {
+      blocks[place(old[index].word, old[index].keys)] = old[index]
+    }
+    old.deallocate()
+  }
+
+  /// Every object, in no order.
+  package func forEach(_ body: (UnsafeRawPointer) -> Void) {
+    for index in 0...mask where blocks[index].bits != 0 {
+      if blocks[index].capacity == 0 {
+        if let only = blocks[index].content { body(UnsafeRawPointer(only)) }
+      } else if let objects = blocks[index].objects {
+        for place in 0..<blocks[index].bits.nonzeroBitCount { body(objects[place]) }
+      }
+    }
+  }
+
+  package mutating func removeAll() {
+    self = ObjectTable()
+  }
+}

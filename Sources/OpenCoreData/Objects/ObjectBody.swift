@@ -1,0 +1,97 @@
+/// What is kept of an object that is more than a fault nobody has touched.
+///
+/// It is plain memory that its object alone points to: no counting, no checks of exclusive access.
+struct ObjectBody {
+  /// Counted by hand, unless it lasts.
+  var home: Unmanaged<ObjectHome>
+  var key: Int64
+  var state: ObjectState
+  /// The commit count of the coordinator when the attached row was read.
+  var rowGeneration: UInt32 = 0
+  /// The row as it was read or saved last.
+  var snapshot: Row?
+  /// Guarded by the object's ``IdentifierLock``.
+  var identifier: NSManagedObjectID?
+  /// By row index; empty while the snapshot, or the entity's defaults, have the values.
+  var ownValues: [RowValue] = []
+  /// To-one destinations that have been followed or set; empty until the first.
+  var toOneObjects: [NSManagedObject?] = []
+  /// The first of the to-manys that have been touched; each knows the next.
+  var toManys: ToManyStorage?
+  /// There from the first change on.
+  var work: UnsafeMutablePointer<ObjectWork>?
+}
+
+/// What is kept of an object that was changed.
+struct ObjectWork {
+  /// The objects behind transformable and untyped attributes.
+  var objectValues: [Int: Any]?
+  /// Row indexes of what changed since the last save.
+  var changed = SlotSet()
+  var changedToManys = SlotSet()
+  /// Row indexes of what changed since the last turn.
+  var changedInTurn = SlotSet()
+  var changedToManysInTurn = SlotSet()
+  /// The place in the context's list of inserted, updated or deleted objects.
+  var trackingIndex = -1
+}
+
+/// The one word that an object consists of.
+///
+/// An odd word is a fault that nobody has touched, or an object that was just made: the number of
+/// its home, its state and its key are all there is to know. An even one is the address of its
+/// ``ObjectBody``. A million faults take 32 bytes each this way.
+struct ObjectWord {
+  var bits: UInt
+
+  @inline(__always)
+  init(bits: UInt) {
+    self.bits = bits
+  }
+
+  @inline(__always)
+  init(body: UnsafeMutablePointer<ObjectBody>) {
+    bits = UInt(bitPattern: body)
+  }
+
+  /// Nil where the word has no room for the key, or for the home's number.
+  @inline(__always)
+  init?(home: ObjectHome, key: Int64, state: ObjectState) {
+    let magnitude = home.isTemporary ? -key : key
+    guard home.number > 0, magnitude >= 0, magnitude <= Int64(UInt32.max) else { return nil }
+    bits = UInt(magnitude) << 32 | UInt(state.rawValue) << 16 | UInt(home.number) << 1 | 1
+  }
+
+  @inline(__always)
+  var isCompact: Bool { bits & 1 != 0 }
+
+  /// Of an even word.
+  @inline(__always)
+  var body: UnsafeMutablePointer<ObjectBody> {
+    guard let body = UnsafeMutablePointer<ObjectBody>(bitPattern: bits) else {
+      preconditionFailure("An object was used before it was made.")
+    }
+    return body
+  }
+
+  @inline(__always)
+  var home: Unmanaged<ObjectHome> {
+    isCompact ? HomeTable.shared.home(Int(bits >> 1 & 0x7FFF)) : body.pointee.home
+  }
+
+  @inline(__always)
+  var state: ObjectState {
+    get {
+      isCompact ? ObjectState(rawValue: UInt16(truncatingIfNeeded: bits >> 16)) : body.pointee.state
+    }
+    /// Of an odd word.
+    set { bits = bits & ~(0xFFFF << 16) | UInt(newValue.rawValue) << 16 }
+  }
+
+  @inline(__always)
+  var key: Int64 {
+    guard isCompact else { return body.pointee.key }
+    let magnitude = Int64(bits >> 32)
+    return home._withUnsafeGuaranteedRef { $0.isTemporary } ? -magnitude : magnitude
+  }
+}

@@ -1,0 +1,92 @@
+/// Whom a to-many relationship leads to from each of many sources: one list of references, and
+/// which part of it is whose.
+package struct DestinationLists {
+  package private(set) var references: [RowReference] = []
+  /// By the sources' places; empty where a source has no destinations.
+  private var parts: [Range<Int32>]
+
+  package init(sourceCount: Int) {
+    parts = Array(repeating: 0..<0, count: sourceCount)
+    references.reserveCapacity(sourceCount)
+  }
+
+  /// The destinations of the source at a place.
+  @inline(__always)
+  package func destinations(at place: Int) -> ArraySlice<RowReference> {
+    references[Int(parts[place].lowerBound)..<Int(parts[place].upperBound)]
+  }
+
+  /// Adds destinations that all belong to one source.
+  package mutating func append(_ destinations: some Sequence<RowReference>, at place: Int) {
+    let start = references.count
+    references.append(contentsOf: destinations)
+    note(from: start, at: place)
+  }
+
+  @inline(__always)
+  mutating func append(_ destination: RowReference) {
+    references.append(destination)
+  }
+
+  /// What was appended since `start` belongs to the source at a place.
+  @inline(__always)
+  mutating func note(from start: Int, at place: Int) {
+    if start < references.count { parts[place] = Int32(start)..<Int32(references.count) }
+  }
+
+  /// A source that was asked for twice has the same destinations twice.
+  mutating func copy(from place: Int, to other: Int) {
+    parts[other] = parts[place]
+  }
+}
+
+/// References in the order of their keys, a part for each entity, with the places where they stood.
+struct SortedReferences {
+  struct Part {
+    let number: Int32
+    let keys: [Int64]
+    /// Nil where the references were in order already.
+    let places: [Int]?
+
+    /// Where the key at an index stood among the references.
+    @inline(__always)
+    func place(_ index: Int) -> Int { places.map { $0[index] } ?? index }
+  }
+
+  let parts: [Part]
+
+  init(_ references: [RowReference]) {
+    guard let first = references.first else {
+      parts = []
+      return
+    }
+    var isSorted = true
+    var last = first
+    for reference in references {
+      if reference.entityNumber != first.entityNumber || reference.key < last.key {
+        isSorted = false
+        break
+      }
+      last = reference
+    }
+    if isSorted {
+      parts = [Part(number: first.entityNumber, keys: references.map(\.key), places: nil)]
+      return
+    }
+    let sorted = references.indices.sorted {
+      let (left, right) = (references[$0], references[$1])
+      return (left.entityNumber, left.key, $0) < (right.entityNumber, right.key, $1)
+    }
+    var parts: [Part] = []
+    var start = 0
+    while start < sorted.count {
+      let number = references[sorted[start]].entityNumber
+      var end = start
+      while end < sorted.count, references[sorted[end]].entityNumber == number { end += 1 }
+      let places = Array(sorted[start..<end])
+      parts.append(Part(number: number, keys: places.map { references[$0].key }, places: places))
+      start = end
+    }
+    self.parts = parts
+  }
+}

@@ -1,0 +1,49 @@
+/// The query that follows a to-many from many sources at once, sorted by source and then by order.
+struct DestinationQuery {
+  /// The destinations' entity where there is only one.
+  let constantEntity: Int32?
+  /// What reads whole rows from one source, where the members' own columns hold the relationship.
+  let rows: String?
+  private let head: String
+  private let tail: String
+
+  /// Nil where nothing can be found: the destination is in another store.
+  init?(
+    _ relationship: NSRelationshipDescription,
+    from source: EntityTable,
+    in schema: StoreSchema
+  ) {
+    guard let link = source.link(of: relationship),
+      let destination = relationship.destinationEntity.flatMap(schema.entity)
+    else { return nil }
+    constantEntity = destination.hasSubentities ? nil : destination.number
+    switch link {
+    case .absent:
+      return nil
+    case .foreignKey(let table, let column, let order, _):
+      // Without the entity the index alone has the answer.
+      let entity = constantEntity == nil ? ", t0.Z_ENT" : ""
+      head = "SELECT t0.\(column), t0.Z_PK\(entity) FROM \(table) AS t0 WHERE t0.\(column)"
+      tail = Self.sort("t0.\(column)", order.map { "t0.\($0)" }, "t0.Z_PK")
+      rows =
+        "SELECT \(destination.plan.selection) FROM \(table) AS t0 WHERE t0.\(column) = ?" + tail
+    case .join(let table, let from, let to, let order):
+      rows = nil
+      // The rows themselves are looked at only where their entity is not known.
+      let entity = constantEntity == nil ? ", t0.Z_ENT" : ""
+      let rows =
+        constantEntity == nil ? " JOIN \(destination.table) AS t0 ON t0.Z_PK = j.\(to)" : ""
+      head = "SELECT j.\(from), j.\(to)\(entity) FROM \(table) AS j\(rows) WHERE j.\(from)"
+      tail = Self.sort("j.\(from)", order.map { "j.\($0)" }, "j.\(to)")
+    }
+  }
+
+  /// `condition` is what a source's key must fulfil, as in ``KeySpan``.
+  func sql(_ condition: String) -> String { "\(head) \(condition)\(tail)" }
+
+  /// Destinations without an order key, which another writer may have left, come last.
+  private static func sort(_ source: String, _ order: String?, _ key: String) -> String {
+    guard let order else { return " ORDER BY \(source), \(key)" }
+    return " ORDER BY \(source), \(order) IS NULL, \(order), \(key)"
+  }
+}

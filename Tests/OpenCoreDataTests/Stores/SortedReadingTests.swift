@@ -1,0 +1,68 @@
+import OpenCoreData
+import Testing
+
+@Suite("Reading many rows at once")
+struct SortedReadingTests {
+  @Test(
+    "Rows come in the order in which they were asked for, twice where they were asked for twice"
+  )
+  func anyOrder() throws {
+    let world = try SampleStore()
+    let tags = try (0..<700).map { try world.insert("Tag", ["name": .string("tag \($0)")]) }
+    let posts = try (0..<20).map { try world.insert("Post", ["title": .string("post \($0)")]) }
+    var random = SeededNumbers(seed: 11)
+    let missing = RowReference(entityNumber: tags[0].entityNumber, key: 1_000_000)
+    // Dense, with gaps, scattered, across entities, doubled, absent.
+    let lists = [
+      tags, Array(tags.reversed()), tags.filter { $0.key % 3 != 0 },
+      tags.filter { $0.key % 97 == 0 },
+      (tags + posts + tags.prefix(30) + [missing]).shuffled(using: &random), [missing], [],
+    ]
+    for references in lists {
+      world.store.forget(tags + posts)
+      let expected = references.map { $0 == missing ? nil : $0 }
+      #expect(try world.store.orderedRows(references).map { $0?.reference } == expected)
+      world.store.forget(tags + posts)
+      #expect(try world.store.passingRows(references).map { $0?.reference } == expected)
+      for reference in references { #expect(world.store.cachedRow(reference) == nil) }
+      #expect(try world.store.orderedRows(references).map { $0?.reference } == expected)
+    }
+  }
+
+  @Test("Destinations of many sources are the same as those of each alone")
+  func destinations() throws {
+    let world = try SampleStore()
+    let tags = try (0..<5).map { try world.insert("Tag", ["name": .string("tag \($0)")]) }
+    let posts = try (0..<150).map { _ in try world.insert("Post") }
+    let postTags = try world.relationship("Post", "tags")
+    let comments = try world.relationship("Post", "comments")
+    var random = SeededNumbers(seed: 5)
+    try world.store.write(author: nil) { transaction in
+      for post in posts {
+        for tag in tags where Bool.random(using: &random) {
+          try transaction.addLink(postTags, post, tag)
+        }
+      }
+    }
+    for post in posts.shuffled(using: &random).prefix(60) {
+      _ = try world.insert("Comment", ["post": .reference(post)])
+    }
+    let lists = [
+      posts, Array(posts.reversed()), posts.filter { $0.key % 7 == 0 },
+      (posts + posts.prefix(40)).shuffled(using: &random), [posts[4], posts[140]], [],
+    ]
+    for relationship in [postTags, comments] {
+      let alone = try posts.reduce(into: [:]) { result, post in
+        result[post] = try world.store.destinations(of: relationship, from: [post])[post] ?? []
+      }
+      for sources in lists {
+        let found = try world.store.destinationLists(of: relationship, from: sources)
+        #expect(
+          sources.indices.map { Array(found.destinations(at: $0)) } == sources.map { alone[$0] }
+        )
+        let keyed = try world.store.destinations(of: relationship, from: sources)
+        #expect(Set(sources).allSatisfy { keyed[$0] ?? [] == alone[$0] })
+      }
+    }
+  }
+}
