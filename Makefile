@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test lint format bench docs coverage differences clean
 
-SWIFT_PATHS := Package.swift Sources Plugins Tests Benchmarks/Sources Examples/ReadingList/Package.swift Examples/ReadingList/Sources
+SWIFT_PATHS := Package.swift Sources Plugins Tests Benchmarks/Sources $(wildcard Examples/*/Package.swift Examples/*/Sources)
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
