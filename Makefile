@@ -1,6 +1,6 @@
 # Every command here works on a fresh clone; the Swift toolchain is all it asks for.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench docs coverage differences clean
+.PHONY: help setup demo test fuzz lint format bench docs coverage differences clean
 
 SWIFT_PATHS := Package.swift Sources Plugins Tests Benchmarks/Sources $(wildcard Examples/*/Package.swift Examples/*/Sources)
 
@@ -23,6 +23,10 @@ classes: setup ## Build a model library and an app on it in release, and run the
 test: setup ## Build and run every test
 	swift build --build-tests
 	swift test --skip-build --disable-xctest
+
+fuzz: setup ## Send the server broken requests for long; ROUNDS=200000
+	swift build --build-tests
+	WATERSHED_FUZZ=$(or $(ROUNDS),200000) swift test --skip-build --disable-xctest --filter "RequestFuzzTests"
 
 lint: ## Check format and habits
 	swift format lint --strict --parallel --recursive $(SWIFT_PATHS)

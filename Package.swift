@@ -132,6 +132,7 @@ let package = Package(
       dependencies: [
         "CloudKitWebServices", "Effects", "WatershedPostgreSQL", "WatershedSQLite",
         .product(name: "Crypto", package: "swift-crypto"),
+        .product(name: "CryptoExtras", package: "swift-crypto"),
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict
@@ -140,6 +141,8 @@ let package = Package(
       name: "CloudKitServerHTTP",
       dependencies: [
         "CloudKitServer", "CloudKitWebServices",
+        .product(name: "AsyncHTTPClient", package: "async-http-client"),
+        .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Hummingbird", package: "hummingbird"),
         .product(name: "HummingbirdCore", package: "hummingbird"),
@@ -147,6 +150,7 @@ let package = Package(
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOFoundationCompat", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
       ],
       swiftSettings: strict
@@ -254,6 +258,7 @@ let package = Package(
       dependencies: [
         "CloudKitServer", "CloudKitWebServices", "Effects", "PostgreSQLServer", "ServerProcess",
         "WatershedPostgreSQL", "WatershedSQLite",
+        .product(name: "Crypto", package: "swift-crypto"),
       ],
       swiftSettings: strict
     ),

@@ -16,19 +16,27 @@ extension CloudKitHTTPServer {
     package var idleSeconds: Int64
     /// Absent: plain HTTP, for loopback or behind a proxy.
     package var tls: TLS?
+    /// Proxies whose word about a client's address is taken.
+    package var trustedProxies: TrustedProxies
+    /// Shows the page of metrics to others than this machine.
+    package var showsMetrics: Bool
 
     package init(
       host: String = "127.0.0.1",
       port: Int = 0,
       bodyLimit: Int = 60_000_000,
       idleSeconds: Int64 = 120,
-      tls: TLS? = nil
+      tls: TLS? = nil,
+      trustedProxies: TrustedProxies = .none,
+      showsMetrics: Bool = false
     ) {
       self.host = host
       self.port = port
       self.bodyLimit = bodyLimit
       self.idleSeconds = idleSeconds
       self.tls = tls
+      self.trustedProxies = trustedProxies
+      self.showsMetrics = showsMetrics
     }
   }
 

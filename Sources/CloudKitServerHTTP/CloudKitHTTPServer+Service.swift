@@ -26,10 +26,15 @@ extension CloudKitHTTPServer {
         service.baseURL = publicURL ?? address.text
         await onListening(address)
       },
-      openEvents: { try service.openEventStream(path: $0, lastEventID: $1) },
-      endEvents: { service.endListening() },
-      background: { await service.runMaintenance() },
-      respond: { await service.respond(to: $0) }
+      handlers: Handlers(
+        respond: { await service.respond(to: $0) },
+        transfer: { await service.respondToTransfer($0, body: $1) },
+        openEvents: { try service.openEventStream(path: $0, lastEventID: $1) },
+        endEvents: { service.endListening() },
+        background: { await service.runMaintenance() },
+        isReady: { await service.isReady() },
+        metrics: { service.metricsText }
+      )
     )
   }
 }

@@ -20,11 +20,47 @@ package struct CloudKitHTTPServer: Service {
       _ path: String, _ lastEventID: String?
     ) throws -> EventStream
 
+  /// Answers requests whose bodies must not be in memory as a whole.
+  package typealias Transfer =
+    @Sendable (WebServiceRequest, @escaping BodySource) async -> StreamedResponse
+
+  /// What stands behind the socket.
+  package struct Handlers: Sendable {
+    package var respond: Respond
+    /// Nil: such bodies are read whole, up to the limit.
+    package var transfer: Transfer?
+    package var openEvents: OpenEvents?
+    /// Called when the server begins to stop.
+    package var endEvents: @Sendable () -> Void
+    /// Runs beside the requests until the server stops.
+    package var background: @Sendable () async -> Void
+    /// Whether new requests are welcome: the storage answers and nobody stops the server.
+    package var isReady: @Sendable () async -> Bool
+    /// More lines for the page of metrics.
+    package var metrics: @Sendable () -> String
+
+    package init(
+      respond: @escaping Respond,
+      transfer: Transfer? = nil,
+      openEvents: OpenEvents? = nil,
+      endEvents: @escaping @Sendable () -> Void = {},
+      background: @escaping @Sendable () async -> Void = {},
+      isReady: @escaping @Sendable () async -> Bool = { true },
+      metrics: @escaping @Sendable () -> String = { "" }
+    ) {
+      self.respond = respond
+      self.transfer = transfer
+      self.openEvents = openEvents
+      self.endEvents = endEvents
+      self.background = background
+      self.isReady = isReady
+      self.metrics = metrics
+    }
+  }
+
   package var configuration: Configuration
-  private let respond: Respond
-  private let openEvents: OpenEvents?
-  private let endEvents: @Sendable () -> Void
-  private let background: @Sendable () async -> Void
+  private let handlers: Handlers
+  private let metrics = ServerMetrics()
   private let landingPage: @Sendable () async -> LandingPage
   private let logger: Logger
   private let onListening: @Sendable (ListeningAddress) async -> Void
@@ -36,19 +72,13 @@ package struct CloudKitHTTPServer: Service {
     logger: Logger,
     landingPage: @escaping @Sendable () async -> LandingPage = { LandingPage() },
     onListening: @escaping @Sendable (ListeningAddress) async -> Void = { _ in },
-    openEvents: OpenEvents? = nil,
-    endEvents: @escaping @Sendable () -> Void = {},
-    background: @escaping @Sendable () async -> Void = {},
-    respond: @escaping Respond
+    handlers: Handlers
   ) {
     self.configuration = configuration
     self.logger = logger
     self.landingPage = landingPage
     self.onListening = onListening
-    self.openEvents = openEvents
-    self.endEvents = endEvents
-    self.background = background
-    self.respond = respond
+    self.handlers = handlers
   }
 
   /// Serves until the service group stops gracefully: no new connections, running requests are
@@ -61,11 +91,11 @@ package struct CloudKitHTTPServer: Service {
     let configuration = configuration
     let application = Application(
       responder: ServiceResponder(
-        bodyLimit: configuration.bodyLimit,
-        isSecure: configuration.tls != nil,
+        configuration: configuration,
+        metrics: metrics,
+        logger: logger,
         landingPage: landingPage,
-        openEvents: openEvents,
-        respond: respond
+        handlers: handlers
       ),
       server: try makeServer(),
       configuration: ApplicationConfiguration(
@@ -85,11 +115,11 @@ package struct CloudKitHTTPServer: Service {
     do {
       // One for all streams: they would hold the stop up until their listeners go.
       try await withThrowingTaskGroup(of: Void.self) { group in
-        group.addTask { await background() }
+        group.addTask { await handlers.background() }
         try await withGracefulShutdownHandler {
           try await application.run()
         } onGracefulShutdown: {
-          endEvents()
+          handlers.endEvents()
         }
         group.cancelAll()
       }

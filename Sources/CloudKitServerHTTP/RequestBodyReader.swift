@@ -34,3 +34,16 @@ struct RequestBodyReader {
     return count > limit ? .tooLarge : .whole(Data(buffer: buffer, byteTransferStrategy: .noCopy))
   }
 }
+
+extension RequestBodyReader {
+  /// Lets a body in without keeping it; false where it is longer than the limit.
+  func drop(_ request: Request) async throws -> Bool {
+    if request.headers[.expect] != nil { return false }
+    var count = 0
+    for try await part in request.body {
+      count += part.readableBytes
+      if count > limit { return false }
+    }
+    return true
+  }
+}

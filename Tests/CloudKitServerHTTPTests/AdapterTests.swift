@@ -50,7 +50,7 @@ struct AdapterTests {
     try await withServer(bodyLimit: 100) { request in
       WebServiceResponse(status: 200, body: Data("\(request.body.count)".utf8))
     } body: { address in
-      var request = HTTPClientRequest(url: address + "/assets/x")
+      var request = HTTPClientRequest(url: address + "/x")
       request.method = .POST
       request.body = .bytes(ByteBuffer(repeating: 65, count: size))
       let reply = try await send(request)
@@ -150,8 +150,9 @@ struct AdapterTests {
       let port = try #require(URL(string: address)?.port)
       let second = CloudKitHTTPServer(
         configuration: .init(port: port),
-        logger: .quiet
-      ) { _ in WebServiceResponse(status: 204) }
+        logger: .quiet,
+        handlers: .init(respond: { _ in WebServiceResponse(status: 204) })
+      )
       let error = await #expect(throws: HTTPServerError.self) { _ = try await second.start() }
       #expect(error == .portInUse(host: "127.0.0.1", port: port))
     }
@@ -164,8 +165,9 @@ struct AdapterTests {
     ])
     let server = try await CloudKitHTTPServer(
       logger: .quiet,
-      landingPage: { page }
-    ) { _ in WebServiceResponse(status: 404) }.start()
+      landingPage: { page },
+      handlers: .init(respond: { _ in WebServiceResponse(status: 404) })
+    ).start()
     let reply = try await send(HTTPClientRequest(url: server.address.text + "/"))
     try await server.stop()
     #expect(reply.headers["content-type"] == "text/html; charset=UTF-8")
@@ -193,7 +195,7 @@ struct AdapterTests {
     CloudKitHTTPServer(
       configuration: .init(bodyLimit: bodyLimit),
       logger: .quiet,
-      respond: respond
+      handlers: .init(respond: respond)
     )
   }
 

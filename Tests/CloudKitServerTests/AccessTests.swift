@@ -48,6 +48,9 @@ struct AccessTests {
     #expect(fine.headers["access-control-allow-origin"] == "https://app.example")
     person.origin = "https://evil.example"
     #expect(await response(person).0 == 401)
+    let hidden = await person.send(.listZones, Data())
+    #expect(hidden.headers["access-control-allow-origin"] == nil)
+    #expect(hidden.headers["vary"] == "Origin")
   }
 
   @Test("Without a user, or with a wrong token, a private database sends to the sign-in page")
@@ -235,7 +238,13 @@ struct AccessTests {
     let right = await server.send("POST", path, body: Data("user=ada&password=secret&keep=on".utf8))
     let html = String(decoding: right.body, as: UTF8.self)
     #expect(right.status == 200)
-    #expect(html.contains(#"["http:\/\/localhost:3000"]"#))
+    // To that page alone, after a click, and to nobody before.
+    #expect(html.contains(#"const origin = "http://localhost:3000""#))
+    #expect(html.contains("Let http://localhost:3000 use your data"))
+    #expect(html.contains(#"getElementById("allow").addEventListener("click""#))
+    let policy = try #require(right.headers["content-security-policy"])
+    let nonce = try #require(policy.firstMatch(of: /'nonce-([0-9a-f]+)'/)?.1)
+    #expect(html.contains("<script nonce=\"\(nonce)\">"))
     let token = try #require(html.firstMatch(of: /const token = "([^"]+)"/)?.1)
     visitor.webAuthToken = String(token)
     #expect(await response(visitor).0 == 200)
@@ -255,6 +264,15 @@ struct AccessTests {
       body: body
     )
     #expect(!String(decoding: evil.body, as: UTF8.self).contains("evil.example"))
+    #expect(!String(decoding: evil.body, as: UTF8.self).contains("<script"))
+    // Nor does the link that was made for another page help.
+    var asker = server.visitor
+    asker.origin = "http://localhost:3000"
+    let bound = try #require(await response(asker).1?.redirectURL)
+    let moved = bound.replacing("origin=http%3A%2F%2Flocalhost%3A3000", with: "origin=https://evil")
+      .dropFirst("http://127.0.0.1:8080".count)
+    let stolen = await server.send("POST", String(moved), body: body)
+    #expect(!String(decoding: stolen.body, as: UTF8.self).contains("evil"))
     let token = try await server.service.createAPIToken(
       container: TestServer.container,
       redirectURL: "myapp://signed-in"

@@ -24,8 +24,10 @@ extension Person {
     return pathOnly(try reply.tokens[0].get().url)
   }
 
-  func download(_ url: String) async -> WebServiceResponse {
-    await server.send("GET", pathOnly(url))
+  func download(_ url: String, headers: [String: String] = [:]) async -> WebServiceResponse {
+    await server.service.respond(
+      to: WebServiceRequest(method: "GET", path: pathOnly(url), headers: headers)
+    )
   }
 
   private func pathOnly(_ url: String) -> String {
@@ -143,6 +145,111 @@ struct AssetTests {
       }
       #expect(error?.serverErrorCode == .quotaExceeded)
     }
+  }
+
+  @Test(
+    "A range of a file is sent as asked, a nonsensical one is passed over, one behind the end refused",
+    arguments: [
+      (nil, 200, "0123456789", nil), ("bytes=0-3", 206, "0123", "bytes 0-3/10"),
+      ("bytes=4-", 206, "456789", "bytes 4-9/10"), ("bytes=-3", 206, "789", "bytes 7-9/10"),
+      ("bytes=-30", 206, "0123456789", "bytes 0-9/10"), ("bytes=9-9", 206, "9", "bytes 9-9/10"),
+      ("bytes=5-99", 206, "56789", "bytes 5-9/10"), ("bytes=10-", 416, nil, "bytes */10"),
+      ("bytes=-0", 416, nil, "bytes */10"), ("bytes=3-2", 200, "0123456789", nil),
+      ("bytes=0-1,3-4", 200, "0123456789", nil), ("lines=1-2", 200, "0123456789", nil),
+      ("bytes=a-b", 200, "0123456789", nil), ("bytes=-", 200, "0123456789", nil),
+      ("bytes=99999999999999999999-", 416, nil, "bytes */10"),
+      ("bytes=1-99999999999999999999", 206, "123456789", "bytes 1-9/10"),
+    ] as [(String?, Int, String?, String?)]
+  )
+  func ranges(header: String?, status: Int, body: String?, contentRange: String?) async throws {
+    let person = try await world()
+    let file = try await person.upload(Data("0123456789".utf8))
+    try await person.save(.create, "a", ["file": .asset(file)])
+    let url = try #require(try await person.lookup("a").content("file")?.assets[0].downloadURL)
+    let reply = await person.download(url, headers: header.map { ["range": $0] } ?? [:])
+    #expect(reply.status == status)
+    #expect(reply.headers["content-range"] == contentRange)
+    if let body { #expect(String(decoding: reply.body, as: UTF8.self) == body) }
+  }
+
+  @Test("A file that a client has is not sent again, and a part of another one not mixed in")
+  func validators() async throws {
+    let person = try await world()
+    let file = try await person.upload(Data("0123456789".utf8))
+    try await person.save(.create, "a", ["file": .asset(file)])
+    let url = try #require(try await person.lookup("a").content("file")?.assets[0].downloadURL)
+    let tag = try #require(await person.download(url).headers["etag"])
+    #expect(await person.download(url, headers: ["if-none-match": tag]).status == 304)
+    let range = ["range": "bytes=0-1"]
+    let same = await person.download(url, headers: range.merging(["if-range": tag]) { $1 })
+    #expect(same.status == 206)
+    let other = await person.download(url, headers: range.merging(["if-range": "\"x\""]) { $1 })
+    #expect(other.status == 200)
+  }
+
+  @Test("A file is served as an attachment that no browser takes for a page")
+  func harmless() async throws {
+    let person = try await world()
+    let file = try await person.upload(Data("<script>alert(1)</script>".utf8))
+    try await person.save(.create, "a", ["file": .asset(file)])
+    let url = try #require(try await person.lookup("a").content("file")?.assets[0].downloadURL)
+    let reply = await person.download(url)
+    #expect(reply.headers["content-disposition"] == "attachment")
+    #expect(reply.headers["x-content-type-options"] == "nosniff")
+    #expect(reply.headers["content-type"] == "application/octet-stream")
+    #expect(reply.headers["content-security-policy"]?.hasPrefix("sandbox") == true)
+  }
+
+  @Test("The same bytes uploaded twice are two files, and where they are is on no wire")
+  func randomNames() async throws {
+    let person = try await world()
+    let files = [try await person.upload(Data([1])), try await person.upload(Data([1]))]
+    #expect(files[0].fileChecksum == files[1].fileChecksum)
+    #expect(files[0].receipt != files[1].receipt)
+    for (name, file) in zip(["a", "b"], files) {
+      try await person.save(.create, name, ["file": .asset(file)])
+    }
+    let lookup = try WireCoding.encode(
+      LookupRecordsRequest(records: [LookupRecord(recordName: "a")], zoneID: TestServer.zone)
+    )
+    let reply = await person.send(.lookupRecords, lookup)
+    #expect(!String(decoding: reply.body, as: UTF8.self).contains("\"blob\""))
+    // Nor does a place that a client names lead anywhere.
+    let forged = AssetValue(
+      fileChecksum: files[0].fileChecksum,
+      size: 1,
+      blob: "00"
+    )
+    let saved = try await person.modify([.make(.create, "c", ["file": .asset(forged)])])
+    #expect(saved[0].error?.serverErrorCode == .badRequest)
+  }
+
+  @Test("A file goes a month after its last use, and not while a receipt or a use stands")
+  func garbage() async throws {
+    let person = try await world()
+    let service = person.server.service
+    let day = 24.0 * 3600
+    let kept = try await person.upload(Data("kept".utf8))
+    let dropped = try await person.upload(Data("dropped".utf8))
+    _ = try await person.upload(Data("never saved".utf8))
+    try await person.save(.create, "a", ["file": .asset(kept)])
+    try await person.save(.create, "b", ["file": .asset(dropped)])
+    #expect(try await service.assetFileCount() == 3)
+    // A day later the upload that nobody saved is noted; it is gone a month after that.
+    person.server.clock.advance(seconds: day + 1)
+    try await service.housekeep()
+    #expect(try await service.assetFileCount() == 3)
+    let token = try await person.server.person()
+    try await token.save(.forceDelete, "b")
+    person.server.clock.advance(seconds: 29 * day)
+    try await service.housekeep()
+    #expect(try await service.assetFileCount() == 3)
+    person.server.clock.advance(seconds: 2 * day)
+    try await service.housekeep()
+    #expect(try await service.assetFileCount() == 2)
+    person.server.clock.advance(seconds: 30 * day)
+    try await service.housekeep()
+    #expect(try await service.assetFileCount() == 1)
   }
 
   @Test(

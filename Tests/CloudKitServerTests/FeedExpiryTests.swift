@@ -127,7 +127,8 @@ struct FeedExpiryTests {
     let base64 = token.replacing("-", with: "+").replacing("_", with: "/")
     let padded = base64 + String(repeating: "=", count: (4 - base64.count % 4) % 4)
     let bytes = try #require(Data(base64Encoded: padded))
-    #expect(!String(decoding: bytes, as: UTF8.self).contains("\""))
+    // Not one quotation mark alone: sealed bytes have one now and then.
+    #expect(!String(decoding: bytes, as: UTF8.self).contains("{\""))
     #expect(await error { _ = try await tree.owner.changes(since: token) } != nil)
     var changed = Array(token)
     changed[10] = changed[10] == "A" ? "B" : "A"

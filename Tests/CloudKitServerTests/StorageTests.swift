@@ -222,16 +222,4 @@ struct StorageTests {
     #expect(later.map { String(decoding: $0.body, as: UTF8.self) } == ["6"])
     #expect(try storage.newestEvent() >= later[0].position)
   }
-
-  @Test("Passwords are hashed as PBKDF2 says (RFC 8018; values of RFC 6070 for SHA-256)")
-  func passwords() {
-    let expected = [
-      2: "ae4d0c95af6b46d32d0adff928f06dd02a303f8ef3c251dfd6e2d85a95474c43",
-      4096: "c5e478d59288c841aa530db6845c4c8d962893a001ce4e11a4963873aa98134a",
-    ]
-    for (rounds, hash) in expected {
-      let made = PasswordHash.make("password", salt: Data("salt".utf8), rounds: rounds)
-      #expect(made.hexadecimal == hash)
-    }
-  }
 }

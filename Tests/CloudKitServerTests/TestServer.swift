@@ -39,6 +39,8 @@ struct TestServer {
     clock: StoppedClock = StoppedClock(),
     isLenient: Bool = false,
     limits change: (inout ServiceLimits) -> Void = { _ in },
+    registration: RegistrationPolicy = .invitation,
+    administratorToken: String? = nil,
     onCommit: (@Sendable (CommitEvent) -> Void)? = nil
   ) async throws {
     var limits = ServiceLimits()
@@ -57,6 +59,8 @@ struct TestServer {
         limits: limits,
         effects: effects,
         allowsUnindexedQueriesInDevelopment: isLenient,
+        registration: registration,
+        administratorToken: administratorToken,
         onCommit: onCommit
       )
     )

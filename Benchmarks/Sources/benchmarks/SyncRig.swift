@@ -31,7 +31,9 @@ final class SyncRig: Sendable {
       configuration: CloudKitHTTPServer.Configuration(host: "127.0.0.1", port: 0),
       logger: logger,
       onListening: { service.baseURL = $0.text },
-      respond: { request in await meter.serving(request) { await service.respond(to: request) } }
+      handlers: CloudKitHTTPServer.Handlers(
+        respond: { request in await meter.serving(request) { await service.respond(to: request) } }
+      )
     ).start()
     struct BadAddress: Error {}
     guard let url = URL(string: server.address.text) else { throw BadAddress() }

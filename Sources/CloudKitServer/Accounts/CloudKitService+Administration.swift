@@ -16,7 +16,31 @@ extension CloudKitService {
     password: String,
     givenName: String? = nil,
     familyName: String? = nil,
-    emailAddress: String? = nil
+    emailAddress: String? = nil,
+    isAdministrator: Bool = false
+  ) async throws -> String {
+    try await createAccount(
+      userName: userName,
+      password: password,
+      givenName: givenName,
+      familyName: familyName,
+      emailAddress: emailAddress,
+      isAdministrator: isAdministrator,
+      using: nil
+    )
+  }
+
+  /// Makes an account, and uses an invitation up in the same transaction.
+  @discardableResult
+  func createAccount(
+    userName: String,
+    password: String,
+    givenName: String? = nil,
+    familyName: String? = nil,
+    emailAddress: String? = nil,
+    isAdministrator: Bool,
+    identity: String? = nil,
+    using invitation: DirectoryEntry?
   ) async throws -> String {
     guard !userName.isEmpty, !password.isEmpty else {
       throw AdministrationError(description: "An account needs a user name and a password.")
@@ -26,7 +50,7 @@ extension CloudKitService {
       id: effects.uuid().uuidString,
       userName: userName,
       passwordSalt: salt,
-      passwordHash: PasswordHash.make(password, salt: salt, rounds: limits.passwordRounds),
+      passwordHash: try PasswordHash.make(password, salt: salt, rounds: limits.passwordRounds),
       passwordRounds: limits.passwordRounds,
       givenName: givenName,
       familyName: familyName,
@@ -38,6 +62,17 @@ extension CloudKitService {
       }
       var batch = WriteBatch()
       batch.accounts = [account]
+      let state = AccountState(isAdministrator: isAdministrator, identity: identity)
+      if state != AccountState() {
+        batch.savedEntries = [try state.entry(account.id, revision: 1)]
+      }
+      if let invitation {
+        guard try storage.read({ try $0.entry(invitation.key) }) != nil else {
+          throw AdministrationError(description: "This invitation was used already.")
+        }
+        batch.expectedEntries[invitation.key] = .some(invitation.revision)
+        batch.removedEntries = [invitation.key]
+      }
       return (batch, account.id)
     }
   }
@@ -94,8 +129,9 @@ extension CloudKitService {
     container: String,
     isKept: Bool = true
   ) async throws -> String {
-    guard let account = try storage.read({ try $0.account(userName: userName) }) else {
-      throw AdministrationError(description: "There is no account \"\(userName)\".")
+    let account = try account(named: userName)
+    guard try !storage.read({ try $0.state(of: account.id).0.isDisabled }) else {
+      throw AdministrationError(description: "The account \"\(userName)\" may not sign in.")
     }
     return try await startSession(account: account, container: container, isKept: isKept)
   }
@@ -151,17 +187,37 @@ extension CloudKitService {
     }
     let known = try storage.read { try $0.account(userName: userName) }
     // An unknown name costs the same time as a wrong password.
-    let hash = PasswordHash.make(
-      password,
-      salt: known?.passwordSalt ?? Data(count: 16),
-      rounds: known?.passwordRounds ?? limits.passwordRounds
-    )
-    guard let known, PasswordHash.isEqual(hash, known.passwordHash) else {
+    let hash = try await hashing.run { [limits] in
+      try known.map { try PasswordHash.make(password, like: $0) }
+        ?? PasswordHash.make(password, salt: Data(count: 16), rounds: limits.passwordRounds)
+    }
+    guard let known, PasswordHash.isEqual(hash, known.passwordHash),
+      try !storage.read({ try $0.state(of: known.id).0.isDisabled })
+    else {
       signIns.noteFailure(of: name, now: now, limits: limits)
       throw ErrorDictionary(.authenticationFailed, "wrong user name or password")
     }
     signIns.noteSuccess(of: name)
+    if !PasswordHash.isCurrent(known) { try await renewHash(of: known, password) }
     return known
+  }
+
+  /// Replaces a hash that an earlier version made.
+  private func renewHash(of account: StoredAccount, _ password: String) async throws {
+    var renewed = account
+    renewed.passwordSalt = effects.randomness.bytes(16)
+    renewed.passwordRounds = limits.passwordRounds
+    renewed.passwordHash = try PasswordHash.make(
+      password,
+      salt: renewed.passwordSalt,
+      rounds: renewed.passwordRounds
+    )
+    let stored = renewed
+    try await write {
+      var batch = WriteBatch()
+      batch.accounts = [stored]
+      return (batch, ())
+    }
   }
 
   func startSession(
@@ -169,15 +225,9 @@ extension CloudKitService {
     container: String,
     isKept: Bool
   ) async throws -> String {
-    let token = effects.randomness.bytes(32).base64URL
-    let user = try await user(account: account.id, container: container)
-    let lifetime = isKept ? limits.keptSessionLifetime : limits.sessionLifetime
-    let session = StoredSession(
-      digest: Self.digest(token),
-      container: container,
+    let (token, session) = try await makeSession(
       account: account.id,
-      userRecordName: user.recordName,
-      expires: now + Int64(lifetime * 1000),
+      container: container,
       isKept: isKept
     )
     return try await write {
@@ -185,5 +235,25 @@ extension CloudKitService {
       batch.sessions = [session]
       return (batch, token)
     }
+  }
+
+  /// A new user token and the session to be stored for it.
+  func makeSession(
+    account: String,
+    container: String,
+    isKept: Bool
+  ) async throws -> (token: String, session: StoredSession) {
+    let token = effects.randomness.bytes(32).base64URL
+    let user = try await user(account: account, container: container)
+    let lifetime = isKept ? limits.keptSessionLifetime : limits.sessionLifetime
+    let session = StoredSession(
+      digest: Self.digest(token),
+      container: container,
+      account: account,
+      userRecordName: user.recordName,
+      expires: now + Int64(lifetime * 1000),
+      isKept: isKept
+    )
+    return (token, session)
   }
 }

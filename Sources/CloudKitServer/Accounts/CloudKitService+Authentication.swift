@@ -17,7 +17,7 @@ extension CloudKitService {
       apiToken.container == nil || apiToken.container == path.container
     else { throw ErrorDictionary(.authenticationFailed, "unknown API token") }
     let origin = request.headers["origin"]
-    if let origin, !apiToken.allowedOrigins.isEmpty, !apiToken.allowedOrigins.contains(origin) {
+    if let origin, !apiToken.allowedOrigins.isEmpty, !allows(origin, apiToken) {
       throw ErrorDictionary(.authenticationFailed, "the API token is not for pages of \(origin)")
     }
     guard !path.container.isEmpty, path.container.count <= limits.nameLength else {
@@ -31,20 +31,14 @@ extension CloudKitService {
       container: path.container,
       environment: path.environment,
       scope: path.database ?? .public,
-      apiToken: apiToken,
       principal: principal ?? nil,
       isExtended: request.headers[WebServiceName.capabilities] == WebServiceName.capabilitiesValue,
       clientID: target.query["clientId"],
       wantsSyncToken: target.query[WebServiceName.currentSyncToken]?.lowercased() == "true",
-      signInURL: signInURL(apiToken: text, container: path.container, origin: origin)
+      signInURL: try signInURL(
+        SignInRequest(apiToken: text, container: path.container, origin: origin)
+      )
     )
-  }
-
-  private func signInURL(apiToken: String, container: String, origin: String?) -> String {
-    var items = [(WebServiceName.apiToken, apiToken), ("container", container)]
-    if let origin { items.append(("origin", origin)) }
-    let query = items.map { "\($0.0)=\(WebServicePath.escape($0.1))" }.joined(separator: "&")
-    return "\(baseURL)/sign-in?\(query)"
   }
 
   /// Notes a container that a token reached for the first time.
@@ -65,7 +59,7 @@ extension CloudKitService {
   /// Who the token is, or nil where it is unknown, for another container, or over.
   private func principal(token: String, container: String) async throws -> Principal? {
     let digest = Self.digest(token)
-    var session = sessions[digest]
+    var session = sessions.session(digest: digest, now: now)
     if session == nil {
       session = try storage.read { try $0.session(digest: digest) }
     }
@@ -81,7 +75,7 @@ extension CloudKitService {
         return (batch, ())
       }
     }
-    sessions[digest] = session
+    sessions.note(session, now: now)
     return Principal(account: session.account, userRecordName: session.userRecordName)
   }
 }

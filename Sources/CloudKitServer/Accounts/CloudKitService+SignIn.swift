@@ -3,6 +3,24 @@ import Foundation
 
 /// The sign-in page that a client opens after AUTHENTICATION_REQUIRED.
 extension CloudKitService {
+  /// What a sign-in link was made for; signed, so that nobody can put in another page.
+  struct SignInRequest: Codable, Hashable, Sendable {
+    var apiToken: String
+    var container: String
+    /// The page that asked, and the only one that gets the answer; nil where none did.
+    var origin: String?
+  }
+
+  /// The link to the sign-in page, bound to the page that asked.
+  func signInURL(_ request: SignInRequest) throws -> String {
+    var items = [(WebServiceName.apiToken, request.apiToken), ("container", request.container)]
+    if let origin = request.origin {
+      items += [("origin", origin), ("request", try signer.seal(request, for: .signIn))]
+    }
+    let query = items.map { "\($0.0)=\(WebServicePath.escape($0.1))" }.joined(separator: "&")
+    return "\(baseURL)/sign-in?\(query)"
+  }
+
   func respondToSignIn(
     _ request: WebServiceRequest,
     _ target: RequestTarget
@@ -11,10 +29,6 @@ extension CloudKitService {
     guard isPost || request.method == "GET" else {
       throw ErrorDictionary(.badRequest, "\(request.method) is not possible here")
     }
-    let form =
-      isPost
-      ? RequestTarget.form(String(decoding: request.body, as: UTF8.self), plusIsSpace: true)
-      : [:]
     let container = target.query["container"] ?? ""
     let known = try storage.read {
       try $0.apiToken(target.query[WebServiceName.apiToken] ?? "")
@@ -22,13 +36,34 @@ extension CloudKitService {
     guard let apiToken = known, !container.isEmpty,
       apiToken.container == nil || apiToken.container == container
     else {
-      return page(
-        SignInPage(container: container, message: "This sign-in link is not valid."),
-        status: 401
-      )
+      return AccountPage(title: "Sign in", message: "This sign-in link is not valid.")
+        .response(status: 401, nonce: nonce)
     }
-    var page = SignInPage(container: container, userName: form["user"] ?? "", hasForm: true)
-    guard isPost else { return self.page(page) }
+    let form = isPost ? request.form : [:]
+    var page = AccountPage(
+      title: "Sign in",
+      subject: container,
+      fields: [
+        AccountPage.Field(
+          name: "user",
+          label: "User name",
+          value: form["user"] ?? "",
+          autocomplete: "username"
+        ),
+        AccountPage.Field(
+          name: "password",
+          label: "Password",
+          type: "password",
+          autocomplete: "current-password"
+        ),
+      ],
+      button: "Sign in",
+      offersToKeep: true
+    )
+    if configuration.registration == .open {
+      page.link = ("/sign-up", "Make an account")
+    }
+    guard isPost else { return page.response(nonce: nonce) }
     do {
       let account = try await checkPassword(
         userName: form["user"] ?? "",
@@ -39,13 +74,13 @@ extension CloudKitService {
         container: container,
         isKept: form["keep"] != nil
       )
-      return handOver(token, apiToken, origin: target.query["origin"], container: container)
+      return handOver(token, apiToken, to: boundOrigin(target, apiToken), container: container)
     } catch let error as ErrorDictionary {
       page.message =
         error.serverErrorCode == .throttled
         ? "Too many attempts. Please wait a few minutes, then try again."
         : "The user name or the password is not right."
-      var response = self.page(page, status: error.serverErrorCode.httpStatus)
+      var response = page.response(status: error.serverErrorCode.httpStatus, nonce: nonce)
       if let seconds = error.retryAfter {
         response.headers[WebServiceName.retryAfter] = String(Int(seconds.rounded(.up)))
       }
@@ -53,25 +88,23 @@ extension CloudKitService {
     }
   }
 
-  private func page(_ page: SignInPage, status: Int = 200) -> WebServiceResponse {
-    WebServiceResponse(
-      status: status,
-      headers: [
-        WebServiceName.contentType: "text/html; charset=UTF-8",
-        "cache-control": "no-store",
-        "referrer-policy": "no-referrer",
-        "x-frame-options": "DENY",
-        "x-content-type-options": "nosniff",
-      ],
-      body: Data(page.html.utf8)
-    )
+  var nonce: String { effects.randomness.bytes(16).hexadecimal }
+
+  /// The origin that the link was made for, if it is still one that the API token allows.
+  private func boundOrigin(_ target: RequestTarget, _ apiToken: StoredAPIToken) -> String? {
+    guard let text = target.query["request"],
+      let bound = signer.open(text, as: SignInRequest.self, for: .signIn),
+      bound.apiToken == apiToken.token, bound.container == target.query["container"],
+      let origin = bound.origin, allows(origin, apiToken)
+    else { return nil }
+    return origin
   }
 
   /// Gives the token to the page that asked, or to the address the API token names.
-  private func handOver(
+  func handOver(
     _ token: String,
     _ apiToken: StoredAPIToken,
-    origin: String?,
+    to origin: String?,
     container: String
   ) -> WebServiceResponse {
     if let address = apiToken.redirectURL {
@@ -82,27 +115,38 @@ extension CloudKitService {
         headers: [
           "location": "\(address)\(separator)ckWebAuthToken=\(value)&ckSession=\(value)",
           "cache-control": "no-store",
+          "referrer-policy": "no-referrer",
           WebServiceName.contentType: "text/plain; charset=UTF-8",
         ]
       )
     }
-    let targets = origin.map { isAllowed($0, by: apiToken) ? [$0] : [] } ?? apiToken.allowedOrigins
-    return page(
-      SignInPage(
-        container: container,
-        message: targets.isEmpty
-          ? "You are signed in, but the page that asked may not have the result."
-          : "You are signed in. This window closes by itself.",
-        handOver: SignInPage.HandOver(token: token, origins: targets)
-      )
-    )
+    guard let origin else {
+      return AccountPage(
+        title: "You are signed in",
+        subject: container,
+        message: "No page asked for the result, so none has it. You may close this window."
+      ).response(nonce: nonce)
+    }
+    return AccountPage(
+      title: "You are signed in",
+      subject: container,
+      message: "Let \(origin) use your data in this container?",
+      handOver: AccountPage.HandOver(token: token, origin: origin)
+    ).response(nonce: nonce)
   }
 
-  /// Whether the token may be posted to a page: one of the API token's origins or, where it names
-  /// none, a page of this machine or of the server itself.
-  private func isAllowed(_ origin: String, by apiToken: StoredAPIToken) -> Bool {
+  /// Whether pages of an origin may use an API token: the origins it names or, where it names none, a
+  /// page of this machine or of the server itself.
+  func allows(_ origin: String, _ apiToken: StoredAPIToken) -> Bool {
     if !apiToken.allowedOrigins.isEmpty { return apiToken.allowedOrigins.contains(origin) }
     guard let host = URLComponents(string: origin)?.host else { return false }
     return ["localhost", "127.0.0.1", "::1", "[::1]"].contains(host) || origin == baseURL
+  }
+}
+
+extension WebServiceRequest {
+  /// The body as an HTML form writes it.
+  var form: [String: String] {
+    RequestTarget.form(String(decoding: body, as: UTF8.self), plusIsSpace: true)
   }
 }

@@ -1,9 +1,41 @@
 import Crypto
+import CryptoExtras
 import Foundation
 
-/// A password's hash: PBKDF2 with HMAC-SHA256 (RFC 8018, 5.2), one block.
+/// A password's hash: scrypt (RFC 7914) with blocks of 8 and one lane.
+///
+/// A hash of 32 bytes was made by an earlier version with PBKDF2; it still opens its account, and the
+/// sign-in that proves the password replaces it.
 enum PasswordHash {
-  static func make(_ password: String, salt: Data, rounds: Int) -> Data {
+  private static let size = 64
+  private static let blockSize = 8
+
+  static func make(_ password: String, salt: Data, rounds: Int) throws -> Data {
+    // A power of two, as the algorithm asks.
+    let cost = rounds < 2 ? 2 : 1 << (Int.bitWidth - (rounds - 1).leadingZeroBitCount)
+    let key = try KDF.Scrypt.deriveKey(
+      from: Data(password.utf8),
+      salt: salt,
+      outputByteCount: size,
+      rounds: cost,
+      blockSize: blockSize,
+      parallelism: 1,
+      maxMemory: 256 * cost * blockSize
+    )
+    return key.withUnsafeBytes { Data($0) }
+  }
+
+  /// The hash that a password has to be compared with.
+  static func make(_ password: String, like account: StoredAccount) throws -> Data {
+    isCurrent(account)
+      ? try make(password, salt: account.passwordSalt, rounds: account.passwordRounds)
+      : older(password, salt: account.passwordSalt, rounds: account.passwordRounds)
+  }
+
+  static func isCurrent(_ account: StoredAccount) -> Bool { account.passwordHash.count == size }
+
+  /// PBKDF2 with HMAC-SHA256 (RFC 8018, 5.2), one block.
+  private static func older(_ password: String, salt: Data, rounds: Int) -> Data {
     let key = SymmetricKey(data: Data(password.utf8))
     var block = HMAC<SHA256>.authenticationCode(for: salt + Data([0, 0, 0, 1]), using: key)
     var result = bits(of: block)

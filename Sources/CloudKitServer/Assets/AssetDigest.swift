@@ -2,15 +2,16 @@ import CloudKitWebServices
 import Crypto
 import Foundation
 
-/// How an asset is named: the first 20 bytes of its SHA-256, on the wire behind a version byte.
+/// How an asset's content is told on the wire: the first 20 bytes of its SHA-256 behind a version
+/// byte.
 struct AssetDigest: Hashable, Sendable {
   private static let version: UInt8 = 1
   private static let size = 20
 
   var bytes: Data
 
-  init(of data: Data) {
-    bytes = Data(SHA256.hash(data: data).prefix(Self.size))
+  init(_ hash: SHA256.Digest) {
+    bytes = Data(hash.prefix(Self.size))
   }
 
   /// Reads `fileChecksum`.
@@ -22,7 +23,20 @@ struct AssetDigest: Hashable, Sendable {
   }
 
   var checksum: String { (Data([Self.version]) + bytes).base64EncodedString() }
-  var fileName: String { bytes.hexadecimal }
+}
+
+extension AssetValue {
+  /// The file that holds the bytes; assets of earlier versions are named by their digest.
+  var fileName: String? {
+    blob ?? AssetDigest(checksum: fileChecksum)?.bytes.hexadecimal
+  }
+
+  /// As clients see it: where the bytes are is the server's business.
+  var withoutPlace: AssetValue {
+    var value = self
+    value.blob = nil
+    return value
+  }
 }
 
 /// What an upload URL permits.
@@ -35,6 +49,7 @@ struct UploadPermit: Codable, Hashable, Sendable {
 /// What an upload proves: these bytes are here, for this partition.
 struct UploadReceipt: Codable, Hashable, Sendable {
   var partition: PartitionID
+  var file: String
   var checksum: String
   var size: Int64
   var expires: Int64

@@ -14,15 +14,17 @@ extension CloudKitService {
         extension: ErrorExtension(code: .limitExceeded)
       )
     }
+    let id = try uploadPartition(request.zoneID, context)
+    try await checkQuota(context, id)
     let permit = UploadPermit(
-      partition: try uploadPartition(request.zoneID, context),
+      partition: id,
       expires: now + Int64(limits.uploadURLLifetime * 1000)
     )
     let tokens = try request.tokens.map { token in
       UploadToken(
         recordName: token.recordName ?? effects.uuid().uuidString,
         fieldName: token.fieldName,
-        url: "\(baseURL)/assets/upload/\(try signer.seal(permit, for: .upload))"
+        url: "\(assetURL)/assets/upload/\(try signer.seal(permit, for: .upload))"
       )
     }
     return try WireCoding.encode(UploadTokensResponse(tokens: tokens.map { .success($0) }))
@@ -54,7 +56,7 @@ extension CloudKitService {
         )
       }
       let value = try record.decodedFields()[location.fieldName]?.content
-      guard case .asset(var asset)? = value, let checksum = asset.fileChecksum else {
+      guard let stored = value?.assets.first, let receipt = try receipt(id, for: stored) else {
         return .failure(
           ErrorDictionary(
             .badRequest,
@@ -63,7 +65,8 @@ extension CloudKitService {
           )
         )
       }
-      asset.receipt = try receipt(id, checksum: checksum, size: asset.size ?? 0)
+      var asset = stored.withoutPlace
+      asset.receipt = receipt
       return .success(asset)
     }
     return try WireCoding.encode(RereferenceAssetsResponse(assets: results))
@@ -83,93 +86,34 @@ extension CloudKitService {
     }
   }
 
-  private func receipt(_ id: PartitionID, checksum: String, size: Int64) throws -> String {
-    try signer.seal(
+  /// Proof that the asset's bytes are here; nil for a value that names no file.
+  func receipt(_ id: PartitionID, for asset: AssetValue) throws -> String? {
+    guard let file = asset.fileName, let checksum = asset.fileChecksum else { return nil }
+    return try signer.seal(
       UploadReceipt(
         partition: id,
+        file: file,
         checksum: checksum,
-        size: size,
+        size: asset.size ?? 0,
         expires: now + Int64(limits.receiptLifetime * 1000)
       ),
       for: .receipt
     )
   }
 
-  func downloadURL(_ id: PartitionID, _ digest: AssetDigest) throws -> String {
+  /// The asset as a reply shows it: without its place, with a URL that lives for a while.
+  func downloadable(_ asset: AssetValue, _ id: PartitionID) throws -> AssetValue {
+    var value = asset.withoutPlace
+    guard let file = asset.fileName else { return value }
     let permit = DownloadPermit(
       partition: id,
-      file: digest.fileName,
+      file: file,
       expires: now + Int64(limits.downloadURLLifetime * 1000)
     )
-    return "\(baseURL)/assets/download/\(try signer.seal(permit, for: .download))"
+    value.downloadURL = "\(assetURL)/assets/download/\(try signer.seal(permit, for: .download))"
+    return value
   }
 
-  // MARK: Capability URLs
-
-  func respondToAsset(
-    _ request: WebServiceRequest,
-    _ target: RequestTarget
-  ) async throws -> WebServiceResponse {
-    guard target.parts.count >= 3 else {
-      throw ErrorDictionary(.notFound, "could not find handler for endpoint")
-    }
-    switch (target.parts[1], request.method) {
-    case ("upload", "POST"), ("upload", "PUT"): return try upload(request.body, target.parts[2])
-    case ("download", "GET"): return try download(target.parts[2])
-    default: throw ErrorDictionary(.notFound, "could not find handler for endpoint")
-    }
-  }
-
-  private func upload(_ body: Data, _ text: String) throws -> WebServiceResponse {
-    guard let permit = signer.open(text, as: UploadPermit.self, for: .upload) else {
-      throw ErrorDictionary(.accessDenied, "this is not an upload URL of the server")
-    }
-    guard permit.expires > now else {
-      throw ErrorDictionary(.accessDenied, "the upload URL has expired")
-    }
-    guard body.count <= limits.assetSize else {
-      throw ErrorDictionary(.quotaExceeded, "an asset has at most \(limits.assetSize) bytes")
-    }
-    let digest = AssetDigest(of: body)
-    try assets.write(body, permit.partition, digest.fileName)
-    let value = AssetValue(
-      fileChecksum: digest.checksum,
-      size: Int64(body.count),
-      receipt: try receipt(
-        permit.partition,
-        checksum: digest.checksum,
-        size: Int64(body.count)
-      ),
-      // Apple's service encrypts files and needs both; here they only complete the documented
-      // shape, for clients that expect it.
-      wrappingKey: Data(SHA256.hash(data: Data(digest.checksum.utf8)).prefix(16))
-        .base64EncodedString(),
-      referenceChecksum: digest.checksum
-    )
-    return WebServiceResponse(
-      status: 200,
-      body: try WireCoding.encode(UploadedFileResponse(singleFile: value))
-    )
-  }
-
-  private func download(_ text: String) throws -> WebServiceResponse {
-    guard let permit = signer.open(text, as: DownloadPermit.self, for: .download) else {
-      throw ErrorDictionary(.accessDenied, "this is not a download URL of the server")
-    }
-    guard permit.expires > now else {
-      throw ErrorDictionary(.accessDenied, "the download URL has expired")
-    }
-    guard let data = try assets.read(permit.partition, permit.file) else {
-      throw ErrorDictionary(.notFound, "the asset is no longer there")
-    }
-    return WebServiceResponse(
-      status: 200,
-      headers: [
-        WebServiceName.contentType: "application/octet-stream",
-        "cache-control": "private, max-age=3600",
-        "x-content-type-options": "nosniff",
-      ],
-      body: data
-    )
-  }
+  /// Where files are fetched from: an origin of their own, where the configuration names one.
+  private var assetURL: String { configuration.assetURL ?? baseURL }
 }

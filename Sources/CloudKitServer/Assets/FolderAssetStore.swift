@@ -9,8 +9,12 @@ import Musl
 import Darwin
 #endif
 
-/// Files named by their digest, in a folder for each partition.
+/// Files in a folder for each partition.
 package final class FolderAssetStore: AssetStore {
+  private static let partialExtension = "partial"
+  /// Bytes read at once.
+  private static let chunkSize: Int64 = 262_144
+
   private let folder: URL
   private let writes = Atomic<UInt64>(0)
 
@@ -19,35 +23,133 @@ package final class FolderAssetStore: AssetStore {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
   }
 
-  private func file(_ partition: PartitionID, _ digest: String) -> URL {
-    folder.appendingPathComponent("\(partition.rawValue)/\(digest.prefix(2))/\(digest)")
+  private func file(_ place: AssetPlace) -> URL {
+    folder.appendingPathComponent(
+      "\(place.partition.rawValue)/\(place.file.prefix(2))/\(place.file)"
+    )
   }
 
-  package func write(_ data: Data, _ partition: PartitionID, _ digest: String) throws {
-    let file = file(partition, digest)
-    if FileManager.default.fileExists(atPath: file.path) {
-      // Its new receipt is good from now on, so the file must look young.
-      return try touch(file)
-    }
-    let parent = file.deletingLastPathComponent()
-    try FileManager.default.createDirectory(at: parent, withIntermediateDirectories: true)
-    // A rename makes the file appear whole or not at all; flushing file and folder makes it stay.
+  package func begin(_ place: AssetPlace) async throws -> any AssetUpload {
+    let file = file(place)
+    try FileManager.default.createDirectory(
+      at: file.deletingLastPathComponent(),
+      withIntermediateDirectories: true
+    )
     let number = writes.wrappingAdd(1, ordering: .relaxed).newValue
-    let partial = file.appendingPathExtension("\(number).partial")
-    try data.write(to: partial)
-    let handle = try FileHandle(forWritingTo: partial)
+    let pid = ProcessInfo.processInfo.processIdentifier
+    let partial = file.appendingPathExtension("\(pid)-\(number).\(Self.partialExtension)")
+    guard FileManager.default.createFile(atPath: partial.path, contents: nil) else {
+      throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: partial.path])
+    }
+    return FolderUpload(
+      handle: try FileHandle(forWritingTo: partial),
+      partial: partial,
+      file: file
+    )
+  }
+
+  package func size(of place: AssetPlace) async throws -> Int64? {
+    let path = file(place).path
+    guard FileManager.default.fileExists(atPath: path) else { return nil }
+    return try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int64
+      ?? (try FileManager.default.attributesOfItem(atPath: path)[.size] as? NSNumber)?.int64Value
+  }
+
+  package func read(
+    _ place: AssetPlace,
+    _ range: Range<Int64>,
+    into sink: @Sendable (Data) async throws -> Void
+  ) async throws {
+    let handle = try FileHandle(forReadingFrom: file(place))
+    defer { try? handle.close() }
+    try handle.seek(toOffset: UInt64(range.lowerBound))
+    var left = range.upperBound - range.lowerBound
+    while left > 0 {
+      guard let chunk = try handle.read(upToCount: Int(min(left, Self.chunkSize))), !chunk.isEmpty
+      else { throw CocoaError(.fileReadCorruptFile) }
+      left -= Int64(chunk.count)
+      try await sink(chunk)
+    }
+  }
+
+  package func remove(_ place: AssetPlace) async throws {
+    let file = file(place)
+    guard FileManager.default.fileExists(atPath: file.path) else { return }
+    try FileManager.default.removeItem(at: file)
+  }
+
+  package func partitions() async throws -> [PartitionID] {
+    try FileManager.default.contentsOfDirectory(atPath: folder.path).compactMap { name in
+      Int64(name).map { PartitionID(rawValue: $0) }
+    }.sorted { $0.rawValue < $1.rawValue }
+  }
+
+  package func files(in partition: PartitionID) async throws -> [StoredAssetFile] {
+    try everything(in: partition).filter { !$0.file.name.hasSuffix(Self.partialExtension) }
+      .map(\.file)
+  }
+
+  package func removeRemains(before date: Date) async throws {
+    for partition in try await partitions() {
+      for (file, url) in try everything(in: partition)
+      where file.name.hasSuffix(Self.partialExtension) && file.written < date {
+        try FileManager.default.removeItem(at: url)
+      }
+    }
+  }
+
+  private func everything(in partition: PartitionID) throws -> [(file: StoredAssetFile, url: URL)] {
+    let manager = FileManager.default
+    let partitionFolder = folder.appendingPathComponent("\(partition.rawValue)")
+    guard manager.fileExists(atPath: partitionFolder.path) else { return [] }
+    var found: [(file: StoredAssetFile, url: URL)] = []
+    for prefix in try manager.contentsOfDirectory(atPath: partitionFolder.path).sorted() {
+      let prefixFolder = partitionFolder.appendingPathComponent(prefix)
+      for name in try manager.contentsOfDirectory(atPath: prefixFolder.path).sorted() {
+        let url = prefixFolder.appendingPathComponent(name)
+        let attributes = try manager.attributesOfItem(atPath: url.path)
+        let file = StoredAssetFile(
+          name: name,
+          size: (attributes[.size] as? NSNumber)?.int64Value ?? 0,
+          written: attributes[.modificationDate] as? Date ?? .distantPast
+        )
+        found.append((file, url))
+      }
+    }
+    return found
+  }
+}
+
+/// A rename makes the file appear whole or not at all; flushing file and folder makes it stay.
+private final class FolderUpload: AssetUpload, @unchecked Sendable {
+  // Unchecked: one task uses an upload, call after call.
+  private let handle: FileHandle
+  private let partial: URL
+  private let file: URL
+
+  init(handle: FileHandle, partial: URL, file: URL) {
+    self.handle = handle
+    self.partial = partial
+    self.file = file
+  }
+
+  func write(_ data: Data) async throws {
+    try handle.write(contentsOf: data)
+  }
+
+  func finish() async throws {
     try handle.synchronize()
     try handle.close()
     guard rename(partial.path, file.path) == 0 else {
       throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: file.path])
     }
-    try flush(parent)
+    try flush(file.deletingLastPathComponent())
   }
 
-  private func touch(_ file: URL) throws {
-    guard utimes(file.path, nil) == 0 else {
-      throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: file.path])
-    }
+  func cancel() async {
+    // What stays is removed by the next housekeeping.
+    try? handle.close()
+    try? FileManager.default.removeItem(at: partial)
   }
 
   private func flush(_ folder: URL) throws {
@@ -58,31 +160,5 @@ package final class FolderAssetStore: AssetStore {
     let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
     try handle.synchronize()
     try handle.close()
-  }
-
-  package func read(_ partition: PartitionID, _ digest: String) throws -> Data? {
-    let file = file(partition, digest)
-    guard FileManager.default.fileExists(atPath: file.path) else { return nil }
-    return try Data(contentsOf: file, options: .mappedIfSafe)
-  }
-
-  package func contains(_ partition: PartitionID, _ digest: String) -> Bool {
-    FileManager.default.fileExists(atPath: file(partition, digest).path)
-  }
-
-  package func sweep(keeping used: Set<String>, olderThan date: Date) throws {
-    let manager = FileManager.default
-    for partition in try manager.contentsOfDirectory(atPath: folder.path) {
-      let partitionFolder = folder.appendingPathComponent(partition)
-      for prefix in try manager.contentsOfDirectory(atPath: partitionFolder.path) {
-        let prefixFolder = partitionFolder.appendingPathComponent(prefix)
-        for name in try manager.contentsOfDirectory(atPath: prefixFolder.path)
-        where !used.contains("\(partition)/\(name)") {
-          let file = prefixFolder.appendingPathComponent(name)
-          let written = try manager.attributesOfItem(atPath: file.path)[.modificationDate] as? Date
-          if let written, written < date { try manager.removeItem(at: file) }
-        }
-      }
-    }
   }
 }

@@ -3,26 +3,69 @@ import Synchronization
 
 /// Assets of a server that keeps nothing.
 package final class MemoryAssetStore: AssetStore {
-  private let files = Mutex<[String: Data]>([:])
-
-  package init() {}
-
-  private func key(_ partition: PartitionID, _ digest: String) -> String {
-    "\(partition.rawValue)/\(digest)"
+  private struct File {
+    var data: Data
+    var written: Date
   }
 
-  package func write(_ data: Data, _ partition: PartitionID, _ digest: String) throws {
-    files.withLock { $0[key(partition, digest)] = data }
+  private let files = Mutex<[AssetPlace: File]>([:])
+  private let now: @Sendable () -> Date
+
+  package init(now: @escaping @Sendable () -> Date) {
+    self.now = now
   }
 
-  package func read(_ partition: PartitionID, _ digest: String) throws -> Data? {
-    files.withLock { $0[key(partition, digest)] }
+  package func begin(_ place: AssetPlace) async throws -> any AssetUpload {
+    MemoryUpload { [self] data in
+      files.withLock { $0[place] = File(data: data, written: now()) }
+    }
   }
 
-  package func contains(_ partition: PartitionID, _ digest: String) -> Bool {
-    files.withLock { $0[key(partition, digest)] != nil }
+  package func size(of place: AssetPlace) async throws -> Int64? {
+    files.withLock { $0[place].map { Int64($0.data.count) } }
   }
 
-  /// Nothing is ever left over from an earlier run.
-  package func sweep(keeping used: Set<String>, olderThan date: Date) throws {}
+  package func read(
+    _ place: AssetPlace,
+    _ range: Range<Int64>,
+    into sink: @Sendable (Data) async throws -> Void
+  ) async throws {
+    guard let file = files.withLock({ $0[place] }), Int64(file.data.count) >= range.upperBound
+    else { throw CocoaError(.fileReadNoSuchFile) }
+    try await sink(Data(file.data[Int(range.lowerBound)..<Int(range.upperBound)]))
+  }
+
+  package func remove(_ place: AssetPlace) async throws {
+    files.withLock { $0[place] = nil }
+  }
+
+  package func partitions() async throws -> [PartitionID] {
+    Set(files.withLock { $0.keys.map(\.partition) }).sorted { $0.rawValue < $1.rawValue }
+  }
+
+  package func files(in partition: PartitionID) async throws -> [StoredAssetFile] {
+    files.withLock { files in
+      files.filter { $0.key.partition == partition }.map { place, file in
+        StoredAssetFile(name: place.file, size: Int64(file.data.count), written: file.written)
+      }.sorted { $0.name < $1.name }
+    }
+  }
+
+  /// Uploads that are cut off leave nothing.
+  package func removeRemains(before date: Date) async throws {}
+}
+
+private final class MemoryUpload: AssetUpload {
+  private let data = Mutex(Data())
+  private let keep: @Sendable (Data) -> Void
+
+  init(keep: @escaping @Sendable (Data) -> Void) {
+    self.keep = keep
+  }
+
+  func write(_ more: Data) async throws { data.withLock { $0.append(more) } }
+
+  func finish() async throws { keep(data.withLock { $0 }) }
+
+  func cancel() async { data.withLock { $0 = Data() } }
 }

@@ -42,6 +42,11 @@ extension CloudKitService {
       sinceTidying = 0
       try? await collectTraces()
       try? await forgetNews()
+      do {
+        try await housekeep()
+      } catch {
+        logger.error("housekeeping failed", metadata: ["error": "\(error)"])
+      }
     }
   }
 }

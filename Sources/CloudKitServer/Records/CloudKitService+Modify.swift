@@ -5,7 +5,8 @@ import Foundation
 extension CloudKitService {
   func modifyRecords(
     _ request: ModifyRecordsRequest,
-    _ context: RequestContext
+    _ context: RequestContext,
+    bodySize: Int
   ) async throws -> Data {
     let user = try context.user()
     try checkCount(request.operations.count)
@@ -21,6 +22,10 @@ extension CloudKitService {
     let id =
       context.scope == .shared
       ? try storage.read { try target(of: zones, context, $0).id } : try partition(context)
+    if request.operations.contains(where: { !$0.operationType.isDelete }) {
+      try await checkQuota(context, id)
+      quotas.add(Int64(bodySize), in: id)
+    }
     let outcome = try await write(to: id) {
       var call = call
       return try call.decide()
@@ -126,7 +131,7 @@ struct ModifyCall: Sendable {
     }
     json.endObject()
     let reply = json.data
-    keep(reply, in: &batch)
+    try keep(reply, in: &batch)
     let note = try self.note(of: plan, &batch, input, zones: names)
     try service.post(note, in: &batch, hasSubscribers: !input.subscriptions.isEmpty)
     return (batch, Outcome(reply: reply, note: note))
@@ -135,6 +140,7 @@ struct ModifyCall: Sendable {
   // MARK: Replays
 
   private func storedReply(_ snapshot: any StorageSnapshot) throws -> Data? {
+    if let mark = context.signature { return try snapshot.entry(mark.key)?.body }
     guard let sequence else { return nil }
     let stored = try snapshot.reply(
       in: id,
@@ -143,23 +149,33 @@ struct ModifyCall: Sendable {
       sequence: sequence.sequence
     )
     guard let stored else { return nil }
-    guard stored.body.prefix(Self.markSize) == mark else {
+    let body = try service.vault.open(stored.body, for: replyPurpose(sequence))
+    guard body.prefix(Self.markSize) == mark else {
       throw ErrorDictionary(
         .badRequest,
         "the sequence number \(sequence.sequence) was used for another batch",
         extension: ErrorExtension(code: .sequenceReused)
       )
     }
-    return Data(stored.body.dropFirst(Self.markSize))
+    return Data(body.dropFirst(Self.markSize))
   }
 
-  private func keep(_ reply: Data, in batch: inout WriteBatch) {
+  private func replyPurpose(_ sequence: ClientSequence) -> String {
+    "reply \(id.rawValue) \(user) \(sequence.device) \(sequence.sequence)"
+  }
+
+  private func keep(_ reply: Data, in batch: inout WriteBatch) throws {
+    if let mark = context.signature {
+      // Whoever sends the signature again, and be it after a restart, gets this reply.
+      batch.expectedEntries[mark.key] = .some(nil)
+      batch.savedEntries.append(DirectoryEntry(mark.key, expires: mark.expires, body: reply))
+    }
     guard let sequence else { return }
     batch.reply = StoredReply(
       user: user,
       device: sequence.device,
       sequence: sequence.sequence,
-      body: mark + reply
+      body: try service.vault.seal(mark + reply, for: replyPurpose(sequence))
     )
     batch.acknowledged = WriteBatch.Acknowledgement(
       user: user,

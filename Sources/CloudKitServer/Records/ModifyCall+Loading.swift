@@ -41,6 +41,18 @@ extension ModifyCall {
       subscriptions: try snapshot.subscriptions(in: id, types: types.sorted()),
       admitAsset: { [service, id] asset, previous in
         try service.admit(asset, previous: previous, id)
+      },
+      seal: { [service, context, id] value, record, field in
+        try service.vault.seal(
+          value,
+          at: FieldVault.Place(
+            container: context.container,
+            environment: context.environment,
+            partition: id,
+            record: record,
+            field: field
+          )
+        )
       }
     )
     return (input, zones)
@@ -193,11 +205,13 @@ extension CloudKitService {
     if let text = asset.receipt {
       guard let receipt = signer.open(text, as: UploadReceipt.self, for: .receipt),
         receipt.partition == id, receipt.expires > now,
-        asset.fileChecksum == nil || asset.fileChecksum == receipt.checksum,
-        let digest = AssetDigest(checksum: receipt.checksum),
-        assets.contains(id, digest.fileName)
+        asset.fileChecksum == nil || asset.fileChecksum == receipt.checksum
       else { throw failure }
-      return AssetValue(fileChecksum: receipt.checksum, size: receipt.size)
+      return AssetValue(
+        fileChecksum: receipt.checksum,
+        size: receipt.size,
+        blob: receipt.file
+      )
     }
     let kept = previous?.content.assets.first { $0.fileChecksum == asset.fileChecksum }
     guard let kept, asset.fileChecksum != nil else { throw failure }

@@ -33,6 +33,8 @@ struct ModifyInput: Sendable {
   var subscriptions: [OwnedSubscription]
   /// Checks an asset's receipt, or that the record's field holds it already.
   var admitAsset: @Sendable (AssetValue, FieldValue?) throws -> AssetValue
+  /// Puts an encrypted field's value in its envelope; others stay.
+  var seal: @Sendable (FieldValue, RecordKey, _ field: String) throws -> FieldValue
 }
 
 /// What `records/modify` does: results in the order of operations, and what to write.

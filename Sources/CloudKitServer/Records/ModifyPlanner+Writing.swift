@@ -25,16 +25,15 @@ extension ModifyPlanner {
       var record = draft.stored
       record.change = nextChange(&counter)
       record.tag = input.stamping.tag()
-      record.fields = encoded(draft.fields)
-      record.contents = RecordContents(of: draft.fields)
+      let fields = try sealed(draft.fields, key)
+      record.fields = encoded(fields)
+      record.contents = RecordContents(of: fields)
       record.sharing = try encodedSharing(draft.sharing, at: record.change)
       place(&record, in: &batch)
       batch.records.append(record)
       batch.references += binding(draft)
       batch.assetUses += draft.fields.values.flatMap(\.content.assets).compactMap { asset in
-        AssetDigest(checksum: asset.fileChecksum).map {
-          StoredAssetUse(key: key, digest: $0.fileName)
-        }
+        asset.fileName.map { StoredAssetUse(key: key, digest: $0) }
       }
       try index(record, draft.fields, in: &batch)
       if mayHaveLinks(key, draft) { batch.relinkedRecords.append(key) }
@@ -67,6 +66,19 @@ extension ModifyPlanner {
     plan.touchedShares = touchedShares(batch)
     if !batch.records.isEmpty || !batch.erasedRecords.isEmpty { plan.batch = batch }
     return plan
+  }
+
+  /// The fields as the storage may see them.
+  private func sealed(
+    _ fields: [String: FieldValue],
+    _ key: RecordKey
+  ) throws -> [String: FieldValue] {
+    guard fields.values.contains(where: \.isEncrypted) else { return fields }
+    var sealed = fields
+    for (name, value) in fields where value.isEncrypted {
+      sealed[name] = try input.seal(value, key, name)
+    }
+    return sealed
   }
 
   private func encoded(_ fields: [String: FieldValue]) -> Data {

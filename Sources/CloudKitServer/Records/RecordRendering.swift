@@ -23,7 +23,8 @@ struct RecordRendering {
   /// Writes a record; the fields that are kept as JSON are copied where nothing in them differs.
   func write(_ record: StoredRecord, _ shape: Shape, to json: inout JSONWriter) throws {
     let isPlain =
-      shape.desiredKeys == nil && !shape.numbersAsStrings && !record.contents.contains(.assets)
+      shape.desiredKeys == nil && !shape.numbersAsStrings
+      && record.contents.isDisjoint(with: [.assets, .encrypted])
     if isPlain, !record.fields.isEmpty {
       json.record(try systemFields(of: record), encodedFields: record.fields)
     } else {
@@ -42,6 +43,11 @@ struct RecordRendering {
       fields = try record.decodedFields()
       if let wanted = shape.desiredKeys {
         fields = fields.filter { wanted.contains($0.key) }
+      }
+      if record.contents.contains(.encrypted) {
+        for (name, value) in fields where value.sealedType != nil {
+          fields[name] = try opened(value, record, name)
+        }
       }
       if record.contents.contains(.assets) {
         for (name, value) in fields where !value.content.assets.isEmpty {
@@ -88,12 +94,26 @@ struct RecordRendering {
     )
   }
 
+  private func opened(
+    _ value: FieldValue,
+    _ record: StoredRecord,
+    _ field: String
+  ) throws -> FieldValue {
+    try service.vault.open(
+      value,
+      at: FieldVault.Place(
+        container: context.container,
+        environment: context.environment,
+        partition: partition,
+        record: record.key,
+        field: field
+      )
+    )
+  }
+
   private func withDownloadURLs(_ value: FieldValue) throws -> FieldValue {
     func complete(_ asset: AssetValue) throws -> AssetValue {
-      guard let digest = AssetDigest(checksum: asset.fileChecksum) else { return asset }
-      var asset = asset
-      asset.downloadURL = try service.downloadURL(partition, digest)
-      return asset
+      try service.downloadable(asset, partition)
     }
     var value = value
     switch value.content {

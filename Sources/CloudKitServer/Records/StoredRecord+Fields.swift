@@ -25,6 +25,10 @@ extension RecordContents {
   init(of fields: [String: FieldValue]) {
     self = []
     for value in fields.values {
+      if value.sealedType != nil {
+        insert(.encrypted)
+        continue
+      }
       switch value.content {
       case .asset, .assetList: insert(.assets)
       case .reference, .referenceList: insert(.references)

@@ -17,7 +17,29 @@ extension CloudKitService {
         extension: ErrorExtension(code: .limitExceeded)
       )
     }
-    let context = try await authenticate(request, target, path)
+    guard let signature = try KeySignature(request.headers) else {
+      let context = try await authenticate(request, target, path)
+      return try await answer(request, endpoint, path, context, target)
+    }
+    let context = try authenticate(request, target, path, signedBy: signature)
+    guard let mark = context.signature else {
+      return try await answer(request, endpoint, path, context, target)
+    }
+    return try await answerOnce(mark) {
+      try await answer(request, endpoint, path, context, target)
+    }
+  }
+
+  private func answer(
+    _ request: WebServiceRequest,
+    _ endpoint: Endpoint,
+    _ path: WebServicePath,
+    _ context: RequestContext,
+    _ target: RequestTarget
+  ) async throws -> WebServiceResponse {
+    try throttle(context, request)
+    // Said once for all: nothing of a person's databases is told to nobody.
+    if context.scope != .public, !endpoint.isAnybodys { _ = try context.user() }
     guard request.method == "POST" || (request.method == "GET" && endpoint.takesGet) else {
       throw ErrorDictionary(.badRequest, "\(request.method) is not possible here")
     }
@@ -33,7 +55,7 @@ extension CloudKitService {
       throw error
     }
     var headers: [String: String] = [:]
-    if context.principal != nil, let token = target.webAuthToken {
+    if context.principal != nil, context.signature == nil, let token = target.webAuthToken {
       // Not rotated: parallel calls and simple clients keep working with one token.
       headers[WebServiceName.webAuthTokenHeader] = token
     }
@@ -43,7 +65,8 @@ extension CloudKitService {
   private func answer(_ endpoint: Endpoint, _ call: APICall) async throws -> Data {
     let context = call.context
     switch endpoint {
-    case .modifyRecords: return try await modifyRecords(try call.read(), context)
+    case .modifyRecords:
+      return try await modifyRecords(try call.read(), context, bodySize: call.body.count)
     case .lookupRecords: return try await lookupRecords(try call.read(), context)
     case .queryRecords: return try await queryRecords(try call.read(), context)
     case .changedRecords: return try await changedRecords(try call.read(), context)
@@ -87,6 +110,14 @@ private struct APICall {
 }
 
 extension Endpoint {
+  /// Means the same whatever database stands in the path.
+  fileprivate var isAnybodys: Bool {
+    switch self {
+    case .createToken, .registerToken, .resolveShares, .acceptShares: true
+    default: false
+    }
+  }
+
   /// Reads without parameters.
   fileprivate var takesGet: Bool {
     switch self {

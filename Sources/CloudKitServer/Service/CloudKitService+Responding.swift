@@ -18,15 +18,7 @@ extension CloudKitService {
   private func route(_ request: WebServiceRequest) async throws -> WebServiceResponse {
     let target = RequestTarget(request.path)
     if request.method == "OPTIONS" {
-      return WebServiceResponse(
-        status: 204,
-        headers: [
-          "allow": "GET, POST, PUT, DELETE",
-          "access-control-allow-methods": "GET, POST, PUT, DELETE, OPTIONS",
-          "access-control-allow-headers": request.headers["access-control-request-headers"] ?? "*",
-          "access-control-max-age": "600",
-        ]
-      )
+      return preflight(request)
     }
     guard !isClosed || target.first == "webcourier" else {
       throw ErrorDictionary(.tryAgainLater, "the server is stopping", retryAfter: 1)
@@ -34,15 +26,36 @@ extension CloudKitService {
     switch target.first {
     case "database", "device": return try await respondToAPI(request, target)
     case "sign-in": return try await respondToSignIn(request, target)
+    case "sign-up": return try await respondToSignUp(request, target)
+    case "reset-password": return try await respondToPasswordReset(request, target)
+    case "account": return try await respondToAccount(request, target)
+    case "admin": return try await respondToAdministrator(request, target)
     case "webcourier": return try await respondToWebcourier(target)
     case "share": return try await respondToSharePage(request, target)
-    case "assets": return try await respondToAsset(request, target)
+    case "assets":
+      let body = request.body
+      return try await respondToTransfer(request) { sink in
+        if !body.isEmpty { try await sink(body) }
+      }.collected()
     default: throw ErrorDictionary(.notFound, "could not find handler for endpoint")
     }
   }
 
+  /// What a browser asks before a request that is not simple.
+  func preflight(_ request: WebServiceRequest) -> WebServiceResponse {
+    WebServiceResponse(
+      status: 204,
+      headers: [
+        "allow": "GET, POST, PUT, DELETE",
+        "access-control-allow-methods": "GET, POST, PUT, DELETE, OPTIONS",
+        "access-control-allow-headers": request.headers["access-control-request-headers"] ?? "*",
+        "access-control-max-age": "600",
+      ]
+    )
+  }
+
   /// Turns any error into the reply that tells of it.
-  private func failure(_ error: any Error, uuid: String) -> WebServiceResponse {
+  func failure(_ error: any Error, uuid: String) -> WebServiceResponse {
     var dictionary: ErrorDictionary
     switch error {
     case let error as ErrorDictionary: dictionary = error
@@ -63,7 +76,7 @@ extension CloudKitService {
     )
   }
 
-  private func addCommonHeaders(
+  func addCommonHeaders(
     to response: inout WebServiceResponse,
     for request: WebServiceRequest,
     uuid: String
@@ -73,11 +86,27 @@ extension CloudKitService {
     }
     response.headers[WebServiceName.requestUUID] = uuid
     response.headers["x-apple-cloudkit-version"] = "1.0"
-    if let origin = request.headers["origin"] {
+    if let origin = request.headers["origin"], mayRead(origin, request) {
       response.headers["access-control-allow-origin"] = origin
-      response.headers["vary"] = "Origin"
       response.headers["access-control-expose-headers"] =
-        "X-Apple-Request-UUID, X-Apple-CloudKit-Web-Auth-Token, X-Responding-Instance, Via"
+        "X-Apple-Request-UUID, X-Apple-CloudKit-Web-Auth-Token, X-Responding-Instance, Via, "
+        + "Retry-After, Content-Range"
+    }
+    if request.headers["origin"] != nil { response.headers["vary"] = "Origin" }
+  }
+
+  /// Whether scripts of a page may read a reply: what the API token's origins allow, anybody's where
+  /// the URL itself is the right, nobody's of the pages and calls for people and administrators.
+  private func mayRead(_ origin: String, _ request: WebServiceRequest) -> Bool {
+    let target = RequestTarget(request.path)
+    switch target.first {
+    case "assets", "webcourier": return true
+    case "database", "device", "account":
+      guard let text = target.query[WebServiceName.apiToken],
+        let token = try? storage.read({ try $0.apiToken(text) }), !token.allowedOrigins.isEmpty
+      else { return true }
+      return allows(origin, token)
+    default: return false
     }
   }
 }

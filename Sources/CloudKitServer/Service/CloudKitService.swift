@@ -1,6 +1,7 @@
 import CloudKitWebServices
 import Effects
 import Foundation
+import Logging
 import Synchronization
 
 /// The service as a library: a request value in, a response value out.
@@ -14,9 +15,13 @@ package final class CloudKitService: Sendable {
   let storage: any Storage
   let assets: any AssetStore
   let signer: Signer
+  let vault: FieldVault
   let notifications: NotificationHub
   let sessions = SessionCache()
   let signIns = SignInGuard()
+  let signatures = SignatureLedger()
+  let requests = RequestThrottle()
+  let quotas = QuotaLedger()
   /// Writes queue here instead of blocking threads of the pool on the disk.
   var writing: Lane { writers[0] }
   /// As many as the storage can use at a time; a partition's writes queue in one of them.
@@ -25,8 +30,12 @@ package final class CloudKitService: Sendable {
   let newsPosition: Mutex<EventPosition>
   /// Listeners are told of others' commits here, one after the other.
   private let telling: Lane
+  /// Passwords are hashed one at a time: each takes 32 MB, and the pool has other work.
+  let hashing: Lane
   private let address: Mutex<String>
   private let closed = Atomic<Bool>(false)
+
+  var logger: Logger { configuration.logger }
 
   var isClosed: Bool { closed.load(ordering: .acquiring) }
 
@@ -54,11 +63,18 @@ package final class CloudKitService: Sendable {
         effects: configuration.effects
       )
     }
-    if let folder = configuration.dataFolder {
+    if let store = configuration.assetStore {
+      assets = store
+    } else if let folder = configuration.dataFolder {
       assets = try FolderAssetStore(folder: folder.appendingPathComponent("assets"))
     } else {
-      assets = MemoryAssetStore()
+      assets = MemoryAssetStore { [effects = configuration.effects] in effects.now }
     }
+    vault = try FieldVault(
+      file: configuration.keyFile
+        ?? configuration.dataFolder?.appendingPathComponent("field-keys.json"),
+      randomness: configuration.effects.randomness
+    )
     signer = Signer(secret: storage.secret)
     notifications = NotificationHub(
       effects: configuration.effects,
@@ -69,13 +85,10 @@ package final class CloudKitService: Sendable {
     writers = (0..<storage.writerCount).map {
       configuration.effects.lane("server storage \($0)")
     }
+    hashing = configuration.effects.lane("server passwords")
     address = Mutex("")
     baseURL = configuration.baseURL
     storage.listen { [weak self] news in self?.hear(news) }
-    try assets.sweep(
-      keeping: try storage.read { try $0.usedAssets() },
-      olderThan: configuration.effects.now - configuration.limits.receiptLifetime
-    )
   }
 
   /// Ends long polls with `null` and closes the storage; later requests get TRY_AGAIN_LATER.

@@ -5,7 +5,6 @@ struct RequestContext: Sendable {
   var container: String
   var environment: ContainerEnvironment
   var scope: DatabaseScope
-  var apiToken: StoredAPIToken
   var principal: Principal?
   /// The client sent the capability header.
   var isExtended: Bool
@@ -14,6 +13,8 @@ struct RequestContext: Sendable {
   var wantsSyncToken: Bool
   /// Where to sign in.
   var signInURL: String
+  /// Set where a server-to-server key signed the request.
+  var signature: SignatureMark?
 
   /// The signed-in person, or the error that sends a client to the sign-in page.
   func user() throws(ErrorDictionary) -> Principal {

@@ -1,5 +1,6 @@
 import Effects
 import Foundation
+import Logging
 
 /// What a server is made of.
 package struct ServiceConfiguration: Sendable {
@@ -17,6 +18,21 @@ package struct ServiceConfiguration: Sendable {
   package var allowsUnindexedQueriesInDevelopment: Bool
   /// Told why a query was refused for want of an index, and what to do about it.
   package var onRemedy: (@Sendable (_ reason: String, _ remedy: String) -> Void)?
+  /// Who may make an account.
+  package var registration: RegistrationPolicy
+  /// Opens the admin API; nil leaves it to the accounts of administrators.
+  package var administratorToken: String?
+  /// Host names that the admin API answers under, besides the machine's own and the base URL's.
+  package var allowedHosts: [String]
+  package var logger: Logger
+  /// Where assets are kept; nil: in the data folder.
+  package var assetStore: (any AssetStore)?
+  /// Where assets are fetched from, such as `https://files.example.org`; nil: the base URL.
+  ///
+  /// An origin of their own keeps whatever a file does in a browser away from the server's pages.
+  package var assetURL: String?
+  /// The keys of encrypted fields; nil: a file in the data folder, beside the database.
+  package var keyFile: URL?
   /// Told of every commit to records and zones.
   package var onCommit: (@Sendable (CommitEvent) -> Void)?
 
@@ -27,6 +43,13 @@ package struct ServiceConfiguration: Sendable {
     limits: ServiceLimits = ServiceLimits(),
     effects: Effects = .live,
     allowsUnindexedQueriesInDevelopment: Bool = false,
+    registration: RegistrationPolicy = .invitation,
+    administratorToken: String? = nil,
+    allowedHosts: [String] = [],
+    logger: Logger = Logger(label: "watershed", factory: { _ in SwiftLogNoOpLogHandler() }),
+    assetStore: (any AssetStore)? = nil,
+    assetURL: String? = nil,
+    keyFile: URL? = nil,
     onCommit: (@Sendable (CommitEvent) -> Void)? = nil
   ) {
     self.dataFolder = dataFolder
@@ -35,6 +58,13 @@ package struct ServiceConfiguration: Sendable {
     self.limits = limits
     self.effects = effects
     self.allowsUnindexedQueriesInDevelopment = allowsUnindexedQueriesInDevelopment
+    self.registration = registration
+    self.administratorToken = administratorToken
+    self.allowedHosts = allowedHosts.map { $0.lowercased() }
+    self.logger = logger
+    self.assetStore = assetStore
+    self.assetURL = assetURL
+    self.keyFile = keyFile
     self.onCommit = onCommit
   }
 }

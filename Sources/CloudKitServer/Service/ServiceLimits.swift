@@ -50,8 +50,30 @@ package struct ServiceLimits: Hashable, Sendable {
   package var failedSignIns = 10
   /// Seconds that it rests.
   package var signInPause = 15.0 * 60
-  /// Rounds of PBKDF2 for a password.
-  package var passwordRounds = 120_000
+  /// The cost of scrypt for a password, a power of two: 32,768 takes 32 MB and a tenth of a second.
+  package var passwordRounds = 32_768
+  /// Seconds that the date of a signed request may be off, either way.
+  package var signatureWindow = 600.0
+  /// Seconds that a device may stay away before it must sign in again; each use starts them anew.
+  package var refreshTokenLifetime = 180.0 * 24 * 60 * 60
+  /// Seconds that the link of an invitation or of a password reset works.
+  package var invitationLifetime = 7.0 * 24 * 60 * 60
+  package var passwordResetLifetime = 60.0 * 60
+  /// Seconds between an account's deletion and the removal of what it owns.
+  package var purgeDelay = 30.0 * 24 * 60 * 60
+  /// Seconds that the audit log goes back.
+  package var auditLifetime = 400.0 * 24 * 60 * 60
+  /// Requests that one user, or one address that is not signed in, may send in a second on average
+  /// and in one burst; nil: as many as they like.
+  package var requestsPerSecond: Double?
+  package var requestBurst = 200.0
+  /// Bytes that one user's databases may hold in a container, assets included; nil: no limit.
+  package var userQuota: Int64?
+  /// The same for a container's public database.
+  package var publicQuota: Int64?
+  /// Seconds that the file of an asset stays after the last record that used it: longer than any URL
+  /// lives and any backup is kept.
+  package var assetGrace = 30.0 * 24 * 60 * 60
 
   package init() {}
 }

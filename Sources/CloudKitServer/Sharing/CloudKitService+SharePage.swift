@@ -110,7 +110,6 @@ extension CloudKitService {
       container: guid.container,
       environment: guid.environment,
       scope: .public,
-      apiToken: StoredAPIToken(token: "", environment: guid.environment, allowedOrigins: []),
       principal: principal,
       isExtended: false,
       wantsSyncToken: false,

@@ -50,6 +50,8 @@ package protocol Storage: Sendable {
   func listen(_ body: @escaping @Sendable (StorageNews) -> Void)
 
   func beginNewIncarnation() throws
+  /// Writes a copy of everything, as of one moment, to a file that does not exist yet.
+  func copy(to file: URL) throws
   func close()
 }
 
@@ -59,6 +61,14 @@ package enum StorageNews: String, Hashable, Sendable, CaseIterable {
   case events
   /// Sessions or keys ended: what is kept of them in memory is to be forgotten.
   case directory
+}
+
+extension Storage {
+  package func copy(to file: URL) throws {
+    throw BackupError(
+      description: "This storage is backed up with its own tools, such as pg_dump."
+    )
+  }
 }
 
 /// What a batch was decided on has changed since; decide again.
@@ -107,7 +117,8 @@ package protocol StorageSnapshot {
   func subscriptions(in id: PartitionID, user: String) throws -> [StoredSubscription]
   /// Everybody's subscriptions to queries over these types, and to zones and the database.
   func subscriptions(in id: PartitionID, types: [String]) throws -> [OwnedSubscription]
-  func usedAssets() throws -> Set<String>
+  /// The files that records of a partition use.
+  func usedAssets(in id: PartitionID) throws -> Set<String>
 
   // Directory tables
   func schema(container: String, environment: ContainerEnvironment) throws -> StoredSchema?
@@ -136,6 +147,15 @@ package protocol StorageSnapshot {
     environment: ContainerEnvironment,
     user: String
   ) throws -> [StoredDevice]
+  func sessions(account: String) throws -> [StoredSession]
+  /// An account's users, one for each container it has signed in to.
+  func users(account: String) throws -> [StoredUser]
+  /// The partitions that belong to a container's user.
+  func partitions(container: String, owner: String) throws -> [PartitionID]
+  /// Bytes of the records in a partition, assets not counted.
+  func recordBytes(in id: PartitionID) throws -> Int64
+  func entry(_ key: DirectoryEntry.Key) throws -> DirectoryEntry?
+  func entries(_ range: DirectoryRange) throws -> [DirectoryEntry]
 }
 
 /// A stretch of a zone's changes.

@@ -62,6 +62,8 @@ package struct RecordContents: OptionSet, Hashable, Sendable {
 
   package static let assets = RecordContents(rawValue: 1)
   package static let references = RecordContents(rawValue: 2)
+  /// Values in envelopes, to be opened for a reply.
+  package static let encrypted = RecordContents(rawValue: 16)
 }
 
 /// A record that another record would take along or hold back when it is deleted.

@@ -15,6 +15,8 @@ package struct WriteBatch: Sendable {
   /// Of a database without a counter: who refers to records that are deleted.
   package var expectedReferrers: [RecordKey: Set<RecordKey>] = [:]
   package var expectedSchemaVersion: ExpectedSchema?
+  /// The revision of each entry, nil for absent.
+  package var expectedEntries: [DirectoryEntry.Key: Int64?] = [:]
 
   // Partition tables
   package var counter: ChangeNumber?
@@ -41,6 +43,8 @@ package struct WriteBatch: Sendable {
   package var acknowledged: Acknowledgement?
   package var savedSubscriptions: [SubscriptionWrite] = []
   package var deletedSubscriptions: [SubscriptionWrite] = []
+  /// Everything in the partition goes, tombstones and all.
+  package var erasesPartition = false
 
   /// What to tell those who wait; kept in the order of commits until it is old.
   package var event: EventWrite?
@@ -56,6 +60,13 @@ package struct WriteBatch: Sendable {
   package var sessions: [StoredSession] = []
   package var endedSessions: [String] = []
   package var devices: [StoredDevice] = []
+  /// Accounts that go, with their sessions and users.
+  package var removedAccounts: [String] = []
+  package var removedAPITokens: [String] = []
+  package var savedEntries: [DirectoryEntry] = []
+  package var removedEntries: [DirectoryEntry.Key] = []
+  /// Sessions and entries that ended before this time go; milliseconds since 1970.
+  package var sweepsExpiredBefore: Int64?
 
   package init(partition: PartitionID? = nil) {
     self.partition = partition

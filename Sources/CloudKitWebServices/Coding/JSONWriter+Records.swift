@@ -107,6 +107,7 @@ extension JSONWriter {
       key("isEncrypted")
       boolean(true)
     }
+    member("sealedType", value.sealedType?.rawValue)
     member("type", value.content.type?.rawValue ?? (isUnknownList(value) ? "UNKNOWN_LIST" : nil))
     key("value")
     content(value.content, numbersAsStrings)
@@ -183,6 +184,7 @@ extension JSONWriter {
 
   private mutating func asset(_ value: AssetValue) {
     beginObject()
+    member("blob", value.blob)
     member("downloadURL", value.downloadURL)
     member("fileChecksum", value.fileChecksum)
     member("receipt", value.receipt)

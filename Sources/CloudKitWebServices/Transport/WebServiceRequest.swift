@@ -9,16 +9,20 @@ package struct WebServiceRequest: Hashable, Sendable {
   /// By lower-case name.
   package var headers: [String: String]
   package var body: Data
+  /// Who sends, for limits and logs; nil within the process.
+  package var clientAddress: String?
 
   package init(
     method: String,
     path: String,
     headers: [String: String] = [:],
-    body: Data = Data()
+    body: Data = Data(),
+    clientAddress: String? = nil
   ) {
     self.method = method
     self.path = path
     self.headers = headers
     self.body = body
+    self.clientAddress = clientAddress
   }
 }

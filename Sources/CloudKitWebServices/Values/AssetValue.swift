@@ -13,6 +13,8 @@ package struct AssetValue: Codable, Hashable, Sendable {
   package var referenceChecksum: String?
   /// In replies; may hold `${f}` where a file name goes.
   package var downloadURL: String?
+  /// Where a server keeps the bytes; it is never on the wire.
+  package var blob: String?
 
   package init(
     fileChecksum: String? = nil,
@@ -20,7 +22,8 @@ package struct AssetValue: Codable, Hashable, Sendable {
     receipt: String? = nil,
     wrappingKey: String? = nil,
     referenceChecksum: String? = nil,
-    downloadURL: String? = nil
+    downloadURL: String? = nil,
+    blob: String? = nil
   ) {
     self.fileChecksum = fileChecksum
     self.size = size
@@ -28,5 +31,6 @@ package struct AssetValue: Codable, Hashable, Sendable {
     self.wrappingKey = wrappingKey
     self.referenceChecksum = referenceChecksum
     self.downloadURL = downloadURL
+    self.blob = blob
   }
 }

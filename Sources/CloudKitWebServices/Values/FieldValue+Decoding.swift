@@ -1,13 +1,15 @@
 import Foundation
 
 enum FieldValueKeys: String, CodingKey {
-  case value, type, isEncrypted
+  case value, type, isEncrypted, sealedType
 }
 
 extension FieldValue: Decodable {
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: FieldValueKeys.self)
     isEncrypted = try container.decodeIfPresent(Bool.self, forKey: .isEncrypted) ?? false
+    sealedType = try container.decodeIfPresent(String.self, forKey: .sealedType)
+      .flatMap { FieldType(rawValue: $0) }
     var tag = try container.decodeIfPresent(String.self, forKey: .type)
     if let encrypted = tag, encrypted.hasPrefix("ENCRYPTED_") {
       tag = String(encrypted.dropFirst("ENCRYPTED_".count))

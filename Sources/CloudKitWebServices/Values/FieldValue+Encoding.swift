@@ -12,6 +12,7 @@ extension FieldValue: Encodable {
     numbersAsStrings: Bool
   ) throws {
     if isEncrypted { try container.encode(true, forKey: .isEncrypted) }
+    try container.encodeIfPresent(sealedType?.rawValue, forKey: .sealedType)
     if let type = content.type {
       try container.encode(type.rawValue, forKey: .type)
     }

@@ -4,10 +4,17 @@ import Foundation
 package struct FieldValue: Hashable, Sendable {
   package var content: FieldContent
   package var isEncrypted: Bool
+  /// What is inside the sealed bytes that a server keeps; it is never on the wire.
+  package var sealedType: FieldType?
 
-  package init(_ content: FieldContent, isEncrypted: Bool = false) {
+  package init(
+    _ content: FieldContent,
+    isEncrypted: Bool = false,
+    sealedType: FieldType? = nil
+  ) {
     self.content = content
     self.isEncrypted = isEncrypted
+    self.sealedType = sealedType
   }
 }
 

@@ -41,9 +41,13 @@ final class DataFolder: Sendable {
   private let database: String?
   private let descriptor: Int32
 
-  init(opening options: DataFolderOptions) throws(ServeError) {
-    database = options.database
-    url = URL(fileURLWithPath: options.path, isDirectory: true).standardizedFileURL
+  convenience init(opening options: DataFolderOptions) throws(ServeError) {
+    try self.init(opening: options.path, database: options.database)
+  }
+
+  init(opening path: String, database: String? = nil) throws(ServeError) {
+    self.database = database
+    url = URL(fileURLWithPath: path, isDirectory: true).standardizedFileURL
     do {
       try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     } catch {
@@ -63,20 +67,19 @@ final class DataFolder: Sendable {
     }
   }
 
-  /// The service on this folder.
+  /// The service on this folder, made as `adjust` leaves the configuration.
   func openService(
-    allowsUnindexedQueries: Bool = false
-  ) throws(ServeError) -> CloudKitService {
+    _ adjust: (inout ServiceConfiguration) throws -> Void = { _ in }
+  ) throws -> CloudKitService {
+    var configuration = ServiceConfiguration(dataFolder: url, database: database)
+    try adjust(&configuration)
     do {
-      return try CloudKitService(
-        ServiceConfiguration(
-          dataFolder: url,
-          database: database,
-          allowsUnindexedQueriesInDevelopment: allowsUnindexedQueries
-        )
-      )
+      return try CloudKitService(configuration)
     } catch {
-      throw .unusableData(database == nil ? url.path : "the database", "\(error)")
+      throw ServeError.unusableData(
+        configuration.database == nil ? url.path : "the database",
+        "\(error)"
+      )
     }
   }
 
@@ -111,6 +114,7 @@ enum ServeError: Error, Hashable, CustomStringConvertible {
   case unwritableFolder(String, String)
   case folderInUse(String)
   case unusableData(String, String)
+  case badConfiguration(String)
 
   var description: String {
     switch self {
@@ -120,6 +124,8 @@ enum ServeError: Error, Hashable, CustomStringConvertible {
       "Another server uses the data folder \(path); stop it first, or choose another with --data."
     case .unusableData(let path, let reason):
       "The data in \(path) cannot be opened: \(reason)"
+    case .badConfiguration(let reason):
+      "The configuration cannot be used: \(reason)."
     }
   }
 }

@@ -17,19 +17,35 @@ struct ServeCommand: AsyncParsableCommand {
       """
   )
 
-  @OptionGroup var data: DataFolderOptions
+  @Option(help: "A configuration file in JSON; WATERSHED_CONFIG names it too.")
+  var config: String?
 
-  @Option(help: "The port to listen on; 0 takes any free one.")
-  var port = 8080
+  @Option(
+    name: .customLong("data"),
+    help: "The folder that everything is kept in (default: ./watershed-data)."
+  )
+  var data: String?
 
-  @Option(help: "The address to listen on; 0.0.0.0 lets other machines in.")
-  var host = "127.0.0.1"
+  @Option(
+    help: ArgumentHelp(
+      "A PostgreSQL for everything but assets, as postgresql://USER@HOST/NAME.",
+      discussion: "Several servers can share one; without it a file in the folder serves one.",
+      valueName: "url"
+    )
+  )
+  var database: String?
 
-  @Option(help: "The container that the banner speaks of.")
-  var container = "iCloud.org.example.app"
+  @Option(help: "The port to listen on; 0 takes any free one (default: 8080).")
+  var port: Int?
 
-  @Option(help: "The side of the container: development or production.")
-  var environment = ContainerEnvironment.development
+  @Option(help: "The address to listen on; 0.0.0.0 lets other machines in (default: 127.0.0.1).")
+  var host: String?
+
+  @Option(help: "The container that the banner speaks of (default: iCloud.org.example.app).")
+  var container: String?
+
+  @Option(help: "The side of the container: development or production (default: development).")
+  var environment: ContainerEnvironment?
 
   @Option(help: "Where clients reach the server when a proxy is before it.")
   var publicURL: String?
@@ -40,6 +56,21 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(name: .customLong("tls-key"), help: "The certificate's key in PEM.")
   var key: String?
 
+  @Option(help: "Requests that one user may send in a second.")
+  var rateLimit: Double?
+
+  @Option(help: "Bytes that one user may store in a container.")
+  var userQuota: Int64?
+
+  @Option(help: "Who may make an account: closed, invitation or open (default: invitation).")
+  var registration: RegistrationPolicy?
+
+  @Option(help: "What is logged: trace, debug, info, notice, warning, error (default: warning).")
+  var logLevel: String?
+
+  @Option(help: "How: text or json (default: text).")
+  var logFormat: String?
+
   @Flag(help: "In development, answer queries that CloudKit's index rules refuse.")
   var allowUnindexedQueries = false
 
@@ -47,24 +78,55 @@ struct ServeCommand: AsyncParsableCommand {
   var json = false
 
   func validate() throws {
-    guard (0...65_535).contains(port) else {
+    if let port, !(0...65_535).contains(port) {
       throw ValidationError("A port is a number from 0 to 65535, and \(port) is not.")
     }
-    guard (certificate == nil) == (key == nil) else {
+    if config == nil, (certificate == nil) != (key == nil) {
       throw ValidationError("HTTPS needs both --tls-certificate and --tls-key.")
     }
-    guard !container.isEmpty else {
+    if container?.isEmpty == true {
       throw ValidationError("A container needs a name, such as iCloud.org.example.app.")
     }
   }
 
+  /// The configuration with the flags in their places.
+  private func settings() throws -> ServerConfiguration {
+    var settings = try ConfigurationSource(file: config).load()
+    if let data { settings.data = data }
+    if let database { settings.database = database }
+    if let port { settings.port = port }
+    if let host { settings.host = host }
+    if let container { settings.container = container }
+    if let environment { settings.environment = environment }
+    if let publicURL { settings.publicURL = publicURL }
+    if let certificate { settings.tlsCertificate = certificate }
+    if let key { settings.tlsKey = key }
+    if let rateLimit { settings.rateLimit = rateLimit }
+    if let userQuota { settings.userQuota = userQuota }
+    if let registration { settings.registration = registration }
+    if let logLevel { settings.logLevel = logLevel }
+    if let logFormat { settings.logFormat = logFormat }
+    if allowUnindexedQueries { settings.allowUnindexedQueries = true }
+    return settings
+  }
+
   func run() async throws {
-    let folder = try DataFolder(opening: data)
+    let settings: ServerConfiguration
+    do {
+      settings = try self.settings()
+    } catch {
+      throw ServeError.badConfiguration("\(error)")
+    }
+    let logger = LogSettings.logger(settings)
+    for problem in settings.problems { logger.warning("\(problem)") }
+    let folder = try DataFolder(opening: settings.data, database: settings.database)
     defer { folder.close() }
-    let service = try folder.openService(allowsUnindexedQueries: allowUnindexedQueries)
+    let token = try AdminTokenFile.make(in: folder.url)
+    let service = try folder.openService { try settings.apply(to: &$0, token: token, logger) }
+    defer { RunningServerNote.remove(in: folder.url) }
     let outcome: Result<Void, any Error>
     do {
-      outcome = .success(try await serve(service, folder))
+      outcome = .success(try await serve(service, folder, settings, logger))
     } catch {
       outcome = .failure(error)
     }
@@ -72,23 +134,28 @@ struct ServeCommand: AsyncParsableCommand {
     try outcome.get()
   }
 
-  private func serve(_ service: CloudKitService, _ folder: DataFolder) async throws {
+  private func serve(
+    _ service: CloudKitService,
+    _ folder: DataFolder,
+    _ settings: ServerConfiguration,
+    _ logger: Logger
+  ) async throws {
     let welcome = try await Welcome.prepare(
       service,
-      container: container,
-      environment: environment
+      container: settings.container,
+      environment: settings.environment
     )
-    let logger = Self.makeLogger()
     let isJSON = json
     let path = folder.url.path
-    let publicURL = publicURL
+    let publicURL = settings.publicURL
     let server = CloudKitHTTPServer(
       service: service,
-      configuration: CloudKitHTTPServer.Configuration(host: host, port: port, tls: tls),
+      configuration: settings.http,
       publicURL: publicURL,
       logger: logger,
-      landingPage: landingPage(of: service, apiToken: welcome.apiToken),
+      landingPage: Self.landingPage(of: service, settings, apiToken: welcome.apiToken),
       onListening: { address in
+        Self.leaveNote(address, in: folder)
         let banner = ServeBanner(
           welcome: welcome,
           url: publicURL ?? address.text,
@@ -108,19 +175,23 @@ struct ServeCommand: AsyncParsableCommand {
     try await ServiceGroup(configuration: group).run()
   }
 
-  private var tls: CloudKitHTTPServer.TLS? {
-    guard let certificate, let key else { return nil }
-    return CloudKitHTTPServer.TLS(certificatePath: certificate, keyPath: key)
+  /// Lets commands find the server; without the note they take a running server for a stopped one,
+  /// and its lock refuses them.
+  private static func leaveNote(_ address: ListeningAddress, in folder: DataFolder) {
+    guard let url = address.url else { return }
+    let note = RunningServerNote(url: url, pid: ProcessInfo.processInfo.processIdentifier)
+    try? note.write(in: folder.url)
   }
 
   /// Links to the sign-in pages carry the API token, so only this machine is shown them.
-  private func landingPage(
+  private static func landingPage(
     of service: CloudKitService,
+    _ settings: ServerConfiguration,
     apiToken: String
   ) -> @Sendable () async -> LandingPage {
-    let isLoopback = ["127.0.0.1", "localhost", "::1"].contains(host)
-    let isDevelopment = environment == .development
-    let container = container
+    let isLoopback = ["127.0.0.1", "localhost", "::1"].contains(settings.host)
+    let isDevelopment = settings.environment == .development
+    let container = settings.container
     return {
       let names = (try? service.containers()) ?? []
       return LandingPage(
@@ -135,12 +206,7 @@ struct ServeCommand: AsyncParsableCommand {
       )
     }
   }
-
-  private static func makeLogger() -> Logger {
-    var logger = Logger(label: "watershed") { StreamLogHandler.standardError(label: $0) }
-    logger.logLevel = .warning
-    return logger
-  }
 }
 
 extension ContainerEnvironment: ExpressibleByArgument {}
+extension RegistrationPolicy: ExpressibleByArgument {}

@@ -4,6 +4,7 @@ import Foundation
 /// The directory tables.
 extension SQLCommit {
   func checkDirectory() throws {
+    try checkEntries()
     guard let expected = batch.expectedSchemaVersion else { return }
     let found = try session.query(
       """
@@ -34,7 +35,8 @@ extension SQLCommit {
       try session.insert(into: StorageTables.containers, .ignored, [[.text(container)]])
     }
     try writeShareDirectory()
-    try session.insert(into: StorageTables.accounts, .refused, batch.accounts.map(row))
+    try writeEntries()
+    try session.insert(into: StorageTables.accounts, .replaced, batch.accounts.map(row))
     try session.insert(
       into: StorageTables.users,
       .refused,

@@ -16,6 +16,7 @@ struct SQLCommit<Session: SQLSession> {
     }
     try checkDirectory()
     if let partition = batch.partition {
+      if batch.erasesPartition { try erase(partition) }
       try writeZones(partition)
       try writeRecords(partition)
       try writeIndexEntries(partition)
@@ -94,6 +95,16 @@ struct SQLCommit<Session: SQLSession> {
   }
 
   // MARK: Zones and records
+
+  /// Everything but the counter, which never goes back.
+  private func erase(_ partition: PartitionID) throws {
+    for table in StorageTables.partitioned where table.name != StorageTables.databases.name {
+      try session.run(
+        "DELETE FROM \(table.name) WHERE partition = $1",
+        [.integer(partition.rawValue)]
+      )
+    }
+  }
 
   private func writeZones(_ partition: PartitionID) throws {
     for table in ["records", "departures", "record_references", "asset_uses", "index_entries"] {

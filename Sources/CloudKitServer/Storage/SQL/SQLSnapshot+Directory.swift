@@ -194,20 +194,23 @@ extension SQLSnapshot {
     )
   }
 
+  func session(_ row: Session.Row) -> StoredSession {
+    StoredSession(
+      digest: row.text(0),
+      container: row.text(1),
+      account: row.text(2),
+      userRecordName: row.text(3),
+      expires: row.int64(4),
+      isKept: row.int64(5) != 0
+    )
+  }
+
   func session(digest: String) throws -> StoredSession? {
     try connection.query(
       "SELECT digest, container, account, user_record, expires, kept FROM sessions WHERE digest = $1",
-      [.text(digest)]
-    ) {
-      StoredSession(
-        digest: $0.text(0),
-        container: $0.text(1),
-        account: $0.text(2),
-        userRecordName: $0.text(3),
-        expires: $0.int64(4),
-        isKept: $0.int64(5) != 0
-      )
-    }.first
+      [.text(digest)],
+      session
+    ).first
   }
 
   private func device(_ row: Session.Row) -> StoredDevice {

@@ -182,11 +182,12 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
     ) { StoredSubscription(id: $0.text(0), recordType: $0.text(1), body: $0.blob(2)) }
   }
 
-  func usedAssets() throws -> Set<String> {
+  func usedAssets(in id: PartitionID) throws -> Set<String> {
     Set(
-      try connection.query("SELECT DISTINCT partition, digest FROM asset_uses", []) {
-        "\($0.int64(0))/\($0.text(1))"
-      }
+      try connection.query(
+        "SELECT DISTINCT digest FROM asset_uses WHERE partition = $1",
+        [.integer(id.rawValue)]
+      ) { $0.text(0) }
     )
   }
 }

@@ -19,7 +19,11 @@ struct StorageFormat: Sendable {
   /// From the oldest version that it can bring forward.
   var steps: [Step]
 
-  static let current = StorageFormat(version: 2, oldestServer: 2, steps: [secondVersion])
+  static let current = StorageFormat(
+    version: 3,
+    oldestServer: 2,
+    steps: [secondVersion, thirdVersion]
+  )
 
   /// Makes the tables, or brings them to this version, inside a transaction of its own.
   ///

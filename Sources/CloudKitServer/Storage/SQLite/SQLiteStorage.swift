@@ -160,6 +160,10 @@ package final class SQLiteStorage: Storage {
     listener.withLock { $0 = body }
   }
 
+  package func copy(to file: URL) throws {
+    try writing.withLock { try writer.copy(to: file.path) }
+  }
+
   package func close() {
     listener.withLock { $0 = nil }
     readers?.drain()

@@ -153,8 +153,23 @@ enum StorageTables {
 
   static let directory = [
     partitions, containers, schemas, accounts, users, apiTokens, sessions, devices, shortGUIDs,
-    shareLinks,
+    shareLinks, entries,
   ]
+
+  /// Small facts, each found by its name or its owner and written whole.
+  static let entries = StorageTable(
+    "directory_entries",
+    .directory,
+    [
+      .text("kind"), .text("name"), .text("owner"), .integer("revision"), .integer("expires"),
+      .bytes("body"),
+    ],
+    key: ["kind", "name"],
+    indexes: [
+      .init("directory_entries_by_owner", ["kind", "owner", "name"]),
+      .init("directory_entries_by_expiry", ["expires"]),
+    ]
+  )
 
   static let partitions = StorageTable(
     "partitions",

@@ -1,0 +1,170 @@
+import CloudKitWebServices
+import Foundation
+
+/// What people do with their own accounts: pages with forms, and calls of apps.
+extension CloudKitService {
+  func respondToSignUp(
+    _ request: WebServiceRequest,
+    _ target: RequestTarget
+  ) async throws -> WebServiceResponse {
+    let invitation = target.query["invitation"]
+    guard configuration.registration != .closed || invitation != nil else {
+      return AccountPage(
+        title: "Make an account",
+        message: "This server's administrator makes the accounts."
+      ).response(status: 403, nonce: nonce)
+    }
+    let form = request.method == "POST" ? request.form : [:]
+    var page = AccountPage(
+      title: "Make an account",
+      fields: [
+        AccountPage.Field(
+          name: "user",
+          label: "User name",
+          value: form["user"] ?? "",
+          autocomplete: "username"
+        ),
+        AccountPage.Field(
+          name: "email",
+          label: "E-mail address (lets others find you)",
+          type: "email",
+          value: form["email"] ?? "",
+          autocomplete: "email",
+          isRequired: false
+        ),
+        AccountPage.Field(
+          name: "password",
+          label: "Password, at least \(Self.shortestPassword) characters",
+          type: "password",
+          autocomplete: "new-password"
+        ),
+      ],
+      button: "Make the account"
+    )
+    guard request.method == "POST" else { return page.response(nonce: nonce) }
+    try throttleStrangers(request)
+    do {
+      try await register(
+        userName: form["user"] ?? "",
+        password: form["password"] ?? "",
+        emailAddress: form["email"].flatMap { $0.isEmpty ? nil : $0 },
+        invitation: invitation
+      )
+    } catch let error as AdministrationError {
+      page.message = error.description
+      return page.response(status: 400, nonce: nonce)
+    }
+    return AccountPage(
+      title: "Make an account",
+      message: "The account \(form["user"] ?? "") is there. You can sign in now."
+    ).response(nonce: nonce)
+  }
+
+  func respondToPasswordReset(
+    _ request: WebServiceRequest,
+    _ target: RequestTarget
+  ) async throws -> WebServiceResponse {
+    var page = AccountPage(
+      title: "Choose a new password",
+      fields: [
+        AccountPage.Field(
+          name: "password",
+          label: "Password, at least \(Self.shortestPassword) characters",
+          type: "password",
+          autocomplete: "new-password"
+        )
+      ],
+      button: "Save"
+    )
+    guard request.method == "POST" else { return page.response(nonce: nonce) }
+    try throttleStrangers(request)
+    do {
+      try await resetPassword(
+        code: target.query["code"] ?? "",
+        password: request.form["password"] ?? ""
+      )
+    } catch let error as AdministrationError {
+      page.message = error.description
+      return page.response(status: 400, nonce: nonce)
+    }
+    return AccountPage(
+      title: "Choose a new password",
+      message: "The new password is saved. Every device has to sign in again."
+    ).response(nonce: nonce)
+  }
+
+  // MARK: Calls of apps
+
+  /// `POST /account/{sign-in|refresh|sign-out|delete}`, bodies and replies in JSON.
+  ///
+  /// An extension: Apple's apps sign in with the system's account.
+  func respondToAccount(
+    _ request: WebServiceRequest,
+    _ target: RequestTarget
+  ) async throws -> WebServiceResponse {
+    guard request.method == "POST", target.parts.count == 2 else {
+      throw ErrorDictionary(.notFound, "could not find handler for endpoint")
+    }
+    switch target.parts[1] {
+    case "sign-in":
+      let call = try WireCoding.decode(SignInCall.self, from: request.body)
+      let apiToken = try storage.read {
+        try $0.apiToken(target.query[WebServiceName.apiToken] ?? "")
+      }
+      guard let apiToken, apiToken.container == nil || apiToken.container == call.container,
+        request.headers["origin"].map({ allows($0, apiToken) }) ?? true
+      else { throw ErrorDictionary(.authenticationFailed, "unknown API token") }
+      guard !call.container.isEmpty, call.container.count <= limits.nameLength else {
+        throw ErrorDictionary(.badRequest, "invalid container")
+      }
+      let account = try await checkPassword(userName: call.userName, password: call.password)
+      return try reply(
+        try await startGrant(
+          account: account,
+          container: call.container,
+          device: call.device ?? "a device"
+        )
+      )
+    case "refresh":
+      let call = try WireCoding.decode(RefreshCall.self, from: request.body)
+      return try reply(try await refresh(call.refreshToken))
+    case "sign-out":
+      let call = try WireCoding.decode(RefreshCall.self, from: request.body)
+      // Knowing a good token of the device is the right to end it.
+      _ = try await refresh(call.refreshToken)
+      try await revokeDevice(String(call.refreshToken.prefix { $0 != "." }))
+      return try reply([String: String]())
+    case "delete":
+      let call = try WireCoding.decode(DeleteCall.self, from: request.body)
+      let account = try await checkPassword(userName: call.userName, password: call.password)
+      try await deleteAccount(account.userName)
+      audit("account.delete", by: account.userName, about: account.userName)
+      return try reply([String: String]())
+    default: throw ErrorDictionary(.notFound, "could not find handler for endpoint")
+    }
+  }
+
+  private func reply(_ value: some Encodable) throws -> WebServiceResponse {
+    WebServiceResponse(
+      status: 200,
+      headers: ["cache-control": "no-store"],
+      body: try WireCoding.encode(value)
+    )
+  }
+
+  private struct SignInCall: Decodable {
+    var userName: String
+    var password: String
+    var container: String
+    var device: String?
+  }
+
+  private struct RefreshCall: Decodable {
+    var refreshToken: String
+  }
+
+  private struct DeleteCall: Decodable {
+    var userName: String
+    var password: String
+  }
+}

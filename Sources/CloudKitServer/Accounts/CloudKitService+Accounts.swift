@@ -1,0 +1,328 @@
+import CloudKitWebServices
+import Foundation
+
+/// The lives of accounts: made, changed, shut, deleted, purged.
+extension CloudKitService {
+  /// An account as an administrator sees it.
+  package struct AccountDescription: Codable, Hashable, Sendable {
+    package var id: String
+    package var userName: String
+    package var givenName: String?
+    package var familyName: String?
+    package var emailAddress: String?
+    package var isAdministrator: Bool
+    package var isDisabled: Bool
+    /// Milliseconds since 1970.
+    package var deletedAt: Int64?
+    package var sessions: Int
+  }
+
+  /// What is to be changed of an account; nil leaves it.
+  package struct AccountChanges: Codable, Hashable, Sendable {
+    package var password: String?
+    package var givenName: String?
+    package var familyName: String?
+    package var emailAddress: String?
+    package var isAdministrator: Bool?
+    package var isDisabled: Bool?
+
+    package init(
+      password: String? = nil,
+      givenName: String? = nil,
+      familyName: String? = nil,
+      emailAddress: String? = nil,
+      isAdministrator: Bool? = nil,
+      isDisabled: Bool? = nil
+    ) {
+      self.password = password
+      self.givenName = givenName
+      self.familyName = familyName
+      self.emailAddress = emailAddress
+      self.isAdministrator = isAdministrator
+      self.isDisabled = isDisabled
+    }
+  }
+
+  package func accountDescriptions() throws -> [AccountDescription] {
+    try storage.read { snapshot in
+      try snapshot.accounts().map { account in
+        let state = try snapshot.state(of: account.id).0
+        return AccountDescription(
+          id: account.id,
+          userName: account.userName,
+          givenName: account.givenName,
+          familyName: account.familyName,
+          emailAddress: account.emailAddress,
+          isAdministrator: state.isAdministrator,
+          isDisabled: state.isDisabled,
+          deletedAt: state.deletedAt,
+          sessions: try snapshot.sessions(account: account.id).filter { $0.expires > now }.count
+        )
+      }
+    }
+  }
+
+  func account(named userName: String) throws -> StoredAccount {
+    guard let account = try storage.read({ try $0.account(userName: userName) }) else {
+      throw AdministrationError(description: "There is no account \"\(userName)\".")
+    }
+    return account
+  }
+
+  /// Changes an account; a new password or a shut account ends every session of it.
+  package func changeAccount(_ userName: String, _ changes: AccountChanges) async throws {
+    var changed = try account(named: userName)
+    if let password = changes.password {
+      guard !password.isEmpty else {
+        throw AdministrationError(description: "A password has at least one character.")
+      }
+      changed.passwordSalt = effects.randomness.bytes(16)
+      changed.passwordRounds = limits.passwordRounds
+      changed.passwordHash = try PasswordHash.make(
+        password,
+        salt: changed.passwordSalt,
+        rounds: changed.passwordRounds
+      )
+    }
+    if let name = changes.givenName { changed.givenName = name }
+    if let name = changes.familyName { changed.familyName = name }
+    if let address = changes.emailAddress { changed.emailAddress = address }
+    let account = changed
+    try await write { [storage] in
+      try storage.read { snapshot in
+        let (before, revision) = try snapshot.state(of: account.id)
+        var state = before
+        if let flag = changes.isAdministrator { state.isAdministrator = flag }
+        if let flag = changes.isDisabled { state.isDisabled = flag }
+        var batch = WriteBatch()
+        batch.accounts = [account]
+        batch.expectedEntries[AccountState.key(account.id)] = .some(revision)
+        batch.savedEntries = [try state.entry(account.id, revision: (revision ?? 0) + 1)]
+        if changes.password != nil || state.isDisabled {
+          try self.endSessions(of: account.id, snapshot, in: &batch)
+        }
+        return (batch, ())
+      }
+    }
+    if changes.password != nil || changes.isDisabled == true { sessions.forgetSessions() }
+  }
+
+  /// Ends every session and device of an account.
+  func endSessions(
+    of account: String,
+    _ snapshot: any StorageSnapshot,
+    in batch: inout WriteBatch
+  ) throws {
+    batch.endedSessions += try snapshot.sessions(account: account).map(\.digest)
+    batch.removedEntries += try snapshot.entries(
+      DirectoryRange(.refreshToken, owner: account, limit: .max)
+    ).map(\.key)
+  }
+
+  // MARK: Deletion
+
+  /// Shuts an account at once; what it owns goes after `purgeDelay`, or right now.
+  package func deleteAccount(_ userName: String, purgesNow: Bool = false) async throws {
+    let account = try account(named: userName)
+    let time = now
+    try await write { [storage] in
+      try storage.read { snapshot in
+        let (before, revision) = try snapshot.state(of: account.id)
+        var state = before
+        state.deletedAt = before.deletedAt ?? time
+        state.isDisabled = true
+        var batch = WriteBatch()
+        batch.expectedEntries[AccountState.key(account.id)] = .some(revision)
+        batch.savedEntries = [try state.entry(account.id, revision: (revision ?? 0) + 1)]
+        try self.endSessions(of: account.id, snapshot, in: &batch)
+        return (batch, ())
+      }
+    }
+    sessions.forgetSessions()
+    if purgesNow { try await purge(account.id) }
+  }
+
+  /// Takes back a deletion whose purge has not come yet.
+  package func restoreAccount(_ userName: String) async throws {
+    let account = try account(named: userName)
+    try await write { [storage] in
+      let (before, revision) = try storage.read { try $0.state(of: account.id) }
+      var state = before
+      state.deletedAt = nil
+      state.isDisabled = false
+      var batch = WriteBatch()
+      batch.expectedEntries[AccountState.key(account.id)] = .some(revision)
+      batch.savedEntries = [try state.entry(account.id, revision: (revision ?? 0) + 1)]
+      return (batch, ())
+    }
+  }
+
+  /// Removes what an account owns, one partition in each transaction, and the account last: a purge
+  /// that was cut off is found and finished by the next one.
+  func purge(_ account: String) async throws {
+    let users = try storage.read { try $0.users(account: account) }
+    for user in users {
+      let owned = try storage.read {
+        try $0.partitions(container: user.container, owner: user.recordName)
+      }
+      for id in owned {
+        try await write {
+          var batch = WriteBatch(partition: id)
+          batch.erasesPartition = true
+          return (batch, ())
+        }
+      }
+      for environment in ContainerEnvironment.allCases {
+        let id = try storage.partition(
+          PartitionKey(
+            container: user.container,
+            environment: environment,
+            scope: .public,
+            owner: ""
+          )
+        )
+        try await write {
+          var batch = WriteBatch(partition: id)
+          batch.erasedRecords = [RecordKey(zone: .defaultZone, name: user.recordName)]
+          return (batch, ())
+        }
+      }
+    }
+    try await write {
+      var batch = WriteBatch()
+      batch.removedAccounts = [account]
+      batch.removedEntries = [AccountState.key(account)]
+      return (batch, ())
+    }
+    sessions.forgetSessions()
+  }
+
+  /// Purges the accounts whose time has come.
+  func purgeDeletedAccounts() async throws {
+    let due = now - Int64(limits.purgeDelay * 1000)
+    let gone = try storage.read { snapshot in
+      try snapshot.entries(DirectoryRange(.accountState, limit: .max)).filter { entry in
+        let state = try WireCoding.decode(AccountState.self, from: entry.body)
+        return state.deletedAt.map { $0 <= due } ?? false
+      }
+    }
+    for entry in gone { try await purge(entry.key.name) }
+  }
+
+  // MARK: Invitations
+
+  /// Whether nobody administers the server yet.
+  package func hasAdministrator() throws -> Bool {
+    try storage.read { try $0.entries(DirectoryRange(.accountState, limit: .max)) }.contains {
+      let state = try WireCoding.decode(AccountState.self, from: $0.body)
+      return state.isAdministrator && !state.isDisabled
+    }
+  }
+
+  /// The code of an invitation, good once.
+  package func invite(isAdministrator: Bool = false, by inviter: String = "") async throws -> String
+  {
+    let code = effects.randomness.bytes(24).base64URL
+    let entry = DirectoryEntry(
+      Invitation.key(code),
+      owner: inviter,
+      expires: now + Int64(limits.invitationLifetime * 1000),
+      body: try WireCoding.encode(Invitation(isAdministrator: isAdministrator, by: inviter))
+    )
+    return try await write {
+      var batch = WriteBatch()
+      batch.savedEntries = [entry]
+      return (batch, code)
+    }
+  }
+
+  /// Where somebody makes an account with an invitation.
+  package func signUpURL(invitation code: String) -> String {
+    "\(baseURL)/sign-up?invitation=\(code)"
+  }
+
+  /// Makes an account for somebody who asks for one, as the policy allows.
+  func register(
+    userName: String,
+    password: String,
+    emailAddress: String?,
+    invitation code: String?
+  ) async throws {
+    let known = try code.flatMap { code in
+      try storage.read { try $0.entry(Invitation.key(code)) }
+    }
+    let invitation = try known.flatMap { entry -> Invitation? in
+      guard (entry.expires ?? .max) > now else { return nil }
+      return try WireCoding.decode(Invitation.self, from: entry.body)
+    }
+    guard invitation != nil || configuration.registration == .open else {
+      throw AdministrationError(
+        description:
+          "This server takes new accounts by invitation, and this invitation is not good."
+      )
+    }
+    guard password.count >= Self.shortestPassword else {
+      throw AdministrationError(
+        description: "A password has at least \(Self.shortestPassword) characters."
+      )
+    }
+    guard !userName.isEmpty, userName.count <= limits.nameLength else {
+      throw AdministrationError(
+        description: "A user name has 1 to \(limits.nameLength) characters."
+      )
+    }
+    try await createAccount(
+      userName: userName,
+      password: password,
+      emailAddress: emailAddress,
+      isAdministrator: invitation?.isAdministrator ?? false,
+      using: known
+    )
+    audit("account.register", by: userName, about: userName)
+  }
+
+  static let shortestPassword = 10
+
+  // MARK: Password reset
+
+  /// A link that lets the account's owner choose a new password, once.
+  package func passwordResetURL(for userName: String) async throws -> String {
+    let account = try account(named: userName)
+    let code = effects.randomness.bytes(24).base64URL
+    let entry = DirectoryEntry(
+      DirectoryEntry.Key(.passwordReset, Self.digest(code)),
+      owner: account.id,
+      expires: now + Int64(limits.passwordResetLifetime * 1000)
+    )
+    try await write {
+      var batch = WriteBatch()
+      batch.savedEntries = [entry]
+      return (batch, ())
+    }
+    return "\(baseURL)/reset-password?code=\(code)"
+  }
+
+  /// Sets the password that a reset link's holder chose; the link is used up.
+  func resetPassword(code: String, password: String) async throws {
+    let key = DirectoryEntry.Key(.passwordReset, Self.digest(code))
+    let entry = try storage.read { try $0.entry(key) }
+    guard let entry, (entry.expires ?? 0) > now,
+      let account = try storage.read({ try $0.account(id: entry.owner) })
+    else { throw AdministrationError(description: "This link is not good any more.") }
+    guard password.count >= Self.shortestPassword else {
+      throw AdministrationError(
+        description: "A password has at least \(Self.shortestPassword) characters."
+      )
+    }
+    // The link goes first: two that use it at once must not both succeed.
+    try await write {
+      var batch = WriteBatch()
+      batch.expectedEntries[key] = .some(entry.revision)
+      batch.removedEntries = [key]
+      return (batch, ())
+    }
+    try await changeAccount(account.userName, AccountChanges(password: password))
+    signIns.noteSuccess(of: account.userName.lowercased())
+    audit("account.reset-password", by: account.userName, about: account.userName)
+  }
+}

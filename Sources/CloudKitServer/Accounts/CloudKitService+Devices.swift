@@ -1,0 +1,157 @@
+import CloudKitWebServices
+import Foundation
+
+/// Devices that stay signed in: they keep a refresh token, which can be revoked.
+extension CloudKitService {
+  /// A signed-in device as an administrator sees it.
+  package struct DeviceDescription: Codable, Hashable, Sendable {
+    package var id: String
+    package var device: String
+    package var container: String
+    /// Milliseconds since 1970.
+    package var created: Int64
+    package var used: Int64
+  }
+
+  /// Signs a device in for an account that has proven who it is.
+  func startGrant(
+    account: StoredAccount,
+    container: String,
+    device: String
+  ) async throws -> DeviceCredentials {
+    let (token, session) = try await makeSession(
+      account: account.id,
+      container: container,
+      isKept: false
+    )
+    let id = effects.randomness.bytes(16).hexadecimal
+    let secret = effects.randomness.bytes(32).base64URL
+    let grant = RefreshGrant(
+      account: account.id,
+      container: container,
+      device: String(device.prefix(limits.nameLength)),
+      current: Self.digest(secret),
+      previous: nil,
+      sessions: [session.digest],
+      created: now,
+      used: now
+    )
+    let entry = try self.entry(id, grant, revision: 1)
+    try await write {
+      var batch = WriteBatch()
+      batch.sessions = [session]
+      batch.savedEntries = [entry]
+      return (batch, ())
+    }
+    return DeviceCredentials(
+      webAuthToken: token,
+      expires: session.expires,
+      refreshToken: "\(id).\(secret)",
+      userRecordName: session.userRecordName
+    )
+  }
+
+  private func entry(_ id: String, _ grant: RefreshGrant, revision: Int64) throws -> DirectoryEntry
+  {
+    DirectoryEntry(
+      RefreshGrant.key(id),
+      owner: grant.account,
+      revision: revision,
+      expires: now + Int64(limits.refreshTokenLifetime * 1000),
+      body: try WireCoding.encode(grant)
+    )
+  }
+
+  /// Exchanges a refresh token for a user token and the next refresh token.
+  package func refresh(_ refreshToken: String) async throws -> DeviceCredentials {
+    let refused = ErrorDictionary(.authenticationFailed, "the refresh token is not good any more")
+    let halves = refreshToken.split(separator: ".", maxSplits: 1).map(String.init)
+    guard halves.count == 2 else { throw refused }
+    let (id, digest) = (halves[0], Self.digest(halves[1]))
+    let secret = effects.randomness.bytes(32).base64URL
+    let known = try storage.read { try $0.entry(RefreshGrant.key(id)) }
+    guard let known, (known.expires ?? 0) > now else { throw refused }
+    let grant = try WireCoding.decode(RefreshGrant.self, from: known.body)
+    guard grant.judge(digest) == .rotate else {
+      try await revokeDevice(id)
+      audit("device.copied-token", by: "", about: grant.device)
+      throw refused
+    }
+    guard try !storage.read({ try $0.state(of: grant.account).0.isDisabled }) else { throw refused }
+    let (token, session) = try await makeSession(
+      account: grant.account,
+      container: grant.container,
+      isKept: false
+    )
+    let next = grant.rotated(
+      from: digest,
+      to: Self.digest(secret),
+      session: session.digest,
+      now: now
+    )
+    let saved = try entry(id, next, revision: known.revision + 1)
+    let isDone = try await write { [storage] () -> (WriteBatch?, Bool) in
+      // Two uses at once: the second one has to come back with what the first one got.
+      let found = try storage.read { try $0.entry(RefreshGrant.key(id)) }
+      guard found?.revision == known.revision else { return (nil, false) }
+      var batch = WriteBatch()
+      batch.expectedEntries[saved.key] = .some(known.revision)
+      batch.savedEntries = [saved]
+      batch.sessions = [session]
+      return (batch, true)
+    }
+    guard isDone else {
+      throw ErrorDictionary(.tryAgainLater, "the refresh token is in use", retryAfter: 1)
+    }
+    return DeviceCredentials(
+      webAuthToken: token,
+      expires: session.expires,
+      refreshToken: "\(id).\(secret)",
+      userRecordName: session.userRecordName
+    )
+  }
+
+  package func devices(of userName: String) throws -> [DeviceDescription] {
+    let account = try account(named: userName)
+    return try storage.read {
+      try $0.entries(DirectoryRange(.refreshToken, owner: account.id, limit: .max))
+    }.map { entry in
+      let grant = try WireCoding.decode(RefreshGrant.self, from: entry.body)
+      return DeviceDescription(
+        id: entry.key.name,
+        device: grant.device,
+        container: grant.container,
+        created: grant.created,
+        used: grant.used
+      )
+    }
+  }
+
+  /// Signs a device out: its refresh token and the user tokens it fetched are over.
+  package func revokeDevice(_ id: String) async throws {
+    try await write { [storage] in
+      guard let entry = try storage.read({ try $0.entry(RefreshGrant.key(id)) }) else {
+        throw AdministrationError(description: "There is no device with the ID \(id).")
+      }
+      let grant = try WireCoding.decode(RefreshGrant.self, from: entry.body)
+      var batch = WriteBatch()
+      batch.removedEntries = [entry.key]
+      batch.endedSessions = grant.sessions
+      return (batch, ())
+    }
+    sessions.forgetSessions()
+  }
+
+  /// Ends everything that an account is signed in with.
+  package func signOutEverywhere(_ userName: String) async throws {
+    let account = try account(named: userName)
+    try await write { [storage] in
+      try storage.read { snapshot in
+        var batch = WriteBatch()
+        try self.endSessions(of: account.id, snapshot, in: &batch)
+        return (batch, ())
+      }
+    }
+    sessions.forgetSessions()
+  }
+}

@@ -1,0 +1,36 @@
+import CloudKitWebServices
+import Foundation
+
+/// One call of the admin API: `POST /admin/1/{noun}/{verb}`, bodies and replies in JSON.
+struct AdminCall: Sendable {
+  var noun: String
+  var verb: String
+  var body: Data
+  /// The administrator, for the audit log.
+  var by: String
+
+  func read<Body: Decodable>(_ type: Body.Type = Body.self) throws -> Body {
+    try WireCoding.decode(type, from: body.isEmpty ? Data("{}".utf8) : body)
+  }
+
+  func write(_ reply: some Encodable) throws -> Data { try WireCoding.encode(reply) }
+
+  /// The reply of a call that has nothing to say.
+  static let done = Data("{}".utf8)
+
+  var unknown: ErrorDictionary {
+    ErrorDictionary(.notFound, "the admin API has no \(noun)/\(verb)")
+  }
+}
+
+/// Signing in to the admin API.
+struct AdminSignIn: Decodable {
+  var userName: String
+  var password: String
+}
+
+/// What it answers.
+package struct AdminSession: Codable, Hashable, Sendable {
+  /// For the header `Authorization: Bearer …`.
+  package var token: String
+}

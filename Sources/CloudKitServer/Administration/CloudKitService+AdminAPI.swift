@@ -1,0 +1,117 @@
+import CloudKitWebServices
+import Foundation
+
+/// The admin API: for the command line and the dashboard.
+///
+/// It takes a bearer token in a header and nothing that a browser sends by itself, and answers only
+/// under names that the server knows as its own, so that no page elsewhere can use it.
+extension CloudKitService {
+  /// The container that stands in sessions of administrators; no real one has this name.
+  private static let administration = "/admin"
+
+  func respondToAdministrator(
+    _ request: WebServiceRequest,
+    _ target: RequestTarget
+  ) async throws -> WebServiceResponse {
+    guard isOwnHost(request) else {
+      throw ErrorDictionary(.accessDenied, "the admin API is not served under this host name")
+    }
+    guard target.parts.count == 4, target.parts[1] == "1", request.method == "POST" else {
+      throw ErrorDictionary(.notFound, "could not find handler for endpoint")
+    }
+    guard request.body.count <= limits.requestSize else {
+      throw ErrorDictionary(.badRequest, "request is larger than \(limits.requestSize) bytes")
+    }
+    var call = AdminCall(noun: target.parts[2], verb: target.parts[3], body: request.body, by: "")
+    let reply: Data
+    if call.noun == "session", call.verb == "start" {
+      reply = try call.write(try await startAdminSession(try call.read()))
+    } else {
+      call.by = try administrator(request)
+      do {
+        reply = try await administer(call)
+      } catch let error as AdministrationError {
+        throw ErrorDictionary(.badRequest, error.description)
+      }
+    }
+    return WebServiceResponse(status: 200, headers: ["cache-control": "no-store"], body: reply)
+  }
+
+  /// Each noun's calls stand in a file of their own.
+  private func administer(_ call: AdminCall) async throws -> Data {
+    switch call.noun {
+    case "server": return try await administerServer(call)
+    case "users": return try await administerUsers(call)
+    case "invitations": return try await administerInvitations(call)
+    case "tokens": return try await administerTokens(call)
+    case "keys": return try await administerKeys(call)
+    case "backup": return try await administerBackup(call)
+    case "audit": return try await administerAudit(call)
+    default: throw call.unknown
+    }
+  }
+
+  // MARK: Who asks
+
+  /// The administrator that the bearer token stands for.
+  private func administrator(_ request: WebServiceRequest) throws -> String {
+    let header = request.headers["authorization"] ?? ""
+    guard header.lowercased().hasPrefix("bearer ") else {
+      throw ErrorDictionary(.authenticationFailed, "the admin API takes a bearer token")
+    }
+    let token = String(header.dropFirst("bearer ".count)).trimmingCharacters(in: .whitespaces)
+    if let own = configuration.administratorToken, !own.isEmpty,
+      PasswordHash.isEqual(Data(Self.digest(token).utf8), Data(Self.digest(own).utf8))
+    {
+      return "operator"
+    }
+    let session = try storage.read { try $0.session(digest: Self.digest(token)) }
+    guard let session, session.container == Self.administration, session.expires > now,
+      let account = try storage.read({ try $0.account(id: session.account) })
+    else { throw ErrorDictionary(.authenticationFailed, "unknown bearer token") }
+    let state = try storage.read { try $0.state(of: account.id).0 }
+    guard state.isAdministrator, !state.isDisabled else {
+      throw ErrorDictionary(.accessDenied, "\(account.userName) is not an administrator")
+    }
+    return account.userName
+  }
+
+  private func startAdminSession(_ signIn: AdminSignIn) async throws -> AdminSession {
+    let account = try await checkPassword(userName: signIn.userName, password: signIn.password)
+    guard try storage.read({ try $0.state(of: account.id).0.isAdministrator }) else {
+      throw ErrorDictionary(.accessDenied, "\(account.userName) is not an administrator")
+    }
+    let token = effects.randomness.bytes(32).base64URL
+    let session = StoredSession(
+      digest: Self.digest(token),
+      container: Self.administration,
+      account: account.id,
+      userRecordName: "",
+      expires: now + Int64(limits.sessionLifetime * 1000),
+      isKept: false
+    )
+    try await write {
+      var batch = WriteBatch()
+      batch.sessions = [session]
+      return (batch, ())
+    }
+    audit("admin.sign-in", by: account.userName, about: account.userName)
+    return AdminSession(token: token)
+  }
+
+  /// Whether the request came under a name of this server: the machine itself, the address clients
+  /// are told, an address in figures, or a name of the configuration.
+  func isOwnHost(_ request: WebServiceRequest) -> Bool {
+    guard let header = request.headers["host"] else { return true }
+    guard let host = URLComponents(string: "http://\(header)")?.host?.lowercased() else {
+      return false
+    }
+    let name = host.trimmingCharacters(in: CharacterSet(charactersIn: "[]"))
+    let own = URLComponents(string: baseURL)?.host?.lowercased()
+    // A page cannot bind an address in figures to another machine, as it can a name of its own.
+    let isAddress =
+      name.contains(":") || name.wholeMatch(of: /\d{1,3}(\.\d{1,3}){3}/) != nil
+    return isAddress || name == "localhost" || host == own
+      || configuration.allowedHosts.contains(name)
+  }
+}

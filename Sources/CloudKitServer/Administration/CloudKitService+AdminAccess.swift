@@ -1,0 +1,170 @@
+import CloudKitWebServices
+import Foundation
+
+/// Admin calls about API tokens, server-to-server keys, the log and the server itself.
+extension CloudKitService {
+  /// An API token as an administrator sees it.
+  package struct APITokenDescription: Codable, Hashable, Sendable {
+    package var token: String
+    /// Nil: any container of the environment.
+    package var container: String?
+    package var environment: ContainerEnvironment
+    package var allowedOrigins: [String]
+    package var redirectURL: String?
+  }
+
+  package func apiTokenDescriptions() throws -> [APITokenDescription] {
+    try storage.read { try $0.apiTokens() }.map {
+      APITokenDescription(
+        token: $0.token,
+        container: $0.container,
+        environment: $0.environment,
+        allowedOrigins: $0.allowedOrigins,
+        redirectURL: $0.redirectURL
+      )
+    }
+  }
+
+  /// Ends an API token: apps that use it are refused from now on.
+  package func removeAPIToken(_ token: String) async throws {
+    try await write { [storage] in
+      guard try storage.read({ try $0.apiToken(token) }) != nil else {
+        throw AdministrationError(description: "There is no API token \(token).")
+      }
+      var batch = WriteBatch()
+      batch.removedAPITokens = [token]
+      return (batch, ())
+    }
+  }
+
+  private struct NewToken: Decodable {
+    var container: String?
+    var environment: ContainerEnvironment?
+    var allowedOrigins: [String]?
+    var redirectURL: String?
+  }
+
+  private struct NamedToken: Decodable {
+    var token: String
+  }
+
+  func administerTokens(_ call: AdminCall) async throws -> Data {
+    switch call.verb {
+    case "list": return try call.write(["tokens": try apiTokenDescriptions()])
+    case "create":
+      let new: NewToken = try call.read()
+      for origin in new.allowedOrigins ?? [] where !Self.isOrigin(origin) {
+        throw AdministrationError(
+          description: "\(origin) is not an origin, such as https://app.example.org."
+        )
+      }
+      let token = try await createAPIToken(
+        container: new.container,
+        environment: new.environment ?? .development,
+        allowedOrigins: new.allowedOrigins ?? [],
+        redirectURL: new.redirectURL
+      )
+      audit("token.create", by: call.by, about: new.container ?? "")
+      return try call.write(["token": token])
+    case "remove":
+      let token: NamedToken = try call.read()
+      try await removeAPIToken(token.token)
+      audit("token.remove", by: call.by, about: String(token.token.prefix(8)))
+      return AdminCall.done
+    default: throw call.unknown
+    }
+  }
+
+  /// Scheme, host and port as browsers send them, nothing after.
+  private static func isOrigin(_ text: String) -> Bool {
+    guard let parts = URLComponents(string: text), parts.scheme != nil, parts.host != nil else {
+      return false
+    }
+    return parts.path.isEmpty && parts.query == nil && parts.fragment == nil && parts.user == nil
+  }
+
+  private struct NewKey: Decodable {
+    var publicKey: String
+    var name: String?
+    var container: String
+    var environment: ContainerEnvironment?
+    var keyID: String?
+  }
+
+  private struct NamedKey: Decodable {
+    var keyID: String
+  }
+
+  func administerKeys(_ call: AdminCall) async throws -> Data {
+    switch call.verb {
+    case "list": return try call.write(["keys": try serverKeys()])
+    case "add":
+      let new: NewKey = try call.read()
+      let key = try await addServerKey(
+        publicKey: new.publicKey,
+        name: new.name ?? "",
+        container: new.container,
+        environment: new.environment ?? .development,
+        keyID: new.keyID
+      )
+      audit("key.add", by: call.by, about: key.keyID, detail: key.container)
+      return try call.write(key)
+    case "remove":
+      let key: NamedKey = try call.read()
+      try await removeServerKey(key.keyID)
+      audit("key.remove", by: call.by, about: key.keyID)
+      return AdminCall.done
+    default: throw call.unknown
+    }
+  }
+
+  private struct AuditPage: Decodable {
+    var after: String?
+    var limit: Int?
+  }
+
+  private struct AuditReply: Encodable {
+    var lines: [AuditLine]
+    var last: String?
+  }
+
+  func administerAudit(_ call: AdminCall) async throws -> Data {
+    guard call.verb == "list" else { throw call.unknown }
+    let page: AuditPage = try call.read()
+    let found = try await auditLines(after: page.after, limit: min(max(page.limit ?? 200, 1), 1000))
+    return try call.write(AuditReply(lines: found.lines, last: found.last))
+  }
+
+  /// How the server does, in figures.
+  package struct ServerStatus: Codable, Hashable, Sendable {
+    package var baseURL: String
+    package var containers: [String]
+    package var incarnation: String
+    package var users: Int
+    package var hasAdministrator: Bool
+  }
+
+  package func status() throws -> ServerStatus {
+    ServerStatus(
+      baseURL: baseURL,
+      containers: try containers(),
+      incarnation: storage.incarnation,
+      users: try userNames().count,
+      hasAdministrator: try hasAdministrator()
+    )
+  }
+
+  func administerServer(_ call: AdminCall) async throws -> Data {
+    switch call.verb {
+    case "status": return try call.write(try status())
+    case "housekeep":
+      try await housekeep()
+      return AdminCall.done
+    case "rotate-key":
+      let id = try vault.rotate()
+      audit("encryption.rotate", by: call.by, about: id)
+      return try call.write(["keyID": id])
+    default: throw call.unknown
+    }
+  }
+}

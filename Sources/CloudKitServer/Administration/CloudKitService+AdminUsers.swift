@@ -1,0 +1,129 @@
+import CloudKitWebServices
+import Foundation
+
+/// Admin calls about people.
+extension CloudKitService {
+  private struct NamedUser: Decodable {
+    var userName: String
+  }
+
+  private struct NewUser: Decodable {
+    var userName: String
+    var password: String
+    var givenName: String?
+    var familyName: String?
+    var emailAddress: String?
+    var isAdministrator: Bool?
+  }
+
+  private struct DeletedUser: Decodable {
+    var userName: String
+    var purge: Bool?
+  }
+
+  private struct ChangedUser: Decodable {
+    var userName: String
+    var changes: AccountChanges
+  }
+
+  private struct SignedInUser: Decodable {
+    var userName: String
+    var container: String
+    var device: String?
+    /// Without a device: whether the token lives for weeks.
+    var isKept: Bool?
+  }
+
+  private struct NamedDevice: Decodable {
+    var id: String
+  }
+
+  func administerUsers(_ call: AdminCall) async throws -> Data {
+    switch call.verb {
+    case "list": return try call.write(["users": try accountDescriptions()])
+    case "create":
+      let user: NewUser = try call.read()
+      let id = try await createAccount(
+        userName: user.userName,
+        password: user.password,
+        givenName: user.givenName,
+        familyName: user.familyName,
+        emailAddress: user.emailAddress,
+        isAdministrator: user.isAdministrator ?? false
+      )
+      audit("user.create", by: call.by, about: user.userName)
+      return try call.write(["id": id])
+    case "update":
+      let user: ChangedUser = try call.read()
+      try await changeAccount(user.userName, user.changes)
+      audit("user.update", by: call.by, about: user.userName)
+      return AdminCall.done
+    case "delete":
+      let user: DeletedUser = try call.read()
+      try await deleteAccount(user.userName, purgesNow: user.purge ?? false)
+      audit(user.purge == true ? "user.purge" : "user.delete", by: call.by, about: user.userName)
+      return AdminCall.done
+    case "restore":
+      let user: NamedUser = try call.read()
+      try await restoreAccount(user.userName)
+      audit("user.restore", by: call.by, about: user.userName)
+      return AdminCall.done
+    case "reset-password":
+      let user: NamedUser = try call.read()
+      let url = try await passwordResetURL(for: user.userName)
+      audit("user.reset-password", by: call.by, about: user.userName)
+      return try call.write(["url": url])
+    case "sign-out":
+      let user: NamedUser = try call.read()
+      try await signOutEverywhere(user.userName)
+      audit("user.sign-out", by: call.by, about: user.userName)
+      return AdminCall.done
+    case "devices":
+      let user: NamedUser = try call.read()
+      return try call.write(["devices": try devices(of: user.userName)])
+    case "revoke-device":
+      let device: NamedDevice = try call.read()
+      try await revokeDevice(device.id)
+      audit("device.revoke", by: call.by, about: device.id)
+      return AdminCall.done
+    case "sign-in": return try await signInForAdministrator(call)
+    default: throw call.unknown
+    }
+  }
+
+  /// An administrator who acts as somebody leaves a line in the log.
+  private func signInForAdministrator(_ call: AdminCall) async throws -> Data {
+    let user: SignedInUser = try call.read()
+    guard !user.container.isEmpty, user.container.count <= limits.nameLength else {
+      throw AdministrationError(description: "Name the container to sign in to.")
+    }
+    audit("user.act-as", by: call.by, about: user.userName, detail: user.container)
+    let account = try account(named: user.userName)
+    guard let device = user.device else {
+      let token = try await signIn(
+        userName: user.userName,
+        container: user.container,
+        isKept: user.isKept ?? false
+      )
+      return try call.write(["webAuthToken": token])
+    }
+    return try call.write(
+      try await startGrant(account: account, container: user.container, device: device)
+    )
+  }
+
+  private struct NewInvitation: Decodable {
+    var isAdministrator: Bool?
+  }
+
+  func administerInvitations(_ call: AdminCall) async throws -> Data {
+    guard call.verb == "create" else { throw call.unknown }
+    let invitation: NewInvitation = try call.read()
+    let code = try await invite(
+      isAdministrator: invitation.isAdministrator ?? false,
+      by: call.by
+    )
+    audit("invitation.create", by: call.by, about: "")
+    return try call.write(["url": signUpURL(invitation: code)])
+  }
+}

@@ -1,0 +1,42 @@
+/// What a `Range` header asks of a file (RFC 9110, 14).
+enum ByteRange: Hashable {
+  /// No header, one that cannot be read, or several ranges at once: the whole file is right for all.
+  case whole
+  case part(Range<Int64>)
+  /// The file has nothing there.
+  case unsatisfiable
+
+  init(_ header: String?, size: Int64) {
+    self = .whole
+    guard let header, let text = Self.single(header) else { return }
+    let ends = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+    guard ends.count == 2 else { return }
+    if ends[0].isEmpty {
+      guard let count = Self.number(ends[1]) else { return }
+      self =
+        count == 0 || size == 0 ? .unsatisfiable : .part(max(0, size - count)..<size)
+      return
+    }
+    guard let first = Self.number(ends[0]) else { return }
+    var last = size - 1
+    if !ends[1].isEmpty {
+      guard let asked = Self.number(ends[1]), asked >= first else { return }
+      last = min(last, asked)
+    }
+    self = first < size ? .part(first..<(last + 1)) : .unsatisfiable
+  }
+
+  /// The one range of a header in bytes.
+  private static func single(_ header: String) -> Substring? {
+    guard header.lowercased().hasPrefix("bytes=") else { return nil }
+    let text = header.dropFirst("bytes=".count)
+    guard !text.contains(",") else { return nil }
+    return Substring(text.filter { $0 != " " && $0 != "\t" })
+  }
+
+  /// Digits alone; a number beyond all sizes counts as the greatest.
+  private static func number(_ text: Substring) -> Int64? {
+    guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
+    return Int64(text) ?? .max - 1
+  }
+}

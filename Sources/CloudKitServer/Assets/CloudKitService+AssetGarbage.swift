@@ -1,0 +1,62 @@
+import CloudKitWebServices
+import Foundation
+
+/// Files that no record uses any more.
+///
+/// A file goes only after it was seen unused for a grace that is longer than any URL to it lives and
+/// any backup that refers to it is kept. When it was first seen so is noted; a use takes the note
+/// back. A fresh file is left alone as long as its receipt is good.
+extension CloudKitService {
+  /// Looks at every file once.
+  ///
+  /// Safe to run in several processes at once, and again after a crash.
+  package func collectAssetGarbage() async throws {
+    try await assets.removeRemains(before: effects.now - limits.receiptLifetime)
+    for partition in try await assets.partitions() {
+      try await collectGarbage(in: partition)
+    }
+  }
+
+  private func collectGarbage(in partition: PartitionID) async throws {
+    let files = try await assets.files(in: partition)
+    let owner = "\(partition.rawValue)"
+    let (used, marks) = try storage.read { snapshot in
+      (
+        try snapshot.usedAssets(in: partition),
+        try snapshot.entries(DirectoryRange(.assetGarbage, owner: owner, limit: .max))
+      )
+    }
+    let fresh = effects.now - limits.receiptLifetime
+    let due = now - Int64(limits.assetGrace * 1000)
+    var since: [String: Int64] = [:]
+    for mark in marks { since[mark.key.name] = mark.revision }
+    var batch = WriteBatch()
+    for file in files {
+      let key = DirectoryEntry.Key(.assetGarbage, "\(owner)/\(file.name)")
+      let marked = since.removeValue(forKey: key.name)
+      if used.contains(file.name) {
+        if marked != nil { batch.removedEntries.append(key) }
+      } else if let marked {
+        guard marked <= due else { continue }
+        try await assets.remove(AssetPlace(partition, file.name))
+        batch.removedEntries.append(key)
+      } else if file.written < fresh {
+        // The entry's revision is the time: it is all there is to say.
+        batch.savedEntries.append(DirectoryEntry(key, owner: owner, revision: now))
+      }
+    }
+    batch.removedEntries += since.keys.map { DirectoryEntry.Key(.assetGarbage, $0) }
+    guard !batch.savedEntries.isEmpty || !batch.removedEntries.isEmpty else { return }
+    let written = batch
+    try await write { (written, ()) }
+  }
+
+  /// How many files there are, used or not.
+  package func assetFileCount() async throws -> Int {
+    var count = 0
+    for partition in try await assets.partitions() {
+      count += try await assets.files(in: partition).count
+    }
+    return count
+  }
+}

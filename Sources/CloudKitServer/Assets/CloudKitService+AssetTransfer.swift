@@ -1,0 +1,252 @@
+import CloudKitWebServices
+import Crypto
+import Foundation
+import Synchronization
+
+/// A reply whose body may come piece by piece.
+package struct StreamedResponse: Sendable {
+  package enum Body: Sendable {
+    case whole(Data)
+    /// So many bytes; the closure hands them to its sink.
+    case stream(
+      Int64,
+      @Sendable (_ sink: @escaping @Sendable (Data) async throws -> Void) async throws -> Void
+    )
+  }
+
+  package var status: Int
+  /// By lower-case name.
+  package var headers: [String: String]
+  package var body: Body
+
+  package init(_ response: WebServiceResponse) {
+    status = response.status
+    headers = response.headers
+    body = .whole(response.body)
+  }
+
+  package init(status: Int, headers: [String: String], body: Body) {
+    self.status = status
+    self.headers = headers
+    self.body = body
+  }
+
+  /// The same in one piece, for whoever has no stream.
+  func collected() async throws -> WebServiceResponse {
+    var response = WebServiceResponse(status: status, headers: headers)
+    switch body {
+    case .whole(let data): response.body = data
+    case .stream(_, let read):
+      let box = DataBox()
+      try await read { box.append($0) }
+      response.body = box.data
+    }
+    return response
+  }
+}
+
+/// Bytes that come from a stream, one piece after the other.
+private final class DataBox: Sendable {
+  private let content = Mutex(Data())
+
+  var data: Data { content.withLock { $0 } }
+
+  func append(_ more: Data) { content.withLock { $0.append(more) } }
+}
+
+/// Hands the pieces of a request's body to its sink.
+package typealias BodySource =
+  @Sendable (_ sink: @escaping @Sendable (Data) async throws -> Void) async throws -> Void
+
+/// The capability URLs: no file is ever in memory as a whole.
+extension CloudKitService {
+  /// Whether a request's body goes to the asset store piece by piece.
+  package static func streams(_ path: String) -> Bool { path.hasPrefix("/assets/") }
+
+  /// Answers a request below `/assets/`; the body is read from the source.
+  package func respondToTransfer(
+    _ request: WebServiceRequest,
+    body: @escaping BodySource
+  ) async -> StreamedResponse {
+    let uuid = effects.uuid().uuidString.lowercased()
+    var response: StreamedResponse
+    do {
+      guard !isClosed else {
+        throw ErrorDictionary(.tryAgainLater, "the server is stopping", retryAfter: 1)
+      }
+      response = try await transfer(request, body)
+    } catch {
+      response = StreamedResponse(failure(error, uuid: uuid))
+    }
+    var head = WebServiceResponse(status: response.status, headers: response.headers)
+    addCommonHeaders(to: &head, for: request, uuid: uuid)
+    response.headers = head.headers
+    return response
+  }
+
+  private func transfer(
+    _ request: WebServiceRequest,
+    _ body: @escaping BodySource
+  ) async throws -> StreamedResponse {
+    let target = RequestTarget(request.path)
+    guard target.parts.count >= 3 else {
+      throw ErrorDictionary(.notFound, "could not find handler for endpoint")
+    }
+    switch (target.parts[1], request.method) {
+    case (_, "OPTIONS"): return StreamedResponse(preflight(request))
+    case ("upload", "POST"), ("upload", "PUT"):
+      return StreamedResponse(try await upload(body, request, target.parts[2]))
+    case ("download", "GET"): return try await download(request, target.parts[2])
+    default: throw ErrorDictionary(.notFound, "could not find handler for endpoint")
+    }
+  }
+
+  // MARK: Up
+
+  private func upload(
+    _ body: BodySource,
+    _ request: WebServiceRequest,
+    _ text: String
+  ) async throws -> WebServiceResponse {
+    guard let permit = signer.open(text, as: UploadPermit.self, for: .upload) else {
+      throw ErrorDictionary(.accessDenied, "this is not an upload URL of the server")
+    }
+    guard permit.expires > now else {
+      throw ErrorDictionary(.accessDenied, "the upload URL has expired")
+    }
+    let tooLarge = ErrorDictionary(
+      .quotaExceeded,
+      "an asset has at most \(limits.assetSize) bytes"
+    )
+    if let announced = request.headers["content-length"].flatMap({ Int($0) }),
+      announced > limits.assetSize
+    {
+      throw tooLarge
+    }
+    let place = AssetPlace(permit.partition, effects.randomness.bytes(20).hexadecimal)
+    let upload = try await assets.begin(place)
+    let arrival = AssetArrival(limit: limits.assetSize)
+    do {
+      try await body { data in
+        // What is beyond the limit is let in and dropped: clients read no answer before they have
+        // sent everything.
+        if arrival.take(data) { try await upload.write(data) }
+      }
+      guard arrival.fits else { throw tooLarge }
+      try await upload.finish()
+    } catch {
+      await upload.cancel()
+      throw error
+    }
+    let (digest, size) = arrival.result()
+    quotas.add(size, in: permit.partition)
+    var value = AssetValue(
+      fileChecksum: digest.checksum,
+      size: size,
+      // Apple's service encrypts files and needs both; here they only complete the documented
+      // shape, for clients that expect it.
+      wrappingKey: Data(SHA256.hash(data: Data(digest.checksum.utf8)).prefix(16))
+        .base64EncodedString(),
+      referenceChecksum: digest.checksum,
+      blob: place.file
+    )
+    value.receipt = try receipt(permit.partition, for: value)
+    return WebServiceResponse(
+      status: 200,
+      body: try WireCoding.encode(UploadedFileResponse(singleFile: value.withoutPlace))
+    )
+  }
+
+  // MARK: Down
+
+  private func download(
+    _ request: WebServiceRequest,
+    _ text: String
+  ) async throws -> StreamedResponse {
+    guard let permit = signer.open(text, as: DownloadPermit.self, for: .download) else {
+      throw ErrorDictionary(.accessDenied, "this is not a download URL of the server")
+    }
+    guard permit.expires > now else {
+      throw ErrorDictionary(.accessDenied, "the download URL has expired")
+    }
+    let place = AssetPlace(permit.partition, permit.file)
+    guard let size = try await assets.size(of: place) else {
+      throw ErrorDictionary(.notFound, "the asset is no longer there")
+    }
+    // A file never changes, so its name is its version.
+    let tag = "\"\(permit.file)\""
+    var headers = [
+      WebServiceName.contentType: "application/octet-stream",
+      "accept-ranges": "bytes",
+      "cache-control": "private, max-age=3600",
+      "content-disposition": "attachment",
+      "content-security-policy": "sandbox; default-src 'none'",
+      "cross-origin-resource-policy": "cross-origin",
+      "etag": tag,
+      "x-content-type-options": "nosniff",
+    ]
+    if request.headers["if-none-match"] == tag {
+      return StreamedResponse(WebServiceResponse(status: 304, headers: headers))
+    }
+    let isSame = request.headers["if-range"].map { $0 == tag } ?? true
+    let part: Range<Int64>
+    var status = 200
+    switch ByteRange(isSame ? request.headers["range"] : nil, size: size) {
+    case .whole: part = 0..<size
+    case .part(let range):
+      part = range
+      status = 206
+      headers["content-range"] = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(size)"
+    case .unsatisfiable:
+      headers["content-range"] = "bytes */\(size)"
+      headers[WebServiceName.contentType] = "text/plain; charset=UTF-8"
+      return StreamedResponse(
+        WebServiceResponse(
+          status: 416,
+          headers: headers,
+          body: Data("the asset has \(size) bytes\n".utf8)
+        )
+      )
+    }
+    let range = part
+    return StreamedResponse(
+      status: status,
+      headers: headers,
+      body: .stream(Int64(range.count)) { [assets] sink in
+        guard !range.isEmpty else { return }
+        try await assets.read(place, range, into: sink)
+      }
+    )
+  }
+}
+
+/// Counts and hashes what arrives.
+private final class AssetArrival: Sendable {
+  private struct State {
+    var hash = SHA256()
+    var size = 0
+  }
+
+  private let limit: Int
+  private let state = Mutex(State())
+
+  init(limit: Int) {
+    self.limit = limit
+  }
+
+  var fits: Bool { state.withLock { $0.size <= limit } }
+
+  /// Whether the piece is still within the limit.
+  func take(_ data: Data) -> Bool {
+    state.withLock { state in
+      state.size = min(state.size + data.count, limit + 1)
+      guard state.size <= limit else { return false }
+      state.hash.update(data: data)
+      return true
+    }
+  }
+
+  func result() -> (AssetDigest, Int64) {
+    state.withLock { (AssetDigest($0.hash.finalize()), Int64($0.size)) }
+  }
+}

@@ -1,0 +1,111 @@
+import CloudKitWebServices
+import Foundation
+import Synchronization
+
+/// Backups of a running server: the database as of one moment, the files it refers to, the keys.
+extension CloudKitService {
+  static let databaseFileName = "watershed.sqlite"
+  static let keyFileName = "field-keys.json"
+
+  /// Writes a backup to a folder that does not exist yet.
+  ///
+  /// The database comes first. Files never change, and one that a record stops using meanwhile stays
+  /// for the grace of assets, so what the copy refers to is there.
+  @discardableResult
+  package func backUp(to folder: URL) async throws -> BackupManifest {
+    let manager = FileManager.default
+    guard !manager.fileExists(atPath: folder.path) else {
+      throw BackupError(description: "There is something at \(folder.path) already.")
+    }
+    let partial = folder.appendingPathExtension("partial")
+    try? manager.removeItem(at: partial)
+    try manager.createDirectory(
+      at: partial,
+      withIntermediateDirectories: true,
+      attributes: [.posixPermissions: 0o700]
+    )
+    do {
+      let manifest = try await write(backup: partial)
+      try manager.moveItem(at: partial, to: folder)
+      return manifest
+    } catch {
+      // Half a backup must not be taken for one.
+      try? manager.removeItem(at: partial)
+      throw error
+    }
+  }
+
+  private func write(backup folder: URL) async throws -> BackupManifest {
+    let database = folder.appendingPathComponent(Self.databaseFileName)
+    try await writing.run { [storage] in try storage.copy(to: database) }
+    var paths = [Self.databaseFileName]
+    for partition in try await assets.partitions() {
+      for file in try await assets.files(in: partition) {
+        let path = "assets/\(partition.rawValue)/\(file.name.prefix(2))/\(file.name)"
+        try await copy(AssetPlace(partition, file.name), file.size, to: folder, path)
+        paths.append(path)
+      }
+    }
+    let keys = folder.appendingPathComponent(Self.keyFileName)
+    try vault.export(to: keys)
+    paths.append(Self.keyFileName)
+    let manifest = BackupManifest(
+      created: now,
+      incarnation: storage.incarnation,
+      files: try paths.map { try BackupManifest.describe($0, in: folder) }
+    )
+    let file = folder.appendingPathComponent(BackupManifest.fileName)
+    try WireCoding.encode(manifest).write(to: file, options: .atomic)
+    return manifest
+  }
+
+  private func copy(
+    _ place: AssetPlace,
+    _ size: Int64,
+    to folder: URL,
+    _ path: String
+  ) async throws {
+    let file = folder.appendingPathComponent(path)
+    try FileManager.default.createDirectory(
+      at: file.deletingLastPathComponent(),
+      withIntermediateDirectories: true
+    )
+    guard FileManager.default.createFile(atPath: file.path, contents: nil) else {
+      throw BackupError(description: "\(file.path) cannot be written.")
+    }
+    let handle = try FileHandle(forWritingTo: file)
+    if size > 0 {
+      try await assets.read(place, 0..<size) { try handle.write(contentsOf: $0) }
+    }
+    try handle.synchronize()
+    try handle.close()
+  }
+
+  func administerBackup(_ call: AdminCall) async throws -> Data {
+    guard call.verb == "create" else { throw call.unknown }
+    let request: [String: String] = try call.read()
+    guard let path = request["path"], path.hasPrefix("/") else {
+      throw AdministrationError(description: "Name the backup's folder by its whole path.")
+    }
+    do {
+      let manifest = try await backUp(to: URL(fileURLWithPath: path, isDirectory: true))
+      audit("backup.create", by: call.by, about: path)
+      return try call.write(BackupSummary(manifest, path: path))
+    } catch let error as BackupError {
+      throw AdministrationError(description: error.description)
+    }
+  }
+}
+
+/// What there is to say about a backup.
+package struct BackupSummary: Codable, Hashable, Sendable {
+  package var path: String
+  package var files: Int
+  package var bytes: Int64
+
+  package init(_ manifest: BackupManifest, path: String) {
+    self.path = path
+    files = manifest.files.count
+    bytes = manifest.files.reduce(0) { $0 + $1.size }
+  }
+}

@@ -1,0 +1,191 @@
+import CloudKitWebServices
+import Crypto
+import Foundation
+
+/// Server-to-server keys: adding them, and the requests they sign.
+extension CloudKitService {
+  /// A key as an administrator sees it.
+  package struct ServerKeyDescription: Codable, Hashable, Sendable {
+    package var keyID: String
+    package var name: String
+    package var container: String
+    package var environment: ContainerEnvironment
+    package var userRecordName: String
+    /// Milliseconds since 1970.
+    package var created: Int64
+  }
+
+  /// Lets the holder of a private key in; `publicKey` is PEM.
+  package func addServerKey(
+    publicKey: String,
+    name: String,
+    container: String,
+    environment: ContainerEnvironment,
+    keyID: String? = nil
+  ) async throws -> ServerKeyDescription {
+    guard let parsed = ServerKey.readPEM(publicKey) else {
+      throw AdministrationError(
+        description: "The key is not a public key on the curve P-256 in PEM."
+      )
+    }
+    guard !container.isEmpty, container.count <= limits.nameLength else {
+      throw AdministrationError(description: "A key is for one container; name it.")
+    }
+    if let keyID, keyID.isEmpty || keyID.count > limits.nameLength {
+      throw AdministrationError(
+        description: "A key ID has 1 to \(limits.nameLength) characters."
+      )
+    }
+    let id = keyID ?? effects.randomness.bytes(32).hexadecimal
+    let account = ServerKey.account(of: id)
+    let user = try await user(account: account, container: container)
+    let key = ServerKey(
+      id: id,
+      name: name,
+      container: container,
+      environment: environment,
+      publicKey: parsed.pemRepresentation,
+      userRecordName: user.recordName,
+      created: now
+    )
+    let body = try WireCoding.encode(key)
+    return try await write { [storage] in
+      guard try storage.read({ try $0.entry(ServerKey.key(id)) }) == nil else {
+        throw AdministrationError(description: "There is a key with the ID \(id) already.")
+      }
+      var batch = WriteBatch()
+      batch.container = container
+      batch.expectedEntries[ServerKey.key(id)] = .some(nil)
+      batch.savedEntries = [
+        DirectoryEntry(ServerKey.key(id), owner: "\(environment.rawValue) \(container)", body: body)
+      ]
+      return (batch, key.description)
+    }
+  }
+
+  package func serverKeys() throws -> [ServerKeyDescription] {
+    try storage.read { try $0.entries(DirectoryRange(.serverKey)) }.map {
+      try WireCoding.decode(ServerKey.self, from: $0.body).description
+    }
+  }
+
+  /// Ends a key; requests it signs are refused from now on.
+  package func removeServerKey(_ id: String) async throws {
+    try await write { [storage] in
+      guard try storage.read({ try $0.entry(ServerKey.key(id)) }) != nil else {
+        throw AdministrationError(description: "There is no key with the ID \(id).")
+      }
+      var batch = WriteBatch()
+      batch.removedEntries = [ServerKey.key(id)]
+      return (batch, ())
+    }
+  }
+
+  // MARK: Requests
+
+  /// Checks who signed the request and whether the endpoint is open to keys.
+  func authenticate(
+    _ request: WebServiceRequest,
+    _ target: RequestTarget,
+    _ path: WebServicePath,
+    signedBy signature: KeySignature
+  ) throws -> RequestContext {
+    let entry = try storage.read { try $0.entry(ServerKey.key(signature.keyID)) }
+    guard let entry else { throw ErrorDictionary(.authenticationFailed, "unknown key") }
+    let key = try WireCoding.decode(ServerKey.self, from: entry.body)
+    let age = effects.now.timeIntervalSince(signature.date)
+    guard abs(age) <= limits.signatureWindow else {
+      throw ErrorDictionary(
+        .authenticationFailed,
+        "the request's date is more than \(Int(limits.signatureWindow)) seconds from the server's"
+      )
+    }
+    guard let publicKey = ServerKey.readPEM(key.publicKey),
+      signature.isValid(request, by: publicKey)
+    else { throw ErrorDictionary(.authenticationFailed, "the signature is not right") }
+    guard key.container == path.container, key.environment == path.environment else {
+      throw ErrorDictionary(
+        .authenticationFailed,
+        "the key is not for this container's \(path.environment.rawValue) environment"
+      )
+    }
+    guard path.database == nil || path.database == .public, path.endpoint?.isOpenToKeys == true
+    else {
+      throw ErrorDictionary(
+        .authenticationFailed,
+        "a server-to-server key reaches the public database only"
+      )
+    }
+    return RequestContext(
+      container: path.container,
+      environment: path.environment,
+      scope: .public,
+      principal: Principal(
+        account: ServerKey.account(of: key.id),
+        userRecordName: key.userRecordName
+      ),
+      isExtended: request.headers[WebServiceName.capabilities] == WebServiceName.capabilitiesValue,
+      clientID: target.query["clientId"],
+      wantsSyncToken: false,
+      signInURL: "",
+      signature: SignatureMark(
+        name: signature.name,
+        expires: (signature.date + limits.signatureWindow).wireMilliseconds
+      )
+    )
+  }
+
+  /// Answers a signed request once; the same one again gets the same answer.
+  func answerOnce(
+    _ mark: SignatureMark,
+    _ answer: () async throws -> WebServiceResponse
+  ) async throws -> WebServiceResponse {
+    switch signatures.claim(mark.name, now: now, expires: mark.expires) {
+    case .first: break
+    case .repeated(let reply): return reply
+    case .spent: throw ErrorDictionary(.authenticationFailed, "this signature was used before")
+    case .running, .full:
+      throw ErrorDictionary(.tryAgainLater, "this signature is in use", retryAfter: 1)
+    }
+    do {
+      let reply = try await answer()
+      signatures.settle(mark.name, reply)
+      return reply
+    } catch {
+      signatures.settle(mark.name, failure(error, uuid: effects.uuid().uuidString.lowercased()))
+      throw error
+    }
+  }
+}
+
+/// What a request's signature is remembered by.
+struct SignatureMark: Hashable, Sendable {
+  var name: String
+  /// Milliseconds since 1970; later its date alone has it refused.
+  var expires: Int64
+
+  var key: DirectoryEntry.Key { DirectoryEntry.Key(.signature, name) }
+}
+
+extension ServerKey {
+  fileprivate var description: CloudKitService.ServerKeyDescription {
+    CloudKitService.ServerKeyDescription(
+      keyID: id,
+      name: name,
+      container: container,
+      environment: environment,
+      userRecordName: userRecordName,
+      created: created
+    )
+  }
+}
+
+extension Endpoint {
+  /// People are looked up by people: a key has no address book.
+  fileprivate var isOpenToKeys: Bool {
+    switch self {
+    case .discoverUsers, .lookupUsersByEmail, .lookupUsersByID, .lookupContacts: false
+    default: true
+    }
+  }
+}

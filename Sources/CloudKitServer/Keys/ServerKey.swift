@@ -1,0 +1,32 @@
+import CloudKitWebServices
+import Crypto
+import Foundation
+
+/// A server-to-server key: the public half of an ECDSA key on P-256, for one container's environment.
+///
+/// It is its own user: what it writes has that creator, and its subscriptions belong to it.
+struct ServerKey: Codable, Hashable, Sendable {
+  var id: String
+  var name: String
+  var container: String
+  var environment: ContainerEnvironment
+  /// SubjectPublicKeyInfo in PEM, as `openssl ec -pubout` writes it.
+  var publicKey: String
+  var userRecordName: String
+  /// Milliseconds since 1970.
+  var created: Int64
+
+  /// What stands for the key among the accounts of a container's users.
+  static func account(of id: String) -> String { "server-key:\(id)" }
+
+  static func key(_ id: String) -> DirectoryEntry.Key { DirectoryEntry.Key(.serverKey, id) }
+
+  /// Reads a public key, or a private one whose public half is taken.
+  static func readPEM(_ text: String) -> P256.Signing.PublicKey? {
+    if let key = try? P256.Signing.PublicKey(pemRepresentation: text) { return key }
+    guard text.contains("PRIVATE KEY"),
+      let key = try? P256.Signing.PrivateKey(pemRepresentation: text)
+    else { return nil }
+    return key.publicKey
+  }
+}

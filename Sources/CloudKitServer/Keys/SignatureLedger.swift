@@ -1,0 +1,83 @@
+import CloudKitWebServices
+import Foundation
+import Synchronization
+
+/// Signatures that were used lately, with the replies they got.
+///
+/// A signature is good for one request. The same request again, which a network may well bring, gets
+/// the reply of the first time; nothing is done or read twice.
+final class SignatureLedger: Sendable {
+  enum Claim {
+    /// Not seen before; the caller reports the reply with `settle`.
+    case first
+    case repeated(WebServiceResponse)
+    /// Used before, and the reply was too large to keep.
+    case spent
+    /// The first one is still at work.
+    case running
+    /// More signatures than can be remembered.
+    case full
+  }
+
+  private struct Entry {
+    var expires: Int64
+    var reply: WebServiceResponse?
+    var isRunning: Bool
+  }
+
+  private struct State {
+    var entries: [String: Entry] = [:]
+    /// Names in the order of their claims, for forgetting.
+    var order: [(name: String, expires: Int64)] = []
+    var head = 0
+    var bytes = 0
+  }
+
+  /// Names must be remembered as long as their date is good; this bounds their memory.
+  private static let limit = 200_000
+  /// Bytes of kept replies.
+  private static let replyLimit = 32 * 1_048_576
+  /// A larger reply is not kept.
+  private static let largestReply = 2 * 1_048_576
+
+  private let state = Mutex(State())
+
+  func claim(_ name: String, now: Int64, expires: Int64) -> Claim {
+    state.withLock { state in
+      Self.forget(&state, now)
+      if let known = state.entries[name] {
+        if known.isRunning { return .running }
+        return known.reply.map { .repeated($0) } ?? .spent
+      }
+      guard state.entries.count < Self.limit else { return .full }
+      state.entries[name] = Entry(expires: expires, reply: nil, isRunning: true)
+      state.order.append((name, expires))
+      return .first
+    }
+  }
+
+  func settle(_ name: String, _ reply: WebServiceResponse) {
+    state.withLock { state in
+      guard state.entries[name] != nil else { return }
+      let fits =
+        reply.body.count <= Self.largestReply && state.bytes + reply.body.count <= Self.replyLimit
+      state.entries[name]?.isRunning = false
+      guard fits else { return }
+      state.entries[name]?.reply = reply
+      state.bytes += reply.body.count
+    }
+  }
+
+  private static func forget(_ state: inout State, _ now: Int64) {
+    while state.head < state.order.count, state.order[state.head].expires < now {
+      if let gone = state.entries.removeValue(forKey: state.order[state.head].name) {
+        state.bytes -= gone.reply?.body.count ?? 0
+      }
+      state.head += 1
+    }
+    if state.head > 1024, state.head * 2 > state.order.count {
+      state.order.removeFirst(state.head)
+      state.head = 0
+    }
+  }
+}

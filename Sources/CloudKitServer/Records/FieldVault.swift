@@ -1,0 +1,166 @@
+import CloudKitWebServices
+import Crypto
+import Effects
+import Foundation
+import Synchronization
+
+/// Seals the values of encrypted fields before they reach the storage.
+///
+/// An envelope is: version (1 byte), the length of the key's ID (1 byte) and the ID, nonce (12), the
+/// ciphertext of AES-GCM, tag (16). It is bound to container, environment, database, zone, record and
+/// field: moved anywhere else it does not open. The ID leaves room for keys that the server does not
+/// have, as end-to-end encryption needs.
+final class FieldVault: Sendable {
+  private static let version: UInt8 = 1
+
+  /// Where a value stands.
+  struct Place: Hashable, Sendable {
+    var container: String
+    var environment: ContainerEnvironment
+    var partition: PartitionID
+    var record: RecordKey
+    var field: String
+
+    /// Each part behind its length, so that no two places read the same.
+    fileprivate var bytes: Data {
+      let parts = [
+        container, environment.rawValue, "\(partition.rawValue)", "\(record.zone.rawValue)",
+        record.name, field,
+      ]
+      return parts.reduce(into: Data()) { data, part in
+        withUnsafeBytes(of: UInt32(part.utf8.count).bigEndian) { data.append(contentsOf: $0) }
+        data.append(contentsOf: part.utf8)
+      }
+    }
+  }
+
+  private let ring: Mutex<KeyRing>
+  /// Where the ring is kept; nil in memory.
+  private let file: URL?
+  private let randomness: any RandomSource
+
+  /// Reads the ring of keys, or makes one.
+  init(file: URL?, randomness: any RandomSource) throws {
+    self.file = file
+    self.randomness = randomness
+    if let file, let known = try KeyRing.read(file) {
+      ring = Mutex(known)
+    } else {
+      let made = KeyRing(first: randomness.bytes(32))
+      try file.map { try made.write($0) }
+      ring = Mutex(made)
+    }
+  }
+
+  /// The IDs of all keys, the current one first.
+  var keyIDs: [String] {
+    ring.withLock { ring in [ring.current] + ring.keys.keys.filter { $0 != ring.current }.sorted() }
+  }
+
+  /// Makes a new key, which seals from now on; the others still open what they sealed.
+  func rotate() throws -> String {
+    try ring.withLock { ring in
+      // Another process may have rotated.
+      if let file, let known = try KeyRing.read(file) { ring = known }
+      ring.add(randomness.bytes(32))
+      try file.map { try ring.write($0) }
+      return ring.current
+    }
+  }
+
+  /// Writes the ring to another place, for a backup.
+  func export(to file: URL) throws {
+    try ring.withLock { try $0.write(file) }
+  }
+
+  // MARK: Values
+
+  /// The value as the storage may see it; one that is sealed or needs no seal stays.
+  func seal(_ value: FieldValue, at place: Place) throws -> FieldValue {
+    guard value.isEncrypted, value.sealedType == nil, let type = value.content.type else {
+      return value
+    }
+    let (id, key) = try ring.withLock { ring in (ring.current, try ring.key(ring.current)) }
+    var plain = value
+    plain.isEncrypted = false
+    let box = try AES.GCM.seal(
+      try WireCoding.encode(plain),
+      using: key,
+      nonce: AES.GCM.Nonce(data: randomness.bytes(12)),
+      authenticating: place.bytes
+    )
+    var envelope = Data([Self.version, UInt8(id.utf8.count)])
+    envelope.append(contentsOf: id.utf8)
+    envelope.append(contentsOf: box.nonce)
+    envelope.append(box.ciphertext)
+    envelope.append(box.tag)
+    return FieldValue(.bytes(envelope), isEncrypted: true, sealedType: type)
+  }
+
+  /// The value as its readers see it.
+  func open(_ value: FieldValue, at place: Place) throws -> FieldValue {
+    guard value.sealedType != nil, case .bytes(let envelope) = value.content else { return value }
+    var rest = envelope
+    guard rest.popFirst() == Self.version, let length = rest.popFirst(), rest.count >= length else {
+      throw UnreadableEnvelope(reason: "its format is not known", place: place)
+    }
+    let id = String(decoding: rest.prefix(Int(length)), as: UTF8.self)
+    rest = rest.dropFirst(Int(length))
+    do {
+      let box = try AES.GCM.SealedBox(combined: rest)
+      let plain = try AES.GCM.open(box, using: try key(id), authenticating: place.bytes)
+      var opened = try WireCoding.decode(FieldValue.self, from: plain)
+      opened.isEncrypted = true
+      return opened
+    } catch {
+      throw UnreadableEnvelope(reason: "\(error)", place: place)
+    }
+  }
+
+  private func key(_ id: String) throws -> SymmetricKey {
+    try ring.withLock { ring in
+      if ring.keys[id] == nil, let file, let known = try KeyRing.read(file) { ring = known }
+      return try ring.key(id)
+    }
+  }
+
+  // MARK: Whole bodies
+
+  /// A kept reply, which may hold what is sealed elsewhere.
+  func seal(_ body: Data, for purpose: String) throws -> Data {
+    let (id, key) = try ring.withLock { ring in (ring.current, try ring.key(ring.current)) }
+    let box = try AES.GCM.seal(
+      body,
+      using: key,
+      nonce: AES.GCM.Nonce(data: randomness.bytes(12)),
+      authenticating: Data(purpose.utf8)
+    )
+    return Data([Self.version, UInt8(id.utf8.count)]) + Data(id.utf8) + box.nonce + box.ciphertext
+      + box.tag
+  }
+
+  func open(_ sealed: Data, for purpose: String) throws -> Data {
+    var rest = sealed
+    guard rest.popFirst() == Self.version, let length = rest.popFirst(), rest.count >= length else {
+      throw UnreadableBody()
+    }
+    let id = String(decoding: rest.prefix(Int(length)), as: UTF8.self)
+    let box = try AES.GCM.SealedBox(combined: rest.dropFirst(Int(length)))
+    return try AES.GCM.open(box, using: try key(id), authenticating: Data(purpose.utf8))
+  }
+}
+
+/// A sealed value that does not open: its key is gone, or it was moved or changed.
+struct UnreadableEnvelope: Error, CustomStringConvertible {
+  var reason: String
+  var place: FieldVault.Place
+
+  var description: String {
+    "the encrypted field '\(place.field)' of record '\(place.record.name)' cannot be opened: "
+      + reason
+  }
+}
+
+struct UnreadableBody: Error, CustomStringConvertible {
+  var description: String { "a sealed body has an unknown format" }
+}

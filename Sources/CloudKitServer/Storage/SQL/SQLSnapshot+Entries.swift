@@ -1,0 +1,95 @@
+import Foundation
+
+/// The directory's small facts, and what belongs to an account.
+extension SQLSnapshot {
+  func sessions(account: String) throws -> [StoredSession] {
+    try connection.query(
+      """
+      SELECT digest, container, account, user_record, expires, kept FROM sessions
+      WHERE account = $1 ORDER BY digest
+      """,
+      [.text(account)],
+      session
+    )
+  }
+
+  func users(account: String) throws -> [StoredUser] {
+    try connection.query(
+      "SELECT container, account, record_name FROM users WHERE account = $1 ORDER BY container",
+      [.text(account)]
+    ) { StoredUser(container: $0.text(0), account: $0.text(1), recordName: $0.text(2)) }
+  }
+
+  func partitions(container: String, owner: String) throws -> [PartitionID] {
+    try connection.query(
+      "SELECT partition FROM partitions WHERE container = $1 AND owner = $2 ORDER BY partition",
+      [.text(container), .text(owner)]
+    ) { PartitionID(rawValue: $0.int64(0)) }
+  }
+
+  func recordBytes(in id: PartitionID) throws -> Int64 {
+    try connection.query(
+      """
+      SELECT CAST(COALESCE(SUM(LENGTH(fields) + LENGTH(name)), 0) AS BIGINT) FROM records
+      WHERE partition = $1
+      """,
+      [.integer(id.rawValue)]
+    ) { $0.int64(0) }.first ?? 0
+  }
+
+  private func entry(_ row: Session.Row) throws -> DirectoryEntry {
+    guard let kind = DirectoryEntry.Kind(rawValue: row.text(0)) else {
+      throw UnknownDirectoryEntry(kind: row.text(0))
+    }
+    let expires = row.int64(4)
+    return DirectoryEntry(
+      DirectoryEntry.Key(kind, row.text(1)),
+      owner: row.text(2),
+      revision: row.int64(3),
+      expires: expires == .max ? nil : expires,
+      body: row.blob(5)
+    )
+  }
+
+  private var entryColumns: String { "kind, name, owner, revision, expires, body" }
+
+  func entry(_ key: DirectoryEntry.Key) throws -> DirectoryEntry? {
+    try connection.query(
+      "SELECT \(entryColumns) FROM directory_entries WHERE kind = $1 AND name = $2",
+      [.text(key.kind.rawValue), .text(key.name)],
+      entry
+    ).first
+  }
+
+  func entries(_ range: DirectoryRange) throws -> [DirectoryEntry] {
+    var conditions = ["kind = $1"]
+    var values: [SQLValue] = [.text(range.kind.rawValue)]
+    if let owner = range.owner {
+      values.append(.text(owner))
+      conditions.append("owner = $\(values.count)")
+    }
+    if let after = range.after {
+      values.append(.text(after))
+      conditions.append("name \(range.isReversed ? "<" : ">") $\(values.count)")
+    }
+    values.append(.integer(Int64(range.limit)))
+    return try connection.query(
+      """
+      SELECT \(entryColumns) FROM directory_entries
+      WHERE \(conditions.joined(separator: " AND "))
+      ORDER BY name \(range.isReversed ? "DESC" : "ASC") LIMIT $\(values.count)
+      """,
+      values,
+      entry
+    )
+  }
+}
+
+/// The directory holds a kind of fact that this server does not know.
+struct UnknownDirectoryEntry: Error, CustomStringConvertible {
+  var kind: String
+
+  var description: String {
+    "the directory holds a fact of the kind '\(kind)', which this server does not know"
+  }
+}

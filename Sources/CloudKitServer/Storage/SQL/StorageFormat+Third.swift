@@ -1,0 +1,10 @@
+extension StorageFormat {
+  /// The directory's small facts got a table; servers of the second version have no use for it.
+  static let thirdVersion = Step(version: 3, oldestServer: 2) { dialect in
+    // The step before may have made it already, from the same list of tables.
+    StorageTables.entries.definition(dialect).map {
+      $0.replacing("CREATE TABLE ", with: "CREATE TABLE IF NOT EXISTS ")
+        .replacing("CREATE INDEX ", with: "CREATE INDEX IF NOT EXISTS ")
+    }
+  }
+}

@@ -1,0 +1,130 @@
+import Foundation
+
+/// Reads a server's configuration from its file and the environment.
+struct ConfigurationSource {
+  var file: String?
+  var environment: [String: String]
+
+  /// Why a configuration cannot be read, in a sentence.
+  struct Unreadable: Error, Hashable, CustomStringConvertible {
+    var description: String
+  }
+
+  init(file: String?, environment: [String: String] = ProcessInfo.processInfo.environment) {
+    self.file = file ?? environment["WATERSHED_CONFIG"]
+    self.environment = environment
+  }
+
+  /// Defaults, then the file, then the environment.
+  func load() throws -> ServerConfiguration {
+    var values = try fileValues()
+    for (key, kind) in ServerConfiguration.keys where kind != .object {
+      let name = ServerConfiguration.variable(key)
+      if let text = environment[name], !text.isEmpty {
+        values[key] = try Self.value(text, kind, name)
+      }
+    }
+    var s3 = values["s3"] as? [String: Any] ?? [:]
+    for key in ServerConfiguration.s3Keys {
+      if let text = environment[
+        ServerConfiguration.variable("s3-" + key)
+          .replacing("-", with: "_")
+      ], !text.isEmpty {
+        s3[key] = text
+      }
+    }
+    if !s3.isEmpty { values["s3"] = s3 }
+    return try decode(values)
+  }
+
+  private func fileValues() throws -> [String: Any] {
+    guard let file else { return [:] }
+    let data: Data
+    do {
+      data = try Data(contentsOf: URL(fileURLWithPath: file))
+    } catch {
+      throw Unreadable(description: "the file \(file) cannot be read")
+    }
+    let object: Any
+    do {
+      object = try JSONSerialization.jsonObject(with: data)
+    } catch {
+      throw Unreadable(description: "the file \(file) is not JSON: \(Self.detail(error))")
+    }
+    guard let values = object as? [String: Any] else {
+      throw Unreadable(description: "the file \(file) does not hold an object")
+    }
+    let known = Set(ServerConfiguration.keys.map(\.name))
+    if let key = values.keys.sorted().first(where: { !known.contains($0) }) {
+      throw Unreadable(description: "there is no key '\(key)'" + Self.suggestion(key, known))
+    }
+    return values
+  }
+
+  private static func detail(_ error: any Error) -> String {
+    let text = (error as NSError).userInfo["NSDebugDescription"] as? String
+    return text ?? (error as NSError).localizedDescription
+  }
+
+  private static func suggestion(_ key: String, _ known: Set<String>) -> String {
+    let lower = key.lowercased()
+    let near = known.sorted().first {
+      $0.lowercased() == lower || $0.lowercased().hasPrefix(lower)
+        || lower.hasPrefix($0.lowercased())
+    }
+    return near.map { "; did you mean '\($0)'?" } ?? ""
+  }
+
+  private static func value(
+    _ text: String,
+    _ kind: ServerConfiguration.Kind,
+    _ name: String
+  ) throws -> Any {
+    switch kind {
+    case .text, .object: return text
+    case .number:
+      if let number = Double(text) { return number }
+    case .wholeNumber:
+      if let number = Int64(text) { return number }
+    case .flag:
+      switch text.lowercased() {
+      case "1", "true", "yes", "on": return true
+      case "0", "false", "no", "off": return false
+      default: break
+      }
+    case .list:
+      return text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+    }
+    throw Unreadable(description: "\(name): '\(text)' is not a \(kind.rawValue)")
+  }
+
+  /// The defaults with these values in their places.
+  private func decode(_ values: [String: Any]) throws -> ServerConfiguration {
+    let defaults = try JSONSerialization.jsonObject(
+      with: JSONEncoder().encode(ServerConfiguration())
+    )
+    guard var merged = defaults as? [String: Any] else { return ServerConfiguration() }
+    merged.merge(values) { $1 }
+    do {
+      return try JSONDecoder().decode(
+        ServerConfiguration.self,
+        from: JSONSerialization.data(withJSONObject: merged)
+      )
+    } catch let error as DecodingError {
+      throw Unreadable(description: Self.sentence(error))
+    }
+  }
+
+  private static func sentence(_ error: DecodingError) -> String {
+    switch error {
+    case .typeMismatch(_, let context), .valueNotFound(_, let context),
+      .dataCorrupted(let context):
+      let path = context.codingPath.map(\.stringValue).joined(separator: ".")
+      return "\(path): \(context.debugDescription)"
+    case .keyNotFound(let key, let context):
+      let path = (context.codingPath + [key]).map(\.stringValue).joined(separator: ".")
+      return "\(path) is missing"
+    @unknown default: return "\(error)"
+    }
+  }
+}

@@ -1,0 +1,18 @@
+import CloudKitServerHTTP
+import Logging
+
+/// How a server logs.
+enum LogSettings {
+  static func level(_ name: String) -> Logger.Level? { Logger.Level(rawValue: name) }
+
+  /// A logger to the standard error.
+  static func logger(_ configuration: ServerConfiguration) -> Logger {
+    let level = level(configuration.logLevel) ?? .warning
+    guard configuration.logFormat == "json" else {
+      var logger = Logger(label: "watershed") { StreamLogHandler.standardError(label: $0) }
+      logger.logLevel = level
+      return logger
+    }
+    return Logger(label: "watershed") { JSONLogHandler(label: $0, level: level) }
+  }
+}

@@ -1,0 +1,56 @@
+import CloudKitServer
+import CloudKitServerHTTP
+import Foundation
+import Logging
+
+extension ServerConfiguration {
+  /// What the service is made of.
+  func apply(
+    to configuration: inout ServiceConfiguration,
+    token: String,
+    _ logger: Logger
+  ) throws {
+    configuration.administratorToken = token
+    configuration.allowsUnindexedQueriesInDevelopment = allowUnindexedQueries
+    configuration.allowedHosts = allowedHosts.map { $0.lowercased() }
+    configuration.registration = registration
+    configuration.assetURL = assetURL.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
+    configuration.keyFile = keyFile.map { URL(fileURLWithPath: $0) }
+    configuration.logger = logger
+    configuration.onRemedy = { reason, remedy in
+      logger.warning("\(reason)", metadata: ["remedy": "\(remedy)"])
+    }
+    configuration.limits.requestsPerSecond = rateLimit
+    if let rateBurst { configuration.limits.requestBurst = rateBurst }
+    configuration.limits.userQuota = userQuota
+    configuration.limits.publicQuota = publicQuota
+    if let assetLimit { configuration.limits.assetSize = assetLimit }
+    if let s3 {
+      configuration.assetStore = try S3AssetStore(
+        S3AssetStore.Settings(
+          endpoint: s3.endpoint,
+          bucket: s3.bucket,
+          region: s3.region,
+          accessKey: s3.accessKey,
+          secretKey: s3.secretKey,
+          prefix: s3.prefix
+        )
+      )
+    }
+  }
+
+  /// What the socket is made of.
+  var http: CloudKitHTTPServer.Configuration {
+    var tls: CloudKitHTTPServer.TLS?
+    if let tlsCertificate, let tlsKey {
+      tls = CloudKitHTTPServer.TLS(certificatePath: tlsCertificate, keyPath: tlsKey)
+    }
+    return CloudKitHTTPServer.Configuration(
+      host: host,
+      port: port,
+      tls: tls,
+      trustedProxies: TrustedProxies(trustedProxies) ?? .none,
+      showsMetrics: publicMetrics
+    )
+  }
+}

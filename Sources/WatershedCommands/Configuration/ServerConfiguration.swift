@@ -1,0 +1,157 @@
+import CloudKitServer
+import CloudKitServerHTTP
+import CloudKitWebServices
+import Foundation
+
+/// How a server is run, from a file, the environment and the command line; the later ones win.
+///
+/// Each key has one name in all three: `rateLimit` in the file, `WATERSHED_RATE_LIMIT` in the
+/// environment, and for those that have one, `--rate-limit` as a flag.
+struct ServerConfiguration: Codable, Hashable, Sendable {
+  /// The folder that everything is kept in.
+  var data = "./watershed-data"
+  /// A PostgreSQL for everything but assets, as `postgresql://USER@HOST/NAME`.
+  var database: String?
+  var host = "127.0.0.1"
+  var port = 8080
+  /// The container that the banner speaks of.
+  var container = "iCloud.org.example.app"
+  var environment = ContainerEnvironment.development
+  /// Where clients reach the server when a proxy is before it.
+  var publicURL: String?
+  /// Where assets are fetched from: an origin of their own.
+  var assetURL: String?
+  /// A certificate chain and its key in PEM, for HTTPS.
+  var tlsCertificate: String?
+  var tlsKey: String?
+  /// Proxies whose `X-Forwarded-For` is taken: addresses and networks such as `10.0.0.0/8`.
+  var trustedProxies: [String] = []
+  /// Host names that the admin API answers under, besides the machine's own and the public URL's.
+  var allowedHosts: [String] = []
+  /// Who may make an account: closed, invitation or open.
+  var registration = RegistrationPolicy.invitation
+  /// In development, answer queries that CloudKit's index rules refuse.
+  var allowUnindexedQueries = false
+  /// Requests that one user may send in a second; absent: as many as they like.
+  var rateLimit: Double?
+  /// Requests that may come at once before the rate counts.
+  var rateBurst: Double?
+  /// Bytes that one user may store in a container.
+  var userQuota: Int64?
+  /// Bytes that a container's public database may hold.
+  var publicQuota: Int64?
+  /// Bytes of one asset.
+  var assetLimit: Int?
+  /// The file with the keys of encrypted fields; absent: in the data folder, beside the database.
+  var keyFile: String?
+  /// Shows `/metrics` to others than this machine.
+  var publicMetrics = false
+  /// What is logged: trace, debug, info, notice, warning, error or critical.
+  var logLevel = "warning"
+  /// How: text or json.
+  var logFormat = "text"
+  /// Assets in a bucket instead of the data folder.
+  var s3: S3Settings?
+
+  struct S3Settings: Codable, Hashable, Sendable {
+    var endpoint: String
+    var bucket: String
+    var region: String = "us-east-1"
+    var accessKey: String
+    var secretKey: String
+    /// What stands before the names of files.
+    var prefix: String = ""
+
+    init(from decoder: any Decoder) throws {
+      let container = try decoder.container(keyedBy: CodingKeys.self)
+      endpoint = try container.decode(String.self, forKey: .endpoint)
+      bucket = try container.decode(String.self, forKey: .bucket)
+      region = try container.decodeIfPresent(String.self, forKey: .region) ?? "us-east-1"
+      accessKey = try container.decode(String.self, forKey: .accessKey)
+      secretKey = try container.decode(String.self, forKey: .secretKey)
+      prefix = try container.decodeIfPresent(String.self, forKey: .prefix) ?? ""
+    }
+  }
+}
+
+extension ServerConfiguration {
+  /// The kinds of values that keys have.
+  enum Kind: String {
+    case text, number, wholeNumber, flag, list, object
+  }
+
+  /// Every key of the file, and what its value is.
+  static let keys: [(name: String, kind: Kind)] = [
+    ("data", .text), ("database", .text), ("host", .text), ("port", .wholeNumber),
+    ("container", .text),
+    ("environment", .text), ("publicURL", .text), ("assetURL", .text), ("tlsCertificate", .text),
+    ("tlsKey", .text), ("trustedProxies", .list), ("allowedHosts", .list),
+    ("registration", .text), ("allowUnindexedQueries", .flag), ("rateLimit", .number),
+    ("rateBurst", .number), ("userQuota", .wholeNumber), ("publicQuota", .wholeNumber),
+    ("assetLimit", .wholeNumber), ("keyFile", .text), ("publicMetrics", .flag),
+    ("logLevel", .text), ("logFormat", .text), ("s3", .object),
+  ]
+
+  /// The keys of `s3`; in the environment `WATERSHED_S3_BUCKET` and so on.
+  static let s3Keys = ["endpoint", "bucket", "region", "accessKey", "secretKey", "prefix"]
+
+  /// The environment's name of a key.
+  static func variable(_ key: String) -> String {
+    let words = key.replacing(/([a-z0-9])([A-Z])/) { "\($0.output.1)_\($0.output.2)" }
+    return "WATERSHED_" + words.uppercased()
+  }
+
+  /// Everything that is wrong, each in a sentence.
+  var problems: [String] {
+    var found: [String] = []
+    if !(0...65_535).contains(port) { found.append("port: \(port) is not between 0 and 65535") }
+    if container.isEmpty { found.append("container: a container needs a name") }
+    if (tlsCertificate == nil) != (tlsKey == nil) {
+      found.append("tlsCertificate and tlsKey: HTTPS needs both")
+    }
+    for (name, path) in [("tlsCertificate", tlsCertificate), ("tlsKey", tlsKey)] {
+      if let path, !FileManager.default.isReadableFile(atPath: path) {
+        found.append("\(name): the file \(path) cannot be read")
+      }
+    }
+    for (name, text) in [("publicURL", publicURL), ("assetURL", assetURL)] {
+      guard let text else { continue }
+      let parts = URLComponents(string: text)
+      if parts?.host == nil || !["http", "https"].contains(parts?.scheme ?? "") {
+        found.append("\(name): \(text) is not an address such as https://cloud.example.org")
+      }
+    }
+    if TrustedProxies(trustedProxies) == nil {
+      found.append("trustedProxies: each is an address or a network such as 10.0.0.0/8")
+    }
+    if let database, !database.hasPrefix("postgresql://"), !database.hasPrefix("postgres://") {
+      found.append("database: it is not a URL such as postgresql://USER@HOST/NAME")
+    }
+    for (name, number) in [("rateLimit", rateLimit), ("rateBurst", rateBurst)] {
+      if let number, number <= 0 || !number.isFinite {
+        found.append("\(name): \(number) is not above zero")
+      }
+    }
+    for (name, number) in [("userQuota", userQuota), ("publicQuota", publicQuota)] {
+      if let number, number < 0 { found.append("\(name): \(number) is below zero") }
+    }
+    if let assetLimit, assetLimit < 1 {
+      found.append("assetLimit: \(assetLimit) is not above zero")
+    }
+    if LogSettings.level(logLevel) == nil { found.append("logLevel: there is no '\(logLevel)'") }
+    if !["text", "json"].contains(logFormat) {
+      found.append("logFormat: '\(logFormat)' is neither text nor json")
+    }
+    if let s3, URLComponents(string: s3.endpoint)?.host == nil {
+      found.append("s3.endpoint: \(s3.endpoint) is not an address")
+    }
+    let isOpen = !["127.0.0.1", "::1", "localhost"].contains(host)
+    if isOpen, tlsCertificate == nil, trustedProxies.isEmpty {
+      found.append(
+        "host: \(host) lets other machines in without TLS; name a certificate, or the proxy that "
+          + "ends TLS in trustedProxies"
+      )
+    }
+    return found
+  }
+}

@@ -1,0 +1,91 @@
+import ArgumentParser
+import CloudKitServer
+import Foundation
+
+/// `watershed backup`: copies of a server's data, its files and its keys.
+struct BackupCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "backup",
+    abstract: "Back a server up while it runs, check a backup, put one back.",
+    subcommands: [Create.self, Verify.self, Restore.self]
+  )
+
+  struct Create: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Write a backup to a folder on the server's machine.",
+      discussion: "It holds the keys of encrypted fields: keep it as safe as the server."
+    )
+
+    @OptionGroup var server: ServerOptions
+    @OptionGroup var output: OutputOptions
+    @Argument(help: "A folder that does not exist yet.") var folder: String
+
+    func run() async throws {
+      try await perform("no backup was made") {
+        let path = URL(fileURLWithPath: folder).standardizedFileURL.path
+        let summary: BackupSummary = try await server.connect {
+          try await $0.call("backup/create", ["path": path])
+        }
+        try output.write(
+          summary,
+          text: "\(summary.path): \(summary.files) files, \(summary.bytes) bytes"
+        )
+      }
+    }
+  }
+
+  struct Verify: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Check a backup: every file, the database, every asset; exit code 2 if it is bad."
+    )
+
+    @OptionGroup var output: OutputOptions
+    @Argument(help: "The backup's folder.") var folder: String
+
+    private struct Result: Encodable {
+      var isGood: Bool
+      var problems: [String]
+    }
+
+    func run() async throws {
+      try await perform("the backup cannot be checked") {
+        let problems = try BackupFolder(URL(fileURLWithPath: folder)).problems()
+        try output.write(
+          Result(isGood: problems.isEmpty, problems: problems),
+          text: problems.isEmpty ? "The backup is good." : problems.joined(separator: "\n")
+        )
+        if !problems.isEmpty { throw ExitCode(ExitCodes.found) }
+      }
+    }
+  }
+
+  struct Restore: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Put a backup into an empty data folder.",
+      discussion: """
+        Clients notice that the data is older than what they have seen, compare, and send again \
+        what the server lost.
+        """
+    )
+
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var consent: ConsentOptions
+    @Argument(help: "The backup's folder.") var folder: String
+    @Option(name: .customLong("data"), help: "The data folder to make.") var data: String
+
+    func run() async throws {
+      try await perform("the backup was not put back") {
+        guard try consent.isGiven(to: "make the data folder \(data) from the backup", output) else {
+          return
+        }
+        let held = try DataFolder(opening: data)
+        defer { held.close() }
+        try await BackupFolder(URL(fileURLWithPath: folder)).restore(
+          to: held.url,
+          configuration: ServiceConfiguration()
+        )
+        output.remark("Restored to \(held.url.path); start it: watershed serve --data \(data)")
+      }
+    }
+  }
+}

@@ -1,0 +1,135 @@
+import ArgumentParser
+import Foundation
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// How results are written.
+enum OutputFormat: String, CaseIterable, ExpressibleByArgument {
+  case text, json, ndjson, env
+}
+
+/// Where results and remarks go: results on the standard output, everything else beside it.
+struct OutputOptions: ParsableArguments {
+  @Option(
+    help: "How results are written: text, json, ndjson or env; text on a terminal, else json."
+  )
+  var output: OutputFormat?
+
+  @Flag(name: .shortAndLong, help: "Say nothing but results and errors.")
+  var quiet = false
+
+  @Flag(help: "No colours; NO_COLOR does the same.")
+  var noColor = false
+
+  var format: OutputFormat { output ?? (isatty(1) == 1 ? .text : .json) }
+
+  /// Changes when a key's meaning does; keys are only added.
+  static let schema = 1
+
+  /// Writes one result: as text, or its fields.
+  func write(_ value: some Encodable, text: @autoclosure () -> String) throws {
+    switch format {
+    case .text: Self.print(text())
+    case .json, .ndjson: Self.print(try Self.json(value, isPretty: format == .json))
+    case .env: Self.print(try Self.environment(value))
+    }
+  }
+
+  /// Writes a list: a table, an object with one key, or a line for each.
+  func write(
+    _ name: String,
+    _ values: [some Encodable],
+    columns: [[String]],
+    titles: [String]
+  )
+    throws
+  {
+    switch format {
+    case .text: Self.print(Self.table(columns, titles: titles))
+    case .json: Self.print(try Self.json([name: values], isPretty: true))
+    case .ndjson: for value in values { Self.print(try Self.json(value, isPretty: false)) }
+    case .env: for value in values { Self.print(try Self.environment(value)) }
+    }
+  }
+
+  /// A remark for people.
+  func remark(_ text: String) {
+    guard !quiet else { return }
+    FileHandle.standardError.write(Data((text + "\n").utf8))
+  }
+
+  // MARK: Forms
+
+  private static func print(_ text: String) {
+    guard !text.isEmpty else { return }
+    FileHandle.standardOutput.write(Data((text.hasSuffix("\n") ? text : text + "\n").utf8))
+  }
+
+  private static func object(_ value: some Encodable) throws -> Any {
+    try JSONSerialization.jsonObject(
+      with: JSONEncoder().encode(value),
+      options: .fragmentsAllowed
+    )
+  }
+
+  private static func json(_ value: some Encodable, isPretty: Bool) throws -> String {
+    var object = try object(value)
+    if var dictionary = object as? [String: Any] {
+      if isPretty { dictionary["schema"] = schema }
+      object = dictionary
+    }
+    var options: JSONSerialization.WritingOptions = [
+      .sortedKeys, .withoutEscapingSlashes, .fragmentsAllowed,
+    ]
+    if isPretty { options.insert(.prettyPrinted) }
+    return String(
+      decoding: try JSONSerialization.data(withJSONObject: object, options: options),
+      as: UTF8.self
+    )
+  }
+
+  /// `NAME=value` for each plain field, in quotes where a shell needs them.
+  private static func environment(_ value: some Encodable) throws -> String {
+    guard let fields = try object(value) as? [String: Any] else { return "" }
+    return fields.sorted { $0.key < $1.key }.compactMap { name, value in
+      guard !(value is [Any]), !(value is [String: Any]), !(value is NSNull) else { return nil }
+      let key = name.replacing(/([a-z0-9])([A-Z])/) { "\($0.output.1)_\($0.output.2)" }
+      let text = "\(value)".replacing("'", with: "'\\''")
+      return "WATERSHED_\(key.uppercased())='\(text)'"
+    }.joined(separator: "\n")
+  }
+
+  private static func table(_ rows: [[String]], titles: [String]) -> String {
+    guard !rows.isEmpty else { return "" }
+    let all = [titles.map { $0.uppercased() }] + rows
+    let widths = titles.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
+    return all.map { row in
+      zip(row, widths).map { cell, width in
+        cell + String(repeating: " ", count: width - cell.count)
+      }.joined(separator: "  ").replacing(#/ +$/#, with: "")
+    }.joined(separator: "\n")
+  }
+}
+
+extension AsyncParsableCommand {
+  /// Runs a command's work; what goes wrong is told in three lines, with the exit code for it.
+  func perform(_ what: String, _ body: () async throws -> Void) async throws {
+    do {
+      try await body()
+    } catch let exit as ExitCode {
+      throw exit
+    } catch let error as ValidationError {
+      throw error
+    } catch {
+      let failure = CommandFailure(error, doing: what)
+      FileHandle.standardError.write(Data(failure.text.utf8))
+      throw ExitCode(failure.exitCode)
+    }
+  }
+}

@@ -1,0 +1,126 @@
+import ArgumentParser
+import CloudKitServer
+import CloudKitWebServices
+import Foundation
+
+/// Which database of which container, in `cktool`'s words.
+struct DatabaseOptions: ParsableArguments {
+  @Option(help: "Taken and passed over: teams are Apple's.")
+  var teamId: String?
+
+  @Option(help: "The container's identifier.")
+  var containerId: String
+
+  @Option(help: "The side of the container: development or production.")
+  var environment = ContainerEnvironment.development
+
+  @Option(help: "public, private or shared.")
+  var databaseType = DatabaseScope.private
+
+  @Option(help: "The person whose database it is, and in whose name the command acts.")
+  var user: String?
+
+  @Option(
+    help: "A user token instead of --user; CLOUDKIT_USER_TOKEN too. It takes --api-token."
+  )
+  var userToken: String?
+
+  @Option(help: "The API token that goes with --user-token; without it the server's own is used.")
+  var apiToken: String?
+
+  /// A way into the database: tokens are fetched from the admin API where none are given.
+  func open(_ connection: AdminConnection) async throws -> DatabaseConnection {
+    var token = userToken ?? ProcessInfo.processInfo.environment["CLOUDKIT_USER_TOKEN"]
+    if token == nil, let user {
+      let reply: [String: String] = try await connection.call(
+        "users/sign-in",
+        ["userName": user, "container": containerId]
+      )
+      token = reply["webAuthToken"]
+    }
+    guard token != nil || databaseType == .public else {
+      throw CommandFailure(
+        "AUTHENTICATION_REQUIRED",
+        what: "nobody is signed in",
+        why: "a \(databaseType.rawValue) database belongs to a person",
+        next: "name the person with --user, or give --user-token",
+        exit: ExitCodes.notAuthorised
+      )
+    }
+    return DatabaseConnection(
+      connection: connection,
+      container: containerId,
+      environment: environment,
+      scope: databaseType,
+      apiToken: try await knownAPIToken(connection),
+      webAuthToken: token
+    )
+  }
+
+  private struct Tokens: Decodable { var tokens: [CloudKitService.APITokenDescription] }
+
+  private func knownAPIToken(_ connection: AdminConnection) async throws -> String {
+    if let apiToken { return apiToken }
+    let known: Tokens = try await connection.call("tokens/list", NoReply())
+    let fitting = known.tokens.first {
+      $0.environment == environment && ($0.container == nil || $0.container == containerId)
+        && $0.allowedOrigins.isEmpty
+    }
+    if let fitting { return fitting.token }
+    struct Body: Encodable {
+      var container: String
+      var environment: ContainerEnvironment
+    }
+    let made: [String: String] = try await connection.call(
+      "tokens/create",
+      Body(container: containerId, environment: environment)
+    )
+    return made["token"] ?? ""
+  }
+}
+
+/// A database as the web services show it.
+struct DatabaseConnection: Sendable {
+  let connection: AdminConnection
+  let container: String
+  let environment: ContainerEnvironment
+  let scope: DatabaseScope
+  let apiToken: String
+  let webAuthToken: String?
+
+  func call<Reply: Decodable>(
+    _ endpoint: Endpoint,
+    _ body: some Encodable,
+    as type: Reply.Type = Reply.self
+  ) async throws -> Reply {
+    var items = [(name: WebServiceName.apiToken, value: apiToken)]
+    if let webAuthToken { items.append((WebServiceName.webAuthToken, webAuthToken)) }
+    let path = WebServicePath(
+      container: container,
+      environment: environment,
+      database: scope,
+      endpoint: endpoint
+    ).text(items: items)
+    let reply = try await connection.send(
+      WebServiceRequest(method: "POST", path: path, body: try WireCoding.encode(body))
+    )
+    return try WireCoding.decode(type, from: reply)
+  }
+
+  /// Uploads a file for a field and gives what to save in it.
+  func upload(_ data: Data, type: String, field: String) async throws -> AssetValue {
+    let tokens: UploadTokensResponse = try await call(
+      .uploadAssets,
+      UploadTokensRequest(tokens: [UploadTokenField(fieldName: field, recordType: type)])
+    )
+    guard let token = try tokens.tokens.first?.get() else {
+      throw ErrorDictionary(.internalError, "no upload URL came")
+    }
+    let reply = try await connection.send(
+      WebServiceRequest(method: "POST", path: token.url, body: data)
+    )
+    return try WireCoding.decode(UploadedFileResponse.self, from: reply).singleFile
+  }
+}
+
+extension DatabaseScope: ExpressibleByArgument {}

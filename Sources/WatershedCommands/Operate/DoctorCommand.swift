@@ -1,0 +1,121 @@
+import ArgumentParser
+import CloudKitServer
+import CloudKitWebServices
+import Foundation
+import OpenCloudKit
+
+/// `watershed doctor`: what is wrong with a server, and what to do about it.
+struct DoctorCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "doctor",
+    abstract: "Look a server over; exit code 2 if something is wrong."
+  )
+
+  @OptionGroup var server: ServerOptions
+  @OptionGroup var output: OutputOptions
+  @Option(help: "Check this configuration file too.") var config: String?
+
+  private struct Finding: Encodable {
+    var check: String
+    var isGood: Bool
+    var detail: String
+    var remedy: String?
+  }
+
+  func run() async throws {
+    try await perform("the server could not be looked over") {
+      var findings = [configuration()]
+      if server.server == nil { findings += folder() }
+      findings.append(await admin())
+      try output.write(
+        "findings",
+        findings,
+        columns: findings.map { finding in
+          [
+            finding.isGood ? "ok" : "bad", finding.check, finding.detail, finding.remedy ?? "",
+          ]
+        },
+        titles: ["", "check", "finding", "remedy"]
+      )
+      if findings.contains(where: { !$0.isGood }) { throw ExitCode(ExitCodes.found) }
+    }
+  }
+
+  private func configuration() -> Finding {
+    do {
+      let problems = try ConfigurationSource(file: config).load().problems
+      return Finding(
+        check: "configuration",
+        isGood: problems.isEmpty,
+        detail: problems.isEmpty ? "good" : problems.joined(separator: "; "),
+        remedy: problems.isEmpty ? nil : "watershed config check"
+      )
+    } catch {
+      return Finding(
+        check: "configuration",
+        isGood: false,
+        detail: "\(error)",
+        remedy: "watershed config check"
+      )
+    }
+  }
+
+  private func folder() -> [Finding] {
+    let place = URL(fileURLWithPath: server.folder, isDirectory: true).standardizedFileURL
+    guard FileManager.default.fileExists(atPath: place.path) else {
+      return [
+        Finding(
+          check: "data folder",
+          isGood: false,
+          detail: "\(place.path) does not exist",
+          remedy: "watershed serve --data \(server.folder)"
+        )
+      ]
+    }
+    var findings = [
+      Finding(check: "data folder", isGood: true, detail: place.path),
+      Finding(
+        check: "server",
+        isGood: true,
+        detail: RunningServerNote.read(in: place).map { "runs at \($0.url)" } ?? "does not run"
+      ),
+    ]
+    for name in ["field-keys.json", "admin-token"] {
+      let path = place.appendingPathComponent(name).path
+      let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+      guard let mode = (attributes?[.posixPermissions] as? NSNumber)?.intValue else { continue }
+      findings.append(
+        Finding(
+          check: name,
+          isGood: mode & 0o077 == 0,
+          detail: mode & 0o077 == 0 ? "readable for its owner only" : "others may read it",
+          remedy: mode & 0o077 == 0 ? nil : "chmod 600 \(path)"
+        )
+      )
+    }
+    return findings
+  }
+
+  private func admin() async -> Finding {
+    do {
+      let status: CloudKitService.ServerStatus = try await server.connect {
+        try await $0.call("server/status", NoReply())
+      }
+      return Finding(
+        check: "admin API",
+        isGood: true,
+        detail: "\(status.users) people, \(status.containers.count) containers",
+        remedy: status.hasAdministrator
+          ? nil : "nobody administers: watershed users add NAME --administrator"
+      )
+    } catch {
+      let failure = CommandFailure(error, doing: "")
+      return Finding(
+        check: "admin API",
+        isGood: false,
+        detail: failure.why,
+        remedy: failure.next
+      )
+    }
+  }
+}

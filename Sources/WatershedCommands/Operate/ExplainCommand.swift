@@ -1,0 +1,109 @@
+import ArgumentParser
+import Foundation
+
+/// `watershed explain CODE`: what an error means and what to do, without a server.
+struct ExplainCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "explain",
+    abstract: "Say what an error code means and what to do about it.",
+    discussion: """
+      Exit codes: 0 success, 1 the operation failed, 2 it ran and found a problem, 64 usage, 69 the \
+      server cannot be reached, 70 a fault of the program, 75 try again later, 77 not authorised.
+      """
+  )
+
+  @OptionGroup var output: OutputOptions
+  @Argument(help: "The code; without it all are listed.") var code: String?
+
+  private struct Explanation: Encodable {
+    var code: String
+    var meaning: String
+    var remedy: String
+  }
+
+  func run() async throws {
+    let all = Self.texts.map { Explanation(code: $0.0, meaning: $0.1, remedy: $0.2) }
+    guard let code else {
+      try output.write(
+        "codes",
+        all,
+        columns: all.map { [$0.code, $0.meaning] },
+        titles: ["code", "meaning"]
+      )
+      return
+    }
+    try await perform("there is no explanation") {
+      guard let found = all.first(where: { $0.code == code.uppercased() }) else {
+        throw CommandFailure(
+          "UNKNOWN_CODE",
+          what: "there is no explanation",
+          why: "no error has the code \(code)",
+          next: "watershed explain"
+        )
+      }
+      try output.write(found, text: "\(found.code): \(found.meaning)\n\(found.remedy)")
+    }
+  }
+
+  private static let texts: [(String, String, String)] = [
+    (
+      "ACCESS_DENIED", "The type's grants, the share or the zone do not allow this.",
+      "Look at the type's GRANT lines: watershed schema export."
+    ),
+    (
+      "ATOMIC_ERROR", "Another item of the same atomic batch failed, so this one was not stored.",
+      "Mend the item that has an error of its own, and send the batch again."
+    ),
+    (
+      "AUTHENTICATION_FAILED",
+      "The API token, the signature, the key or the password is not right.",
+      "Check the environment, the container and the clock (ten minutes either way): watershed tokens list, watershed keys list."
+    ),
+    (
+      "AUTHENTICATION_REQUIRED", "The call needs a signed-in person.",
+      "Open the reply's redirectURL, or make a token: watershed users sign-in NAME --container-id ID."
+    ),
+    (
+      "BAD_REQUEST", "The request is malformed, against the schema, or lacks an index.",
+      "Read the reason; for indexes see watershed schema export."
+    ),
+    (
+      "CONFLICT", "Somebody saved the record since the change tag was read.",
+      "Look the record up, merge, and send it with the new tag."
+    ),
+    ("EXISTS", "There is a record of this name already.", "Choose another name, or update."),
+    (
+      "INTERNAL_ERROR", "The server could not do what it should.",
+      "Look for the request's ID in the server's log; watershed doctor."
+    ),
+    ("NOT_FOUND", "There is no such record, type or endpoint.", "Check names and spelling."),
+    (
+      "QUOTA_EXCEEDED", "The body, the file or the person's data is over a limit.",
+      "Remove data, or raise assetLimit, userQuota or publicQuota in the configuration."
+    ),
+    (
+      "THROTTLED", "Too many requests, or too many wrong passwords.",
+      "Wait for retryAfter seconds; rateLimit in the configuration."
+    ),
+    (
+      "TRY_AGAIN_LATER", "The server is stopping or busy.",
+      "Send the same again after retryAfter seconds."
+    ),
+    (
+      "VALIDATING_REFERENCE_ERROR",
+      "A reference's target is missing, or a deletion would break one.",
+      "Save the target first or in the same batch; delete what refers to the record first."
+    ),
+    ("ZONE_NOT_FOUND", "There is no such zone.", "Create it: watershed zones create NAME."),
+    (
+      "SERVER_UNREACHABLE", "No server answers at the address.",
+      "Start it with watershed serve, or check --server and --data."
+    ),
+    (
+      "NO_DATA", "The data folder is not there.", "Name it with --data, or start a server on it."
+    ),
+    (
+      "NOT_CONFIRMED", "The command would remove something and nobody could be asked.", "Add --yes."
+    ),
+  ]
+}

@@ -1,0 +1,105 @@
+import ArgumentParser
+import CloudKitServer
+import CloudKitWebServices
+import Foundation
+
+/// `watershed tokens`: the API tokens of apps.
+struct TokensCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "tokens",
+    abstract: "API tokens, which name an app to the server: list, add, remove.",
+    subcommands: [List.self, Add.self, Remove.self]
+  )
+
+  struct List: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "List the API tokens.")
+
+    @OptionGroup var server: ServerOptions
+    @OptionGroup var output: OutputOptions
+
+    private struct Reply: Decodable { var tokens: [CloudKitService.APITokenDescription] }
+
+    func run() async throws {
+      try await perform("the tokens cannot be listed") {
+        let reply: Reply = try await server.connect {
+          try await $0.call("tokens/list", NoReply())
+        }
+        try output.write(
+          "tokens",
+          reply.tokens,
+          columns: reply.tokens.map { token in
+            [
+              token.token, token.container ?? "any", token.environment.rawValue,
+              token.allowedOrigins.joined(separator: " "), token.redirectURL ?? "",
+            ]
+          },
+          titles: ["token", "container", "environment", "origins", "redirect"]
+        )
+      }
+    }
+  }
+
+  struct Add: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Add an API token and print it.",
+      discussion: "Without origins it serves native apps, and pages of this machine."
+    )
+
+    @OptionGroup var server: ServerOptions
+    @OptionGroup var output: OutputOptions
+    @Option(help: "The container; without it any, which development alone should have.")
+    var containerId: String?
+    @Option(help: "The side of the container: development or production.")
+    var environment = ContainerEnvironment.development
+    @Option(
+      name: .customLong("origin"),
+      help: "A web origin that may use it, such as https://app.example.org; repeat for more."
+    )
+    var origins: [String] = []
+    @Option(help: "Where the sign-in page sends the user token, instead of to the page that asked.")
+    var redirectURL: String?
+
+    private struct Body: Encodable {
+      var container: String?
+      var environment: ContainerEnvironment
+      var allowedOrigins: [String]
+      var redirectURL: String?
+    }
+
+    func run() async throws {
+      try await perform("no token was added") {
+        let body = Body(
+          container: containerId,
+          environment: environment,
+          allowedOrigins: origins,
+          redirectURL: redirectURL
+        )
+        let reply: [String: String] = try await server.connect {
+          try await $0.call("tokens/create", body)
+        }
+        try output.write(reply, text: reply["token"] ?? "")
+      }
+    }
+  }
+
+  struct Remove: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Remove an API token; apps that use it are refused."
+    )
+
+    @OptionGroup var server: ServerOptions
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var consent: ConsentOptions
+    @Argument(help: "The API token.") var apiToken: String
+
+    func run() async throws {
+      try await perform("the token was not removed") {
+        guard try consent.isGiven(to: "shut out every app with this token", output) else { return }
+        let _: NoReply = try await server.connect {
+          try await $0.call("tokens/remove", ["token": apiToken])
+        }
+        output.remark("Removed.")
+      }
+    }
+  }
+}

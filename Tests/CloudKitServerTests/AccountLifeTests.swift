@@ -1,0 +1,371 @@
+import CloudKitServer
+import CloudKitWebServices
+import Foundation
+import Testing
+
+/// The admin API as a test calls it.
+struct Administrator {
+  var server: TestServer
+  var token: String
+  var host: String?
+
+  func send(_ path: String, _ body: String = "{}") async -> WebServiceResponse {
+    var headers = ["authorization": "Bearer \(token)"]
+    if let host { headers["host"] = host }
+    return await server.service.respond(
+      to: WebServiceRequest(
+        method: "POST",
+        path: "/admin/1/\(path)",
+        headers: headers,
+        body: Data(body.utf8)
+      )
+    )
+  }
+
+  func call(_ path: String, _ body: String = "{}") async throws -> [String: Any] {
+    let response = await send(path, body)
+    guard response.status == 200 else {
+      throw try WireCoding.decode(ErrorDictionary.self, from: response.body)
+    }
+    return try #require(
+      try JSONSerialization.jsonObject(with: response.body) as? [String: Any]
+    )
+  }
+}
+
+@Suite("The lives of accounts")
+struct AccountLifeTests {
+  private func administrator() async throws -> Administrator {
+    let server = try await TestServer(administratorToken: "operator's token")
+    return Administrator(server: server, token: "operator's token")
+  }
+
+  private func credentials(_ response: WebServiceResponse) throws -> DeviceCredentials {
+    guard response.status == 200 else {
+      throw try WireCoding.decode(ErrorDictionary.self, from: response.body)
+    }
+    return try WireCoding.decode(DeviceCredentials.self, from: response.body)
+  }
+
+  private func signIn(_ server: TestServer, _ device: String) async throws -> DeviceCredentials {
+    let body =
+      #"{"userName":"ada","password":"secret","container":"\#(TestServer.container)","#
+      + #""device":"\#(device)"}"#
+    return try credentials(
+      await server.send(
+        "POST",
+        "/account/sign-in?ckAPIToken=\(server.apiToken)",
+        body: Data(body.utf8)
+      )
+    )
+  }
+
+  private func refresh(
+    _ server: TestServer,
+    _ token: String
+  ) async throws -> DeviceCredentials {
+    try credentials(
+      await server.send(
+        "POST",
+        "/account/refresh",
+        body: Data(#"{"refreshToken":"\#(token)"}"#.utf8)
+      )
+    )
+  }
+
+  private func status(_ server: TestServer, _ webAuthToken: String) async -> Int {
+    let person = Person(server: server, webAuthToken: webAuthToken)
+    return await person.send(.listZones, Data("{}".utf8)).status
+  }
+
+  // MARK: Devices
+
+  @Test("A phone that was off for three weeks, or for five months, still syncs")
+  func awayForWeeks() async throws {
+    let server = try await TestServer()
+    _ = try await server.person()
+    var device = try await signIn(server, "phone")
+    #expect(await status(server, device.webAuthToken) == 200)
+    for days in [21.0, 150, 179] {
+      server.clock.advance(seconds: days * 24 * 3600)
+      #expect(await status(server, device.webAuthToken) == 421)
+      device = try await refresh(server, device.refreshToken)
+      #expect(await status(server, device.webAuthToken) == 200)
+    }
+    server.clock.advance(seconds: 181 * 24 * 3600)
+    await #expect(throws: ErrorDictionary.self) {
+      try await refresh(server, device.refreshToken)
+    }
+  }
+
+  @Test("A reply that got lost is made good with the token before")
+  func lostReply() async throws {
+    let server = try await TestServer()
+    _ = try await server.person()
+    let device = try await signIn(server, "phone")
+    _ = try await refresh(server, device.refreshToken)
+    server.clock.advance(seconds: 21 * 24 * 3600)
+    let again = try await refresh(server, device.refreshToken)
+    #expect(await status(server, again.webAuthToken) == 200)
+  }
+
+  @Test("A refresh token that comes a third time was copied: it ends the device for both")
+  func copiedToken() async throws {
+    let server = try await TestServer()
+    _ = try await server.person()
+    let device = try await signIn(server, "phone")
+    let second = try await refresh(server, device.refreshToken)
+    let third = try await refresh(server, second.refreshToken)
+    await #expect(throws: ErrorDictionary.self) {
+      try await refresh(server, device.refreshToken)
+    }
+    await #expect(throws: (any Error).self) { try await refresh(server, third.refreshToken) }
+    #expect(await status(server, third.webAuthToken) == 421)
+    #expect(try server.service.devices(of: "ada").isEmpty)
+  }
+
+  @Test("A device is revoked by itself; its user tokens are over at once")
+  func revoked() async throws {
+    let server = try await TestServer()
+    _ = try await server.person()
+    let (phone, tablet) = (try await signIn(server, "phone"), try await signIn(server, "tablet"))
+    let devices = try server.service.devices(of: "ada")
+    #expect(Set(devices.map(\.device)) == ["phone", "tablet"])
+    let id = try #require(devices.first { $0.device == "phone" }?.id)
+    try await server.service.revokeDevice(id)
+    #expect(await status(server, phone.webAuthToken) == 421)
+    #expect(await status(server, tablet.webAuthToken) == 200)
+    await #expect(throws: ErrorDictionary.self) { try await refresh(server, phone.refreshToken) }
+  }
+
+  // MARK: Registration
+
+  @Test(
+    "Who may make an account",
+    arguments: [
+      (RegistrationPolicy.closed, false, 403), (.invitation, false, 400), (.open, false, 200),
+      (.closed, true, 200), (.invitation, true, 200),
+    ]
+  )
+  func registration(policy: RegistrationPolicy, isInvited: Bool, status: Int) async throws {
+    let server = try await TestServer(registration: policy)
+    var path = "/sign-up"
+    if isInvited {
+      let url = server.service.signUpURL(invitation: try await server.service.invite())
+      path = String(url.dropFirst("http://127.0.0.1:8080".count))
+    }
+    let form = Data("user=eve&password=long+enough&email=".utf8)
+    #expect(await server.send("POST", path, body: form).status == status)
+    #expect(try server.service.userNames() == (status == 200 ? ["eve"] : []))
+    if isInvited {
+      // Good once.
+      let second = Data("user=mallory&password=long+enough&email=".utf8)
+      #expect(await server.send("POST", path, body: second).status != 200)
+      #expect(try server.service.userNames() == ["eve"])
+    }
+  }
+
+  @Test("The first administrator comes by an invitation, and the invitation ends after a week")
+  func firstAdministrator() async throws {
+    let server = try await TestServer()
+    #expect(try !server.service.hasAdministrator())
+    let code = try await server.service.invite(isAdministrator: true)
+    server.clock.advance(seconds: 7 * 24 * 3600 + 1)
+    let form = Data("user=root&password=long+enough".utf8)
+    let late = await server.send("POST", "/sign-up?invitation=\(code)", body: form)
+    #expect(late.status == 400)
+    let fresh = try await server.service.invite(isAdministrator: true)
+    #expect(await server.send("POST", "/sign-up?invitation=\(fresh)", body: form).status == 200)
+    #expect(try server.service.hasAdministrator())
+  }
+
+  @Test("A reset link sets a new password once, and signs every device out")
+  func passwordReset() async throws {
+    let server = try await TestServer()
+    let person = try await server.person()
+    let device = try await signIn(server, "phone")
+    let url = try await server.service.passwordResetURL(for: "ada")
+    let path = String(url.dropFirst("http://127.0.0.1:8080".count))
+    #expect(await server.send("POST", path, body: Data("password=short".utf8)).status == 400)
+    let body = Data("password=a+new+password".utf8)
+    #expect(await server.send("POST", path, body: body).status == 200)
+    #expect(await server.send("POST", path, body: body).status == 400)
+    #expect(await status(server, person.webAuthToken ?? "") == 421)
+    #expect(await status(server, device.webAuthToken) == 421)
+    await #expect(throws: ErrorDictionary.self) { try await refresh(server, device.refreshToken) }
+    await #expect(throws: ErrorDictionary.self) { try await signIn(server, "phone") }
+  }
+
+  // MARK: Deletion
+
+  @Test("A deleted account is shut at once, can be taken back, and is purged after thirty days")
+  func deletion() async throws {
+    let server = try await TestServer()
+    let person = try await server.person()
+    try await person.makeZone()
+    try await person.save(.create, "r", ["n": .int64(1)])
+    try await person.save(.create, "p", ["n": .int64(1)], in: .public, zone: nil)
+    let user: UserIdentity = try await person.call(.caller, [String: String](), in: .public)
+    let service = server.service
+    try await service.deleteAccount("ada")
+    #expect(await status(server, person.webAuthToken ?? "") == 421)
+    await #expect(throws: ErrorDictionary.self) { try await signIn(server, "phone") }
+    try await service.restoreAccount("ada")
+    #expect(try await server.person().lookup("r").content("n") == .int64(1))
+
+    try await service.deleteAccount("ada")
+    server.clock.advance(seconds: 29 * 24 * 3600)
+    try await service.housekeep()
+    #expect(try service.userNames() == ["ada"])
+    server.clock.advance(seconds: 24 * 3600 + 1)
+    try await service.housekeep()
+    #expect(try service.userNames().isEmpty)
+    // Somebody new under the old name finds nothing; what was public stays public.
+    let other = try await server.person()
+    await #expect(throws: ErrorDictionary.self) { try await other.lookup("r") }
+    #expect(try await other.lookup("p", in: .public, zone: nil).recordName == "p")
+    await #expect(throws: ErrorDictionary.self) {
+      try await other.lookup(user.userRecordName ?? "", in: .public, zone: nil)
+    }
+  }
+
+  @Test("A disabled account signs in nowhere until it is enabled")
+  func disabled() async throws {
+    let admin = try await administrator()
+    let person = try await admin.server.person()
+    _ = try await admin.call(
+      "users/update",
+      #"{"userName":"ada","changes":{"isDisabled":true}}"#
+    )
+    #expect(await status(admin.server, person.webAuthToken ?? "") == 421)
+    await #expect(throws: ErrorDictionary.self) { try await signIn(admin.server, "phone") }
+    _ = try await admin.call(
+      "users/update",
+      #"{"userName":"ada","changes":{"isDisabled":false}}"#
+    )
+    _ = try await signIn(admin.server, "phone")
+  }
+
+  // MARK: The admin API
+
+  @Test("The admin API takes the operator's token or an administrator's session, nothing else")
+  func bearerTokens() async throws {
+    let admin = try await administrator()
+    #expect(await admin.send("server/status").status == 200)
+    for token in ["", "x", admin.server.apiToken] {
+      var stranger = admin
+      stranger.token = token
+      #expect(await stranger.send("server/status").status == 401)
+    }
+    var person = admin
+    person.token = try await admin.server.person().webAuthToken ?? ""
+    #expect(await person.send("server/status").status == 401)
+    // A person becomes an administrator, and signs in for a session.
+    let start = #"{"userName":"ada","password":"secret"}"#
+    #expect(await admin.send("session/start", start).status == 403)
+    _ = try await admin.call(
+      "users/update",
+      #"{"userName":"ada","changes":{"isAdministrator":true}}"#
+    )
+    person.token = try #require(try await admin.call("session/start", start)["token"] as? String)
+    #expect(await person.send("server/status").status == 200)
+    // That session is no user token.
+    #expect(await status(admin.server, person.token) == 421)
+    _ = try await admin.call(
+      "users/update",
+      #"{"userName":"ada","changes":{"isAdministrator":false}}"#
+    )
+    #expect(await person.send("server/status").status == 403)
+  }
+
+  @Test(
+    "The admin API answers under the server's own names only",
+    arguments: [
+      ("127.0.0.1:8080", 200), ("localhost:1", 200), ("[::1]:8080", 200), ("192.168.1.5", 200),
+      ("evil.example", 403), ("127.0.0.1.evil.example", 403), ("", 403),
+    ]
+  )
+  func hosts(name: String, status: Int) async throws {
+    var admin = try await administrator()
+    admin.host = name
+    #expect(await admin.send("server/status").status == status)
+  }
+
+  @Test("What administrators do is in the log, newest first")
+  func auditLog() async throws {
+    let admin = try await administrator()
+    _ = try await admin.call("users/create", #"{"userName":"eve","password":"long enough"}"#)
+    admin.server.clock.advance(seconds: 1)
+    _ = try await admin.call("users/delete", #"{"userName":"eve","purge":true}"#)
+    let lines = try #require(try await admin.call("audit/list")["lines"] as? [[String: Any]])
+    #expect(lines.map { $0["action"] as? String } == ["user.purge", "user.create"])
+    #expect(lines.allSatisfy { $0["by"] as? String == "operator" })
+    #expect(lines.allSatisfy { $0["about"] as? String == "eve" })
+  }
+
+  @Test("Keys and tokens are added, listed and removed; a bad origin is refused")
+  func tokensAndKeys() async throws {
+    let admin = try await administrator()
+    let made = try await admin.call(
+      "tokens/create",
+      #"{"container":"iCloud.a","allowedOrigins":["https://a.example"]}"#
+    )
+    let token = try #require(made["token"] as? String)
+    #expect(
+      await admin.send("tokens/create", #"{"allowedOrigins":["https://a.example/path"]}"#).status
+        == 400
+    )
+    let listed = try #require(try await admin.call("tokens/list")["tokens"] as? [[String: Any]])
+    #expect(listed.contains { $0["token"] as? String == token })
+    _ = try await admin.call("tokens/remove", #"{"token":"\#(token)"}"#)
+    #expect(await admin.send("tokens/remove", #"{"token":"\#(token)"}"#).status == 400)
+    #expect(await admin.send("keys/add", #"{"publicKey":"x","container":"c"}"#).status == 400)
+    #expect(await admin.send("keys/remove", #"{"keyID":"x"}"#).status == 400)
+    for path in ["nothing/list", "users/nothing", "users"] {
+      #expect(await admin.send(path).status == 404)
+    }
+  }
+
+  // MARK: Limits
+
+  @Test("Who sends too much is throttled and told when to come again")
+  func rateLimit() async throws {
+    let server = try await TestServer(limits: {
+      $0.requestsPerSecond = 2
+      $0.requestBurst = 3
+    })
+    let ada = try await server.person()
+    for _ in 0..<3 { #expect(await ada.send(.listZones, Data()).status == 200) }
+    let refused = await ada.send(.listZones, Data())
+    #expect(refused.status == 429)
+    let error = try WireCoding.decode(ErrorDictionary.self, from: refused.body)
+    #expect(error.serverErrorCode == .throttled)
+    #expect(error.retryAfter == 0.5)
+    #expect(refused.headers["retry-after"] == "1")
+    // Others are not held up, and neither is she after the time she was told.
+    let bob = try await server.person("bob")
+    #expect(await bob.send(.listZones, Data()).status == 200)
+    server.clock.advance(seconds: 0.5)
+    #expect(await ada.send(.listZones, Data()).status == 200)
+  }
+
+  @Test("A full database takes nothing more until something is deleted")
+  func quota() async throws {
+    let server = try await TestServer(limits: { $0.userQuota = 2000 })
+    let ada = try await server.person()
+    try await ada.makeZone()
+    try await ada.save(.create, "a", ["t": .string(String(repeating: "x", count: 3000))])
+    let body = try WireCoding.encode(
+      ModifyRecordsRequest(operations: [.make(.create, "b")], zoneID: TestServer.zone)
+    )
+    let refused = await ada.send(.modifyRecords, body)
+    #expect(refused.status == 413)
+    let upload = try WireCoding.encode(
+      UploadTokensRequest(tokens: [UploadTokenField(fieldName: "f", recordType: "Note")])
+    )
+    #expect(await ada.send(.uploadAssets, upload).status == 413)
+    try await ada.save(.forceDelete, "a")
+    server.clock.advance(seconds: 61)
+    #expect(await ada.send(.modifyRecords, body).status == 200)
+  }
+}

@@ -1,0 +1,230 @@
+import CloudKitWebServices
+import Foundation
+import Testing
+
+@testable import CloudKitServer
+
+@Suite("Encrypted fields")
+struct EncryptedFieldTests {
+  private static let secret = "the secret of the marker"
+
+  /// Saves a record with a secret in an encrypted field.
+  private func save(
+    _ person: Person,
+    _ name: String = "r",
+    fields: [String: FieldValue] = ["hidden": FieldValue(.string(secret), isEncrypted: true)],
+    type: RecordOperationType = .create,
+    sequence: ClientSequence? = nil
+  ) async throws -> ItemResult<RecordDictionary> {
+    let operation = RecordOperation(
+      operationType: type,
+      record: RecordDictionary(recordName: name, recordType: "Note", fields: fields)
+    )
+    return try await person.modify([operation], sequence: sequence)[0]
+  }
+
+  private func stored(_ person: Person, _ name: String = "r") throws -> StoredRecord {
+    let storage = person.server.service.storage
+    let owner = try storage.read { snapshot in
+      try snapshot.account(userName: "ada").flatMap {
+        try snapshot.user(container: TestServer.container, account: $0.id)
+      }
+    }
+    let id = try storage.partition(
+      PartitionKey(
+        container: TestServer.container,
+        environment: .development,
+        scope: .private,
+        owner: owner?.recordName ?? ""
+      )
+    )
+    return try #require(
+      try storage.read { snapshot in
+        let zone = try snapshot.zones(in: id, named: [TestServer.zone.zoneName])[0]
+        let key = RecordKey(zone: zone.number, name: name)
+        return try snapshot.records(in: id, keys: [key])[key]
+      }
+    )
+  }
+
+  @Test("A value comes back as it was, in every reply, and stands nowhere on the disk")
+  func atRest() async throws {
+    try await withTemporaryFolder { folder in
+      let server = try await TestServer(folder: folder)
+      let person = try await server.person().extended
+      try await person.makeZone()
+      let expected = FieldValue(.string(Self.secret), isEncrypted: true)
+      let sequence = ClientSequence(device: "d", sequence: 1, acknowledged: 0)
+      for _ in 0..<2 {
+        // The second time from the kept reply.
+        let saved = try await save(person, sequence: sequence).get()
+        #expect(saved.fields?["hidden"] == expected)
+      }
+      #expect(try await person.lookup("r").fields?["hidden"] == expected)
+      #expect(try await person.changes().records[0].item?.fields?["hidden"] == expected)
+      // What an update leaves alone stays sealed, and readable.
+      _ = try await save(
+        person,
+        fields: ["plain": FieldValue(.string("open"))],
+        type: .forceUpdate
+      ).get()
+      #expect(try await person.lookup("r").fields?["hidden"] == expected)
+      await server.service.shutdown()
+      for file in try FileManager.default.subpathsOfDirectory(atPath: folder.path) {
+        let path = folder.appendingPathComponent(file).path
+        guard let bytes = FileManager.default.contents(atPath: path) else { continue }
+        #expect(bytes.range(of: Data(Self.secret.utf8)) == nil, "\(file)")
+        let base64 = Data(Data(Self.secret.utf8).base64EncodedString().prefix(24).utf8)
+        #expect(bytes.range(of: base64) == nil, "\(file)")
+      }
+    }
+  }
+
+  @Test("Lists, numbers, places and bytes are sealed with their types")
+  func types() async throws {
+    let person = try await TestServer().person()
+    try await person.makeZone()
+    let values: [FieldContent] = [
+      .int64(7), .double(0.5), .timestamp(1_700_000_000_000), .bytes(Data([1, 2])),
+      .location(LocationValue(latitude: 1, longitude: 2)), .stringList(["a", "b"]), .string(""),
+    ]
+    var fields: [String: FieldValue] = [:]
+    for (index, content) in values.enumerated() {
+      fields["f\(index)"] = FieldValue(content, isEncrypted: true)
+    }
+    _ = try await save(person, fields: fields).get()
+    #expect(try await person.lookup("r").fields == fields)
+    let stored = try stored(person).decodedFields()
+    #expect(stored.values.allSatisfy { $0.sealedType != nil })
+  }
+
+  @Test("An envelope opens nowhere but in its own field of its own record")
+  func bound() async throws {
+    let person = try await TestServer().person()
+    try await person.makeZone()
+    _ = try await save(person).get()
+    let vault = person.server.service.vault
+    let value = try #require(try stored(person).decodedFields()["hidden"])
+    var place = FieldVault.Place(
+      container: TestServer.container,
+      environment: .development,
+      partition: PartitionID(rawValue: 1),
+      record: RecordKey(zone: ZoneNumber(1), name: "r"),
+      field: "hidden"
+    )
+    let sealed = try vault.seal(FieldValue(.string("x"), isEncrypted: true), at: place)
+    #expect(try vault.open(sealed, at: place).content == .string("x"))
+    place.field = "other"
+    #expect(throws: UnreadableEnvelope.self) { try vault.open(sealed, at: place) }
+    place.field = "hidden"
+    place.record.name = "s"
+    #expect(throws: UnreadableEnvelope.self) { try vault.open(sealed, at: place) }
+    #expect(throws: UnreadableEnvelope.self) { try vault.open(value, at: place) }
+    guard case .bytes(var bytes) = sealed.content else { return }
+    place.record.name = "r"
+    for index in bytes.indices {
+      bytes[index] ^= 1
+      let broken = FieldValue(.bytes(bytes), isEncrypted: true, sealedType: .string)
+      #expect(throws: UnreadableEnvelope.self) { try vault.open(broken, at: place) }
+      bytes[index] ^= 1
+    }
+  }
+
+  @Test("A client cannot pass sealed bytes off as its own")
+  func forged() async throws {
+    let person = try await TestServer().person()
+    try await person.makeZone()
+    _ = try await save(person).get()
+    let body =
+      #"{"operations":[{"operationType":"create","record":{"recordName":"s","recordType":"Note","#
+      + #""fields":{"hidden":{"value":"AQEx","type":"BYTES","isEncrypted":true,"#
+      + #""sealedType":"STRING"}}}}],"zoneID":{"zoneName":"notes"}}"#
+    let reply = await person.send(.modifyRecords, Data(body.utf8))
+    let item = try WireCoding.decode(RecordsResponse.self, from: reply.body).records[0]
+    #expect(item.error?.serverErrorCode == .badRequest)
+  }
+
+  @Test("After a rotation old values still open and new ones are sealed with the new key")
+  func rotation() async throws {
+    try await withTemporaryFolder { folder in
+      let server = try await TestServer(folder: folder)
+      let person = try await server.person()
+      try await person.makeZone()
+      _ = try await save(person, "old").get()
+      let id = try server.service.vault.rotate()
+      _ = try await save(person, "new").get()
+      await server.service.shutdown()
+
+      let keys = folder.appendingPathComponent("field-keys.json")
+      let mode = try FileManager.default.attributesOfItem(atPath: keys.path)[.posixPermissions]
+      #expect((mode as? NSNumber)?.intValue == 0o600)
+      var again = person
+      again.server = try await TestServer(folder: folder, seed: 2)
+      #expect(again.server.service.vault.keyIDs == [id, "1"])
+      for name in ["old", "new"] {
+        #expect(try await again.lookup(name).content("hidden") == .string(Self.secret))
+      }
+      await again.server.service.shutdown()
+      // Without the keys the database says nothing.
+      try FileManager.default.removeItem(at: keys)
+      var blind = person
+      blind.server = try await TestServer(folder: folder, seed: 3)
+      await #expect(throws: ErrorDictionary.self) { try await blind.lookup("old") }
+      await blind.server.service.shutdown()
+    }
+  }
+
+  @Test("The rules of encrypted fields are told in the documented words")
+  func rules() async throws {
+    let person = try await TestServer().person()
+    try await person.makeZone()
+    _ = try await save(
+      person,
+      fields: [
+        "hidden": FieldValue(.string("x"), isEncrypted: true), "plain": FieldValue(.string("x")),
+      ]
+    ).get()
+    let plainWrite = try await save(person, "a", fields: ["hidden": FieldValue(.string("x"))])
+    #expect(plainWrite.error?.reason?.contains("defined to be: ENCRYPTED_STRING") == true)
+    let flagged = try await save(
+      person,
+      "b",
+      fields: ["plain": FieldValue(.string("x"), isEncrypted: true)]
+    )
+    #expect(
+      flagged.error?.reason?.hasPrefix(
+        "Attempt to save encrypted data in non encrypted field type"
+      ) == true
+    )
+    let inPublic = try await person.modify(
+      [
+        RecordOperation(
+          operationType: .create,
+          record: RecordDictionary(
+            recordName: "p",
+            recordType: "Other",
+            fields: ["hidden": FieldValue(.string("x"), isEncrypted: true)]
+          )
+        )
+      ],
+      in: .public,
+      zone: nil
+    )[0]
+    #expect(
+      inPublic.error?.reason == "encrypted fields are not supported in the public database"
+    )
+    let filter = QueryFilter(
+      comparator: .equals,
+      fieldName: "hidden",
+      fieldValue: FieldValue(.string("x"))
+    )
+    let refused = await #expect(throws: ErrorDictionary.self) {
+      try await person.query(RecordQuery(recordType: "Note", filterBy: [filter]))
+    }
+    #expect(
+      refused?.reason?.contains(
+        "has a value type of ENCRYPTED_STRING and cannot be queried using filter type EQUALS"
+      ) == true
+    )
+  }
+}
