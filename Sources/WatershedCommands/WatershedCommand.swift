@@ -13,8 +13,9 @@ public struct WatershedCommand: AsyncParsableCommand {
     subcommands: [
       DemoCommand.self, ServeCommand.self, AccountCommand.self, ModelCommand.self,
       StorageCommand.self,
-      UsersCommand.self, TokensCommand.self, KeysCommand.self, RecordsCommand.self,
-      ZonesCommand.self, BackupCommand.self, ConfigCommand.self, DoctorCommand.self,
+      UsersCommand.self, TokensCommand.self, KeysCommand.self, SchemaCommand.self,
+      RecordsCommand.self, ZonesCommand.self, BackupCommand.self, ConfigCommand.self,
+      DoctorCommand.self,
       AuditCommand.self, ExplainCommand.self,
     ]
   )

@@ -45,6 +45,7 @@ extension CloudKitService {
     case "invitations": return try await administerInvitations(call)
     case "tokens": return try await administerTokens(call)
     case "keys": return try await administerKeys(call)
+    case "schema": return try await administerSchema(call)
     case "backup": return try await administerBackup(call)
     case "audit": return try await administerAudit(call)
     default: throw call.unknown

@@ -1,5 +1,6 @@
 import CloudKitWebServices
 import Foundation
+import Logging
 
 extension CloudKitService {
   func queryRecords(_ request: QueryRecordsRequest, _ context: RequestContext) async throws -> Data
@@ -84,13 +85,14 @@ extension CloudKitService {
       plan = try QueryPlan(
         query,
         type,
+        container: context.container,
         user: context.principal?.userRecordName,
         limits: limits,
         allowsUnindexed: isDevelopment && configuration.allowsUnindexedQueriesInDevelopment
       )
     } catch {
       if let remedy = error.extension?.remedy {
-        configuration.onRemedy?(error.reason ?? "", remedy)
+        logger.notice("\(error.reason ?? "")", metadata: ["remedy": "\(remedy)"])
       }
       throw error
     }

@@ -11,6 +11,7 @@ struct QueryPlan: Sendable {
   init(
     _ query: RecordQuery,
     _ type: RecordTypeSchema,
+    container: String,
     user: String? = nil,
     limits: ServiceLimits = ServiceLimits(),
     allowsUnindexed: Bool
@@ -33,7 +34,7 @@ struct QueryPlan: Sendable {
       conditions.append(condition)
     }
     if !allowsUnindexed {
-      try checkIndexes(isFiltered: !(query.filterBy ?? []).isEmpty)
+      try checkIndexes(isFiltered: !(query.filterBy ?? []).isEmpty, container)
     }
   }
 
@@ -67,17 +68,23 @@ struct QueryPlan: Sendable {
     )
   }
 
-  private func checkIndexes(isFiltered: Bool) throws(ErrorDictionary) {
-    guard type.fields.contains(where: { !$0.indexes.isEmpty }) else {
-      throw Self.unindexed(
-        "Type is not marked indexable",
-        remedy: QueryRemedy(type: type.name, field: "___recordID", index: .queryable)
+  private func checkIndexes(isFiltered: Bool, _ container: String) throws(ErrorDictionary) {
+    func unindexed(_ reason: String, _ field: String, _ index: FieldIndex) -> ErrorDictionary {
+      let remedy = QueryRemedy(container: container, type: type.name, field: field, index: index)
+      return ErrorDictionary(
+        .badRequest,
+        reason,
+        extension: ErrorExtension(code: .notIndexed, remedy: remedy.text)
       )
     }
+    guard type.fields.contains(where: { !$0.indexes.isEmpty }) else {
+      throw unindexed("Type is not marked indexable", "___recordID", .queryable)
+    }
     if !isFiltered, type[field: "___recordID"]?.indexes.contains(.queryable) != true {
-      throw Self.unindexed(
+      throw unindexed(
         "Field '\(QueryField.recordName)' is not marked queryable",
-        remedy: QueryRemedy(type: type.name, field: "___recordID", index: .queryable)
+        "___recordID",
+        .queryable
       )
     }
     for condition in conditions {
@@ -88,25 +95,19 @@ struct QueryPlan: Sendable {
       let needed = condition.neededIndexes
       guard field.schema.indexes.isDisjoint(with: needed) else { continue }
       let index = needed == [.searchable] ? FieldIndex.searchable : .queryable
-      throw Self.unindexed(
+      throw unindexed(
         "Field '\(field.spokenName)' is not marked \(index.rawValue.lowercased())",
-        remedy: QueryRemedy(type: type.name, field: field.name, index: index)
+        field.name,
+        index
       )
     }
     for key in order.keys where !key.field.schema.indexes.contains(.sortable) {
-      throw Self.unindexed(
+      throw unindexed(
         "Field '\(key.field.spokenName)' is not marked sortable",
-        remedy: QueryRemedy(type: type.name, field: key.field.name, index: .sortable)
+        key.field.name,
+        .sortable
       )
     }
-  }
-
-  private static func unindexed(_ reason: String, remedy: QueryRemedy) -> ErrorDictionary {
-    ErrorDictionary(
-      .badRequest,
-      reason,
-      extension: ErrorExtension(code: .notIndexed, remedy: remedy.text)
-    )
   }
 
   /// Whether a record fulfils every condition.
@@ -165,13 +166,14 @@ extension QueryCondition {
 
 /// How an index that a query misses is added.
 struct QueryRemedy: Hashable, Sendable {
+  var container: String
   var type: String
   var field: String
   var index: FieldIndex
 
   var text: String {
     "Mark the field '\(field)' of the record type '\(type)' \(index.rawValue) in the development "
-      + "schema: watershed schema add-index --container-id … --record-type \(type) "
+      + "schema: watershed schema add-index --container-id \(container) --record-type \(type) "
       + "--field \(field) --index \(index.rawValue)"
   }
 }

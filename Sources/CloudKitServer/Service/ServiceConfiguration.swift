@@ -16,8 +16,6 @@ package struct ServiceConfiguration: Sendable {
   /// Takes queries in development that the documented index rules refuse: without a filter, and
   /// without indexes.
   package var allowsUnindexedQueriesInDevelopment: Bool
-  /// Told why a query was refused for want of an index, and what to do about it.
-  package var onRemedy: (@Sendable (_ reason: String, _ remedy: String) -> Void)?
   /// Who may make an account.
   package var registration: RegistrationPolicy
   /// Opens the admin API; nil leaves it to the accounts of administrators.

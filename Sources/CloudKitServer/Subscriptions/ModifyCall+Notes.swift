@@ -54,7 +54,7 @@ extension ModifyCall {
         guard !spent.contains(key) else { continue }
         // One that cannot be read or does not fit the schema any more fires for nothing.
         guard let subscription = try? owned.subscription.subscription(),
-          let matcher = SubscriptionMatcher(subscription, schema, user: owned.user, context.scope),
+          let matcher = SubscriptionMatcher(subscription, schema, user: owned.user, context),
           let fields = matcher.match(event)
         else { continue }
         note.fired.append(
@@ -139,15 +139,21 @@ struct SubscriptionMatcher {
     _ subscription: Subscription,
     _ schema: DatabaseSchema,
     user: String,
-    _ scope: DatabaseScope
+    _ context: RequestContext
   ) {
     guard let query = subscription.query, let name = query.recordType,
       let type = schema[recordType: name],
-      let plan = try? QueryPlan(query, type, user: user, allowsUnindexed: true)
+      let plan = try? QueryPlan(
+        query,
+        type,
+        container: context.container,
+        user: user,
+        allowsUnindexed: true
+      )
     else { return nil }
     self.subscription = subscription
     conditions = plan.conditions
-    access = RecordAccess(scope: scope, schema: schema, user: user)
+    access = RecordAccess(scope: context.scope, schema: schema, user: user)
   }
 
   /// The fields that the payload may show, or nil where it does not fire.

@@ -17,9 +17,6 @@ extension ServerConfiguration {
     configuration.assetURL = assetURL.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
     configuration.keyFile = keyFile.map { URL(fileURLWithPath: $0) }
     configuration.logger = logger
-    configuration.onRemedy = { reason, remedy in
-      logger.warning("\(reason)", metadata: ["remedy": "\(remedy)"])
-    }
     configuration.limits.requestsPerSecond = rateLimit
     if let rateBurst { configuration.limits.requestBurst = rateBurst }
     configuration.limits.userQuota = userQuota

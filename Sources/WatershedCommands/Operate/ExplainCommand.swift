@@ -78,6 +78,10 @@ struct ExplainCommand: AsyncParsableCommand {
     ),
     ("NOT_FOUND", "There is no such record, type or endpoint.", "Check names and spelling."),
     (
+      "NOT_INDEXED", "A query filters or sorts by a field that has no index of the kind it needs.",
+      "Add it: watershed schema add-index; or serve with --allow-unindexed-queries in development."
+    ),
+    (
       "QUOTA_EXCEEDED", "The body, the file or the person's data is over a limit.",
       "Remove data, or raise assetLimit, userQuota or publicQuota in the configuration."
     ),

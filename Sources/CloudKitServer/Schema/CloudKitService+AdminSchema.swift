@@ -1,0 +1,130 @@
+import CloudKitWebServices
+import Foundation
+
+/// Admin calls about schemas.
+extension CloudKitService {
+  private struct Place: Decodable {
+    var container: String
+    var environment: ContainerEnvironment?
+  }
+
+  private struct NewSchema: Decodable {
+    var container: String
+    var environment: ContainerEnvironment?
+    var schema: String
+  }
+
+  private struct Comparison: Decodable {
+    var container: String
+    var from: ContainerEnvironment?
+    var to: ContainerEnvironment?
+    /// In the place of `to`: the text of a schema.
+    var schema: String?
+  }
+
+  private struct Promotion: Decodable {
+    var container: String
+    var isDryRun: Bool?
+  }
+
+  private struct ChangedIndex: Decodable {
+    var container: String
+    var recordType: String
+    var field: String
+    var index: FieldIndex
+    var isKept: Bool
+  }
+
+  private struct ChangedRoles: Decodable {
+    var container: String
+    var environment: ContainerEnvironment?
+    var userRecordName: String
+    var roles: [String]
+  }
+
+  func administerSchema(_ call: AdminCall) async throws -> Data {
+    do {
+      return try await answerSchema(call)
+    } catch let error as SchemaSyntaxError {
+      throw ErrorDictionary(.badRequest, error.description)
+    } catch let error as DatabaseSchema.Refusal {
+      throw ErrorDictionary(.badRequest, error.description)
+    }
+  }
+
+  private func answerSchema(_ call: AdminCall) async throws -> Data {
+    switch call.verb {
+    case "export":
+      let place: Place = try call.read()
+      let text = try exportSchema(
+        container: place.container,
+        environment: place.environment ?? .development
+      )
+      return try call.write(["schema": text])
+    case "validate", "import":
+      let new: NewSchema = try call.read()
+      let isImport = call.verb == "import"
+      let difference = try await importSchema(
+        new.schema,
+        container: new.container,
+        environment: new.environment ?? .development,
+        onlyValidates: !isImport
+      )
+      if isImport { audit("schema.import", by: call.by, about: new.container) }
+      return try call.write(["changes": difference.changes])
+    case "diff":
+      let wanted: Comparison = try call.read()
+      return try call.write(["changes": try difference(wanted).changes])
+    case "promote":
+      let promotion: Promotion = try call.read()
+      let isDryRun = promotion.isDryRun ?? false
+      let difference = try await promoteSchema(container: promotion.container, isDryRun: isDryRun)
+      if !isDryRun { audit("schema.promote", by: call.by, about: promotion.container) }
+      return try call.write(["changes": difference.changes])
+    case "reset-development":
+      let place: Place = try call.read()
+      try await resetDevelopment(container: place.container)
+      audit("schema.reset-development", by: call.by, about: place.container)
+      return AdminCall.done
+    case "set-index":
+      let change: ChangedIndex = try call.read()
+      let difference = try await setIndex(
+        change.index,
+        isKept: change.isKept,
+        recordType: change.recordType,
+        field: change.field,
+        container: change.container
+      )
+      audit("schema.set-index", by: call.by, about: change.container, detail: change.recordType)
+      return try call.write(["changes": difference.changes])
+    case "set-roles":
+      let change: ChangedRoles = try call.read()
+      try await setRoles(
+        Set(change.roles),
+        ofUser: change.userRecordName,
+        container: change.container,
+        environment: change.environment ?? .development
+      )
+      audit("schema.set-roles", by: call.by, about: change.userRecordName, detail: change.container)
+      return AdminCall.done
+    default: throw call.unknown
+    }
+  }
+
+  private func difference(_ wanted: Comparison) throws -> SchemaDifference {
+    guard let text = wanted.schema else {
+      return try schemaDifference(
+        container: wanted.container,
+        from: wanted.from ?? .production,
+        to: wanted.to ?? .development
+      )
+    }
+    return SchemaDifference(
+      from: try schema(
+        container: wanted.container,
+        environment: wanted.from ?? .development
+      ).completed,
+      to: try DatabaseSchema(ckdb: text).completed
+    )
+  }
+}

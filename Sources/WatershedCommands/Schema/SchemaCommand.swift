@@ -1,0 +1,51 @@
+import ArgumentParser
+import CloudKitWebServices
+import Foundation
+
+/// `watershed schema`: a container's schemas, as text and as changes.
+struct SchemaCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "schema",
+    abstract: "A container's schemas: export, import, validate, compare, promote, reset.",
+    discussion: """
+      watershed schema export --container-id iCloud.org.example.app > app.ckdb
+      watershed schema import --container-id iCloud.org.example.app --file app.ckdb
+      watershed schema promote --container-id iCloud.org.example.app
+
+      The verbs of cktool with their flags work too: export-schema, import-schema, validate-schema, \
+      reset-schema.
+      """,
+    subcommands: [
+      SchemaExportCommand.self, SchemaImportCommand.self, SchemaValidateCommand.self,
+      SchemaDiffCommand.self, SchemaPromoteCommand.self, SchemaResetCommand.self,
+      SchemaIndexCommand.Add.self, SchemaIndexCommand.Remove.self, SchemaRolesCommand.self,
+    ]
+  )
+}
+
+/// Which container a schema command is about.
+struct ContainerOptions: ParsableArguments {
+  @Option(
+    name: [.customLong("container-id"), .customLong("container")],
+    help: "The container, such as iCloud.org.example.app."
+  )
+  var containerID: String
+
+  @Option(name: .customLong("team-id"), help: "Accepted as cktool has it; a server has one team.")
+  var teamID: String?
+}
+
+/// What changes, as the admin API tells it.
+struct SchemaChanges: Codable {
+  var changes: [SchemaDifference.Change]
+
+  /// A line for each.
+  var text: String { changes.map(\.description).joined(separator: "\n") }
+}
+
+/// A schema file and where it goes.
+struct NewSchemaBody: Encodable {
+  var container: String
+  var environment: ContainerEnvironment
+  var schema: String
+}

@@ -1,0 +1,63 @@
+import ArgumentParser
+import CloudKitWebServices
+import Foundation
+
+/// `watershed schema export`.
+struct SchemaExportCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "export",
+    abstract: "Print a schema in the schema language, or write it to a file.",
+    aliases: ["export-schema"]
+  )
+
+  @OptionGroup var server: ServerOptions
+  @OptionGroup var output: OutputOptions
+  @OptionGroup var container: ContainerOptions
+
+  @Option(help: "The side of the container: development or production.")
+  var environment = ContainerEnvironment.development
+
+  @Option(help: "The file to write; without it the schema goes to the standard output.")
+  var outputFile: String?
+
+  private struct Body: Encodable {
+    var container: String
+    var environment: ContainerEnvironment
+  }
+
+  private struct Reply: Codable {
+    var schema: String
+  }
+
+  func run() async throws {
+    try await perform("the schema was not exported") {
+      let body = Body(container: container.containerID, environment: environment)
+      let reply: Reply = try await server.connect { try await $0.call("schema/export", body) }
+      if let outputFile {
+        try OutputFile.write(reply.schema, to: outputFile)
+        output.remark("Wrote the \(environment.rawValue) schema to \(outputFile).")
+      } else if output.output == .json || output.output == .ndjson {
+        try output.write(["ckdb": reply.schema], text: reply.schema)
+      } else {
+        // The text itself also in a pipe: it is a file's content.
+        FileHandle.standardOutput.write(Data(reply.schema.utf8))
+      }
+    }
+  }
+}
+
+/// A file that a command writes, whole or not at all.
+enum OutputFile {
+  static func write(_ text: String, to path: String) throws {
+    do {
+      try Data(text.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
+    } catch {
+      throw CommandFailure(
+        "UNWRITABLE_FILE",
+        what: "the file \(path) cannot be written",
+        why: (error as NSError).localizedDescription,
+        next: "check that the folder is there and yours"
+      )
+    }
+  }
+}

@@ -1,0 +1,73 @@
+import ArgumentParser
+import CloudKitWebServices
+import Foundation
+
+/// `watershed schema promote`.
+struct SchemaPromoteCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "promote",
+    abstract: "Bring to production what the development schema has more.",
+    discussion: """
+      Types, fields, roles, grants and indexes are copied, records never. Nothing is taken away from \
+      production, now or later: what was promoted stays.
+      """,
+    aliases: ["deploy"]
+  )
+
+  @OptionGroup var server: ServerOptions
+  @OptionGroup var output: OutputOptions
+  @OptionGroup var container: ContainerOptions
+  @OptionGroup var consent: ConsentOptions
+
+  private struct Body: Encodable {
+    var container: String
+    var isDryRun: Bool
+  }
+
+  func run() async throws {
+    try await perform("the schema was not promoted") {
+      let planned = try await promote(isDryRun: true)
+      try output.write(planned, text: planned.text)
+      guard !planned.changes.isEmpty else { return output.remark("Production has it all.") }
+      let count = planned.changes.count
+      guard try consent.isGiven(to: "make \(count) changes in production", output) else { return }
+      _ = try await promote(isDryRun: false)
+      output.remark("Promoted.")
+    }
+  }
+
+  private func promote(isDryRun: Bool) async throws -> SchemaChanges {
+    let body = Body(container: container.containerID, isDryRun: isDryRun)
+    return try await server.connect { try await $0.call("schema/promote", body) }
+  }
+}
+
+/// `watershed schema reset-development`.
+struct SchemaResetCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "reset-development",
+    abstract: "Make development as production is, and delete all development data.",
+    aliases: ["reset-schema", "reset"]
+  )
+
+  @OptionGroup var server: ServerOptions
+  @OptionGroup var output: OutputOptions
+  @OptionGroup var container: ContainerOptions
+  @OptionGroup var consent: ConsentOptions
+
+  func run() async throws {
+    try await perform("development was not reset") {
+      let name = container.containerID
+      guard
+        try consent.isGiven(
+          to: "replace the development schema of \(name) and delete all its development data",
+          output
+        )
+      else { return }
+      let _: NoReply = try await server.connect {
+        try await $0.call("schema/reset-development", ["container": name])
+      }
+      output.remark("Development is as production is, and empty.")
+    }
+  }
+}

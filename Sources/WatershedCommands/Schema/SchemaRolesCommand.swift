@@ -1,0 +1,48 @@
+import ArgumentParser
+import CloudKitWebServices
+import Foundation
+
+/// `watershed schema set-roles`.
+struct SchemaRolesCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "set-roles",
+    abstract: "Say which custom roles of the schema a user holds in the public database."
+  )
+
+  @OptionGroup var server: ServerOptions
+  @OptionGroup var output: OutputOptions
+  @OptionGroup var container: ContainerOptions
+
+  @Option(help: "The side of the container: development or production.")
+  var environment = ContainerEnvironment.development
+
+  @Option(help: "The user's record name, as users/caller tells it.")
+  var userRecordName: String
+
+  @Argument(help: "The roles; none takes all away.")
+  var roles: [String] = []
+
+  private struct Body: Encodable {
+    var container: String
+    var environment: ContainerEnvironment
+    var userRecordName: String
+    var roles: [String]
+  }
+
+  func run() async throws {
+    try await perform("the roles were not set") {
+      let body = Body(
+        container: container.containerID,
+        environment: environment,
+        userRecordName: userRecordName,
+        roles: roles
+      )
+      let _: NoReply = try await server.connect { try await $0.call("schema/set-roles", body) }
+      output.remark(
+        roles.isEmpty
+          ? "\(userRecordName) holds no role now."
+          : "\(userRecordName) holds \(roles.joined(separator: ", ")) now."
+      )
+    }
+  }
+}
