@@ -51,6 +51,8 @@ let package = Package(
       providers: [.apt(["libpq-dev"])]
     ),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+    // Needs no library: the Swift runtime is always linked.
+    .systemLibrary(name: "CSwiftRuntime"),
 
     // The modules, lowest first. Arrows point down, always.
     .target(name: "Effects", swiftSettings: strict),
@@ -63,7 +65,7 @@ let package = Package(
     .target(
       name: "OpenCoreData",
       dependencies: [
-        "CZlib", "Effects", "WatershedSQLite",
+        "CSwiftRuntime", "CZlib", "Effects", "WatershedSQLite",
         .target(name: "ManagedMacros", condition: .when(traits: ["Macros"])),
         .product(name: "Crypto", package: "swift-crypto"),
       ],
