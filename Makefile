@@ -24,9 +24,9 @@ test: setup ## Build and run every test
 	swift build --build-tests
 	swift test --skip-build --disable-xctest
 
-fuzz: setup ## Send the server broken requests for long; ROUNDS=200000
+fuzz: setup ## Send the server broken requests for long; ROUNDS=200000 SEED=7
 	swift build --build-tests
-	WATERSHED_FUZZ=$(or $(ROUNDS),200000) swift test --skip-build --disable-xctest --filter "RequestFuzzTests"
+	WATERSHED_FUZZ_SEED=$(or $(SEED),$(shell date +%s)) WATERSHED_FUZZ=$(or $(ROUNDS),200000) swift test --skip-build --disable-xctest --filter "RequestFuzzTests"
 
 lint: ## Check format and habits
 	swift format lint --strict --parallel --recursive $(SWIFT_PATHS)

@@ -9,8 +9,7 @@ import Testing
 struct RequestFuzzTests {
   private static let environment = ProcessInfo.processInfo.environment
   private static let rounds = environment["WATERSHED_FUZZ"].flatMap { Int($0) } ?? 400
-  private static let seed =
-    environment["WATERSHED_FUZZ_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0..<1_000_000)
+  private static let seed = TestSeed.value
 
   private static let bodies = [
     #"{"operations":[{"operationType":"create","record":{"recordName":"r","recordType":"Note","fields":{"t":{"value":"x","type":"STRING"},"n":{"value":1},"d":{"value":1.5,"type":"DOUBLE"},"p":{"value":{"latitude":1,"longitude":2}},"f":{"value":{"fileChecksum":"AQ==","receipt":"a.b","size":1}},"l":{"value":["a"],"type":"STRING_LIST"},"r":{"value":{"recordName":"q","action":"NONE"}}}}}],"zoneID":{"zoneName":"notes"},"atomic":true}"#,
@@ -125,8 +124,10 @@ struct RequestFuzzTests {
         to: WebServiceRequest(method: method, path: path, headers: headers)
       )
       #expect(response.status != 500, "seed \(Self.seed): \(method) \(path)")
-      let isPage = ["/sign-in", "/assets", "/share"].contains { path.hasPrefix($0) }
-      if !isPage, !path.hasPrefix("/database") {
+      // A slash too many at the beginning leads to the same place.
+      let place = "/" + path.drop { $0 == "/" }
+      let isPage = ["/sign-in", "/assets", "/share"].contains { place.hasPrefix($0) }
+      if !isPage, !place.hasPrefix("/database") {
         #expect(response.status >= 400, "seed \(Self.seed): \(method) \(path)")
       }
     }
