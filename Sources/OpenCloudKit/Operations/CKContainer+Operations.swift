@@ -33,8 +33,7 @@ extension CKContainer {
     configuration: CKOperation.Configuration?,
     group: CKOperationGroup?
   ) -> CKContainer {
-    var effective = configuration ?? CKOperation.Configuration()
-    if let group { effective = effective.filled(from: group.defaultConfiguration) }
+    let effective = (configuration ?? CKOperation.Configuration()).filled(from: group)
     return (effective.container ?? self).limited(to: effective.limits)
   }
 
@@ -105,8 +104,7 @@ extension CKDatabase {
     configuration: CKOperation.Configuration?,
     group: CKOperationGroup?
   ) -> CKDatabase {
-    var effective = configuration ?? CKOperation.Configuration()
-    if let group { effective = effective.filled(from: group.defaultConfiguration) }
+    let effective = (configuration ?? CKOperation.Configuration()).filled(from: group)
     let limited = container.limited(to: effective.limits)
     return limited === container ? self : CKDatabase(container: limited, scope: databaseScope)
   }

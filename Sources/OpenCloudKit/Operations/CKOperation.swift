@@ -70,6 +70,12 @@ open class CKOperation: Operation, @unchecked Sendable {
       return filled
     }
 
+    /// The configuration with what it leaves open taken from its group's, where there is a group.
+    func filled(from group: CKOperationGroup?) -> Configuration {
+      guard let group else { return self }
+      return filled(from: group.defaultConfiguration)
+    }
+
     var limits: CallLimits {
       CallLimits(request: timeoutIntervalForRequest, resource: timeoutIntervalForResource)
     }
@@ -116,8 +122,7 @@ open class CKOperation: Operation, @unchecked Sendable {
 
   /// The operation's configuration, with what its group says.
   var effectiveConfiguration: Configuration {
-    guard let group else { return ownConfiguration }
-    return ownConfiguration.filled(from: group.defaultConfiguration)
+    ownConfiguration.filled(from: group)
   }
 
   /// The container that the operation works on, with the operation's limits.
