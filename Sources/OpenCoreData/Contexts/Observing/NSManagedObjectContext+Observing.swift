@@ -65,7 +65,7 @@ extension NSManagedObjectContext {
     observers.remove(found)
   }
 
-  private func add(_ observation: Observation) {
+  fileprivate func add(_ observation: Observation) {
     let observers = observers ?? ContextObservers(self)
     self.observers = observers
     observers.add(observation)
@@ -137,9 +137,7 @@ extension ContextObservable {
     ) { [unowned self] change in
       changeHandler(self, NSKeyValueObservedChange(change))
     }
-    let observers = observers ?? ContextObservers(self)
-    self.observers = observers
-    observers.add(observation)
+    add(observation)
     return NSKeyValueObservation { [weak self] in self?.observers?.remove(observation) }
   }
 }
