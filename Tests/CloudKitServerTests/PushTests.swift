@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 /// A device that listens.
-private struct Listener {
+struct Listener {
   var server: TestServer
   var device: DeviceTokenResponse
 

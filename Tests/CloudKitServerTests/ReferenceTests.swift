@@ -122,4 +122,28 @@ struct ReferenceTests {
     let last = try await person.modify([.make(.create, "last", link("a", .deleteSelf))])
     #expect(last[0].error?.serverErrorCode == (count > 4 ? .badRequest : nil))
   }
+
+  @Test("Of a batch that brings too many the last ones fail, or all where it is atomic")
+  func referrerLimitInBatch() async throws {
+    let server = try await TestServer(limits: { $0.deleteSelfReferrers = 4 })
+    let person = try await server.person()
+    try await person.makeZone()
+    try await person.save(.create, "a")
+    try await person.save(.create, "r0", link("a", .deleteSelf))
+    let operations = (1...5).map {
+      RecordOperation.make(.create, "r\($0)", link("a", .deleteSelf))
+    }
+    let refused = try await person.modify(operations, atomic: true)
+    #expect(
+      refused.map { $0.error?.serverErrorCode }
+        == [.atomicError, .atomicError, .atomicError, .badRequest, .badRequest]
+    )
+    let kept = try await person.modify(operations, atomic: false)
+    #expect(
+      kept.map { $0.error?.serverErrorCode } == [nil, nil, nil, .badRequest, .badRequest]
+    )
+    // Saving one of them again adds none.
+    let again = RecordOperation.make(.forceUpdate, "r1", link("a", .deleteSelf))
+    #expect(try await person.modify([again])[0].error == nil)
+  }
 }

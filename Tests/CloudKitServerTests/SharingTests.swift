@@ -570,4 +570,26 @@ struct SharingTests {
     #expect(backward == forward.reversed())
     #expect(try await tree.guest.feed(tree.zone, since: token).names.isEmpty)
   }
+
+  @Test("Somebody invited by an address sees their invitation before they accept")
+  func invitedByAddress() async throws {
+    let server = try await TestServer()
+    let owner = try await server.person()
+    try await owner.makeZone()
+    try await owner.save(.create, "root")
+    // Nobody of that address has an account yet.
+    let share = try await owner.share("root", with: [.invited("late")])
+    #expect(share.sharing?.participants?.last?.userIdentity?.userRecordName == nil)
+    let late = try await server.person("late")
+    let found = try await late.resolve(share.shortGUID)
+    let me = try #require(found.share.sharing?.currentUserParticipant)
+    #expect(me.acceptanceStatus == .invited)
+    #expect(me.permission == .readWrite)
+    #expect(me.userIdentity?.lookupInfo?.emailAddress == "late@example.com")
+    #expect(found.participantStatus == .invited)
+    #expect(found.potentialMatchList?.map(\.participantId) == [try #require(me.participantId)])
+    let accepted = try await late.accept(share)
+    #expect(accepted.share.sharing?.currentUserParticipant?.acceptanceStatus == .accepted)
+    #expect(accepted.share.sharing?.currentUserParticipant?.participantId == me.participantId)
+  }
 }

@@ -118,20 +118,22 @@ extension CloudKitService {
       .quotaExceeded,
       "an asset has at most \(limits.assetSize) bytes"
     )
-    if let announced = request.headers["content-length"].flatMap({ Int($0) }),
+    let form = MultipartFile(contentType: request.headers[WebServiceName.contentType])
+    if form == nil, let announced = request.headers["content-length"].flatMap({ Int($0) }),
       announced > limits.assetSize
     {
       throw tooLarge
     }
     let place = AssetPlace(permit.partition, effects.randomness.bytes(20).hexadecimal)
     let upload = try await assets.begin(place)
-    let arrival = AssetArrival(limit: limits.assetSize)
+    let arrival = AssetArrival(limit: limits.assetSize, form: form)
     do {
       try await body { data in
         // What is beyond the limit is let in and dropped: clients read no answer before they have
         // sent everything.
-        if arrival.take(data) { try await upload.write(data) }
+        if let part = try arrival.take(data) { try await upload.write(part) }
       }
+      if let rest = try arrival.finish() { try await upload.write(rest) }
       guard arrival.fits else { throw tooLarge }
       try await upload.finish()
     } catch {
@@ -220,29 +222,45 @@ extension CloudKitService {
   }
 }
 
-/// Counts and hashes what arrives.
+/// Counts and hashes the file among what arrives.
 private final class AssetArrival: Sendable {
   private struct State {
+    var form: MultipartFile?
     var hash = SHA256()
     var size = 0
+
+    /// The bytes, if they are any and still within the limit.
+    mutating func add(_ data: Data, limit: Int) -> Data? {
+      size = min(size + data.count, limit + 1)
+      guard size <= limit, !data.isEmpty else { return nil }
+      hash.update(data: data)
+      return data
+    }
   }
 
   private let limit: Int
-  private let state = Mutex(State())
+  private let state: Mutex<State>
 
-  init(limit: Int) {
+  init(limit: Int, form: MultipartFile?) {
     self.limit = limit
+    state = Mutex(State(form: form))
   }
 
   var fits: Bool { state.withLock { $0.size <= limit } }
 
-  /// Whether the piece is still within the limit.
-  func take(_ data: Data) -> Bool {
-    state.withLock { state in
-      state.size = min(state.size + data.count, limit + 1)
-      guard state.size <= limit else { return false }
-      state.hash.update(data: data)
-      return true
+  /// What to write of the piece.
+  func take(_ data: Data) throws -> Data? {
+    try state.withLock { state in
+      let part = try state.form?.take(data) ?? data
+      return state.add(part, limit: limit)
+    }
+  }
+
+  /// What is to be written when everything has arrived.
+  func finish() throws -> Data? {
+    try state.withLock { state in
+      guard let rest = try state.form?.finish() else { return nil }
+      return state.add(rest, limit: limit)
     }
   }
 

@@ -20,6 +20,7 @@ extension CloudKitService {
       options.desiredKeys = options.desiredKeys ?? request.desiredKeys
       options.desiredRecordTypes = options.desiredRecordTypes ?? request.desiredRecordTypes
       options.resultsLimit = options.resultsLimit ?? request.resultsLimit
+      options.reverse = options.reverse ?? request.reverse
       options.numbersAsStrings = options.numbersAsStrings ?? request.numbersAsStrings
       do {
         json.encoded(try changes(options, context))

@@ -170,7 +170,9 @@ extension IndexKey {
 extension FieldContent {
   /// Apple's libraries write this for the user who asks.
   fileprivate func replacingDefaultOwner(by user: String) -> FieldContent {
-    func name(_ name: String) -> String { name == "__defaultOwner__" ? user : name }
+    func name(_ name: String) -> String {
+      !name.isEmpty && ZoneID.isCaller(name) ? user : name
+    }
     switch self {
     case .string(let text): return .string(name(text))
     case .stringList(let texts): return .stringList(texts.map(name))

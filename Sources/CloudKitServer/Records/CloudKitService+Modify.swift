@@ -8,9 +8,22 @@ extension CloudKitService {
     _ context: RequestContext,
     bodySize: Int
   ) async throws -> Data {
-    let user = try context.user()
+    _ = try context.user()
     try checkCount(request.operations.count)
-    try checkOneOperationPerRecord(request)
+    try checkOneOperationPerRecord(request, context)
+    if let parts = operationsByOwner(request, context) {
+      return try await modifyRecords(of: parts, request, context, bodySize: bodySize)
+    }
+    return try await modifyRecordsOfOne(request, context, bodySize: bodySize)
+  }
+
+  /// Writes the zones of one person.
+  func modifyRecordsOfOne(
+    _ request: ModifyRecordsRequest,
+    _ context: RequestContext,
+    bodySize: Int
+  ) async throws -> Data {
+    let user = try context.user()
     let call = ModifyCall(
       service: self,
       request: request,
@@ -35,13 +48,15 @@ extension CloudKitService {
   }
 
   private func checkOneOperationPerRecord(
-    _ request: ModifyRecordsRequest
+    _ request: ModifyRecordsRequest,
+    _ context: RequestContext
   ) throws(ErrorDictionary) {
     var seen: Set<String> = []
     for operation in request.operations {
       guard let name = operation.record.recordName else { continue }
       let zone = operation.record.zoneID ?? request.zoneID ?? .defaultZone
-      guard seen.insert("\(zone.zoneName)/\(name)").inserted else {
+      let owner = context.scope == .shared ? zone.ownerRecordName ?? "" : ""
+      guard seen.insert("\(owner)/\(zone.zoneName)/\(name)").inserted else {
         throw ErrorDictionary(.badRequest, "more than one operation for the record '\(name)'")
       }
     }

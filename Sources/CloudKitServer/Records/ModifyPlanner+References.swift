@@ -16,8 +16,10 @@ extension ModifyPlanner {
 
   /// Fails saves whose targets are not there.
   mutating func checkTargets() {
-    for (key, draft) in saved {
-      guard let index = savedBy[key] else { continue }
+    // In the order of the request: of too many referrers the last ones fail.
+    let order = savedBy.sorted { $0.value < $1.value }
+    for (key, index) in order {
+      guard let draft = saved[key] else { continue }
       var targets = binding(draft)
       // A parent that went since it was set hinders no later save.
       if let parent = draft.stored.parent, input.existing[key]?.parent != parent {
@@ -32,12 +34,12 @@ extension ModifyPlanner {
               "Reference to '\(reference.target)', which does not exist"
             )
           )
-        } else if reference.action == .deleteSelf, hasTooManyReferrers(target, adding: key) {
+        } else if reference.action == .deleteSelf, hasTooManyReferrers(target, at: index) {
           failures[index] = Failure(
             error: ErrorDictionary(
               .badRequest,
-              "'\(reference.target)' has \(input.limits.deleteSelfReferrers) records that are "
-                + "deleted with it already",
+              "'\(reference.target)' would have more than \(input.limits.deleteSelfReferrers) "
+                + "records that are deleted with it",
               extension: ErrorExtension(code: .limitExceeded)
             )
           )
@@ -75,12 +77,17 @@ extension ModifyPlanner {
       }
   }
 
-  private func hasTooManyReferrers(_ target: RecordKey, adding source: RecordKey) -> Bool {
+  /// Whether there are too many when the operation at an index has been carried out.
+  private func hasTooManyReferrers(_ target: RecordKey, at index: Int) -> Bool {
     let others = (input.references[target] ?? []).filter { $0.action == .deleteSelf }
     // The cheap bound first: few targets come near the limit.
     guard others.count + saved.count > input.limits.deleteSelfReferrers else { return false }
-    let sources = Set(referrers(of: target).filter { $0.action == .deleteSelf }.map(\.source))
-    return sources.union([source]).count > input.limits.deleteSelfReferrers
+    let sources = referrers(of: target).filter { $0.action == .deleteSelf }.map(\.source)
+    let standing = Set(sources).filter { source in
+      guard let operation = savedBy[source] else { return true }
+      return operation <= index && failures[operation] == nil
+    }
+    return standing.count > input.limits.deleteSelfReferrers
   }
 
   /// Deletes what goes with the deleted, and what goes with that; what a VALIDATE reference holds

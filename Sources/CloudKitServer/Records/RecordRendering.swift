@@ -71,6 +71,8 @@ struct RecordRendering {
       deleted: false,
       parent: record.parent.map { ParentDictionary(recordName: $0) }
     )
+    // Our own clients don't read it, and feeds are long.
+    dictionary.hasPluginFields = !context.isExtended
     if record.sharing != nil { try addSharing(of: record, to: &dictionary) }
     return dictionary
   }

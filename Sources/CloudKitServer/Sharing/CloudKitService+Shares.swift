@@ -238,6 +238,8 @@ extension CloudKitService {
       root = try rendering.dictionary(record, shape)
     }
     let all = RecordRendering.Shape(desiredKeys: nil, numbersAsStrings: nil)
+    var share = try rendering.dictionary(located.share, all)
+    share.sharing = state.dictionary(for: context.reader, as: located.person, host: host)
     return ShareMetadata(
       shortGUID: guid,
       containerIdentifier: context.container,
@@ -246,7 +248,7 @@ extension CloudKitService {
       zoneID: rendering.zones.id(named: located.row.name),
       rootRecordName: located.root?.key.name ?? located.share.key.name,
       rootRecord: root,
-      share: try rendering.dictionary(located.share, all),
+      share: share,
       ownerIdentity: state.owner?.dictionary(showsContact: isOwner).userIdentity ?? UserIdentity(),
       participantType: participant?.type ?? .publicUser,
       participantStatus: participant?.status ?? .invited,

@@ -85,7 +85,7 @@ extension CloudKitService {
     guard let first = zones.first, hasListeners(note.owner, note) else { return }
     for stored in try subscriptions(of: note.owner, .private, note.container, note.environment) {
       guard let subscription = try? stored.subscription() else { continue }
-      switch subscription.subscriptionType {
+      switch subscription.watched {
       case .database:
         let zone = ZoneID(zoneName: first, ownerRecordName: note.owner)
         send(.database(subscription, .private, zone: zone), key: stored.id, to: note.owner, note)
@@ -120,7 +120,7 @@ extension CloudKitService {
       let zone = ZoneID(zoneName: zoneName, ownerRecordName: note.owner)
       for stored in try subscriptions(of: user, .shared, note.container, note.environment) {
         guard let subscription = try? stored.subscription(),
-          subscription.subscriptionType == .database
+          subscription.watched == .database
         else { continue }
         send(
           .database(subscription, .shared, zone: zoneName.isEmpty ? nil : zone),

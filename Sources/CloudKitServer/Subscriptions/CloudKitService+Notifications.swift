@@ -92,9 +92,11 @@ extension CloudKitService {
       ) {
         guard let subscription = try? stored.subscription() else { continue }
         let payload: PushNotification
-        switch subscription.subscriptionType {
+        switch subscription.watched {
         case .database: payload = .database(subscription, scope, zone: nil)
-        case .zone: payload = .zone(subscription, subscription.zoneID ?? .defaultZone)
+        case .zone:
+          guard let name = subscription.zoneID?.zoneName else { continue }
+          payload = .zone(subscription, ZoneDirectory.id(named: name, owner: user))
         case .query, nil: continue
         }
         notifications.post(

@@ -104,7 +104,7 @@ extension CloudKitService {
     _ subscription: inout Subscription,
     _ context: RequestContext
   ) throws(ErrorDictionary) {
-    switch subscription.subscriptionType {
+    switch subscription.watched {
     case .database:
       guard context.scope != .public else {
         throw ErrorDictionary(.badRequest, "the public database has no database subscriptions")
@@ -126,6 +126,10 @@ extension CloudKitService {
     }
     guard (subscription.notificationInfo?.additionalFields?.count ?? 0) <= 3 else {
       throw ErrorDictionary(.badRequest, "at most 3 additionalFields")
+    }
+    // Whatever a client calls the owner: payloads and later readers find the record name.
+    if let name = subscription.zoneID?.zoneName {
+      subscription.zoneID = ZoneDirectory.id(named: name, owner: try context.owner())
     }
     subscription.deleted = nil
   }

@@ -65,10 +65,7 @@ extension ModifyCall {
               subscription,
               event.reason,
               record: event.key.name,
-              zone: ZoneID(
-                zoneName: event.zoneName,
-                ownerRecordName: database.owner.isEmpty ? nil : database.owner
-              ),
+              zone: ZoneDirectory.id(named: event.zoneName, owner: database.owner),
               scope: context.scope == .public ? .public : .private,
               fields: fields
             )

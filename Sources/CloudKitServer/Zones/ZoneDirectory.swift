@@ -54,10 +54,9 @@ struct ZoneDirectory: Sendable {
       ? ZoneID.defaultZoneName : rows.values.first { $0.number == number }?.name
   }
 
-  /// `__defaultOwner__` is what Apple's own libraries write for the current user.
   private func isOwner(_ owner: String?) -> Bool {
     if context.scope == .public || owner == self.owner { return true }
-    return context.scope == .private && (owner == "__defaultOwner__" || owner == "")
+    return context.scope == .private && owner.map { ZoneID.isCaller($0) } ?? true
   }
 
   private func missing(
@@ -79,7 +78,7 @@ struct ZoneDirectory: Sendable {
   static func id(named name: String, owner: String) -> ZoneID {
     ZoneID(
       zoneName: name,
-      ownerRecordName: owner.isEmpty ? nil : owner,
+      ownerRecordName: owner.isEmpty ? ZoneID.publicOwner : owner,
       zoneType: name == ZoneID.defaultZoneName ? "DEFAULT_ZONE" : "REGULAR_CUSTOM_ZONE"
     )
   }

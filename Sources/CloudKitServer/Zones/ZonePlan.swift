@@ -46,7 +46,7 @@ struct ZonePlan {
   mutating func apply(_ operation: ZoneOperation, _ context: RequestContext) -> Result {
     let zone = operation.zone.zoneID
     let name = zone.zoneName
-    if let owner = zone.ownerRecordName, !owner.isEmpty, owner != "__defaultOwner__",
+    if let owner = zone.ownerRecordName, !ZoneID.isCaller(owner),
       owner != context.principal?.userRecordName
     {
       return .failed(ErrorDictionary(.accessDenied, "the zone is not yours", zoneID: zone))

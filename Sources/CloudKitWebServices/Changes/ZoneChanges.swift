@@ -66,6 +66,8 @@ package struct ZoneChangesRequest: Codable, Hashable, Sendable {
   package var desiredKeys: [String]?
   package var desiredRecordTypes: [String]?
   package var resultsLimit: Int?
+  /// Newest first.
+  package var reverse: Bool?
   package var numbersAsStrings: Bool?
 
   package init(
@@ -73,17 +75,20 @@ package struct ZoneChangesRequest: Codable, Hashable, Sendable {
     desiredKeys: [String]? = nil,
     desiredRecordTypes: [String]? = nil,
     resultsLimit: Int? = nil,
+    reverse: Bool? = nil,
     numbersAsStrings: Bool? = nil
   ) {
     self.zones = zones
     self.desiredKeys = desiredKeys
     self.desiredRecordTypes = desiredRecordTypes
     self.resultsLimit = resultsLimit
+    self.reverse = reverse
     self.numbersAsStrings = numbersAsStrings
   }
 
   private enum CodingKeys: String, CodingKey {
-    case zones, desiredKeys, desiredRecordTypes, resultsLimit, numbersAsStrings, numberAsStrings
+    case zones, desiredKeys, desiredRecordTypes, resultsLimit, reverse
+    case numbersAsStrings, numberAsStrings
   }
 
   package init(from decoder: any Decoder) throws {
@@ -92,6 +97,7 @@ package struct ZoneChangesRequest: Codable, Hashable, Sendable {
     desiredKeys = try container.decodeIfPresent([String].self, forKey: .desiredKeys)
     desiredRecordTypes = try container.decodeIfPresent([String].self, forKey: .desiredRecordTypes)
     resultsLimit = try container.decodeIfPresent(Int.self, forKey: .resultsLimit)
+    reverse = try container.decodeIfPresent(Bool.self, forKey: .reverse)
     // The documentation spells the key both ways.
     numbersAsStrings =
       try container.decodeIfPresent(Bool.self, forKey: .numbersAsStrings)
@@ -104,6 +110,7 @@ package struct ZoneChangesRequest: Codable, Hashable, Sendable {
     try container.encodeIfPresent(desiredKeys, forKey: .desiredKeys)
     try container.encodeIfPresent(desiredRecordTypes, forKey: .desiredRecordTypes)
     try container.encodeIfPresent(resultsLimit, forKey: .resultsLimit)
+    try container.encodeIfPresent(reverse, forKey: .reverse)
     try container.encodeIfPresent(numbersAsStrings, forKey: .numbersAsStrings)
   }
 }

@@ -47,6 +47,11 @@ extension JSONWriter {
       endObject()
     }
     member("participants", sharing?.participants)
+    if record.hasPluginFields {
+      key("pluginFields")
+      beginObject()
+      endObject()
+    }
     member("publicPermission", sharing?.publicPermission)
     member("recordChangeTag", record.recordChangeTag)
     member("recordName", record.recordName)

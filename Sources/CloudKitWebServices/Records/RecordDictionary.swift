@@ -26,6 +26,8 @@ package struct RecordDictionary: Hashable, Sendable {
   private var shareBox: ShareBox?
   /// How `encode(to:)` writes numbers; not part of the record and never decoded.
   package var writesNumbersAsStrings = false
+  /// Whether a reply shows the documented and always empty dictionary of plug-in fields.
+  package var hasPluginFields = false
 
   package init(
     recordName: String? = nil,
@@ -61,7 +63,7 @@ package struct RecordDictionary: Hashable, Sendable {
 extension RecordDictionary: Codable {
   private enum CodingKeys: String, CodingKey {
     case recordName, recordType, recordChangeTag, fields, zoneID, created, modified, deleted
-    case parent, share, shortGUID, createShortGUID
+    case parent, share, shortGUID, createShortGUID, pluginFields
     case forRecord, publicPermission, participants, owner
 
     /// One of these is in every request and reply about a share.
@@ -111,6 +113,7 @@ extension RecordDictionary: Codable {
         try value.encode(into: &field, numbersAsStrings: writesNumbersAsStrings)
       }
     }
+    if hasPluginFields { try container.encode([String: String](), forKey: .pluginFields) }
     try container.encodeIfPresent(zoneID, forKey: .zoneID)
     try container.encodeIfPresent(created, forKey: .created)
     try container.encodeIfPresent(modified, forKey: .modified)

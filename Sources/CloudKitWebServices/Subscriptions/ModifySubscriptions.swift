@@ -34,6 +34,31 @@ package struct LookupSubscriptionsRequest: Codable, Hashable, Sendable {
   ) {
     self.subscriptions = subscriptions
   }
+
+  private enum CodingKeys: String, CodingKey { case subscriptions }
+
+  /// Of a subscription only the ID counts here, and some clients write nothing else.
+  private struct Entry: Decodable {
+    var subscriptionID: String?
+
+    private enum CodingKeys: String, CodingKey { case subscriptionID }
+
+    init(from decoder: any Decoder) throws {
+      if let text = try? decoder.singleValueContainer().decode(String.self) {
+        subscriptionID = text
+      } else {
+        subscriptionID = try decoder.container(keyedBy: CodingKeys.self)
+          .decodeIfPresent(String.self, forKey: .subscriptionID)
+      }
+    }
+  }
+
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    subscriptions = try container.decode([Entry].self, forKey: .subscriptions).map {
+      Subscription(subscriptionID: $0.subscriptionID)
+    }
+  }
 }
 
 /// The reply of the `subscriptions` verbs.

@@ -13,6 +13,12 @@ package struct Subscription: Codable, Hashable, Sendable {
   /// In the reply to a delete.
   package var deleted: Bool?
 
+  /// What it watches, however it says so: some clients write a zone subscription of all zones where
+  /// others write a database subscription.
+  package var watched: SubscriptionType? {
+    subscriptionType == .zone && zoneID == nil && zoneWide == true ? .database : subscriptionType
+  }
+
   package init(
     subscriptionID: String? = nil,
     subscriptionType: SubscriptionType? = nil,

@@ -9,6 +9,21 @@ package struct DiscoverUsersRequest: Codable, Hashable, Sendable {
   ) {
     self.lookupInfos = lookupInfos
   }
+
+  private enum CodingKeys: String, CodingKey { case lookupInfos, users }
+
+  /// Some clients write the list as they do in `users/lookup`.
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    lookupInfos =
+      try container.decodeIfPresent([LookupInfo].self, forKey: .lookupInfos)
+      ?? container.decodeIfPresent([LookupInfo].self, forKey: .users)
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encodeIfPresent(lookupInfos, forKey: .lookupInfos)
+  }
 }
 
 /// The body of `users/lookup/email` and `users/lookup/id`.

@@ -23,6 +23,14 @@ package struct ZoneID: Codable, Hashable, Sendable {
 
   package var isDefault: Bool { zoneName == Self.defaultZoneName }
 
+  /// Stands for the owner of the public database, whom clients expect to find in a zone's ID.
+  package static let publicOwner = "_defaultOwner"
+
+  /// What clients write for whoever asks, instead of a record name.
+  package static func isCaller(_ owner: String) -> Bool {
+    owner.isEmpty || owner == publicOwner || owner == "__defaultOwner__"
+  }
+
   private enum CodingKeys: String, CodingKey {
     case zoneName, ownerRecordName, ownerName, zoneType
   }

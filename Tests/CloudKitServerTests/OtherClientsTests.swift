@@ -1,0 +1,232 @@
+import CloudKitServer
+import CloudKitWebServices
+import Foundation
+import Testing
+
+/// What clients by other people send and look for, beyond what the documentation says.
+@Suite("Other people's clients", .everyEngine)
+struct OtherClientsTests {
+  private func person() async throws -> Person {
+    let person = try await TestServer().person()
+    try await person.makeZone()
+    return person
+  }
+
+  private func answer(
+    _ person: Person,
+    _ endpoint: Endpoint,
+    _ body: String,
+    in scope: DatabaseScope = .private
+  ) async throws -> [String: Any] {
+    let response = await person.send(endpoint, Data(body.utf8), in: scope)
+    return try #require(try JSONSerialization.jsonObject(with: response.body) as? [String: Any])
+  }
+
+  private func items(
+    _ person: Person,
+    _ endpoint: Endpoint,
+    _ body: String,
+    in scope: DatabaseScope = .private,
+    key: String
+  ) async throws -> [[String: Any]] {
+    let answer = try await answer(person, endpoint, body, in: scope)
+    return try #require(answer[key] as? [[String: Any]], "\(answer)")
+  }
+
+  // MARK: What they send
+
+  @Test("Truth values may be the numbers 0 and 1, and no others", arguments: ["1", "true"])
+  func flags(flag: String) async throws {
+    let person = try await person()
+    let record = try #require(
+      try await items(
+        person,
+        .modifyRecords,
+        """
+        {"zoneID":{"zoneName":"notes"},"atomic":\(flag),"operations":[{"operationType":"create",\
+        "record":{"recordType":"Note","recordName":"a","createShortGUID":\(flag)}}]}
+        """,
+        key: "records"
+      ).first
+    )
+    #expect(record["shortGUID"] is String)
+    let refused = try await answer(
+      person,
+      .modifyRecords,
+      #"{"atomic":2,"operations":[]}"#
+    )
+    #expect(refused["serverErrorCode"] as? String == "BAD_REQUEST")
+  }
+
+  @Test("An empty dictionary in a field's place removes the field")
+  func emptyField() async throws {
+    let person = try await person()
+    try await person.save(.create, "a", ["title": .string("x"), "n": .int64(1)])
+    _ = try await items(
+      person,
+      .modifyRecords,
+      """
+      {"zoneID":{"zoneName":"notes"},"operations":[{"operationType":"forceUpdate",\
+      "record":{"recordType":"Note","recordName":"a","fields":{"title":{}}}}]}
+      """,
+      key: "records"
+    )
+    #expect(try await person.lookup("a").fields?.keys.sorted() == ["n"])
+  }
+
+  @Test("The owner of one's own zone may be written in any of the ways that stand for the caller")
+  func owners() async throws {
+    let person = try await person()
+    try await person.save(.create, "a", ["title": .string("x")])
+    let me = try await person.userRecordName
+    for owner in ["__defaultOwner__", "_defaultOwner", "", me] {
+      let zone = ZoneID(zoneName: "notes", ownerRecordName: owner)
+      #expect(try await person.lookup("a", zone: zone).recordName == "a")
+      #expect(try await person.changes(zone: zone).names == ["a"])
+    }
+    await #expect(throws: ErrorDictionary.self) {
+      try await person.lookup("a", zone: ZoneID(zoneName: "notes", ownerRecordName: "_other"))
+    }
+  }
+
+  @Test("Subscriptions are looked up by dictionaries and by bare IDs")
+  func subscriptionIDs() async throws {
+    let person = try await person()
+    _ = try await answer(
+      person,
+      .modifySubscriptions,
+      """
+      {"operations":[{"operationType":"create","subscription":{"subscriptionID":"s",\
+      "subscriptionType":"zone","zoneID":{"zoneName":"notes"}}}]}
+      """
+    )
+    for entries in [#"["s","t"]"#, #"[{"subscriptionID":"s"},{"subscriptionID":"t"}]"#] {
+      let found = try await items(
+        person,
+        .lookupSubscriptions,
+        "{\"subscriptions\":\(entries)}",
+        key: "subscriptions"
+      )
+      #expect(found.map { $0["subscriptionID"] as? String } == ["s", "t"])
+      #expect(found[1]["serverErrorCode"] as? String == "NOT_FOUND")
+      let zone = try #require(found[0]["zoneID"] as? [String: Any])
+      #expect(zone["ownerRecordName"] as? String == (try await person.userRecordName))
+    }
+  }
+
+  @Test("A zone subscription of all zones is a database subscription, and keeps its name")
+  func zoneWideSubscription() async throws {
+    let person = try await person()
+    let made = try await items(
+      person,
+      .modifySubscriptions,
+      """
+      {"operations":[{"operationType":"create","subscription":{"subscriptionID":"all",\
+      "subscriptionType":"zone","zoneWide":true}}]}
+      """,
+      key: "subscriptions"
+    )
+    #expect(made[0]["subscriptionType"] as? String == "zone")
+    let listener = try await Listener(person.on("listener"))
+    try await person.on("other").save(.create, "a")
+    let heard = try #require(try await listener.next())
+    #expect(heard.ck?.met?.sid == "all")
+    #expect(heard.ck?.met?.dbs == 1)
+  }
+
+  @Test("People are discovered by either name of the list")
+  func discovery() async throws {
+    let person = try await person()
+    let bob = try await person.server.person("bob")
+    let name = try await bob.userRecordName
+    for key in ["lookupInfos", "users"] {
+      let found = try await items(
+        person,
+        .discoverUsers,
+        "{\"\(key)\":[{\"emailAddress\":\"bob@example.com\"}]}",
+        in: .public,
+        key: "users"
+      )
+      #expect(found.map { $0["userRecordName"] as? String } == [name])
+      #expect(found[0]["lookupInfo"] is [String: Any])
+    }
+  }
+
+  @Test("`reverse` may be said once for all zones, and a zone may say otherwise")
+  func reverse() async throws {
+    let person = try await person()
+    for name in ["a", "b"] { try await person.save(.create, name) }
+    for (options, names) in [("", ["b", "a"]), (#","reverse":false"#, ["a", "b"])] {
+      let zones = try await items(
+        person,
+        .zoneChanges,
+        #"{"zones":[{"zoneID":{"zoneName":"notes"}\#(options)}],"reverse":true}"#,
+        key: "zones"
+      )
+      let records = try #require(zones[0]["records"] as? [[String: Any]])
+      #expect(records.map { $0["recordName"] as? String } == names)
+    }
+  }
+
+  // MARK: What they look for
+
+  @Test("A zone's ID has an owner in the public database too")
+  func publicOwner() async throws {
+    let person = try await person()
+    let record = try await person.save(.create, "a", in: .public, zone: nil)
+    let zone = ZoneID(
+      zoneName: "_defaultZone",
+      ownerRecordName: "_defaultOwner",
+      zoneType: "DEFAULT_ZONE"
+    )
+    #expect(record.zoneID == zone)
+    #expect(try await person.lookup("a", in: .public, zone: zone).zoneID == zone)
+  }
+
+  @Test("A record has its plug-in fields, unless our own client reads it")
+  func pluginFields() async throws {
+    let person = try await person()
+    try await person.save(.create, "a", ["title": .string("x")])
+    for (reader, isThere) in [(person, true), (person.extended, false)] {
+      for keys in ["", #","desiredKeys":[]"#] {
+        let records = try await items(
+          reader,
+          .lookupRecords,
+          #"{"records":[{"recordName":"a"}],"zoneID":{"zoneName":"notes"}\#(keys)}"#,
+          key: "records"
+        )
+        #expect((records[0]["pluginFields"] as? [String: Any])?.isEmpty == (isThere ? true : nil))
+      }
+    }
+  }
+
+  @Test("Tokens and markers are base64 of the standard alphabet, whole")
+  func tokens() async throws {
+    let person = try await person()
+    for name in ["a", "b"] { try await person.save(.create, name, ["n": .int64(1)]) }
+    let page = try await person.query(
+      RecordQuery(
+        recordType: "Note",
+        filterBy: [QueryFilter(comparator: .equals, fieldName: "n", fieldValue: .init(.int64(1)))]
+      ),
+      limit: 1
+    )
+    let zones: ZonesResponse = try await person.call(.listZones, [String: String]())
+    let tokens =
+      [page.continuationMarker, try await person.changes().syncToken]
+      + zones.zones.compactMap { $0.item?.syncToken }
+    for token in tokens {
+      let text = try #require(token)
+      #expect(Data(base64Encoded: text)?.base64EncodedString() == text)
+    }
+  }
+
+  @Test("A download URL has nothing that a client could escape once more")
+  func downloadURL() async throws {
+    let person = try await person()
+    try await person.save(.create, "a", ["file": .asset(try await person.upload(Data([1])))])
+    let asset = try #require(try await person.lookup("a").content("file")?.assets.first)
+    let url = try #require(asset.downloadURL)
+    #expect(url.addingPercentEncoding(withAllowedCharacters: .urlQueryAllowed) == url)
+  }
+}

@@ -1,0 +1,115 @@
+import CloudKitServer
+import CloudKitWebServices
+import Foundation
+import Testing
+
+@Suite("A request on zones of several people", .everyEngine)
+struct SeveralOwnersTests {
+  /// Two people who share a zone of the same name with a third, who may write.
+  private struct World {
+    var owners: [Person] = []
+    var zones: [ZoneID] = []
+    var guest: Person
+
+    init() async throws {
+      let server = try await TestServer()
+      guest = try await server.person("guest")
+      for name in ["ada", "bob"] {
+        let owner = try await server.person(name)
+        try await owner.makeZone()
+        try await owner.save(.create, "theirs")
+        let share = try await owner.share(nil, publicPermission: .readWrite)
+        try await guest.accept(share)
+        owners.append(owner)
+        zones.append(ZoneID(zoneName: "notes", ownerRecordName: try await owner.userRecordName))
+      }
+    }
+
+    func create(_ name: String, _ owner: Int) -> RecordOperation {
+      var operation = RecordOperation.make(.create, name, ["n": .int64(Int64(owner))])
+      operation.record.zoneID = zones[owner]
+      return operation
+    }
+  }
+
+  @Test("Each record goes to its owner; the answer has the order of the request")
+  func saves() async throws {
+    let world = try await World()
+    let operations = [
+      world.create("a", 0), world.create("b", 1), world.create("c", 0), world.create("a", 1),
+    ]
+    let items = try await world.guest.modify(operations, in: .shared, zone: nil)
+    let saved = try items.map { try $0.get() }
+    #expect(saved.map(\.recordName) == ["a", "b", "c", "a"])
+    #expect(
+      saved.map { $0.zoneID?.ownerRecordName }
+        == [0, 1, 0, 1].map { world.zones[$0].ownerRecordName }
+    )
+    #expect(saved.map { $0.content("n") } == [0, 1, 0, 1].map { .int64($0) })
+    #expect(try await world.owners[0].lookup("c").recordName == "c")
+    await #expect(throws: ErrorDictionary.self) { try await world.owners[1].lookup("c") }
+  }
+
+  @Test("What is atomic is atomic at each owner")
+  func atomic() async throws {
+    let world = try await World()
+    let items = try await world.guest.modify(
+      [world.create("a", 0), world.create("theirs", 1), world.create("b", 1)],
+      in: .shared,
+      zone: nil,
+      atomic: true
+    )
+    #expect(items[0].item?.recordName == "a")
+    #expect(items[1].error?.serverErrorCode == .exists)
+    #expect(items[1].error?.recordName == "theirs")
+    #expect(items[2].error?.serverErrorCode == .atomicError)
+    #expect(try await world.owners[0].lookup("a").recordName == "a")
+    await #expect(throws: ErrorDictionary.self) { try await world.owners[1].lookup("b") }
+  }
+
+  @Test("Somebody whose zones are not shared fails alone")
+  func stranger() async throws {
+    let world = try await World()
+    var stray = world.create("x", 0)
+    stray.record.zoneID = ZoneID(zoneName: "notes", ownerRecordName: "_stranger")
+    let items = try await world.guest.modify(
+      [stray, world.create("a", 1)],
+      in: .shared,
+      zone: nil
+    )
+    #expect(items[0].error?.serverErrorCode == .zoneNotFound)
+    #expect(items[1].item?.recordName == "a")
+  }
+
+  @Test("A batch that is sent again is answered from what was kept, at every owner")
+  func replay() async throws {
+    let world = try await World()
+    let guest = world.guest.extended
+    let sequence = ClientSequence(device: "d", sequence: 1, acknowledged: 0)
+    let operations = [world.create("a", 0), world.create("b", 1)]
+    func send() async throws -> [ItemResult<RecordDictionary>] {
+      try await guest.modify(operations, in: .shared, zone: nil, sequence: sequence)
+    }
+    let first = try await send()
+    #expect(first.allSatisfy { $0.error == nil })
+    #expect(try await send() == first)
+  }
+
+  @Test("One operation per record counts records of the same name at two people as two")
+  func oneOperationPerRecord() async throws {
+    let world = try await World()
+    await #expect(throws: ErrorDictionary.self) {
+      try await world.guest.modify(
+        [world.create("a", 0), world.create("a", 0)],
+        in: .shared,
+        zone: nil
+      )
+    }
+    let items = try await world.guest.modify(
+      [world.create("a", 0), world.create("a", 1)],
+      in: .shared,
+      zone: nil
+    )
+    #expect(items.allSatisfy { $0.error == nil })
+  }
+}
