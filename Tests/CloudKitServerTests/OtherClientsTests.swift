@@ -168,6 +168,78 @@ struct OtherClientsTests {
     }
   }
 
+  @Test("A query subscription says when it fires, and always says so in replies")
+  func firesOn() async throws {
+    let person = try await person()
+    func made(_ rest: String) async throws -> [String: Any] {
+      try await items(
+        person,
+        .modifySubscriptions,
+        """
+        {"operations":[{"operationType":"create","subscription":{"subscriptionID":"s",\
+        "subscriptionType":"query","query":{"recordType":"Note"}\(rest)}}]}
+        """,
+        key: "subscriptions"
+      )[0]
+    }
+    #expect(try await made("")["firesOn"] as? [String] == ["create", "update", "delete"])
+    #expect(try await made(#","firesOn":["update"]"#)["firesOn"] as? [String] == ["update"])
+    for wrong in [#","firesOn":[]"#, #","firesOn":["create","explode"]"#] {
+      let refused = try await made(wrong)
+      #expect(refused["serverErrorCode"] as? String == "BAD_REQUEST")
+      #expect(refused["subscriptionID"] as? String == "s")
+    }
+  }
+
+  @Test("A subscription to a zone that is not there is refused")
+  func subscriptionToMissingZone() async throws {
+    let person = try await person()
+    for type in [#""zone""#, #""query","query":{"recordType":"Note"}"#] {
+      let refused = try await items(
+        person,
+        .modifySubscriptions,
+        """
+        {"operations":[{"operationType":"create","subscription":{"subscriptionID":"s",\
+        "subscriptionType":\(type),"zoneID":{"zoneName":"elsewhere"}}}]}
+        """,
+        key: "subscriptions"
+      )
+      #expect(refused[0]["serverErrorCode"] as? String == "ZONE_NOT_FOUND")
+      #expect(refused[0]["subscriptionID"] as? String == "s")
+    }
+  }
+
+  @Test(
+    "A place is somewhere on the earth",
+    arguments: [(90.0, 180.0, true), (-90, -180, true), (90.1, 0, false), (0, -180.1, false)]
+  )
+  func places(latitude: Double, longitude: Double, isRight: Bool) async throws {
+    let person = try await person()
+    let place = LocationValue(latitude: latitude, longitude: longitude)
+    for content in [FieldContent.location(place), .locationList([place])] {
+      let name = content.type == .location ? "place" : "places"
+      let item = try await person.modify([.make(.create, name, [name: content])])[0]
+      #expect(item.error?.serverErrorCode == (isRight ? nil : .badRequest))
+    }
+  }
+
+  @Test("A list whose elements differ in type is refused as that, an empty one as empty")
+  func mixedList() async throws {
+    let person = try await person()
+    for (list, word) in [(#"[1,"a"]"#, "differ"), ("[]", "empty list")] {
+      let records = try await items(
+        person,
+        .modifyRecords,
+        """
+        {"zoneID":{"zoneName":"notes"},"operations":[{"operationType":"create",\
+        "record":{"recordType":"Note","fields":{"list":{"value":\(list)}}}}]}
+        """,
+        key: "records"
+      )
+      #expect((records[0]["reason"] as? String)?.contains(word) == true)
+    }
+  }
+
   // MARK: What they look for
 
   @Test("A zone's ID has an owner in the public database too")

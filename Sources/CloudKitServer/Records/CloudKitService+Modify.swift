@@ -70,6 +70,8 @@ struct ModifyCall: Sendable {
   let context: RequestContext
   let user: String
   let sequence: ClientSequence?
+  /// The service itself takes out what the schema does not declare any more.
+  var isErasing = false
   /// Whose database it is, read anew with each attempt: rights may have gone meanwhile.
   var database = TargetDatabase(id: PartitionID(rawValue: 0), owner: "", rows: [])
 

@@ -39,6 +39,7 @@ extension ModifyCall {
       roles: try snapshot.access(in: id, context).roles,
       sharing: sharing,
       subscriptions: try snapshot.subscriptions(in: id, types: types.sorted()),
+      isErasing: isErasing,
       admitAsset: { [service, id] asset, previous in
         try service.admit(asset, previous: previous, id)
       },

@@ -31,6 +31,8 @@ struct ModifyInput: Sendable {
   var sharing: SharingInput
   /// Those of everybody that may fire.
   var subscriptions: [OwnedSubscription]
+  /// No client asks: grants don't count, and fields that the schema does not declare go.
+  var isErasing = false
   /// Checks an asset's receipt, or that the record's field holds it already.
   var admitAsset: @Sendable (AssetValue, FieldValue?) throws -> AssetValue
   /// Puts an encrypted field's value in its envelope; others stay.

@@ -166,6 +166,10 @@ struct ModifyPlanner {
     if type == RecordTypeSchema.users.name {
       fields[RecordTypeSchema.rolesField] = previous[RecordTypeSchema.rolesField]
     }
+    if input.isErasing {
+      let declared = grown.schema[recordType: type]
+      fields = fields.filter { declared?[field: $0.key] != nil }
+    }
     for (name, value) in admitted {
       fields[name] =
         value.content == .null ? nil : try admitAssets(value, previous: previous[name])
@@ -238,7 +242,7 @@ struct ModifyPlanner {
 
   private func access() -> RecordAccess {
     RecordAccess(
-      scope: input.scope,
+      scope: input.isErasing ? .private : input.scope,
       schema: schema.schema,
       user: input.stamping.user,
       roles: input.roles

@@ -30,11 +30,15 @@ extension CloudKitService {
         ]
       )
     }
-    return try await changeSchema(of: container, .development, isDryRun: onlyValidates) {
-      development,
-      production in
+    let difference = try await changeSchema(
+      of: container,
+      .development,
+      isDryRun: onlyValidates
+    ) { development, production in
       try development.importing(file, production: production)
     }
+    if !onlyValidates { try await erase(difference, container: container) }
+    return difference
   }
 
   /// What leads from one schema of a container to another.

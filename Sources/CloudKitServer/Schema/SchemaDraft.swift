@@ -100,12 +100,14 @@ struct SchemaDraft: Sendable {
     guard NameRules.isTypeOrFieldName(name, limits) else {
       throw ErrorDictionary(.badRequest, "invalid field name '\(name)'")
     }
-    guard let inferred = FieldCoercion.inferredType(value.content), !isEmptyList(value.content)
-    else {
+    guard !isEmptyList(value.content) else {
       throw ErrorDictionary(
         .badRequest,
         "cannot use an empty list to initialize a new field '\(name)'"
       )
+    }
+    guard let inferred = FieldCoercion.inferredType(value.content) else {
+      throw ErrorDictionary(.badRequest, "the elements of the list '\(name)' differ in type")
     }
     if value.isEncrypted {
       guard scope != .public else {
@@ -124,7 +126,9 @@ struct SchemaDraft: Sendable {
   }
 
   private func isEmptyList(_ content: FieldContent) -> Bool {
-    guard let type = content.type, type.isList else { return content == .unknownList }
+    guard let type = content.type, type.isList else {
+      return content == .unknownList || content == .untagged(.list([]))
+    }
     return content == FieldCoercion.emptyList(of: type)
   }
 
@@ -155,6 +159,13 @@ struct SchemaDraft: Sendable {
         "invalid attempt to set value type \(found) for field '\(declared.name)' for type "
           + "'\(type)', defined to be: \(declared.type.tag)",
         extension: ErrorExtension(code: .schemaMismatch)
+      )
+    }
+    guard fitting.locations.allSatisfy(\.isOnEarth) else {
+      throw ErrorDictionary(
+        .badRequest,
+        "Invalid value, expected type \(declared.type.tag) for field '\(declared.name)': "
+          + "a latitude is from -90 to 90, a longitude from -180 to 180"
       )
     }
     return FieldValue(fitting, isEncrypted: value.isEncrypted)

@@ -48,9 +48,15 @@ extension CloudKitService {
     let id = try partition(context)
     let fresh = request.operations.map { _ in effects.uuid().uuidString }
     let results = try await write { [storage] () -> (WriteBatch?, [ItemResult<Subscription>]) in
-      var known = Set(
-        try storage.read { try $0.subscriptions(in: id, user: user) }.map(\.id)
-      )
+      let named = request.operations.compactMap(\.subscription.zoneID?.zoneName)
+      let (stored, rows) = try storage.read { snapshot in
+        (
+          try snapshot.subscriptions(in: id, user: user),
+          named.isEmpty ? [] : try snapshot.zones(in: id, named: Set(named).sorted())
+        )
+      }
+      let zones = ZoneDirectory(rows, context, owner: try context.owner())
+      var known = Set(stored.map(\.id))
       var batch = WriteBatch(partition: id)
       var results: [ItemResult<Subscription>] = []
       for (operation, newID) in zip(request.operations, fresh) {
@@ -63,7 +69,7 @@ extension CloudKitService {
             if operation.operationType == .update, !known.contains(name) {
               throw ErrorDictionary(.notFound, "Subscription not found")
             }
-            try Self.check(&subscription, context)
+            try Self.check(&subscription, zones, context)
             known.insert(name)
             batch.savedSubscriptions.append(
               WriteBatch.SubscriptionWrite(
@@ -102,6 +108,7 @@ extension CloudKitService {
 
   private static func check(
     _ subscription: inout Subscription,
+    _ zones: ZoneDirectory,
     _ context: RequestContext
   ) throws(ErrorDictionary) {
     switch subscription.watched {
@@ -120,6 +127,12 @@ extension CloudKitService {
       guard context.scope != .shared, subscription.query?.recordType != nil else {
         throw ErrorDictionary(.badRequest, "a query subscription needs a query")
       }
+      let all = ["create", "update", "delete"]
+      let reasons = subscription.firesOn ?? all
+      guard !reasons.isEmpty, reasons.allSatisfy({ all.contains($0.lowercased()) }) else {
+        throw ErrorDictionary(.badRequest, "invalid value for 'firesOn'")
+      }
+      subscription.firesOn = reasons
       if subscription.zoneID == nil { subscription.zoneWide = subscription.zoneWide ?? true }
     case nil:
       throw ErrorDictionary(.badRequest, "missing required field 'subscriptionType'")
@@ -127,9 +140,10 @@ extension CloudKitService {
     guard (subscription.notificationInfo?.additionalFields?.count ?? 0) <= 3 else {
       throw ErrorDictionary(.badRequest, "at most 3 additionalFields")
     }
-    // Whatever a client calls the owner: payloads and later readers find the record name.
-    if let name = subscription.zoneID?.zoneName {
-      subscription.zoneID = ZoneDirectory.id(named: name, owner: try context.owner())
+    if subscription.watched != .database, let zone = subscription.zoneID {
+      _ = try zones.number(of: zone)
+      // Whatever a client calls the owner: payloads and later readers find the record name.
+      subscription.zoneID = zones.id(named: zone.zoneName)
     }
     subscription.deleted = nil
   }

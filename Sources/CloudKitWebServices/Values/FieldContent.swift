@@ -57,6 +57,15 @@ package enum FieldContent: Hashable, Sendable {
     }
   }
 
+  /// Every place in this value, in order.
+  package var locations: [LocationValue] {
+    switch self {
+    case .location(let value): [value]
+    case .locationList(let values): values
+    default: []
+    }
+  }
+
   /// Every reference in this value, in order.
   package var references: [ReferenceValue] {
     switch self {

@@ -12,6 +12,9 @@ package struct LocationValue: Codable, Hashable, Sendable {
   /// Milliseconds since 1970.
   package var timestamp: Int64?
 
+  /// Whether there is such a place.
+  package var isOnEarth: Bool { abs(latitude) <= 90 && abs(longitude) <= 180 }
+
   package init(
     latitude: Double,
     longitude: Double,
