@@ -272,6 +272,31 @@ struct OtherClientsTests {
     }
   }
 
+  @Test("A share has every documented key; who asks to be let in is for those who invite")
+  func shareKeys() async throws {
+    let person = try await person()
+    try await person.save(.create, "root")
+    let share = try await person.share("root", publicPermission: .readOnly)
+    let guest = try await person.server.person("guest")
+    try await guest.accept(share)
+    let zone = try await TestServer.zone.owned(by: person)
+    let common: Set<String> = [
+      "recordName", "recordType", "recordChangeTag", "created", "modified", "deleted", "fields",
+      "pluginFields", "zoneID", "shortGUID", "publicPermission", "participants", "owner",
+      "currentUserParticipant", "denyAccessRequests", "stableUrl", "displayedHostname",
+    ]
+    for (reader, scope) in [(person, DatabaseScope.private), (guest, .shared)] {
+      let body = """
+        {"records":[{"recordName":"share"}],"zoneID":{"zoneName":"notes",\
+        "ownerRecordName":"\(zone.ownerRecordName ?? "")"}}
+        """
+      let record = try await items(reader, .lookupRecords, body, in: scope, key: "records")[0]
+      let isOwner = scope == .private
+      #expect(Set(record.keys) == common.union(isOwner ? ["requesters", "blocked"] : []))
+      #expect((record["requesters"] as? [Any])?.isEmpty == (isOwner ? true : nil))
+    }
+  }
+
   @Test("Tokens and markers are base64 of the standard alphabet, whole")
   func tokens() async throws {
     let person = try await person()

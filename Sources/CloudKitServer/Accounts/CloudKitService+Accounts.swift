@@ -10,6 +10,7 @@ extension CloudKitService {
     package var givenName: String?
     package var familyName: String?
     package var emailAddress: String?
+    package var phoneNumber: String?
     package var isAdministrator: Bool
     package var isDisabled: Bool
     /// Milliseconds since 1970.
@@ -23,6 +24,8 @@ extension CloudKitService {
     package var givenName: String?
     package var familyName: String?
     package var emailAddress: String?
+    /// Empty takes it away.
+    package var phoneNumber: String?
     package var isAdministrator: Bool?
     package var isDisabled: Bool?
 
@@ -31,6 +34,7 @@ extension CloudKitService {
       givenName: String? = nil,
       familyName: String? = nil,
       emailAddress: String? = nil,
+      phoneNumber: String? = nil,
       isAdministrator: Bool? = nil,
       isDisabled: Bool? = nil
     ) {
@@ -38,6 +42,7 @@ extension CloudKitService {
       self.givenName = givenName
       self.familyName = familyName
       self.emailAddress = emailAddress
+      self.phoneNumber = phoneNumber
       self.isAdministrator = isAdministrator
       self.isDisabled = isDisabled
     }
@@ -53,6 +58,7 @@ extension CloudKitService {
           givenName: account.givenName,
           familyName: account.familyName,
           emailAddress: account.emailAddress,
+          phoneNumber: try snapshot.phoneNumber(ofAccount: account.id),
           isAdministrator: state.isAdministrator,
           isDisabled: state.isDisabled,
           deletedAt: state.deletedAt,
@@ -98,6 +104,9 @@ extension CloudKitService {
         batch.accounts = [account]
         batch.expectedEntries[AccountState.key(account.id)] = .some(revision)
         batch.savedEntries = [try state.entry(account.id, revision: (revision ?? 0) + 1)]
+        if let number = changes.phoneNumber {
+          try batch.setPhoneNumber(number, ofAccount: account.id, snapshot)
+        }
         if changes.password != nil || state.isDisabled {
           try self.endSessions(of: account.id, snapshot, in: &batch)
         }
@@ -188,10 +197,12 @@ extension CloudKitService {
         }
       }
     }
+    let number = try storage.read { try $0.phoneNumber(ofAccount: account) }
     try await write {
       var batch = WriteBatch()
       batch.removedAccounts = [account]
       batch.removedEntries = [AccountState.key(account)]
+      if let number { batch.removedEntries.append(DirectoryEntry.Key(.phoneNumber, number)) }
       return (batch, ())
     }
     sessions.forgetSessions()

@@ -63,7 +63,9 @@ extension CloudKitService {
   }
 
   private func identity(of accountID: String, named recordName: String) throws -> UserIdentity {
-    let account = try storage.read { try $0.account(id: accountID) }
+    let (account, number) = try storage.read {
+      (try $0.account(id: accountID), try $0.phoneNumber(ofAccount: accountID))
+    }
     return UserIdentity(
       userRecordName: recordName,
       firstName: account?.givenName,
@@ -72,7 +74,7 @@ extension CloudKitService {
         givenName: account?.givenName,
         familyName: account?.familyName
       ),
-      lookupInfo: LookupInfo(emailAddress: account?.emailAddress)
+      lookupInfo: LookupInfo(emailAddress: account?.emailAddress, phoneNumber: number)
     )
   }
 
@@ -120,6 +122,10 @@ extension CloudKitService {
           let account = accounts.first(where: { $0.emailAddress?.lowercased() == address })
         {
           known = try snapshot.user(container: context.container, account: account.id)
+        } else if let number = info.phoneNumber,
+          let account = try snapshot.account(phoneNumber: number)
+        {
+          known = try snapshot.user(container: context.container, account: account)
         }
         guard let known else { return nil }
         let account = try snapshot.account(id: known.account)

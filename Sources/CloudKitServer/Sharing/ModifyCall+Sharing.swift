@@ -223,6 +223,7 @@ extension CloudKitService {
     return SharePerson(
       user: user,
       emailAddress: account?.emailAddress,
+      phoneNumber: try snapshot.phoneNumber(ofAccount: known.account),
       names: NameComponents(givenName: account?.givenName, familyName: account?.familyName)
     )
   }
@@ -234,11 +235,16 @@ extension CloudKitService {
     _ snapshot: any StorageSnapshot
   ) throws -> SharePerson? {
     if let user = info.userRecordName { return try person(named: user, context, snapshot) }
-    guard let address = info.emailAddress, !address.isEmpty,
-      let account = try snapshot.accounts().first(where: {
+    var account: String?
+    if let address = info.emailAddress, !address.isEmpty {
+      account = try snapshot.accounts().first {
         $0.emailAddress?.lowercased() == address.lowercased()
-      }),
-      let user = try snapshot.user(container: context.container, account: account.id)
+      }?.id
+    } else if let number = info.phoneNumber {
+      account = try snapshot.account(phoneNumber: number)
+    }
+    guard let account,
+      let user = try snapshot.user(container: context.container, account: account)
     else { return nil }
     return try person(named: user.recordName, context, snapshot)
   }

@@ -27,6 +27,10 @@ extension ShareState {
       }.map(shown),
       owner: owner.map(shown),
       currentUserParticipant: me.map(shown),
+      // Nobody can ask here; clients that show a list find it empty.
+      requesters: mayInvite ? [] : nil,
+      blocked: mayInvite ? [] : nil,
+      denyAccessRequests: true,
       stableUrl: StableURL(
         routingKey: "0",
         shortTokenHash: CloudKitService.digest(shortGUID),

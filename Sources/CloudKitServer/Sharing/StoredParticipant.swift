@@ -28,7 +28,8 @@ struct StoredParticipant: Codable, Hashable, Sendable {
     guard let lookupInfo else { return false }
     if let name = lookupInfo.userRecordName { return name == person.user }
     if let address = lookupInfo.emailAddress { return person.isAddressed(by: address) }
-    return false
+    guard let number = lookupInfo.phoneNumber.flatMap({ PhoneNumber($0) }) else { return false }
+    return number.text == person.phoneNumber
   }
 
   /// Whether an entry of a request means this participant.
@@ -42,7 +43,8 @@ struct StoredParticipant: Codable, Hashable, Sendable {
     if let address = asked.emailAddress {
       return mine.emailAddress?.lowercased() == address.lowercased()
     }
-    return asked.phoneNumber != nil && asked.phoneNumber == mine.phoneNumber
+    guard let number = asked.phoneNumber.flatMap({ PhoneNumber($0) }) else { return false }
+    return number == mine.phoneNumber.flatMap { PhoneNumber($0) }
   }
 
   /// As a reply shows them; how they are reached is for those who invite, and for themselves.
@@ -65,6 +67,8 @@ struct StoredParticipant: Codable, Hashable, Sendable {
 struct SharePerson: Hashable, Sendable {
   var user: String
   var emailAddress: String?
+  /// As `PhoneNumber` writes it.
+  var phoneNumber: String?
   var names: NameComponents?
 
   func isAddressed(by address: String) -> Bool {

@@ -12,6 +12,7 @@ package struct DirectoryEntry: Hashable, Sendable {
     case audit
     case invitation
     case passwordReset = "password-reset"
+    case phoneNumber = "phone-number"
     case refreshToken = "refresh-token"
     case serverKey = "server-key"
     case signature

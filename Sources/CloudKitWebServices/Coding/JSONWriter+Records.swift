@@ -18,6 +18,7 @@ extension JSONWriter {
   package mutating func record(_ record: RecordDictionary, encodedFields: Data? = nil) {
     let sharing = record.sharing
     beginObject()
+    member("blocked", sharing?.blocked)
     if let asked = record.createShortGUID {
       key("createShortGUID")
       boolean(asked)
@@ -28,6 +29,7 @@ extension JSONWriter {
       key("deleted")
       boolean(deleted)
     }
+    member("denyAccessRequests", sharing?.denyAccessRequests)
     member("displayedHostname", sharing?.displayedHostname)
     if let encodedFields {
       key("fields")
@@ -56,6 +58,7 @@ extension JSONWriter {
     member("recordChangeTag", record.recordChangeTag)
     member("recordName", record.recordName)
     member("recordType", record.recordType)
+    member("requesters", sharing?.requesters)
     if let share = record.share {
       key("share")
       reference(share)

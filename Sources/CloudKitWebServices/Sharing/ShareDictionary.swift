@@ -9,6 +9,12 @@ package struct ShareDictionary: Codable, Hashable, Sendable {
   package var participants: [ShareParticipant]?
   package var owner: ShareParticipant?
   package var currentUserParticipant: ShareParticipant?
+  /// Who asks to be let in; in replies to those who may invite.
+  package var requesters: [ShareParticipant]?
+  /// Whose asking is not heard; in replies to those who may invite.
+  package var blocked: [ShareParticipant]?
+  /// Whether nobody may ask.
+  package var denyAccessRequests: Bool?
   /// The address people open, in replies.
   package var stableUrl: StableURL?
   package var displayedHostname: String?
@@ -19,6 +25,9 @@ package struct ShareDictionary: Codable, Hashable, Sendable {
     participants: [ShareParticipant]? = nil,
     owner: ShareParticipant? = nil,
     currentUserParticipant: ShareParticipant? = nil,
+    requesters: [ShareParticipant]? = nil,
+    blocked: [ShareParticipant]? = nil,
+    denyAccessRequests: Bool? = nil,
     stableUrl: StableURL? = nil,
     displayedHostname: String? = nil
   ) {
@@ -27,6 +36,9 @@ package struct ShareDictionary: Codable, Hashable, Sendable {
     self.participants = participants
     self.owner = owner
     self.currentUserParticipant = currentUserParticipant
+    self.requesters = requesters
+    self.blocked = blocked
+    self.denyAccessRequests = denyAccessRequests
     self.stableUrl = stableUrl
     self.displayedHostname = displayedHostname
   }

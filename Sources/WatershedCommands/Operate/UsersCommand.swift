@@ -107,6 +107,8 @@ struct UsersCommand: AsyncParsableCommand {
     @Option(help: "The given name.") var givenName: String?
     @Option(help: "The family name.") var familyName: String?
     @Option(help: "The e-mail address.") var email: String?
+    @Option(help: "The telephone number that others find the person by; \"\" takes it away.")
+    var phone: String?
     @Flag(inversion: .prefixedNo, help: "May use the admin API.") var administrator: Bool?
     @Flag(inversion: .prefixedEnableDisable, help: "May sign in.") var account: Bool?
 
@@ -123,6 +125,7 @@ struct UsersCommand: AsyncParsableCommand {
             givenName: givenName,
             familyName: familyName,
             emailAddress: email,
+            phoneNumber: phone,
             isAdministrator: administrator,
             isDisabled: account.map { !$0 }
           )
