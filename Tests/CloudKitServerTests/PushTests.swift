@@ -172,6 +172,7 @@ struct PushTests {
     var elsewhere = important()
     elsewhere.subscriptionID = "elsewhere"
     elsewhere.zoneID = ZoneID(zoneName: "other")
+    try await person.makeZone("other")
     try await person.subscribe(elsewhere)
     for name in ["a", "b"] {
       try await person.save(.create, name, ["rank": .int64(1)])
