@@ -79,10 +79,10 @@ struct PhoneNumberTests {
     _ = try await bob(server)
     _ = try await server.person("ada")
     let service = server.service
-    await #expect(throws: AdministrationError.self) {
+    await #expect(throws: CloudKitService.AdministrationError.self) {
       try await service.changeAccount("ada", .init(phoneNumber: "+15550100"))
     }
-    await #expect(throws: AdministrationError.self) {
+    await #expect(throws: CloudKitService.AdministrationError.self) {
       try await service.changeAccount("ada", .init(phoneNumber: "nobody's"))
     }
     // The same again is no change.

@@ -43,7 +43,9 @@ extension WriteBatch {
     var number: PhoneNumber?
     if !written.isEmpty {
       guard let read = PhoneNumber(written) else {
-        throw AdministrationError(description: "\"\(written)\" is no telephone number.")
+        throw CloudKitService.AdministrationError(
+          description: "\"\(written)\" is no telephone number."
+        )
       }
       number = read
     }
@@ -52,7 +54,9 @@ extension WriteBatch {
     guard let number else { return }
     let key = DirectoryEntry.Key(.phoneNumber, number.text)
     guard try snapshot.entry(key) == nil else {
-      throw AdministrationError(description: "The number \(number.text) is another account's.")
+      throw CloudKitService.AdministrationError(
+        description: "The number \(number.text) is another account's."
+      )
     }
     expectedEntries[key] = .some(nil)
     savedEntries.append(DirectoryEntry(key, owner: id))
