@@ -32,6 +32,6 @@ extension NSManagedObject {
   @inline(never)
   final func fireOrCheck() {
     requireLane()
-    if state.contains(.fault) { fire() }
+    if state.contains(.fault), !takeAttachedRow() { fire() }
   }
 }

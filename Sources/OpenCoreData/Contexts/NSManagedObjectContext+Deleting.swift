@@ -35,6 +35,8 @@ extension NSManagedObjectContext {
   func grouped(
     _ objects: [NSManagedObject]
   ) -> [(template: ObjectTemplate, objects: [NSManagedObject])] {
+    guard let first = objects.first?.template else { return [] }
+    if objects.allUncounted({ $0.template === first }) { return [(first, objects)] }
     // What changes together is of few entities.
     var order: [(template: ObjectTemplate, objects: [NSManagedObject])] = []
     for object in objects {

@@ -39,7 +39,7 @@ extension NSManagedObjectContext {
       return objects.compactMap { $0 as? T }
     }
     let kind = ObjectIdentifier(type(of: first))
-    guard objects.allSatisfy({ ObjectIdentifier(type(of: $0)) == kind }) else {
+    guard objects.allUncounted({ ObjectIdentifier(type(of: $0)) == kind }) else {
       return objects.compactMap { $0 as? T }
     }
     // Safe: an array of objects has one layout, whatever their class, and all of them are a `T`.
@@ -345,11 +345,13 @@ extension NSManagedObjectContext {
           if let destination = object.toOne(at: index) { next.append(destination) }
         }
       case .toMany(let index):
-        let isKnown = objects.map { $0.toManyStorage(at: index).isLoaded }
+        let unknown = objects.filterUncounted { $0.lacksToMany(at: index) }
+        let known =
+          unknown.count == objects.count ? [] : objects.filter { !$0.lacksToMany(at: index) }
         // Members that were faults get their rows with this.
-        fulfillToMany(at: index, of: zip(objects, isKnown).compactMap { $1 ? nil : $0 })
-        for (object, isKnown) in zip(objects, isKnown) where isKnown || !isLast {
-          for member in object.toManyStorage(at: index).members.items { next.append(member) }
+        fulfillToMany(at: index, of: unknown)
+        for object in isLast ? known : objects {
+          for member in object.memberSet(at: index).members { next.append(member) }
         }
       default:
         continue

@@ -71,6 +71,7 @@ extension NSManagedObjectContext {
     defer {
       processPendingChanges()
       endReading()
+      sharedMembers.removeAll()
       performDepth -= 1
     }
     return try Self.$current.withValue(self, operation: body)

@@ -108,6 +108,7 @@ extension NSManagedObjectContext {
     incrementalRows = [:]
     fetchBatches = []
     readTimes = [:]
+    sharedMembers.removeAll()
     registry.removeAll()
     retainedObjects = [:]
     undoRecorder?.forgetAll()

@@ -148,9 +148,11 @@ extension NSManagedObjectContext {
   }
 
   func makeFault(_ key: Int64, in home: ObjectHome) -> NSManagedObject {
-    let object = home.template.type.init(_row: ManagedObjectSeed(home: home, key: key))
+    let seed = ManagedObjectSeed(home: Unmanaged.passUnretained(home), key: key)
+    let type = home.templateReference._withUnsafeGuaranteedRef { $0.type }
+    let object = type.init(_row: seed)
     if isChecked { object.state.insert(.guarded) }
-    registry.insert(object)
+    registry.insert(object, home.word, key)
     if retainsRegisteredObjects { retainedObjects[object.key] = object }
     if let binding = home.binding, binding.isContextual { noteRegistered(object, binding) }
     return object
@@ -235,18 +237,15 @@ extension NSManagedObjectContext {
     // A child's faults are filled by its parent, one by one.
     guard !isChild else { return }
     let generation = generation
-    let wanted = objects.filter { object in
-      object.state.contains(.fault) && object.binding != nil
-        && (!object.state.contains(.prefetched) || object.rowGeneration != generation)
-    }
+    let wanted = objects.filterUncounted { $0.lacksRow(of: generation) }
     for (binding, objects) in groupedByBinding(wanted) {
       guard isSaving || !binding.isContextual, let store = rows(of: binding) else { continue }
       if !isSaving { forgetStale(objects, in: store) }
-      let references = objects.map(\.key.reference)
+      let references = objects.references
       let rows =
         isPassing ? try store.passingRows(references) : try store.orderedRows(references)
-      for (object, row) in zip(objects, rows) {
-        if let row {
+      objects.forEachUncounted { place, object in
+        if let row = rows[place] {
           object.attach(row, generation: generation)
         } else {
           object.state.remove(.prefetched)
@@ -255,162 +254,12 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Objects that have a store, by store.
-  private func groupedByBinding(
-    _ objects: [NSManagedObject]
-  ) -> [(binding: StoreBinding, objects: [NSManagedObject])] {
-    guard let first = objects.first?.binding else { return [] }
-    if objects.allSatisfy({ $0.binding === first }) { return [(first, objects)] }
-    var groups: [(binding: StoreBinding, objects: [NSManagedObject])] = []
-    for object in objects {
-      guard let binding = object.binding else { continue }
-      if let place = groups.firstIndex(where: { $0.binding === binding }) {
-        groups[place].objects.append(object)
-      } else {
-        groups.append((binding, [object]))
-      }
-    }
-    return groups
-  }
-
-  /// Loads one to-many relationship of many objects of one entity.
-  func fulfillToMany(at index: Int, of objects: [NSManagedObject]) {
-    guard let first = objects.first else { return }
-    if isChild || objects.count == 1 {
-      for object in objects { fulfillToMany(object.toManyStorage(at: index), of: object) }
-      return
-    }
-    let relationship = first.template.toManys[index].slot.description
-    for object in objects where object.binding == nil {
-      object.toManyStorage(at: index).load([])
-    }
-    for (binding, objects) in groupedByBinding(objects.filter { $0.binding != nil }) {
-      fulfill(relationship, at: index, of: objects, binding)
-    }
-  }
-
-  /// Loads one to-many relationship of one object.
-  func fulfillToMany(_ storage: ToManyStorage, of object: NSManagedObject) {
-    if isChild {
-      fulfillToManyFromParent(at: Int(storage.index), of: object)
-    } else if let binding = object.binding {
-      fulfill(storage, of: object, binding)
-    } else {
-      storage.load([])
-    }
-  }
-
-  private func fulfill(
-    _ relationship: NSRelationshipDescription,
-    at index: Int,
-    of objects: [NSManagedObject],
-    _ binding: StoreBinding
-  ) {
-    guard let store = rows(of: binding) else { return loadNothing(at: index, of: objects) }
-    do {
-      var start = 0
-      while start < objects.count {
-        let portion = objects[start..<min(start + Self.fulfilledAtOnce, objects.count)]
-        start = portion.endIndex
-        let lists = try store.destinationLists(
-          of: relationship,
-          from: portion.map(\.key.reference)
-        )
-        var faults = FaultList(generation)
-        for (place, object) in portion.enumerated() {
-          let storage = object.toManyStorage(at: index)
-          var loading = ToManyStorage.Loading(storage)
-          loading.reserveCapacity(lists.destinations(at: place).count)
-          for reference in lists.destinations(at: place) {
-            guard let member = self.object(for: reference, binding) else { continue }
-            faults.append(member)
-            loading.append(member)
-          }
-          storage.load(loading)
-        }
-        // Whoever asks for the members reads them next: one question instead of one for each.
-        attachRows(to: faults.objects)
-        faults.close()
-      }
-    } catch {
-      couldNotRead("fulfill the relationship '\(relationship.name)'", error)
-      loadNothing(at: index, of: objects)
-    }
-  }
-
-  /// As many objects' relationships are loaded by one question, so that what is read of them is
-  /// still at hand when their members are made.
-  private static let fulfilledAtOnce = 4096
-
-  /// Of one object alone; where its members' own rows lead to it, they come with the answer.
-  private func fulfill(
-    _ storage: ToManyStorage,
-    of object: NSManagedObject,
-    _ binding: StoreBinding
-  ) {
-    guard let store = rows(of: binding) else { return storage.load([]) }
-    let generation = generation
-    // Taken out while it is used: a member's class may come back here.
-    var found: [RowMember] = []
-    swap(&found, &memberBuffer)
-    defer {
-      found.removeAll(keepingCapacity: found.count <= Self.memberBufferLimit)
-      swap(&found, &memberBuffer)
-    }
-    do {
-      try store.appendMembers(
-        ofToMany: Int(storage.index),
-        from: object.key.reference,
-        to: &found
-      )
-    } catch {
-      let name = object.template.toManys[Int(storage.index)].slot.name
-      couldNotRead("fulfill the relationship '\(name)'", error)
-      return storage.load([])
-    }
-    var loading = ToManyStorage.Loading(storage)
-    loading.reserveCapacity(found.count)
-    for place in found.indices {
-      guard let member = self.object(for: found[place].reference, binding) else { continue }
-      // Moved out of the list rather than copied, which would count it once more.
-      if let row = found[place].row.take(), member.state.contains(.fault) {
-        member.attach(row, generation: generation)
-      }
-      loading.append(member)
-    }
-    storage.load(loading)
-  }
-
-  /// A larger buffer is not kept.
-  private static let memberBufferLimit = 4096
-
-  /// Faults that are to get their rows, each once.
-  private struct FaultList {
-    private(set) var objects: [NSManagedObject] = []
-    let generation: UInt32
-
-    init(_ generation: UInt32) {
-      self.generation = generation
-    }
-
-    mutating func append(_ object: NSManagedObject) {
-      guard object.state.contains(.fault), !object.state.contains(.listed),
-        !object.state.contains(.prefetched) || object.rowGeneration != generation
-      else { return }
-      object.state.insert(.listed)
-      objects.append(object)
-    }
-
-    /// The list is done with.
-    func close() {
-      for object in objects { object.state.remove(.listed) }
-    }
-  }
-
   /// The object of a row, a fault where it is not known yet.
   @inline(__always)
   func object(for reference: RowReference, _ binding: StoreBinding) -> NSManagedObject? {
-    guard let home = home(of: reference.entityNumber, binding) else { return nil }
-    return registry.object(home.word, reference.key) ?? makeFault(reference.key, in: home)
+    // Not counted: the context keeps its homes.
+    homeReference(of: reference.entityNumber, binding)?._withUnsafeGuaranteedRef { home in
+      registry.object(home.word, reference.key) ?? makeFault(reference.key, in: home)
+    }
   }
 }

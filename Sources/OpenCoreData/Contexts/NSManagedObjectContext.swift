@@ -94,6 +94,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var homes = ContextHomes()
   /// Memory for the members of one to-many while they are loaded.
   var memberBuffer: [RowMember] = []
+  /// What a turn is likely to meet again.
+  var sharedMembers = SharedMembers()
   /// What the current turn reads a store through, and which store that is.
   var readSession: StoreSession?
   var readSessionBinding: StoreBinding?

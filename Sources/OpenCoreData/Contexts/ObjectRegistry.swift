@@ -39,6 +39,13 @@ final class ObjectRegistry: Sendable {
     state.withLock { $0.table.insert(address, Self.word(key), key.reference.key) }
   }
 
+  /// Enters an object under its home's word and its key.
+  @inline(__always)
+  func insert(_ object: NSManagedObject, _ word: UInt64, _ key: Int64) {
+    let address = UnsafeRawPointer(Unmanaged.passUnretained(object).toOpaque())
+    state.withLock { $0.table.insert(address, word, key) }
+  }
+
   /// Enters objects under their keys.
   func insert(_ objects: [NSManagedObject]) {
     state.withLock { state in

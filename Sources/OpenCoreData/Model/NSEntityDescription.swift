@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// A description of an entity: a kind of object, with its properties.
 open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
@@ -44,6 +45,8 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   private var frozenRelationships: [String: NSRelationshipDescription] = [:]
   private var frozenHash: Data?
   private var frozenLayout: EntityLayout?
+  /// The address of the ``ObjectTemplate``, once objects have been made; 0 before.
+  final let templateAddress = Atomic<UInt>(0)
   // A frozen model is kept for the life of the process: layouts, objects and stores point into it
   // without counting, and an entity in an app's hands must find its destinations.
   private var retainedModel: NSManagedObjectModel?

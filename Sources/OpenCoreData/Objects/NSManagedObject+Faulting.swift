@@ -101,7 +101,7 @@ extension NSManagedObject {
     requireLane()
     switch template.layout.slot(named: key) {
     case .toMany(let index):
-      return !(toManyStorage(ifTouched: index)?.isLoaded ?? false)
+      return !hasLoadedToMany(at: index)
     case .toOne(let index):
       guard !state.contains(.fault) else { return true }
       return toOne(at: index)?.isFault ?? false

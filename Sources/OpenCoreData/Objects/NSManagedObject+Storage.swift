@@ -56,7 +56,11 @@ extension NSManagedObject {
   /// The word of an object that was just made: without a context, and with a temporary key.
   static func firstWord(of template: ObjectTemplate) -> UInt {
     let key = ObjectKey.temporary().reference.key
-    if let word = ObjectWord(home: template.homeless, key: key, state: []) { return word.bits }
+    if template.homelessNumber > 0,
+      let word = ObjectWord(homeNumber: template.homelessNumber, magnitude: -key)
+    {
+      return word.bits
+    }
     let body = UnsafeMutablePointer<ObjectBody>.allocate(capacity: 1)
     body.initialize(
       to: ObjectBody(home: Unmanaged.passUnretained(template.homeless), key: key, state: [])
@@ -95,6 +99,7 @@ extension NSManagedObject {
       work.deinitialize(count: 1)
       work.deallocate()
     }
+    body.pointee.letGo()
     body.deinitialize(count: 1)
     body.deallocate()
   }
@@ -108,9 +113,8 @@ extension NSManagedObject {
       let body = current.body
       let state = body.pointee.state
       guard state.isSubset(of: [.fault, .prefetched, .batched, .guarded]),
-        body.pointee.identifier == nil, body.pointee.work == nil, body.pointee.toManys == nil,
-        body.pointee.toOneObjects.isEmpty, body.pointee.ownValues.isEmpty,
-        body.pointee.snapshot != nil
+        body.pointee.identifier == nil, body.pointee.work == nil, body.pointee.toManys.isEmpty,
+        body.pointee.toOneObjects.isEmpty, body.pointee.hasSnapshot
       else { return }
       let fault = state.subtracting(.prefetched).union([.fault, .batched])
       let word = body.pointee.home._withUnsafeGuaranteedRef { home in
@@ -135,6 +139,18 @@ extension NSManagedObject {
 
   @inline(__always)
   final var binding: StoreBinding? { current.home._withUnsafeGuaranteedRef { $0.binding } }
+
+  /// Whether the object is of a store.
+  @inline(__always)
+  final var hasBinding: Bool { current.home._withUnsafeGuaranteedRef { $0.binding != nil } }
+
+  @inline(__always)
+  final func isBound(to binding: StoreBinding) -> Bool {
+    current.home._withUnsafeGuaranteedRef { $0.binding === binding }
+  }
+
+  @inline(__always)
+  final var hasContext: Bool { current.home._withUnsafeGuaranteedRef { $0.hasContext } }
 
   final var key: ObjectKey {
     @inline(__always)
@@ -265,7 +281,7 @@ extension NSManagedObject {
   }
 
   /// Takes a row that a fetch brought along; the object stays a fault until it is read.
-  final func attach(_ row: Row, generation: UInt32) {
+  final func attach(_ row: consuming Row, generation: UInt32) {
     let body = body
     body.pointee.snapshot = row
     body.pointee.rowGeneration = generation
@@ -275,12 +291,28 @@ extension NSManagedObject {
   /// Takes a row where nothing else is known of the object; false where something is.
   final func takeAsFirst(_ row: Row) -> Bool {
     let body = body
-    guard body.pointee.work == nil, body.pointee.ownValues.isEmpty,
-      body.pointee.toOneObjects.isEmpty, body.pointee.state.contains(.fault)
+    guard body.pointee.work == nil, body.pointee.toOneObjects.isEmpty,
+      body.pointee.state.contains(.fault)
     else { return false }
     body.pointee.snapshot = row
     body.pointee.state.remove([.fault, .prefetched])
     return true
+  }
+
+  /// Takes the row that is attached, where it is as good as new and nobody wants to be told; false
+  /// where there is more to do.
+  final func takeAttachedRow() -> Bool {
+    guard let body = knownBody, body.pointee.state.isSuperset(of: [.fault, .prefetched]),
+      !body.pointee.state.contains(.batched), body.pointee.hasSnapshot, body.pointee.work == nil,
+      body.pointee.toOneObjects.isEmpty
+    else { return false }
+    return body.pointee.home._withUnsafeGuaranteedRef { home in
+      guard let context = home.context, context.generation == body.pointee.rowGeneration,
+        !home.template.awakesFromFetch
+      else { return false }
+      body.pointee.state.remove([.fault, .prefetched])
+      return true
+    }
   }
 
   // MARK: Values
@@ -291,26 +323,28 @@ extension NSManagedObject {
   final var ownValues: [RowValue] {
     get {
       if let body = knownBody {
-        if !body.pointee.ownValues.isEmpty { return body.pointee.ownValues }
-        if body.pointee.snapshot != nil { return [] }
+        if let work = body.pointee.work, !work.pointee.ownValues.isEmpty {
+          return work.pointee.ownValues
+        }
+        if body.pointee.hasSnapshot { return [] }
       }
       return state.contains(.fault) ? [] : template.defaults
     }
     set {
       if newValue.isEmpty {
-        knownBody?.pointee.ownValues = []
+        knownWork?.pointee.ownValues = []
       } else {
-        body.pointee.ownValues = newValue
+        work.pointee.ownValues = newValue
       }
     }
-    _modify { yield &body.pointee.ownValues }
+    _modify { yield &work.pointee.ownValues }
   }
 
   /// Sets a value where the object has its own; false where it has none.
   @inline(__always)
   final func setOwnValue(_ value: RowValue, at index: Int) -> Bool {
-    guard let body = knownBody, !body.pointee.ownValues.isEmpty else { return false }
-    body.pointee.ownValues[index] = value
+    guard let work = knownWork, !work.pointee.ownValues.isEmpty else { return false }
+    work.pointee.ownValues[index] = value
     return true
   }
 
@@ -325,11 +359,11 @@ extension NSManagedObject {
     }
     set { ownValues = newValue }
     _modify {
-      let body = body
-      if body.pointee.ownValues.isEmpty, !body.pointee.state.contains(.fault) {
-        body.pointee.ownValues = body.pointee.snapshot?.values ?? template.defaults
+      let work = work
+      if work.pointee.ownValues.isEmpty, !state.contains(.fault) {
+        work.pointee.ownValues = snapshot?.values ?? template.defaults
       }
-      yield &body.pointee.ownValues
+      yield &work.pointee.ownValues
     }
   }
 
@@ -337,8 +371,10 @@ extension NSManagedObject {
   @inline(__always)
   final func value(at rowIndex: Int) -> RowValue {
     if let body = knownBody {
-      if !body.pointee.ownValues.isEmpty { return body.pointee.ownValues[rowIndex] }
-      if let snapshot = body.pointee.snapshot { return snapshot[rowIndex] }
+      if let work = body.pointee.work, !work.pointee.ownValues.isEmpty {
+        return work.pointee.ownValues[rowIndex]
+      }
+      if let value = body.pointee.rowValue(at: rowIndex) { return value }
     }
     return ownValues[rowIndex]
   }
@@ -375,10 +411,29 @@ extension NSManagedObject {
 
   // MARK: To-manys
 
-  /// The relationship's storage where it has been touched.
+  /// The members of a relationship that was read and of which nothing else is known.
   @inline(__always)
+  final func readMembers(at index: Int) -> Set<NSManagedObject>? {
+    knownBody?.pointee.toManys.set(at: index)
+  }
+
+  /// Whether a relationship's members can be kept as the set that was read.
+  @inline(__always)
+  final func hasRoomForMembers(at index: Int) -> Bool {
+    knownBody?.pointee.toManys.hasRoom(at: index) ?? (index < ToManyMembers.setCount)
+  }
+
+  /// Keeps the members of a relationship as they were read; there must be room.
+  @inline(__always)
+  final func keepMembers(_ members: Set<NSManagedObject>, at index: Int) {
+    body.pointee.toManys.keep(members, at: index)
+  }
+
+  /// The relationship's storage where it has been touched.
   final func toManyStorage(ifTouched index: Int) -> ToManyStorage? {
-    var storage = knownBody?.pointee.toManys
+    guard let body = knownBody, !body.pointee.toManys.isEmpty else { return nil }
+    body.pointee.toManys.makeStorages()
+    var storage = body.pointee.toManys.storages
     while let found = storage {
       if found.index == index { return found }
       storage = found.next
@@ -388,12 +443,23 @@ extension NSManagedObject {
 
   final func keep(_ storage: ToManyStorage) {
     let body = body
-    storage.next = body.pointee.toManys
-    body.pointee.toManys = storage
+    body.pointee.toManys.makeStorages()
+    body.pointee.toManys.insert(storage)
   }
 
+  /// Whether a relationship's members are loaded.
+  final func hasLoadedToMany(at index: Int) -> Bool {
+    guard let body = knownBody else { return false }
+    if !body.pointee.toManys.hasStorages { return body.pointee.toManys.hasSet(at: index) }
+    return toManyStorage(ifTouched: index)?.isLoaded ?? false
+  }
+
+  /// Whether any to-many has a storage.
+  @inline(__always)
+  final var hasToManyStorages: Bool { knownBody?.pointee.toManys.hasStorages ?? false }
+
   /// Whether any to-many has been touched.
-  final var hasToManys: Bool { knownBody?.pointee.toManys != nil }
+  final var hasToManys: Bool { knownBody.map { !$0.pointee.toManys.isEmpty } ?? false }
 
   /// Every to-many by its number; none until the first is touched.
   final var toManyStorages: [ToManyStorage?] {
@@ -403,7 +469,9 @@ extension NSManagedObject {
 
   /// Every to-many that has been touched, in no order.
   final func forEachToMany(_ body: (ToManyStorage) -> Void) {
-    var storage = knownBody?.pointee.toManys
+    guard let known = knownBody, !known.pointee.toManys.isEmpty else { return }
+    known.pointee.toManys.makeStorages()
+    var storage = known.pointee.toManys.storages
     while let found = storage {
       storage = found.next
       body(found)
@@ -411,7 +479,7 @@ extension NSManagedObject {
   }
 
   final func dropToManys() {
-    knownBody?.pointee.toManys = nil
+    knownBody?.pointee.toManys.removeAll()
   }
 
   // MARK: Changes

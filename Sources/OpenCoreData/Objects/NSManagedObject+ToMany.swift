@@ -4,16 +4,29 @@ extension NSManagedObject {
   /// The relationship's storage, loaded or not.
   final func toManyStorage(at index: Int) -> ToManyStorage {
     if let storage = toManyStorage(ifTouched: index) { return storage }
-    // An object without a row has no members that it does not know of.
-    let isLoaded =
-      state.contains(.inserted) || context.map { !$0.isChild && key.isTemporary } ?? true
     let storage = ToManyStorage(
       index: index,
       isOrdered: template.toManys[index].slot.isOrdered,
-      isLoaded: isLoaded
+      isLoaded: hasNoMembersToRead
     )
     keep(storage)
     return storage
+  }
+
+  /// An object without a row has no members that it does not know of.
+  private final var hasNoMembersToRead: Bool {
+    if state.contains(.inserted) || !hasContext { return true }
+    return key.isTemporary && context.map { !$0.isChild } ?? true
+  }
+
+  /// Whether a relationship's members are to be read still.
+  final func lacksToMany(at index: Int) -> Bool {
+    if hasLoadedToMany(at: index) { return false }
+    // Sets are left as they are: no storage is asked for where there is none.
+    guard hasToManyStorages, let storage = toManyStorage(ifTouched: index) else {
+      return !hasNoMembersToRead
+    }
+    return !storage.isLoaded
   }
 
   /// The relationship's storage with all its members.
@@ -29,7 +42,7 @@ extension NSManagedObject {
       storage.load([])
       return
     }
-    context.fulfillToMany(storage, of: self)
+    context.fulfillToMany(at: index, of: self)
     if !storage.isLoaded { storage.load([]) }
   }
 
@@ -200,15 +213,31 @@ extension NSManagedObject {
 
   // MARK: Typed members
 
+  /// The members as a set, kept until they change, and their class where all are of one.
+  final func memberSet(
+    at index: Int
+  ) -> (members: Set<NSManagedObject>, memberClass: ObjectIdentifier?) {
+    requireLane()
+    if let members = readMembers(at: index) { return (members, memberClass(at: index)) }
+    if hasRoomForMembers(at: index), let context, !context.isChild, !hasNoMembersToRead,
+      !template.toManys[index].slot.isOrdered
+    {
+      context.fulfillToMany(at: index, of: self)
+      if let members = readMembers(at: index) { return (members, memberClass(at: index)) }
+    }
+    let storage = loadedToMany(at: index)
+    let members = storage.memberSet
+    return (members, storage.memberClass)
+  }
+
   /// The members as a typed set, kept until they change.
   final func typedMembers<Element: NSManagedObject>(
     at index: Int,
     of type: Element.Type
   ) -> Set<Element> {
-    let storage = loadedToMany(at: index)
-    let members = storage.memberSet
+    let (members, memberClass) = memberSet(at: index)
     // A set of objects has one layout, whatever their class.
-    if members.isEmpty || storage.memberClass == ObjectIdentifier(type) {
+    if members.isEmpty || memberClass == ObjectIdentifier(type) {
       return unsafeBitCast(members, to: Set<Element>.self)
     }
     if members.allSatisfy({ $0 is Element }) {
@@ -223,9 +252,7 @@ extension NSManagedObject {
     at slot: ManagedSlot
   ) -> (members: Set<NSManagedObject>, memberClass: ObjectIdentifier?) {
     guard case .toMany(let index) = slot.kind else { return ([], nil) }
-    let storage = loadedToMany(at: index)
-    let members = storage.memberSet
-    return (members, storage.memberClass)
+    return memberSet(at: index)
   }
 
   @usableFromInline

@@ -3,17 +3,22 @@ import Synchronization
 
 /// Where a fetched object comes from; only contexts make one.
 public struct ManagedObjectSeed {
-  let home: ObjectHome
+  // Not counted: whoever makes the object holds the home meanwhile.
+  let home: Unmanaged<ObjectHome>
   let key: Int64
 
-  init(home: ObjectHome, key: Int64) {
+  init(home: Unmanaged<ObjectHome>, key: Int64) {
     self.home = home
     self.key = key
   }
 
   /// For an object of no context that has no row.
   static func temporary(_ template: ObjectTemplate) -> ManagedObjectSeed {
-    ManagedObjectSeed(home: template.homeless, key: ObjectKey.temporary().reference.key)
+    // A template keeps this home as long as it lives itself.
+    ManagedObjectSeed(
+      home: Unmanaged.passUnretained(template.homeless),
+      key: ObjectKey.temporary().reference.key
+    )
   }
 }
 
@@ -32,11 +37,13 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
     entity: NSEntityDescription,
     insertInto context: NSManagedObjectContext?
   ) {
-    let template = ObjectTemplate.of(entity)
-    word = Atomic(Self.firstWord(of: template))
+    let template = ObjectTemplate.reference(of: entity)
+    word = Atomic(template._withUnsafeGuaranteedRef(Self.firstWord))
     super.init()
-    for (index, value) in template.objectDefaults {
-      setObjectValue(value, at: index)
+    if template._withUnsafeGuaranteedRef({ $0.hasObjectDefaults }) {
+      for (index, value) in self.template.objectDefaults {
+        setObjectValue(value, at: index)
+      }
     }
     context?.insert(self)
   }
@@ -48,8 +55,11 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
 
   /// Creates an object for a row; contexts call it, apps do not.
   public required convenience init(_row seed: ManagedObjectSeed) {
-    self.init(entity: seed.home.template.layout.entity, insertInto: nil)
-    becomeFault(of: seed.key, in: seed.home)
+    self.init(
+      entity: seed.home._withUnsafeGuaranteedRef { $0.template.layout.entity },
+      insertInto: nil
+    )
+    seed.home._withUnsafeGuaranteedRef { becomeFault(of: seed.key, in: $0) }
   }
 
   deinit {

@@ -1,6 +1,7 @@
 /// What is kept of an object that is more than a fault nobody has touched.
 ///
 /// It is plain memory that its object alone points to: no counting, no checks of exclusive access.
+/// It is never copied, and whoever disposes of it calls ``letGo()`` first.
 struct ObjectBody {
   /// Counted by hand, unless it lasts.
   var home: Unmanaged<ObjectHome>
@@ -8,22 +9,58 @@ struct ObjectBody {
   var state: ObjectState
   /// The commit count of the coordinator when the attached row was read.
   var rowGeneration: UInt32 = 0
-  /// The row as it was read or saved last.
-  var snapshot: Row?
+  /// Counted by hand, so that reading a value counts nothing.
+  private var row: Unmanaged<RowStorage>?
   /// Guarded by the object's ``IdentifierLock``.
   var identifier: NSManagedObjectID?
-  /// By row index; empty while the snapshot, or the entity's defaults, have the values.
-  var ownValues: [RowValue] = []
   /// To-one destinations that have been followed or set; empty until the first.
   var toOneObjects: [NSManagedObject?] = []
-  /// The first of the to-manys that have been touched; each knows the next.
-  var toManys: ToManyStorage?
+  var toManys = ToManyMembers()
   /// There from the first change on.
   var work: UnsafeMutablePointer<ObjectWork>?
+
+  init(home: Unmanaged<ObjectHome>, key: Int64, state: ObjectState) {
+    self.home = home
+    self.key = key
+    self.state = state
+  }
+
+  /// The row as it was read or saved last.
+  var snapshot: Row? {
+    @inline(__always)
+    get { row.map { Row(storage: $0.takeUnretainedValue()) } }
+    @inline(__always)
+    set {
+      let former = row
+      row = newValue.map { Unmanaged.passRetained($0.storage) }
+      former?.release()
+    }
+  }
+
+  @inline(__always)
+  var hasSnapshot: Bool { row != nil }
+
+  /// Whether the object has values of its own, apart from the row's.
+  @inline(__always)
+  var hasOwnValues: Bool { work.map { !$0.pointee.ownValues.isEmpty } ?? false }
+
+  /// The value of the row at an index; nil where there is no row.
+  @inline(__always)
+  func rowValue(at index: Int) -> RowValue? {
+    row?._withUnsafeGuaranteedRef { $0.value(at: index) }
+  }
+
+  /// Gives back what is counted by hand.
+  mutating func letGo() {
+    snapshot = nil
+    toManys.removeAll()
+  }
 }
 
 /// What is kept of an object that was changed.
 struct ObjectWork {
+  /// By row index; empty while the snapshot, or the entity's defaults, have the values.
+  var ownValues: [RowValue] = []
   /// The objects behind transformable and untyped attributes.
   var objectValues: [Int: Any]?
   /// Row indexes of what changed since the last save.
@@ -60,6 +97,13 @@ struct ObjectWord {
     let magnitude = home.isTemporary ? -key : key
     guard home.number > 0, magnitude >= 0, magnitude <= Int64(UInt32.max) else { return nil }
     bits = UInt(magnitude) << 32 | UInt(state.rawValue) << 16 | UInt(home.number) << 1 | 1
+  }
+
+  /// Of an object that was just made; the number must be above 0.
+  @inline(__always)
+  init?(homeNumber: Int, magnitude: Int64) {
+    guard magnitude >= 0, magnitude <= Int64(UInt32.max) else { return nil }
+    bits = UInt(magnitude) << 32 | UInt(homeNumber) << 1 | 1
   }
 
   @inline(__always)

@@ -17,6 +17,8 @@ final class ObjectHome: @unchecked Sendable {
   let entityNumber: Int32
   // Not counted and not weak, for speed: the context clears it when it goes.
   unowned(unsafe) private(set) var context: NSManagedObjectContext?
+  /// Whether there is a context; asking counts nothing.
+  private(set) var hasContext: Bool
   private var twin: ObjectHome?
   /// Where ``HomeTable`` has the home; 0 where it has no room for it.
   let number: Int
@@ -36,6 +38,7 @@ final class ObjectHome: @unchecked Sendable {
     self.store = store
     self.entityNumber = entityNumber
     self.context = context
+    hasContext = context != nil
     self.isLasting = isLasting
     registry = context?.registry
     number = HomeTable.shared.takeNumber()
@@ -60,7 +63,10 @@ final class ObjectHome: @unchecked Sendable {
   }
 
   /// Called when the context goes.
-  func leaveContext() { context = nil }
+  func leaveContext() {
+    context = nil
+    hasContext = false
+  }
 
   /// The same without a context; called on the context's lane.
   func detached() -> ObjectHome {
@@ -143,10 +149,12 @@ struct ContextHomes {
 
   /// Of objects that have a row.
   @inline(__always)
-  func stored(_ entityNumber: Int32, _ binding: StoreBinding) -> ObjectHome? {
-    recent[Int(entityNumber) & (Self.recentCount - 1)]?._withUnsafeGuaranteedRef { home in
-      home.entityNumber == entityNumber && home.binding === binding ? home : nil
+  func stored(_ entityNumber: Int32, _ binding: StoreBinding) -> Unmanaged<ObjectHome>? {
+    let home = recent[Int(entityNumber) & (Self.recentCount - 1)]
+    let fits = home?._withUnsafeGuaranteedRef { home in
+      home.entityNumber == entityNumber && home.binding === binding
     }
+    return fits == true ? home : nil
   }
 
   mutating func home(
@@ -196,13 +204,24 @@ extension NSManagedObjectContext {
   /// The home of a store's rows of an entity; nil where the model does not have it.
   @inline(__always)
   func home(of entityNumber: Int32, _ binding: StoreBinding) -> ObjectHome? {
+    homeReference(of: entityNumber, binding)?.takeUnretainedValue()
+  }
+
+  /// The same, not counted: the context keeps it.
+  @inline(__always)
+  func homeReference(of entityNumber: Int32, _ binding: StoreBinding) -> Unmanaged<ObjectHome>? {
     homes.stored(entityNumber, binding) ?? makeHome(of: entityNumber, binding)
   }
 
   @inline(never)
-  private func makeHome(of entityNumber: Int32, _ binding: StoreBinding) -> ObjectHome? {
+  private func makeHome(
+    of entityNumber: Int32,
+    _ binding: StoreBinding
+  ) -> Unmanaged<ObjectHome>? {
     binding.template(number: entityNumber).map { template in
-      home(template, binding, store: binding.number, entityNumber: entityNumber)
+      Unmanaged.passUnretained(
+        home(template, binding, store: binding.number, entityNumber: entityNumber)
+      )
     }
   }
 }

@@ -29,9 +29,14 @@ final class ObjectTemplate: @unchecked Sendable {
   let defaults: [RowValue]
   /// Attributes with a default that no row holds: the defaults of transformable attributes.
   let objectDefaults: [(index: Int, value: Any)]
+  let hasObjectDefaults: Bool
   let attributeTypes: [NSAttributeType]
   let toOnes: [Link]
   let toManys: [Link]
+  /// The classes of the to-manys' destinations, as the model names them.
+  let memberClasses: [ObjectIdentifier]
+  /// To-manys whose inverse is to-many too.
+  let sharedRelationships: SlotSet
   /// Attributes whose values are objects behind the row: transformable and untyped ones.
   let objectAttributes: SlotSet
   let hasObjectAttributes: Bool
@@ -39,6 +44,8 @@ final class ObjectTemplate: @unchecked Sendable {
   let transientIndexes: [Int]
   /// Set once, before anybody else knows the template.
   private var madeHomeless: ObjectHome?
+  /// The number of that home in ``HomeTable``; 0 where it has none.
+  private(set) var homelessNumber = 0
   let validation: ValidationPlan
   /// Whether the class has a check of its own for single values.
   let validatesValues: Bool
@@ -60,6 +67,7 @@ final class ObjectTemplate: @unchecked Sendable {
     }
     self.objectAttributes = objectAttributes
     self.objectDefaults = objectDefaults
+    hasObjectDefaults = !objectDefaults.isEmpty
     hasObjectAttributes = !objectAttributes.isEmpty
     transientIndexes = layout.attributes.filter(\.isTransient).map(\.index)
     defaults =
@@ -68,6 +76,12 @@ final class ObjectTemplate: @unchecked Sendable {
     attributeTypes = layout.attributes.map(\.type)
     toOnes = layout.toOnes.map(Self.link)
     toManys = layout.toManys.map(Self.link)
+    memberClasses = layout.toManys.map { slot in
+      ObjectIdentifier(Self.resolveClass(of: slot.destinationEntity.layout))
+    }
+    var sharedRelationships = SlotSet()
+    for slot in layout.toManys where slot.inverseIsToMany { sharedRelationships.insert(slot.index) }
+    self.sharedRelationships = sharedRelationships
     validation = ValidationPlan(layout: layout)
     validatesValues = MethodOverride.validateValue.isPresent(in: type)
     awakesFromFetch = MethodOverride.awakeFromFetch.isPresent(in: type)
@@ -105,6 +119,17 @@ final class ObjectTemplate: @unchecked Sendable {
 
   static func of(_ entity: NSEntityDescription) -> ObjectTemplate { of(entity.layout) }
 
+  /// The template of an entity; not counted, for speed: it stays with its frozen model.
+  @inline(__always)
+  static func reference(of entity: NSEntityDescription) -> Unmanaged<ObjectTemplate> {
+    if let known = UnsafeRawPointer(bitPattern: entity.templateAddress.load(ordering: .acquiring)) {
+      return Unmanaged.fromOpaque(known)
+    }
+    let found = Unmanaged.passUnretained(of(entity.layout))
+    entity.templateAddress.store(UInt(bitPattern: found.toOpaque()), ordering: .releasing)
+    return found
+  }
+
   /// The template of an entity, made at the first call.
   ///
   /// It is kept at the layout, so that finding it costs no look-up for each object that is made.
@@ -122,6 +147,7 @@ final class ObjectTemplate: @unchecked Sendable {
       context: nil,
       isLasting: true
     )
+    made.homelessNumber = made.homeless.number
     let kept = layout.template.storeIfNil(made)
     let address = UInt(bitPattern: Unmanaged.passUnretained(kept).toOpaque())
     layout.templateAddress.store(address, ordering: .releasing)
@@ -129,6 +155,7 @@ final class ObjectTemplate: @unchecked Sendable {
   }
 
   /// Where objects belong that no context knows.
+  @inline(__always)
   var homeless: ObjectHome {
     guard let madeHomeless else { preconditionFailure("A template was used before it was made.") }
     return madeHomeless

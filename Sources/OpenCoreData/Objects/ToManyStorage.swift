@@ -42,6 +42,17 @@ final class ToManyStorage {
     isNew = isLoaded
   }
 
+  /// A relationship without an order whose members, all of one class, were read.
+  init(index: Int, members: Set<NSManagedObject>) {
+    self.index = Int32(index)
+    isOrdered = false
+    isLoaded = true
+    isNew = false
+    hasList = false
+    keptSet = members
+    memberClass = members.first.map { ObjectIdentifier(type(of: $0)) }
+  }
+
   // MARK: Members
 
   /// The members; in the order of their keys where the relationship has none and they were read.
@@ -107,42 +118,19 @@ final class ToManyStorage {
 
   // MARK: Loading
 
-  /// Members on their way into a storage: as a set, where they need no order and nothing waits.
-  struct Loading {
-    fileprivate var set: Set<NSManagedObject>
-    fileprivate var items: [NSManagedObject] = []
-    fileprivate let isSet: Bool
-    fileprivate var memberClass: ObjectIdentifier?
-    private var count = 0
-
-    init(_ storage: ToManyStorage) {
-      isSet = !storage.isOrdered && storage.edits == nil && !storage.isNew
-      set = []
-    }
-
-    mutating func reserveCapacity(_ count: Int) {
-      if isSet { set = Set(minimumCapacity: count) } else { items.reserveCapacity(count) }
-    }
-
-    @inline(__always)
-    mutating func append(_ object: NSManagedObject) {
-      guard isSet else { return items.append(object) }
-      set.insert(object)
-      let kind = ObjectIdentifier(type(of: object))
-      if count == 0 { memberClass = kind } else if memberClass != kind { memberClass = nil }
-      count += 1
-    }
-  }
-
   /// Takes what the store has and puts the waiting changes on top.
-  func load(_ loading: Loading) {
+  func load(_ loading: LoadingMembers) {
     guard loading.isSet else { return load(loading.items) }
+    guard takesSet else { return load(Array(loading.set)) }
     keptSet = loading.set
     memberClass = loading.memberClass
     list.removeAll()
     hasList = false
     isLoaded = true
   }
+
+  /// Whether members can be loaded as a set: they need no order and nothing waits.
+  var takesSet: Bool { !isOrdered && edits == nil && !isNew }
 
   /// Takes what the store has and puts the waiting changes on top.
   func load(_ stored: [NSManagedObject]) {

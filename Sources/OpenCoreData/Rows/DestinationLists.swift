@@ -2,6 +2,8 @@
 /// which part of it is whose.
 package struct DestinationLists {
   package private(set) var references: [RowReference] = []
+  /// The rows of the references, where they came with the answer.
+  package private(set) var rows: [Row?] = []
   /// By the sources' places; empty where a source has no destinations.
   private var parts: [Range<Int32>]
 
@@ -16,6 +18,20 @@ package struct DestinationLists {
     references[Int(parts[place].lowerBound)..<Int(parts[place].upperBound)]
   }
 
+  /// Which of the references are of the source at a place.
+  @inline(__always)
+  package func part(at place: Int) -> Range<Int> {
+    Int(parts[place].lowerBound)..<Int(parts[place].upperBound)
+  }
+
+  /// Whether all references have rows.
+  @inline(__always)
+  package var hasRows: Bool { !rows.isEmpty && rows.count == references.count }
+
+  /// Moves a row out of the lists, which costs less than a copy.
+  @inline(__always)
+  mutating func takeRow(at position: Int) -> Row? { rows[position].take() }
+
   /// Adds destinations that all belong to one source.
   package mutating func append(_ destinations: some Sequence<RowReference>, at place: Int) {
     let start = references.count
@@ -26,6 +42,12 @@ package struct DestinationLists {
   @inline(__always)
   mutating func append(_ destination: RowReference) {
     references.append(destination)
+  }
+
+  @inline(__always)
+  mutating func append(_ destination: Row) {
+    references.append(destination.reference)
+    rows.append(destination)
   }
 
   /// What was appended since `start` belongs to the source at a place.

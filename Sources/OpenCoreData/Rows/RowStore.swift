@@ -26,6 +26,12 @@ package protocol RowStore: AnyObject, Sendable {
     of relationship: NSRelationshipDescription,
     from sources: [RowReference]
   ) throws -> DestinationLists
+  /// The same, with the destinations' rows where they are the ones that lead to the sources.
+  func destinationLists(
+    of relationship: NSRelationshipDescription,
+    from sources: [RowReference],
+    bringingRows: Bool
+  ) throws -> DestinationLists
   /// A row for each reference, in their order; nil where there is none.
   func orderedRows(_ references: [RowReference]) throws -> [Row?]
   /// The same for rows that somebody passes by: the store does not cache them for others.
@@ -79,6 +85,14 @@ extension RowStore {
       lists.append(found[source] ?? [], at: place)
     }
     return lists
+  }
+
+  package func destinationLists(
+    of relationship: NSRelationshipDescription,
+    from sources: [RowReference],
+    bringingRows: Bool
+  ) throws -> DestinationLists {
+    try destinationLists(of: relationship, from: sources)
   }
 
   package func referenceList(_ request: RowFetch) throws -> ReferenceList {

@@ -5,6 +5,8 @@ struct DestinationQuery {
   /// What reads whole rows from one source, where the members' own columns hold the relationship.
   let rows: String?
   private let head: String
+  /// The same for whole rows, with the source's key behind them.
+  private let rowsHead: String?
   private let tail: String
 
   /// Nil where nothing can be found: the destination is in another store.
@@ -25,10 +27,14 @@ struct DestinationQuery {
       let entity = constantEntity == nil ? ", t0.Z_ENT" : ""
       head = "SELECT t0.\(column), t0.Z_PK\(entity) FROM \(table) AS t0 WHERE t0.\(column)"
       tail = Self.sort("t0.\(column)", order.map { "t0.\($0)" }, "t0.Z_PK")
+      rowsHead =
+        "SELECT \(destination.plan.selection), t0.\(column) FROM \(table) AS t0 "
+        + "WHERE t0.\(column)"
       rows =
         "SELECT \(destination.plan.selection) FROM \(table) AS t0 WHERE t0.\(column) = ?" + tail
     case .join(let table, let from, let to, let order):
       rows = nil
+      rowsHead = nil
       // The rows themselves are looked at only where their entity is not known.
       let entity = constantEntity == nil ? ", t0.Z_ENT" : ""
       let rows =
@@ -40,6 +46,9 @@ struct DestinationQuery {
 
   /// `condition` is what a source's key must fulfil, as in ``KeySpan``.
   func sql(_ condition: String) -> String { "\(head) \(condition)\(tail)" }
+
+  /// What reads whole rows; nil where the members' own columns do not hold the relationship.
+  func rowsSQL(_ condition: String) -> String? { rowsHead.map { "\($0) \(condition)\(tail)" } }
 
   /// Destinations without an order key, which another writer may have left, come last.
   private static func sort(_ source: String, _ order: String?, _ key: String) -> String {

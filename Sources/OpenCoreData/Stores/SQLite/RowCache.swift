@@ -99,6 +99,19 @@ package final class RowCache: Sendable {
     }
   }
 
+  /// The same for rows some of which may be missing.
+  func insert(_ rows: [Row?], readAt epoch: Int) {
+    state.withLock { state in
+      guard state.epoch == epoch else { return }
+      state.young.rows.reserve(rows.count)
+      for row in rows {
+        guard let row else { continue }
+        if !state.old.rows.isEmpty { drop(row.reference, &state) }
+        insert(row, &state)
+      }
+    }
+  }
+
   private func insert(_ row: Row, _ state: inout State) {
     let reference = row.reference
     let address = UnsafeRawPointer(Unmanaged.passRetained(row.storage).toOpaque())

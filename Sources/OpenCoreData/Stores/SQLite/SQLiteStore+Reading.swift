@@ -47,6 +47,21 @@ extension SQLiteStore: ReadSource {
     }
   }
 
+  package func destinationLists(
+    of relationship: NSRelationshipDescription,
+    from sources: [RowReference],
+    bringingRows: Bool
+  ) throws -> DestinationLists {
+    try reading { connection, epoch in
+      try readDestinationLists(
+        of: relationship,
+        from: sources,
+        on: connection,
+        cachingRowsAt: bringingRows ? epoch : nil
+      )
+    }
+  }
+
   package func appendMembers(
     ofToMany index: Int,
     from source: RowReference,
@@ -235,10 +250,13 @@ extension SQLiteStore {
     return result
   }
 
+  /// With an epoch of the row cache the destinations' rows are read too, where they lead to the
+  /// sources, and kept in the cache.
   func readDestinationLists(
     of relationship: NSRelationshipDescription,
     from sources: [RowReference],
-    on connection: StoreConnection
+    on connection: StoreConnection,
+    cachingRowsAt epoch: Int? = nil
   ) throws -> DestinationLists {
     var lists = DestinationLists(sourceCount: sources.count)
     for part in SortedReferences(sources).parts {
@@ -249,16 +267,20 @@ extension SQLiteStore {
             of: relationship,
             from: source,
             span,
+            bringingRows: epoch != nil,
             in: schema
           )
         else { break }
         span.bind(to: query.statement)
         defer { query.statement.reset() }
-        try readList(query, span, part, &lists)
+        try readList(query, span, part, connection.builder, &lists)
       }
       for index in part.keys.indices.dropFirst() where part.keys[index] == part.keys[index - 1] {
         lists.copy(from: part.place(index - 1), to: part.place(index))
       }
+    }
+    if let epoch, lists.hasRows, lists.rows.count <= Self.cachedRows {
+      cache.insert(lists.rows, readAt: epoch)
     }
     return lists
   }
@@ -268,6 +290,7 @@ extension SQLiteStore {
     _ query: StoreConnection.DestinationStatement,
     _ span: KeySpan,
     _ part: SortedReferences.Part,
+    _ builder: RowBuilder,
     _ lists: inout DestinationLists
   ) throws {
     let statement = query.statement
@@ -275,15 +298,19 @@ extension SQLiteStore {
     var current: (key: Int64, index: Int?)?
     var start = 0
     while try statement.step() {
-      let key = statement.int64(0)
+      let key = statement.int64(query.sourceColumn)
       if key != current?.key {
         if let index = current?.index { lists.note(from: start, at: part.place(index)) }
         current = (key, cursor.find(key))
         start = lists.references.count
       }
       guard current?.index != nil else { continue }
-      let entity = query.constantEntity ?? Int32(truncatingIfNeeded: statement.int64(2))
-      lists.append(RowReference(entityNumber: entity, key: statement.int64(1)))
+      if let plan = query.rowPlan {
+        if let row = coding.row(statement, plan, builder) { lists.append(row) }
+      } else {
+        let entity = query.constantEntity ?? Int32(truncatingIfNeeded: statement.int64(2))
+        lists.append(RowReference(entityNumber: entity, key: statement.int64(1)))
+      }
     }
     if let index = current?.index { lists.note(from: start, at: part.place(index)) }
   }

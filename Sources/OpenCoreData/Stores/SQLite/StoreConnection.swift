@@ -122,11 +122,16 @@ final class StoreConnection {
     let relationship: ObjectIdentifier
     let entity: Int
     let width: Int
+    let bringsRows: Bool
   }
 
   struct DestinationStatement {
     let statement: SQLiteStatement
     let constantEntity: Int32?
+    /// What reads the destinations' rows out of the answer; nil where it brings their keys alone.
+    let rowPlan: ReadPlan?
+    /// The column of the source's key.
+    let sourceColumn: Int
   }
 
   /// What follows a to-many from a portion of sources; nil where it leads into another store.
@@ -134,18 +139,25 @@ final class StoreConnection {
     of relationship: NSRelationshipDescription,
     from entity: EntityTable,
     _ span: KeySpan,
+    bringingRows: Bool,
     in schema: StoreSchema
   ) throws -> DestinationStatement? {
     let key = DestinationKey(
       relationship: ObjectIdentifier(relationship),
       entity: entity.index,
-      width: span.width
+      width: span.width,
+      bringsRows: bringingRows
     )
     if let kept = destinations[key] { return kept }
     guard let query = DestinationQuery(relationship, from: entity, in: schema) else { return nil }
+    let rows = bringingRows ? query.rowsSQL(span.condition) : nil
+    let statement = try connection.makeStatement(rows ?? query.sql(span.condition))
     let made = DestinationStatement(
-      statement: try connection.makeStatement(query.sql(span.condition)),
-      constantEntity: query.constantEntity
+      statement: statement,
+      constantEntity: query.constantEntity,
+      rowPlan: rows == nil
+        ? nil : relationship.destinationEntity.flatMap(schema.entity)?.plan,
+      sourceColumn: rows == nil ? 0 : statement.columnCount - 1
     )
     destinations[key] = made
     return made

@@ -116,6 +116,21 @@ final class StoreSession: RowStore, @unchecked Sendable {
     }
   }
 
+  func destinationLists(
+    of relationship: NSRelationshipDescription,
+    from sources: [RowReference],
+    bringingRows: Bool
+  ) throws -> DestinationLists {
+    try reading { connection, epoch in
+      try store.readDestinationLists(
+        of: relationship,
+        from: sources,
+        on: connection,
+        cachingRowsAt: bringingRows ? epoch : nil
+      )
+    }
+  }
+
   func appendMembers(
     ofToMany index: Int,
     from source: RowReference,

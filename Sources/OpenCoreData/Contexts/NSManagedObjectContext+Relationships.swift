@@ -1,0 +1,200 @@
+import Foundation
+
+extension NSManagedObjectContext {
+  // MARK: Loading to-manys
+
+  /// Objects that have a store, by store.
+  func groupedByBinding(
+    _ objects: [NSManagedObject]
+  ) -> [(binding: StoreBinding, objects: [NSManagedObject])] {
+    guard let first = objects.first?.binding else { return [] }
+    if objects.allUncounted({ $0.isBound(to: first) }) { return [(first, objects)] }
+    var groups: [(binding: StoreBinding, objects: [NSManagedObject])] = []
+    for object in objects {
+      guard let binding = object.binding else { continue }
+      if let place = groups.firstIndex(where: { $0.binding === binding }) {
+        groups[place].objects.append(object)
+      } else {
+        groups.append((binding, [object]))
+      }
+    }
+    return groups
+  }
+
+  /// Loads one to-many relationship of many objects of one entity.
+  func fulfillToMany(at index: Int, of objects: [NSManagedObject]) {
+    guard let first = objects.first else { return }
+    if isChild || objects.count == 1 {
+      for object in objects { fulfillToMany(at: index, of: object) }
+      return
+    }
+    let relationship = first.template.toManys[index].slot.description
+    if objects.allUncounted({ $0.hasBinding }) {
+      return fulfill(relationship, at: index, of: objects)
+    }
+    for object in objects where object.binding == nil {
+      object.toManyStorage(at: index).load([])
+    }
+    fulfill(relationship, at: index, of: objects.filter { $0.binding != nil })
+  }
+
+  private func fulfill(
+    _ relationship: NSRelationshipDescription,
+    at index: Int,
+    of objects: [NSManagedObject]
+  ) {
+    for (binding, objects) in groupedByBinding(objects) {
+      fulfill(relationship, at: index, of: objects, binding)
+    }
+  }
+
+  /// Loads one to-many relationship of one object.
+  func fulfillToMany(at index: Int, of object: NSManagedObject) {
+    if isChild {
+      fulfillToManyFromParent(at: index, of: object)
+    } else if let binding = object.binding {
+      fulfill(toMany: index, of: object, binding)
+    } else {
+      object.toManyStorage(at: index).load([])
+    }
+  }
+
+  private func fulfill(
+    _ relationship: NSRelationshipDescription,
+    at index: Int,
+    of objects: [NSManagedObject],
+    _ binding: StoreBinding
+  ) {
+    guard let store = rows(of: binding) else { return loadNothing(at: index, of: objects) }
+    // The rows come with the answer, until it turns out that most members are known already. Where
+    // the app says how old rows may be, the cache is asked for them instead.
+    var bringsRows = stalenessInterval < 0
+    do {
+      var start = 0
+      while start < objects.count {
+        let portion = start..<min(start + Self.fulfilledAtOnce, objects.count)
+        start = portion.upperBound
+        let generation = generation
+        var lists = try store.destinationLists(
+          of: relationship,
+          from: objects.references(in: portion),
+          bringingRows: bringsRows
+        )
+        let used = fill(objects, portion, at: index, from: &lists, generation, binding)
+        if lists.hasRows { bringsRows = used * 2 >= lists.references.count }
+      }
+    } catch {
+      couldNotRead("fulfill the relationship '\(relationship.name)'", error)
+      loadNothing(at: index, of: objects)
+    }
+  }
+
+  /// Gives a portion of objects their members, and answers how many of the rows that came along were wanted.
+  private func fill(
+    _ objects: [NSManagedObject],
+    _ portion: Range<Int>,
+    at index: Int,
+    from lists: inout DestinationLists,
+    _ generation: UInt32,
+    _ binding: StoreBinding
+  ) -> Int {
+    var faults = FaultList(generation)
+    var used = 0
+    objects.forEachUncounted(in: portion) { place, object in
+      let part = lists.part(at: place - portion.lowerBound)
+      var loading = object.loadingMembers(at: index, capacity: part.count)
+      for position in part {
+        guard let member = self.object(for: lists.references[position], binding) else { continue }
+        if !lists.hasRows {
+          faults.append(member)
+        } else if member.lacksRow(of: generation), let row = lists.takeRow(at: position) {
+          member.attach(row, generation: generation)
+          used += 1
+        }
+        loading.append(member)
+      }
+      object.take(loading, at: index)
+    }
+    // Whoever asks for the members reads them next: one question instead of one for each.
+    attachRows(to: faults.objects)
+    faults.close()
+    return used
+  }
+
+  /// As many objects' relationships are loaded by one question, so that what is read of them is
+  /// still at hand when their members are made.
+  private static let fulfilledAtOnce = 4096
+
+  /// Of one object alone; where its members' own rows lead to it, they come with the answer.
+  private func fulfill(toMany index: Int, of object: NSManagedObject, _ binding: StoreBinding) {
+    guard let store = rows(of: binding) else { return loadNothing(at: index, of: [object]) }
+    let generation = generation
+    // Taken out while it is used: a member's class may come back here.
+    var found: [RowMember] = []
+    swap(&found, &memberBuffer)
+    defer {
+      found.removeAll(keepingCapacity: found.count <= Self.memberBufferLimit)
+      swap(&found, &memberBuffer)
+    }
+    do {
+      try store.appendMembers(ofToMany: index, from: object.key.reference, to: &found)
+    } catch {
+      let name = object.template.toManys[index].slot.name
+      couldNotRead("fulfill the relationship '\(name)'", error)
+      return loadNothing(at: index, of: [object])
+    }
+    let isShared = performDepth > 0 && object.sharesMembers(at: index)
+    var loading = object.loadingMembers(at: index, capacity: found.count)
+    for place in found.indices {
+      guard let member = self.object(for: found[place].reference, binding) else { continue }
+      // Moved out of the list rather than copied, which would count it once more.
+      if let row = found[place].row.take(), member.state.contains(.fault) {
+        if isShared, !member.state.contains(.prefetched) { sharedMembers.hold(member) }
+        member.attach(row, generation: generation)
+      }
+      loading.append(member)
+    }
+    object.take(loading, at: index)
+  }
+
+  /// A larger buffer is not kept.
+  private static let memberBufferLimit = 4096
+
+  /// Faults that are to get their rows, each once.
+  private struct FaultList {
+    private(set) var objects: [NSManagedObject] = []
+    let generation: UInt32
+
+    init(_ generation: UInt32) {
+      self.generation = generation
+    }
+
+    @inline(__always)
+    mutating func append(_ object: NSManagedObject) {
+      guard object.lacksRow(of: generation), !object.state.contains(.listed) else { return }
+      object.state.insert(.listed)
+      objects.append(object)
+    }
+
+    /// The list is done with.
+    func close() {
+      objects.forEachUncounted { _, object in object.state.remove(.listed) }
+    }
+  }
+}
+
+extension NSManagedObject {
+  /// Whether the object is a fault without the row of a generation.
+  @inline(__always)
+  final func lacksRow(of generation: UInt32) -> Bool {
+    let state = state
+    guard state.contains(.fault), hasBinding else { return false }
+    return !state.contains(.prefetched) || rowGeneration != generation
+  }
+
+  /// Whether the members of a relationship are the members of other objects too.
+  @inline(__always)
+  final func sharesMembers(at index: Int) -> Bool {
+    templateReference._withUnsafeGuaranteedRef { $0.sharedRelationships.contains(index) }
+  }
+}
