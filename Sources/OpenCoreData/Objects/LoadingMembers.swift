@@ -26,12 +26,12 @@ extension NSManagedObject {
   final func loadingMembers(at index: Int, capacity: Int) -> LoadingMembers {
     let isSet =
       hasRoomForMembers(at: index)
-      ? !template.toManys[index].slot.isOrdered : toManyStorage(at: index).takesSet
+      ? !isOrdered(at: index) : toManyStorage(at: index).takesSet
     return LoadingMembers(isSet: isSet, capacity: capacity)
   }
 
   /// Takes the members that the store has.
-  final func take(_ members: LoadingMembers, at index: Int) {
+  final func take(_ members: consuming LoadingMembers, at index: Int) {
     // Typed sets are asked for, so only members that are all of the class that the model names stay
     // without a storage.
     let isPlain = members.set.isEmpty || members.memberClass == memberClass(at: index)
@@ -40,6 +40,11 @@ extension NSManagedObject {
     } else {
       toManyStorage(at: index).load(members)
     }
+  }
+
+  @inline(__always)
+  final func isOrdered(at index: Int) -> Bool {
+    templateReference._withUnsafeGuaranteedRef { $0.orderedRelationships.contains(index) }
   }
 
   /// The class of a relationship's destination, which members that are kept as they were read have.

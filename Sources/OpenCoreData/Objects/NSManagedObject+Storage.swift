@@ -425,7 +425,7 @@ extension NSManagedObject {
 
   /// Keeps the members of a relationship as they were read; there must be room.
   @inline(__always)
-  final func keepMembers(_ members: Set<NSManagedObject>, at index: Int) {
+  final func keepMembers(_ members: consuming Set<NSManagedObject>, at index: Int) {
     body.pointee.toManys.keep(members, at: index)
   }
 

@@ -220,7 +220,7 @@ extension NSManagedObject {
     requireLane()
     if let members = readMembers(at: index) { return (members, memberClass(at: index)) }
     if hasRoomForMembers(at: index), let context, !context.isChild, !hasNoMembersToRead,
-      !template.toManys[index].slot.isOrdered
+      !isOrdered(at: index)
     {
       context.fulfillToMany(at: index, of: self)
       if let members = readMembers(at: index) { return (members, memberClass(at: index)) }

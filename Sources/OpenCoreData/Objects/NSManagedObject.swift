@@ -80,8 +80,8 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   }
 
   public final override func isEqual(_ object: Any?) -> Bool {
-    guard let object = object as? NSManagedObject else { return false }
-    return object === self
+    guard let object else { return false }
+    return object as AnyObject === self
   }
 
   /// The class's entity in the model that was put to use last.

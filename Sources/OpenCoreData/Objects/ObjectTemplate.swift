@@ -35,6 +35,7 @@ final class ObjectTemplate: @unchecked Sendable {
   let toManys: [Link]
   /// The classes of the to-manys' destinations, as the model names them.
   let memberClasses: [ObjectIdentifier]
+  let orderedRelationships: SlotSet
   /// To-manys whose inverse is to-many too.
   let sharedRelationships: SlotSet
   /// Attributes whose values are objects behind the row: transformable and untyped ones.
@@ -79,9 +80,8 @@ final class ObjectTemplate: @unchecked Sendable {
     memberClasses = layout.toManys.map { slot in
       ObjectIdentifier(Self.resolveClass(of: slot.destinationEntity.layout))
     }
-    var sharedRelationships = SlotSet()
-    for slot in layout.toManys where slot.inverseIsToMany { sharedRelationships.insert(slot.index) }
-    self.sharedRelationships = sharedRelationships
+    orderedRelationships = Self.slots(of: layout.toManys) { $0.isOrdered }
+    sharedRelationships = Self.slots(of: layout.toManys) { $0.inverseIsToMany }
     validation = ValidationPlan(layout: layout)
     validatesValues = MethodOverride.validateValue.isPresent(in: type)
     awakesFromFetch = MethodOverride.awakeFromFetch.isPresent(in: type)
@@ -102,6 +102,15 @@ final class ObjectTemplate: @unchecked Sendable {
     // One side of a many-to-many writes; where a relationship is its own inverse, both do.
     let writes = slot.isToMany && inverse.isToMany && name(slot.description) <= name(inverse)
     return Link(slot: slot, inverseIndex: index, writesLinks: writes)
+  }
+
+  private static func slots(
+    of relationships: [RelationshipSlot],
+    where test: (RelationshipSlot) -> Bool
+  ) -> SlotSet {
+    var slots = SlotSet()
+    for slot in relationships where test(slot) { slots.insert(slot.index) }
+    return slots
   }
 
   private static func name(_ relationship: NSRelationshipDescription) -> String {

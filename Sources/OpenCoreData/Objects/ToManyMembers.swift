@@ -43,7 +43,7 @@ struct ToManyMembers {
 
   /// Keeps the members of a relationship for which there is room.
   @inline(__always)
-  mutating func keep(_ set: Set<NSManagedObject>, at index: Int) {
+  mutating func keep(_ set: consuming Set<NSManagedObject>, at index: Int) {
     let word = UInt(
       bitPattern: Unmanaged.passRetained(unsafeBitCast(set, to: AnyObject.self)).toOpaque()
     )
