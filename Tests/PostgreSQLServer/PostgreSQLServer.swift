@@ -106,6 +106,9 @@ package final class PostgreSQLServer: Sendable {
   /// The URL of the database that is there from the start.
   package var url: String { "postgresql:///postgres?host=\(folder.path)&user=postgres" }
 
+  /// A process that has the server's processes below it.
+  package var processIdentifier: Int32 { guardian.processIdentifier }
+
   /// A place for one test's tables: a schema that no other test has.
   package func freshSchema() -> String {
     "watershed_\(schemaCount.add(1, ordering: .relaxed).newValue)"

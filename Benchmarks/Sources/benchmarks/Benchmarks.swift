@@ -1,7 +1,7 @@
 import Foundation
 import LocalWorkload
 
-/// `benchmarks [local] [large] [sync] [server] [--posts N] [--rounds N] [--rows N]
+/// `benchmarks [local] [large] [sync] [server [PART…]] [--posts N] [--rounds N] [--rows N]
 /// [--processor-time]`: what is named, or everything.
 ///
 /// With `--processor-time` the local workload counts what the processor did for it, user and system,
@@ -14,7 +14,7 @@ enum Benchmarks {
     var arguments = Array(CommandLine.arguments.dropFirst())
     let posts = number(after: "--posts", in: &arguments)
     let rounds = number(after: "--rounds", in: &arguments) ?? 3
-    let rows = number(after: "--rows", in: &arguments) ?? 1_000_000
+    let rows = number(after: "--rows", in: &arguments)
     let measuresProcessor = arguments.contains(LocalReport.processorFlag)
     arguments.removeAll { $0 == LocalReport.processorFlag }
     if measuresProcessor { WorkloadResult.measureProcessorTime() }
@@ -30,6 +30,10 @@ enum Benchmarks {
       print(String(decoding: try JSONEncoder().encode(result), as: UTF8.self))
       return
     }
+    if arguments.first == "server-clients" {
+      print(try await ProcessesBench.serveClients(Array(arguments.dropFirst())))
+      return
+    }
     let isEverything = arguments.isEmpty
     if isEverything || arguments.contains("local") {
       try LocalReport(
@@ -39,13 +43,17 @@ enum Benchmarks {
       ).run()
     }
     if isEverything || arguments.contains("large") {
-      try LargeReport(rows: rows).run()
+      try LargeReport(rows: rows ?? 1_000_000).run()
     }
     if isEverything || arguments.contains("sync") {
       try await SyncReport(posts: posts ?? 10_000).run()
     }
     if isEverything || arguments.contains("server") {
-      try await ServerReport(rows: rows).run()
+      let parts = arguments.compactMap { ServerReport.Part(rawValue: $0) }
+      try await ServerReport(
+        parts: parts.isEmpty ? ServerReport.Part.allCases : parts,
+        rows: rows ?? 100_000
+      ).run()
     }
   }
 

@@ -1,15 +1,7 @@
 import CloudKitServer
 import CloudKitWebServices
 import Foundation
-import PostgreSQLServer
-import WatershedPostgreSQL
 import WatershedSQLite
-
-/// What a server's data is kept in while it is measured; waits for the disk as in production.
-enum ServerEngine: String, CaseIterable {
-  case sqlite = "SQLite"
-  case postgreSQL = "PostgreSQL"
-}
 
 /// A service without sockets and people who write to it, each into a database of their own.
 struct ServerBench {
@@ -30,7 +22,7 @@ struct ServerBench {
       let path = WebServicePath(
         container: ServerBench.container,
         environment: .development,
-        database: .private,
+        database: endpoint == .createToken ? nil : .private,
         endpoint: endpoint
       ).text(items: [
         (name: WebServiceName.apiToken, value: apiToken),
@@ -52,9 +44,12 @@ struct ServerBench {
 
   struct Refused: Error { var body: String }
 
-  init(folder: URL, database: String?, people count: Int, indexes: Int) async throws {
+  init(_ room: BenchRoom, people count: Int, indexes: Int) async throws {
+    var limits = ServiceLimits()
+    // Passwords are not what is measured.
+    limits.passwordRounds = 1024
     let service = try CloudKitService(
-      ServiceConfiguration(dataFolder: folder, database: database)
+      ServiceConfiguration(dataFolder: room.folder, database: room.database, limits: limits)
     )
     let apiToken = try await service.bootstrapAPIToken()
     var people: [Person] = []
@@ -106,7 +101,7 @@ struct ServerBench {
   /// The bytes of a request that creates records with random names and about 300 bytes of fields.
   static func batch(person: Int, _ number: Int, _ count: Int = batchSize) throws -> Data {
     let operations = (0..<count).map { index in
-      let seed = UInt64(bitPattern: Int64(person << 40 ^ number << 12 ^ index))
+      let seed = seed(person: person, batch: number, index: index)
       let fields = fieldNames.enumerated().map { offset, name in
         (name, FieldValue(.string(word(seed &+ UInt64(offset) << 56) + word(seed))))
       }
@@ -122,6 +117,10 @@ struct ServerBench {
     return try WireCoding.encode(ModifyRecordsRequest(operations: operations, zoneID: zone))
   }
 
+  static func seed(person: Int, batch: Int, index: Int) -> UInt64 {
+    UInt64(bitPattern: Int64(person << 40 ^ batch << 12 ^ index))
+  }
+
   static func name(_ seed: UInt64) -> String { "R" + word(seed) + word(~seed) }
 
   /// Sixteen digits by the splitmix64 step.
@@ -132,6 +131,14 @@ struct ServerBench {
     word ^= word >> 31
     let digits = String(word, radix: 16)
     return String(repeating: "0", count: 16 - digits.count) + digits
+  }
+
+  /// The service's own file, with the same care for the disk.
+  static func sqlite(_ folder: URL) throws -> SQLiteConnection {
+    let path = folder.appendingPathComponent("watershed.sqlite").path
+    let connection = try SQLiteConnection(path: path)
+    try connection.execute("PRAGMA synchronous = FULL")
+    return connection
   }
 
   /// Seconds that the body took.

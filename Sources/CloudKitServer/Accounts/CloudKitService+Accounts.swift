@@ -193,6 +193,7 @@ extension CloudKitService {
         try await write {
           var batch = WriteBatch(partition: id)
           batch.erasedRecords = [RecordKey(zone: .defaultZone, name: user.recordName)]
+          batch.relinkedRecords = batch.erasedRecords
           return (batch, ())
         }
       }

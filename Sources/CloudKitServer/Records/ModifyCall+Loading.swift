@@ -30,7 +30,8 @@ extension ModifyCall {
       database: database,
       existing: existing,
       references: references,
-      activeIndexes: try snapshot.activeIndexes(in: id, types: types.sorted()),
+      activeIndexes: try snapshot.activeIndexes(in: id, types: types.sorted())
+        .mapValues { $0.sorted().map(ActiveIndex.init) },
       schema: SchemaDraft(
         try snapshot.schema(container: context.container, environment: context.environment),
         context,
@@ -105,18 +106,24 @@ extension ModifyCall {
       if let parent = operation.record.parent {
         keys.insert(RecordKey(zone: key.zone, name: parent.recordName))
       }
-      if context.scope != .public, key.zone != .defaultZone {
-        // Whoever takes part in the zone's share is told of every save in it.
-        keys.insert(RecordKey(zone: key.zone, name: ShareDictionary.zoneShareName))
-      }
+    }
+    guard context.scope != .public else { return keys }
+    for zone in Set(operations.compactMap(\.key?.zone)) where zone != .defaultZone {
+      // Whoever takes part in the zone's share is told of every save in it.
+      keys.insert(RecordKey(zone: zone, name: ShareDictionary.zoneShareName))
     }
     return keys
   }
 
   private func targets(of operation: KeyedOperation, _ key: RecordKey) -> [RecordKey] {
-    (operation.record.fields ?? [:]).values.flatMap { $0.content.looseReferences }
-      .filter { $0.action != ReferenceAction.none }
-      .map { RecordKey(zone: key.zone, name: $0.recordName) }
+    var targets: [RecordKey] = []
+    for value in (operation.record.fields ?? [:]).values {
+      for reference in value.content.looseReferences where reference.action != ReferenceAction.none
+      {
+        targets.append(RecordKey(zone: key.zone, name: reference.recordName))
+      }
+    }
+    return targets
   }
 
   /// References to what is deleted and to new targets; follows chains of DELETE_SELF to their end.

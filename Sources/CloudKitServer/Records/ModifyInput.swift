@@ -12,6 +12,17 @@ struct KeyedOperation: Sendable {
   var refusal: ErrorDictionary?
 }
 
+/// An index whose entries writers keep.
+struct ActiveIndex: Sendable {
+  var name: String
+  var index: RecordIndex
+
+  init(name: String) {
+    self.name = name
+    index = RecordIndex(name: name)
+  }
+}
+
 /// Everything `records/modify` is decided on.
 struct ModifyInput: Sendable {
   var partition: PartitionID
@@ -24,7 +35,8 @@ struct ModifyInput: Sendable {
   var existing: [RecordKey: StoredRecord]
   /// References to records that are deleted, and to the targets of new references.
   var references: [RecordKey: [StoredReference]]
-  var activeIndexes: [String: Set<String>]
+  /// By record type, in the order of their names.
+  var activeIndexes: [String: [ActiveIndex]]
   var schema: SchemaDraft
   /// The custom roles that the user holds in the public database.
   var roles: Set<String> = []

@@ -4,7 +4,8 @@ import CloudKitWebServices
 extension ModifyPlanner {
   /// The references of a draft that bind: all but those without an action.
   func binding(_ draft: Draft) -> [StoredReference] {
-    draft.fields.values.flatMap(\.content.references).compactMap { reference in
+    guard draft.contents.contains(.references) else { return [] }
+    return draft.fields.values.flatMap(\.content.references).compactMap { reference in
       guard let action = reference.action, action != .none else { return nil }
       return StoredReference(
         source: draft.stored.key,

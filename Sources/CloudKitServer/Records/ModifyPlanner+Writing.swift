@@ -25,15 +25,17 @@ extension ModifyPlanner {
       var record = draft.stored
       record.change = nextChange(&counter)
       record.tag = input.stamping.tag()
-      let fields = try sealed(draft.fields, key)
-      record.fields = encoded(fields)
-      record.contents = RecordContents(of: fields)
+      record.fields = encoded(try sealed(draft, key))
+      record.contents = draft.contents
       record.sharing = try encodedSharing(draft.sharing, at: record.change)
       place(&record, in: &batch)
       batch.records.append(record)
+      if input.existing[key] == nil { batch.madeRecords.insert(key) }
       batch.references += binding(draft)
-      batch.assetUses += draft.fields.values.flatMap(\.content.assets).compactMap { asset in
-        asset.fileName.map { StoredAssetUse(key: key, digest: $0) }
+      if draft.contents.contains(.assets) {
+        batch.assetUses += draft.fields.values.flatMap(\.content.assets).compactMap { asset in
+          asset.fileName.map { StoredAssetUse(key: key, digest: $0) }
+        }
       }
       try index(record, draft.fields, in: &batch)
       if mayHaveLinks(key, draft) { batch.relinkedRecords.append(key) }
@@ -46,11 +48,12 @@ extension ModifyPlanner {
         try unindex(stored, in: &batch)
         if key.zone == .defaultZone {
           batch.erasedRecords.append(key)
+          if mayHaveLinks(stored) { batch.relinkedRecords.append(key) }
         } else {
           let tombstone = try tombstone(found, &counter)
           depart(stored, from: nil, at: tombstone.change, in: &batch)
           batch.records.append(tombstone)
-          batch.relinkedRecords.append(key)
+          if mayHaveLinks(stored) { batch.relinkedRecords.append(key) }
         }
         zones.insert(key.zone)
       }
@@ -69,13 +72,10 @@ extension ModifyPlanner {
   }
 
   /// The fields as the storage may see them.
-  private func sealed(
-    _ fields: [String: FieldValue],
-    _ key: RecordKey
-  ) throws -> [String: FieldValue] {
-    guard fields.values.contains(where: \.isEncrypted) else { return fields }
-    var sealed = fields
-    for (name, value) in fields where value.isEncrypted {
+  private func sealed(_ draft: Draft, _ key: RecordKey) throws -> [String: FieldValue] {
+    guard draft.contents.contains(.encrypted) else { return draft.fields }
+    var sealed = draft.fields
+    for (name, value) in draft.fields where value.isEncrypted {
       sealed[name] = try input.seal(value, key, name)
     }
     return sealed
@@ -128,7 +128,8 @@ extension ModifyPlanner {
   }
 
   private func orderedSaves() -> [RecordKey] {
-    saved.keys.sorted { savedBy[$0, default: 0] < savedBy[$1, default: 0] }
+    saved.keys.map { (key: $0, index: savedBy[$0, default: 0]) }.sorted { $0.index < $1.index }
+      .map(\.key)
   }
 
   private func orderedDeletes() -> [RecordKey] {
@@ -139,8 +140,11 @@ extension ModifyPlanner {
 
   /// Whether rows of references or asset uses may be there from before, or are to come.
   private func mayHaveLinks(_ key: RecordKey, _ draft: Draft) -> Bool {
-    if input.existing[key] != nil { return true }
-    return !RecordContents(of: draft.fields).isEmpty
+    !draft.contents.isDisjoint(with: .linking) || input.existing[key].map(mayHaveLinks) == true
+  }
+
+  private func mayHaveLinks(_ stored: StoredRecord) -> Bool {
+    !stored.contents.isDisjoint(with: .linking)
   }
 
   private func items(_ written: [RecordKey: StoredRecord]) -> [ModifyPlan.Item] {
@@ -164,22 +168,22 @@ extension ModifyPlanner {
     if let stored = input.existing[record.key], !stored.isDeleted {
       try unindex(stored, in: &batch)
     }
-    for field in (input.activeIndexes[record.type] ?? []).sorted() {
-      for key in RecordIndex(name: field).keys(of: record, fields) {
+    for active in input.activeIndexes[record.type] ?? [] {
+      for key in active.index.keys(of: record, fields) {
         batch.addedIndexEntries.append(
-          IndexEntry(type: record.type, field: field, value: key, key: record.key)
+          IndexEntry(type: record.type, field: active.name, value: key, key: record.key)
         )
       }
     }
   }
 
   private func unindex(_ stored: StoredRecord, in batch: inout WriteBatch) throws {
-    guard let active = input.activeIndexes[stored.type], !active.isEmpty else { return }
+    guard let indexes = input.activeIndexes[stored.type] else { return }
     let fields = try stored.decodedFields()
-    for field in active.sorted() {
-      for key in RecordIndex(name: field).keys(of: stored, fields) {
+    for active in indexes {
+      for key in active.index.keys(of: stored, fields) {
         batch.removedIndexEntries.append(
-          IndexEntry(type: stored.type, field: field, value: key, key: stored.key)
+          IndexEntry(type: stored.type, field: active.name, value: key, key: stored.key)
         )
       }
     }

@@ -7,6 +7,8 @@ struct ModifyPlanner {
   struct Draft {
     var stored: StoredRecord
     var fields: [String: FieldValue]
+    /// What is among the fields.
+    var contents: RecordContents
     var sharing: RecordSharing?
   }
 
@@ -170,11 +172,16 @@ struct ModifyPlanner {
       let declared = grown.schema[recordType: type]
       fields = fields.filter { declared?[field: $0.key] != nil }
     }
-    for (name, value) in admitted {
-      fields[name] =
-        value.content == .null ? nil : try admitAssets(value, previous: previous[name])
+    if fields.isEmpty, admitted.values.allSatisfy({ $0.content.isStoredAsItIs }) {
+      fields = admitted
+    } else {
+      for (name, value) in admitted {
+        fields[name] =
+          value.content == .null ? nil : try admitAssets(value, previous: previous[name])
+      }
     }
-    try checkReferencesStay(in: operation.zone, fields)
+    let contents = RecordContents(of: fields)
+    if contents.contains(.references) { try checkReferencesStay(in: operation.zone, fields) }
     try checkSize(fields)
     // No field: a replacement that does not mention it leaves it, and the record in its share.
     var parent = found?.parent
@@ -198,7 +205,7 @@ struct ModifyPlanner {
       contents: [],
       isDeleted: false
     )
-    saved[key] = Draft(stored: record, fields: fields, sharing: sharing)
+    saved[key] = Draft(stored: record, fields: fields, contents: contents, sharing: sharing)
     savedBy[key] = index
   }
 
@@ -307,6 +314,16 @@ struct ModifyPlanner {
         "record size of \(size) bytes is over the limit of \(input.limits.recordSize) bytes",
         extension: ErrorExtension(code: .limitExceeded)
       )
+    }
+  }
+}
+
+extension FieldContent {
+  /// No removal, and no file whose upload is to be proven.
+  fileprivate var isStoredAsItIs: Bool {
+    switch self {
+    case .null, .asset, .assetList: false
+    default: true
     }
   }
 }

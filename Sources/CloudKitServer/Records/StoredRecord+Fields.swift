@@ -22,10 +22,12 @@ extension StoredRecord {
 }
 
 extension RecordContents {
+  /// Of fields that are sealed, or are to be.
   init(of fields: [String: FieldValue]) {
     self = []
     for value in fields.values {
-      if value.sealedType != nil {
+      // Nothing that is encrypted is a reference or a file.
+      if value.isEncrypted || value.sealedType != nil {
         insert(.encrypted)
         continue
       }

@@ -9,6 +9,8 @@ struct SchemaDraft: Sendable {
   private let version: Int64
   private(set) var schema: DatabaseSchema
   private(set) var isChanged = false
+  /// Of record types that were met: the fields that take a value of their own type as it is.
+  private var plainFields: [String: [String: FieldType]] = [:]
 
   init(_ stored: StoredSchema?, _ context: RequestContext, _ limits: ServiceLimits) {
     container = context.container
@@ -41,6 +43,7 @@ struct SchemaDraft: Sendable {
     _ fields: [String: FieldValue],
     type name: String
   ) throws(ErrorDictionary) -> [String: FieldValue] {
+    if areAllPlain(fields, type: name) { return fields }
     let known = schema[recordType: name]
     if known == nil {
       guard environment == .development else {
@@ -76,8 +79,28 @@ struct SchemaDraft: Sendable {
     return admitted
   }
 
+  /// Whether there is nothing to check and nothing to change: most records are like that.
+  private mutating func areAllPlain(_ fields: [String: FieldValue], type name: String) -> Bool {
+    if plainFields[name] == nil, let type = schema[recordType: name] {
+      let plain = type.fields.compactMap { field -> (String, FieldType)? in
+        guard !field.isSystem, case .typed(let type, false) = field.type,
+          // A place may be none on earth.
+          type != .location, type != .locationList
+        else { return nil }
+        return (field.name, type)
+      }
+      plainFields[name] = Dictionary(plain, uniquingKeysWith: { first, _ in first })
+    }
+    guard let plain = plainFields[name] else { return false }
+    return fields.allSatisfy { field, value in
+      guard let type = plain[field], !value.isEncrypted else { return false }
+      return value.content.type == type
+    }
+  }
+
   private mutating func adopt(_ type: RecordTypeSchema) {
     isChanged = true
+    plainFields[type.name] = nil
     if let index = schema.recordTypes.firstIndex(where: { $0.name == type.name }) {
       schema.recordTypes[index] = type
     } else {

@@ -19,7 +19,9 @@ extension ModifyCall {
       "0" + effects.randomness.bytes(18).base64URL
     }
     guard context.scope != .public else { return input }
-    for key in operations.compactMap(\.key) { input.zoneNames[key.zone] = zones.name(of: key.zone) }
+    for zone in Set(operations.compactMap(\.key?.zone)) {
+      input.zoneNames[zone] = zones.name(of: zone)
+    }
     try loadShares(operations, &existing, &input, snapshot)
     try loadSubtrees(operations, &existing, &input, snapshot)
     return input

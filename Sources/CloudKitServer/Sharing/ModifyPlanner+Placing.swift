@@ -103,6 +103,12 @@ extension ModifyPlanner {
 
   private mutating func checkPlace(of key: RecordKey) throws {
     guard let draft = saved[key], let index = savedBy[key] else { return }
+    // Below nothing, shared with nobody, and in a database of one's own: the usual record.
+    if draft.stored.parent == nil, draft.sharing == nil, !draft.stored.isShare,
+      input.sharing.views == nil, touchedRoots.isEmpty
+    {
+      return
+    }
     let share = try place(key)
     if try shareBeginning(at: key) != nil { try checkRoot(key, draft.stored.parent, index) }
     if isItsOwnAncestor(key) {
@@ -319,9 +325,9 @@ extension ModifyPlanner {
     func note(_ share: String?, _ zone: ZoneNumber) {
       if let share { shares.insert(RecordKey(zone: zone, name: share)) }
     }
-    for record in batch.records {
-      note(record.membership?.share, record.key.zone)
-      let zoneShare = RecordKey(zone: record.key.zone, name: ShareDictionary.zoneShareName)
+    for record in batch.records { note(record.membership?.share, record.key.zone) }
+    for zone in Set(batch.records.map(\.key.zone)) {
+      let zoneShare = RecordKey(zone: zone, name: ShareDictionary.zoneShareName)
       if input.existing[zoneShare]?.isDeleted == false || saved[zoneShare] != nil {
         shares.insert(zoneShare)
       }

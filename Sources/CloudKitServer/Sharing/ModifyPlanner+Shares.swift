@@ -239,6 +239,7 @@ extension ModifyPlanner {
     saved[found.key] = Draft(
       stored: record,
       fields: try found.decodedFields(),
+      contents: found.contents,
       sharing: sharing
     )
     savedBy[found.key] = index

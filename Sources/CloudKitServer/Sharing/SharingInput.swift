@@ -47,6 +47,7 @@ extension RecordDictionary {
   /// The type; the archived documentation spells that of shares in another way.
   var sharedRecordType: String? {
     guard let recordType else { return nil }
+    guard recordType.utf8.count == ShareDictionary.recordType.utf8.count else { return recordType }
     return recordType.lowercased() == ShareDictionary.recordType
       ? ShareDictionary.recordType : recordType
   }

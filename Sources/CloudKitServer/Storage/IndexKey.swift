@@ -12,7 +12,8 @@ package struct IndexKey: Hashable, Sendable, Comparable {
 
   /// Of a value; keys made by another version are not to be mixed with these.
   package init(_ value: IndexValue) {
-    bytes = value.orderedBytes.prefix(Self.limit)
+    let whole = value.orderedBytes
+    bytes = whole.count > Self.limit ? whole.prefix(Self.limit) : whole
   }
 
   /// The way that values become bytes; a change of it needs new entries.
@@ -51,7 +52,11 @@ extension IndexValue {
       let rest = Int64(exactly: near).map { value &- $0 } ?? (value &- .max &- 1)
       return Self.number(near, rest: Int16(truncatingIfNeeded: rest))
     case .real(let value): return Self.number(value == 0 ? 0 : value, rest: 0)
-    case .text(let value): return Data([0x30]) + Data(value.utf8)
+    case .text(let value):
+      var bytes = Data(capacity: value.utf8.count + 1)
+      bytes.append(0x30)
+      bytes.append(contentsOf: value.utf8)
+      return bytes
     case .bytes(let value): return Data([0x40]) + value
     }
   }

@@ -62,6 +62,8 @@ package struct RecordContents: OptionSet, Hashable, Sendable {
 
   package static let assets = RecordContents(rawValue: 1)
   package static let references = RecordContents(rawValue: 2)
+  /// What has rows of its own beside the record.
+  package static let linking: RecordContents = [.assets, .references]
   /// Values in envelopes, to be opened for a reply.
   package static let encrypted = RecordContents(rawValue: 16)
 }

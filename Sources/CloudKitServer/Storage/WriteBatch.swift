@@ -25,9 +25,12 @@ package struct WriteBatch: Sendable {
   package var emptiedZones: [ZoneNumber] = []
   /// Saved records and tombstones.
   package var records: [StoredRecord] = []
+  /// Those of them that are the first under their names: what was there before has no row.
+  package var madeRecords: Set<RecordKey> = []
   /// Records that go without a trace, where there is no feed.
   package var erasedRecords: [RecordKey] = []
-  /// Records whose references and asset uses are replaced by the ones listed here.
+  /// Records whose references and asset uses are replaced by the ones listed here; of those that go
+  /// all that have any are among them.
   package var relinkedRecords: [RecordKey] = []
   package var references: [StoredReference] = []
   package var assetUses: [StoredAssetUse] = []
@@ -70,6 +73,11 @@ package struct WriteBatch: Sendable {
 
   package init(partition: PartitionID? = nil) {
     self.partition = partition
+  }
+
+  /// Whether a record's row must be new.
+  func makes(_ key: RecordKey) -> Bool {
+    madeRecords.contains(key) || (!expectedTags.isEmpty && expectedTags[key] == .some(nil))
   }
 
   /// Ends something that servers keep in memory.

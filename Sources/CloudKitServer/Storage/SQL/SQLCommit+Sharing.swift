@@ -40,7 +40,10 @@ extension SQLCommit {
       [horizon, id, .text(zone.name)]
     )
     try session.run(
-      "DELETE FROM records WHERE partition = $1 AND zone = $2 AND change <= $3 AND deleted = 1",
+      """
+      DELETE FROM records
+      WHERE partition = $1 AND zone = $2 AND change > 0 AND change <= $3 AND deleted = 1
+      """,
       [id, number, horizon]
     )
     try session.run(

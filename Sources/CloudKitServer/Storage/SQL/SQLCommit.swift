@@ -128,20 +128,14 @@ struct SQLCommit<Session: SQLSession> {
 
   private func writeRecords(_ partition: PartitionID) throws {
     try delete(batch.erasedRecords, from: "records", by: "name", partition)
-    let isAbsent = { (record: StoredRecord) in batch.expectedTags[record.key] == .some(nil) }
-    try session.insert(
-      into: StorageTables.records,
-      .refused,
-      batch.records.filter(isAbsent).map { row($0, partition) }
-    )
-    try session.insert(
-      into: StorageTables.records,
-      .replaced,
-      batch.records.filter { !isAbsent($0) }.map { row($0, partition) }
-    )
-    let unlinked = batch.relinkedRecords + batch.erasedRecords
-    try delete(unlinked, from: "record_references", by: "source", partition)
-    try delete(unlinked, from: "asset_uses", by: "name", partition)
+    var (made, saved) = ([[SQLValue]](), [[SQLValue]]())
+    for record in batch.records {
+      let values = row(record, partition)
+      if batch.makes(record.key) { made.append(values) } else { saved.append(values) }
+    }
+    try session.insert(into: StorageTables.records, .refused, made)
+    try session.insert(into: StorageTables.records, .replaced, saved)
+    try unlink(partition)
     try session.insert(
       into: StorageTables.references,
       .ignored,
@@ -179,6 +173,24 @@ struct SQLCommit<Session: SQLSession> {
     ]
   }
 
+  /// One statement for each record: with many in one, PostgreSQL may rather look through the zone.
+  private func unlink(_ partition: PartitionID) throws {
+    let keys = batch.relinkedRecords.map { key -> [SQLValue] in
+      [.integer(partition.rawValue), .integer(key.zone.rawValue), .text(key.name)]
+    }
+    try session.run(
+      """
+      DELETE FROM record_references
+      WHERE partition = $1 AND zone = $2 AND source = $3 AND source <> ''
+      """,
+      each: keys
+    )
+    try session.run(
+      "DELETE FROM asset_uses WHERE partition = $1 AND zone = $2 AND name = $3",
+      each: keys
+    )
+  }
+
   /// Deletes the rows of records, with one statement for each zone.
   private func delete(
     _ keys: [RecordKey],
@@ -201,6 +213,13 @@ struct SQLCommit<Session: SQLSession> {
   // MARK: Indexes
 
   private func writeIndexEntries(_ partition: PartitionID) throws {
+    guard !batch.removedIndexEntries.isEmpty else {
+      return try session.insert(
+        into: StorageTables.indexEntries,
+        .ignored,
+        batch.addedIndexEntries.map { row($0, partition) }
+      )
+    }
     // What stays as it was is left alone.
     let (removed, added) = (Set(batch.removedIndexEntries), Set(batch.addedIndexEntries))
     try session.run(

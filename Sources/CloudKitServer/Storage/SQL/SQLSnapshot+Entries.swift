@@ -67,6 +67,7 @@ extension SQLSnapshot {
     if let owner = range.owner {
       values.append(.text(owner))
       conditions.append("owner = $\(values.count)")
+      if !owner.isEmpty { conditions.append("owner <> ''") }
     }
     if let after = range.after {
       values.append(.text(after))

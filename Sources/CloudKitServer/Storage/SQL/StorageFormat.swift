@@ -20,9 +20,9 @@ struct StorageFormat: Sendable {
   var steps: [Step]
 
   static let current = StorageFormat(
-    version: 3,
+    version: 4,
     oldestServer: 2,
-    steps: [secondVersion, thirdVersion]
+    steps: [secondVersion, thirdVersion, fourthVersion]
   )
 
   /// Makes the tables, or brings them to this version, inside a transaction of its own.

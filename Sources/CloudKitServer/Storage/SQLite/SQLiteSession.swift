@@ -22,7 +22,8 @@ struct SQLiteSession: SQLSession {
     defer { statement.clearBindings() }
     for values in values {
       try SQLValue.check(values)
-      try statement.run(values.map(\.sqlite))
+      for (offset, value) in values.enumerated() { value.bind(to: statement, at: offset + 1) }
+      try statement.run()
     }
   }
 
@@ -40,6 +41,16 @@ struct SQLiteSession: SQLSession {
 extension SQLiteStatement: SQLRow {}
 
 extension SQLValue {
+  fileprivate func bind(to statement: SQLiteStatement, at index: Int) {
+    switch self {
+    case .null: statement.bindNull(at: index)
+    case .integer(let value): statement.bind(value, at: index)
+    case .text(let value): statement.bind(value, at: index)
+    case .bytes(let value): statement.bind(value, at: index)
+    case .texts: statement.bind(sqlite, at: index)
+    }
+  }
+
   fileprivate var sqlite: SQLiteValue {
     switch self {
     case .null: .null

@@ -103,10 +103,10 @@ extension StorageTable {
       "CREATE TABLE \(name) (\n  \(lines.joined(separator: ",\n  "))\n)\(ending)"
     ]
     if isHeap { statements.append("CREATE UNIQUE INDEX \(name)_by_key ON \(name) (\(key))") }
-    return statements + indexes.map(definition)
+    return statements + indexes.map(definition(of:))
   }
 
-  private func definition(_ index: Index) -> String {
+  func definition(of index: Index) -> String {
     let condition = index.condition.map { " WHERE \($0)" } ?? ""
     return "CREATE \(index.isUnique ? "UNIQUE " : "")INDEX \(index.name) ON \(name) "
       + "(\(index.columns.joined(separator: ", ")))\(condition)"

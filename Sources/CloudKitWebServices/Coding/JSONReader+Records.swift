@@ -1,0 +1,293 @@
+import Foundation
+
+/// What `JSONReader` can read.
+package protocol JSONReadable: Decodable {
+  init(reading json: inout JSONReader) throws(JSONReader.Unusual)
+}
+
+extension JSONReadable {
+  /// Nil where `JSONDecoder` has to look at it.
+  static func read(_ json: Data) -> Self? {
+    var reader = JSONReader(json)
+    do {
+      let value = try Self(reading: &reader)
+      try reader.end()
+      return value
+    } catch {
+      return nil
+    }
+  }
+}
+
+extension ModifyRecordsRequest: JSONReadable {
+  package init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
+    var operations: [RecordOperation]?
+    self.init(operations: [])
+    var members = JSONReader.Members()
+    while let name = try json.next(&members) {
+      switch name {
+      case "operations": operations = try json.list(RecordOperation.init(reading:))
+      case "zoneID": zoneID = try json.optional(ZoneID.init(reading:))
+      case "atomic": atomic = try json.flag()
+      case "desiredKeys": desiredKeys = try json.names()
+      case "numbersAsStrings": numbersAsStrings = try json.flag()
+      case "clientSequence": clientSequence = try json.optional(ClientSequence.init(reading:))
+      default: _ = try json.skip()
+      }
+    }
+    guard let operations else { throw JSONReader.Unusual() }
+    self.operations = operations
+  }
+}
+
+extension RecordOperation: JSONReadable {
+  package init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
+    var type: RecordOperationType?
+    var record: RecordDictionary?
+    var desiredKeys: [String]?
+    var numbersAsStrings: Bool?
+    var members = JSONReader.Members()
+    while let name = try json.next(&members) {
+      switch name {
+      case "operationType": type = try json.word(RecordOperationType.self)
+      case "record": record = try RecordDictionary(reading: &json)
+      case "desiredKeys": desiredKeys = try json.names()
+      case "numbersAsStrings": numbersAsStrings = try json.flag()
+      default: _ = try json.skip()
+      }
+    }
+    guard let type, let record else { throw JSONReader.Unusual() }
+    self.init(
+      operationType: type,
+      record: record,
+      desiredKeys: desiredKeys,
+      numbersAsStrings: numbersAsStrings
+    )
+  }
+}
+
+extension RecordDictionary: JSONReadable {
+  package init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
+    self.init()
+    var members = JSONReader.Members()
+    while let name = try json.next(&members) {
+      switch name {
+      case "recordName": recordName = try json.text()
+      case "recordType": recordType = try json.text()
+      case "recordChangeTag": recordChangeTag = try json.text()
+      case "fields": fields = try json.optional([String: FieldValue].init(reading:))
+      case "zoneID": zoneID = try json.optional(ZoneID.init(reading:))
+      case "created": created = try json.optional(ServerStamp.init(reading:))
+      case "modified": modified = try json.optional(ServerStamp.init(reading:))
+      case "deleted": deleted = try json.flag()
+      case "parent":
+        parent = try json.optional(ParentDictionary.init(reading:))
+        removesParent = parent == nil
+      case "share": share = try json.optional(ReferenceValue.init(reading:))
+      case "shortGUID": shortGUID = try json.text()
+      case "createShortGUID": createShortGUID = try json.flag()
+      // Of shares, which are few.
+      case "forRecord", "publicPermission", "participants", "owner": throw JSONReader.Unusual()
+      default: _ = try json.skip()
+      }
+    }
+  }
+}
+
+extension Dictionary: JSONReadable where Key == String, Value == FieldValue {
+  package init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
+    self.init(minimumCapacity: 8)
+    var members = JSONReader.Members.unchecked
+    while let name = try json.next(&members) {
+      let value = try FieldValue(reading: &json)
+      guard updateValue(value, forKey: name) == nil else { throw JSONReader.Unusual() }
+    }
+  }
+}
+
+extension FieldValue: JSONReadable {
+  package init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
+    self.init(.null)
+    var (tag, isTagged): (String?, Bool) = (nil, false)
+    var (place, isRead): (Int?, Bool) = (nil, false)
+    var (isFlagged, isSealed) = (false, false)
+    // There are more of these than of anything else: what comes again is noticed here.
+    var members = JSONReader.Members.unchecked
+    while let name = try json.next(&members) {
+      switch name {
+      case "type" where !isTagged:
+        tag = try json.text()
+        isTagged = true
+      // The type often comes first, and says at once what this is.
+      case "value" where isTagged && place == nil && !isRead:
+        content = try json.content(tag)
+        isRead = true
+      case "value" where place == nil && !isRead: place = try json.skip()
+      case "isEncrypted" where !isFlagged:
+        isEncrypted = try json.flag() ?? false
+        isFlagged = true
+      case "sealedType" where !isSealed:
+        sealedType = try json.text().flatMap(FieldType.init(rawValue:))
+        isSealed = true
+      case "type", "value", "isEncrypted", "sealedType": throw JSONReader.Unusual()
+      default: _ = try json.skip()
+      }
+    }
+    if tag?.hasPrefix("ENCRYPTED_") == true { isEncrypted = true }
+    if let place {
+      content = try json.reading(at: place) { (json) throws(JSONReader.Unusual) in
+        try json.content(tag)
+      }
+    }
+  }
+}
+
+extension ReferenceValue: JSONReadable {
+  package init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
+    var recordName: String?
+    var zoneID: ZoneID?
+    var action: ReferenceAction?
+    var members = JSONReader.Members()
+    while let name = try json.next(&members) {
+      switch name {
+      case "recordName": recordName = try json.string()
+      case "zoneID": zoneID = try json.optional(ZoneID.init(reading:))
+      case "action":
+        action = try json.optional { (json) throws(JSONReader.Unusual) in
+          try json.word(ReferenceAction.self)
+        }
+      default: _ = try json.skip()
+      }
+    }
+    guard let recordName else { throw JSONReader.Unusual() }
+    self.init(recordName: recordName, zoneID: zoneID, action: action)
+  }
+}
+
+extension ParentDictionary: JSONReadable {
+  package init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
+    // A reference's action has no say here, but what is none must be refused all the same.
+    let reference = try ReferenceValue(reading: &json)
+    guard reference.action == nil else { throw JSONReader.Unusual() }
+    self.init(recordName: reference.recordName, zoneID: reference.zoneID)
+  }
+}
+
+extension ZoneID: JSONReadable {
+  package init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
+    var zoneName: String?
+    var owner: String?
+    var zoneType: String?
+    var members = JSONReader.Members()
+    while let name = try json.next(&members) {
+      switch name {
+      case "zoneName": zoneName = try json.string()
+      case "ownerRecordName": owner = try json.text()
+      case "ownerName": throw JSONReader.Unusual()
+      case "zoneType": zoneType = try json.text()
+      default: _ = try json.skip()
+      }
+    }
+    guard let zoneName else { throw JSONReader.Unusual() }
+    self.init(zoneName: zoneName, ownerRecordName: owner, zoneType: zoneType)
+  }
+}
+
+extension ServerStamp: JSONReadable {
+  package init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
+    var timestamp: Int64?
+    var user: String?
+    var device: String?
+    var members = JSONReader.Members()
+    while let name = try json.next(&members) {
+      switch name {
+      case "timestamp": timestamp = try json.integer()
+      case "userRecordName": user = try json.text()
+      case "deviceID": device = try json.text()
+      default: _ = try json.skip()
+      }
+    }
+    guard let timestamp else { throw JSONReader.Unusual() }
+    self.init(timestamp: timestamp, userRecordName: user, deviceID: device)
+  }
+}
+
+extension ClientSequence: JSONReadable {
+  package init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
+    var device: String?
+    var sequence: Int64?
+    var acknowledged: Int64?
+    var members = JSONReader.Members()
+    while let name = try json.next(&members) {
+      switch name {
+      case "device": device = try json.string()
+      case "sequence": sequence = try json.integer()
+      case "acknowledged": acknowledged = try json.integer()
+      default: _ = try json.skip()
+      }
+    }
+    guard let device, let sequence, let acknowledged else { throw JSONReader.Unusual() }
+    self.init(device: device, sequence: sequence, acknowledged: acknowledged)
+  }
+}
+
+extension JSONReader {
+  fileprivate mutating func text() throws(Unusual) -> String? {
+    try takesNull() ? nil : try string()
+  }
+
+  fileprivate mutating func flag() throws(Unusual) -> Bool? {
+    try takesNull() ? nil : try boolean()
+  }
+
+  fileprivate mutating func names() throws(Unusual) -> [String]? {
+    try takesNull() ? nil : try strings()
+  }
+
+  private mutating func strings() throws(Unusual) -> [String] {
+    try list { (json) throws(Unusual) in try json.string() }
+  }
+
+  /// A field's value by its tag; without one, by what it is.
+  fileprivate mutating func content(_ tag: String?) throws(Unusual) -> FieldContent {
+    if try takesNull() { return .null }
+    guard var tag else { return .untagged(try untagged()) }
+    if tag.hasPrefix("ENCRYPTED_") { tag.removeFirst("ENCRYPTED_".count) }
+    switch FieldType(tag: tag) {
+    case .string: return .string(try string())
+    case .int64: return .int64(try integer())
+    case .double: return .double(try double())
+    case .timestamp: return .timestamp(try integer())
+    case .bytes: return .bytes(try base64())
+    case .reference: return .reference(try ReferenceValue(reading: &self))
+    case .stringList: return .stringList(try strings())
+    case .int64List: return .int64List(try list { (json) throws(Unusual) in try json.integer() })
+    case .doubleList: return .doubleList(try list { (json) throws(Unusual) in try json.double() })
+    case .timestampList:
+      return .timestampList(try list { (json) throws(Unusual) in try json.integer() })
+    case .bytesList: return .bytesList(try list { (json) throws(Unusual) in try json.base64() })
+    case .referenceList: return .referenceList(try list(ReferenceValue.init(reading:)))
+    // Places and files, and what is no type at all.
+    case .location, .locationList, .asset, .assetList, nil: throw Unusual()
+    }
+  }
+
+  private mutating func base64() throws(Unusual) -> Data {
+    guard let data = Data(base64Encoded: try string()) else { throw Unusual() }
+    return data
+  }
+
+  private mutating func untagged() throws(Unusual) -> UntaggedValue {
+    guard try peek() == UInt8(ascii: "[") else { return try scalar() }
+    return .list(try list { (json) throws(Unusual) in try json.scalar() })
+  }
+
+  /// A place, a reference and a file look alike from here, and a fraction may be a whole number.
+  private mutating func scalar() throws(Unusual) -> UntaggedValue {
+    switch try peek() {
+    case UInt8(ascii: "\""): .string(try string())
+    case UInt8(ascii: "t"), UInt8(ascii: "f"): .boolean(try boolean())
+    default: .integer(try integer())
+    }
+  }
+}

@@ -1,0 +1,289 @@
+import Foundation
+
+/// Reads JSON straight from bytes, for what a server gets by the thousand.
+///
+/// It takes the usual shapes and gives up at everything else, faults included: then `JSONDecoder`
+/// reads the same bytes and has the last word on what they mean and what is wrong with them. So what
+/// is read here must mean the same there, and strict is what it has to be.
+package struct JSONReader {
+  /// Something that `JSONDecoder` shall judge.
+  package struct Unusual: Error {}
+
+  private let bytes: [UInt8]
+  private var index = 0
+
+  private static let depthLimit = 64
+  /// More members than any of the shapes has; their names are compared one by one.
+  private static let memberLimit = 32
+
+  package init(_ json: Data) { bytes = [UInt8](json) }
+
+  // MARK: Structure
+
+  /// The members of an object that were met so far.
+  struct Members {
+    fileprivate var names: [String] = []
+    fileprivate var isOpen = false
+    /// Of names that the caller compares.
+    fileprivate var isChecked = true
+
+    /// Of an object with any number of names; the caller refuses those that come again.
+    static let unchecked = {
+      var members = Members()
+      members.isChecked = false
+      return members
+    }()
+  }
+
+  /// The name of the next member, whose value is to be read then; nil at the object's end.
+  mutating func next(_ members: inout Members) throws(Unusual) -> String? {
+    guard try proceed(&members.isOpen, UInt8(ascii: "{"), UInt8(ascii: "}")) else { return nil }
+    let name = try string()
+    try take(UInt8(ascii: ":"))
+    guard members.isChecked else { return name }
+    // Which of two values holds is not for us to say.
+    guard members.names.count < Self.memberLimit, !members.names.contains(name) else {
+      throw Unusual()
+    }
+    members.names.append(name)
+    return name
+  }
+
+  /// Whether another element follows; begins the array where it is not open yet.
+  mutating func hasElement(_ isOpen: inout Bool) throws(Unusual) -> Bool {
+    try proceed(&isOpen, UInt8(ascii: "["), UInt8(ascii: "]"))
+  }
+
+  private mutating func proceed(
+    _ isOpen: inout Bool,
+    _ opening: UInt8,
+    _ closing: UInt8
+  ) throws(Unusual) -> Bool {
+    let isFirst = !isOpen
+    if isFirst {
+      try take(opening)
+      isOpen = true
+    }
+    let byte = try peek()
+    if byte == closing {
+      index += 1
+      return false
+    }
+    if !isFirst { try take(UInt8(ascii: ",")) }
+    return true
+  }
+
+  /// Refuses what follows the value.
+  mutating func end() throws(Unusual) {
+    skipSpace()
+    guard index == bytes.count else { throw Unusual() }
+  }
+
+  private mutating func skipSpace() {
+    while index < bytes.count {
+      switch bytes[index] {
+      case 0x20, 0x0A, 0x0D, 0x09: index += 1
+      default: return
+      }
+    }
+  }
+
+  private func isNext(_ byte: UInt8) -> Bool { index < bytes.count && bytes[index] == byte }
+
+  /// The first byte of what comes next.
+  mutating func peek() throws(Unusual) -> UInt8 {
+    if index < bytes.count, bytes[index] > 0x20 { return bytes[index] }
+    skipSpace()
+    guard index < bytes.count else { throw Unusual() }
+    return bytes[index]
+  }
+
+  private mutating func take(_ byte: UInt8) throws(Unusual) {
+    guard try peek() == byte else { throw Unusual() }
+    index += 1
+  }
+
+  // MARK: Going back
+
+  /// Passes a value over and returns its place.
+  mutating func skip() throws(Unusual) -> Int {
+    _ = try peek()
+    let place = index
+    try skip(depth: 0)
+    return place
+  }
+
+  /// Reads at a place that was passed over, and goes on where it was.
+  mutating func reading<Value>(
+    at place: Int,
+    _ read: (inout JSONReader) throws(Unusual) -> Value
+  ) throws(Unusual) -> Value {
+    let here = index
+    index = place
+    let value = try read(&self)
+    index = here
+    return value
+  }
+
+  private mutating func skip(depth: Int) throws(Unusual) {
+    guard depth < Self.depthLimit else { throw Unusual() }
+    switch try peek() {
+    case UInt8(ascii: "\""): _ = try string()
+    case UInt8(ascii: "{"):
+      var members = Members.unchecked
+      while try next(&members) != nil { try skip(depth: depth + 1) }
+    case UInt8(ascii: "["):
+      var isOpen = false
+      while try hasElement(&isOpen) { try skip(depth: depth + 1) }
+    case UInt8(ascii: "t"), UInt8(ascii: "f"): _ = try boolean()
+    case UInt8(ascii: "n"): try word("null")
+    default: _ = try numeral()
+    }
+  }
+
+  // MARK: Values
+
+  /// Reads `null`, if that is what comes.
+  mutating func takesNull() throws(Unusual) -> Bool {
+    guard try peek() == UInt8(ascii: "n") else { return false }
+    try word("null")
+    return true
+  }
+
+  mutating func boolean() throws(Unusual) -> Bool {
+    let isTrue = try peek() == UInt8(ascii: "t")
+    try word(isTrue ? "true" : "false")
+    return isTrue
+  }
+
+  private mutating func word(_ word: StaticString) throws(Unusual) {
+    let end = index + word.utf8CodeUnitCount
+    let isThere = word.withUTF8Buffer { end <= bytes.count && bytes[index..<end].elementsEqual($0) }
+    guard isThere else { throw Unusual() }
+    index = end
+  }
+
+  mutating func string() throws(Unusual) -> String {
+    try take(UInt8(ascii: "\""))
+    let start = index
+    while index < bytes.count {
+      switch bytes[index] {
+      case UInt8(ascii: "\""):
+        defer { index += 1 }
+        return try Self.text(bytes[start..<index])
+      case UInt8(ascii: "\\"): return try escapedString(from: start)
+      case 0..<0x20: throw Unusual()
+      default: index += 1
+      }
+    }
+    throw Unusual()
+  }
+
+  private static func text(_ utf8: ArraySlice<UInt8>) throws(Unusual) -> String {
+    let text = String(decoding: utf8, as: UTF8.self)
+    // What was mended was no text.
+    guard text.utf8.count == utf8.count, text.utf8.elementsEqual(utf8) else { throw Unusual() }
+    return text
+  }
+
+  /// Of the escapes those of one letter; characters by number are rare.
+  private mutating func escapedString(from start: Int) throws(Unusual) -> String {
+    var utf8 = Array(bytes[start..<index])
+    while index < bytes.count {
+      let byte = bytes[index]
+      index += 1
+      switch byte {
+      case UInt8(ascii: "\""): return try Self.text(utf8[...])
+      case 0..<0x20: throw Unusual()
+      case UInt8(ascii: "\\"):
+        guard index < bytes.count else { throw Unusual() }
+        utf8.append(try Self.escaped(bytes[index]))
+        index += 1
+      default: utf8.append(byte)
+      }
+    }
+    throw Unusual()
+  }
+
+  private static func escaped(_ letter: UInt8) throws(Unusual) -> UInt8 {
+    switch letter {
+    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): letter
+    case UInt8(ascii: "b"): 0x08
+    case UInt8(ascii: "f"): 0x0C
+    case UInt8(ascii: "n"): 0x0A
+    case UInt8(ascii: "r"): 0x0D
+    case UInt8(ascii: "t"): 0x09
+    default: throw Unusual()
+    }
+  }
+
+  // MARK: Numbers
+
+  mutating func integer() throws(Unusual) -> Int64 {
+    let numeral = try numeral()
+    // A whole number in another dress, and a zero with a sign, are judged elsewhere.
+    guard numeral.isInteger, let value = Int64(try Self.text(numeral.digits)),
+      value != 0 || numeral.digits.count == 1
+    else { throw Unusual() }
+    return value
+  }
+
+  mutating func double() throws(Unusual) -> Double {
+    guard let value = Double(try Self.text(numeral().digits)), value.isFinite else {
+      throw Unusual()
+    }
+    return value
+  }
+
+  private struct Numeral {
+    var digits: ArraySlice<UInt8>
+    var isInteger: Bool
+  }
+
+  private mutating func numeral() throws(Unusual) -> Numeral {
+    _ = try peek()
+    let start = index
+    if isNext(UInt8(ascii: "-")) { index += 1 }
+    if isNext(UInt8(ascii: "0")) { index += 1 } else { try digits() }
+    let whole = index
+    if isNext(UInt8(ascii: ".")) {
+      index += 1
+      try digits()
+    }
+    if isNext(UInt8(ascii: "e")) || isNext(UInt8(ascii: "E")) {
+      index += 1
+      if isNext(UInt8(ascii: "+")) || isNext(UInt8(ascii: "-")) { index += 1 }
+      try digits()
+    }
+    return Numeral(digits: bytes[start..<index], isInteger: index == whole)
+  }
+
+  private mutating func digits() throws(Unusual) {
+    let start = index
+    while index < bytes.count, (0x30...0x39).contains(bytes[index]) { index += 1 }
+    guard index > start else { throw Unusual() }
+  }
+}
+
+extension JSONReader {
+  mutating func optional<Value>(
+    _ read: (inout JSONReader) throws(Unusual) -> Value
+  ) throws(Unusual) -> Value? {
+    try takesNull() ? nil : try read(&self)
+  }
+
+  mutating func list<Element>(
+    _ read: (inout JSONReader) throws(Unusual) -> Element
+  ) throws(Unusual) -> [Element] {
+    var elements: [Element] = []
+    var isOpen = false
+    while try hasElement(&isOpen) { elements.append(try read(&self)) }
+    return elements
+  }
+
+  /// A word of a fixed list.
+  mutating func word<Word: RawRepresentable<String>>(_: Word.Type) throws(Unusual) -> Word {
+    guard let word = Word(rawValue: try string()) else { throw Unusual() }
+    return word
+  }
+}

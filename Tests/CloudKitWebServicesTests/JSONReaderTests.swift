@@ -1,0 +1,109 @@
+import Foundation
+import Testing
+
+@testable import CloudKitWebServices
+
+@Suite("The quick reader")
+struct JSONReaderTests {
+  private static let request = """
+    {"atomic":false,"clientSequence":{"acknowledged":1,"device":"d","sequence":2},
+     "desiredKeys":["a"],"numbersAsStrings":true,"operations":[
+      {"operationType":"create","record":{"recordName":"r","recordType":"T","fields":{
+        "text":{"type":"STRING","value":"a \\"b\\" \\/ \\n ü 🐟"},"count":{"value":-7,"type":"INT64"},
+        "size":{"type":"DOUBLE","value":1.25e-3},"when":{"type":"TIMESTAMP","value":1700000000000},
+        "data":{"isEncrypted":true,"type":"ENCRYPTED_BYTES","value":"AP8="},"none":{"value":null},
+        "to":{"type":"REFERENCE","value":{"action":"NONE","recordName":"x",
+          "zoneID":{"zoneName":"z","ownerRecordName":"_o"}}},"bare":{"value":"s"},
+        "list":{"value":[1,2]},"words":{"type":"STRING_LIST","value":[]}},
+        "parent":null,"unknown":{"a":[true,false,null,{}]}},"desiredKeys":null},
+      {"operationType":"update","record":{"recordName":"r2","recordChangeTag":"t","deleted":false,
+        "created":{"timestamp":1,"userRecordName":"_u","deviceID":"2"},
+        "parent":{"recordName":"p"},"zoneID":{"zoneName":"z"}}}
+     ],"zoneID":{"zoneName":"notes"}}
+    """
+
+  @Test("It reads a request as the decoder does")
+  func request() throws {
+    let json = Data(Self.request.utf8)
+    let read = try #require(ModifyRecordsRequest.read(json))
+    #expect(read == (try JSONDecoder().decode(ModifyRecordsRequest.self, from: json)))
+  }
+
+  @Test("It reads what a record keeps of its fields, and leaves places and files to the decoder")
+  func fields() throws {
+    for (content, json) in FieldValueTests.everyType {
+      let data = Data(#"{"f":\#(json)}"#.utf8)
+      let read = [String: FieldValue].read(data)
+      switch content {
+      case .location, .locationList, .asset, .assetList, .unknownList: #expect(read == nil)
+      default: #expect(read == ["f": FieldValue(content)])
+      }
+      #expect(try WireCoding.decode([String: FieldValue].self, from: data)["f"]?.content == content)
+    }
+  }
+
+  @Test(
+    "What is not simple or not sound is the decoder's to judge",
+    arguments: [
+      "", "{", "[]", "{} x", #"{"f":{"value":1},}"#, #"{"f":{"value":01}}"#,
+      #"{"f":{"value":"a"},"f":{"value":"b"}}"#, #"{"f":{"value":1,"value":2}}"#,
+      #"{"f":{"type":"INT64","value":1.0}}"#, #"{"f":{"type":"INT64","value":"1"}}"#,
+      #"{"f":{"type":"INT64","value":-0}}"#, #"{"f":{"type":"INT64","value":9223372036854775808}}"#,
+      #"{"f":{"type":"DOUBLE","value":1e999}}"#, #"{"f":{"type":"STRING","value":"\u0041"}}"#,
+      #"{"f":{"type":"NONSENSE","value":1}}"#, #"{"f":{"type":"BYTES","value":"?"}}"#,
+      #"{"f":{"value":[[1]]}}"#, #"{"f":{"value":1.5}}"#, #"{"f":{"value":"a"#,
+      #"{"f":{"value":"\"#,
+      "{\"f\":{\"value\":\"a\nb\"}}", #"{"f":null}"#, #"{"f":{"value":tru}}"#,
+      #"{"f":{"value":-}}"#,
+      #"{"f":{"value":"# + String(repeating: "[", count: 5000) + #"}}"#,
+    ]
+  )
+  func unusual(json: String) {
+    #expect([String: FieldValue].read(Data(json.utf8)) == nil)
+  }
+
+  @Test("Bytes that are no text are not read")
+  func invalidText() {
+    let json = Data(#"{"f":{"value":""#.utf8) + [0xC3, 0x28] + Data(#""}}"#.utf8)
+    #expect([String: FieldValue].read(json) == nil)
+  }
+
+  @Test("Whatever it reads of a damaged request, the decoder reads the same")
+  func damaged() throws {
+    let seed =
+      ProcessInfo.processInfo.environment["WATERSHED_FUZZ_SEED"].flatMap { UInt64($0) } ?? 1
+    var random = DamageNumbers(state: seed)
+    let whole = Array(Self.request.utf8)
+    let pieces = Array("{}[]\",:\\0-+.eEtfnul1 \u{0}é".utf8)
+    for round in 0..<2000 {
+      var bytes = whole
+      for _ in 0..<Int.random(in: 1...3, using: &random) {
+        let place = Int.random(in: 0..<bytes.count, using: &random)
+        switch Int.random(in: 0..<3, using: &random) {
+        case 0: bytes.remove(at: place)
+        case 1: bytes.insert(pieces.randomElement(using: &random) ?? 0, at: place)
+        default: bytes[place] = pieces.randomElement(using: &random) ?? 0
+        }
+      }
+      guard let read = ModifyRecordsRequest.read(Data(bytes)) else { continue }
+      let decoded = try? JSONDecoder().decode(ModifyRecordsRequest.self, from: Data(bytes))
+      #expect(
+        read == decoded,
+        "seed \(seed), round \(round): \(String(decoding: bytes, as: UTF8.self))"
+      )
+    }
+  }
+}
+
+/// The splitmix64 generator.
+private struct DamageNumbers: RandomNumberGenerator {
+  var state: UInt64
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var word = state
+    word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
+    return word ^ (word >> 31)
+  }
+}
