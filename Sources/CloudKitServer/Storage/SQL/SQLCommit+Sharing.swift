@@ -42,7 +42,8 @@ extension SQLCommit {
     try session.run(
       """
       DELETE FROM records
-      WHERE partition = $1 AND zone = $2 AND change > 0 AND change <= $3 AND deleted = 1
+      WHERE partition = $1 AND zone = $2 AND change <= $3 AND deleted = 1
+        \(session.dialect.naming("change > 0"))
       """,
       [id, number, horizon]
     )

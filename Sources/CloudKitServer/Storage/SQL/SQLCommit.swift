@@ -181,7 +181,8 @@ struct SQLCommit<Session: SQLSession> {
     try session.run(
       """
       DELETE FROM record_references
-      WHERE partition = $1 AND zone = $2 AND source = $3 AND source <> ''
+      WHERE partition = $1 AND zone = $2 AND source = $3
+        \(session.dialect.naming("source <> ''"))
       """,
       each: keys
     )

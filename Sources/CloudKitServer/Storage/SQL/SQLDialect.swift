@@ -24,6 +24,11 @@ enum SQLDialect: Sendable {
     }
   }
 
+  /// Says a condition that every row meets, so that PostgreSQL may take the index that has it.
+  ///
+  /// SQLite would take such a condition for the bound to begin at.
+  func naming(_ condition: String) -> String { self == .sqlite ? "" : "AND \(condition)" }
+
   /// Keeps the rows as they are until the end of the transaction.
   ///
   /// SQLite has one writer at a time and nothing to lock.

@@ -67,7 +67,6 @@ extension SQLSnapshot {
     if let owner = range.owner {
       values.append(.text(owner))
       conditions.append("owner = $\(values.count)")
-      if !owner.isEmpty { conditions.append("owner <> ''") }
     }
     if let after = range.after {
       values.append(.text(after))
@@ -78,6 +77,7 @@ extension SQLSnapshot {
       """
       SELECT \(entryColumns) FROM directory_entries
       WHERE \(conditions.joined(separator: " AND "))
+        \(range.owner?.isEmpty == false ? connection.dialect.naming("owner <> ''") : "")
       ORDER BY name \(range.isReversed ? "DESC" : "ASC") LIMIT $\(values.count)
       """,
       values,

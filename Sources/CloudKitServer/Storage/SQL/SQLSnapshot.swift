@@ -141,7 +141,8 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
     try connection.query(
       """
       SELECT \(Self.recordColumns) FROM records
-      WHERE partition = $1 AND zone = $2 AND change > 0 AND change > $3 AND change <= $4
+      WHERE partition = $1 AND zone = $2 AND change > $3 AND change <= $4
+        \(connection.dialect.naming("change > 0"))
         \(range.includesTombstones ? "" : "AND deleted = 0")
       ORDER BY change \(range.isReversed ? "DESC" : "ASC") LIMIT $5
       """,

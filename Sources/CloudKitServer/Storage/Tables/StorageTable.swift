@@ -38,17 +38,22 @@ struct StorageTable: Sendable {
     var isUnique = false
     /// A condition in SQL that holds for the rows in it.
     var condition: String?
+    /// The same in PostgreSQL alone, and one that every row meets: it serves the statements that
+    /// say it, by `SQLDialect.naming`, and no others.
+    var naming: String?
 
     init(
       _ name: String,
       _ columns: [String],
       isUnique: Bool = false,
-      where condition: String? = nil
+      where condition: String? = nil,
+      naming: String? = nil
     ) {
       self.name = name
       self.columns = columns
       self.isUnique = isUnique
       self.condition = condition
+      self.naming = naming
     }
   }
 
@@ -103,11 +108,12 @@ extension StorageTable {
       "CREATE TABLE \(name) (\n  \(lines.joined(separator: ",\n  "))\n)\(ending)"
     ]
     if isHeap { statements.append("CREATE UNIQUE INDEX \(name)_by_key ON \(name) (\(key))") }
-    return statements + indexes.map(definition(of:))
+    return statements + indexes.map { definition(of: $0, dialect) }
   }
 
-  func definition(of index: Index) -> String {
-    let condition = index.condition.map { " WHERE \($0)" } ?? ""
+  func definition(of index: Index, _ dialect: SQLDialect) -> String {
+    let naming = dialect == .postgreSQL ? index.naming : nil
+    let condition = (index.condition ?? naming).map { " WHERE \($0)" } ?? ""
     return "CREATE \(index.isUnique ? "UNIQUE " : "")INDEX \(index.name) ON \(name) "
       + "(\(index.columns.joined(separator: ", ")))\(condition)"
   }

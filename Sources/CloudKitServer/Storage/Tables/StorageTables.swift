@@ -67,8 +67,7 @@ enum StorageTables {
     ],
     key: ["partition", "zone", "name"],
     indexes: [
-      // A condition that always holds keeps it to the statements that say it: see `fourthVersion`.
-      .init("records_by_change", ["partition", "zone", "change"], where: "change > 0"),
+      .init("records_by_change", ["partition", "zone", "change"], naming: "change > 0"),
       .init("records_by_type", ["partition", "type", "zone", "name"], where: "deleted = 0"),
       .init(
         "records_by_share",
@@ -100,7 +99,7 @@ enum StorageTables {
     ],
     key: ["partition", "zone", "target", "source", "action"],
     indexes: [
-      .init("references_by_source", ["partition", "zone", "source"], where: "source <> ''")
+      .init("references_by_source", ["partition", "zone", "source"], naming: "source <> ''")
     ]
   )
 
@@ -169,7 +168,7 @@ enum StorageTables {
     ],
     key: ["kind", "name"],
     indexes: [
-      .init("directory_entries_by_owner", ["kind", "owner", "name"], where: "owner <> ''"),
+      .init("directory_entries_by_owner", ["kind", "owner", "name"], naming: "owner <> ''"),
       .init("directory_entries_by_expiry", ["expires"]),
     ]
   )
