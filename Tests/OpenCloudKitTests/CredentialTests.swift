@@ -24,15 +24,14 @@ struct CredentialTests {
     try await withFolder { folder in
       let file = TokenFile(folder.appendingPathComponent("deep/token"))
       #expect(try file.read() == nil)
-      try file.write(SignInTokens(webAuthToken: "one"))
-      #expect(try file.read() == SignInTokens(webAuthToken: "one"))
+      try file.write("one")
+      #expect(try file.read() == "one")
       #expect(try mode(file.url) == 0o600)
       #expect(try mode(file.url.deletingLastPathComponent()) == 0o700)
-      let both = SignInTokens(webAuthToken: "two", refreshToken: "three")
-      try file.write(both)
-      #expect(try file.read() == both)
+      try file.write("two")
+      #expect(try file.read() == "two")
       #expect(try mode(file.url) == 0o600)
-      try file.write(SignInTokens())
+      try file.write(nil)
       #expect(try file.read() == nil)
     }
   }
@@ -53,8 +52,7 @@ struct CredentialTests {
   func renewal() async throws {
     try await withFolder { folder in
       let url = folder.appendingPathComponent("token")
-      try Data("one\n".utf8).write(to: url)
-      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: url.path)
+      try TokenFile(url).write("one")
       let service = ScriptedService()
       service.answer(
         "{\"userRecordName\":\"_me\"}",
@@ -71,7 +69,7 @@ struct CredentialTests {
       )
       _ = try await container.userRecordID()
       #expect(service.requests[0].path.contains("ckWebAuthToken=one"))
-      #expect(try TokenFile(url).read() == SignInTokens(webAuthToken: "two"))
+      #expect(try TokenFile(url).read() == "two")
       try container.setWebAuthToken(nil)
       #expect(try TokenFile(url).read() == nil)
     }

@@ -30,8 +30,6 @@ struct AccountPage {
   var fields: [Field] = []
   /// The text of the form's button.
   var button = ""
-  /// The words of a button that sends `answer=deny`, whatever the fields hold.
-  var refusal: String?
   var offersToKeep = false
   var handOver: HandOver?
   /// Where else to go: the address and the words of a link.
@@ -110,15 +108,8 @@ struct AccountPage {
       <form method="post">
       \(lines.joined(separator: "\n"))
       \(keep)<button>\(Self.escape(button))</button>
-      \(refusalHTML)\
       </form>
       """
-  }
-
-  private var refusalHTML: String {
-    guard let refusal else { return "" }
-    return "<button name=\"answer\" value=\"deny\" class=\"second\" formnovalidate>"
-      + "\(Self.escape(refusal))</button>\n"
   }
 
   private func handOverHTML(nonce: String) -> String {

@@ -28,7 +28,6 @@ extension CloudKitService {
     case "sign-in": return try await respondToSignIn(request, target)
     case "sign-up": return try await respondToSignUp(request, target)
     case "reset-password": return try await respondToPasswordReset(request, target)
-    case "activate": return try await respondToActivation(request, target)
     case "account": return try await respondToAccount(request, target)
     case "admin": return try await respondToAdministrator(request, target)
     case "webcourier": return try await respondToWebcourier(target)

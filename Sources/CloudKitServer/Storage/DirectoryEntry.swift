@@ -10,7 +10,6 @@ package struct DirectoryEntry: Hashable, Sendable {
     case accountState = "account"
     case assetGarbage = "asset-garbage"
     case audit
-    case deviceCode = "device-code"
     case invitation
     case passwordReset = "password-reset"
     case phoneNumber = "phone-number"

@@ -1,6 +1,5 @@
 import Foundation
 
-<<<<<<< HEAD
 /// Reads JSON straight from bytes, for what a server gets by the thousand.
 ///
 /// It takes the usual shapes and gives up at everything else, faults included: then `JSONDecoder`
@@ -84,83 +83,11 @@ package struct JSONReader {
     while index < bytes.count {
       switch bytes[index] {
       case 0x20, 0x0A, 0x0D, 0x09: index += 1
-=======
-/// Reads JSON straight from bytes, for what comes by the thousand.
-///
-/// It knows the usual forms. Whatever else it meets, right or wrong, it gives up on with `Unusual`:
-/// `JSONDecoder` then reads that part, and tells what is wrong with it.
-package struct JSONReader {
-  /// Something that this reader leaves to `JSONDecoder`.
-  package struct Unusual: Error {}
-
-  private let bytes: [UInt8]
-  private var position = 0
-  private var depth = 0
-
-  /// Nesting deeper than this is none of ours.
-  private static let deepest = 32
-  /// Whole numbers of up to so many digits fit 64 bits.
-  private static let safeDigits = 18
-
-  package init(_ data: Data) {
-    bytes = [UInt8](data)
-  }
-
-  // MARK: Structure
-
-  /// Reads an object: `member` reads the value of each key.
-  package mutating func object(
-    _ member: (inout JSONReader, String) throws(Unusual) -> Void
-  ) throws(Unusual) {
-    try enter("{")
-    defer { depth -= 1 }
-    guard !isNext("}") else { return }
-    repeat {
-      let key = try string()
-      try expect(":")
-      try member(&self, key)
-    } while isNext(",")
-    try expect("}")
-  }
-
-  /// Reads an array: `element` reads each element.
-  package mutating func array<Element>(
-    _ element: (inout JSONReader) throws(Unusual) -> Element
-  ) throws(Unusual) -> [Element] {
-    var elements: [Element] = []
-    try enter("[")
-    defer { depth -= 1 }
-    guard !isNext("]") else { return elements }
-    repeat {
-      elements.append(try element(&self))
-    } while isNext(",")
-    try expect("]")
-    return elements
-  }
-
-  /// Makes sure that nothing comes after what was read.
-  package mutating func end() throws(Unusual) {
-    skipSpace()
-    guard position == bytes.count else { throw Unusual() }
-  }
-
-  private mutating func enter(_ opening: Unicode.Scalar) throws(Unusual) {
-    try expect(opening)
-    depth += 1
-    guard depth <= Self.deepest else { throw Unusual() }
-  }
-
-  private mutating func skipSpace() {
-    while position < bytes.count {
-      switch bytes[position] {
-      case 0x20, 0x0A, 0x0D, 0x09: position += 1
->>>>>>> 73ad11c (A quick reader and writer of records, shared reads, refresh tokens, the event stream and the device flow)
       default: return
       }
     }
   }
 
-<<<<<<< HEAD
   private func isNext(_ byte: UInt8) -> Bool { index < bytes.count && bytes[index] == byte }
 
   /// The first byte of what comes next.
@@ -212,31 +139,10 @@ package struct JSONReader {
     case UInt8(ascii: "n"): try word("null")
     default: _ = try numeral()
     }
-=======
-  private mutating func isNext(_ mark: Unicode.Scalar) -> Bool {
-    skipSpace()
-    guard position < bytes.count, bytes[position] == UInt8(ascii: mark) else { return false }
-    position += 1
-    return true
-  }
-
-  private mutating func expect(_ mark: Unicode.Scalar) throws(Unusual) {
-    guard isNext(mark) else { throw Unusual() }
-  }
-
-  private mutating func isNext(word: StaticString) -> Bool {
-    skipSpace()
-    let count = word.utf8CodeUnitCount
-    guard bytes.count - position >= count else { return false }
-    for index in 0..<count where bytes[position + index] != word.utf8Start[index] { return false }
-    position += count
-    return true
->>>>>>> 73ad11c (A quick reader and writer of records, shared reads, refresh tokens, the event stream and the device flow)
   }
 
   // MARK: Values
 
-<<<<<<< HEAD
   /// Reads `null`, if that is what comes.
   mutating func takesNull() throws(Unusual) -> Bool {
     guard try peek() == UInt8(ascii: "n") else { return false }
@@ -318,173 +224,17 @@ package struct JSONReader {
     // A whole number in another dress, and a zero with a sign, are judged elsewhere.
     guard numeral.isInteger, let value = Int64(try Self.text(numeral.digits)),
       value != 0 || numeral.digits.count == 1
-=======
-  /// Reads `null`, where it comes next.
-  package mutating func null() -> Bool { isNext(word: "null") }
-
-  package mutating func boolean() throws(Unusual) -> Bool {
-    if isNext(word: "true") { return true }
-    guard isNext(word: "false") else { throw Unusual() }
-    return false
-  }
-
-  package mutating func integer() throws(Unusual) -> Int64 {
-    let isNegative = isNext("-")
-    let start = position
-    var value: Int64 = 0
-    while position < bytes.count, position - start < Self.safeDigits, let digit {
-      value = value * 10 + digit
-      position += 1
-    }
-    let hasLeadingZero = bytes.count > start && bytes[start] == UInt8(ascii: "0") && value != 0
-    guard position > start, !hasLeadingZero, !(value == 0 && position - start > 1),
-      !(isNegative && value == 0), digit == nil, !isFraction
-    else { throw Unusual() }
-    return isNegative ? -value : value
-  }
-
-  package mutating func number() throws(Unusual) -> Double {
-    skipSpace()
-    let start = position
-    if isByte("-") { position += 1 }
-    if isByte("0") { position += 1 } else { try digits() }
-    if isByte(".") {
-      position += 1
-      try digits()
-    }
-    if isByte("e") || isByte("E") {
-      position += 1
-      if isByte("+") || isByte("-") { position += 1 }
-      try digits()
-    }
-    guard digit == nil,
-      let value = Double(String(decoding: bytes[start..<position], as: UTF8.self)),
-      value.isFinite
->>>>>>> 73ad11c (A quick reader and writer of records, shared reads, refresh tokens, the event stream and the device flow)
     else { throw Unusual() }
     return value
   }
 
-<<<<<<< HEAD
   mutating func double() throws(Unusual) -> Double {
     guard let value = Double(try Self.text(numeral().digits)), value.isFinite else {
-=======
-  /// The digit that comes next.
-  private var digit: Int64? {
-    guard position < bytes.count else { return nil }
-    let value = Int64(bytes[position]) - 0x30
-    return 0...9 ~= value ? value : nil
-  }
-
-  private var isFraction: Bool { isByte(".") || isByte("e") || isByte("E") }
-
-  private func isByte(_ mark: Unicode.Scalar) -> Bool {
-    position < bytes.count && bytes[position] == UInt8(ascii: mark)
-  }
-
-  private mutating func digits() throws(Unusual) {
-    guard digit != nil else { throw Unusual() }
-    while digit != nil { position += 1 }
-  }
-
-  package mutating func string() throws(Unusual) -> String {
-    try expect("\"")
-    let start = position
-    while position < bytes.count {
-      switch bytes[position] {
-      case UInt8(ascii: "\""):
-        guard let text = String(validating: bytes[start..<position], as: UTF8.self) else {
-          throw Unusual()
-        }
-        position += 1
-        return text
-      case UInt8(ascii: "\\"): return try escapedString(from: start)
-      case ..<0x20: throw Unusual()
-      default: position += 1
-      }
-    }
-    throw Unusual()
-  }
-
-  /// A string with escapes, the first of which comes next.
-  private mutating func escapedString(from start: Int) throws(Unusual) -> String {
-    var text = Array(bytes[start..<position])
-    while position < bytes.count {
-      let byte = bytes[position]
-      position += 1
-      switch byte {
-      case UInt8(ascii: "\""):
-        guard let string = String(validating: text, as: UTF8.self) else { throw Unusual() }
-        return string
-      case UInt8(ascii: "\\"):
-        guard position < bytes.count else { throw Unusual() }
-        let letter = bytes[position]
-        position += 1
-        switch letter {
-        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): text.append(letter)
-        case UInt8(ascii: "b"): text.append(0x08)
-        case UInt8(ascii: "f"): text.append(0x0C)
-        case UInt8(ascii: "n"): text.append(0x0A)
-        case UInt8(ascii: "r"): text.append(0x0D)
-        case UInt8(ascii: "t"): text.append(0x09)
-        // Code points by number are rare: every writer of JSON may write them in UTF-8.
-        default: throw Unusual()
-        }
-      case ..<0x20: throw Unusual()
-      default: text.append(byte)
-      }
-    }
-    throw Unusual()
-  }
-
-  // MARK: Other readers
-
-  /// Reads over a value of any kind.
-  package mutating func skip() throws(Unusual) {
-    skipSpace()
-    guard position < bytes.count else { throw Unusual() }
-    switch bytes[position] {
-    case UInt8(ascii: "{"):
-      try object { (reader, _) throws(Unusual) in try reader.skip() }
-    case UInt8(ascii: "["):
-      _ = try array { (reader) throws(Unusual) in try reader.skip() }
-    case UInt8(ascii: "\""): try skipString()
-    case UInt8(ascii: "t"), UInt8(ascii: "f"): _ = try boolean()
-    case UInt8(ascii: "n"): guard null() else { throw Unusual() }
-    default: _ = try number()
-    }
-  }
-
-  /// Reads over a string, whatever escapes it has.
-  private mutating func skipString() throws(Unusual) {
-    try expect("\"")
-    while position < bytes.count {
-      switch bytes[position] {
-      case UInt8(ascii: "\""):
-        position += 1
-        return
-      case UInt8(ascii: "\\"): position += 2
-      default: position += 1
-      }
-    }
-    throw Unusual()
-  }
-
-  /// Reads a value as `JSONDecoder` does.
-  package mutating func decoded<Value: Decodable>(
-    _ type: Value.Type = Value.self
-  ) throws(Unusual) -> Value {
-    skipSpace()
-    let start = position
-    try skip()
-    guard let value = try? JSONDecoder().decode(type, from: Data(bytes[start..<position])) else {
->>>>>>> 73ad11c (A quick reader and writer of records, shared reads, refresh tokens, the event stream and the device flow)
       throw Unusual()
     }
     return value
   }
 
-<<<<<<< HEAD
   private struct Numeral {
     var digits: ArraySlice<UInt8>
     var isInteger: Bool
@@ -536,48 +286,4 @@ extension JSONReader {
     guard let word = Word(rawValue: try string()) else { throw Unusual() }
     return word
   }
-=======
-  /// Reads a value of a usual form, or else as `JSONDecoder` does.
-  package mutating func value<Value: Decodable>(
-    _ usual: (inout JSONReader) throws(Unusual) -> Value
-  ) throws(Unusual) -> Value {
-    let (start, outside) = (position, depth)
-    do throws(Unusual) {
-      return try usual(&self)
-    } catch {
-      (position, depth) = (start, outside)
-      return try decoded(Value.self)
-    }
-  }
-
-  /// Reads a value that comes before what tells its kind: first over it, then again.
-  package mutating func mark() throws(Unusual) -> Int {
-    skipSpace()
-    let start = position
-    try skip()
-    return start
-  }
-
-  /// Reads at a mark, and goes on where reading was.
-  package mutating func reading<Value>(
-    at mark: Int,
-    _ body: (inout JSONReader) throws(Unusual) -> Value
-  ) throws(Unusual) -> Value {
-    let here = position
-    position = mark
-    let value = try body(&self)
-    position = here
-    return value
-  }
-}
-
-/// A value that `JSONReader` reads faster than `JSONDecoder`, to the same result.
-package protocol JSONReadable: Decodable {
-  init(from reader: inout JSONReader) throws(JSONReader.Unusual)
-}
-
-/// A value that `JSONWriter` writes faster than `JSONEncoder`, to the same bytes.
-package protocol JSONWritable: Encodable {
-  func write(to writer: inout JSONWriter)
->>>>>>> 73ad11c (A quick reader and writer of records, shared reads, refresh tokens, the event stream and the device flow)
 }

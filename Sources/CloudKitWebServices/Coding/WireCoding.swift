@@ -4,12 +4,6 @@ import Foundation
 package enum WireCoding {
   /// Keys are sorted, so that one value always makes the same bytes.
   package static func encode(_ value: some Encodable) throws(MalformedBody) -> Data {
-    if let value = value as? any JSONWritable {
-      var writer = JSONWriter()
-      value.write(to: &writer)
-      // What JSON can't hold is told by the encoder.
-      if writer.isExact { return writer.data }
-    }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     do {
@@ -24,33 +18,13 @@ package enum WireCoding {
     _ type: Value.Type,
     from data: Data
   ) throws(MalformedBody) -> Value {
-<<<<<<< HEAD
     if let readable = type as? any JSONReadable.Type, let value = readable.read(data) as? Value {
-=======
-    if let readable = type as? any JSONReadable.Type,
-      let value = quick(readable, from: data) as? Value
-    {
->>>>>>> 73ad11c (A quick reader and writer of records, shared reads, refresh tokens, the event stream and the device flow)
       return value
     }
     do {
       return try JSONDecoder().decode(type, from: data)
     } catch {
       throw MalformedBody(error)
-    }
-  }
-}
-
-extension WireCoding {
-  /// The value by the quick reader, or nothing where only the decoder can tell.
-  private static func quick<Value: JSONReadable>(_ type: Value.Type, from data: Data) -> Value? {
-    var reader = JSONReader(data)
-    do throws(JSONReader.Unusual) {
-      let value = try Value(from: &reader)
-      try reader.end()
-      return value
-    } catch {
-      return nil
     }
   }
 }

@@ -8,8 +8,6 @@ package struct ResolvedConfiguration: Hashable, Sendable {
   package var environment: CKContainerConfiguration.Environment
   package var apiToken: String
   package var webAuthToken: String?
-  /// The token that fetches the next ones.
-  package var refreshToken: String?
   package var isPushEnabled: Bool
   /// Where the person's token is kept.
   package var tokenFile: TokenFile?
@@ -69,10 +67,7 @@ package struct ResolvedConfiguration: Hashable, Sendable {
     }
     let tokenFile = configuration.webAuthTokenFile.map { TokenFile($0) }
     var webAuthToken = configuration.webAuthToken.flatMap { $0.isEmpty ? nil : $0 }
-    var refreshToken: String?
-    if webAuthToken == nil, let kept = try tokenFile?.read() {
-      (webAuthToken, refreshToken) = (kept.webAuthToken, kept.refreshToken)
-    }
+    if webAuthToken == nil { webAuthToken = try tokenFile?.read() }
     if let allowed = configuration.containerIdentifiers, !allowed.contains(identifier) {
       throw CKError(
         .missingEntitlement,
@@ -97,7 +92,6 @@ package struct ResolvedConfiguration: Hashable, Sendable {
       isPushEnabled: configuration.isPushEnabled ?? true
     )
     self.tokenFile = tokenFile
-    self.refreshToken = refreshToken
     self.serverKey = serverKey
   }
 
