@@ -32,7 +32,10 @@ struct ChangedObjects {
   var identifiersUserInfo: [AnyHashable: Any] {
     var result: [AnyHashable: Any] = [:]
     func add(_ objects: [NSManagedObject], _ key: String) {
-      if !objects.isEmpty { result[key] = Set(objects.lazy.map(\.objectID)) }
+      guard !objects.isEmpty else { return }
+      var identifiers = Set<NSManagedObjectID>(minimumCapacity: objects.count)
+      for object in objects { identifiers.insert(object.objectID) }
+      result[key] = identifiers
     }
     add(inserted, NSInsertedObjectIDsKey)
     add(updated, NSUpdatedObjectIDsKey)

@@ -256,11 +256,7 @@ extension NSManagedObjectContext {
 
   func clean(_ object: NSManagedObject) {
     object.state.remove([.inserted, .updated, .deleted, .needsWillSave, .propagated])
-    object.changed.removeAll()
-    if !object.changedToManys.isEmpty {
-      object.changedToManys.removeAll()
-      object.forEachToMany { $0.commit() }
-    }
+    object.settleChanges()
   }
 
   func postSave(_ changes: ChangedObjects, generation: NSQueryGenerationToken? = nil) {

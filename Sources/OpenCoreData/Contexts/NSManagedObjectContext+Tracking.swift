@@ -53,11 +53,13 @@ extension NSManagedObjectContext {
       "The object is already registered in another context and cannot be inserted here."
     )
     requireLane()
-    object.context = self
-    object.state.insert(isChecked ? [.inserted, .guarded] : .inserted)
+    // First, as it makes the memory in which the object then keeps the rest.
     inserted.append(object)
+    object.context = self
+    object.state.insert(
+      isChecked ? [.inserted, .needsWillSave, .guarded] : [.inserted, .needsWillSave]
+    )
     touch(object, .touchedInsert)
-    object.state.insert(.needsWillSave)
     if awakes { object.awakeFromInsert() }
     noteState(of: object)
     scheduleTurn()
@@ -183,10 +185,7 @@ extension NSManagedObjectContext {
     defer {
       // The notification's handlers still ask what changed. What they change belongs to the next
       // turn, and keeps the object's list.
-      for object in objects where !object.state.contains(.touched) {
-        object.changedInTurn.removeAll()
-        object.changedToManysInTurn.removeAll()
-      }
+      for object in objects where !object.state.contains(.touched) { object.forgetTurn() }
     }
     var changes = ChangedObjects()
     for object in objects {

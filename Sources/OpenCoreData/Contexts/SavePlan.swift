@@ -23,6 +23,14 @@ final class SavePlan {
 
   // MARK: Building
 
+  /// Makes room for a context's changes, most of which mostly go to one store.
+  func reserveCapacity(inserted: Int, updated: Int) {
+    changes.inserted.reserveCapacity(inserted)
+    self.inserted.reserveCapacity(inserted)
+    changes.updated.reserveCapacity(updated)
+    self.updated.reserveCapacity(updated)
+  }
+
   func insert(_ object: NSManagedObject) throws {
     try resolveToOnes(of: object)
     changes.inserted.append(
@@ -40,9 +48,11 @@ final class SavePlan {
     var rows: [Int] = []
     if !object.changed.isEmpty {
       try resolveToOnes(of: object)
-      for slot in object.changed.slots where !object.isTransient(rowIndex: slot) {
-        if let snapshot = object.snapshot, object.isUnchanged(slot, in: snapshot) { continue }
-        rows.append(slot)
+      rows = object.changed.slots
+      let snapshot = object.snapshot
+      rows.removeAll { slot in
+        object.isTransient(rowIndex: slot)
+          || snapshot.map { object.isUnchanged(slot, in: $0) } ?? false
       }
     }
     let toManys = try addToManys(of: object)
@@ -199,21 +209,26 @@ final class SavePlan {
   /// Objects take the rows as they are in the store now.
   func apply(_ commit: RowCommit) {
     // Stores mostly give the rows back in the order in which they got them.
-    let objects = updated + inserted
     var next = 0
     var others: [RowReference: Row] = [:]
+    let count = updated.count + inserted.count
     for row in commit.rows {
-      if next < objects.count, objects[next].key.reference == row.reference {
-        apply(row, to: objects[next])
+      if next < count, self.object(at: next).key.reference == row.reference {
+        apply(row, to: self.object(at: next))
         next += 1
       } else {
         others[row.reference] = row
       }
     }
     guard !others.isEmpty else { return }
-    for object in objects {
+    for object in updated + inserted {
       if let row = others[object.key.reference] { apply(row, to: object) }
     }
+  }
+
+  /// Among those whose rows were written, in the order of their writing.
+  private func object(at place: Int) -> NSManagedObject {
+    place < updated.count ? updated[place] : inserted[place - updated.count]
   }
 
   private func apply(_ row: Row, to object: NSManagedObject) {
@@ -222,11 +237,11 @@ final class SavePlan {
       object.state.insert(.prefetched)
       return
     }
-    let old = object.ownValues
+    let kept = object.template.transientIndexes.isEmpty ? [] : object.ownValues
     object.snapshot = row
     object.ownValues = []
-    guard !object.template.transientIndexes.isEmpty, !old.isEmpty else { return }
-    for index in object.template.transientIndexes { object.values[index] = old[index] }
+    guard !kept.isEmpty else { return }
+    for index in object.template.transientIndexes { object.values[index] = kept[index] }
   }
 }
 
@@ -243,8 +258,10 @@ extension NSManagedObjectContext {
           "The object \(object.objectID) belongs to no store."
         )
       }
+      if let last = plans.last, last.binding === binding { return last }
       if let known = plans.first(where: { $0.binding === binding }) { return known }
       let made = SavePlan(binding: binding, author: author, contextName: contextName)
+      made.reserveCapacity(inserted: inserted.count, updated: updated.count)
       plans.append(made)
       return made
     }

@@ -4,12 +4,19 @@ import WatershedSQLite
 /// What one transaction changed, as its history will say.
 struct HistoryRecord {
   var inserted: [RowReference] = []
-  private(set) var updated: [RowReference: Data] = [:]
-  private(set) var deleted: [(reference: RowReference, tombstone: [SQLiteValue])] = []
   /// In the order of the first update.
-  private(set) var updatedOrder: [RowReference] = []
+  private(set) var updated: [Update] = []
+  /// Where each update is; made when a row may be updated again.
+  private var places: [RowReference: Int]?
+  private(set) var deleted: [(reference: RowReference, tombstone: [SQLiteValue])] = []
   /// What batch requests did to many rows at once.
   private(set) var runs: [HistoryRun] = []
+
+  struct Update {
+    let reference: RowReference
+    /// What changed, as `ZCOLUMNS` has it.
+    var bits: Data
+  }
 
   var isEmpty: Bool {
     inserted.isEmpty && updated.isEmpty && deleted.isEmpty && runs.isEmpty
@@ -24,7 +31,7 @@ struct HistoryRecord {
     let single =
       switch kind {
       case .insert: inserted
-      case .update: updatedOrder
+      case .update: updated.map(\.reference)
       case .delete: deleted.map(\.reference)
       }
     let runs = runs.filter { $0.kind == kind }
@@ -37,17 +44,26 @@ struct HistoryRecord {
     return runs.isEmpty ? gone : gone + runs.flatMap { $0.kind == .insert ? [] : $0.references }
   }
 
+  /// Adds an update of a row that was not updated before.
+  mutating func append(_ update: Update) {
+    places?[update.reference] = updated.count
+    updated.append(update)
+  }
+
   /// Adds an update; several to one row are one.
   mutating func update(_ reference: RowReference, bits: Data) {
-    guard var known = updated[reference] else {
-      updated[reference] = bits
-      updatedOrder.append(reference)
-      return
+    if places == nil {
+      places = Dictionary(
+        updated.enumerated().map { ($1.reference, $0) },
+        uniquingKeysWith: { first, _ in first }
+      )
     }
-    for (index, byte) in bits.enumerated() where index < known.count {
-      known[known.startIndex + index] |= byte
+    guard let place = places?[reference] else {
+      return append(Update(reference: reference, bits: bits))
     }
-    updated[reference] = known
+    for (index, byte) in bits.enumerated() where index < updated[place].bits.count {
+      updated[place].bits[updated[place].bits.startIndex + index] |= byte
+    }
   }
 
   mutating func delete(_ reference: RowReference, tombstone: [SQLiteValue]) {
@@ -71,8 +87,10 @@ struct HistoryRecord {
         lowest.append((reference.entityNumber, reference.key))
       }
     }
-    return updatedOrder.contains { reference in
-      lowest.contains { $0.number == reference.entityNumber && $0.key <= reference.key }
+    return updated.contains { update in
+      lowest.contains {
+        $0.number == update.reference.entityNumber && $0.key <= update.reference.key
+      }
     }
   }
 
@@ -84,8 +102,8 @@ struct HistoryRecord {
     let fresh = Set(inserted).union(runs.flatMap { $0.kind == .insert ? $0.references : [] })
     result.runs = runs
     result.inserted = inserted.filter { !gone.contains($0) }
-    for reference in updatedOrder where !gone.contains(reference) && !fresh.contains(reference) {
-      result.update(reference, bits: updated[reference] ?? Data())
+    result.updated = updated.filter {
+      !gone.contains($0.reference) && !fresh.contains($0.reference)
     }
     result.deleted = deleted.filter { !fresh.contains($0.reference) }
     return result

@@ -65,9 +65,7 @@ struct HistoryWriter {
       }
     }
     for reference in inserted { try write(reference, .insert, bits: nil) }
-    for reference in record.updatedOrder {
-      try write(reference, .update, bits: record.updated[reference])
-    }
+    for update in record.updated { try write(update.reference, .update, bits: update.bits) }
     for (reference, tombstone) in record.deleted {
       try write(reference, .delete, bits: nil)
       guard !tombstone.isEmpty else { continue }

@@ -100,7 +100,10 @@ package enum ModelLocator {
       at: folder,
       includingPropertiesForKeys: nil
     )
-    return (found ?? []).sorted { $0.lastPathComponent < $1.lastPathComponent }
+    // Each name is asked for once: a folder may hold thousands of files.
+    return (found ?? []).map { (name: $0.lastPathComponent, file: $0) }
+      .sorted { $0.name < $1.name }
+      .map(\.file)
   }
 }
 

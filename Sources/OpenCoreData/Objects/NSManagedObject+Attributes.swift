@@ -27,14 +27,12 @@ extension NSManagedObject {
   /// Marks a value as changed, for the object and for its context.
   @inline(__always)
   final func noteChange(at rowIndex: Int) {
-    changed.insert(rowIndex)
-    changedInTurn.insert(rowIndex)
+    markChanged(rowIndex)
     noteChange()
   }
 
   final func noteChange(ofToMany index: Int) {
-    changedToManys.insert(index)
-    changedToManysInTurn.insert(index)
+    markChanged(toMany: index)
     noteChange()
   }
 

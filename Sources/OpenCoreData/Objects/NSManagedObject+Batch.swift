@@ -13,8 +13,7 @@ extension NSManagedObject {
   /// Forgets what a handler set: the object stands for the next row.
   final func resetForBatch() {
     state = []
-    changed.removeAll()
-    changedInTurn.removeAll()
+    forgetChanges()
     if !toOneObjects.isEmpty { toOneObjects = [] }
     dropToManys()
     if objectValues != nil { objectValues = nil }

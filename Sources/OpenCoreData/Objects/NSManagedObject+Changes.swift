@@ -68,11 +68,11 @@ extension NSManagedObject {
   }
 
   final func isTransient(rowIndex: Int) -> Bool {
-    rowIndex < template.layout.attributes.count && template.layout.attributes[rowIndex].isTransient
+    !template.transientIndexes.isEmpty && template.transientIndexes.contains(rowIndex)
   }
 
   final func isUnchanged(_ rowIndex: Int, in row: Row) -> Bool {
-    !isTransient(rowIndex: rowIndex) && value(at: rowIndex) == row[rowIndex]
+    !isTransient(rowIndex: rowIndex) && row.holds(value(at: rowIndex), at: rowIndex)
   }
 
   private final func values(rows: SlotSet, toManys: SlotSet) -> [String: Any] {

@@ -20,7 +20,7 @@ extension NSManagedObject {
 
   /// Takes a row's values, except where there are changes that wait to be saved.
   final func take(_ row: Row) {
-    if takeAsFirst(row) { return }
+    if takeAsFirst(row) { return noteState() }
     // Only what was taken apart can differ from a row.
     let differs =
       !state.contains(.fault)

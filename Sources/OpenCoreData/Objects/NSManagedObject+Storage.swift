@@ -39,9 +39,16 @@ extension NSManagedObject {
   }
 
   /// Made at the first change.
+  @inline(__always)
   private final var work: UnsafeMutablePointer<ObjectWork> {
     let body = body
-    if let work = body.pointee.work { return work }
+    return body.pointee.work ?? makeWork(body)
+  }
+
+  @inline(never)
+  private final func makeWork(
+    _ body: UnsafeMutablePointer<ObjectBody>
+  ) -> UnsafeMutablePointer<ObjectWork> {
     let made = UnsafeMutablePointer<ObjectWork>.allocate(capacity: 1)
     made.initialize(to: ObjectWork())
     body.pointee.work = made
@@ -483,6 +490,47 @@ extension NSManagedObject {
   }
 
   // MARK: Changes
+
+  /// Notes what changed since the last save and in this turn.
+  @inline(__always)
+  final func markChanged(_ rowIndex: Int) {
+    let work = work
+    work.pointee.changed.insert(rowIndex)
+    work.pointee.changedInTurn.insert(rowIndex)
+  }
+
+  final func markChanged(toMany index: Int) {
+    let work = work
+    work.pointee.changedToManys.insert(index)
+    work.pointee.changedToManysInTurn.insert(index)
+  }
+
+  /// Forgets what changed in this turn.
+  final func forgetTurn() {
+    guard let work = knownWork else { return }
+    work.pointee.changedInTurn.removeAll()
+    work.pointee.changedToManysInTurn.removeAll()
+  }
+
+  /// Forgets all that changed.
+  final func forgetChanges() {
+    guard let work = knownWork else { return }
+    work.pointee.changed.removeAll()
+    work.pointee.changedToManys.removeAll()
+    forgetTurn()
+  }
+
+  /// Forgets what changed, as it has been saved.
+  ///
+  /// The memory of it stays: given back, it would leave a hole beside each object of an import, and
+  /// the next ones would be scattered over the holes.
+  final func settleChanges() {
+    guard let work = knownWork else { return }
+    work.pointee.changed.removeAll()
+    guard !work.pointee.changedToManys.isEmpty else { return }
+    work.pointee.changedToManys.removeAll()
+    forEachToMany { $0.commit() }
+  }
 
   /// Row indexes of what changed since the last save.
   final var changed: SlotSet {

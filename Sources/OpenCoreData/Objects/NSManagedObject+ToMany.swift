@@ -119,9 +119,8 @@ extension NSManagedObject {
 
   private final func replaceMembers(_ objects: [NSManagedObject], at index: Int) {
     let storage = loadedToMany(at: index)
-    if storage.members.isEmpty, !storage.isOrdered, !objects.isEmpty {
-      for object in objects { addToMany(object, at: index) }
-      return
+    if storage.hasNoMembers, !storage.isOrdered, !objects.isEmpty {
+      return fill(storage, with: objects, at: index)
     }
     var wanted = ObjectBag()
     for object in objects { wanted.append(object) }
@@ -137,6 +136,28 @@ extension NSManagedObject {
       noteChange(ofToMany: index)
     }
     if wanted.isEmpty, storage.members.isEmpty { noteChange(ofToMany: index) }
+  }
+
+  /// Gives members to an unordered relationship that has none.
+  private final func fill(
+    _ storage: ToManyStorage,
+    with objects: [NSManagedObject],
+    at index: Int
+  ) {
+    let link = template.toManys[index]
+    guard !link.hasInverse || link.slot.inverseIsToMany, !state.contains(.observed) else {
+      for object in objects { addToMany(object, at: index) }
+      return
+    }
+    if state.contains(.fault) { fire() }
+    storage.reserveCapacity(objects.count)
+    noteChange(ofToMany: index)
+    for object in objects {
+      requireFit(object, link)
+      if storage.add(object), link.hasInverse {
+        object.inverseAdded(self, to: link.inverseIndex)
+      }
+    }
   }
 
   /// Moves a member of an ordered relationship.

@@ -22,6 +22,10 @@ struct ObjectBag {
   var count: Int { items.count }
   var isEmpty: Bool { items.isEmpty }
 
+  mutating func reserveCapacity(_ count: Int) {
+    items.reserveCapacity(count)
+  }
+
   mutating func index(of object: NSManagedObject) -> Int? {
     if items.count <= Self.linearLimit { return search(object) }
     makeTable()
@@ -46,7 +50,7 @@ struct ObjectBag {
   mutating func append(_ object: NSManagedObject) -> Bool {
     if items.count <= Self.linearLimit {
       guard search(object) == nil else { return false }
-      table = []
+      if !table.isEmpty { table = [] }
     } else {
       makeTable()
       let entry = entry(of: object)

@@ -5,19 +5,25 @@ struct SlotSet: Sendable, Equatable {
   private var word: UInt64 = 0
   private var more: [UInt64]?
 
+  @inline(__always)
   var isEmpty: Bool { word == 0 && (more?.allSatisfy { $0 == 0 } ?? true) }
 
+  @inline(__always)
   func contains(_ slot: Int) -> Bool {
-    if slot < 64 { return word & (1 << UInt64(slot)) != 0 }
+    slot < 64 ? word & (1 << UInt64(slot)) != 0 : containsRare(slot)
+  }
+
+  private func containsRare(_ slot: Int) -> Bool {
     guard let more, slot / 64 <= more.count else { return false }
     return more[slot / 64 - 1] & (1 << UInt64(slot % 64)) != 0
   }
 
+  @inline(__always)
   mutating func insert(_ slot: Int) {
-    if slot < 64 {
-      word |= 1 << UInt64(slot)
-      return
-    }
+    if slot < 64 { word |= 1 << UInt64(slot) } else { insertRare(slot) }
+  }
+
+  private mutating func insertRare(_ slot: Int) {
     var words = more ?? []
     while words.count < slot / 64 { words.append(0) }
     words[slot / 64 - 1] |= 1 << UInt64(slot % 64)

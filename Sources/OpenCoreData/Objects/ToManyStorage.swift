@@ -61,6 +61,14 @@ final class ToManyStorage {
     return list
   }
 
+  /// Whether there are no members.
+  var hasNoMembers: Bool { hasList ? list.isEmpty : keptSet?.isEmpty ?? true }
+
+  /// Makes room for members of a relationship that has none.
+  func reserveCapacity(_ count: Int) {
+    if hasList { list.reserveCapacity(count) }
+  }
+
   /// The members without the order of a set, which differs from process to process.
   private func makeList() {
     let items = (keptSet ?? []).sorted { left, right in
@@ -99,7 +107,7 @@ final class ToManyStorage {
 
   var hasChanges: Bool {
     isNew
-      ? !members.isEmpty
+      ? !hasNoMembers
       : isReordered || edits.map { !$0.added.isEmpty || !$0.removed.isEmpty } ?? false
   }
 

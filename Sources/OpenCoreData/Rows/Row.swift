@@ -51,6 +51,17 @@ package struct Row: @unchecked Sendable {
     }
   }
 
+  /// Whether the row has this value; a string is the same where its bytes are.
+  package func holds(_ value: RowValue, at index: Int) -> Bool {
+    guard case .string(let text) = value else { return self[index] == value }
+    return storage.withUnsafeMutablePointers { header, slots in
+      precondition(index >= 0 && index < Int(header.pointee.count))
+      let slot = slots[index]
+      guard slot.kind == .string else { return storage.value(at: index) == value }
+      return text.withBytes { $0.elementsEqual(RowStorage.bytes(slot, slots)) }
+    }
+  }
+
   /// The memory that the row takes.
   var byteCount: Int {
     let boxed = storage.header.boxes?.byteCount ?? 0

@@ -88,7 +88,9 @@ package struct RowChanges {
   /// One edge that no to-one column holds: many-to-many, or to-many without an inverse.
   package struct Link {
     /// The relationship as seen from `source`.
-    package var relationship: NSRelationshipDescription
+    ///
+    /// Not counted, as a save has many links: a frozen model lives as long as the process.
+    package unowned(unsafe) var relationship: NSRelationshipDescription
     package var source: RowReference
     package var destination: RowReference
     /// Whether the edge is made or removed.

@@ -112,6 +112,48 @@ struct BatchInsertTests {
     }
   }
 
+  @Test("Strings of every length arrive as they were given, by every kind of request")
+  func strings() throws {
+    let lengths = [0, 1, 15, 16, 200, 3000, 40_000]
+    func name(_ index: Int) -> String {
+      "\(index) é" + String(repeating: "x", count: lengths[index % lengths.count])
+    }
+    let count = 75
+    let names = (0..<count).map(name)
+    var index = 0
+    let requests = [
+      NSBatchInsertRequest(entityName: "Link", objects: names.map { ["name": $0] }),
+      NSBatchInsertRequest(entityName: "Link") { (dictionary: NSMutableDictionary) in
+        guard index < count else { return true }
+        dictionary["name"] = names[index]
+        index += 1
+        return false
+      },
+      NSBatchInsertRequest(entityName: "Link") { (object: NSManagedObject) in
+        guard index < 2 * count else { return true }
+        object.setValue(names[index - count], forKey: "name")
+        index += 1
+        return false
+      },
+    ]
+    let model = NSManagedObjectModel()
+    model.entities = [ModelParts.entity("Link", [ModelParts.text("name")])]
+    let folder = try ScratchFolder()
+    let container = NSPersistentContainer(name: "Links", managedObjectModel: model)
+    container.persistentStoreDescriptions = [
+      NSPersistentStoreDescription(url: folder.file("links.sqlite"))
+    ]
+    container.loadPersistentStores { _, error in #expect(error == nil) }
+    let context = container.newBackgroundContext()
+    try context.performAndWait {
+      for request in requests { try context.execute(request) }
+      let fetch = NSFetchRequest<NSManagedObject>(entityName: "Link")
+      let found = try context.fetch(fetch).compactMap { $0.value(forKey: "name") as? String }
+      #expect(found.count == 3 * count)
+      #expect(found.sorted() == (names + names + names).sorted())
+    }
+  }
+
   @Test("Contexts learn of it by merging the identifiers")
   func merging() throws {
     let warehouse = try Warehouse()

@@ -25,6 +25,27 @@ struct RowTests {
     for (index, value) in values.enumerated() { #expect(row[index] == value) }
   }
 
+  @Test("A row holds a string only where it is spelled the same")
+  func holdsStrings() {
+    let composed = "\u{E9}toile of the morning"
+    let decomposed = "e\u{301}toile of the morning"
+    let long = String(repeating: "long ", count: 1000)
+    let row = Row(
+      reference: RowReference(entityNumber: 1, key: 1),
+      version: 1,
+      values: [.string(composed), .null, .string(long), .string(""), .integer(1)]
+    )
+    #expect(row.holds(.string(composed), at: 0))
+    #expect(!row.holds(.string(decomposed), at: 0))
+    #expect(!row.holds(.null, at: 0))
+    #expect(row.holds(.null, at: 1))
+    #expect(!row.holds(.string(""), at: 1))
+    #expect(row.holds(.string(long), at: 2))
+    #expect(!row.holds(.string(long + "x"), at: 2))
+    #expect(row.holds(.string(""), at: 3))
+    #expect(!row.holds(.integer(2), at: 4))
+  }
+
   @Test("A row without values is a row")
   func noValues() {
     let row = Row(reference: RowReference(entityNumber: 1, key: 1), version: 1, values: [])

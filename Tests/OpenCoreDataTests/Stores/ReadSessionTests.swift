@@ -124,4 +124,99 @@ struct ReadSessionTests {
       #expect(works(of: author) == 4)
     }
   }
+
+  // MARK: Single rows
+
+  /// The works of a store that has read nothing of them but their keys.
+  private func identifiers(_ stack: CatalogStack) throws -> [NSManagedObjectID] {
+    let context = stack.container.newBackgroundContext()
+    return try context.performAndWait {
+      let request = NSFetchRequest<NSManagedObjectID>(entityName: "Work")
+      request.resultType = .managedObjectIDResultType
+      return try context.fetch(request)
+    }
+  }
+
+  @Test("Single rows that a turn reads hold the log no longer than the turn")
+  func singleRows() throws {
+    let folder = try ScratchFolder()
+    let url = folder.file("store.sqlite")
+    // Kept open, so that the log is not emptied meanwhile.
+    let writer = try CatalogStack(url)
+    try writer.fill()
+    let stack = try CatalogStack(url)
+    let works = try identifiers(stack)
+    let reader = stack.container.newBackgroundContext()
+    try reader.performAndWait {
+      for work in works {
+        try #expect(reader.existingObject(with: work).value(forKey: "title") is String)
+      }
+      try #expect(isLogHeld(url))
+    }
+    try #expect(!isLogHeld(url))
+    try writer.close()
+  }
+
+  @Test("Between single rows of a turn others save, and so does the turn")
+  func singleRowsAndSaves() throws {
+    let folder = try ScratchFolder()
+    let url = folder.file("store.sqlite")
+    try CatalogStack(url).fill()
+    let stack = try CatalogStack(url)
+    let other = try CatalogStack(url)
+    let works = try identifiers(stack)
+    let context = stack.container.newBackgroundContext()
+    try context.performAndWait {
+      for (number, work) in works.enumerated() {
+        let object = try context.existingObject(with: work)
+        try addWork(stack)
+        try addWork(other)
+        object.setValue("changed \(number)", forKey: "title")
+        try context.save()
+      }
+      let request = NSFetchRequest<NSManagedObject>(entityName: "Work")
+      try #expect(context.count(for: request) == works.count * 3)
+      request.predicate = NSPredicate(format: "title BEGINSWITH 'changed'")
+      try #expect(context.count(for: request) == works.count)
+    }
+  }
+
+  @Test("A single row that is refreshed in the middle of a turn is what others wrote meanwhile")
+  func refreshedRow() throws {
+    let folder = try ScratchFolder()
+    let url = folder.file("store.sqlite")
+    try CatalogStack(url).fill()
+    let stack = try CatalogStack(url)
+    let other = try CatalogStack(url)
+    let work = try #require(try identifiers(stack).first)
+    let reader = stack.container.newBackgroundContext()
+    try reader.performAndWait {
+      let object = try reader.existingObject(with: work)
+      let writer = other.container.newBackgroundContext()
+      try writer.performAndWait {
+        let request = NSFetchRequest<NSManagedObject>(entityName: "Work")
+        for object in try writer.fetch(request) { object.setValue("new", forKey: "title") }
+        try writer.save()
+      }
+      reader.stalenessInterval = 0
+      reader.refresh(object, mergeChanges: false)
+      #expect(object.value(forKey: "title") as? String == "new")
+    }
+  }
+
+  @Test("A store that is removed between single rows of a turn is free at once")
+  func removalBetweenRows() throws {
+    let folder = try ScratchFolder()
+    let url = folder.file("store.sqlite")
+    try CatalogStack(url).fill()
+    let stack = try CatalogStack(url)
+    let work = try #require(try identifiers(stack).first)
+    let reader = stack.container.newBackgroundContext()
+    try reader.performAndWait {
+      _ = try reader.existingObject(with: work)
+      let store = try #require(stack.coordinator.persistentStores.first)
+      try stack.coordinator.remove(store)
+      try #expect(!isLogHeld(url))
+    }
+  }
 }

@@ -70,28 +70,32 @@ final class RowWriter {
       }
       return
     }
-    var blocks: [[Row]] = Array(repeating: [], count: store.schema.entities.count)
+    // The places of the rows that wait for their block, by entity.
+    var waiting: [[Int]] = Array(repeating: [], count: store.schema.entities.count)
     var rows: [Row] = []
     rows.reserveCapacity(insertions.count)
-    for insertion in insertions {
+    record.inserted.reserveCapacity(record.inserted.count + insertions.count)
+    for (place, insertion) in insertions.enumerated() {
       let entity = try store.table(of: insertion.reference)
       guard entity.takesBlocks else {
         let row = completed(insertion.row, entity)
-        if try write(row, entity) { rows.append(row) }
+        guard try write(row, entity) else { continue }
+        rows.append(row)
+        record.inserted.append(row.reference)
         continue
       }
       rows.append(insertion.row)
-      blocks[entity.index].append(insertion.row)
-      if blocks[entity.index].count == InsertBlock.rows {
-        try write(blocks[entity.index], entity)
-        blocks[entity.index].removeAll(keepingCapacity: true)
+      record.inserted.append(insertion.reference)
+      waiting[entity.index].append(place)
+      if waiting[entity.index].count == InsertBlock.rows {
+        try write(waiting[entity.index], of: insertions, entity)
+        waiting[entity.index].removeAll(keepingCapacity: true)
       }
     }
-    for (entity, rest) in zip(store.schema.entities, blocks) {
-      for row in rest { _ = try write(row, entity) }
+    for (entity, rest) in zip(store.schema.entities, waiting) {
+      for place in rest { _ = try write(insertions[place].row, entity) }
     }
     written.append(rows)
-    record.inserted += rows.lazy.map(\.reference)
   }
 
   private func write(_ row: Row, _ entity: EntityTable) throws -> Bool {
@@ -100,14 +104,19 @@ final class RowWriter {
     return try run(statement, row, entity)
   }
 
-  private func write(_ block: [Row], _ entity: EntityTable) throws {
+  /// Writes a block of rows of one entity.
+  private func write(
+    _ block: [Int],
+    of insertions: [RowChanges.Insertion],
+    _ entity: EntityTable
+  ) throws {
     let statement = try writer.insertBlock(entity)
     var place = 1
-    for row in block {
-      try bind(new: row, entity, to: statement, from: place)
+    for index in block {
+      try bind(new: insertions[index].row, entity, to: statement, from: place)
       place += entity.write.width
     }
-    try withExtendedLifetime(block) { try statement.run() }
+    try withExtendedLifetime(insertions) { try statement.run() }
   }
 
   private func bind(
@@ -146,12 +155,15 @@ final class RowWriter {
   }
 
   /// Writes the changed slots where the row still has the version.
+  ///
+  /// A save writes each row but once, and says so: it is not looked for among those written.
   func update(
     _ given: Row,
     _ entity: EntityTable,
     expectedVersion: Int64,
     changed: [Int],
-    changedToManys: [Int]
+    changedToManys: [Int],
+    isFirst: Bool = false
   ) throws -> UpdateResult {
     let row = completed(given, entity)
     let reference = row.reference
@@ -174,14 +186,15 @@ final class RowWriter {
     statement.bind(expectedVersion, at: index + 2)
     guard try run(statement, row, entity) else { return .constraintViolated }
     guard connection.changes == 1 else { return .versionDiffers }
-    written.set(row)
-    if store.keepsHistory {
-      record.update(
-        reference,
-        bits: entity.history.bits(changed: changed, changedToManys: changedToManys)
-      )
+    let bits =
+      store.keepsHistory
+      ? entity.history.bits(changed: changed, changedToManys: changedToManys) : Data()
+    if isFirst {
+      written.append(row)
+      record.append(HistoryRecord.Update(reference: reference, bits: bits))
     } else {
-      record.update(reference, bits: Data())
+      written.set(row)
+      record.update(reference, bits: bits)
     }
     return .written
   }

@@ -130,7 +130,8 @@ extension SQLiteStore {
         try table(of: update.reference),
         expectedVersion: update.expectedVersion,
         changed: update.changed,
-        changedToManys: update.changedToManys
+        changedToManys: update.changedToManys,
+        isFirst: true
       )
       if result == .versionDiffers { try conflict(update.reference, update.expectedVersion) }
     }

@@ -4,12 +4,17 @@ import WatershedSQLite
 /// Where a read gets its connection from: the store lends one for each, a context's session keeps
 /// one for a while.
 protocol ReadSource {
+  /// Whether what the source reads in one go may be read in one transaction.
+  var isSession: Bool { get }
+
   /// Lends a connection, and the epoch of the row cache at which nothing was newer than what the
   /// connection sees.
   func reading<Result>(_ body: (StoreConnection, Int) throws -> Result) throws -> Result
 }
 
 extension SQLiteStore: ReadSource {
+  var isSession: Bool { false }
+
   func reading<Result>(_ body: (StoreConnection, Int) throws -> Result) throws -> Result {
     let epoch = cache.epoch
     return try withReader { try body($0, epoch) }
@@ -77,9 +82,8 @@ extension SQLiteStore {
   func row(_ reference: RowReference, by source: some ReadSource) throws -> Row? {
     if let row = cache.row(reference) { return row }
     let epoch = cache.epoch
-    // Who asks for a single row is often about to change it. Read by the writing connection, the
-    // row's page is at hand when it is written; while somebody writes, a reader does not wait.
-    if let row = tryWriter({ try readRow(reference, from: $0) }) {
+    // While somebody writes, a reader does not wait.
+    if let row = tryWriterRow(reference, inSession: source.isSession) {
       if let row { cache.insert(CollectionOfOne(row), readAt: epoch) }
       return row
     }

@@ -27,9 +27,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   /// The earlier states that somebody reads.
   let generations = StoreGenerations()
   private let storeType: String
-  private let writerLock = NSRecursiveLock()
-  /// Nil once the store is closed; used under the lock.
-  private var writer: StoreConnection?
+  private let writer: StoreWriter
   private let readers: StoreReaders?
   /// Whether a write-ahead log lets readers and the writer go on beside each other.
   let keepsSessions: Bool
@@ -84,7 +82,9 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     let count = opened.schema.entities.count
     let mode = try opened.connection.scalar("PRAGMA journal_mode")
     keepsSessions = !opener.isInMemory && mode == .text("wal")
-    writer = try StoreConnection(connection: opened.connection, entityCount: count)
+    writer = StoreWriter(
+      try StoreConnection(connection: opened.connection, entityCount: count)
+    )
     readers =
       opener.isInMemory
       ? nil
@@ -160,9 +160,8 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     generations.expireAll()
     for session in shared.withLock({ Array($0.sessions.values) }) { session.expire() }
     readers?.close()
-    writerLock.withLock {
-      defer { writer = nil }
-      guard !isReadOnly, let writer else { return }
+    writer.close { writer in
+      guard !isReadOnly else { return }
       do {
         try keys.giveBack(writer.connection)
       } catch {
@@ -179,11 +178,9 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
 
   /// Lends the writing connection; the calling thread may already hold it.
   func withWriter<Result>(_ body: (StoreConnection) throws -> Result) throws -> Result {
-    try writerLock.withLock {
-      try translating("writing") {
-        guard let writer else { throw closedError }
-        return try body(writer)
-      }
+    try translating("writing") {
+      guard let result = try writer.use(body) else { throw closedError }
+      return result
     }
   }
 
@@ -205,12 +202,21 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
 
   /// Lends the writing connection where nobody else has it; nil also where it fails.
   func tryWriter<Result>(_ body: (StoreConnection) throws -> Result) -> Result? {
-    guard writerLock.try() else { return nil }
-    defer { writerLock.unlock() }
-    guard let writer, !writer.connection.isInTransaction else { return nil }
-    // Whoever asks can do without; an error shows again where it matters.
-    return try? body(writer)
+    writer.tryUse(body)
   }
+
+  /// The row as the writing connection sees it, where nobody else has that; nil also where it fails.
+  ///
+  /// Who asks for a single row is often about to change it. Read by the writing connection, the
+  /// row's page is at hand when it is written.
+  func tryWriterRow(_ reference: RowReference, inSession: Bool) -> Row?? {
+    inSession
+      ? writer.tryRead(age: cache.age) { try readRow(reference, from: $0) }
+      : writer.tryUse { try readRow(reference, from: $0) }
+  }
+
+  /// Ends what the writing connection reads for sessions.
+  func endWriterReading() { writer.endReading() }
 
   /// Knows a session that has a connection, so that closing the store can end it.
   func keep(session: StoreSession) {

@@ -28,7 +28,7 @@ final class StoreSession: RowStore, @unchecked Sendable {
   private var depth = 0
 
   /// So many reads share a transaction: its cost is spread thinly enough.
-  private static let readLimit = 256
+  static let readLimit = 256
 
   init(store: SQLiteStore) {
     self.store = store
@@ -40,9 +40,10 @@ final class StoreSession: RowStore, @unchecked Sendable {
   /// Whether the session reads this store.
   func reads(_ rows: any RowStore) -> Bool { rows === store }
 
-  /// Gives the connection back.
+  /// Gives the connection back, and lets go of the one that writes.
   func end() {
     lock.withLock { giveBack() }
+    store.endWriterReading()
   }
 
   /// The store is being closed; a read that is going on is waited for.
@@ -157,6 +158,7 @@ final class StoreSession: RowStore, @unchecked Sendable {
   /// The next read sees what is newest.
   private func beginAnew() {
     lock.withLock { reads = Self.readLimit }
+    store.endWriterReading()
   }
 
   func cachedRow(_ reference: RowReference) -> Row? { store.cachedRow(reference) }
@@ -185,6 +187,8 @@ final class StoreSession: RowStore, @unchecked Sendable {
 }
 
 extension StoreSession: ReadSource {
+  var isSession: Bool { true }
+
   func reading<Result>(_ body: (StoreConnection, Int) throws -> Result) throws -> Result {
     try lock.withLock {
       do {

@@ -1,17 +1,20 @@
 /// The rows that a transaction has written, each as it stands now, in the order of their first
 /// writing.
 ///
-/// A save mostly writes each row once, so the places are found by a table only when something asks
-/// for a row again.
+/// A save writes each row once, so the places are found by a table only when something asks for a
+/// row again.
 struct WrittenRows {
-  private var slots: [Row?] = []
+  private var slots: [Row] = []
+  /// The places of rows that were deleted again.
+  private var gone: Set<Int> = []
   private var places: [RowReference: Int]?
-  private var removed = 0
 
-  var count: Int { slots.count - removed }
+  var count: Int { slots.count - gone.count }
 
   /// Without those that were deleted again.
-  var rows: [Row] { slots.compactMap(\.self) }
+  var rows: [Row] {
+    gone.isEmpty ? slots : slots.indices.filter { !gone.contains($0) }.map { slots[$0] }
+  }
 
   mutating func reserveCapacity(_ count: Int) {
     slots.reserveCapacity(count)
@@ -26,13 +29,13 @@ struct WrittenRows {
   /// Adds rows that were not written before.
   mutating func append(_ rows: [Row]) {
     places = nil
-    slots += rows.lazy.map(Optional.some)
+    if slots.isEmpty { slots = rows } else { slots += rows }
   }
 
   /// Adds a row, or replaces it.
   mutating func set(_ row: Row) {
     if let place = place(of: row.reference) {
-      if slots[place] == nil { removed -= 1 }
+      gone.remove(place)
       slots[place] = row
     } else {
       append(row)
@@ -40,25 +43,21 @@ struct WrittenRows {
   }
 
   mutating func remove(_ reference: RowReference) {
-    guard let place = place(of: reference), slots[place] != nil else { return }
-    slots[place] = nil
-    removed += 1
+    if let place = place(of: reference) { gone.insert(place) }
   }
 
   subscript(reference: RowReference) -> Row? {
-    mutating get { place(of: reference).flatMap { slots[$0] } }
+    mutating get { place(of: reference).flatMap { gone.contains($0) ? nil : slots[$0] } }
   }
 
   private mutating func place(of reference: RowReference) -> Int? {
     if slots.isEmpty { return nil }
     // Rows are often written in the order of their keys, and asked for right after.
-    if slots.last??.reference == reference { return slots.count - 1 }
+    if slots.last?.reference == reference { return slots.count - 1 }
     if places == nil {
       var made: [RowReference: Int] = [:]
       made.reserveCapacity(slots.count * 2)
-      for (place, row) in slots.enumerated() {
-        if let row { made[row.reference] = place }
-      }
+      for (place, row) in slots.enumerated() { made[row.reference] = place }
       places = made
     }
     return places?[reference]

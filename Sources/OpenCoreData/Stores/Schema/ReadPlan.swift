@@ -92,6 +92,8 @@ package struct WritePlan: Sendable {
   let insertBlock: String
   /// How many parameters `insert` has.
   let width: Int
+  /// Where a slot's value goes in `insert`; 0 for one that is not stored.
+  let places: [Int]
   let delete: String
   private let table: String
   private let columns: [SlotColumn]
@@ -102,7 +104,11 @@ package struct WritePlan: Sendable {
     slots = columns.indices.filter { columns[$0].isStored }
     var names = ["Z_PK", "Z_ENT", "Z_OPT"]
     var marks = ["?", "\(number)", "?"]
+    var places = Array(repeating: 0, count: columns.count)
+    var place = 3
     for index in slots {
+      places[index] = place
+      place += Self.columnNames(columns[index]).count
       for name in Self.columnNames(columns[index]) {
         names.append(name)
         marks.append("?")
@@ -113,18 +119,8 @@ package struct WritePlan: Sendable {
     insert = "INSERT \(target) \(row)"
     insertBlock = "INSERT OR FAIL \(target) \(InsertBlock.values(row))"
     width = marks.count - 1
+    self.places = places
     delete = "DELETE FROM \(table) WHERE Z_PK = ? AND IFNULL(Z_OPT, 0) = ?"
-  }
-
-  /// Where a slot's value goes in `insert`; 0 for one that is not stored.
-  var places: [Int] {
-    var places = Array(repeating: 0, count: columns.count)
-    var place = 3
-    for index in slots {
-      places[index] = place
-      place += Self.columnNames(columns[index]).count
-    }
-    return places
   }
 
   /// Sets the slots' columns, then `Z_OPT`; then come the key and the expected version.

@@ -26,6 +26,7 @@ final class BatchAttributes {
   /// By row index: the parameter, 0 for what is not written.
   private let places: [Int]
   private let forms: [Form]
+  /// Empty where the attributes are few.
   private let slots: [String: Int]
   /// The names of the attributes where they are few: comparing some short strings is cheaper than
   /// hashing one.
@@ -37,6 +38,10 @@ final class BatchAttributes {
   private var givenCount = 0
   /// Derived attributes need all values of a row before any is bound.
   private let derives: Bool
+  /// Whether an object's values can go to their parameters as they are.
+  private let isPlain: Bool
+  /// The strings of the rows that wait for their statement.
+  private let texts = BoundTexts()
 
   /// What an app gave for a row.
   enum Row {
@@ -52,6 +57,7 @@ final class BatchAttributes {
     self.statement = statement
     self.writer = writer
     derives = !entity.derivations.isEmpty
+    isPlain = !derives && entity.externalSlots.isEmpty
     let attributes = entity.layout.attributes
     let derived = Set(entity.derivations.targets)
     written = attributes.indices.filter {
@@ -71,11 +77,13 @@ final class BatchAttributes {
       default: return .other
       }
     }
-    slots = Dictionary(
-      written.map { (attributes[$0].name, $0) },
-      uniquingKeysWith: { first, _ in first }
-    )
-    names = written.count > Self.fewNames ? [] : written.map { (attributes[$0].name, $0) }
+    let names = written.map { (name: attributes[$0].name, slot: $0) }
+    let areFew = names.count <= Self.fewNames
+    self.names = areFew ? names : []
+    slots =
+      areFew
+      ? [:]
+      : Dictionary(names.map { ($0.name, $0.slot) }, uniquingKeysWith: { first, _ in first })
   }
 
   /// The next row goes to the parameters of a row of a statement.
@@ -83,6 +91,9 @@ final class BatchAttributes {
     self.statement = statement
     offset = row * entity.write.width
   }
+
+  /// The rows that were bound have been written.
+  func settle() { texts.removeAll() }
 
   /// How many attributes there are, for dictionaries by slot.
   var width: Int { entity.layout.attributes.count }
@@ -145,13 +156,20 @@ final class BatchAttributes {
     try bindDefaults()
   }
 
+  /// Binds an object's values.
   private func bind(_ values: [RowValue]) throws {
-    let mayBeFiles = !entity.externalSlots.isEmpty
-    for slot in written {
-      if mayBeFiles, entity.columns[slot].form == .externalData {
-        try bind(values[slot], slot)
-      } else {
-        RowCoding.bind(values[slot], to: statement, at: offset + places[slot])
+    guard isPlain else {
+      for slot in written { try bind(values[slot], slot) }
+      return
+    }
+    values.withUnsafeBufferPointer { values in
+      for slot in written {
+        let place = offset + places[slot]
+        if case .string(let text) = values[slot] {
+          texts.bind(text, to: statement, at: place)
+        } else {
+          RowCoding.bind(values[slot], to: statement, at: place)
+        }
       }
     }
   }
@@ -213,7 +231,7 @@ final class BatchAttributes {
     let place = offset + places[slot]
     switch forms[slot] {
     case .string:
-      if let value = value as? String { return statement.bind(value, at: place) }
+      if let value = value as? String { return texts.bind(value, to: statement, at: place) }
     case .integer:
       if let value = value as? Int { return statement.bind(Int64(value), at: place) }
       if let value = value as? Int64 { return statement.bind(value, at: place) }

@@ -200,12 +200,14 @@ final class BatchInsertion {
       try attributes.bind(row(index))
     }
     try block.run()
+    attributes.settle()
     keys.append(nextKey, count: count)
     nextKey += Int64(count)
   }
 
   private func insert(_ row: BatchAttributes.Row) throws {
     let files = writer.files.made.count
+    attributes.settle()
     try attributes.bind(row)
     if nextKey > lastKey { try takeKeys(Self.keyBlock) }
     single.bind(nextKey, at: 1)
