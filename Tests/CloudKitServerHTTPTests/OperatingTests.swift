@@ -40,6 +40,7 @@ struct OperatingTests {
       "/assets/upload/SECRET", "/assets/download/SECRET.SECRET?x=SECRET", "/webcourier/SECRET",
       "/sign-up?invitation=SECRET", "/reset-password?code=SECRET", "/share/SECRET",
       "/sign-in?ckAPIToken=SECRET&container=c&request=SECRET",
+      "/sign-in/return?code=SECRET&state=SECRET",
     ]
     for path in paths {
       let text = RedactedPath.text(path)

@@ -23,11 +23,14 @@ struct TestCloud: Sendable {
   static func run(
     in folder: URL,
     port: Int = 0,
+    adjust: (inout ServiceConfiguration) -> Void = { _ in },
     _ body: (TestCloud) async throws -> Void
   ) async throws {
     var limits = ServiceLimits()
     limits.passwordRounds = 10
-    let service = try CloudKitService(ServiceConfiguration(dataFolder: folder, limits: limits))
+    var configuration = ServiceConfiguration(dataFolder: folder, limits: limits)
+    adjust(&configuration)
+    let service = try CloudKitService(configuration)
     let outcome: Result<Void, any Error>
     do {
       if try service.userNames().isEmpty {

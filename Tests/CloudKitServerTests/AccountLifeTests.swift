@@ -33,7 +33,7 @@ struct Administrator {
   }
 }
 
-@Suite("The lives of accounts")
+@Suite("The lives of accounts", .everyEngine)
 struct AccountLifeTests {
   private func administrator() async throws -> Administrator {
     let server = try await TestServer(administratorToken: "operator's token")

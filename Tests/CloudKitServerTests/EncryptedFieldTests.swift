@@ -4,7 +4,7 @@ import Testing
 
 @testable import CloudKitServer
 
-@Suite("Encrypted fields")
+@Suite("Encrypted fields", .everyEngine)
 struct EncryptedFieldTests {
   private static let secret = "the secret of the marker"
 

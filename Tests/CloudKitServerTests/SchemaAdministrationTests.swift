@@ -3,7 +3,7 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-@Suite("Schemas in the admin API")
+@Suite("Schemas in the admin API", .everyEngine)
 struct SchemaAdministrationTests {
   private func call(
     _ server: TestServer,

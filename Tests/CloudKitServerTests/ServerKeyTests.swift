@@ -4,7 +4,7 @@ import Crypto
 import Foundation
 import Testing
 
-@Suite("Server-to-server keys")
+@Suite("Server-to-server keys", .everyEngine)
 struct ServerKeyTests {
   private func client() async throws -> SigningClient {
     try await SigningClient(TestServer())

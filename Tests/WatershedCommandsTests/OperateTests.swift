@@ -156,6 +156,20 @@ struct OperateTests {
       #expect(try await check(#"{"port":"x"}"#).exitCode == 2)
       #expect(try await check(#"{"host":"0.0.0.0"}"#).output.contains("TLS"))
       #expect(try await check("{").exitCode == 2)
+      let issuer = #""issuer":"https://login.example.org""#
+      #expect(try await check(#"{"openID":{\#(issuer),"clientID":"w"}}"#).exitCode == 0)
+      let halves = try await check(#"{"openID":{\#(issuer)}}"#)
+      #expect(halves.output.contains("openID.clientID is missing"))
+      let plain = try await check(#"{"openID":{"issuer":"http://x.example","clientID":"w"}}"#)
+      #expect(plain.output.contains("openID.issuer"))
+      let misspelt = try await check(#"{"openID":{\#(issuer),"clientId":"w"}}"#)
+      #expect(misspelt.output.contains("did you mean 'clientID'?"))
+      try Data(#"{"openID":{\#(issuer),"clientID":"w","clientSecret":"hush"}}"#.utf8).write(
+        to: file
+      )
+      let shown = try await CommandProcess.run("config", "show", "--config", file.path)
+      #expect(shown.output.contains("login.example.org"))
+      #expect(!shown.output.contains("hush"))
     }
   }
 

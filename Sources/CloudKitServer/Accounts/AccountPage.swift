@@ -30,6 +30,8 @@ struct AccountPage {
   var fields: [Field] = []
   /// The text of the form's button.
   var button = ""
+  /// The words of a second button, which sends the form without its fields, with `with=identity`.
+  var otherButton: String?
   var offersToKeep = false
   var handOver: HandOver?
   /// Where else to go: the address and the words of a link.
@@ -104,10 +106,15 @@ struct AccountPage {
       offersToKeep
       ? "<label class=\"keep\"><input name=\"keep\" type=\"checkbox\" checked> "
         + "Keep me signed in</label>\n" : ""
+    let other = otherButton.map {
+      "<button name=\"with\" value=\"\(CloudKitService.identityButton)\" class=\"second\" "
+        + "formnovalidate>\(Self.escape($0))</button>\n"
+    }
     return """
       <form method="post">
       \(lines.joined(separator: "\n"))
       \(keep)<button>\(Self.escape(button))</button>
+      \(other ?? "")\
       </form>
       """
   }

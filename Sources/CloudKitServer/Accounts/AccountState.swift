@@ -8,8 +8,6 @@ struct AccountState: Codable, Hashable, Sendable {
   var isDisabled = false
   /// Milliseconds since 1970; nil where nobody asked for deletion.
   var deletedAt: Int64?
-  /// The issuer and subject of an account that signs in elsewhere.
-  var identity: String?
 
   static func key(_ account: String) -> DirectoryEntry.Key {
     DirectoryEntry.Key(.accountState, account)
@@ -18,7 +16,6 @@ struct AccountState: Codable, Hashable, Sendable {
   func entry(_ account: String, revision: Int64) throws -> DirectoryEntry {
     DirectoryEntry(
       Self.key(account),
-      owner: identity ?? "",
       revision: revision,
       body: try WireCoding.encode(self)
     )

@@ -39,10 +39,14 @@ extension CloudKitService {
           autocomplete: "new-password"
         ),
       ],
-      button: "Make the account"
+      button: "Make the account",
+      otherButton: identityOffer("Sign up")
     )
     guard request.method == "POST" else { return page.response(nonce: nonce) }
     try throttleStrangers(request)
+    if form["with"] == Self.identityButton {
+      return try await beginIdentity(request, signIn: nil, invitation: invitation, isKept: false)
+    }
     do {
       try await register(
         userName: form["user"] ?? "",

@@ -166,61 +166,6 @@ extension CloudKitService {
     }
   }
 
-  /// Removes what an account owns, one partition in each transaction, and the account last: a purge
-  /// that was cut off is found and finished by the next one.
-  func purge(_ account: String) async throws {
-    let users = try storage.read { try $0.users(account: account) }
-    for user in users {
-      let owned = try storage.read {
-        try $0.partitions(container: user.container, owner: user.recordName)
-      }
-      for id in owned {
-        try await write {
-          var batch = WriteBatch(partition: id)
-          batch.erasesPartition = true
-          return (batch, ())
-        }
-      }
-      for environment in ContainerEnvironment.allCases {
-        let id = try storage.partition(
-          PartitionKey(
-            container: user.container,
-            environment: environment,
-            scope: .public,
-            owner: ""
-          )
-        )
-        try await write {
-          var batch = WriteBatch(partition: id)
-          batch.erasedRecords = [RecordKey(zone: .defaultZone, name: user.recordName)]
-          batch.relinkedRecords = batch.erasedRecords
-          return (batch, ())
-        }
-      }
-    }
-    let number = try storage.read { try $0.phoneNumber(ofAccount: account) }
-    try await write {
-      var batch = WriteBatch()
-      batch.removedAccounts = [account]
-      batch.removedEntries = [AccountState.key(account)]
-      if let number { batch.removedEntries.append(DirectoryEntry.Key(.phoneNumber, number)) }
-      return (batch, ())
-    }
-    sessions.forgetSessions()
-  }
-
-  /// Purges the accounts whose time has come.
-  func purgeDeletedAccounts() async throws {
-    let due = now - Int64(limits.purgeDelay * 1000)
-    let gone = try storage.read { snapshot in
-      try snapshot.entries(DirectoryRange(.accountState, limit: .max)).filter { entry in
-        let state = try WireCoding.decode(AccountState.self, from: entry.body)
-        return state.deletedAt.map { $0 <= due } ?? false
-      }
-    }
-    for entry in gone { try await purge(entry.key.name) }
-  }
-
   // MARK: Invitations
 
   /// Whether nobody administers the server yet.
@@ -260,14 +205,8 @@ extension CloudKitService {
     emailAddress: String?,
     invitation code: String?
   ) async throws {
-    let known = try code.flatMap { code in
-      try storage.read { try $0.entry(Invitation.key(code)) }
-    }
-    let invitation = try known.flatMap { entry -> Invitation? in
-      guard (entry.expires ?? .max) > now else { return nil }
-      return try WireCoding.decode(Invitation.self, from: entry.body)
-    }
-    guard invitation != nil || configuration.registration == .open else {
+    let found = try code.flatMap { try invitation($0) }
+    guard found != nil || configuration.registration == .open else {
       throw AdministrationError(
         description:
           "This server takes new accounts by invitation, and this invitation is not good."
@@ -287,10 +226,18 @@ extension CloudKitService {
       userName: userName,
       password: password,
       emailAddress: emailAddress,
-      isAdministrator: invitation?.isAdministrator ?? false,
-      using: known
+      isAdministrator: found?.invitation.isAdministrator ?? false,
+      using: found?.entry
     )
     audit("account.register", by: userName, about: userName)
+  }
+
+  /// The invitation of a code, if it is still good.
+  func invitation(_ code: String) throws -> (entry: DirectoryEntry, invitation: Invitation)? {
+    guard let entry = try storage.read({ try $0.entry(Invitation.key(code)) }),
+      (entry.expires ?? .max) > now
+    else { return nil }
+    return (entry, try WireCoding.decode(Invitation.self, from: entry.body))
   }
 
   static let shortestPassword = 10

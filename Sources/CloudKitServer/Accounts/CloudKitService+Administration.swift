@@ -39,7 +39,7 @@ extension CloudKitService {
     familyName: String? = nil,
     emailAddress: String? = nil,
     isAdministrator: Bool,
-    identity: String? = nil,
+    identity: VouchedIdentity? = nil,
     using invitation: DirectoryEntry?
   ) async throws -> String {
     guard !userName.isEmpty, !password.isEmpty else {
@@ -57,14 +57,22 @@ extension CloudKitService {
       emailAddress: emailAddress ?? (userName.contains("@") ? userName : nil)
     )
     return try await write { [storage] in
+      if let identity, try storage.read({ try $0.entry(identity.key) }) != nil {
+        throw AdministrationError(description: "The account is there already. Please begin again.")
+      }
       guard try storage.read({ try $0.account(userName: userName) }) == nil else {
         throw AdministrationError(description: "There is an account \"\(userName)\" already.")
       }
       var batch = WriteBatch()
       batch.accounts = [account]
-      let state = AccountState(isAdministrator: isAdministrator, identity: identity)
+      let state = AccountState(isAdministrator: isAdministrator)
       if state != AccountState() {
         batch.savedEntries = [try state.entry(account.id, revision: 1)]
+      }
+      if let identity {
+        // Two first visits at once make one account.
+        batch.expectedEntries[identity.key] = .some(nil)
+        batch.savedEntries.append(try identity.entry(for: account.id))
       }
       if let invitation {
         guard try storage.read({ try $0.entry(invitation.key) }) != nil else {

@@ -25,6 +25,9 @@ extension CloudKitService {
     _ request: WebServiceRequest,
     _ target: RequestTarget
   ) async throws -> WebServiceResponse {
+    if target.path == Self.identityReturn {
+      return try await respondToIdentityReturn(request, target)
+    }
     let isPost = request.method == "POST"
     guard isPost || request.method == "GET" else {
       throw ErrorDictionary(.badRequest, "\(request.method) is not possible here")
@@ -58,12 +61,24 @@ extension CloudKitService {
         ),
       ],
       button: "Sign in",
+      otherButton: identityOffer("Sign in"),
       offersToKeep: true
     )
     if configuration.registration == .open {
       page.link = ("/sign-up", "Make an account")
     }
     guard isPost else { return page.response(nonce: nonce) }
+    if form["with"] == Self.identityButton {
+      return try await beginIdentity(
+        request,
+        signIn: SignInRequest(
+          apiToken: apiToken.token,
+          container: container,
+          origin: boundOrigin(target, apiToken)
+        ),
+        isKept: form["keep"] != nil
+      )
+    }
     do {
       let account = try await checkPassword(
         userName: form["user"] ?? "",

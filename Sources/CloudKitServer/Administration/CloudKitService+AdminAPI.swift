@@ -99,20 +99,4 @@ extension CloudKitService {
     audit("admin.sign-in", by: account.userName, about: account.userName)
     return AdminSession(token: token)
   }
-
-  /// Whether the request came under a name of this server: the machine itself, the address clients
-  /// are told, an address in figures, or a name of the configuration.
-  func isOwnHost(_ request: WebServiceRequest) -> Bool {
-    guard let header = request.headers["host"] else { return true }
-    guard let host = URLComponents(string: "http://\(header)")?.host?.lowercased() else {
-      return false
-    }
-    let name = host.trimmingCharacters(in: CharacterSet(charactersIn: "[]"))
-    let own = URLComponents(string: baseURL)?.host?.lowercased()
-    // A page cannot bind an address in figures to another machine, as it can a name of its own.
-    let isAddress =
-      name.contains(":") || name.wholeMatch(of: /\d{1,3}(\.\d{1,3}){3}/) != nil
-    return isAddress || name == "localhost" || host == own
-      || configuration.allowedHosts.contains(name)
-  }
 }

@@ -1,4 +1,5 @@
 import CloudKitWebServices
+import Effects
 import Foundation
 import WatershedSQLite
 
@@ -52,7 +53,8 @@ package struct BackupFolder: Sendable {
     return problems
   }
 
-  /// Puts the backup into a data folder that is empty or not there yet.
+  /// Puts the backup into a data folder that is empty or not there yet and, where the configuration
+  /// names them, into an empty PostgreSQL and a bucket: whatever engine it was made from.
   ///
   /// What clients know of the newer data is void: the storage begins a new incarnation, and they
   /// compare and send again what the server lost.
@@ -66,25 +68,98 @@ package struct BackupFolder: Sendable {
     guard there.filter({ $0 != "lock" }).isEmpty else {
       throw BackupError(description: "The folder \(folder.path) is not empty.")
     }
+    if let keys = configuration.keyFile, manager.fileExists(atPath: keys.path) {
+      throw BackupError(description: "There are keys in \(keys.path) already.")
+    }
     try manager.createDirectory(at: folder, withIntermediateDirectories: true)
-    for file in try manifest().files {
-      let target = folder.appendingPathComponent(file.path)
-      try manager.createDirectory(
-        at: target.deletingLastPathComponent(),
-        withIntermediateDirectories: true
-      )
-      try manager.copyItem(at: url.appendingPathComponent(file.path), to: target)
-    }
-    var configuration = configuration
-    configuration.dataFolder = folder
-    let service = try CloudKitService(configuration)
-    let outcome: Result<Void, any Error>
     do {
-      outcome = .success(try await service.beginNewIncarnation())
+      for file in try manifest().files {
+        try await put(file, in: folder, configuration)
+      }
+      if let database = configuration.database {
+        try fill(database, configuration.effects)
+      } else {
+        let storage = try SQLiteStorage(folder: folder, effects: configuration.effects)
+        defer { storage.close() }
+        try storage.beginNewIncarnation()
+      }
     } catch {
-      outcome = .failure(error)
+      // Half of it must not keep the next attempt out.
+      for name in (try? manager.contentsOfDirectory(atPath: folder.path)) ?? [] where name != "lock"
+      {
+        try? manager.removeItem(at: folder.appendingPathComponent(name))
+      }
+      if let keys = configuration.keyFile { try? manager.removeItem(at: keys) }
+      throw error
     }
-    await service.shutdown()
-    try outcome.get()
+  }
+
+  private func put(
+    _ file: BackupManifest.File,
+    in folder: URL,
+    _ configuration: ServiceConfiguration
+  ) async throws {
+    let source = url.appendingPathComponent(file.path)
+    var target = folder.appendingPathComponent(file.path)
+    switch file.path {
+    case CloudKitService.databaseFileName where configuration.database != nil: return
+    case CloudKitService.keyFileName: target = configuration.keyFile ?? target
+    default:
+      let parts = file.path.split(separator: "/")
+      if let store = configuration.assetStore, parts.count == 4, let id = Int64(parts[1]) {
+        let place = AssetPlace(PartitionID(rawValue: id), String(parts[3]))
+        return try await upload(source, to: store, place)
+      }
+    }
+    let manager = FileManager.default
+    try manager.createDirectory(
+      at: target.deletingLastPathComponent(),
+      withIntermediateDirectories: true
+    )
+    try manager.copyItem(at: source, to: target)
+  }
+
+  private func upload(
+    _ file: URL,
+    to store: any AssetStore,
+    _ place: AssetPlace
+  ) async throws {
+    let handle = try FileHandle(forReadingFrom: file)
+    defer { try? handle.close() }
+    let upload = try await store.begin(place)
+    do {
+      while let chunk = try handle.read(upToCount: 1_048_576), !chunk.isEmpty {
+        try await upload.write(chunk)
+      }
+      try await upload.finish()
+    } catch {
+      await upload.cancel()
+      throw error
+    }
+  }
+
+  /// Brings the backup's database into a PostgreSQL.
+  private func fill(_ database: String, _ effects: Effects) throws {
+    let manager = FileManager.default
+    // A copy: opening it brings it to this server's format, and a backup stays as it was made.
+    let place = manager.temporaryDirectory.appendingPathComponent(
+      "watershed-restore-\(effects.uuid().uuidString)"
+    )
+    try manager.createDirectory(
+      at: place,
+      withIntermediateDirectories: true,
+      attributes: [.posixPermissions: 0o700]
+    )
+    defer { try? manager.removeItem(at: place) }
+    let name = CloudKitService.databaseFileName
+    try manager.copyItem(
+      at: url.appendingPathComponent(name),
+      to: place.appendingPathComponent(name)
+    )
+    let source = try SQLiteStorage(folder: place, effects: effects)
+    defer { source.close() }
+    let target = try PostgreSQLStorage(url: database, effects: effects)
+    defer { target.close() }
+    try target.takeIn(source)
   }
 }

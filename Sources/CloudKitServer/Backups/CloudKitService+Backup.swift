@@ -37,7 +37,8 @@ extension CloudKitService {
 
   private func write(backup folder: URL) async throws -> BackupManifest {
     let database = folder.appendingPathComponent(Self.databaseFileName)
-    try await writing.run { [storage] in try storage.copy(to: database) }
+    // Beside the writes: the copy of a large database takes its time.
+    try await effects.lane("server backup").run { [storage] in try storage.copy(to: database) }
     var paths = [Self.databaseFileName]
     for partition in try await assets.partitions() {
       for file in try await assets.files(in: partition) {

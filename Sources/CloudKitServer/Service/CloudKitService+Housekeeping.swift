@@ -14,6 +14,7 @@ extension CloudKitService {
       return (batch, ())
     }
     try await purgeDeletedAccounts()
+    try await forgetPurgedPartitions()
     try await collectAssetGarbage()
   }
 }

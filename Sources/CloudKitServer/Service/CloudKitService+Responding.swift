@@ -23,6 +23,7 @@ extension CloudKitService {
     guard !isClosed || target.first == "webcourier" else {
       throw ErrorDictionary(.tryAgainLater, "the server is stopping", retryAfter: 1)
     }
+    if Self.pages.contains(target.first), !isPageHost(request) { return strangeHostPage(request) }
     switch target.first {
     case "database", "device": return try await respondToAPI(request, target)
     case "sign-in": return try await respondToSignIn(request, target)
@@ -40,6 +41,9 @@ extension CloudKitService {
     default: throw ErrorDictionary(.notFound, "could not find handler for endpoint")
     }
   }
+
+  /// Pages where people type passwords and give rights away.
+  private static let pages: Set<String> = ["sign-in", "sign-up", "reset-password", "share"]
 
   /// What a browser asks before a request that is not simple.
   func preflight(_ request: WebServiceRequest) -> WebServiceResponse {

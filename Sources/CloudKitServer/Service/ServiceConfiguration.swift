@@ -18,9 +18,12 @@ package struct ServiceConfiguration: Sendable {
   package var allowsUnindexedQueriesInDevelopment: Bool
   /// Who may make an account.
   package var registration: RegistrationPolicy
+  /// Another service that people can sign in at; nil: only here.
+  package var identityProvider: (any IdentityProvider)?
   /// Opens the admin API; nil leaves it to the accounts of administrators.
   package var administratorToken: String?
-  /// Host names that the admin API answers under, besides the machine's own and the base URL's.
+  /// Host names that the admin API and the pages for people answer under, besides the machine's own
+  /// and the base URL's.
   package var allowedHosts: [String]
   package var logger: Logger
   /// Where assets are kept; nil: in the data folder.
@@ -42,6 +45,7 @@ package struct ServiceConfiguration: Sendable {
     effects: Effects = .live,
     allowsUnindexedQueriesInDevelopment: Bool = false,
     registration: RegistrationPolicy = .invitation,
+    identityProvider: (any IdentityProvider)? = nil,
     administratorToken: String? = nil,
     allowedHosts: [String] = [],
     logger: Logger = Logger(label: "watershed", factory: { _ in SwiftLogNoOpLogHandler() }),
@@ -57,6 +61,7 @@ package struct ServiceConfiguration: Sendable {
     self.effects = effects
     self.allowsUnindexedQueriesInDevelopment = allowsUnindexedQueriesInDevelopment
     self.registration = registration
+    self.identityProvider = identityProvider
     self.administratorToken = administratorToken
     self.allowedHosts = allowedHosts.map { $0.lowercased() }
     self.logger = logger

@@ -6,7 +6,7 @@ import Foundation
 struct Signer: Sendable {
   /// What a text is good for; one made for one purpose never serves another.
   enum Purpose: String {
-    case changeToken, continuation, upload, receipt, download, shareAcceptance, signIn
+    case changeToken, continuation, upload, receipt, download, shareAcceptance, signIn, identity
   }
 
   let secret: Data

@@ -10,9 +10,12 @@ package struct DirectoryEntry: Hashable, Sendable {
     case accountState = "account"
     case assetGarbage = "asset-garbage"
     case audit
+    case identity
+    case identityAttempt = "identity-attempt"
     case invitation
     case passwordReset = "password-reset"
     case phoneNumber = "phone-number"
+    case purgedPartition = "purged-partition"
     case refreshToken = "refresh-token"
     case serverKey = "server-key"
     case signature

@@ -50,7 +50,8 @@ package protocol Storage: Sendable {
   func listen(_ body: @escaping @Sendable (StorageNews) -> Void)
 
   func beginNewIncarnation() throws
-  /// Writes a copy of everything, as of one moment, to a file that does not exist yet.
+  /// Writes a copy of everything, as of one moment, to a file that does not exist yet: an SQLite
+  /// database, whatever the storage is kept in.
   func copy(to file: URL) throws
   func close()
 }
@@ -61,14 +62,6 @@ package enum StorageNews: String, Hashable, Sendable, CaseIterable {
   case events
   /// Sessions or keys ended: what is kept of them in memory is to be forgotten.
   case directory
-}
-
-extension Storage {
-  package func copy(to file: URL) throws {
-    throw BackupError(
-      description: "This storage is backed up with its own tools, such as pg_dump."
-    )
-  }
 }
 
 /// What a batch was decided on has changed since; decide again.
@@ -151,7 +144,7 @@ package protocol StorageSnapshot {
   /// An account's users, one for each container it has signed in to.
   func users(account: String) throws -> [StoredUser]
   /// The partitions that belong to a container's user.
-  func partitions(container: String, owner: String) throws -> [PartitionID]
+  func partitions(container: String, owner: String) throws -> [PartitionKey: PartitionID]
   /// Bytes of the records in a partition, assets not counted.
   func recordBytes(in id: PartitionID) throws -> Int64
   func entry(_ key: DirectoryEntry.Key) throws -> DirectoryEntry?

@@ -46,6 +46,8 @@ package struct WriteBatch: Sendable {
   package var acknowledged: Acknowledgement?
   package var savedSubscriptions: [SubscriptionWrite] = []
   package var deletedSubscriptions: [SubscriptionWrite] = []
+  /// People whose subscriptions and replies in the partition go.
+  package var forgottenUsers: [String] = []
   /// Everything in the partition goes, tombstones and all.
   package var erasesPartition = false
 
@@ -66,6 +68,12 @@ package struct WriteBatch: Sendable {
   /// Accounts that go, with their sessions and users.
   package var removedAccounts: [String] = []
   package var removedAPITokens: [String] = []
+  /// People whose links to others' shares and whose devices go.
+  package var forgottenLinks: [ForgottenLinks] = []
+  /// A partition whose short IDs lead nowhere any more.
+  package var unsharedPartition: PartitionID?
+  /// Partitions that nobody's links lead to any more.
+  package var unlinkedPartitions: [PartitionID] = []
   package var savedEntries: [DirectoryEntry] = []
   package var removedEntries: [DirectoryEntry.Key] = []
   /// Sessions and entries that ended before this time go; milliseconds since 1970.
@@ -106,6 +114,12 @@ package struct WriteBatch: Sendable {
     /// Milliseconds since 1970.
     package var time: Int64
     package var body: Data
+  }
+
+  package struct ForgottenLinks: Hashable, Sendable {
+    package var container: String
+    package var environment: ContainerEnvironment
+    package var user: String
   }
 
   package struct MembershipWrite: Hashable, Sendable {

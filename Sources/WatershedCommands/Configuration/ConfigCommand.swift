@@ -49,6 +49,7 @@ struct ConfigCommand: AsyncParsableCommand {
       try await perform("the configuration cannot be read") {
         var loaded = try ConfigurationSource(file: config).load()
         if loaded.s3 != nil { loaded.s3?.secretKey = "…" }
+        if loaded.openID?.clientSecret != nil { loaded.openID?.clientSecret = "…" }
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
         let text = String(decoding: try encoder.encode(loaded), as: UTF8.self)

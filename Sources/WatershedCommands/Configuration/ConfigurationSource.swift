@@ -24,16 +24,23 @@ struct ConfigurationSource {
         values[key] = try Self.value(text, kind, name)
       }
     }
-    var s3 = values["s3"] as? [String: Any] ?? [:]
-    for key in ServerConfiguration.s3Keys {
-      if let text = environment[
-        ServerConfiguration.variable("s3-" + key)
-          .replacing("-", with: "_")
-      ], !text.isEmpty {
-        s3[key] = text
+    for section in ServerConfiguration.sections
+    where values[section.name] == nil || values[section.name] is [String: Any] {
+      var object = values[section.name] as? [String: Any] ?? [:]
+      for (key, kind) in section.keys {
+        let name = ServerConfiguration.variable(key, in: section.prefix)
+        if let text = environment[name], !text.isEmpty {
+          object[key] = try Self.value(text, kind, name)
+        }
       }
+      let known = Set(section.keys.map(\.name))
+      if let key = object.keys.sorted().first(where: { !known.contains($0) }) {
+        throw Unreadable(
+          description: "there is no key '\(section.name).\(key)'" + Self.suggestion(key, known)
+        )
+      }
+      if !object.isEmpty { values[section.name] = object }
     }
-    if !s3.isEmpty { values["s3"] = s3 }
     return try decode(values)
   }
 

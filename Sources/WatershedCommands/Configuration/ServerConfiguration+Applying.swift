@@ -17,6 +17,7 @@ extension ServerConfiguration {
     configuration.assetURL = assetURL.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
     configuration.keyFile = keyFile.map { URL(fileURLWithPath: $0) }
     configuration.logger = logger
+    configuration.identityProvider = openID.map { OpenIDProvider($0.settings) }
     configuration.limits.requestsPerSecond = rateLimit
     if let rateBurst { configuration.limits.requestBurst = rateBurst }
     configuration.limits.userQuota = userQuota

@@ -26,7 +26,8 @@ struct ServerConfiguration: Codable, Hashable, Sendable {
   var tlsKey: String?
   /// Proxies whose `X-Forwarded-For` is taken: addresses and networks such as `10.0.0.0/8`.
   var trustedProxies: [String] = []
-  /// Host names that the admin API answers under, besides the machine's own and the public URL's.
+  /// Host names that the admin API and the pages for people answer under, besides the machine's own
+  /// and the public URL's.
   var allowedHosts: [String] = []
   /// Who may make an account: closed, invitation or open.
   var registration = RegistrationPolicy.invitation
@@ -52,6 +53,8 @@ struct ServerConfiguration: Codable, Hashable, Sendable {
   var logFormat = "text"
   /// Assets in a bucket instead of the data folder.
   var s3: S3Settings?
+  /// An OpenID Connect issuer that people can sign in at.
+  var openID: OpenIDSection?
 
   struct S3Settings: Codable, Hashable, Sendable {
     var endpoint: String
@@ -89,16 +92,32 @@ extension ServerConfiguration {
     ("registration", .text), ("allowUnindexedQueries", .flag), ("rateLimit", .number),
     ("rateBurst", .number), ("userQuota", .wholeNumber), ("publicQuota", .wholeNumber),
     ("assetLimit", .wholeNumber), ("keyFile", .text), ("publicMetrics", .flag),
-    ("logLevel", .text), ("logFormat", .text), ("s3", .object),
+    ("logLevel", .text), ("logFormat", .text), ("s3", .object), ("openID", .object),
   ]
 
-  /// The keys of `s3`; in the environment `WATERSHED_S3_BUCKET` and so on.
-  static let s3Keys = ["endpoint", "bucket", "region", "accessKey", "secretKey", "prefix"]
+  /// The keys of objects; in the environment `WATERSHED_S3_BUCKET`, `WATERSHED_OPENID_ISSUER` and so
+  /// on.
+  static let sections: [(name: String, prefix: String, keys: [(name: String, kind: Kind)])] = [
+    (
+      "s3", "S3",
+      [
+        ("endpoint", .text), ("bucket", .text), ("region", .text), ("accessKey", .text),
+        ("secretKey", .text), ("prefix", .text),
+      ]
+    ),
+    (
+      "openID", "OPENID",
+      [
+        ("issuer", .text), ("clientID", .text), ("clientSecret", .text), ("name", .text),
+        ("scopes", .list), ("linksByEmail", .flag), ("registration", .text),
+      ]
+    ),
+  ]
 
   /// The environment's name of a key.
-  static func variable(_ key: String) -> String {
+  static func variable(_ key: String, in prefix: String = "") -> String {
     let words = key.replacing(/([a-z0-9])([A-Z])/) { "\($0.output.1)_\($0.output.2)" }
-    return "WATERSHED_" + words.uppercased()
+    return "WATERSHED_" + (prefix.isEmpty ? "" : prefix + "_") + words.uppercased()
   }
 
   /// Everything that is wrong, each in a sentence.
@@ -145,6 +164,7 @@ extension ServerConfiguration {
     if let s3, URLComponents(string: s3.endpoint)?.host == nil {
       found.append("s3.endpoint: \(s3.endpoint) is not an address")
     }
+    if let openID { found += openID.problems(registration: registration) }
     let isOpen = !["127.0.0.1", "::1", "localhost"].contains(host)
     if isOpen, tlsCertificate == nil, trustedProxies.isEmpty {
       found.append(

@@ -21,7 +21,7 @@ struct ServerOptions: ParsableArguments {
   @Option(
     name: [.short, .customLong("token")],
     help:
-      "An administrator's bearer token; also WATERSHED_ADMIN_TOKEN or CLOUDKIT_MANAGEMENT_TOKEN."
+      "An administrator's bearer token; also WATERSHED_ADMIN_TOKEN or CLOUDKIT_MANAGEMENT_TOKEN, or one that `watershed tokens save` keeps."
   )
   var token: String?
 
@@ -42,7 +42,10 @@ struct ServerOptions: ParsableArguments {
         throw ValidationError("\(server) is not a server's address.")
       }
       return try await body(
-        AdminConnection(transport: HTTPTransport(baseURL: url), token: givenToken ?? "")
+        AdminConnection(
+          transport: HTTPTransport(baseURL: url),
+          token: givenToken ?? SavedTokens.read()[.management] ?? ""
+        )
       )
     }
     let place = URL(fileURLWithPath: folder, isDirectory: true).standardizedFileURL

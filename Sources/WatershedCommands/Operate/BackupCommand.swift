@@ -61,9 +61,10 @@ struct BackupCommand: AsyncParsableCommand {
 
   struct Restore: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Put a backup into an empty data folder.",
+      abstract: "Put a backup into an empty data folder, or into an empty PostgreSQL and a folder.",
       discussion: """
-        Clients notice that the data is older than what they have seen, compare, and send again \
+        It does not matter what the backup was made from: so a server moves from its file to a \
+        PostgreSQL, and back. Clients notice that the data is older than what they have seen, compare, and send again \
         what the server lost.
         """
     )
@@ -72,19 +73,35 @@ struct BackupCommand: AsyncParsableCommand {
     @OptionGroup var consent: ConsentOptions
     @Argument(help: "The backup's folder.") var folder: String
     @Option(name: .customLong("data"), help: "The data folder to make.") var data: String
+    @Option(
+      help: ArgumentHelp(
+        "A PostgreSQL to fill with everything but assets, as postgresql://USER@HOST/NAME.",
+        valueName: "url"
+      )
+    )
+    var database: String?
+    @Option(help: "The configuration that the server will have: its database, bucket and key file.")
+    var config: String?
 
     func run() async throws {
       try await perform("the backup was not put back") {
         guard try consent.isGiven(to: "make the data folder \(data) from the backup", output) else {
           return
         }
+        var settings = try ConfigurationSource(file: config).load()
+        if let database { settings.database = database }
         let held = try DataFolder(opening: data)
         defer { held.close() }
+        var configuration = ServiceConfiguration(database: settings.database)
+        try settings.apply(to: &configuration, token: "", LogSettings.logger(settings))
         try await BackupFolder(URL(fileURLWithPath: folder)).restore(
           to: held.url,
-          configuration: ServiceConfiguration()
+          configuration: configuration
         )
-        output.remark("Restored to \(held.url.path); start it: watershed serve --data \(data)")
+        let start =
+          "watershed serve --data \(data)" + (database == nil ? "" : " --database URL")
+          + (config.map { " --config \($0)" } ?? "")
+        output.remark("Restored to \(held.url.path); start it: \(start)")
       }
     }
   }

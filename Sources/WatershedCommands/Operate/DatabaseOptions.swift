@@ -31,6 +31,7 @@ struct DatabaseOptions: ParsableArguments {
   /// A way into the database: tokens are fetched from the admin API where none are given.
   func open(_ connection: AdminConnection) async throws -> DatabaseConnection {
     var token = userToken ?? ProcessInfo.processInfo.environment["CLOUDKIT_USER_TOKEN"]
+    if token == nil, user == nil { token = SavedTokens.read()[.user] }
     if token == nil, let user {
       let reply: [String: String] = try await connection.call(
         "users/sign-in",

@@ -7,6 +7,10 @@ struct RecordsCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "records",
     abstract: "Records of a database: create, query, look up, update, delete.",
+    discussion: """
+      The verbs of cktool with their flags work too: create-record, query-records, delete-record, \
+      delete-records.
+      """,
     subcommands: [
       Create.self, Query.self, Get.self, Update.self, Delete.self, DeleteMatching.self,
     ],
@@ -93,7 +97,10 @@ struct RecordsCommand: AsyncParsableCommand {
   }
 
   struct Create: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Create a record and print it.")
+    static let configuration = CommandConfiguration(
+      abstract: "Create a record and print it.",
+      aliases: ["create-record"]
+    )
 
     @OptionGroup var place: Place
     @OptionGroup var given: FieldOptions
@@ -122,7 +129,8 @@ struct RecordsCommand: AsyncParsableCommand {
 
   struct Update: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Change fields of a record; without a change tag whatever is there."
+      abstract: "Change fields of a record; without a change tag whatever is there.",
+      aliases: ["update-record"]
     )
 
     @OptionGroup var place: Place
@@ -164,7 +172,10 @@ struct RecordsCommand: AsyncParsableCommand {
   }
 
   struct Get: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Print one record.")
+    static let configuration = CommandConfiguration(
+      abstract: "Print one record.",
+      aliases: ["get-record"]
+    )
 
     @OptionGroup var place: Place
     @Option(help: "The record's name.") var recordName: String
@@ -189,7 +200,8 @@ struct RecordsCommand: AsyncParsableCommand {
 
   struct Query: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Print the records that fit, as {records, continuationToken}."
+      abstract: "Print the records that fit, as {records, continuationToken}.",
+      aliases: ["query-records"]
     )
 
     @OptionGroup var place: Place
@@ -242,7 +254,10 @@ struct RecordsCommand: AsyncParsableCommand {
   }
 
   struct Delete: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Delete one record.")
+    static let configuration = CommandConfiguration(
+      abstract: "Delete one record.",
+      aliases: ["delete-record"]
+    )
 
     @OptionGroup var place: Place
     @OptionGroup var consent: ConsentOptions
@@ -268,7 +283,7 @@ struct RecordsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "delete-matching",
       abstract: "Delete the records that fit a query; as in cktool it only counts at first.",
-      aliases: ["delete-all"]
+      aliases: ["delete-all", "delete-records"]
     )
 
     @OptionGroup var place: Place

@@ -7,8 +7,8 @@ import Foundation
 struct TokensCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "tokens",
-    abstract: "API tokens, which name an app to the server: list, add, remove.",
-    subcommands: [List.self, Add.self, Remove.self]
+    abstract: "API tokens, which name an app to the server: list, add, remove; and your own: save.",
+    subcommands: [List.self, Add.self, Remove.self, Save.self, Forget.self]
   )
 
   struct List: AsyncParsableCommand {

@@ -62,7 +62,7 @@ struct ServeBanner {
 
       \(lines)
 
-      Ctrl-C stops the server. More people, while it is stopped: watershed account add NAME
+      Ctrl-C stops the server. More people, while it runs: watershed users add NAME
 
 
       """

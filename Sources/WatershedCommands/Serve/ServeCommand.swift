@@ -65,6 +65,21 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(help: "Who may make an account: closed, invitation or open (default: invitation).")
   var registration: RegistrationPolicy?
 
+  @Option(
+    help: ArgumentHelp(
+      "An OpenID Connect issuer that people can sign in at.",
+      discussion: "The client's secret comes from the file or from WATERSHED_OPENID_CLIENT_SECRET.",
+      valueName: "url"
+    )
+  )
+  var openidIssuer: String?
+
+  @Option(help: "What the issuer calls this server.")
+  var openidClientID: String?
+
+  @Option(help: "What the button on the sign-in page says after \"Sign in with\".")
+  var openidName: String?
+
   @Option(help: "What is logged: trace, debug, info, notice, warning, error (default: warning).")
   var logLevel: String?
 
@@ -80,6 +95,9 @@ struct ServeCommand: AsyncParsableCommand {
   func validate() throws {
     if let port, !(0...65_535).contains(port) {
       throw ValidationError("A port is a number from 0 to 65535, and \(port) is not.")
+    }
+    if config == nil, (openidIssuer == nil) != (openidClientID == nil) {
+      throw ValidationError("Signing in elsewhere needs --openid-issuer and --openid-client-id.")
     }
     if config == nil, (certificate == nil) != (key == nil) {
       throw ValidationError("HTTPS needs both --tls-certificate and --tls-key.")
@@ -104,6 +122,15 @@ struct ServeCommand: AsyncParsableCommand {
     if let rateLimit { settings.rateLimit = rateLimit }
     if let userQuota { settings.userQuota = userQuota }
     if let registration { settings.registration = registration }
+    if let issuer = openidIssuer ?? settings.openID?.issuer,
+      let client = openidClientID ?? settings.openID?.clientID
+    {
+      var section = settings.openID ?? OpenIDSection(issuer: issuer, clientID: client)
+      section.issuer = issuer
+      section.clientID = client
+      settings.openID = section
+    }
+    if let openidName { settings.openID?.name = openidName }
     if let logLevel { settings.logLevel = logLevel }
     if let logFormat { settings.logFormat = logFormat }
     if allowUnindexedQueries { settings.allowUnindexedQueries = true }

@@ -3,6 +3,7 @@ import Effects
 import Foundation
 import Synchronization
 import WatershedPostgreSQL
+import WatershedSQLite
 
 /// The storage for several servers: one PostgreSQL, or a cluster of them behind Citus.
 ///
@@ -177,6 +178,40 @@ package final class PostgreSQLStorage: Storage {
   }
 
   package func listen(_ body: @escaping @Sendable (StorageNews) -> Void) { news.listen(body) }
+
+  // MARK: Copies
+
+  package func copy(to file: URL) throws {
+    try reading { connection in
+      // Of an attempt that the connection did not last for.
+      try? FileManager.default.removeItem(at: file)
+      let target = try SQLiteConnection(path: file.path)
+      try target.transaction {
+        let session = SQLiteSession(connection: target)
+        try StorageFormat.current.prepare(session)
+        try TableCopy(source: PostgreSQLSession(connection: connection), target: session).run()
+      }
+    }
+    let handle = try FileHandle(forUpdating: file)
+    try handle.synchronize()
+    try handle.close()
+  }
+
+  /// Takes in all of another storage, in one transaction, as a new incarnation.
+  ///
+  /// What this storage signed before is void: close it, and open another.
+  func takeIn(_ other: SQLiteStorage) throws {
+    try other.lend { source in
+      try writing { session in
+        let copy = TableCopy(source: source, target: session)
+        guard try copy.isTargetEmpty() else {
+          throw BackupError(description: "The database is not empty; a backup goes into a new one.")
+        }
+        try copy.run()
+        _ = try ServiceFacts(session: session).beginNewIncarnation(effects.randomness)
+      }
+    }
+  }
 
   package func close() {
     news.stop()

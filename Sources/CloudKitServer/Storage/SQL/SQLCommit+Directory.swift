@@ -93,6 +93,24 @@ extension SQLCommit {
         ]
       }
     )
+    for table in ["share_links", "devices"] {
+      try session.run(
+        """
+        DELETE FROM \(table)
+        WHERE container = $1 AND environment = $2 AND user_record = $3
+        """,
+        each: batch.forgottenLinks.map {
+          [.text($0.container), .text($0.environment.rawValue), .text($0.user)]
+        }
+      )
+    }
+    if let id = batch.unsharedPartition {
+      try session.run("DELETE FROM short_guids WHERE partition = $1", [.integer(id.rawValue)])
+    }
+    try session.run(
+      "DELETE FROM share_links WHERE partition = $1",
+      each: batch.unlinkedPartitions.map { [.integer($0.rawValue)] }
+    )
   }
 
   private func row(_ account: StoredAccount) -> [SQLValue] {

@@ -276,6 +276,12 @@ struct SQLCommit<Session: SQLSession> {
   }
 
   private func writeSubscriptions(_ partition: PartitionID) throws {
+    for table in ["replies", "subscriptions"] {
+      try session.run(
+        "DELETE FROM \(table) WHERE partition = $1 AND user_record = $2",
+        each: batch.forgottenUsers.map { [.integer(partition.rawValue), .text($0)] }
+      )
+    }
     try session.insert(
       into: StorageTables.subscriptions,
       .replaced,

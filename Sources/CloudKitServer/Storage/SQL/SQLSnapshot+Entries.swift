@@ -1,3 +1,4 @@
+import CloudKitWebServices
 import Foundation
 
 /// The directory's small facts, and what belongs to an account.
@@ -20,11 +21,25 @@ extension SQLSnapshot {
     ) { StoredUser(container: $0.text(0), account: $0.text(1), recordName: $0.text(2)) }
   }
 
-  func partitions(container: String, owner: String) throws -> [PartitionID] {
-    try connection.query(
-      "SELECT partition FROM partitions WHERE container = $1 AND owner = $2 ORDER BY partition",
+  func partitions(container: String, owner: String) throws -> [PartitionKey: PartitionID] {
+    let rows = try connection.query(
+      """
+      SELECT environment, scope, partition FROM partitions WHERE container = $1 AND owner = $2
+      """,
       [.text(container), .text(owner)]
-    ) { PartitionID(rawValue: $0.int64(0)) }
+    ) { row -> (PartitionKey, PartitionID)? in
+      guard let environment = ContainerEnvironment(rawValue: row.text(0)),
+        let scope = DatabaseScope(rawValue: row.text(1))
+      else { return nil }
+      let key = PartitionKey(
+        container: container,
+        environment: environment,
+        scope: scope,
+        owner: owner
+      )
+      return (key, PartitionID(rawValue: row.int64(2)))
+    }
+    return Dictionary(rows.compactMap(\.self), uniquingKeysWith: { $1 })
   }
 
   func recordBytes(in id: PartitionID) throws -> Int64 {

@@ -164,6 +164,11 @@ package final class SQLiteStorage: Storage {
     try writing.withLock { try writer.copy(to: file.path) }
   }
 
+  /// Lends a view of one moment, for a copy into another engine.
+  func lend<Result>(_ body: (SQLiteSession) throws -> Result) throws -> Result {
+    try reading { try body(SQLiteSession(connection: $0)) }
+  }
+
   package func close() {
     listener.withLock { $0 = nil }
     readers?.drain()

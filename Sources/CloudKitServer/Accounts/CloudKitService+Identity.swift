@@ -1,0 +1,327 @@
+import CloudKitWebServices
+import Crypto
+import Foundation
+
+/// Signing in at another service: there with a sealed attempt, back with a code.
+extension CloudKitService {
+  /// What a person set out for; it travels sealed, so that the server keeps nothing of attempts that
+  /// nobody finishes.
+  struct IdentityAttempt: Codable, Hashable, Sendable {
+    /// Nil where somebody only makes an account.
+    var signIn: SignInRequest?
+    var invitation: String?
+    var isKept: Bool
+    var challenge: IdentityChallenge
+    /// The digest of what the browser that set out keeps in a cookie: nobody else can come back.
+    var browser: String
+    /// Milliseconds since 1970.
+    var expires: Int64
+  }
+
+  /// The value of the button that leads to the other service.
+  static let identityButton = "identity"
+
+  /// The words of that button, where there is another service.
+  func identityOffer(_ verb: String) -> String? {
+    configuration.identityProvider.map { "\(verb) with \($0.name)" }
+  }
+
+  /// Sends a browser to the other service.
+  func beginIdentity(
+    _ request: WebServiceRequest,
+    signIn: SignInRequest?,
+    invitation: String? = nil,
+    isKept: Bool
+  ) async throws -> WebServiceResponse {
+    guard let provider = configuration.identityProvider else {
+      throw ErrorDictionary(.notFound, "could not find handler for endpoint")
+    }
+    // One cookie serves all the windows of a browser.
+    let browser = cookie(request) ?? effects.randomness.bytes(32).base64URL
+    let attempt = IdentityAttempt(
+      signIn: signIn,
+      invitation: invitation,
+      isKept: isKept,
+      challenge: IdentityChallenge(
+        nonce: effects.randomness.bytes(16).hexadecimal,
+        verifier: effects.randomness.bytes(32).base64URL,
+        redirectURL: "\(baseURL)\(Self.identityReturn)"
+      ),
+      browser: Self.digest(browser),
+      expires: now + Self.attemptLifetime
+    )
+    let address: String
+    do {
+      address = try await provider.signInAddress(
+        attempt.challenge,
+        state: try signer.seal(attempt, for: .identity)
+      )
+    } catch let failure as IdentityFailure {
+      return try identityPage(failure, provider, attempt)
+    }
+    let security = baseURL.hasPrefix("https:") ? "; Secure" : ""
+    return WebServiceResponse(
+      status: 303,
+      headers: [
+        "location": address,
+        "set-cookie":
+          "\(cookieName)=\(browser); Path=/; Max-Age=\(Self.attemptLifetime / 1000); HttpOnly; "
+          + "SameSite=Lax\(security)",
+        "cache-control": "no-store",
+        "referrer-policy": "no-referrer",
+        WebServiceName.contentType: "text/plain; charset=UTF-8",
+      ]
+    )
+  }
+
+  /// Where the other service sends browsers back to.
+  static let identityReturn = "/sign-in/return"
+  /// Milliseconds between setting out and coming back.
+  private static let attemptLifetime: Int64 = 10 * 60 * 1000
+
+  /// Over HTTPS the name itself keeps other hosts from setting the cookie.
+  private var cookieName: String {
+    baseURL.hasPrefix("https:") ? "__Host-watershed-sign-in" : "watershed-sign-in"
+  }
+
+  private func cookie(_ request: WebServiceRequest) -> String? {
+    let cookies = (request.headers["cookie"] ?? "").split { $0 == ";" || $0 == "," }
+      .map { $0.trimmingCharacters(in: .whitespaces) }
+    let prefix = "\(cookieName)="
+    let value = cookies.first { $0.hasPrefix(prefix) }?.dropFirst(prefix.count)
+    return value.map(String.init).flatMap { $0.count == 43 ? $0 : nil }
+  }
+
+  // MARK: Back
+
+  func respondToIdentityReturn(
+    _ request: WebServiceRequest,
+    _ target: RequestTarget
+  ) async throws -> WebServiceResponse {
+    guard let provider = configuration.identityProvider else {
+      throw ErrorDictionary(.notFound, "could not find handler for endpoint")
+    }
+    guard request.method == "GET" else {
+      throw ErrorDictionary(.badRequest, "\(request.method) is not possible here")
+    }
+    let state = target.query["state"] ?? ""
+    guard let attempt = signer.open(state, as: IdentityAttempt.self, for: .identity),
+      attempt.expires > now, let browser = cookie(request),
+      Self.digest(browser) == attempt.browser
+    else {
+      return AccountPage(
+        title: "Sign in",
+        message: "This sign-in took too long or was begun in another browser. Please begin again."
+      ).response(status: 400, nonce: nonce)
+    }
+    do {
+      try await useUp(state, attempt)
+      if let code = target.query["error"] {
+        throw IdentityFailure(.refused, "the issuer answered \(Self.word(code))")
+      }
+      guard let code = target.query["code"], !code.isEmpty else {
+        throw IdentityFailure(.refused, "the browser came back without a code")
+      }
+      let identity = try await provider.identity(code: code, attempt.challenge)
+      let account = try await account(of: identity, provider, attempt)
+      return try await welcome(account, attempt)
+    } catch let failure as IdentityFailure {
+      return try identityPage(failure, provider, attempt)
+    } catch let error as AdministrationError {
+      return try identityPage(error.description, status: 403, attempt)
+    }
+  }
+
+  /// Letters of an error code, which comes from whoever wrote the URL.
+  private static func word(_ text: String) -> String {
+    String(text.prefix(64).filter { $0.isASCII && ($0.isLetter || $0 == "_") })
+  }
+
+  /// An attempt comes back once, whichever of several servers it comes to.
+  private func useUp(_ state: String, _ attempt: IdentityAttempt) async throws {
+    let key = DirectoryEntry.Key(.identityAttempt, Self.digest(state))
+    try await write { [storage] in
+      guard try storage.read({ try $0.entry(key) }) == nil else {
+        throw AdministrationError(description: "This sign-in was used already. Please begin again.")
+      }
+      var batch = WriteBatch()
+      batch.expectedEntries[key] = .some(nil)
+      batch.savedEntries = [DirectoryEntry(key, expires: attempt.expires)]
+      return (batch, ())
+    }
+  }
+
+  private func welcome(
+    _ account: StoredAccount,
+    _ attempt: IdentityAttempt
+  ) async throws -> WebServiceResponse {
+    guard let signIn = attempt.signIn else {
+      return AccountPage(
+        title: "Make an account",
+        message: "The account \(account.userName) is there. You can sign in now."
+      ).response(nonce: nonce)
+    }
+    let known = try storage.read { try $0.apiToken(signIn.apiToken) }
+    guard let apiToken = known,
+      apiToken.container == nil || apiToken.container == signIn.container
+    else { throw AdministrationError(description: "This sign-in link is not valid any more.") }
+    let token = try await startSession(
+      account: account,
+      container: signIn.container,
+      isKept: attempt.isKept
+    )
+    let origin = signIn.origin.flatMap { allows($0, apiToken) ? $0 : nil }
+    return handOver(token, apiToken, to: origin, container: signIn.container)
+  }
+
+  // MARK: Accounts
+
+  /// The account of a person that another service vouches for: theirs, one with their address where
+  /// the configuration says so, or a new one where the policy does.
+  private func account(
+    of identity: VouchedIdentity,
+    _ provider: any IdentityProvider,
+    _ attempt: IdentityAttempt
+  ) async throws -> StoredAccount {
+    let known = try storage.read { snapshot in
+      try snapshot.entry(identity.key).flatMap { try snapshot.account(id: $0.owner) }
+    }
+    var account = known
+    if account == nil, provider.linksByEmail {
+      account = try await linkByEmail(identity)
+    }
+    if let account {
+      guard try !storage.read({ try $0.state(of: account.id).0.isDisabled }) else {
+        throw AdministrationError(description: "This account may not sign in.")
+      }
+      return account
+    }
+    return try await register(identity, provider, invitation: attempt.invitation)
+  }
+
+  /// Gives the one account with the verified address to its owner.
+  ///
+  /// Addresses are verified by nobody here: whoever made the account with somebody else's must be
+  /// out of it, so its password and its sessions end.
+  private func linkByEmail(_ identity: VouchedIdentity) async throws -> StoredAccount? {
+    guard let address = identity.emailAddress?.lowercased() else { return nil }
+    let linked = try await write { [storage] () -> (WriteBatch?, StoredAccount?) in
+      try storage.read { snapshot in
+        let found = try snapshot.accounts().filter { $0.emailAddress?.lowercased() == address }
+        guard found.count == 1, var account = found.first,
+          try snapshot.entries(DirectoryRange(.identity, owner: account.id)).isEmpty
+        else { return (nil, nil) }
+        account.passwordHash = self.effects.randomness.bytes(account.passwordHash.count)
+        var batch = WriteBatch()
+        batch.accounts = [account]
+        batch.expectedEntries[identity.key] = .some(nil)
+        batch.savedEntries = [try identity.entry(for: account.id)]
+        try self.endSessions(of: account.id, snapshot, in: &batch)
+        return (batch, account)
+      }
+    }
+    guard let linked else { return nil }
+    sessions.forgetSessions()
+    audit("account.link", by: linked.userName, about: linked.userName, detail: identity.issuer)
+    return linked
+  }
+
+  private func register(
+    _ identity: VouchedIdentity,
+    _ provider: any IdentityProvider,
+    invitation code: String?
+  ) async throws -> StoredAccount {
+    let found = try code.flatMap { try invitation($0) }
+    guard found != nil || (provider.registration ?? configuration.registration) == .open else {
+      throw AdministrationError(
+        description: configuration.registration == .closed
+          ? "You have no account here; this server's administrator makes the accounts."
+          : "You have no account here, and new ones are made by invitation."
+      )
+    }
+    let names = identity.userNames(limit: limits.nameLength)
+    let taken = try Set(userNames().map { $0.lowercased() })
+    let userName =
+      names.first { !taken.contains($0.lowercased()) }
+      ?? "person-\(effects.randomness.bytes(6).hexadecimal)"
+    let id = try await createAccount(
+      userName: userName,
+      // Nobody knows it: the account opens at the other service.
+      password: effects.randomness.bytes(32).base64URL,
+      givenName: identity.givenName,
+      familyName: identity.familyName,
+      emailAddress: identity.emailAddress,
+      isAdministrator: found?.invitation.isAdministrator ?? false,
+      identity: identity,
+      using: found?.entry
+    )
+    audit("account.register", by: userName, about: userName, detail: identity.issuer)
+    guard let account = try storage.read({ try $0.account(id: id) }) else {
+      throw AdministrationError(description: "The account was removed again.")
+    }
+    return account
+  }
+
+  // MARK: Pages
+
+  private func identityPage(
+    _ failure: IdentityFailure,
+    _ provider: any IdentityProvider,
+    _ attempt: IdentityAttempt
+  ) throws -> WebServiceResponse {
+    logger.warning(
+      "sign-in with another service failed",
+      metadata: ["service": "\(provider.name)", "reason": "\(failure)"]
+    )
+    return switch failure.kind {
+    case .unavailable:
+      try identityPage(
+        "\(provider.name) cannot be reached right now. Please try again in a moment.",
+        status: 503,
+        attempt
+      )
+    case .refused:
+      try identityPage("\(provider.name) did not sign you in.", status: 401, attempt)
+    }
+  }
+
+  private func identityPage(
+    _ message: String,
+    status: Int,
+    _ attempt: IdentityAttempt
+  ) throws -> WebServiceResponse {
+    var page = AccountPage(
+      title: attempt.signIn == nil ? "Make an account" : "Sign in",
+      subject: attempt.signIn?.container ?? "",
+      message: message
+    )
+    if let signIn = attempt.signIn { page.link = (try signInURL(signIn), "Back to the sign-in") }
+    return page.response(status: status, nonce: nonce)
+  }
+}
+
+extension VouchedIdentity {
+  fileprivate struct Body: Codable {
+    var issuer: String
+    var subject: String
+  }
+
+  /// The fact that an account is this person's, to be saved.
+  func entry(for account: String) throws -> DirectoryEntry {
+    DirectoryEntry(
+      key,
+      owner: account,
+      body: try WireCoding.encode(Body(issuer: issuer, subject: subject))
+    )
+  }
+
+  /// Names that a new account could have, the best first.
+  fileprivate func userNames(limit: Int) -> [String] {
+    // Only a verified address may look like one: others are found by it.
+    let preferred = userName.map { $0 == emailAddress ? $0 : String($0.prefix { $0 != "@" }) }
+    let names = [preferred, emailAddress, givenName].compactMap(\.self)
+      .filter { !$0.isEmpty && $0.count <= limit - 4 }
+    guard let first = names.first else { return [] }
+    return names + (2...99).map { "\(first.prefix { $0 != "@" })-\($0)" }
+  }
+}

@@ -1,0 +1,183 @@
+import CloudKitWebServices
+import Foundation
+
+/// The end of accounts: what they own goes, and they go from what is others'.
+extension CloudKitService {
+  /// Purges the accounts whose time has come.
+  func purgeDeletedAccounts() async throws {
+    let due = now - Int64(limits.purgeDelay * 1000)
+    let gone = try storage.read { snapshot in
+      try snapshot.entries(DirectoryRange(.accountState, limit: .max)).filter { entry in
+        let state = try WireCoding.decode(AccountState.self, from: entry.body)
+        return state.deletedAt.map { $0 <= due } ?? false
+      }
+    }
+    for entry in gone { try await purge(entry.key.name) }
+  }
+
+  /// Removes what an account owns, one partition in each transaction, and the account last: a purge
+  /// that was cut off is found and finished by the next one.
+  func purge(_ account: String) async throws {
+    for user in try storage.read({ try $0.users(account: account) }) {
+      try await leaveShares(user)
+      try await eraseDatabases(of: user)
+      try await forget(user)
+    }
+    try await write { [storage] in
+      var batch = WriteBatch()
+      batch.removedAccounts = [account]
+      let identities = try storage.read {
+        try $0.entries(DirectoryRange(.identity, owner: account))
+      }
+      batch.removedEntries = [AccountState.key(account)] + identities.map(\.key)
+      return (batch, ())
+    }
+    sessions.forgetSessions()
+  }
+
+  // MARK: Others' databases
+
+  /// Takes a person out of every share that they take part in, as if they had left.
+  private func leaveShares(_ user: StoredUser) async throws {
+    for environment in ContainerEnvironment.allCases {
+      let links = try storage.read {
+        try $0.shareLinks(
+          container: user.container,
+          environment: environment,
+          user: user.recordName
+        )
+      }
+      for link in links { try await leave(link) }
+    }
+  }
+
+  private func leave(_ link: StoredShareLink) async throws {
+    let note = try await write(to: link.partition) { [self] () -> (WriteBatch?, CommitNote?) in
+      try storage.read { snapshot in
+        var batch = WriteBatch(partition: link.partition)
+        // Also what the person's devices said there, to be answered once.
+        batch.forgottenUsers = [link.user]
+        let key = RecordKey(zone: link.zone, name: link.share)
+        let found = try snapshot.records(in: link.partition, keys: [key])[key]
+        guard var share = found, !share.isDeleted, var sharing = try share.decodedSharing(),
+          sharing.state?.participant(named: link.user) != nil,
+          var row = try snapshot.zones(in: link.partition, named: [link.zoneName]).first,
+          row.number == link.zone, row.ending == nil
+        else { return (batch, nil) }
+        let counter = try snapshot.database(link.partition).counter
+        let stamping = RecordStamping(
+          now: now,
+          user: link.user,
+          device: nil,
+          randomness: effects.randomness
+        )
+        sharing.state?.leave(link.user, at: counter.next)
+        share.change = counter.next
+        share.tag = stamping.tag()
+        share.modified = stamping.stamp
+        share.membership?.seen = counter.next
+        share.sharing = try WireCoding.encode(sharing)
+        row.change = counter.next
+        batch.expectedCounter = counter
+        batch.counter = counter.next
+        batch.records = [share]
+        batch.zones = [row]
+        var note = CommitNote(
+          process: notifications.run,
+          container: link.container,
+          environment: link.environment,
+          scope: .private,
+          owner: link.owner,
+          partition: link.partition,
+          author: link.user
+        )
+        note.zones = [row.name]
+        note.shares = [
+          CommitNote.TouchedShare(zone: row.number, zoneName: row.name, share: link.share)
+        ]
+        note.savedCount = 1
+        try post(note, in: &batch)
+        return (batch, note)
+      }
+    }
+    if let note { announce(note) }
+  }
+
+  // MARK: Their own
+
+  /// Zones that others see end first, so that those are told.
+  private func eraseDatabases(of user: StoredUser) async throws {
+    let owned = try storage.read {
+      try $0.partitions(container: user.container, owner: user.recordName)
+    }
+    for (key, id) in owned {
+      for zone in try storage.read({ try $0.livingZones(in: id) }) where key.scope == .private {
+        guard try storage.read({ try !$0.shares(in: id, zone: zone.number).isEmpty }) else {
+          continue
+        }
+        try await endZone(
+          named: zone.name,
+          container: key.container,
+          environment: key.environment,
+          userRecordName: user.recordName,
+          ending: .purged
+        )
+      }
+      // Those who took part find nothing by their links; these go when the feeds need them no more.
+      let mark = DirectoryEntry(
+        DirectoryEntry.Key(.purgedPartition, String(id.rawValue)),
+        body: try WireCoding.encode(now)
+      )
+      try await write(to: id) {
+        var batch = WriteBatch(partition: id)
+        batch.erasesPartition = true
+        batch.unsharedPartition = id
+        batch.savedEntries = [mark]
+        return (batch, ())
+      }
+    }
+  }
+
+  /// The person's record and subscriptions in the public databases, and what the directory has.
+  private func forget(_ user: StoredUser) async throws {
+    for environment in ContainerEnvironment.allCases {
+      let id = try storage.partition(
+        PartitionKey(
+          container: user.container,
+          environment: environment,
+          scope: .public,
+          owner: ""
+        )
+      )
+      try await write {
+        var batch = WriteBatch(partition: id)
+        batch.erasedRecords = [RecordKey(zone: .defaultZone, name: user.recordName)]
+        batch.forgottenUsers = [user.recordName]
+        batch.forgottenLinks = [
+          WriteBatch.ForgottenLinks(
+            container: user.container,
+            environment: environment,
+            user: user.recordName
+          )
+        ]
+        return (batch, ())
+      }
+    }
+  }
+
+  /// Removes others' links to databases whose end every feed has told by now.
+  func forgetPurgedPartitions() async throws {
+    let due = now - Int64(limits.traceLifetime * 1000)
+    let marks = try storage.read { try $0.entries(DirectoryRange(.purgedPartition, limit: .max)) }
+    for mark in marks {
+      guard let id = Int64(mark.key.name), try WireCoding.decode(Int64.self, from: mark.body) <= due
+      else { continue }
+      try await write {
+        var batch = WriteBatch()
+        batch.unlinkedPartitions = [PartitionID(rawValue: id)]
+        batch.removedEntries = [mark.key]
+        return (batch, ())
+      }
+    }
+  }
+}

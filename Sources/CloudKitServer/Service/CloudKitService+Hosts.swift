@@ -1,0 +1,45 @@
+import CloudKitWebServices
+import Foundation
+
+/// Under which names the server answers: one that somebody else's name server makes up for this
+/// machine would let pages of theirs read what is shown here.
+extension CloudKitService {
+  /// Whether the request came under a name of this server: the machine itself, the address clients
+  /// are told, an address in figures, or a name of the configuration.
+  func isOwnHost(_ request: WebServiceRequest) -> Bool {
+    guard let header = request.headers["host"] else { return true }
+    guard let host = URLComponents(string: "http://\(header)")?.host?.lowercased() else {
+      return false
+    }
+    let name = host.trimmingCharacters(in: Self.brackets)
+    let own = URLComponents(string: baseURL)?.host?.lowercased()
+    // A page cannot bind an address in figures to another machine, as it can a name of its own.
+    return Self.isAddress(name) || name == "localhost" || host == own
+      || configuration.allowedHosts.contains(name)
+  }
+
+  /// The same for pages that people open, but where nobody has said what the server is called any
+  /// name will do: one that listens on this machine alone, or on every address.
+  func isPageHost(_ request: WebServiceRequest) -> Bool {
+    if isOwnHost(request) { return true }
+    let own = (URLComponents(string: baseURL)?.host ?? "").lowercased()
+      .trimmingCharacters(in: Self.brackets)
+    return configuration.allowedHosts.isEmpty && (Self.isAddress(own) || own == "localhost")
+  }
+
+  /// What a page's visitor is told under a name that is not the server's.
+  func strangeHostPage(_ request: WebServiceRequest) -> WebServiceResponse {
+    AccountPage(
+      title: "Not this server's name",
+      message: "This page is not served under the name \(request.headers["host"] ?? ""). "
+        + "Who runs the server can add it to allowedHosts.",
+      link: (baseURL, baseURL)
+    ).response(status: 403, nonce: nonce)
+  }
+
+  private static let brackets = CharacterSet(charactersIn: "[]")
+
+  private static func isAddress(_ name: String) -> Bool {
+    name.contains(":") || name.wholeMatch(of: /\d{1,3}(\.\d{1,3}){3}/) != nil
+  }
+}

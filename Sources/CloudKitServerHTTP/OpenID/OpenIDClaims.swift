@@ -1,0 +1,149 @@
+import Foundation
+import JWTKit
+
+/// What an ID token says.
+struct OpenIDClaims: JWTPayload, Hashable {
+  var iss: String
+  var sub: String
+  var aud: [String]
+  var azp: String?
+  /// Seconds since 1970.
+  var exp: Double
+  var iat: Double?
+  var nbf: Double?
+  var nonce: String?
+  var person: Person
+
+  /// Who it is about.
+  struct Person: Codable, Hashable, Sendable {
+    var email: String?
+    /// Some issuers write it as a text.
+    private var isEmailVerified: Flag?
+    var preferredUserName: String?
+    var name: String?
+    var givenName: String?
+    var familyName: String?
+
+    private enum CodingKeys: String, CodingKey {
+      case email, name
+      case isEmailVerified = "email_verified"
+      case preferredUserName = "preferred_username"
+      case givenName = "given_name"
+      case familyName = "family_name"
+    }
+
+    var verifiedEmail: String? { isEmailVerified?.value == true ? email : nil }
+
+    /// What is missing here, from there; an address keeps what was said of it.
+    func filled(from other: Person) -> Person {
+      var filled = self
+      if email == nil {
+        (filled.email, filled.isEmailVerified) = (other.email, other.isEmailVerified)
+      }
+      filled.preferredUserName = preferredUserName ?? other.preferredUserName
+      filled.name = name ?? other.name
+      filled.givenName = givenName ?? other.givenName
+      filled.familyName = familyName ?? other.familyName
+      return filled
+    }
+  }
+
+  /// What the userinfo endpoint answers.
+  struct UserInformation: Decodable {
+    var sub: String
+    var person: Person
+
+    private enum CodingKeys: String, CodingKey { case sub }
+
+    init(from decoder: any Decoder) throws {
+      sub = try decoder.container(keyedBy: CodingKeys.self).decode(String.self, forKey: .sub)
+      person = try Person(from: decoder)
+    }
+  }
+
+  struct Flag: Codable, Hashable, Sendable {
+    var value: Bool
+
+    init(from decoder: any Decoder) throws {
+      let container = try decoder.singleValueContainer()
+      if let text = try? container.decode(String.self) {
+        value = text == "true"
+      } else {
+        value = try container.decode(Bool.self)
+      }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+      var container = encoder.singleValueContainer()
+      try container.encode(value)
+    }
+  }
+
+  private enum CodingKeys: String, CodingKey { case iss, sub, aud, azp, exp, iat, nbf, nonce }
+
+  init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    iss = try container.decode(String.self, forKey: .iss)
+    sub = try container.decode(String.self, forKey: .sub)
+    // One audience may stand alone.
+    aud =
+      try (try? container.decode([String].self, forKey: .aud))
+      ?? [container.decode(String.self, forKey: .aud)]
+    azp = try container.decodeIfPresent(String.self, forKey: .azp)
+    exp = try container.decode(Double.self, forKey: .exp)
+    iat = try container.decodeIfPresent(Double.self, forKey: .iat)
+    nbf = try container.decodeIfPresent(Double.self, forKey: .nbf)
+    nonce = try container.decodeIfPresent(String.self, forKey: .nonce)
+    person = try Person(from: decoder)
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(iss, forKey: .iss)
+    try container.encode(sub, forKey: .sub)
+    try container.encode(aud, forKey: .aud)
+    try container.encodeIfPresent(azp, forKey: .azp)
+    try container.encode(exp, forKey: .exp)
+    try container.encodeIfPresent(iat, forKey: .iat)
+    try container.encodeIfPresent(nbf, forKey: .nbf)
+    try container.encodeIfPresent(nonce, forKey: .nonce)
+    try person.encode(to: encoder)
+  }
+
+  /// The claims are checked against an attempt, which the signature's check does not know.
+  func verify(using algorithm: some JWTAlgorithm) async throws {}
+
+  /// Why a token that the issuer has signed is not for this attempt.
+  enum Mismatch: Error, Hashable, CustomStringConvertible {
+    case issuer, subject, audience, party, expired, early, nonce
+
+    var description: String {
+      switch self {
+      case .issuer: "the token is of another issuer"
+      case .subject: "the token is about nobody"
+      case .audience: "the token is for another client"
+      case .party: "the token was made for another client"
+      case .expired: "the token has expired"
+      case .early: "the token is not valid yet"
+      case .nonce: "the token belongs to another attempt"
+      }
+    }
+  }
+
+  /// Seconds that clocks may differ.
+  private static let tolerance = 60.0
+
+  /// The checks of OpenID Connect Core, 3.1.3.7.
+  func check(issuer: String, clientID: String, nonce: String, now: Date) throws(Mismatch) {
+    let time = now.timeIntervalSince1970
+    guard iss == issuer else { throw .issuer }
+    guard !sub.isEmpty, sub.count <= 255, !sub.contains(where: \.isNewline) else {
+      throw .subject
+    }
+    guard aud.contains(clientID) else { throw .audience }
+    guard azp == clientID || (azp == nil && aud.count == 1) else { throw .party }
+    guard exp > time - Self.tolerance else { throw .expired }
+    guard max(nbf ?? 0, iat ?? 0) < time + Self.tolerance else { throw .early }
+    guard self.nonce == nonce else { throw .nonce }
+  }
+}

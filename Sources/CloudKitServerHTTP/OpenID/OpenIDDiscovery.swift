@@ -1,0 +1,28 @@
+/// An issuer's document about itself, as far as signing in needs it.
+struct OpenIDDiscovery: Decodable, Hashable, Sendable {
+  var issuer: String
+  var authorizationEndpoint: String
+  var tokenEndpoint: String
+  var userinfoEndpoint: String?
+  /// Where its keys are.
+  var keys: String
+  private var tokenEndpointMethods: [String]?
+
+  private enum CodingKeys: String, CodingKey {
+    case issuer
+    case authorizationEndpoint = "authorization_endpoint"
+    case tokenEndpoint = "token_endpoint"
+    case userinfoEndpoint = "userinfo_endpoint"
+    case keys = "jwks_uri"
+    case tokenEndpointMethods = "token_endpoint_auth_methods_supported"
+  }
+
+  /// Says nothing where it takes what every issuer takes.
+  var takesBasicAuthentication: Bool {
+    tokenEndpointMethods?.contains("client_secret_basic") ?? true
+  }
+
+  var addresses: [String] {
+    [authorizationEndpoint, tokenEndpoint, keys] + (userinfoEndpoint.map { [$0] } ?? [])
+  }
+}

@@ -1,0 +1,244 @@
+import AsyncHTTPClient
+import CloudKitServer
+import Crypto
+import Foundation
+import NIOCore
+import NIOFoundationCompat
+
+/// Signs people in at an OpenID Connect issuer, by the authorization code flow with PKCE.
+package actor OpenIDProvider: IdentityProvider {
+  private let settings: OpenIDSettings
+  private let now: @Sendable () -> Date
+  /// What the issuer said of itself, and until when that is believed.
+  private var discovered: (document: OpenIDDiscovery, until: Date)?
+  private var keys: OpenIDKeys?
+
+  package nonisolated var name: String { settings.name }
+  package nonisolated var registration: RegistrationPolicy? { settings.registration }
+  package nonisolated var linksByEmail: Bool { settings.linksByEmail }
+
+  package init(_ settings: OpenIDSettings, now: @escaping @Sendable () -> Date = { Date() }) {
+    self.settings = settings
+    self.now = now
+  }
+
+  // MARK: There
+
+  package func signInAddress(
+    _ challenge: IdentityChallenge,
+    state: String
+  ) async throws -> String {
+    let endpoint = try await discovery().authorizationEndpoint
+    let digest = Data(SHA256.hash(data: Data(challenge.verifier.utf8)))
+    let form = Self.form([
+      ("response_type", "code"), ("client_id", settings.clientID),
+      ("redirect_uri", challenge.redirectURL), ("scope", settings.scopes.joined(separator: " ")),
+      ("state", state), ("nonce", challenge.nonce),
+      ("code_challenge", Self.base64URL(digest)), ("code_challenge_method", "S256"),
+    ])
+    return endpoint + (endpoint.contains("?") ? "&" : "?") + form
+  }
+
+  // MARK: Back
+
+  package func identity(
+    code: String,
+    _ challenge: IdentityChallenge
+  ) async throws -> VouchedIdentity {
+    let discovery = try await discovery()
+    let tokens = try await trade(code, challenge, discovery)
+    var claims = try await verify(tokens.idToken, discovery)
+    do {
+      try claims.check(
+        issuer: settings.issuer,
+        clientID: settings.clientID,
+        nonce: challenge.nonce,
+        now: now()
+      )
+    } catch {
+      throw IdentityFailure(.refused, "\(error)")
+    }
+    if claims.person.email == nil, let endpoint = discovery.userinfoEndpoint,
+      let token = tokens.accessToken
+    {
+      claims.person = try await moreOf(claims, endpoint, token)
+    }
+    return VouchedIdentity(
+      issuer: claims.iss,
+      subject: claims.sub,
+      emailAddress: claims.person.verifiedEmail,
+      userName: claims.person.preferredUserName,
+      givenName: claims.person.givenName ?? claims.person.name,
+      familyName: claims.person.familyName
+    )
+  }
+
+  private struct Tokens: Decodable {
+    var idToken: String
+    var accessToken: String?
+
+    private enum CodingKeys: String, CodingKey {
+      case idToken = "id_token"
+      case accessToken = "access_token"
+    }
+  }
+
+  private struct Refusal: Decodable {
+    var error: String
+  }
+
+  /// Trades the code in; the verifier proves that it is ours.
+  private func trade(
+    _ code: String,
+    _ challenge: IdentityChallenge,
+    _ discovery: OpenIDDiscovery
+  ) async throws -> Tokens {
+    var items = [
+      ("grant_type", "authorization_code"), ("code", code),
+      ("redirect_uri", challenge.redirectURL), ("code_verifier", challenge.verifier),
+    ]
+    var request = HTTPClientRequest(url: discovery.tokenEndpoint)
+    request.method = .POST
+    request.headers.add(name: "content-type", value: "application/x-www-form-urlencoded")
+    if let secret = settings.clientSecret, discovery.takesBasicAuthentication {
+      let pair = "\(Self.escape(settings.clientID)):\(Self.escape(secret))"
+      let value = Data(pair.utf8).base64EncodedString()
+      request.headers.add(name: "authorization", value: "Basic \(value)")
+    } else {
+      items.append(("client_id", settings.clientID))
+      if let secret = settings.clientSecret { items.append(("client_secret", secret)) }
+    }
+    request.body = .bytes(ByteBuffer(string: Self.form(items)))
+    let (status, body) = try await Self.send(request, "token endpoint")
+    guard status == 200 else {
+      let word = (try? JSONDecoder().decode(Refusal.self, from: body))?.error ?? ""
+      throw IdentityFailure(
+        status >= 500 ? .unavailable : .refused,
+        "the token endpoint answered \(status) \(word.prefix(64))"
+      )
+    }
+    return try Self.decode(body, "token endpoint")
+  }
+
+  /// The claims of a token that the issuer has signed.
+  private func verify(
+    _ token: String,
+    _ discovery: OpenIDDiscovery
+  ) async throws -> OpenIDClaims {
+    do {
+      if let keys {
+        do {
+          return try await keys.verify(token)
+        } catch OpenIDKeys.Failure.unknownKey {
+          // The issuer has changed its keys since.
+        }
+      }
+      let (status, body) = try await Self.send(HTTPClientRequest(url: discovery.keys), "key set")
+      guard status == 200 else {
+        throw IdentityFailure(.unavailable, "the key set answered \(status)")
+      }
+      let fetched = try OpenIDKeys(json: body)
+      keys = fetched
+      return try await fetched.verify(token)
+    } catch let failure as OpenIDKeys.Failure {
+      throw IdentityFailure(.refused, "\(failure)")
+    }
+  }
+
+  /// What the issuer tells of a person beside the token; only of the one the token is about.
+  private func moreOf(
+    _ claims: OpenIDClaims,
+    _ endpoint: String,
+    _ accessToken: String
+  ) async throws -> OpenIDClaims.Person {
+    var request = HTTPClientRequest(url: endpoint)
+    request.headers.add(name: "authorization", value: "Bearer \(accessToken)")
+    let (status, body) = try await Self.send(request, "userinfo endpoint")
+    guard status == 200,
+      let answer = try? JSONDecoder().decode(OpenIDClaims.UserInformation.self, from: body),
+      answer.sub == claims.sub
+    else { return claims.person }
+    return claims.person.filled(from: answer.person)
+  }
+
+  // MARK: What the issuer says of itself
+
+  private func discovery() async throws -> OpenIDDiscovery {
+    if let discovered, discovered.until > now() { return discovered.document }
+    var issuer = settings.issuer
+    if issuer.hasSuffix("/") { issuer.removeLast() }
+    let request = HTTPClientRequest(url: issuer + "/.well-known/openid-configuration")
+    let (status, body) = try await Self.send(request, "discovery document")
+    guard status == 200 else {
+      throw IdentityFailure(.unavailable, "the discovery document answered \(status)")
+    }
+    let document: OpenIDDiscovery = try Self.decode(body, "discovery document")
+    guard document.issuer == settings.issuer else {
+      throw IdentityFailure(
+        .unavailable,
+        "the issuer names itself \(document.issuer.prefix(200)), and the configuration "
+          + settings.issuer
+      )
+    }
+    if let address = document.addresses.first(where: { !OpenIDSettings.isSafe($0) }) {
+      throw IdentityFailure(.unavailable, "\(address.prefix(200)) is not an HTTPS address")
+    }
+    discovered = (document, now() + 3600)
+    return document
+  }
+
+  // MARK: Network
+
+  /// A client that goes only where it is sent: a redirect would take secrets along.
+  private static let client: HTTPClient = {
+    var configuration = HTTPClient.Configuration.singletonConfiguration
+    configuration.redirectConfiguration = .disallow
+    // Somebody waits for the page: an issuer that refuses connections is down.
+    configuration.connectionPool.retryConnectionEstablishment = false
+    return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+  }()
+
+  private static let patience = TimeAmount.seconds(10)
+  private static let largestAnswer = 1_048_576
+
+  private static func send(
+    _ request: HTTPClientRequest,
+    _ what: String
+  ) async throws -> (status: Int, body: Data) {
+    var request = request
+    request.headers.add(name: "accept", value: "application/json")
+    do {
+      let response = try await client.execute(request, timeout: patience)
+      let body = try await response.body.collect(upTo: largestAnswer)
+      return (Int(response.status.code), Data(buffer: body))
+    } catch {
+      throw IdentityFailure(.unavailable, "the \(what) could not be reached: \(error)")
+    }
+  }
+
+  private static func decode<Value: Decodable>(_ body: Data, _ what: String) throws -> Value {
+    do {
+      return try JSONDecoder().decode(Value.self, from: body)
+    } catch {
+      // Not the error itself: it could quote a token.
+      throw IdentityFailure(.unavailable, "the \(what) sent something else than it should")
+    }
+  }
+
+  static func base64URL(_ data: Data) -> String {
+    data.base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
+      .replacing("=", with: "")
+  }
+
+  private static func form(_ items: [(String, String)]) -> String {
+    items.map { "\($0.0)=\(escape($0.1))" }.joined(separator: "&")
+  }
+
+  private static func escape(_ text: String) -> String {
+    text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? text
+  }
+
+  private static let unreserved = CharacterSet(
+    charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+  )
+}

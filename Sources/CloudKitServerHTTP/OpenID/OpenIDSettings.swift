@@ -1,0 +1,44 @@
+import CloudKitServer
+import Foundation
+
+/// Which OpenID Connect issuer people can sign in at, and as which of its clients this server goes
+/// there.
+package struct OpenIDSettings: Hashable, Sendable {
+  /// As the issuer names itself in its tokens, such as `https://login.example.org`.
+  package var issuer: String
+  package var clientID: String
+  /// Nil for a client that proves itself by the exchange alone.
+  package var clientSecret: String?
+  /// What the button says after "Sign in with".
+  package var name: String
+  package var scopes: [String]
+  package var linksByEmail: Bool
+  package var registration: RegistrationPolicy?
+
+  package init(
+    issuer: String,
+    clientID: String,
+    clientSecret: String? = nil,
+    name: String? = nil,
+    scopes: [String] = ["openid", "email", "profile"],
+    linksByEmail: Bool = false,
+    registration: RegistrationPolicy? = nil
+  ) {
+    self.issuer = issuer
+    self.clientID = clientID
+    self.clientSecret = clientSecret
+    self.name = name ?? URLComponents(string: issuer)?.host ?? issuer
+    self.scopes = scopes.contains("openid") ? scopes : ["openid"] + scopes
+    self.linksByEmail = linksByEmail
+    self.registration = registration
+  }
+
+  /// Whether tokens may pass over a URL: HTTPS, or the machine itself.
+  package static func isSafe(_ text: String) -> Bool {
+    guard let parts = URLComponents(string: text), let host = parts.host, !host.isEmpty,
+      parts.user == nil, parts.fragment == nil
+    else { return false }
+    return parts.scheme == "https"
+      || parts.scheme == "http" && ["127.0.0.1", "localhost", "::1", "[::1]"].contains(host)
+  }
+}

@@ -1,0 +1,146 @@
+import ArgumentParser
+import Foundation
+
+/// Tokens that a person keeps for later commands, in a file that only they can read.
+struct SavedTokens: Codable, Hashable {
+  /// `cktool`'s two kinds.
+  enum Kind: String, CaseIterable, ExpressibleByArgument {
+    /// For the admin API of a server elsewhere.
+    case management
+    /// For a person's databases.
+    case user
+  }
+
+  private var management: String?
+  private var user: String?
+
+  subscript(kind: Kind) -> String? {
+    get {
+      switch kind {
+      case .management: management
+      case .user: user
+      }
+    }
+    set {
+      switch kind {
+      case .management: management = newValue
+      case .user: user = newValue
+      }
+    }
+  }
+
+  private static var file: URL {
+    let environment = ProcessInfo.processInfo.environment
+    let folder =
+      environment["XDG_CONFIG_HOME"].flatMap { $0.isEmpty ? nil : URL(fileURLWithPath: $0) }
+      ?? FileManager.default.homeDirectoryForCurrentUser.appendingPathComponent(".config")
+    return folder.appendingPathComponent("watershed/tokens.json")
+  }
+
+  /// What is kept; nothing where there is no file, or none that can be read.
+  static func read() -> SavedTokens {
+    (try? JSONDecoder().decode(SavedTokens.self, from: Data(contentsOf: file))) ?? SavedTokens()
+  }
+
+  func write() throws {
+    let file = Self.file
+    let manager = FileManager.default
+    try manager.createDirectory(
+      at: file.deletingLastPathComponent(),
+      withIntermediateDirectories: true,
+      attributes: [.posixPermissions: 0o700]
+    )
+    // Made anew: a file of before would keep its permissions.
+    try? manager.removeItem(at: file)
+    guard
+      manager.createFile(
+        atPath: file.path,
+        contents: try JSONEncoder().encode(self),
+        attributes: [.posixPermissions: 0o600]
+      )
+    else { throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: file.path]) }
+  }
+}
+
+/// Where `cktool` keeps a token; there is a file, and on Linux no keychain.
+private enum TokenMethod: String, CaseIterable, ExpressibleByArgument {
+  case file, keychain
+}
+
+extension TokensCommand {
+  struct Save: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Keep a token for later commands; read from the standard input if none is given.",
+      discussion: """
+        A management token is used with --server, a user token for the databases of a person. A \
+        token of the command line or of the environment goes before it.
+        """,
+      aliases: ["save-token"]
+    )
+
+    @OptionGroup var output: OutputOptions
+    @Argument(help: "The token; without it the first line of the standard input.")
+    var value: String?
+    @Option(help: "management or user.") var type = SavedTokens.Kind.management
+    @Option(help: "file; there is no keychain.") private var method = TokenMethod.file
+    @Flag(help: "Replace one that is kept already.") var force = false
+
+    func validate() throws {
+      guard method == .file else {
+        throw ValidationError("There is no keychain here; leave --method out, or say file.")
+      }
+    }
+
+    func run() async throws {
+      try await perform("the token was not kept") {
+        var saved = SavedTokens.read()
+        guard saved[type] == nil || force else {
+          throw CommandFailure(
+            "TOKEN_EXISTS",
+            what: "the token was not kept",
+            why: "there is a \(type.rawValue) token already",
+            next: "add --force to replace it",
+            exit: ExitCodes.usage
+          )
+        }
+        let token = (value ?? readLine() ?? "").trimmingCharacters(in: .whitespacesAndNewlines)
+        guard !token.isEmpty else { throw ValidationError("There is no token to keep.") }
+        saved[type] = token
+        try saved.write()
+        output.remark("Kept.")
+      }
+    }
+  }
+
+  struct Forget: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Forget a token that is kept; it goes on being good.",
+      aliases: ["remove-token"]
+    )
+
+    @OptionGroup var output: OutputOptions
+    @Option(help: "management or user.") var type: SavedTokens.Kind
+    @Option(help: "file; there is no keychain.") private var method = TokenMethod.file
+    @Flag(help: "Succeed also where there is none.") var force = false
+
+    func run() async throws {
+      try await perform("the token was not forgotten") {
+        var saved = SavedTokens.read()
+        guard saved[type] != nil else {
+          guard force else {
+            throw CommandFailure(
+              "NO_TOKEN",
+              what: "nothing was forgotten",
+              why: "no \(type.rawValue) token is kept",
+              next: "watershed tokens save --type \(type.rawValue)"
+            )
+          }
+          return
+        }
+        saved[type] = nil
+        try saved.write()
+        output.remark("Forgotten.")
+      }
+    }
+  }
+}

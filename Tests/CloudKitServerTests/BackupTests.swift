@@ -1,0 +1,162 @@
+import CloudKitServer
+import CloudKitWebServices
+import Foundation
+import Testing
+
+@Suite("Backups, from either engine into either")
+struct BackupTests {
+  /// What a backup is made from, and what it is put back into.
+  struct Move: Sendable, CustomTestStringConvertible {
+    var source: TestEngine
+    var target: TestEngine
+
+    var testDescription: String { "from \(source.rawValue) to \(target.rawValue)" }
+
+    static let all = TestEngine.available.flatMap { source in
+      TestEngine.available.map { Move(source: source, target: $0) }
+    }
+
+    /// The engine whose turn it is to be had, once for both.
+    var widest: TestEngine { source == .postgreSQL ? source : target }
+  }
+
+  private static let secret = FieldValue(.string("a secret"), isEncrypted: true)
+
+  private func on<Result: Sendable>(
+    _ engine: TestEngine,
+    _ body: () async throws -> Result
+  ) async throws -> Result {
+    try await TestEngine.$current.withValue(engine) { try await body() }
+  }
+
+  private func configuration(_ folder: URL) throws -> ServiceConfiguration {
+    ServiceConfiguration(dataFolder: folder, database: try TestEngine.databaseURL(for: folder))
+  }
+
+  @Test("Everything is there again: people, records, files, secrets, shares", arguments: Move.all)
+  func roundTrip(_ move: Move) async throws {
+    try await TestEngine.run(with: move.widest) {
+      try await withTemporaryFolder { folder in
+        let old = folder.appendingPathComponent("old")
+        let backup = folder.appendingPathComponent("backup")
+        let new = folder.appendingPathComponent("new")
+        let (person, token) = try await on(move.source) {
+          let server = try await TestServer(folder: old)
+          let person = try await server.person("ada").extended
+          try await person.makeZone()
+          let file = try await person.upload(Data("a file".utf8))
+          // More rows than one page of a copy.
+          for page in 0..<2 {
+            _ = try await person.modify(
+              (0..<200).map { .make(.create, "r\(page * 200 + $0)", ["n": .int64(Int64($0))]) }
+            )
+          }
+          try await person.save(.create, "a", ["file": .asset(file)])
+          let operation = RecordOperation(
+            operationType: .create,
+            record: RecordDictionary(
+              recordName: "s",
+              recordType: "Note",
+              fields: ["hidden": Self.secret]
+            )
+          )
+          _ = try await person.modify([operation])[0].get()
+          let guest = try await server.person("bob")
+          try await guest.accept(try await person.share("a", with: [.invited("bob")]))
+          let token = try await person.changes().syncToken
+          let manifest = try await server.service.backUp(to: backup)
+          #expect(Set(manifest.files.map(\.path)).isSuperset(of: ["watershed.sqlite"]))
+          // Of after the backup; the old server's own.
+          try await person.save(.create, "later")
+          await server.service.shutdown()
+          return (person, token)
+        }
+        #expect(try BackupFolder(backup).problems().isEmpty)
+        try await on(move.target) {
+          try await BackupFolder(backup).restore(to: new, configuration: try configuration(new))
+          let server = try await TestServer(folder: new, seed: 2)
+          #expect(server.apiToken == person.server.apiToken)
+          var again = person
+          again.server = server
+          #expect(try await again.lookup("r399").content("n") == .int64(199))
+          #expect(try await again.lookup("s").fields?["hidden"] == Self.secret)
+          let asset = try await again.lookup("a").content("file")?.assets.first
+          let file = await again.download(try #require(asset?.downloadURL))
+          #expect(file.body == Data("a file".utf8))
+          let guest = try await server.person("bob")
+          let zone = try await TestServer.zone.owned(by: again)
+          #expect(try await guest.feed(zone).names.sorted() == ["a", "share"])
+          // What clients know of the newer data is void.
+          await #expect(throws: ErrorDictionary.self) { try await again.changes(since: token) }
+          await #expect(throws: ErrorDictionary.self) { try await again.lookup("later") }
+          var names: Set<String> = []
+          var page = try await again.changes()
+          names.formUnion(page.names)
+          while page.moreComing == true {
+            page = try await again.changes(since: page.syncToken)
+            names.formUnion(page.names)
+          }
+          #expect(names.count == 403)
+          try await again.save(.create, "after")
+          #expect(try await again.changes(since: page.syncToken).names == ["after"])
+          await server.service.shutdown()
+        }
+      }
+    }
+  }
+
+  @Test("A backup goes into an empty place only, and what fails leaves nothing", .everyEngine)
+  func occupied() async throws {
+    try await withTemporaryFolder { folder in
+      let old = folder.appendingPathComponent("old")
+      let backup = folder.appendingPathComponent("backup")
+      let server = try await TestServer(folder: old)
+      _ = try await server.person("ada")
+      try await server.service.backUp(to: backup)
+      await server.service.shutdown()
+      await #expect(throws: BackupError.self) {
+        try await BackupFolder(backup).restore(to: old, configuration: try configuration(old))
+      }
+      guard TestEngine.current == .postgreSQL else { return }
+      let new = folder.appendingPathComponent("new")
+      // The folder is new, and the database is the old server's.
+      await #expect(throws: BackupError.self) {
+        try await BackupFolder(backup).restore(to: new, configuration: try configuration(old))
+      }
+      #expect(try FileManager.default.contentsOfDirectory(atPath: new.path).isEmpty)
+      let again = try await TestServer(folder: old, seed: 2)
+      #expect(try again.service.userNames() == ["ada"])
+      await again.service.shutdown()
+    }
+  }
+
+  @Test("While a backup is made the server takes writes; it has those of one moment", .everyEngine)
+  func oneMoment() async throws {
+    try await withTemporaryFolder { folder in
+      let server = try await TestServer(folder: folder.appendingPathComponent("old"))
+      let person = try await server.person("ada")
+      try await person.makeZone()
+      async let writing: Void = {
+        for index in 0..<30 {
+          _ = try await person.modify([
+            .make(.create, "a\(index)"), .make(.create, "b\(index)"),
+          ])
+        }
+      }()
+      let backup = folder.appendingPathComponent("backup")
+      try await server.service.backUp(to: backup)
+      try await writing
+      await server.service.shutdown()
+      let new = folder.appendingPathComponent("new")
+      try await BackupFolder(backup).restore(to: new, configuration: ServiceConfiguration())
+      let restored = try await TestEngine.$current.withValue(.sqlite) {
+        try await TestServer(folder: new, seed: 2)
+      }
+      var again = person
+      again.server = restored
+      let names = Set(try await again.changes().names)
+      for index in 0..<30 { #expect(names.contains("a\(index)") == names.contains("b\(index)")) }
+      await restored.service.shutdown()
+    }
+  }
+}

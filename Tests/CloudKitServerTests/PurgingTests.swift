@@ -1,0 +1,127 @@
+import CloudKitWebServices
+import Foundation
+import Testing
+
+@testable import CloudKitServer
+
+@Suite("What is left of a purged account", .everyEngine)
+struct PurgingTests {
+  private func purge(_ name: String, on server: TestServer) async throws {
+    try await server.service.deleteAccount(name, purgesNow: true)
+  }
+
+  @Test("Participants of a purged owner see the zone go, and nothing of it is left")
+  func purgedOwner() async throws {
+    let tree = try await SharedTree()
+    let before = try await tree.guest.sharedChanges()
+    #expect(before.zones.compactMap(\.item).map(\.zoneID.zoneName) == ["notes"])
+    try await purge("ada", on: tree.server)
+
+    let after = try await tree.guest.sharedChanges(since: before.syncToken)
+    let zone = try #require(after.zones.first?.item)
+    #expect(zone.deleted == true)
+    #expect(zone.zoneID.ownerRecordName == tree.zone.ownerRecordName)
+    #expect(zone.zoneID.zoneName == tree.zone.zoneName)
+    #expect(try await tree.guest.sharedChanges(since: after.syncToken).zones.isEmpty)
+    #expect(try await tree.guest.sharedChanges().zones.isEmpty)
+    await #expect(throws: ErrorDictionary.self) { try await tree.guest.feed(tree.zone) }
+    await #expect(throws: ErrorDictionary.self) {
+      try await tree.guest.lookup("a", in: .shared, zone: tree.zone)
+    }
+    await #expect(throws: ErrorDictionary.self) {
+      try await tree.guest.resolve(tree.share.shortGUID)
+    }
+    await #expect(throws: ErrorDictionary.self) { try await tree.guest.accept(tree.share) }
+  }
+
+  @Test("Links to what a purged owner shared are kept as long as feeds, and no longer")
+  func links() async throws {
+    let tree = try await SharedTree()
+    let before = try await tree.guest.sharedChanges()
+    try await purge("ada", on: tree.server)
+    tree.server.clock.advance(seconds: 10 * 24 * 3600)
+    try await tree.server.service.housekeep()
+    let guest = try await tree.server.person("bob")
+    let late = try await guest.sharedChanges(since: before.syncToken)
+    #expect(late.zones.first?.item?.deleted == true)
+    tree.server.clock.advance(seconds: 81 * 24 * 3600)
+    try await tree.server.service.housekeep()
+    let again = try await tree.server.person("bob")
+    #expect(try await again.sharedChanges().zones.isEmpty)
+  }
+
+  @Test("A purged participant is in no share any more, and the owner's feed says so")
+  func purgedParticipant() async throws {
+    let tree = try await SharedTree()
+    let before = try await tree.owner.changes()
+    #expect(tree.share.sharing?.participants?.count == 2)
+    try await purge("bob", on: tree.server)
+
+    let after = try await tree.owner.changes(since: before.syncToken)
+    #expect(after.names == ["share"])
+    let share = try await tree.owner.lookup("share")
+    #expect(share.sharing?.participants?.map(\.type) == [.owner])
+    #expect(share.recordChangeTag != tree.share.recordChangeTag)
+    #expect(try await tree.owner.lookup("root").content("title") == .string("Root"))
+
+    // The share works on, for whoever is invited next; a new account of the name is somebody else.
+    let next = try await tree.server.person("bob")
+    await #expect(throws: ErrorDictionary.self) { try await next.feed(tree.zone) }
+    #expect(try await next.sharedChanges().zones.isEmpty)
+    try await tree.owner.updateShare(share, participants: [.invited("bob")])
+    try await next.accept(tree.share)
+    #expect(try await next.feed(tree.zone).names.sorted() == ["a", "b", "root", "share"])
+  }
+
+  @Test("Others in the share learn that somebody is gone from it")
+  func others() async throws {
+    let tree = try await SharedTree()
+    let cleo = try await tree.server.person("cleo")
+    let share = try await tree.owner.lookup("share")
+    try await tree.owner.updateShare(share, participants: [.invited("bob"), .invited("cleo")])
+    try await cleo.accept(tree.share)
+    let before = try await cleo.feed(tree.zone)
+    try await purge("bob", on: tree.server)
+    let after = try await cleo.feed(tree.zone, since: before.syncToken)
+    #expect(after.names == ["share"])
+    let seen = try #require(after.records.first?.item?.sharing?.participants)
+    #expect(seen.count == 2)
+  }
+
+  @Test("A purge that was cut off is finished by the next one, and a second one does no harm")
+  func again() async throws {
+    let tree = try await SharedTree()
+    let service = tree.server.service
+    try await service.deleteAccount("ada")
+    tree.server.clock.advance(seconds: 31 * 24 * 3600)
+    try await service.housekeep()
+    try await service.housekeep()
+    #expect(try service.userNames() == ["bob"])
+  }
+
+  @Test("Subscriptions of a purged person to the public database are gone")
+  func publicSubscriptions() async throws {
+    let server = try await TestServer()
+    let person = try await server.person("ada")
+    try await person.save(.create, "p", ["n": .int64(1)], in: .public, zone: nil)
+    let body = Data(
+      (#"{"operations":[{"operationType":"create","subscription":{"subscriptionID":"s","#
+        + #""subscriptionType":"query","query":{"recordType":"Note"},"#
+        + #""firesOn":["create"]}}]}"#).utf8
+    )
+    #expect(await person.send(.modifySubscriptions, body, in: .public).status == 200)
+    let user = try await person.userRecordName
+    let storage = server.service.storage
+    let id = try storage.partition(
+      PartitionKey(
+        container: TestServer.container,
+        environment: .development,
+        scope: .public,
+        owner: ""
+      )
+    )
+    #expect(try storage.read { try $0.subscriptions(in: id, user: user) }.count == 1)
+    try await purge("ada", on: server)
+    #expect(try storage.read { try $0.subscriptions(in: id, user: user) }.isEmpty)
+  }
+}
