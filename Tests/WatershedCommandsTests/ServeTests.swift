@@ -41,6 +41,37 @@ struct ServeTests {
   }
 
   @Test(
+    "In production nobody is let in unasked: the banner has an invitation for one administrator"
+  )
+  func production() async throws {
+    try await withTemporaryFolder { folder in
+      let flags = [
+        "serve", "--json", "--port", "0", "--data", folder.path, "--environment", "production",
+      ]
+      let server = try CommandProcess(flags)
+      let line = try #require(try await server.nextLine())
+      let facts = try #require(
+        try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+      )
+      #expect(facts["account"] == nil)
+      #expect(facts["webAuthToken"] == nil)
+      let link = try #require(facts["invitationURL"] as? String)
+      #expect(try await get(link).text.contains("Make the account"))
+      #expect(try await post(link, "user=ada&password=0123456789").text.contains("is there"))
+      server.terminate()
+      _ = try await server.finish()
+      let users = try await CommandProcess.run("users", "list", "--data", folder.path)
+      #expect(users.output.contains("ada"))
+      #expect(!users.output.contains("demo"))
+      // Whoever administers it invites the others.
+      let again = try CommandProcess(flags)
+      #expect(try await again.nextLine()?.contains("invitationURL") == false)
+      again.terminate()
+      _ = try await again.finish()
+    }
+  }
+
+  @Test(
     "A query without a filter is refused in development, unless the server was told to allow it"
   )
   func unindexedQueries() async throws {

@@ -195,7 +195,11 @@ extension CloudKitService {
 
   /// Where somebody makes an account with an invitation.
   package func signUpURL(invitation code: String) -> String {
-    "\(baseURL)/sign-up?invitation=\(code)"
+    baseURL + Self.signUpPath(invitation: code)
+  }
+
+  package static func signUpPath(invitation code: String) -> String {
+    "/sign-up?invitation=\(code)"
   }
 
   /// Makes an account for somebody who asks for one, as the policy allows.

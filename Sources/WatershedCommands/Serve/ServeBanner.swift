@@ -1,3 +1,4 @@
+import CloudKitServer
 import CloudKitWebServices
 import Foundation
 
@@ -13,6 +14,10 @@ struct ServeBanner {
       + "&container=\(WebServicePath.escape(container))"
   }
 
+  private var invitationURL: String? {
+    welcome.invitation.map { url + CloudKitService.signUpPath(invitation: $0) }
+  }
+
   private var signInURL: String {
     url + Self.signInPath(container: welcome.container, apiToken: welcome.apiToken)
   }
@@ -21,6 +26,10 @@ struct ServeBanner {
   var swift: String {
     let environment =
       welcome.environment == .production ? "\n  environment: .production," : ""
+    // Where nobody is signed in for a trial, the app sends people to the sign-in page.
+    let apiToken = "apiToken: \"\(welcome.apiToken)\""
+    let tokens =
+      welcome.guest.map { "\(apiToken),\n  webAuthToken: \"\($0.webAuthToken)\"" } ?? apiToken
     return """
       import CloudKit
       import CoreData
@@ -28,8 +37,7 @@ struct ServeBanner {
       CKContainer.configure(CKContainerConfiguration(
         url: URL(string: "\(url)"),
         containerIdentifiers: ["\(welcome.container)"],\(environment)
-        apiToken: "\(welcome.apiToken)",
-        webAuthToken: "\(welcome.webAuthToken)"
+        \(tokens)
       ))
       let container = NSPersistentCloudKitContainer(name: "Model")
       container.persistentStoreDescriptions.first?.cloudKitContainerOptions =
@@ -42,9 +50,17 @@ struct ServeBanner {
 
   /// For people.
   var text: String {
-    let account =
-      welcome.password.map { "\(welcome.userName), password \($0) (shown this once)" }
-      ?? "\(welcome.userName), password as the first start printed it"
+    var account = "watershed users invite prints a link for one"
+    if let guest = welcome.guest {
+      account =
+        guest.password.map { "\(guest.userName), password \($0) (shown this once)" }
+        ?? "\(guest.userName), password as the first start printed it"
+    } else if let link = invitationURL {
+      account = "make the administrator's: \(link)"
+    }
+    let paste =
+      welcome.guest.map { "Paste this into an app; it is signed in as \($0.userName):" }
+      ?? "Paste this into an app:"
     let lines = swift.split(separator: "\n", omittingEmptySubsequences: false)
       .map { $0.isEmpty ? "" : "  \($0)" }
       .joined(separator: "\n")
@@ -58,7 +74,7 @@ struct ServeBanner {
         sign in      \(signInURL)
         data         \(dataFolder)
 
-      Paste this into an app; it is signed in as \(welcome.userName):
+      \(paste)
 
       \(lines)
 
@@ -77,8 +93,9 @@ struct ServeBanner {
       container: welcome.container,
       environment: welcome.environment,
       apiToken: welcome.apiToken,
-      account: Facts.Account(name: welcome.userName, password: welcome.password),
-      webAuthToken: welcome.webAuthToken,
+      account: welcome.guest.map { Facts.Account(name: $0.userName, password: $0.password) },
+      webAuthToken: welcome.guest?.webAuthToken,
+      invitationURL: invitationURL,
       signInURL: signInURL,
       dataFolder: dataFolder,
       swift: swift
@@ -98,8 +115,9 @@ struct ServeBanner {
     var container: String
     var environment: ContainerEnvironment
     var apiToken: String
-    var account: Account
-    var webAuthToken: String
+    var account: Account?
+    var webAuthToken: String?
+    var invitationURL: String?
     var signInURL: String
     var dataFolder: String
     var swift: String

@@ -6,14 +6,23 @@ import Foundation
 struct Welcome: Hashable, Sendable {
   static let userName = "demo"
 
+  /// Somebody to try the server as.
+  struct Guest: Hashable, Sendable {
+    var userName: String
+    /// Only at the first start: the server keeps a hash of it.
+    var password: String?
+    /// Signs the account in without the page, so that the pasted lines work as they are.
+    var webAuthToken: String
+  }
+
   var container: String
   var environment: ContainerEnvironment
   var apiToken: String
-  var userName: String
-  /// Only at the first start: the server keeps a hash of it.
-  var password: String?
-  /// Signs the account in without the page, so that the pasted lines work as they are.
-  var webAuthToken: String
+  /// Nil in production, where nobody is let in whom no one has asked in.
+  var guest: Guest?
+  /// In production, as long as nobody administers the server: the invitation to make the account
+  /// that does.
+  var invitation: String?
 
   /// Makes what is missing.
   static func prepare(
@@ -21,20 +30,28 @@ struct Welcome: Hashable, Sendable {
     container: String,
     environment: ContainerEnvironment
   ) async throws -> Welcome {
-    let apiToken = try await service.apiToken(opening: container, environment: environment)
+    var welcome = Welcome(
+      container: container,
+      environment: environment,
+      apiToken: try await service.apiToken(opening: container, environment: environment)
+    )
+    guard environment == .development else {
+      if try !service.hasAdministrator() {
+        welcome.invitation = try await service.invite(isAdministrator: true)
+      }
+      return welcome
+    }
     var password: String?
     if try !service.userNames().contains(userName) {
       let chosen = PasswordMaker.password()
       try await service.createAccount(userName: userName, password: chosen)
       password = chosen
     }
-    return Welcome(
-      container: container,
-      environment: environment,
-      apiToken: apiToken,
+    welcome.guest = Guest(
       userName: userName,
       password: password,
       webAuthToken: try await service.signIn(userName: userName, container: container)
     )
+    return welcome
   }
 }
