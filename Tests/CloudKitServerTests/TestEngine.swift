@@ -68,15 +68,20 @@ extension TestEngine {
     } catch {
       outcome = .failure(error)
     }
+    // What a server has still to write must not turn up in the next test.
+    for service in lease.services.withLock({ $0 }) where await service.isReady() {
+      await service.shutdown()
+    }
     for schema in lease.schemas.withLock({ $0 }) { try schemas.giveBack(schema) }
     await TestGate.shared.leave()
     try outcome.get()
   }
 }
 
-/// The schemas that one test has taken.
+/// The schemas that one test has taken, and the servers on them.
 final class TestLease: Sendable {
   let schemas = Mutex<[String]>([])
+  let services = Mutex<[CloudKitService]>([])
 }
 
 /// Few tests at a time use PostgreSQL, so that few schemas serve them all.

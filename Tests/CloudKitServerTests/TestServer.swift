@@ -64,6 +64,8 @@ struct TestServer {
         onCommit: onCommit
       )
     )
+    let made = service
+    TestEngine.lease.services.withLock { $0.append(made) }
     self.clock = clock
     apiToken = try await service.bootstrapAPIToken()
   }
