@@ -65,7 +65,9 @@ struct TestServer {
       )
     )
     let made = service
-    TestEngine.lease.services.withLock { $0.append(made) }
+    if TestEngine.current == .postgreSQL {
+      TestEngine.lease.services.withLock { $0.append(made) }
+    }
     self.clock = clock
     apiToken = try await service.bootstrapAPIToken()
   }

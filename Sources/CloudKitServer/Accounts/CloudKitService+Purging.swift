@@ -30,6 +30,9 @@ extension CloudKitService {
         try $0.entries(DirectoryRange(.identity, owner: account))
       }
       batch.removedEntries = [AccountState.key(account)] + identities.map(\.key)
+      if let number = try storage.read({ try $0.phoneNumber(ofAccount: account) }) {
+        batch.removedEntries.append(DirectoryEntry.Key(.phoneNumber, number))
+      }
       return (batch, ())
     }
     sessions.forgetSessions()
