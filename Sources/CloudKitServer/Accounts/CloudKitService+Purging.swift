@@ -155,6 +155,7 @@ extension CloudKitService {
       try await write {
         var batch = WriteBatch(partition: id)
         batch.erasedRecords = [RecordKey(zone: .defaultZone, name: user.recordName)]
+        batch.relinkedRecords = batch.erasedRecords
         batch.forgottenUsers = [user.recordName]
         batch.forgottenLinks = [
           WriteBatch.ForgottenLinks(
