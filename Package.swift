@@ -23,7 +23,10 @@ let package = Package(
     .executable(name: "watershed", targets: ["watershed"]),
   ],
   traits: [
-    .trait(name: "CloudKit", description: "The CoreData module brings mirroring with CloudKit."),
+    .trait(
+      name: "CloudKit",
+      description: "CoreData brings mirroring with CloudKit, and CloudKit predicates of text."
+    ),
     .trait(name: "Macros", description: "OpenCoreData brings @ManagedObject and @Managed."),
     .default(enabledTraits: ["CloudKit"]),
   ],
@@ -193,7 +196,14 @@ let package = Package(
       ],
       swiftSettings: strict
     ),
-    .target(name: "CloudKit", dependencies: ["OpenCloudKit"], swiftSettings: strict),
+    .target(
+      name: "CloudKit",
+      dependencies: [
+        "OpenCloudKit",
+        .target(name: "CloudKitMirroring", condition: .when(traits: ["CloudKit"])),
+      ],
+      swiftSettings: strict
+    ),
 
     .testTarget(name: "EffectsTests", dependencies: ["Effects"], swiftSettings: strict),
     .testTarget(

@@ -63,6 +63,27 @@ struct PredicateFilterWriterTests {
     #expect(throws: CKError.self) { try text(NSPredicate(format: "a BEGINSWITH[c] 'x'")) }
   }
 
+  @Test(
+    "Words are searched in all texts together, as Apple's examples write it",
+    arguments: ["self CONTAINS 'x'", "SELF CONTAINS[cd] 'x'", "allTokens TOKENMATCHES[cdl] 'x'"]
+  )
+  func words(format: String) throws {
+    #expect(
+      try text(NSPredicate(format: format))
+        == ["{\"comparator\":\"CONTAINS_ALL_TOKENS\",\"fieldValue\":\(x)}"]
+    )
+  }
+
+  @Test(
+    "What else is asked of all texts together is refused, and not taken for a search",
+    arguments: [
+      "NOT (self CONTAINS 'x')", "self == 'x'", "self BEGINSWITH 'x'", "allTokens != 'x'",
+    ]
+  )
+  func refusedWords(format: String) {
+    #expect(throws: CKError.self) { try text(NSPredicate(format: format)) }
+  }
+
   @Test("Records, identifiers and system fields")
   func references() throws {
     let recordID = CKRecord.ID(recordName: "r")

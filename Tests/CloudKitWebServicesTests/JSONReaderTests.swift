@@ -72,7 +72,7 @@ struct JSONReaderTests {
   func damaged() throws {
     let seed =
       ProcessInfo.processInfo.environment["WATERSHED_FUZZ_SEED"].flatMap { UInt64($0) } ?? 1
-    var random = DamageNumbers(state: seed)
+    var random = SeededNumbers(state: seed)
     let whole = Array(Self.request.utf8)
     let pieces = Array("{}[]\",:\\0-+.eEtfnul1 \u{0}é".utf8)
     for round in 0..<2000 {
@@ -92,18 +92,5 @@ struct JSONReaderTests {
         "seed \(seed), round \(round): \(String(decoding: bytes, as: UTF8.self))"
       )
     }
-  }
-}
-
-/// The splitmix64 generator.
-private struct DamageNumbers: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var word = state
-    word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
-    return word ^ (word >> 31)
   }
 }

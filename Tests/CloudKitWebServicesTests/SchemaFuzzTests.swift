@@ -5,19 +5,6 @@ import Testing
 
 @Suite("Broken schema files")
 struct SchemaFuzzTests {
-  /// Numbers that can be repeated.
-  private struct Numbers: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-      state &+= 0x9E37_79B9_7F4A_7C15
-      var mixed = state
-      mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-      mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-      return mixed ^ (mixed >> 31)
-    }
-  }
-
   private static let text = """
     DEFINE SCHEMA
     CREATE ROLE "editors"; -- a role
@@ -40,7 +27,7 @@ struct SchemaFuzzTests {
   func mutations() throws {
     let seed =
       ProcessInfo.processInfo.environment["WATERSHED_FUZZ_SEED"].flatMap { UInt64($0) } ?? 1
-    var numbers = Numbers(state: seed)
+    var numbers = SeededNumbers(state: seed)
     var readable = 0
     for _ in 0..<3000 {
       var characters = Array(Self.text)

@@ -24,14 +24,15 @@ struct CredentialTests {
     try await withFolder { folder in
       let file = TokenFile(folder.appendingPathComponent("deep/token"))
       #expect(try file.read() == nil)
-      try file.write("one")
-      #expect(try file.read() == "one")
+      try file.write(SignInTokens(webAuthToken: "one"))
+      #expect(try file.read() == SignInTokens(webAuthToken: "one"))
       #expect(try mode(file.url) == 0o600)
       #expect(try mode(file.url.deletingLastPathComponent()) == 0o700)
-      try file.write("two")
-      #expect(try file.read() == "two")
+      let both = SignInTokens(webAuthToken: "two", refreshToken: "three")
+      try file.write(both)
+      #expect(try file.read() == both)
       #expect(try mode(file.url) == 0o600)
-      try file.write(nil)
+      try file.write(SignInTokens())
       #expect(try file.read() == nil)
     }
   }
@@ -52,7 +53,8 @@ struct CredentialTests {
   func renewal() async throws {
     try await withFolder { folder in
       let url = folder.appendingPathComponent("token")
-      try TokenFile(url).write("one")
+      try Data("one\n".utf8).write(to: url)
+      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: url.path)
       let service = ScriptedService()
       service.answer(
         "{\"userRecordName\":\"_me\"}",
@@ -69,7 +71,7 @@ struct CredentialTests {
       )
       _ = try await container.userRecordID()
       #expect(service.requests[0].path.contains("ckWebAuthToken=one"))
-      #expect(try TokenFile(url).read() == "two")
+      #expect(try TokenFile(url).read() == SignInTokens(webAuthToken: "two"))
       try container.setWebAuthToken(nil)
       #expect(try TokenFile(url).read() == nil)
     }

@@ -1,8 +1,8 @@
 import Foundation
 import LocalWorkload
 
-/// `benchmarks [local] [large] [sync] [server [PART…]] [--posts N] [--rounds N] [--rows N]
-/// [--processor-time]`: what is named, or everything.
+/// `benchmarks [local] [large] [sync] [server [PART…]] [client] [--posts N] [--rounds N]
+/// [--rows N] [--processor-time]`: what is named, or everything.
 ///
 /// With `--processor-time` the local workload counts what the processor did for it, user and system,
 /// instead of the time that passed, and takes the least of all rounds: so its ratios can be compared
@@ -14,6 +14,7 @@ enum Benchmarks {
     var arguments = Array(CommandLine.arguments.dropFirst())
     let posts = number(after: "--posts", in: &arguments)
     let rounds = number(after: "--rounds", in: &arguments) ?? 3
+    let records = number(after: "--records", in: &arguments)
     let rows = number(after: "--rows", in: &arguments)
     let measuresProcessor = arguments.contains(LocalReport.processorFlag)
     arguments.removeAll { $0 == LocalReport.processorFlag }
@@ -32,6 +33,11 @@ enum Benchmarks {
     }
     if arguments.first == "server-clients" {
       print(try await ProcessesBench.serveClients(Array(arguments.dropFirst())))
+      return
+    }
+    if arguments.first == "client-changes" {
+      let fetched = try await ClientReport.fetchChanges(records ?? 100_000)
+      print(String(decoding: try JSONEncoder().encode(fetched), as: UTF8.self))
       return
     }
     let isEverything = arguments.isEmpty
@@ -54,6 +60,9 @@ enum Benchmarks {
         parts: parts.isEmpty ? ServerReport.Part.allCases : parts,
         rows: rows ?? 100_000
       ).run()
+    }
+    if isEverything || arguments.contains("client") {
+      try await ClientReport().run()
     }
   }
 

@@ -65,7 +65,7 @@ package final class PredicateFilterWriter: CKPredicateFilterWriter {
     let (key, value, isFieldLeft) = try sides(comparison)
     let comparator = try comparator(comparison, value: value, isFieldLeft: isFieldLeft)
     // The service compares texts one way; another way would find something else than was asked.
-    guard comparison.options.isEmpty || comparator == .containsAllTokens else {
+    guard comparison.options.isEmpty || Self.meansTokens(key) else {
       throw Self.refused("CloudKit can't compare texts with options such as [cd].")
     }
     return [try filter(negated ? Self.negation(of: comparator) : comparator, key, value)]
@@ -107,7 +107,7 @@ package final class PredicateFilterWriter: CKPredicateFilterWriter {
       return .listContains
     case (.in, .any, _) where isList: return .listContainsAny
     case (.in, .all, false) where isList: return .listContainsAll
-    case (.matches, .direct, true) where Self.key(comparison.left) == "self":
+    case (.matches, .direct, true) where Self.key(comparison.left).map(Self.meansTokens) ?? false:
       return .containsAllTokens
     default:
       throw Self.refused(
@@ -174,7 +174,12 @@ package final class PredicateFilterWriter: CKPredicateFilterWriter {
     _ key: String,
     _ value: ExpressionConstant
   ) throws(CKError) -> QueryFilter {
-    if comparator == .containsAllTokens || key == "self" {
+    if Self.meansTokens(key) {
+      guard comparator == .containsAllTokens || comparator == .listContains else {
+        throw Self.refused(
+          "CloudKit searches all texts of a record with CONTAINS, and not otherwise."
+        )
+      }
       return QueryFilter(comparator: .containsAllTokens, fieldValue: try field(value, key))
     }
     if let system = PredicateReading.systemFieldName(key) {
@@ -205,11 +210,13 @@ package final class PredicateFilterWriter: CKPredicateFilterWriter {
   private static func key(_ expression: ExpressionTree) -> String? {
     switch expression {
     case .keyPath(.evaluatedObject, let keys) where keys.count == 1: keys[0]
-    // `allTokens` or SELF: all searchable fields.
     case .evaluatedObject: "self"
     default: nil
     }
   }
+
+  /// Whether a key stands for all searchable fields together.
+  private static func meansTokens(_ key: String) -> Bool { key == "self" || key == "allTokens" }
 
   private static func constant(_ expression: ExpressionTree) -> ExpressionConstant? {
     switch expression {

@@ -32,6 +32,8 @@ struct AccountPage {
   var button = ""
   /// The words of a second button, which sends the form without its fields, with `with=identity`.
   var otherButton: String?
+  /// The words of a button that sends `answer=deny`, whatever the fields hold.
+  var refusal: String?
   var offersToKeep = false
   var handOver: HandOver?
   /// Where else to go: the address and the words of a link.
@@ -115,8 +117,15 @@ struct AccountPage {
       \(lines.joined(separator: "\n"))
       \(keep)<button>\(Self.escape(button))</button>
       \(other ?? "")\
+      \(refusalHTML)\
       </form>
       """
+  }
+
+  private var refusalHTML: String {
+    guard let refusal else { return "" }
+    return "<button name=\"answer\" value=\"deny\" class=\"second\" formnovalidate>"
+      + "\(Self.escape(refusal))</button>\n"
   }
 
   private func handOverHTML(nonce: String) -> String {

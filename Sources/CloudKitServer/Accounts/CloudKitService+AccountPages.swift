@@ -99,7 +99,8 @@ extension CloudKitService {
 
   // MARK: Calls of apps
 
-  /// `POST /account/{sign-in|refresh|sign-out|delete}`, bodies and replies in JSON.
+  /// `POST /account/{sign-in|refresh|sign-out|delete}`, bodies and replies in JSON, and
+  /// `POST /account/{device|token}`, in the forms of OAuth.
   ///
   /// An extension: Apple's apps sign in with the system's account.
   func respondToAccount(
@@ -110,6 +111,8 @@ extension CloudKitService {
       throw ErrorDictionary(.notFound, "could not find handler for endpoint")
     }
     switch target.parts[1] {
+    case "device": return try await beginDeviceAuthorization(request)
+    case "token": return try await respondToTokenRequest(request)
     case "sign-in":
       let call = try WireCoding.decode(SignInCall.self, from: request.body)
       let apiToken = try storage.read {

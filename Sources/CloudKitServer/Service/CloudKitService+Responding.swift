@@ -29,6 +29,7 @@ extension CloudKitService {
     case "sign-in": return try await respondToSignIn(request, target)
     case "sign-up": return try await respondToSignUp(request, target)
     case "reset-password": return try await respondToPasswordReset(request, target)
+    case "activate": return try await respondToActivation(request, target)
     case "account": return try await respondToAccount(request, target)
     case "admin": return try await respondToAdministrator(request, target)
     case "webcourier": return try await respondToWebcourier(target)
@@ -43,7 +44,9 @@ extension CloudKitService {
   }
 
   /// Pages where people type passwords and give rights away.
-  private static let pages: Set<String> = ["sign-in", "sign-up", "reset-password", "share"]
+  private static let pages: Set<String> = [
+    "activate", "sign-in", "sign-up", "reset-password", "share",
+  ]
 
   /// What a browser asks before a request that is not simple.
   func preflight(_ request: WebServiceRequest) -> WebServiceResponse {

@@ -10,6 +10,7 @@ package struct DirectoryEntry: Hashable, Sendable {
     case accountState = "account"
     case assetGarbage = "asset-garbage"
     case audit
+    case deviceCode = "device-code"
     case identity
     case identityAttempt = "identity-attempt"
     case invitation

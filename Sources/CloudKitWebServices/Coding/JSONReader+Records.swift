@@ -88,6 +88,8 @@ extension RecordDictionary: JSONReadable {
       case "createShortGUID": createShortGUID = try json.flag()
       // Of shares, which are few.
       case "forRecord", "publicPermission", "participants", "owner": throw JSONReader.Unusual()
+      // Of an error in a record's place.
+      case "serverErrorCode": throw JSONReader.Unusual()
       default: _ = try json.skip()
       }
     }

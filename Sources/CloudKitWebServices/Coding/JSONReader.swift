@@ -125,6 +125,22 @@ package struct JSONReader {
     return value
   }
 
+  /// Reads a value of a usual shape, or else as `JSONDecoder` does.
+  mutating func value<Value: Decodable>(
+    _ usual: (inout JSONReader) throws(Unusual) -> Value
+  ) throws(Unusual) -> Value {
+    let place = index
+    do throws(Unusual) {
+      return try usual(&self)
+    } catch {
+      index = place
+      let start = try skip()
+      let json = Data(bytes[start..<index])
+      guard let value = try? JSONDecoder().decode(Value.self, from: json) else { throw error }
+      return value
+    }
+  }
+
   private mutating func skip(depth: Int) throws(Unusual) {
     guard depth < Self.depthLimit else { throw Unusual() }
     switch try peek() {

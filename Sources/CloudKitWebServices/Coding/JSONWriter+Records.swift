@@ -47,6 +47,9 @@ extension JSONWriter {
       member("recordName", parent.recordName)
       if let zone = parent.zoneID { member("zoneID", zone) }
       endObject()
+    } else if record.removesParent {
+      key("parent")
+      null()
     }
     member("participants", sharing?.participants)
     if record.hasPluginFields {

@@ -6,6 +6,8 @@ import Foundation
 package struct JSONWriter: Sendable {
   package private(set) var bytes: [UInt8] = []
   private var needsComma = false
+  /// Whether every value so far has a form in JSON.
+  package private(set) var isExact = true
 
   package init(capacity: Int = 256) {
     bytes.reserveCapacity(capacity)
@@ -61,7 +63,10 @@ package struct JSONWriter: Sendable {
 
   /// A number without end is none in JSON, and null here.
   package mutating func number(_ value: Double) {
-    guard value.isFinite else { return null() }
+    guard value.isFinite else {
+      isExact = false
+      return null()
+    }
     let text = value.description
     word(text.hasSuffix(".0") ? String(text.dropLast(2)) : text)
   }

@@ -4,6 +4,12 @@ import Foundation
 package enum WireCoding {
   /// Keys are sorted, so that one value always makes the same bytes.
   package static func encode(_ value: some Encodable) throws(MalformedBody) -> Data {
+    if let value = value as? any JSONWritable {
+      var writer = JSONWriter()
+      value.write(to: &writer)
+      // What JSON can't hold is told by the encoder.
+      if writer.isExact { return writer.data }
+    }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     do {

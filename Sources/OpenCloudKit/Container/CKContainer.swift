@@ -204,10 +204,11 @@ public final class CKContainer: NSObject, @unchecked Sendable {
   public func setWebAuthToken(_ token: String?) throws {
     let client = try client()
     guard client.webAuthToken != token else { return }
-    client.webAuthToken = token
-    account.person.withLock { $0 = nil }
-    NotificationCenter.default.post(name: .CKAccountChanged, object: self)
+    adopt(SignInTokens(webAuthToken: token), client)
   }
+
+  /// Forgets whom the service confirmed.
+  func forgetPerson() { account.person.withLock { $0 = nil } }
 
   /// Tells whether the person's account can be used.
   public func accountStatus(

@@ -8,6 +8,8 @@ package struct ResolvedConfiguration: Hashable, Sendable {
   package var environment: CKContainerConfiguration.Environment
   package var apiToken: String
   package var webAuthToken: String?
+  /// The token that fetches the next ones.
+  package var refreshToken: String?
   package var isPushEnabled: Bool
   /// Where the person's token is kept.
   package var tokenFile: TokenFile?
@@ -67,7 +69,10 @@ package struct ResolvedConfiguration: Hashable, Sendable {
     }
     let tokenFile = configuration.webAuthTokenFile.map { TokenFile($0) }
     var webAuthToken = configuration.webAuthToken.flatMap { $0.isEmpty ? nil : $0 }
-    if webAuthToken == nil { webAuthToken = try tokenFile?.read() }
+    var refreshToken: String?
+    if webAuthToken == nil, let kept = try tokenFile?.read() {
+      (webAuthToken, refreshToken) = (kept.webAuthToken, kept.refreshToken)
+    }
     if let allowed = configuration.containerIdentifiers, !allowed.contains(identifier) {
       throw CKError(
         .missingEntitlement,
@@ -92,6 +97,7 @@ package struct ResolvedConfiguration: Hashable, Sendable {
       isPushEnabled: configuration.isPushEnabled ?? true
     )
     self.tokenFile = tokenFile
+    self.refreshToken = refreshToken
     self.serverKey = serverKey
   }
 

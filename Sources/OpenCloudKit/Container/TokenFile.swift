@@ -1,6 +1,7 @@
 import Foundation
 
-/// Keeps the token of the person who is signed in, in a file that only they can read.
+/// Keeps the tokens of the person who is signed in, in a file that only they can read: the token of
+/// requests in the first line and, where there is one, the token that fetches the next in the second.
 ///
 /// Programs without a page of their own, such as command-line tools, are signed in once and find the
 /// token there at their next start. A token that the service renews replaces it.
@@ -15,10 +16,10 @@ package struct TokenFile: Hashable, Sendable {
   /// Its owner may read and write the file, others nothing.
   private static let permissions = 0o600
 
-  /// The token, or nothing where nobody is signed in.
+  /// The tokens, or nothing where nobody is signed in.
   ///
   /// A file that others can read is refused: its token may be known to them.
-  package func read() throws(CKError) -> String? {
+  package func read() throws(CKError) -> SignInTokens? {
     let files = FileManager.default
     guard files.fileExists(atPath: url.path) else { return nil }
     let attributes = try? files.attributesOfItem(atPath: url.path)
@@ -33,17 +34,20 @@ package struct TokenFile: Hashable, Sendable {
     guard let text = try? String(contentsOf: url, encoding: .utf8) else {
       throw CKError(.badContainer, "The token file \(url.path) can't be read.")
     }
-    let token = text.trimmingCharacters(in: .whitespacesAndNewlines)
-    return token.isEmpty ? nil : token
+    let lines = text.split(whereSeparator: \.isNewline)
+      .map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+    guard let token = lines.first else { return nil }
+    return SignInTokens(webAuthToken: token, refreshToken: lines.count > 1 ? lines[1] : nil)
   }
 
-  /// Keeps a token, or forgets it.
-  package func write(_ token: String?) throws {
+  /// Keeps tokens, or forgets them.
+  package func write(_ tokens: SignInTokens) throws {
     let files = FileManager.default
-    guard let token else {
+    guard let token = tokens.webAuthToken else {
       if files.fileExists(atPath: url.path) { try files.removeItem(at: url) }
       return
     }
+    let lines = [token, tokens.refreshToken].compactMap { $0 }
     let folder = url.deletingLastPathComponent()
     if !files.fileExists(atPath: folder.path) {
       try files.createDirectory(
@@ -58,7 +62,7 @@ package struct TokenFile: Hashable, Sendable {
     guard
       files.createFile(
         atPath: draft.path,
-        contents: Data((token + "\n").utf8),
+        contents: Data((lines.joined(separator: "\n") + "\n").utf8),
         attributes: [.posixPermissions: Self.permissions]
       )
     else { throw CocoaError(.fileWriteUnknown) }

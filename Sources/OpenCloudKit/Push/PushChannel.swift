@@ -2,18 +2,28 @@ import CloudKitWebServices
 import Effects
 import Foundation
 
-/// Waits for the service to tell of changes: one long poll at a time.
+/// Waits for the service to tell of changes: by a stream of events where service and transport have
+/// one, otherwise by one long poll at a time.
 ///
 /// `next()` never returns twice for the same notification. A channel that breaks is opened again
-/// with growing pauses; the event after that is `connected`, since notifications may have been
-/// missed.
+/// with growing pauses. A stream goes on after the last event it brought; where that can't be, as with
+/// every poll, the next event is `connected`, since notifications may have been missed.
 package actor PushChannel {
   private let client: ServiceClient
   private let pauses: RetryPolicy
-  /// Where the next notification is waited for; nothing while the channel is closed.
-  private var courier: String?
+  /// Where notifications are waited for; nothing while the channel is closed.
+  private var device: DeviceTokenResponse?
+  /// The stream that is open.
+  private var stream: OpenReply?
+  private var opened = 0.0
+  private var reader = ServerEventReader()
+  private var waiting: [ServerEvent] = []
+  /// Where a stream goes on.
+  private var lastEventID: String?
+  /// Whether something on the way lets no stream through.
+  private var isStreamRefused = false
   private var failures = 0
-  /// A poll without news that ends sooner than this was not a wait: seconds.
+  /// A poll without news, or a stream, that ends sooner than this was not a wait: seconds.
   private static let shortestSilence = 1.0
 
   package init(client: ServiceClient, pauses: RetryPolicy = .persistent) {
@@ -55,14 +65,20 @@ package actor PushChannel {
     }
     while true {
       do {
-        guard let courier else {
-          courier = try await open()
+        guard let device else {
+          device = try await open()
           failures = 0
           return .connected
         }
+        if let address = device.eventStreamURL, !isStreamRefused {
+          guard let message = try await nextOfStream(address) else { continue }
+          client.noteNews()
+          return message
+        }
         let start = client.effects.clock.uptime
-        if let body = try await poll(courier) {
+        if let body = try await poll(device.webcourierURL) {
           failures = 0
+          client.noteNews()
           return .payload(body)
         }
         if client.effects.clock.uptime - start < Self.shortestSilence {
@@ -77,8 +93,8 @@ package actor PushChannel {
     }
   }
 
-  private func open() async throws(CKError) -> String {
-    let reply = try await client.call(
+  private func open() async throws(CKError) -> DeviceTokenResponse {
+    try await client.call(
       .createToken,
       scope: nil,
       body: DeviceTokenRequest(
@@ -88,8 +104,65 @@ package actor PushChannel {
       repeatable: true,
       as: DeviceTokenResponse.self
     )
-    return reply.webcourierURL
   }
+
+  // MARK: The stream
+
+  /// The next message of the stream, or nothing where it has to be looked for again.
+  private func nextOfStream(_ address: String) async throws(CKError) -> Message? {
+    while !waiting.isEmpty {
+      let event = waiting.removeFirst()
+      if let id = event.id { lastEventID = id }
+      switch event.name {
+      // Some notifications are lost, as they are while a channel is closed.
+      case "resync" where event.data != nil: return .connected
+      case "notification":
+        if let data = event.data { return .payload(data) }
+      default: break
+      }
+    }
+    guard let stream else {
+      stream = try await openStream(address)
+      opened = client.effects.clock.uptime
+      reader = ServerEventReader()
+      return nil
+    }
+    do {
+      guard let bytes = try await stream.next() else {
+        throw TransportError(wasSent: true, reason: "the stream ended")
+      }
+      waiting = try reader.read(bytes)
+      // One that ends as soon as it is open is no connection.
+      if client.effects.clock.uptime - opened >= Self.shortestSilence { failures = 0 }
+      return nil
+    } catch is ServerEventReader.Malformed {
+      throw CKError(.internalError, "The service sent events that can't be read.")
+    } catch {
+      throw CKError(transport: error)
+    }
+  }
+
+  private func openStream(_ address: String) async throws(CKError) -> OpenReply? {
+    var headers = ["accept": "text/event-stream"]
+    headers["last-event-id"] = lastEventID
+    let reply = try await client.open(
+      WebServiceRequest(method: "GET", path: address, headers: headers)
+    )
+    guard let reply else {
+      isStreamRefused = true
+      return nil
+    }
+    guard (200..<300).contains(reply.response.status) else {
+      throw client.error(of: reply.response, scope: nil, zone: .default)
+    }
+    guard reply.response.headers["content-type"]?.hasPrefix("text/event-stream") == true else {
+      isStreamRefused = true
+      return nil
+    }
+    return reply
+  }
+
+  // MARK: The poll
 
   /// One long poll: a notification, or nothing where none came for a while.
   private func poll(_ courier: String) async throws(CKError) -> Data? {
@@ -125,7 +198,14 @@ package actor PushChannel {
 
   /// Waits before the next try; throws what no further try can mend.
   private func pause(after error: CKError) async throws(CKError) {
-    courier = nil
+    let isStream = stream != nil || lastEventID != nil
+    stream = nil
+    // A stream goes on with its number; a device that the service does not know begins anew.
+    if !isStream || !error.isTransient {
+      device = nil
+      lastEventID = nil
+      waiting = []
+    }
     switch error.code {
     case .operationCancelled, .notAuthenticated, .permissionFailure, .missingEntitlement,
       .badContainer:

@@ -34,7 +34,10 @@ public final class CKQuery: NSObject, NSSecureCoding, NSCopying, @unchecked Send
   ///
   /// The predicate is read when the query runs; one that CloudKit can't run is an
   /// `invalidArguments` error then.
+  ///
+  /// Stops the process where the record type is empty.
   public init(recordType: CKRecord.RecordType, predicate: NSPredicate) {
+    precondition(!recordType.isEmpty, "recordType may not be empty")
     self.recordType = recordType
     self.predicate = predicate
     ownFilters = nil
@@ -67,6 +70,13 @@ public final class CKQuery: NSObject, NSSecureCoding, NSCopying, @unchecked Send
 
   /// The query in the terms of the wire.
   package func wire() throws(CKError) -> RecordQuery {
+    guard recordType != CKRecord.SystemType.userRecord else {
+      throw CKError(
+        .invalidArguments,
+        "CloudKit can't query user records.",
+        remedy: "Fetch them by their identifiers."
+      )
+    }
     let filters: [QueryFilter]
     if let ownFilters {
       filters = ownFilters

@@ -29,9 +29,33 @@ package protocol CloudKitTransport: Sendable {
     to file: URL,
     progress: @escaping @Sendable (Int64) -> Void
   ) async throws -> WebServiceResponse
+
+  /// Opens a reply that goes on while the connection lasts; nothing where there is no such thing.
+  func open(_ request: WebServiceRequest) async throws -> OpenReply?
+}
+
+/// A reply whose body comes piece by piece.
+package struct OpenReply: Sendable {
+  /// Status and headers; the body too, where the status means failure.
+  package var response: WebServiceResponse
+  /// Waits for the next piece; nothing at the end.
+  ///
+  /// One caller at a time.
+  package var next: @Sendable () async throws -> Data?
+
+  package init(
+    response: WebServiceResponse,
+    next: @escaping @Sendable () async throws -> Data?
+  ) {
+    self.response = response
+    self.next = next
+  }
 }
 
 extension CloudKitTransport {
+  /// Replies within a process come whole.
+  package func open(_ request: WebServiceRequest) async throws -> OpenReply? { nil }
+
   /// Sends a file as one body: for transports that carry bytes within a process.
   package func upload(
     _ request: WebServiceRequest,

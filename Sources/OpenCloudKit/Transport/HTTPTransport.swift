@@ -21,6 +21,8 @@ package struct HTTPTransport: CloudKitTransport {
   private static let exchangeTimeout: TimeAmount = .minutes(10)
   /// The longest that the exchange of a file may take: a gigabyte on a very slow line.
   private static let fileTimeout: TimeAmount = .hours(24)
+  /// How long a stream of events is listened to before it is opened anew.
+  private static let streamTimeout: TimeAmount = .hours(24)
   /// The largest reply that is taken: a page of 200 records of a megabyte fits; files are not held.
   private static let largestReply = 256 << 20
   /// Each device holds one connection for its long poll; the rest is for its calls and transfers.
@@ -94,6 +96,41 @@ package struct HTTPTransport: CloudKitTransport {
       return Self.response(reply, body: Data())
     } catch {
       throw Self.failure(error)
+    }
+  }
+
+  package func open(_ request: WebServiceRequest) async throws -> OpenReply? {
+    do {
+      let reply = try await Self.client.execute(outgoing(request), timeout: Self.streamTimeout)
+      guard reply.status == .ok else {
+        let body = try await reply.body.collect(upTo: Self.largestReply)
+        return OpenReply(response: Self.response(reply, body: Data(buffer: body))) { nil }
+      }
+      let reader = BodyReader(reply.body)
+      return OpenReply(response: Self.response(reply, body: Data())) {
+        do {
+          return try await reader.next()
+        } catch {
+          throw Self.failure(error)
+        }
+      }
+    } catch {
+      throw Self.failure(error)
+    }
+  }
+
+  /// Reads a body at its reader's pace.
+  private actor BodyReader {
+    private var pieces: HTTPClientResponse.Body.AsyncIterator
+
+    init(_ body: HTTPClientResponse.Body) {
+      pieces = body.makeAsyncIterator()
+    }
+
+    func next() async throws -> Data? {
+      var pieces = self.pieces
+      defer { self.pieces = pieces }
+      return try await pieces.next(isolation: self).map { Data(buffer: $0) }
     }
   }
 

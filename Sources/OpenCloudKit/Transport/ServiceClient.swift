@@ -13,21 +13,10 @@ package final class ServiceClient: Sendable {
   package let clientIdentifier: String
   private let retries: RetryPolicy
   private let credentials: Credentials
+  private let reads: SharedReads
   private let limits: CallLimits
   /// Signs requests, where a server acts as itself.
   private let signer: ServerKeySigner?
-
-  /// Who is signed in, and since when the service wants quiet: shared by a client and the same
-  /// client under other limits.
-  private final class Credentials: Sendable {
-    let webAuthToken: Mutex<String?>
-    /// The time before which the service wants no request.
-    let quietUntil = Mutex(0.0)
-
-    init(_ webAuthToken: String?) {
-      self.webAuthToken = Mutex(webAuthToken)
-    }
-  }
 
   package init(
     configuration: ResolvedConfiguration,
@@ -41,7 +30,14 @@ package final class ServiceClient: Sendable {
     self.effects = effects
     self.clientIdentifier = clientIdentifier
     self.retries = retries
-    credentials = Credentials(configuration.webAuthToken)
+    credentials = Credentials(
+      SignInTokens(
+        webAuthToken: configuration.webAuthToken,
+        refreshToken: configuration.refreshToken
+      ),
+      file: configuration.tokenFile
+    )
+    reads = SharedReads()
     limits = .standard
     // The configuration was checked: its key can be read.
     signer = configuration.serverKey.flatMap { try? ServerKeySigner(keyID: $0.keyID, pem: $0.pem) }
@@ -54,6 +50,7 @@ package final class ServiceClient: Sendable {
     clientIdentifier = client.clientIdentifier
     retries = client.retries
     credentials = client.credentials
+    reads = client.reads
     signer = client.signer
     self.limits = limits
   }
@@ -69,18 +66,12 @@ package final class ServiceClient: Sendable {
   }
 
   /// The token of the person who is signed in; the service may renew it with any reply.
-  package var webAuthToken: String? {
-    get { credentials.webAuthToken.withLock { $0 } }
-    set {
-      credentials.webAuthToken.withLock { $0 = newValue }
-      keep(newValue)
-    }
-  }
+  package var webAuthToken: String? { credentials.current.webAuthToken }
 
-  /// Keeps the token for the next start, where there is a file for it.
-  private func keep(_ token: String?) {
-    // A token that can't be kept is still good until the process ends.
-    try? configuration.tokenFile?.write(token)
+  /// The tokens of the person who is signed in; setting them signs a person in or out.
+  package var tokens: SignInTokens {
+    get { credentials.current }
+    set { credentials.replace(newValue) }
   }
 
   // MARK: Calls
@@ -145,11 +136,36 @@ package final class ServiceClient: Sendable {
     body: Data,
     zone: CKRecordZone.ID
   ) async throws(CKError) -> Reply {
+    do {
+      return try await callWithTokens(endpoint, scope: scope, body: body, zone: zone)
+    } catch {
+      // What was refused for its token was not done, so that anything may be sent again.
+      guard error.code == .notAuthenticated, try await renewTokens() else { throw error }
+      return try await callWithTokens(endpoint, scope: scope, body: body, zone: zone)
+    }
+  }
+
+  private func callWithTokens<Reply: Decodable>(
+    _ endpoint: Endpoint,
+    scope: CKDatabase.Scope?,
+    body: Data,
+    zone: CKRecordZone.ID
+  ) async throws(CKError) -> Reply {
     try checkQuiet()
     let token = webAuthToken
     let request = try request(endpoint, scope: scope, body: body, token: token)
-    let response = try await exchange(request)
-    adoptRenewedToken(of: response, replacing: token)
+    let response: WebServiceResponse
+    if endpoint.isRead {
+      response = try await reads.exchange(request, limits) { () async throws(CKError) in
+        try await exchange(request)
+      }
+    } else {
+      defer { noteNews() }
+      response = try await exchange(request)
+    }
+    if let renewed = response.headers[WebServiceName.webAuthTokenHeader], !renewed.isEmpty {
+      credentials.adopt(renewed, replacing: token)
+    }
     guard (200..<300).contains(response.status) else {
       let error = error(of: response, scope: scope, zone: zone)
       noteQuiet(error)
@@ -163,6 +179,36 @@ package final class ServiceClient: Sendable {
         "The reply to \(endpoint.rawValue) can't be read: \(error)",
         underlying: error
       )
+    }
+  }
+
+  /// How many reads wait for the answer to an equal one.
+  package var waitingReads: Int { reads.waitingCount }
+
+  /// Something has changed at the service, as far as this device knows: a read that begins now waits
+  /// for no answer to one that began before.
+  package func noteNews() { reads.noteNews() }
+
+  /// Fetches new tokens with the refresh token; false where there is none, or it is over too.
+  private func renewTokens() async throws(CKError) -> Bool {
+    credentials.readAgain()
+    let old = credentials.current
+    guard let refreshToken = old.refreshToken else { return false }
+    do {
+      try await credentials.renewals.run(refreshToken) { () async throws(CKError) in
+        // Somebody else may have been faster.
+        guard credentials.current == old else { return }
+        let next = try await repeating { () async throws(CKError) in
+          try await refreshed(refreshToken)
+        }
+        credentials.adopt(next, replacing: old)
+      }
+      return true
+    } catch {
+      guard error.code == .notAuthenticated else { throw error }
+      // It is over; asking with it again and again would help nobody.
+      credentials.adopt(SignInTokens(webAuthToken: old.webAuthToken), replacing: old)
+      return false
     }
   }
 
@@ -194,6 +240,15 @@ package final class ServiceClient: Sendable {
       // Without a limit of the caller's own the transport's holds.
       guard limits != .standard else { return try await transport.send(request) }
       return try await send(request, within: min(limits.request, limits.resource))
+    } catch {
+      throw CKError(transport: error)
+    }
+  }
+
+  /// Opens a stream, and turns a failure of the transport into an error of CloudKit.
+  package func open(_ request: WebServiceRequest) async throws(CKError) -> OpenReply? {
+    do {
+      return try await transport.open(request)
     } catch {
       throw CKError(transport: error)
     }
@@ -298,19 +353,6 @@ package final class ServiceClient: Sendable {
       headers: headers,
       body: body
     )
-  }
-
-  /// A token that comes with a reply replaces the one the call was made with, unless the person
-  /// signed out or another person signed in meanwhile.
-  private func adoptRenewedToken(of response: WebServiceResponse, replacing used: String?) {
-    guard let renewed = response.headers[WebServiceName.webAuthTokenHeader], !renewed.isEmpty
-    else { return }
-    let isAdopted = credentials.webAuthToken.withLock { token in
-      guard token != nil, token == used, token != renewed else { return false }
-      token = renewed
-      return true
-    }
-    if isAdopted { keep(renewed) }
   }
 }
 

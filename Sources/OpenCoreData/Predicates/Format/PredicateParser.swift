@@ -188,6 +188,8 @@ struct PredicateParser {
   static let wordComparisons: [String: ComparisonKind] = [
     "MATCHES": .matches, "LIKE": .like, "BEGINSWITH": .beginsWith, "ENDSWITH": .endsWith,
     "IN": .in, "CONTAINS": .contains, "BETWEEN": .between,
+    // CloudKit's own word for its search of texts.
+    "TOKENMATCHES": .contains,
   ]
 
   private static let symbolComparisons: [String: ComparisonKind] = [

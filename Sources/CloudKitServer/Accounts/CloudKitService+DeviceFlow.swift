@@ -1,0 +1,201 @@
+import CloudKitWebServices
+import Foundation
+
+/// Sign-in of programs in a terminal: the device authorization grant of RFC 8628.
+///
+/// The client's ID is an API token and the scope a container. A program asks for a code, shows it,
+/// and asks again and again while its person types the code on the page `/activate`.
+extension CloudKitService {
+  static let deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
+  private static let refreshGrant = "refresh_token"
+
+  /// `POST /account/device`: a code for the program and one for the person.
+  func beginDeviceAuthorization(_ request: WebServiceRequest) async throws -> WebServiceResponse {
+    let form = request.form
+    let container = form["scope"] ?? ""
+    let apiToken = try storage.read { try $0.apiToken(form["client_id"] ?? "") }
+    guard let apiToken, apiToken.container == nil || apiToken.container == container else {
+      return try refusal("invalid_client", "the client_id is no API token of the server")
+    }
+    guard !container.isEmpty, container.count <= limits.nameLength else {
+      return try refusal("invalid_scope", "the scope is the identifier of a container")
+    }
+    if let seconds = strangerPause(request) {
+      return try refusal("slow_down", "too many codes from this address", retryAfter: seconds)
+    }
+    let secret = effects.randomness.bytes(32).base64URL
+    let userCode = DeviceAuthorization.userCode { effects.randomness.next() }
+    let authorization = DeviceAuthorization(
+      secret: Self.digest(secret),
+      apiToken: apiToken.token,
+      container: container,
+      device: String((form["device_name"] ?? "a device").prefix(limits.nameLength)),
+      interval: DeviceAuthorization.firstInterval
+    )
+    let entry = DirectoryEntry(
+      DeviceAuthorization.key(userCode),
+      expires: now + Int64(DeviceAuthorization.lifetime * 1000),
+      body: try WireCoding.encode(authorization)
+    )
+    try await write {
+      var batch = WriteBatch()
+      // A code that somebody else waits with is not taken over; it happens once in ten billion.
+      batch.expectedEntries[entry.key] = .some(nil)
+      batch.savedEntries = [entry]
+      return (batch, ())
+    }
+    let shown = DeviceAuthorization.shown(userCode)
+    return try oauthReply(
+      DeviceCodeReply(
+        device_code: "\(userCode).\(secret)",
+        user_code: shown,
+        verification_uri: "\(baseURL)/activate",
+        verification_uri_complete: "\(baseURL)/activate?user_code=\(shown)",
+        expires_in: Int(DeviceAuthorization.lifetime),
+        interval: Int(DeviceAuthorization.firstInterval)
+      )
+    )
+  }
+
+  /// `POST /account/token`: the tokens, once the person has let the program in; or the next ones.
+  func respondToTokenRequest(_ request: WebServiceRequest) async throws -> WebServiceResponse {
+    let form = request.form
+    switch form["grant_type"] {
+    case Self.refreshGrant:
+      do {
+        return try reply(try await refresh(form["refresh_token"] ?? ""))
+      } catch let error as ErrorDictionary where error.serverErrorCode == .authenticationFailed {
+        return try refusal("invalid_grant", error.reason ?? "")
+      }
+    case Self.deviceGrant:
+      return try await respondToDeviceToken(form)
+    default:
+      return try refusal("unsupported_grant_type", "give a device code or a refresh token")
+    }
+  }
+
+  private func respondToDeviceToken(_ form: [String: String]) async throws -> WebServiceResponse {
+    let halves = (form["device_code"] ?? "").split(separator: ".", maxSplits: 1).map(String.init)
+    guard halves.count == 2 else { return try refusal("invalid_grant", "unknown device code") }
+    let key = DeviceAuthorization.key(halves[0])
+    let digest = Self.digest(halves[1])
+    let client = form["client_id"] ?? ""
+    let now = now
+    typealias Outcome = (authorization: DeviceAuthorization, verdict: DeviceAuthorization.Verdict)
+    let outcome: Outcome? = try await write { [storage] () -> (WriteBatch?, Outcome?) in
+      guard let entry = try storage.read({ try $0.entry(key) }), (entry.expires ?? 0) > now else {
+        return (nil, nil)
+      }
+      var authorization = try WireCoding.decode(DeviceAuthorization.self, from: entry.body)
+      guard authorization.secret == digest, authorization.apiToken == client else {
+        return (nil, nil)
+      }
+      let verdict = authorization.ask(now: now)
+      var batch = WriteBatch()
+      batch.expectedEntries[key] = .some(entry.revision)
+      switch verdict {
+      case .pending, .slowDown:
+        var next = entry
+        next.revision += 1
+        next.body = try WireCoding.encode(authorization)
+        batch.savedEntries = [next]
+      case .allowed, .denied:
+        // A code is good for one answer.
+        batch.removedEntries = [key]
+      }
+      return (batch, (authorization, verdict))
+    }
+    switch outcome?.verdict {
+    case nil: return try refusal("expired_token", "the code is over; ask for another one")
+    case .pending: return try refusal("authorization_pending", "nobody has typed the code yet")
+    case .slowDown: return try refusal("slow_down", "ask less often")
+    case .denied: return try refusal("access_denied", "the person did not let the program in")
+    case .allowed(let userName):
+      guard let authorization = outcome?.authorization,
+        let account = try? account(named: userName),
+        try !storage.read({ try $0.state(of: account.id).0.isDisabled })
+      else { return try refusal("access_denied", "the account is not there any more") }
+      return try reply(
+        try await startGrant(
+          account: account,
+          container: authorization.container,
+          device: authorization.device
+        )
+      )
+    }
+  }
+
+  private func reply(_ credentials: DeviceCredentials) throws -> WebServiceResponse {
+    try oauthReply(
+      TokenReply(
+        access_token: credentials.webAuthToken,
+        token_type: "ckWebAuthToken",
+        expires_in: max(0, Int((credentials.expires - now) / 1000)),
+        refresh_token: credentials.refreshToken,
+        user_record_name: credentials.userRecordName
+      )
+    )
+  }
+
+  // MARK: OAuth's shapes
+
+  private struct DeviceCodeReply: Encodable {
+    var device_code: String
+    var user_code: String
+    var verification_uri: String
+    var verification_uri_complete: String
+    var expires_in: Int
+    var interval: Int
+  }
+
+  private struct TokenReply: Encodable {
+    var access_token: String
+    /// It goes into the query, so it is no bearer token.
+    var token_type: String
+    var expires_in: Int
+    var refresh_token: String
+    var user_record_name: String
+  }
+
+  private func oauthReply(
+    _ value: some Encodable,
+    status: Int = 200
+  ) throws -> WebServiceResponse {
+    WebServiceResponse(
+      status: status,
+      headers: ["cache-control": "no-store"],
+      body: try WireCoding.encode(value)
+    )
+  }
+
+  private func refusal(
+    _ error: String,
+    _ description: String,
+    retryAfter: Double? = nil
+  ) throws -> WebServiceResponse {
+    let status =
+      switch error {
+      case "invalid_client": 401
+      case "slow_down" where retryAfter != nil: 429
+      default: 400
+      }
+    var response = try oauthReply(
+      ["error": error, "error_description": description],
+      status: status
+    )
+    if let retryAfter {
+      response.headers[WebServiceName.retryAfter] = String(Int(retryAfter.rounded(.up)))
+    }
+    return response
+  }
+
+  /// Seconds that a stranger has to wait, or nil.
+  private func strangerPause(_ request: WebServiceRequest) -> Double? {
+    do {
+      try throttleStrangers(request)
+      return nil
+    } catch {
+      return (error as? ErrorDictionary)?.retryAfter ?? 60
+    }
+  }
+}

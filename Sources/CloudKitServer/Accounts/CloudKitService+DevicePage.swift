@@ -1,0 +1,118 @@
+import CloudKitWebServices
+import Foundation
+
+/// The page where a person types the code that a program shows, and lets it in or not.
+extension CloudKitService {
+  private static let title = "Connect a device"
+
+  func respondToActivation(
+    _ request: WebServiceRequest,
+    _ target: RequestTarget
+  ) async throws -> WebServiceResponse {
+    let isPost = request.method == "POST"
+    let form = isPost ? request.form : [:]
+    let text = form["code"] ?? target.query["user_code"] ?? ""
+    guard !text.isEmpty else { return codePage(message: nil).response(nonce: nonce) }
+    // A look at a code is a guess at one.
+    try throttleStrangers(request)
+    guard let code = DeviceAuthorization.typed(text), let waiting = try authorization(code) else {
+      return codePage(message: "This code is not good any more, or was never one.")
+        .response(status: 400, nonce: nonce)
+    }
+    if form["answer"] == "deny" {
+      try await answer(.denied, to: code)
+      return AccountPage(title: Self.title, message: "The program was not let in.")
+        .response(nonce: nonce)
+    }
+    var page = consentPage(code, waiting, userName: form["user"] ?? "")
+    guard let userName = form["user"], let password = form["password"], !password.isEmpty else {
+      return page.response(nonce: nonce)
+    }
+    do {
+      let account = try await checkPassword(userName: userName, password: password)
+      try await answer(.allowed(userName: account.userName), to: code)
+      audit("device.allow", by: account.userName, about: waiting.device)
+    } catch let error as ErrorDictionary where error.serverErrorCode != .notFound {
+      page.message =
+        error.serverErrorCode == .throttled
+        ? "Too many attempts. Please wait a few minutes, then try again."
+        : "The user name or the password is not right."
+      return page.response(status: error.serverErrorCode.httpStatus, nonce: nonce)
+    }
+    return AccountPage(
+      title: Self.title,
+      subject: waiting.container,
+      message: "“\(waiting.device)” is signed in. You may close this window."
+    ).response(nonce: nonce)
+  }
+
+  private func authorization(_ code: String) throws -> DeviceAuthorization? {
+    guard let entry = try storage.read({ try $0.entry(DeviceAuthorization.key(code)) }),
+      (entry.expires ?? 0) > now
+    else { return nil }
+    let authorization = try WireCoding.decode(DeviceAuthorization.self, from: entry.body)
+    return authorization.answer == .none ? authorization : nil
+  }
+
+  private func answer(_ answer: DeviceAuthorization.Answer, to code: String) async throws {
+    let key = DeviceAuthorization.key(code)
+    let isDone = try await write { [storage] () -> (WriteBatch?, Bool) in
+      guard var entry = try storage.read({ try $0.entry(key) }) else { return (nil, false) }
+      var authorization = try WireCoding.decode(DeviceAuthorization.self, from: entry.body)
+      guard authorization.answer == .none else { return (nil, false) }
+      authorization.answer = answer
+      var batch = WriteBatch()
+      batch.expectedEntries[key] = .some(entry.revision)
+      entry.revision += 1
+      entry.body = try WireCoding.encode(authorization)
+      batch.savedEntries = [entry]
+      return (batch, true)
+    }
+    guard isDone else { throw ErrorDictionary(.notFound, "the code is not good any more") }
+  }
+
+  private func codePage(message: String?) -> AccountPage {
+    AccountPage(
+      title: Self.title,
+      message: message,
+      fields: [AccountPage.Field(name: "code", label: "The code that the device shows")],
+      button: "Go on"
+    )
+  }
+
+  private func consentPage(
+    _ code: String,
+    _ waiting: DeviceAuthorization,
+    userName: String
+  ) -> AccountPage {
+    AccountPage(
+      title: Self.title,
+      subject: waiting.container,
+      message: """
+        A device that calls itself “\(waiting.device)” asks to be signed in as you. Let it in only \
+        if you asked for that yourself, and it shows this code.
+        """,
+      fields: [
+        AccountPage.Field(
+          name: "code",
+          label: "Code",
+          value: DeviceAuthorization.shown(code)
+        ),
+        AccountPage.Field(
+          name: "user",
+          label: "User name",
+          value: userName,
+          autocomplete: "username"
+        ),
+        AccountPage.Field(
+          name: "password",
+          label: "Password",
+          type: "password",
+          autocomplete: "current-password"
+        ),
+      ],
+      button: "Let it in",
+      refusal: "Not mine"
+    )
+  }
+}

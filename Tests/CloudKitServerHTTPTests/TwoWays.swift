@@ -1,0 +1,58 @@
+import CloudKitServer
+import CloudKitServerHTTP
+import Foundation
+import OpenCloudKit
+import Testing
+
+/// The two ways in which a client reaches a service.
+enum Way: String, CaseIterable, CustomTestStringConvertible {
+  case sockets
+  case process
+
+  var testDescription: String {
+    switch self {
+    case .sockets: "over sockets"
+    case .process: "in the process"
+    }
+  }
+
+  /// Lends a service that several people use by this way.
+  func run(_ body: (Place) async throws -> Void) async throws {
+    try await withTemporaryFolder { folder in
+      try await TestCloud.run(in: folder) { cloud in
+        try await body(Place(cloud: cloud, way: self))
+      }
+    }
+  }
+
+  /// A service and the way to it.
+  struct Place {
+    let cloud: TestCloud
+    let way: Way
+
+    /// A device of a person, who gets an account with the first one.
+    func device(of person: String, named name: String? = nil) async throws -> CKContainer {
+      let service = cloud.service
+      if try !service.userNames().contains(person) {
+        _ = try await service.createAccount(
+          userName: person,
+          password: "a good password",
+          givenName: person.capitalized,
+          emailAddress: "\(person)@example.org"
+        )
+      }
+      let token = try await service.signIn(userName: person, container: TestCloud.container)
+      return CKContainer(
+        identifier: TestCloud.container,
+        configuration: CKContainerConfiguration(
+          url: URL(string: cloud.url),
+          apiToken: cloud.apiToken,
+          webAuthToken: token
+        ),
+        transport: way == .sockets
+          ? nil : InProcessTransport { await service.respond(to: $0) },
+        clientIdentifier: name ?? person
+      )
+    }
+  }
+}

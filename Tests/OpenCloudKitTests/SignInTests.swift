@@ -1,0 +1,305 @@
+import CloudKitServer
+import CloudKitWebServices
+import Effects
+import Foundation
+import OpenCloudKit
+import Synchronization
+import Testing
+
+/// The service's sign-in, as programs use it, under a clock that leaps.
+@Suite("Signing in")
+struct SignInTests {
+  /// A clock on which waiting takes no time; something may happen during a wait.
+  private final class TellingClock: EffectClock {
+    private let seconds = Mutex(0.0)
+    private let story = Mutex<[@Sendable () async throws -> Void]>([])
+    private let waits = Mutex<[Double]>([])
+
+    var now: Date { Date(timeIntervalSince1970: 1_700_000_000 + uptime) }
+    var uptime: Double { seconds.withLock { $0 } }
+    var slept: [Double] { waits.withLock { $0 } }
+
+    func leap(days: Double) { seconds.withLock { $0 += days * 86_400 } }
+
+    /// What happens during the next waits, one thing in each.
+    func during(_ steps: [@Sendable () async throws -> Void]) { story.withLock { $0 = steps } }
+
+    func sleep(seconds span: Double) async throws {
+      try Task.checkCancellation()
+      seconds.withLock { $0 += span }
+      waits.withLock { $0.append(span) }
+      let step = story.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+      try await step?()
+    }
+  }
+
+  private final class Cloud: Sendable {
+    let clock = TellingClock()
+    let service: CloudKitService
+    let apiToken: String
+    let calls = Mutex<[String]>([])
+
+    init() async throws {
+      var limits = ServiceLimits()
+      limits.passwordRounds = 2
+      service = try CloudKitService(
+        ServiceConfiguration(
+          baseURL: "http://service.test",
+          limits: limits,
+          effects: Effects(
+            clock: clock,
+            randomness: SeededRandomness(seed: 7),
+            tasks: PoolTaskSpawner()
+          )
+        )
+      )
+      apiToken = try await service.bootstrapAPIToken()
+      try await service.createAccount(userName: "ada", password: "a good password")
+    }
+
+    func container(tokenFile: URL? = nil) -> CKContainer {
+      CKContainer(
+        identifier: "iCloud.test",
+        configuration: CKContainerConfiguration(
+          url: URL(string: "http://service.test"),
+          apiToken: apiToken,
+          webAuthTokenFile: tokenFile
+        ),
+        transport: InProcessTransport { [self] request in
+          calls.withLock { $0.append(String(request.path.prefix { $0 != "?" })) }
+          return await service.respond(to: request)
+        },
+        effects: Effects(
+          clock: clock,
+          randomness: SystemRandomness(),
+          tasks: PoolTaskSpawner()
+        )
+      )
+    }
+
+    func count(_ path: String) -> Int { calls.withLock { $0.filter { $0 == path }.count } }
+
+    /// Posts a form to a page, as a browser does.
+    func post(_ path: String, _ form: [String: String]) async -> WebServiceResponse {
+      let body = form.map { "\($0.key)=\(WebServicePath.escape($0.value))" }
+      return await service.respond(
+        to: WebServiceRequest(
+          method: "POST",
+          path: path,
+          headers: ["content-type": "application/x-www-form-urlencoded"],
+          body: Data(body.joined(separator: "&").utf8)
+        )
+      )
+    }
+
+    func allow(_ code: String, password: String = "a good password") async -> String {
+      let reply = await post("/activate", ["code": code, "user": "ada", "password": password])
+      return String(decoding: reply.body, as: UTF8.self)
+    }
+  }
+
+  private func withFile(_ body: (URL) async throws -> Void) async throws {
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("sign-in-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try await body(folder.appendingPathComponent("token"))
+  }
+
+  // MARK: Name and password
+
+  @Test("A phone that was away for three weeks goes on without its person")
+  func threeWeeks() async throws {
+    try await withFile { file in
+      let cloud = try await Cloud()
+      let phone = cloud.container(tokenFile: file)
+      #expect(try await phone.accountStatus() == .noAccount)
+      try await phone.signIn(userName: "ada", password: "a good password", deviceName: "phone")
+      #expect(try await phone.accountStatus() == .available)
+      let zone = CKRecordZone(zoneName: "notes")
+      try await phone.privateCloudDatabase.save(zone)
+      let first = try #require(try TokenFile(file).read())
+      cloud.clock.leap(days: 21)
+      let record = CKRecord(
+        recordType: "Note",
+        recordID: CKRecord.ID(recordName: "n", zoneID: zone.zoneID)
+      )
+      try await phone.privateCloudDatabase.save(record)
+      let second = try #require(try TokenFile(file).read())
+      #expect(second.webAuthToken != first.webAuthToken)
+      #expect(second.refreshToken != first.refreshToken)
+      // The next start finds what the last one left, also after it was away for long.
+      cloud.clock.leap(days: 21)
+      let restarted = cloud.container(tokenFile: file)
+      #expect(try await restarted.privateCloudDatabase.record(for: record.recordID)["x"] == nil)
+      #expect(cloud.count("/account/refresh") == 2)
+    }
+  }
+
+  @Test("Many calls that find the token over fetch the next one once")
+  func once() async throws {
+    let cloud = try await Cloud()
+    let phone = cloud.container()
+    try await phone.signIn(userName: "ada", password: "a good password")
+    cloud.clock.leap(days: 1)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<8 {
+        group.addTask {
+          try await phone.privateCloudDatabase.save(CKRecordZone(zoneName: "z\(number)"))
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(cloud.count("/account/refresh") == 1)
+  }
+
+  @Test("Two processes that share the file do not take each other for thieves")
+  func twoProcesses() async throws {
+    try await withFile { file in
+      let cloud = try await Cloud()
+      let one = cloud.container(tokenFile: file)
+      try await one.signIn(userName: "ada", password: "a good password")
+      let two = cloud.container(tokenFile: file)
+      for _ in 0..<3 {
+        cloud.clock.leap(days: 1)
+        _ = try await one.userRecordID()
+        cloud.clock.leap(days: 1)
+        _ = try await one.userRecordID()
+      }
+      cloud.clock.leap(days: 1)
+      #expect(try await two.userRecordID() == one.userRecordID())
+    }
+  }
+
+  @Test("A wrong password signs nobody in, and says so")
+  func wrongPassword() async throws {
+    let cloud = try await Cloud()
+    let phone = cloud.container()
+    let error = await #expect(throws: CKError.self) {
+      try await phone.signIn(userName: "ada", password: "wrong")
+    }
+    #expect(error?.code == .notAuthenticated)
+    #expect(try await phone.accountStatus() == .noAccount)
+  }
+
+  @Test("Signing out ends it at the service too, and empties the file")
+  func signOut() async throws {
+    try await withFile { file in
+      let cloud = try await Cloud()
+      let phone = cloud.container(tokenFile: file)
+      try await phone.signIn(userName: "ada", password: "a good password")
+      let tokens = try #require(try TokenFile(file).read())
+      try await phone.signOut()
+      #expect(try TokenFile(file).read() == nil)
+      #expect(try await phone.accountStatus() == .noAccount)
+      try TokenFile(file).write(tokens)
+      #expect(try await cloud.container(tokenFile: file).accountStatus() == .noAccount)
+      #expect(try cloud.service.devices(of: "ada").isEmpty)
+    }
+  }
+
+  @Test("A device that an administrator signed out is, and does not ask again and again")
+  func revoked() async throws {
+    let cloud = try await Cloud()
+    let phone = cloud.container()
+    try await phone.signIn(userName: "ada", password: "a good password")
+    try await cloud.service.signOutEverywhere("ada")
+    for _ in 0..<3 { #expect(try await phone.accountStatus() == .noAccount) }
+    #expect(cloud.count("/account/refresh") == 1)
+  }
+
+  // MARK: The device flow
+
+  @Test("A program in a terminal is signed in once its person typed the code elsewhere")
+  func deviceFlow() async throws {
+    try await withFile { file in
+      let cloud = try await Cloud()
+      let program = cloud.container(tokenFile: file)
+      let signIn = try await program.beginDeviceSignIn(deviceName: "laptop <1>")
+      #expect(signIn.userCode.wholeMatch(of: /[B-Z]{4}-[B-Z]{4}/) != nil)
+      #expect(signIn.verificationURL.absoluteString == "http://service.test/activate")
+      #expect(signIn.completeVerificationURL.query == "user_code=\(signIn.userCode)")
+      cloud.clock.during([
+        {},
+        {
+          let page = await cloud.post("/activate", ["code": signIn.userCode.lowercased()])
+          let text = String(decoding: page.body, as: UTF8.self)
+          #expect(text.contains("laptop &lt;1&gt;"))
+          #expect(text.contains("iCloud.test"))
+        },
+        { #expect(await cloud.allow(signIn.userCode, password: "wrong").contains("not right")) },
+        { #expect(await cloud.allow(signIn.userCode).contains("is signed in")) },
+      ])
+      try await signIn.wait()
+      #expect(try await program.accountStatus() == .available)
+      #expect(try TokenFile(file).read()?.refreshToken != nil)
+      #expect(try cloud.service.devices(of: "ada").map(\.device) == ["laptop <1>"])
+      cloud.clock.leap(days: 21)
+      #expect(try await program.accountStatus() == .available)
+      // A code is good once.
+      #expect(await cloud.allow(signIn.userCode).contains("not good any more"))
+    }
+  }
+
+  @Test("A person who did not start it says no")
+  func denied() async throws {
+    let cloud = try await Cloud()
+    let program = cloud.container()
+    let signIn = try await program.beginDeviceSignIn()
+    _ = await cloud.post("/activate", ["code": signIn.userCode, "answer": "deny"])
+    let error = await #expect(throws: CKError.self) { try await signIn.wait() }
+    #expect(error?.code == .permissionFailure)
+    #expect(try await program.accountStatus() == .noAccount)
+  }
+
+  @Test("A code that nobody typed is over after its time")
+  func expired() async throws {
+    let cloud = try await Cloud()
+    let signIn = try await cloud.container().beginDeviceSignIn()
+    let error = await #expect(throws: CKError.self) { try await signIn.wait() }
+    #expect(error?.code == .notAuthenticated)
+    #expect(cloud.clock.now >= signIn.expirationDate)
+  }
+
+  @Test("A program that asks too often is told to slow down, and one with a wrong code nothing")
+  func slowDown() async throws {
+    let cloud = try await Cloud()
+    let reply = await cloud.post(
+      "/account/device",
+      ["client_id": cloud.apiToken, "scope": "iCloud.test"]
+    )
+    let codes = try #require(JSONSerialization.jsonObject(with: reply.body) as? [String: Any])
+    let code = try #require(codes["device_code"] as? String)
+    func ask(_ code: String, client: String? = nil) async throws -> String? {
+      let reply = await cloud.post(
+        "/account/token",
+        [
+          "grant_type": "urn:ietf:params:oauth:grant-type:device_code", "device_code": code,
+          "client_id": client ?? cloud.apiToken,
+        ]
+      )
+      #expect(reply.status == 400)
+      let object = try JSONSerialization.jsonObject(with: reply.body) as? [String: Any]
+      return object?["error"] as? String
+    }
+    #expect(try await ask(code) == "authorization_pending")
+    #expect(try await ask(code) == "slow_down")
+    cloud.clock.leap(days: 6.0 / 86_400)
+    #expect(try await ask(code) == "slow_down")
+    cloud.clock.leap(days: 16.0 / 86_400)
+    #expect(try await ask(code) == "authorization_pending")
+    #expect(try await ask(code + "x") == "expired_token")
+    #expect(try await ask(code, client: "other") == "expired_token")
+    #expect(try await ask("nonsense") == "invalid_grant")
+    let strange = await cloud.post("/account/device", ["client_id": "none", "scope": "c"])
+    #expect(strange.status == 401)
+  }
+
+  @Test("Codes can't be guessed one after the other")
+  func guesses() async throws {
+    let cloud = try await Cloud()
+    var statuses: [Int] = []
+    for _ in 0..<20 { statuses.append(await cloud.post("/activate", ["code": "BBBBBBBB"]).status) }
+    #expect(statuses.contains(400))
+    #expect(statuses.last == ErrorDictionary(.throttled).serverErrorCode.httpStatus)
+  }
+}
