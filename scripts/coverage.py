@@ -5,7 +5,8 @@ usage: coverage.py LISTS GRAPHS
 A row of a list is there when a module has a symbol of the same type and spelling. Of n overloads of
 one spelling at most as many count as we have. Symbols that cannot exist on Linux and deprecated ones
 are left out of the count. A type that we name by a typealias, since keyed archives can't name nested
-classes outside Apple's platforms, has the members of the type it stands for.
+classes outside Apple's platforms, has the members of the type it stands for; a class that takes a
+member from a protocol of ours, since Swift refuses it in the class itself, has that member.
 """
 
 import collections
@@ -32,12 +33,17 @@ TYPE_KINDS = {"class", "struct", "enum", "protocol", "typealias", "associatedtyp
 def symbols(graphs, modules):
     """Counts our public symbols by (type, member)."""
     have, seen, aliases = collections.Counter(), set(), {}
+    names, conformances = {}, set()
     for module in modules:
         paths = glob.glob(os.path.join(graphs, f"{module}.symbols.json"))
         paths += glob.glob(os.path.join(graphs, f"{module}@*.symbols.json"))
         for path in sorted(paths):
             with open(path, encoding="utf-8") as file:
-                for symbol in json.load(file)["symbols"]:
+                graph = json.load(file)
+                for relation in graph["relationships"]:
+                    if relation["kind"] == "conformsTo":
+                        conformances.add((relation["source"], relation["target"]))
+                for symbol in graph["symbols"]:
                     precise = symbol["identifier"]["precise"]
                     parts = symbol["pathComponents"]
                     key = (precise, tuple(parts))
@@ -46,6 +52,7 @@ def symbols(graphs, modules):
                     seen.add(key)
                     kind = symbol["kind"]["identifier"].removeprefix("swift.")
                     if kind in TYPE_KINDS:
+                        names[precise] = ".".join(parts)
                         name = (".".join(parts), "(type)")
                     elif len(parts) == 1:
                         name = ("(global)", parts[0])
@@ -58,6 +65,11 @@ def symbols(graphs, modules):
                         # The declaration's last fragment is the type it stands for.
                         target = symbol["declarationFragments"][-1]["spelling"]
                         aliases[target] = ".".join(parts)
+    taken = {(names.get(source), names.get(target)) for source, target in conformances}
+    for source, target in sorted(pair for pair in taken if all(pair)):
+        for (owner, member), count in list(have.items()):
+            if owner == target and member != "(type)":
+                have.setdefault((source, member), count)
     for (owner, member), count in list(have.items()):
         # An alias of a nested type may be a member of an aliased one.
         if owner in aliases and member != "(type)":

@@ -14,23 +14,16 @@ extension NSManagedObjectContext {
     options: NSKeyValueObservingOptions = [],
     context: UnsafeMutableRawPointer?
   ) {
-    guard observer is any NSKeyValueObserver else {
-      fatalError(
-        "\(type(of: observer)) cannot observe '\(keyPath)': on Linux an observer conforms to "
-          + "NSKeyValueObserver."
+    add(
+      Observation(
+        of: self,
+        by: observer,
+        keyPath: keyPath,
+        options: options,
+        context: context,
+        reader: { ($0 as? NSManagedObjectContext)?.observableValue(forKey: keyPath) }
       )
-    }
-    let observation = Observation(
-      keyPath: keyPath,
-      options: options,
-      context: context,
-      observer: observer,
-      reader: { ($0 as? NSManagedObjectContext)?.observableValue(forKey: keyPath) }
-    ) { [weak observer, weak self] change in
-      guard let observer = observer as? any NSKeyValueObserver, let self else { return }
-      observer.observeValue(forKeyPath: keyPath, of: self, change: change, context: context)
-    }
-    add(observation)
+    )
   }
 
   /// Ends what `addObserver` began with the same context.
@@ -54,14 +47,7 @@ extension NSManagedObjectContext {
   ) {
     guard let observers,
       let found = observers.registration(of: observer, keyPath: keyPath, context: context)
-    else {
-      fatalError(
-        "Cannot remove an observer <\(type(of: observer)) "
-          + "\(NSManagedObject.address(of: observer))> for the key path \"\(keyPath)\" from "
-          + "<\(type(of: self)) \(NSManagedObject.address(of: self))> because it is not registered "
-          + "as an observer."
-      )
-    }
+    else { Observation.stopForUnknown(observer, keyPath: keyPath, of: self) }
     observers.remove(found)
   }
 

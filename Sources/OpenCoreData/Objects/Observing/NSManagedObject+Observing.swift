@@ -35,22 +35,15 @@ extension NSManagedObject {
     options: NSKeyValueObservingOptions = [],
     context: UnsafeMutableRawPointer?
   ) {
-    guard observer is any NSKeyValueObserver else {
-      fatalError(
-        "\(type(of: observer)) cannot observe '\(keyPath)': on Linux an observer conforms to "
-          + "NSKeyValueObserver."
+    requireObservers().add(
+      Observation(
+        of: self,
+        by: observer,
+        keyPath: keyPath,
+        options: options,
+        context: context
       )
-    }
-    let observation = Observation(
-      keyPath: keyPath,
-      options: options,
-      context: context,
-      observer: observer
-    ) { [weak observer, weak self] change in
-      guard let observer = observer as? any NSKeyValueObserver, let self else { return }
-      observer.observeValue(forKeyPath: keyPath, of: self, change: change, context: context)
-    }
-    requireObservers().add(observation)
+    )
   }
 
   /// Ends what `addObserver` began with the same context.
@@ -74,13 +67,7 @@ extension NSManagedObject {
   ) {
     guard let observers,
       let found = observers.registration(of: observer, keyPath: keyPath, context: context)
-    else {
-      fatalError(
-        "Cannot remove an observer <\(type(of: observer)) \(Self.address(of: observer))> for the "
-          + "key path \"\(keyPath)\" from <\(type(of: self)) \(Self.address(of: self))> because it "
-          + "is not registered as an observer."
-      )
-    }
+    else { Observation.stopForUnknown(observer, keyPath: keyPath, of: self) }
     observers.remove(found)
   }
 
