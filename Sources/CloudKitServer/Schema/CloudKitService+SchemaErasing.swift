@@ -6,7 +6,8 @@ extension CloudKitService {
   /// Removes from the development databases of a container what its schema has lost.
   ///
   /// Page by page and as saves and deletions, so that devices are told; what a reference holds
-  /// back stays. Run again, it finishes what an earlier run began.
+  /// back stays. It follows the schema's own transaction: a server that stops in the middle leaves
+  /// the data of the records it had not reached, and the same import does not go on from there.
   func erase(_ difference: SchemaDifference, container: String) async throws {
     let types = difference.removedTypes
     let stripped = difference.typesWithRemovedFields.subtracting(types)
