@@ -41,6 +41,8 @@ package struct Row: @unchecked Sendable {
 
   /// All values by row index; each call makes them anew.
   package var values: [RowValue] {
+    // All empty arrays are one in memory, and this initializer would write to it.
+    guard count > 0 else { return [] }
     let storage = storage
     return [RowValue](unsafeUninitializedCapacity: count) { buffer, made in
       guard let base = buffer.baseAddress else { return }
