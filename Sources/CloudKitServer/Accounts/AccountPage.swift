@@ -14,6 +14,19 @@ struct AccountPage {
     var value = ""
     var autocomplete = "off"
     var isRequired = true
+
+    /// The lines that say who somebody is, as browsers fill them in.
+    static func credentials(user: String) -> [Field] {
+      [
+        Field(name: "user", label: "User name", value: user, autocomplete: "username"),
+        Field(
+          name: "password",
+          label: "Password",
+          type: "password",
+          autocomplete: "current-password"
+        ),
+      ]
+    }
   }
 
   /// A token that waits for a click before it goes to the page that asked.

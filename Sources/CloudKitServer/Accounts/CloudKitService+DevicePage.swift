@@ -97,20 +97,8 @@ extension CloudKitService {
           name: "code",
           label: "Code",
           value: DeviceAuthorization.shown(code)
-        ),
-        AccountPage.Field(
-          name: "user",
-          label: "User name",
-          value: userName,
-          autocomplete: "username"
-        ),
-        AccountPage.Field(
-          name: "password",
-          label: "Password",
-          type: "password",
-          autocomplete: "current-password"
-        ),
-      ],
+        )
+      ] + AccountPage.Field.credentials(user: userName),
       button: "Let it in",
       refusal: "Not mine"
     )

@@ -46,20 +46,7 @@ extension CloudKitService {
     var page = AccountPage(
       title: "Sign in",
       subject: container,
-      fields: [
-        AccountPage.Field(
-          name: "user",
-          label: "User name",
-          value: form["user"] ?? "",
-          autocomplete: "username"
-        ),
-        AccountPage.Field(
-          name: "password",
-          label: "Password",
-          type: "password",
-          autocomplete: "current-password"
-        ),
-      ],
+      fields: AccountPage.Field.credentials(user: form["user"] ?? ""),
       button: "Sign in",
       otherButton: identityOffer("Sign in"),
       offersToKeep: true
