@@ -3,18 +3,18 @@ import Synchronization
 /// What an object knows of itself, wherever it is kept; see ``ObjectWord``.
 extension NSManagedObject {
   @inline(__always)
-  private final var current: ObjectWord { ObjectWord(bits: word.load(ordering: .acquiring)) }
+  final var current: ObjectWord { ObjectWord(bits: word.load(ordering: .acquiring)) }
 
   /// The body where there is one.
   @inline(__always)
-  private final var knownBody: UnsafeMutablePointer<ObjectBody>? {
+  final var knownBody: UnsafeMutablePointer<ObjectBody>? {
     let current = current
     return current.isCompact ? nil : current.body
   }
 
   /// The body, made at the first call; on any thread.
   @inline(__always)
-  private final var body: UnsafeMutablePointer<ObjectBody> {
+  final var body: UnsafeMutablePointer<ObjectBody> {
     let current = current
     return current.isCompact ? makeBody(current) : current.body
   }
@@ -40,7 +40,7 @@ extension NSManagedObject {
 
   /// Made at the first change.
   @inline(__always)
-  private final var work: UnsafeMutablePointer<ObjectWork> {
+  final var work: UnsafeMutablePointer<ObjectWork> {
     let body = body
     return body.pointee.work ?? makeWork(body)
   }
@@ -56,7 +56,7 @@ extension NSManagedObject {
   }
 
   @inline(__always)
-  private final var knownWork: UnsafeMutablePointer<ObjectWork>? { knownBody?.pointee.work }
+  final var knownWork: UnsafeMutablePointer<ObjectWork>? { knownBody?.pointee.work }
 
   // MARK: Life
 
@@ -130,116 +130,6 @@ extension NSManagedObject {
       guard let word else { return }
       self.word.store(word.bits, ordering: .releasing)
       Self.dispose(body)
-    }
-  }
-
-  // MARK: Identity
-
-  @inline(__always)
-  final var template: ObjectTemplate { templateReference._withUnsafeGuaranteedRef { $0 } }
-
-  /// What the object has in common with all others of its entity; not counted, for speed.
-  @inline(__always)
-  final var templateReference: Unmanaged<ObjectTemplate> {
-    current.home._withUnsafeGuaranteedRef { $0.templateReference }
-  }
-
-  @inline(__always)
-  final var binding: StoreBinding? { current.home._withUnsafeGuaranteedRef { $0.binding } }
-
-  /// Whether the object is of a store.
-  @inline(__always)
-  final var hasBinding: Bool { current.home._withUnsafeGuaranteedRef { $0.binding != nil } }
-
-  @inline(__always)
-  final func isBound(to binding: StoreBinding) -> Bool {
-    current.home._withUnsafeGuaranteedRef { $0.binding === binding }
-  }
-
-  @inline(__always)
-  final var hasContext: Bool { current.home._withUnsafeGuaranteedRef { $0.hasContext } }
-
-  final var key: ObjectKey {
-    @inline(__always)
-    get {
-      let current = current
-      return current.home._withUnsafeGuaranteedRef { home in
-        ObjectKey(
-          store: home.store,
-          reference: RowReference(entityNumber: home.entityNumber, key: current.key)
-        )
-      }
-    }
-  }
-
-  /// The context; it is set on its lane, and found out of it by nobody.
-  final var context: NSManagedObjectContext? {
-    @inline(__always)
-    get { current.home._withUnsafeGuaranteedRef { $0.context } }
-    set {
-      let home = current.home.takeUnretainedValue()
-      guard home.context !== newValue else { return }
-      let next =
-        newValue?.home(
-          home.template,
-          home.binding,
-          store: home.store,
-          entityNumber: home.entityNumber
-        ) ?? home.detached()
-      IdentifierLock.of(self).withLock { move(to: next, key: current.key) }
-    }
-  }
-
-  /// Gives the object another key; its identifier is another one from now on.
-  final func become(_ key: ObjectKey, _ binding: StoreBinding?) {
-    let observers = observers
-    observers?.willChange("objectID", .setting)
-    defer { observers?.didChange("objectID", .setting) }
-    let template = template
-    let home =
-      context?.home(
-        template,
-        binding,
-        store: key.store,
-        entityNumber: key.reference.entityNumber
-      )
-      ?? ObjectHome(
-        template: template,
-        binding: binding,
-        store: key.store,
-        entityNumber: key.reference.entityNumber,
-        context: nil
-      )
-    IdentifierLock.of(self).withLock {
-      move(to: home, key: key.reference.key)
-      knownBody?.pointee.identifier = nil
-    }
-  }
-
-  /// With the identifier's lock held.
-  private final func move(to home: ObjectHome, key: Int64) {
-    let former = current.home
-    if !home.isLasting { _ = Unmanaged.passRetained(home) }
-    if current.isCompact, let next = ObjectWord(home: home, key: key, state: state) {
-      word.store(next.bits, ordering: .releasing)
-    } else {
-      let body = body
-      body.pointee.home = Unmanaged.passUnretained(home)
-      body.pointee.key = key
-    }
-    if !former._withUnsafeGuaranteedRef({ $0.isLasting }) { former.release() }
-  }
-
-  /// The object's identifier, temporary until the object is saved.
-  ///
-  /// It may be asked for on any thread.
-  public final var objectID: NSManagedObjectID {
-    IdentifierLock.of(self).withLock {
-      let body = body
-      if let identifier = body.pointee.identifier { return identifier }
-      let made = NSManagedObjectID(key: key, binding: binding, template: template)
-      body.pointee.identifier = made
-      return made
     }
   }
 
@@ -414,151 +304,5 @@ extension NSManagedObject {
         if values != nil { work.pointee.objectValues = values }
       }
     }
-  }
-
-  // MARK: To-manys
-
-  /// The members of a relationship that was read and of which nothing else is known.
-  @inline(__always)
-  final func readMembers(at index: Int) -> Set<NSManagedObject>? {
-    knownBody?.pointee.toManys.set(at: index)
-  }
-
-  /// Whether a relationship's members can be kept as the set that was read.
-  @inline(__always)
-  final func hasRoomForMembers(at index: Int) -> Bool {
-    knownBody?.pointee.toManys.hasRoom(at: index) ?? (index < ToManyMembers.setCount)
-  }
-
-  /// Keeps the members of a relationship as they were read; there must be room.
-  @inline(__always)
-  final func keepMembers(_ members: consuming Set<NSManagedObject>, at index: Int) {
-    body.pointee.toManys.keep(members, at: index)
-  }
-
-  /// The relationship's storage where it has been touched.
-  final func toManyStorage(ifTouched index: Int) -> ToManyStorage? {
-    guard let body = knownBody, !body.pointee.toManys.isEmpty else { return nil }
-    body.pointee.toManys.makeStorages()
-    var storage = body.pointee.toManys.storages
-    while let found = storage {
-      if found.index == index { return found }
-      storage = found.next
-    }
-    return nil
-  }
-
-  final func keep(_ storage: ToManyStorage) {
-    let body = body
-    body.pointee.toManys.makeStorages()
-    body.pointee.toManys.insert(storage)
-  }
-
-  /// Whether a relationship's members are loaded.
-  final func hasLoadedToMany(at index: Int) -> Bool {
-    guard let body = knownBody else { return false }
-    if !body.pointee.toManys.hasStorages { return body.pointee.toManys.hasSet(at: index) }
-    return toManyStorage(ifTouched: index)?.isLoaded ?? false
-  }
-
-  /// Whether any to-many has a storage.
-  @inline(__always)
-  final var hasToManyStorages: Bool { knownBody?.pointee.toManys.hasStorages ?? false }
-
-  /// Whether any to-many has been touched.
-  final var hasToManys: Bool { knownBody.map { !$0.pointee.toManys.isEmpty } ?? false }
-
-  /// Every to-many by its number; none until the first is touched.
-  final var toManyStorages: [ToManyStorage?] {
-    guard hasToManys else { return [] }
-    return template.toManys.indices.map { toManyStorage(ifTouched: $0) }
-  }
-
-  /// Every to-many that has been touched, in no order.
-  final func forEachToMany(_ body: (ToManyStorage) -> Void) {
-    guard let known = knownBody, !known.pointee.toManys.isEmpty else { return }
-    known.pointee.toManys.makeStorages()
-    var storage = known.pointee.toManys.storages
-    while let found = storage {
-      storage = found.next
-      body(found)
-    }
-  }
-
-  final func dropToManys() {
-    knownBody?.pointee.toManys.removeAll()
-  }
-
-  // MARK: Changes
-
-  /// Notes what changed since the last save and in this turn.
-  @inline(__always)
-  final func markChanged(_ rowIndex: Int) {
-    let work = work
-    work.pointee.changed.insert(rowIndex)
-    work.pointee.changedInTurn.insert(rowIndex)
-  }
-
-  final func markChanged(toMany index: Int) {
-    let work = work
-    work.pointee.changedToManys.insert(index)
-    work.pointee.changedToManysInTurn.insert(index)
-  }
-
-  /// Forgets what changed in this turn.
-  final func forgetTurn() {
-    guard let work = knownWork else { return }
-    work.pointee.changedInTurn.removeAll()
-    work.pointee.changedToManysInTurn.removeAll()
-  }
-
-  /// Forgets all that changed.
-  final func forgetChanges() {
-    guard let work = knownWork else { return }
-    work.pointee.changed.removeAll()
-    work.pointee.changedToManys.removeAll()
-    forgetTurn()
-  }
-
-  /// Forgets what changed, as it has been saved.
-  ///
-  /// The memory of it stays: given back, it would leave a hole beside each object of an import, and
-  /// the next ones would be scattered over the holes.
-  final func settleChanges() {
-    guard let work = knownWork else { return }
-    work.pointee.changed.removeAll()
-    guard !work.pointee.changedToManys.isEmpty else { return }
-    work.pointee.changedToManys.removeAll()
-    forEachToMany { $0.commit() }
-  }
-
-  /// Row indexes of what changed since the last save.
-  final var changed: SlotSet {
-    get { knownWork?.pointee.changed ?? SlotSet() }
-    set { if knownWork != nil || !newValue.isEmpty { work.pointee.changed = newValue } }
-  }
-
-  final var changedToManys: SlotSet {
-    get { knownWork?.pointee.changedToManys ?? SlotSet() }
-    set { if knownWork != nil || !newValue.isEmpty { work.pointee.changedToManys = newValue } }
-  }
-
-  /// Row indexes of what changed since the last turn.
-  final var changedInTurn: SlotSet {
-    get { knownWork?.pointee.changedInTurn ?? SlotSet() }
-    set { if knownWork != nil || !newValue.isEmpty { work.pointee.changedInTurn = newValue } }
-  }
-
-  final var changedToManysInTurn: SlotSet {
-    get { knownWork?.pointee.changedToManysInTurn ?? SlotSet() }
-    set {
-      if knownWork != nil || !newValue.isEmpty { work.pointee.changedToManysInTurn = newValue }
-    }
-  }
-
-  /// The place in the context's list of inserted, updated or deleted objects.
-  final var trackingIndex: Int {
-    get { knownWork?.pointee.trackingIndex ?? -1 }
-    set { if knownWork != nil || newValue >= 0 { work.pointee.trackingIndex = newValue } }
   }
 }

@@ -1,0 +1,73 @@
+/// What an object knows of its changes since the last save and in this turn.
+extension NSManagedObject {
+  /// Notes what changed since the last save and in this turn.
+  @inline(__always)
+  final func markChanged(_ rowIndex: Int) {
+    let work = work
+    work.pointee.changed.insert(rowIndex)
+    work.pointee.changedInTurn.insert(rowIndex)
+  }
+
+  final func markChanged(toMany index: Int) {
+    let work = work
+    work.pointee.changedToManys.insert(index)
+    work.pointee.changedToManysInTurn.insert(index)
+  }
+
+  /// Forgets what changed in this turn.
+  final func forgetTurn() {
+    guard let work = knownWork else { return }
+    work.pointee.changedInTurn.removeAll()
+    work.pointee.changedToManysInTurn.removeAll()
+  }
+
+  /// Forgets all that changed.
+  final func forgetChanges() {
+    guard let work = knownWork else { return }
+    work.pointee.changed.removeAll()
+    work.pointee.changedToManys.removeAll()
+    forgetTurn()
+  }
+
+  /// Forgets what changed, as it has been saved.
+  ///
+  /// The memory of it stays: given back, it would leave a hole beside each object of an import, and
+  /// the next ones would be scattered over the holes.
+  final func settleChanges() {
+    guard let work = knownWork else { return }
+    work.pointee.changed.removeAll()
+    guard !work.pointee.changedToManys.isEmpty else { return }
+    work.pointee.changedToManys.removeAll()
+    forEachToMany { $0.commit() }
+  }
+
+  /// Row indexes of what changed since the last save.
+  final var changed: SlotSet {
+    get { knownWork?.pointee.changed ?? SlotSet() }
+    set { if knownWork != nil || !newValue.isEmpty { work.pointee.changed = newValue } }
+  }
+
+  final var changedToManys: SlotSet {
+    get { knownWork?.pointee.changedToManys ?? SlotSet() }
+    set { if knownWork != nil || !newValue.isEmpty { work.pointee.changedToManys = newValue } }
+  }
+
+  /// Row indexes of what changed since the last turn.
+  final var changedInTurn: SlotSet {
+    get { knownWork?.pointee.changedInTurn ?? SlotSet() }
+    set { if knownWork != nil || !newValue.isEmpty { work.pointee.changedInTurn = newValue } }
+  }
+
+  final var changedToManysInTurn: SlotSet {
+    get { knownWork?.pointee.changedToManysInTurn ?? SlotSet() }
+    set {
+      if knownWork != nil || !newValue.isEmpty { work.pointee.changedToManysInTurn = newValue }
+    }
+  }
+
+  /// The place in the context's list of inserted, updated or deleted objects.
+  final var trackingIndex: Int {
+    get { knownWork?.pointee.trackingIndex ?? -1 }
+    set { if knownWork != nil || newValue >= 0 { work.pointee.trackingIndex = newValue } }
+  }
+}
