@@ -1,6 +1,7 @@
 import CloudKitServer
 import CloudKitWebServices
 import Foundation
+import Synchronization
 import Testing
 
 @Suite("Data of fields and types that an import deletes", .everyEngine)
@@ -21,8 +22,16 @@ struct SchemaErasingTests {
   /// A few more records than one page has.
   private static let count = 5
 
-  private func world(_ scope: DatabaseScope) async throws -> Person {
-    let server = try await TestServer { $0.itemsPerRequest = 3 }
+  private func world(
+    _ scope: DatabaseScope,
+    folder: URL? = nil,
+    onCommit: (@Sendable (CommitEvent) -> Void)? = nil
+  ) async throws -> Person {
+    let server = try await TestServer(
+      folder: folder,
+      limits: { $0.itemsPerRequest = 3 },
+      onCommit: onCommit
+    )
     let person = try await server.person()
     try await person.makeZone()
     try await server.service.importSchema(Self.before, container: TestServer.container)
@@ -150,5 +159,89 @@ struct SchemaErasingTests {
     )
     #expect(try await person.lookup("note1").content("count") == .int64(1))
     #expect(try await person.lookup("tag1").recordName == "tag1")
+  }
+
+  // MARK: Stops in the middle
+
+  /// The import in a server that stops when the first page is gone, then a server on the same data.
+  private func interrupted(
+    _ scope: DatabaseScope,
+    _ body: (Person) async throws -> Void
+  ) async throws {
+    try await withTemporaryFolder { folder in
+      let isImporting = Mutex(false)
+      var person = try await world(scope, folder: folder) { _ in
+        guard isImporting.withLock({ $0 }) else { return }
+        withUnsafeCurrentTask { $0?.cancel() }
+      }
+      isImporting.withLock { $0 = true }
+      let before = person
+      let outcome = await Task { try await forget(before) }.result
+      #expect(throws: CancellationError.self) { try outcome.get() }
+      await before.server.service.shutdown()
+      person.server = try await TestServer(
+        folder: folder,
+        seed: 2,
+        limits: { $0.itemsPerRequest = 3 }
+      )
+      try await body(person)
+      await person.server.service.shutdown()
+    }
+  }
+
+  private func leftOvers(_ person: Person, _ scope: DatabaseScope) async throws -> [String] {
+    let zone = scope == .public ? nil : TestServer.zone
+    var names: [String] = []
+    for number in 0..<Self.count {
+      let note = try await person.lookup("note\(number)", in: scope, zone: zone)
+      if note.fields?.keys.contains("count") == true { names.append("note\(number)") }
+      let tag = try? await person.lookup("tag\(number)", in: scope, zone: zone)
+      if tag != nil { names.append("tag\(number)") }
+    }
+    return names
+  }
+
+  @Test(
+    "A server that stopped in the middle finishes it when it is back",
+    arguments: [DatabaseScope.private, .public]
+  )
+  func finishes(scope: DatabaseScope) async throws {
+    try await interrupted(scope) { person in
+      #expect(try await leftOvers(person, scope).count == 2 * Self.count - 3)
+      try await person.server.service.housekeep()
+      #expect(try await leftOvers(person, scope).isEmpty)
+      // What it has told of once it does not tell of again.
+      let token = scope == .public ? nil : try await person.changes().syncToken
+      try await person.server.service.housekeep()
+      if let token { #expect(try await person.changes(since: token).names.isEmpty) }
+    }
+  }
+
+  @Test("A type that comes back by a save before that is without its old records")
+  func returningType() async throws {
+    try await interrupted(.private) { person in
+      try await person.save(.create, "tag9", ["name": .string("new")], recordType: "Tag")
+      #expect(try await leftOvers(person, .private).isEmpty)
+      #expect(try await person.lookup("tag9").content("name") == .string("new"))
+    }
+  }
+
+  @Test("So is one that comes back by an import")
+  func returningSchema() async throws {
+    try await interrupted(.private) { person in
+      try await person.server.service.importSchema(Self.before, container: TestServer.container)
+      #expect(try await leftOvers(person, .private).isEmpty)
+      try await person.save(.create, "tag9", recordType: "Tag")
+      try await person.server.service.housekeep()
+      #expect(try await person.lookup("tag9").recordName == "tag9")
+    }
+  }
+
+  @Test("A record with nothing to lose is not touched")
+  func untouched() async throws {
+    let person = try await world(.private)
+    let tag = try await person.save(.create, "plain", ["title": .string("t")]).recordChangeTag
+    try await forget(person)
+    #expect(try await person.lookup("plain").recordChangeTag == tag)
   }
 }

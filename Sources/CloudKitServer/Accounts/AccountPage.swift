@@ -41,6 +41,8 @@ struct AccountPage {
   var subject = ""
   var message: String?
   var fields: [Field] = []
+  /// Where the form goes; nil: to the page's own address.
+  var action: String?
   /// The text of the form's button.
   var button = ""
   /// The words of a second button, which sends the form without its fields, with `with=identity`.
@@ -110,12 +112,14 @@ struct AccountPage {
     guard !fields.isEmpty else { return "" }
     let first = fields.first { $0.value.isEmpty }?.name
     let lines = fields.map { field in
-      """
-      <label>\(Self.escape(field.label))
-      <input name="\(field.name)" type="\(field.type)" autocomplete="\(field.autocomplete)" \
-      autocapitalize="none" spellcheck="false" value="\(Self.escape(field.value))" \
-      \(field.isRequired ? "required" : "") \(field.name == first ? "autofocus" : "")></label>
-      """
+      field.type == "hidden"
+        ? "<input name=\"\(field.name)\" type=\"hidden\" value=\"\(Self.escape(field.value))\">"
+        : """
+        <label>\(Self.escape(field.label))
+        <input name="\(field.name)" type="\(field.type)" autocomplete="\(field.autocomplete)" \
+        autocapitalize="none" spellcheck="false" value="\(Self.escape(field.value))" \
+        \(field.isRequired ? "required" : "") \(field.name == first ? "autofocus" : "")></label>
+        """
     }
     let keep =
       offersToKeep
@@ -126,7 +130,7 @@ struct AccountPage {
         + "formnovalidate>\(Self.escape($0))</button>\n"
     }
     return """
-      <form method="post">
+      <form method="post"\(action.map { " action=\"\($0)\"" } ?? "")>
       \(lines.joined(separator: "\n"))
       \(keep)<button>\(Self.escape(button))</button>
       \(other ?? "")\

@@ -45,7 +45,7 @@ extension CloudKitService {
     guard request.method == "POST" else { return page.response(nonce: nonce) }
     try throttleStrangers(request)
     if form["with"] == Self.identityButton {
-      return try await beginIdentity(request, signIn: nil, invitation: invitation, isKept: false)
+      return try await beginIdentity(request, to: .register(invitation: invitation))
     }
     do {
       try await register(

@@ -3,7 +3,7 @@ import Foundation
 
 /// The page where a person types the code that a program shows, and lets it in or not.
 extension CloudKitService {
-  private static let title = "Connect a device"
+  static let activationTitle = "Connect a device"
 
   func respondToActivation(
     _ request: WebServiceRequest,
@@ -21,8 +21,14 @@ extension CloudKitService {
     }
     if form["answer"] == "deny" {
       try await answer(.denied, to: code)
-      return AccountPage(title: Self.title, message: "The program was not let in.")
+      return AccountPage(title: Self.activationTitle, message: "The program was not let in.")
         .response(nonce: nonce)
+    }
+    if form["with"] == Self.identityButton {
+      return try await beginIdentity(request, to: .activate(code: code))
+    }
+    if let account = try account(ofTicket: form["ticket"], for: .activate(code: code), request) {
+      return try await letIn(account, code, waiting)
     }
     var page = consentPage(code, waiting, userName: form["user"] ?? "")
     guard let userName = form["user"], let password = form["password"], !password.isEmpty else {
@@ -30,20 +36,45 @@ extension CloudKitService {
     }
     do {
       let account = try await checkPassword(userName: userName, password: password)
-      try await answer(.allowed(userName: account.userName), to: code)
-      audit("device.allow", by: account.userName, about: waiting.device)
+      return try await letIn(account, code, waiting)
     } catch let error as ErrorDictionary where error.serverErrorCode != .notFound {
-      page.message =
-        error.serverErrorCode == .throttled
-        ? "Too many attempts. Please wait a few minutes, then try again."
-        : "The user name or the password is not right."
+      page.message = wrongPasswordMessage(error)
       return page.response(status: error.serverErrorCode.httpStatus, nonce: nonce)
     }
+  }
+
+  private func letIn(
+    _ account: StoredAccount,
+    _ code: String,
+    _ waiting: DeviceAuthorization
+  ) async throws -> WebServiceResponse {
+    try await answer(.allowed(userName: account.userName), to: code)
+    audit("device.allow", by: account.userName, about: waiting.device)
     return AccountPage(
-      title: Self.title,
+      title: Self.activationTitle,
       subject: waiting.container,
       message: "“\(waiting.device)” is signed in. You may close this window."
     ).response(nonce: nonce)
+  }
+
+  /// Asks somebody who proved elsewhere who they are whether the program is theirs.
+  func activationPage(
+    _ code: String,
+    for account: StoredAccount,
+    _ attempt: IdentityAttempt
+  ) throws -> WebServiceResponse {
+    guard let waiting = try authorization(code) else {
+      return codePage(message: "This code is not good any more.").response(
+        status: 400,
+        nonce: nonce
+      )
+    }
+    var page = consentPage(code, waiting, userName: "")
+    page.message = "You are \(account.userName). " + (page.message ?? "")
+    page.fields = [page.fields[0], try ticketField(for: account, attempt)]
+    page.otherButton = nil
+    page.action = "/activate"
+    return page.response(nonce: nonce)
   }
 
   private func authorization(_ code: String) throws -> DeviceAuthorization? {
@@ -73,7 +104,7 @@ extension CloudKitService {
 
   private func codePage(message: String?) -> AccountPage {
     AccountPage(
-      title: Self.title,
+      title: Self.activationTitle,
       message: message,
       fields: [AccountPage.Field(name: "code", label: "The code that the device shows")],
       button: "Go on"
@@ -86,7 +117,7 @@ extension CloudKitService {
     userName: String
   ) -> AccountPage {
     AccountPage(
-      title: Self.title,
+      title: Self.activationTitle,
       subject: waiting.container,
       message: """
         A device that calls itself “\(waiting.device)” asks to be signed in as you. Let it in only \
@@ -100,6 +131,7 @@ extension CloudKitService {
         )
       ] + AccountPage.Field.credentials(user: userName),
       button: "Let it in",
+      otherButton: identityOffer("Let it in"),
       refusal: "Not mine"
     )
   }

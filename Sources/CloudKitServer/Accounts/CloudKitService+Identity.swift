@@ -7,10 +7,15 @@ extension CloudKitService {
   /// What a person set out for; it travels sealed, so that the server keeps nothing of attempts that
   /// nobody finishes.
   struct IdentityAttempt: Codable, Hashable, Sendable {
-    /// Nil where somebody only makes an account.
-    var signIn: SignInRequest?
-    var invitation: String?
-    var isKept: Bool
+    enum Purpose: Codable, Hashable, Sendable {
+      case signIn(SignInRequest, isKept: Bool)
+      case register(invitation: String?)
+      /// Lets the program in that shows this code.
+      case activate(code: String)
+      case deleteAccount
+    }
+
+    var purpose: Purpose
     var challenge: IdentityChallenge
     /// The digest of what the browser that set out keeps in a cookie: nobody else can come back.
     var browser: String
@@ -29,9 +34,7 @@ extension CloudKitService {
   /// Sends a browser to the other service.
   func beginIdentity(
     _ request: WebServiceRequest,
-    signIn: SignInRequest?,
-    invitation: String? = nil,
-    isKept: Bool
+    to purpose: IdentityAttempt.Purpose
   ) async throws -> WebServiceResponse {
     guard let provider = configuration.identityProvider else {
       throw ErrorDictionary(.notFound, "could not find handler for endpoint")
@@ -39,13 +42,12 @@ extension CloudKitService {
     // One cookie serves all the windows of a browser.
     let browser = cookie(request) ?? effects.randomness.bytes(32).base64URL
     let attempt = IdentityAttempt(
-      signIn: signIn,
-      invitation: invitation,
-      isKept: isKept,
+      purpose: purpose,
       challenge: IdentityChallenge(
         nonce: effects.randomness.bytes(16).hexadecimal,
         verifier: effects.randomness.bytes(32).base64URL,
-        redirectURL: "\(baseURL)\(Self.identityReturn)"
+        redirectURL: "\(baseURL)\(Self.identityReturn)",
+        asksAnewSince: purpose == .deleteAccount ? now : nil
       ),
       browser: Self.digest(browser),
       expires: now + Self.attemptLifetime
@@ -155,11 +157,16 @@ extension CloudKitService {
     _ account: StoredAccount,
     _ attempt: IdentityAttempt
   ) async throws -> WebServiceResponse {
-    guard let signIn = attempt.signIn else {
+    let (signIn, isKept): (SignInRequest, Bool)
+    switch attempt.purpose {
+    case .signIn(let request, let flag): (signIn, isKept) = (request, flag)
+    case .register:
       return AccountPage(
         title: "Make an account",
         message: "The account \(account.userName) is there. You can sign in now."
       ).response(nonce: nonce)
+    case .activate(let code): return try activationPage(code, for: account, attempt)
+    case .deleteAccount: return try deletionPage(for: account, attempt)
     }
     let known = try storage.read { try $0.apiToken(signIn.apiToken) }
     guard let apiToken = known,
@@ -168,10 +175,57 @@ extension CloudKitService {
     let token = try await startSession(
       account: account,
       container: signIn.container,
-      isKept: attempt.isKept
+      isKept: isKept
     )
     let origin = signIn.origin.flatMap { allows($0, apiToken) ? $0 : nil }
     return handOver(token, apiToken, to: origin, container: signIn.container)
+  }
+
+  // MARK: Tickets
+
+  /// What somebody who came back proven may still do with one click: another site can send a browser
+  /// to the other service and back, and it cannot press a button on our page.
+  private struct IdentityTicket: Codable, Hashable, Sendable {
+    var account: String
+    var purpose: IdentityAttempt.Purpose
+    var browser: String
+    /// Milliseconds since 1970.
+    var expires: Int64
+  }
+
+  /// The hidden line of a form that says who came back.
+  func ticketField(
+    for account: StoredAccount,
+    _ attempt: IdentityAttempt
+  ) throws -> AccountPage.Field {
+    let ticket = IdentityTicket(
+      account: account.id,
+      purpose: attempt.purpose,
+      browser: attempt.browser,
+      expires: attempt.expires
+    )
+    return AccountPage.Field(
+      name: "ticket",
+      label: "",
+      type: "hidden",
+      value: try signer.seal(ticket, for: .identityTicket)
+    )
+  }
+
+  /// Whose ticket a form brings for a purpose; nil where it brings none that is good.
+  func account(
+    ofTicket text: String?,
+    for purpose: IdentityAttempt.Purpose,
+    _ request: WebServiceRequest
+  ) throws -> StoredAccount? {
+    guard let text, let browser = cookie(request),
+      let ticket = signer.open(text, as: IdentityTicket.self, for: .identityTicket),
+      ticket.purpose == purpose, ticket.expires > now, ticket.browser == Self.digest(browser)
+    else { return nil }
+    return try storage.read { snapshot in
+      guard try !snapshot.state(of: ticket.account).0.isDisabled else { return nil }
+      return try snapshot.account(id: ticket.account)
+    }
   }
 
   // MARK: Accounts
@@ -187,6 +241,10 @@ extension CloudKitService {
       try snapshot.entry(identity.key).flatMap { try snapshot.account(id: $0.owner) }
     }
     var account = known
+    // Only what is theirs already: an account is not made or taken over to be deleted.
+    if account == nil, attempt.purpose == .deleteAccount {
+      throw AdministrationError(description: "You have no account here.")
+    }
     if account == nil, provider.linksByEmail {
       account = try await linkByEmail(identity)
     }
@@ -196,7 +254,9 @@ extension CloudKitService {
       }
       return account
     }
-    return try await register(identity, provider, invitation: attempt.invitation)
+    var invitation: String?
+    if case .register(let code) = attempt.purpose { invitation = code }
+    return try await register(identity, provider, invitation: invitation)
   }
 
   /// Gives the one account with the verified address to its owner.
@@ -290,12 +350,18 @@ extension CloudKitService {
     status: Int,
     _ attempt: IdentityAttempt
   ) throws -> WebServiceResponse {
-    var page = AccountPage(
-      title: attempt.signIn == nil ? "Make an account" : "Sign in",
-      subject: attempt.signIn?.container ?? "",
-      message: message
-    )
-    if let signIn = attempt.signIn { page.link = (try signInURL(signIn), "Back to the sign-in") }
+    var page = AccountPage(title: "Make an account", message: message)
+    switch attempt.purpose {
+    case .signIn(let signIn, _):
+      page.title = "Sign in"
+      page.subject = signIn.container
+      page.link = (try signInURL(signIn), "Back to the sign-in")
+    case .register: break
+    case .activate(let code):
+      page.title = Self.activationTitle
+      page.link = ("/activate?user_code=\(DeviceAuthorization.shown(code))", "Back to the code")
+    case .deleteAccount: page.title = Self.deletionTitle
+    }
     return page.response(status: status, nonce: nonce)
   }
 }

@@ -58,12 +58,14 @@ extension CloudKitService {
     if form["with"] == Self.identityButton {
       return try await beginIdentity(
         request,
-        signIn: SignInRequest(
-          apiToken: apiToken.token,
-          container: container,
-          origin: boundOrigin(target, apiToken)
-        ),
-        isKept: form["keep"] != nil
+        to: .signIn(
+          SignInRequest(
+            apiToken: apiToken.token,
+            container: container,
+            origin: boundOrigin(target, apiToken)
+          ),
+          isKept: form["keep"] != nil
+        )
       )
     }
     do {
@@ -78,10 +80,7 @@ extension CloudKitService {
       )
       return handOver(token, apiToken, to: boundOrigin(target, apiToken), container: container)
     } catch let error as ErrorDictionary {
-      page.message =
-        error.serverErrorCode == .throttled
-        ? "Too many attempts. Please wait a few minutes, then try again."
-        : "The user name or the password is not right."
+      page.message = wrongPasswordMessage(error)
       var response = page.response(status: error.serverErrorCode.httpStatus, nonce: nonce)
       if let seconds = error.retryAfter {
         response.headers[WebServiceName.retryAfter] = String(Int(seconds.rounded(.up)))

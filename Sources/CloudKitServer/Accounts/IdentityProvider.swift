@@ -24,11 +24,20 @@ package struct IdentityChallenge: Codable, Hashable, Sendable {
   package var verifier: String
   /// Where the browser comes back to.
   package var redirectURL: String
+  /// When the person was asked to prove anew who they are, in milliseconds since 1970; nil where it
+  /// does that they are signed in there.
+  package var asksAnewSince: Int64?
 
-  package init(nonce: String, verifier: String, redirectURL: String) {
+  package init(
+    nonce: String,
+    verifier: String,
+    redirectURL: String,
+    asksAnewSince: Int64? = nil
+  ) {
     self.nonce = nonce
     self.verifier = verifier
     self.redirectURL = redirectURL
+    self.asksAnewSince = asksAnewSince
   }
 }
 

@@ -33,6 +33,12 @@ extension CloudKitService {
   /// gives, and tidies up once an hour; returns when it is cancelled or the server stops.
   package func runMaintenance() async {
     var sinceTidying = 0.0
+    do {
+      // Left by a server that stopped in the middle, this one or another.
+      try await finishErasings()
+    } catch {
+      logger.error("erasing did not go on", metadata: ["error": "\(error)"])
+    }
     while !isClosed {
       do { try await effects.clock.sleep(seconds: limits.newsInterval) } catch { return }
       // Storage that does not answer now may do so next time; requests tell of it.

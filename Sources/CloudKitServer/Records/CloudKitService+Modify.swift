@@ -39,9 +39,11 @@ extension CloudKitService {
       try await checkQuota(context, id)
       quotas.add(Int64(bodySize), in: id)
     }
-    let outcome = try await write(to: id) {
-      var call = call
-      return try call.decide()
+    let outcome = try await afterErasing(context.container) {
+      try await write(to: id) {
+        var call = call
+        return try call.decide()
+      }
     }
     if let note = outcome.note { announce(note) }
     return outcome.reply
@@ -131,6 +133,10 @@ struct ModifyCall: Sendable {
     guard var batch = plan.batch else {
       json.endObject()
       return (nil, Outcome(reply: json.data))
+    }
+    if batch.schema != nil, !isErasing {
+      let key = SchemaErasing.key(context.container)
+      guard try service.storage.read({ try $0.entry(key) }) == nil else { throw ErasingUnderway() }
     }
     for number in plan.changedZones where number != .defaultZone {
       guard let name = zones.name(of: number), var row = zones.row(named: name),

@@ -37,7 +37,7 @@ extension CloudKitService {
     ) { development, production in
       try development.importing(file, production: production)
     }
-    if !onlyValidates { try await erase(difference, container: container) }
+    if !onlyValidates { try await finishErasing(container: container) }
     return difference
   }
 
@@ -101,7 +101,9 @@ extension CloudKitService {
       @escaping @Sendable (_ development: DatabaseSchema, _ production: DatabaseSchema) throws
       -> DatabaseSchema
   ) async throws -> SchemaDifference {
-    try await write { [storage] in
+    // What comes back must not find what is still to be erased.
+    if environment == .development, !isDryRun { try await finishErasing(container: container) }
+    return try await write { [storage] in
       let (development, production) = try storage.read {
         (
           try $0.schema(container: container, environment: .development),
@@ -119,8 +121,34 @@ extension CloudKitService {
       var batch = WriteBatch()
       batch.container = container
       batch.replaceSchema(stored, by: next, container: container, environment: environment)
+      if environment == .development {
+        try self.noteErasing(difference, after: stored, container: container, in: &batch)
+      }
       return (batch, difference)
     }
+  }
+
+  /// Keeps in the schema's own transaction what its data has still to lose.
+  private func noteErasing(
+    _ difference: SchemaDifference,
+    after stored: StoredSchema?,
+    container: String,
+    in batch: inout WriteBatch
+  ) throws {
+    let key = SchemaErasing.key(container)
+    guard try storage.read({ try $0.entry(key) }) == nil else {
+      throw ErrorDictionary(.tryAgainLater, "the schema is being changed", retryAfter: 1)
+    }
+    batch.expectedEntries[key] = .some(nil)
+    guard let erasing = SchemaErasing(difference) else { return }
+    batch.savedEntries = [
+      DirectoryEntry(
+        key,
+        // Never that of an earlier one: who finishes that one leaves this one alone.
+        revision: (stored?.version ?? 0) + 1,
+        body: try WireCoding.encode(erasing)
+      )
+    ]
   }
 
   // MARK: Reset
@@ -139,23 +167,9 @@ extension CloudKitService {
         try await emptyPrivateDatabase(id)
       }
     }
-    try await write { [storage] in
-      let (development, production) = try storage.read {
-        (
-          try $0.schema(container: container, environment: .development),
-          try $0.schema(container: container, environment: .production)
-        )
-      }
-      var batch = WriteBatch()
-      batch.container = container
-      batch.replaceSchema(
-        development,
-        by: (production?.schema ?? DatabaseSchema()).completed,
-        container: container,
-        environment: .development
-      )
-      return (batch, ())
-    }
+    // What was saved meanwhile goes with the types and fields that production does not have.
+    _ = try await changeSchema(of: container, .development, isDryRun: false) { $1 }
+    try await finishErasing(container: container)
   }
 
   private func emptyPrivateDatabase(_ id: PartitionID) async throws {

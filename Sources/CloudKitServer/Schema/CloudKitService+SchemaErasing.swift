@@ -3,15 +3,21 @@ import Foundation
 
 /// In development, data goes with the fields and types that an import deletes.
 extension CloudKitService {
+  /// Finishes what imports have begun, this server's and those of one that stopped in the middle.
+  func finishErasings() async throws {
+    let begun = try storage.read { try $0.entries(DirectoryRange(.schemaErasing, limit: .max)) }
+    for entry in begun { try await finishErasing(container: entry.key.name) }
+  }
+
   /// Removes from the development databases of a container what its schema has lost.
   ///
   /// Page by page and as saves and deletions, so that devices are told; what a reference holds
-  /// back stays. It follows the schema's own transaction: a server that stops in the middle leaves
-  /// the data of the records it had not reached, and the same import does not go on from there.
-  func erase(_ difference: SchemaDifference, container: String) async throws {
-    let types = difference.removedTypes
-    let stripped = difference.typesWithRemovedFields.subtracting(types)
-    guard !types.isEmpty || !stripped.isEmpty else { return }
+  /// back stays. What is done already does no harm when it is done again, by another server at the
+  /// same time too.
+  func finishErasing(container: String) async throws {
+    let key = SchemaErasing.key(container)
+    guard let entry = try storage.read({ try $0.entry(key) }) else { return }
+    let erasing = try WireCoding.decode(SchemaErasing.self, from: entry.body)
     let partitions = try storage.read {
       try $0.partitions(container: container, environment: .development)
     }
@@ -29,12 +35,39 @@ extension CloudKitService {
         wantsSyncToken: false,
         signInURL: ""
       )
-      for type in types.sorted() {
+      for type in erasing.types.sorted() {
         try await erase(type, .forceDelete, in: id, context)
       }
-      for type in stripped.sorted() where type != ShareDictionary.recordType {
+      for type in erasing.strippedTypes.sorted() {
         try await erase(type, .forceUpdate, in: id, context)
       }
+    }
+    try await write { [storage] in
+      // Another server may have been faster.
+      guard try storage.read({ try $0.entry(key) })?.revision == entry.revision else {
+        return (nil, ())
+      }
+      var batch = WriteBatch()
+      batch.expectedEntries[key] = .some(entry.revision)
+      batch.removedEntries = [key]
+      return (batch, ())
+    }
+  }
+
+  /// Runs a write that may let the development schema grow, after what has to be erased before.
+  func afterErasing<Result: Sendable>(
+    _ container: String,
+    _ write: () async throws -> Result
+  ) async throws -> Result {
+    do {
+      return try await write()
+    } catch is ErasingUnderway {
+      try await finishErasing(container: container)
+    }
+    do {
+      return try await write()
+    } catch is ErasingUnderway {
+      throw ErrorDictionary(.tryAgainLater, "the schema is being changed", retryAfter: 1)
     }
   }
 
@@ -52,19 +85,32 @@ extension CloudKitService {
       limit: limits.itemsPerRequest
     )
     while true {
+      // Whoever gives up waiting leaves the rest to the server's next housekeeping.
+      try Task.checkCancellation()
       let position = walk
-      let (entries, zones) = try storage.read { snapshot in
-        (try snapshot.entries(in: id, position), try snapshot.livingZones(in: id))
+      let (entries, keys, zones) = try storage.read { snapshot in
+        let entries = try snapshot.entries(in: id, position)
+        var keys = entries.map(\.record)
+        if !operation.isDelete {
+          let schema = try snapshot.schema(container: context.container, environment: .development)
+          let declared = schema?.schema[recordType: type]
+          let records = try snapshot.records(in: id, keys: keys)
+          // A record that has nothing to lose is not touched, nor one that was done before.
+          keys = try keys.filter { key in
+            try records[key]?.decodedFields().keys.contains { declared?[field: $0] == nil } ?? false
+          }
+        }
+        return (entries, keys, try snapshot.livingZones(in: id))
       }
       let names = Dictionary(zones.map { ($0.number, $0.name) }, uniquingKeysWith: { $1 })
-      let operations = entries.compactMap { entry -> RecordOperation? in
-        let isDefault = entry.record.zone == .defaultZone
-        let zone = isDefault ? ZoneID.defaultZoneName : names[entry.record.zone]
+      let operations = keys.compactMap { key -> RecordOperation? in
+        let isDefault = key.zone == .defaultZone
+        let zone = isDefault ? ZoneID.defaultZoneName : names[key.zone]
         guard let zone else { return nil }
         return RecordOperation(
           operationType: operation,
           record: RecordDictionary(
-            recordName: entry.record.name,
+            recordName: key.name,
             recordType: operation.isDelete ? nil : type,
             fields: operation.isDelete ? nil : [:],
             zoneID: ZoneID(zoneName: zone)
@@ -95,15 +141,5 @@ extension CloudKitService {
       return try call.decide()
     }
     if let note = outcome.note { announce(note) }
-  }
-}
-
-extension SchemaDifference {
-  fileprivate var removedTypes: Set<String> {
-    Set(changes.filter { $0.kind == .removed && $0.subject == .recordType }.map(\.name))
-  }
-
-  fileprivate var typesWithRemovedFields: Set<String> {
-    Set(changes.filter { $0.kind == .removed && $0.subject == .field }.compactMap(\.recordType))
   }
 }

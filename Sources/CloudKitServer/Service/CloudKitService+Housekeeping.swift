@@ -3,7 +3,8 @@ import Foundation
 
 /// What has to be done now and then, whether or not anybody asks.
 extension CloudKitService {
-  /// Removes what has expired and purges accounts whose time has come.
+  /// Finishes what a server has left in the middle, removes what has expired and purges accounts
+  /// whose time has come.
   ///
   /// Safe to run again, after a crash in the middle and in several processes at once.
   package func housekeep() async throws {
@@ -13,6 +14,7 @@ extension CloudKitService {
       batch.sweepsExpiredBefore = time
       return (batch, ())
     }
+    try await finishErasings()
     try await purgeDeletedAccounts()
     try await forgetPurgedPartitions()
     try await collectAssetGarbage()

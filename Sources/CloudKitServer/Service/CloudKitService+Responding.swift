@@ -30,6 +30,7 @@ extension CloudKitService {
     case "sign-up": return try await respondToSignUp(request, target)
     case "reset-password": return try await respondToPasswordReset(request, target)
     case "activate": return try await respondToActivation(request, target)
+    case "delete-account": return try await respondToDeletion(request)
     case "account": return try await respondToAccount(request, target)
     case "admin": return try await respondToAdministrator(request, target)
     case "webcourier": return try await respondToWebcourier(target)
@@ -45,7 +46,7 @@ extension CloudKitService {
 
   /// Pages where people type passwords and give rights away.
   private static let pages: Set<String> = [
-    "activate", "sign-in", "sign-up", "reset-password", "share",
+    "activate", "delete-account", "reset-password", "share", "sign-in", "sign-up",
   ]
 
   /// What a browser asks before a request that is not simple.

@@ -6,7 +6,8 @@ import Foundation
 struct Signer: Sendable {
   /// What a text is good for; one made for one purpose never serves another.
   enum Purpose: String {
-    case changeToken, continuation, upload, receipt, download, shareAcceptance, signIn, identity
+    case changeToken, continuation, upload, receipt, download, shareAcceptance, signIn, identity,
+      identityTicket
   }
 
   let secret: Data

@@ -18,6 +18,7 @@ package struct DirectoryEntry: Hashable, Sendable {
     case phoneNumber = "phone-number"
     case purgedPartition = "purged-partition"
     case refreshToken = "refresh-token"
+    case schemaErasing = "schema-erasing"
     case serverKey = "server-key"
     case signature
   }

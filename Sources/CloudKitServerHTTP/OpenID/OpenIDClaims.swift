@@ -12,6 +12,8 @@ struct OpenIDClaims: JWTPayload, Hashable {
   var iat: Double?
   var nbf: Double?
   var nonce: String?
+  /// When the person proved who they are, in seconds since 1970.
+  var provenAt: Double?
   var person: Person
 
   /// Who it is about.
@@ -79,7 +81,10 @@ struct OpenIDClaims: JWTPayload, Hashable {
     }
   }
 
-  private enum CodingKeys: String, CodingKey { case iss, sub, aud, azp, exp, iat, nbf, nonce }
+  private enum CodingKeys: String, CodingKey {
+    case iss, sub, aud, azp, exp, iat, nbf, nonce
+    case provenAt = "auth_time"
+  }
 
   init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -94,6 +99,7 @@ struct OpenIDClaims: JWTPayload, Hashable {
     iat = try container.decodeIfPresent(Double.self, forKey: .iat)
     nbf = try container.decodeIfPresent(Double.self, forKey: .nbf)
     nonce = try container.decodeIfPresent(String.self, forKey: .nonce)
+    provenAt = try container.decodeIfPresent(Double.self, forKey: .provenAt)
     person = try Person(from: decoder)
   }
 
@@ -107,6 +113,7 @@ struct OpenIDClaims: JWTPayload, Hashable {
     try container.encodeIfPresent(iat, forKey: .iat)
     try container.encodeIfPresent(nbf, forKey: .nbf)
     try container.encodeIfPresent(nonce, forKey: .nonce)
+    try container.encodeIfPresent(provenAt, forKey: .provenAt)
     try person.encode(to: encoder)
   }
 
@@ -115,7 +122,7 @@ struct OpenIDClaims: JWTPayload, Hashable {
 
   /// Why a token that the issuer has signed is not for this attempt.
   enum Mismatch: Error, Hashable, CustomStringConvertible {
-    case issuer, subject, audience, party, expired, early, nonce
+    case issuer, subject, audience, party, expired, early, nonce, stale
 
     var description: String {
       switch self {
@@ -126,6 +133,7 @@ struct OpenIDClaims: JWTPayload, Hashable {
       case .expired: "the token has expired"
       case .early: "the token is not valid yet"
       case .nonce: "the token belongs to another attempt"
+      case .stale: "the person did not prove anew who they are"
       }
     }
   }
@@ -134,7 +142,15 @@ struct OpenIDClaims: JWTPayload, Hashable {
   private static let tolerance = 60.0
 
   /// The checks of OpenID Connect Core, 3.1.3.7.
-  func check(issuer: String, clientID: String, nonce: String, now: Date) throws(Mismatch) {
+  ///
+  /// Some issuers never say when somebody signed in; that they were asked to ask is all we can do.
+  func check(
+    issuer: String,
+    clientID: String,
+    nonce: String,
+    now: Date,
+    asksAnewSince: Date? = nil
+  ) throws(Mismatch) {
     let time = now.timeIntervalSince1970
     guard iss == issuer else { throw .issuer }
     guard !sub.isEmpty, sub.count <= 255, !sub.contains(where: \.isNewline) else {
@@ -145,5 +161,8 @@ struct OpenIDClaims: JWTPayload, Hashable {
     guard exp > time - Self.tolerance else { throw .expired }
     guard max(nbf ?? 0, iat ?? 0) < time + Self.tolerance else { throw .early }
     guard self.nonce == nonce else { throw .nonce }
+    if let provenAt, let asksAnewSince {
+      guard provenAt > asksAnewSince.timeIntervalSince1970 - Self.tolerance else { throw .stale }
+    }
   }
 }

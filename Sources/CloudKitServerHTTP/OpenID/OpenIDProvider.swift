@@ -30,13 +30,14 @@ package actor OpenIDProvider: IdentityProvider {
   ) async throws -> String {
     let endpoint = try await discovery().authorizationEndpoint
     let digest = Data(SHA256.hash(data: Data(challenge.verifier.utf8)))
-    let form = Self.form([
+    var items = [
       ("response_type", "code"), ("client_id", settings.clientID),
       ("redirect_uri", challenge.redirectURL), ("scope", settings.scopes.joined(separator: " ")),
       ("state", state), ("nonce", challenge.nonce),
       ("code_challenge", Self.base64URL(digest)), ("code_challenge_method", "S256"),
-    ])
-    return endpoint + (endpoint.contains("?") ? "&" : "?") + form
+    ]
+    if challenge.asksAnewSince != nil { items += [("prompt", "login"), ("max_age", "0")] }
+    return endpoint + (endpoint.contains("?") ? "&" : "?") + Self.form(items)
   }
 
   // MARK: Back
@@ -53,7 +54,10 @@ package actor OpenIDProvider: IdentityProvider {
         issuer: settings.issuer,
         clientID: settings.clientID,
         nonce: challenge.nonce,
-        now: now()
+        now: now(),
+        asksAnewSince: challenge.asksAnewSince.map {
+          Date(timeIntervalSince1970: Double($0) / 1000)
+        }
       )
     } catch {
       throw IdentityFailure(.refused, "\(error)")

@@ -1,0 +1,78 @@
+import CloudKitWebServices
+import Foundation
+
+/// The page where people delete their account: with its password or, where it has none that anybody
+/// knows, by proving anew at the other service who they are.
+extension CloudKitService {
+  static let deletionTitle = "Delete an account"
+
+  func respondToDeletion(_ request: WebServiceRequest) async throws -> WebServiceResponse {
+    let form = request.method == "POST" ? request.form : [:]
+    var page = AccountPage(
+      title: Self.deletionTitle,
+      message: "The account is shut at once on every device. \(whenDataGoes)",
+      fields: AccountPage.Field.credentials(user: form["user"] ?? ""),
+      button: "Delete the account",
+      otherButton: identityOffer("Go on")
+    )
+    guard request.method == "POST" else { return page.response(nonce: nonce) }
+    try throttleStrangers(request)
+    if form["with"] == Self.identityButton {
+      return try await beginIdentity(request, to: .deleteAccount)
+    }
+    if let account = try account(ofTicket: form["ticket"], for: .deleteAccount, request) {
+      return try await delete(account)
+    }
+    guard form["ticket"] == nil else {
+      page.message = "This took too long. Please begin again."
+      return page.response(status: 400, nonce: nonce)
+    }
+    do {
+      return try await delete(
+        checkPassword(userName: form["user"] ?? "", password: form["password"] ?? "")
+      )
+    } catch let error as ErrorDictionary {
+      page.message = wrongPasswordMessage(error)
+      return page.response(status: error.serverErrorCode.httpStatus, nonce: nonce)
+    }
+  }
+
+  /// Asks somebody who proved elsewhere who they are whether they mean it.
+  func deletionPage(
+    for account: StoredAccount,
+    _ attempt: IdentityAttempt
+  ) throws -> WebServiceResponse {
+    AccountPage(
+      title: Self.deletionTitle,
+      message: "This is the account \(account.userName). It is shut at once on every device. "
+        + whenDataGoes,
+      fields: [try ticketField(for: account, attempt)],
+      action: "/delete-account",
+      button: "Delete the account"
+    ).response(nonce: nonce)
+  }
+
+  private func delete(_ account: StoredAccount) async throws -> WebServiceResponse {
+    try await deleteAccount(account.userName)
+    audit("account.delete", by: account.userName, about: account.userName)
+    return AccountPage(
+      title: Self.deletionTitle,
+      message: "The account \(account.userName) is shut. \(whenDataGoes)"
+    ).response(nonce: nonce)
+  }
+
+  private var whenDataGoes: String {
+    let days = Int((limits.purgeDelay / (24 * 60 * 60)).rounded())
+    return """
+      What belongs to it is removed after \(days) days; until then who runs this server can give \
+      it back.
+      """
+  }
+
+  /// What a form says of a password that did not open the account.
+  func wrongPasswordMessage(_ error: ErrorDictionary) -> String {
+    error.serverErrorCode == .throttled
+      ? "Too many attempts. Please wait a few minutes, then try again."
+      : "The user name or the password is not right."
+  }
+}

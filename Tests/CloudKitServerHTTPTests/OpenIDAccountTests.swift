@@ -1,0 +1,271 @@
+import CloudKitServer
+import CloudKitWebServices
+import Foundation
+import Testing
+
+@Suite("Accounts of people who sign in at an OpenID Connect issuer")
+struct OpenIDAccountTests {
+  @Test("Who has no account here is told, where new ones are by invitation; one lets them in")
+  func invitations() async throws {
+    try await withIssuer(registration: .invitation) { _, cloud in
+      let browser = try await TestBrowser(cloud)
+      let refused = try await browser.signIn()
+      #expect(refused.status == 403)
+      #expect(refused.text.contains("by invitation"))
+      #expect(try cloud.service.userNames() == [TestCloud.userName])
+
+      let code = try await cloud.service.invite()
+      let page = cloud.service.signUpURL(invitation: code)
+      let form = try await browser.get(page)
+      #expect(form.text.contains("Sign up with Test"))
+      let begun = try await browser.post(page, "with=identity")
+      let made = try await browser.finish(begun)
+      #expect(made.text.contains("The account ada is there."))
+      #expect(try await TestBrowser.token(browser.signIn()) != nil)
+      // The invitation is used up.
+      let used = try await browser.post(page, "user=eve&password=0123456789")
+      #expect(used.status == 400)
+    }
+  }
+
+  @Test("The issuer's people can be let in where others need an invitation")
+  func issuersPeople() async throws {
+    try await withIssuer(registration: .closed, adjust: { $0.registration = .open }) { _, cloud in
+      let isSignedIn = try await TestBrowser.signsIn(cloud)
+      #expect(isSignedIn)
+    }
+  }
+
+  @Test("A verified address opens the account that has it, where the configuration says so")
+  func linking() async throws {
+    try await withIssuer(registration: .closed, adjust: { $0.linksByEmail = true }) {
+      issuer,
+      cloud in
+      try await cloud.service.createAccount(
+        userName: "countess",
+        password: "known to somebody",
+        emailAddress: "Ada@example.org"
+      )
+      let old = try await cloud.service.signIn(
+        userName: "countess",
+        password: "known to somebody",
+        container: TestCloud.container
+      )
+      let browser = try await TestBrowser(cloud)
+      issuer.behave { $0.claims["email_verified"] = false }
+      #expect(try await browser.signIn().status == 403)
+      issuer.behave { $0.claims["email_verified"] = true }
+      let token = try #require(try await TestBrowser.token(browser.signIn()))
+      #expect(try await cloud.call("users/caller", "{}", webAuthToken: token).status == 200)
+      // Whoever had made the account with this address is out of it.
+      #expect(try await cloud.call("users/caller", "{}", webAuthToken: old).status == 421)
+      await #expect(throws: ErrorDictionary.self) {
+        try await cloud.service.signIn(
+          userName: "countess",
+          password: "known to somebody",
+          container: TestCloud.container
+        )
+      }
+      // Another person with the same address is another person.
+      issuer.behave { $0.claims["sub"] = "person-8" }
+      #expect(try await browser.signIn().status == 403)
+    }
+  }
+
+  @Test("Without that setting an address opens nothing, and a taken name is not taken over")
+  func noLinking() async throws {
+    try await withIssuer(registration: .open) { issuer, cloud in
+      try await cloud.service.createAccount(
+        userName: "ada",
+        password: "known to somebody",
+        emailAddress: "ada@example.org"
+      )
+      let isSignedIn = try await TestBrowser.signsIn(cloud)
+      #expect(isSignedIn)
+      let names = try Set(cloud.service.userNames())
+      #expect(names == [TestCloud.userName, "ada", "ada@example.org"])
+      // A name that looks like an address is not one that others are found by.
+      issuer.behave {
+        $0.claims = ["sub": "person-9", "preferred_username": "boss@example.org"]
+      }
+      let isBossIn = try await TestBrowser.signsIn(cloud)
+      #expect(isBossIn)
+      let boss = try #require(
+        try cloud.service.accountDescriptions().first { $0.userName == "boss" }
+      )
+      #expect(boss.emailAddress == nil)
+    }
+  }
+
+  @Test("What only the userinfo endpoint tells is asked for there")
+  func userInformation() async throws {
+    try await withIssuer(registration: .open) { issuer, cloud in
+      issuer.behave {
+        $0.claims = ["sub": "person-9"]
+        $0.more = ["email": "grace@example.org", "email_verified": "true"]
+      }
+      let isSignedIn = try await TestBrowser.signsIn(cloud)
+      #expect(isSignedIn)
+      let names = try cloud.service.userNames()
+      #expect(names.contains("grace@example.org"))
+    }
+  }
+
+  @Test("A shut account stays shut, and a purged one comes back as a new one")
+  func shutAccounts() async throws {
+    try await withIssuer(registration: .open) { _, cloud in
+      let browser = try await TestBrowser(cloud)
+      let token = try #require(try await TestBrowser.token(browser.signIn()))
+      let before = try await cloud.call("users/caller", "{}", webAuthToken: token)
+      try await cloud.service.deleteAccount("ada")
+      let refused = try await browser.signIn()
+      #expect(refused.status == 403)
+      #expect(refused.text.contains("may not sign in"))
+      try await cloud.service.deleteAccount("ada", purgesNow: true)
+      let next = try #require(try await TestBrowser.token(browser.signIn()))
+      let after = try await cloud.call("users/caller", "{}", webAuthToken: next)
+      #expect(after.text("userRecordName") != before.text("userRecordName"))
+    }
+  }
+
+  // MARK: Their last deed
+
+  @Test("Who has no password here deletes the account by proving anew there who they are")
+  func deletion() async throws {
+    try await withIssuer(registration: .open) { issuer, cloud in
+      let browser = try await TestBrowser(cloud)
+      let token = try #require(try await TestBrowser.token(browser.signIn()))
+      let page = cloud.url + "/delete-account"
+      #expect(try await browser.get(page).text.contains("Go on with Test"))
+      let begun = try await browser.post(page, "with=identity")
+      let address = try #require(begun.headers["location"])
+      #expect(address.contains("prompt=login") && address.contains("max_age=0"))
+      let back = try await browser.finish(begun)
+      #expect(back.text.contains("This is the account ada."))
+      // Nothing has happened before the click.
+      #expect(try await cloud.call("users/caller", "{}", webAuthToken: token).status == 200)
+
+      let ticket = try #require(TestBrowser.ticket(back))
+      let stranger = try await TestBrowser(cloud).post(page, "ticket=\(ticket)")
+      #expect(stranger.status == 400)
+      #expect(try await browser.post(page, "ticket=\(ticket)A").status == 400)
+      let done = try await browser.post(page, "ticket=\(ticket)")
+      #expect(done.text.contains("The account ada is shut."))
+      #expect(try await cloud.call("users/caller", "{}", webAuthToken: token).status == 421)
+      #expect(try await browser.signIn().status == 403)
+      let lines = try await cloud.service.auditLines().lines
+      #expect(lines.contains { $0.action == "account.delete" && $0.about == "ada" })
+    }
+  }
+
+  @Test("A sign-in of long ago deletes nothing, and nobody gets an account to delete it")
+  func staleProof() async throws {
+    try await withIssuer(registration: .open) { issuer, cloud in
+      let browser = try await TestBrowser(cloud)
+      let page = cloud.url + "/delete-account"
+      let nobody = try await browser.finish(browser.post(page, "with=identity"))
+      #expect(nobody.status == 403)
+      #expect(try cloud.service.userNames() == [TestCloud.userName])
+
+      _ = try await browser.signIn()
+      issuer.behave { $0.claims["auth_time"] = 1_700_000_000 }
+      let stale = try await browser.finish(browser.post(page, "with=identity"))
+      #expect(stale.status == 401)
+      #expect(TestBrowser.ticket(stale) == nil)
+      issuer.behave { $0.claims["auth_time"] = .number(Int(Date().timeIntervalSince1970)) }
+      let fresh = try await browser.finish(browser.post(page, "with=identity"))
+      #expect(TestBrowser.ticket(fresh) != nil)
+    }
+  }
+
+  @Test("The page deletes an account by its password too, and by no other")
+  func deletionByPassword() async throws {
+    try await withIssuer(registration: .open) { _, cloud in
+      let browser = try await TestBrowser(cloud)
+      let page = cloud.url + "/delete-account"
+      let wrong = try await browser.post(page, "user=\(TestCloud.userName)&password=wrong")
+      #expect(wrong.status == 401)
+      #expect(try await cloud.call("users/caller", "{}").status == 200)
+      let right = try await browser.post(page, "user=\(TestCloud.userName)&password=correct+horse")
+      #expect(right.status == 200)
+      #expect(try await cloud.call("users/caller", "{}").status == 421)
+    }
+  }
+
+  // MARK: Their programs
+
+  @Test("A program is let in by somebody who signs in there, after a look at the code")
+  func activation() async throws {
+    try await withIssuer(registration: .open) { _, cloud in
+      let program = try await WaitingProgram(cloud)
+      let browser = try await TestBrowser(cloud)
+      let page = cloud.url + "/activate"
+      let form = try await browser.get(page + "?user_code=\(program.userCode)")
+      #expect(form.text.contains("Let it in with Test"))
+      let back = try await browser.finish(
+        browser.post(page, "code=\(program.userCode)&with=identity")
+      )
+      #expect(back.text.contains("You are ada.") && back.text.contains(program.userCode))
+      // Another site may have sent the browser there and back: nobody is in yet.
+      #expect(try await program.ask().text("error") == "authorization_pending")
+
+      let ticket = try #require(TestBrowser.ticket(back))
+      let other = try await WaitingProgram(cloud)
+      let misused = try await browser.post(page, "code=\(other.userCode)&ticket=\(ticket)")
+      #expect(!misused.text.contains("is signed in"))
+      let done = try await browser.post(page, "code=\(program.userCode)&ticket=\(ticket)")
+      #expect(done.text.contains("is signed in"))
+      let again = try await browser.post(page, "code=\(program.userCode)&ticket=\(ticket)")
+      #expect(again.status == 400)
+      let refused = try await browser.post(
+        page,
+        "code=\(other.userCode)&ticket=\(ticket)&answer=deny"
+      )
+      #expect(refused.text.contains("was not let in"))
+    }
+  }
+
+  @Test("A ticket of one page serves no other")
+  func ticketsOfOtherPages() async throws {
+    try await withIssuer(registration: .open) { _, cloud in
+      let program = try await WaitingProgram(cloud)
+      let browser = try await TestBrowser(cloud)
+      let back = try await browser.finish(
+        browser.post(cloud.url + "/activate", "code=\(program.userCode)&with=identity")
+      )
+      let ticket = try #require(TestBrowser.ticket(back))
+      let deletion = try await browser.post(cloud.url + "/delete-account", "ticket=\(ticket)")
+      #expect(deletion.status == 400)
+      #expect(try cloud.service.accountDescriptions().allSatisfy { !$0.isDisabled })
+    }
+  }
+}
+
+/// A program that shows a code and waits.
+private struct WaitingProgram {
+  let cloud: TestCloud
+  let userCode: String
+  let deviceCode: String
+
+  init(_ cloud: TestCloud) async throws {
+    self.cloud = cloud
+    let reply = JSONReply(
+      try await cloud.post(
+        cloud.url + "/account/device",
+        Data("client_id=\(cloud.apiToken)&scope=\(TestCloud.container)&device_name=tool".utf8)
+      )
+    )
+    userCode = reply.text("user_code") ?? ""
+    deviceCode = reply.text("device_code") ?? ""
+  }
+
+  func ask() async throws -> JSONReply {
+    let grant = "urn:ietf:params:oauth:grant-type:device_code"
+    return JSONReply(
+      try await cloud.post(
+        cloud.url + "/account/token",
+        Data("grant_type=\(grant)&device_code=\(deviceCode)&client_id=\(cloud.apiToken)".utf8)
+      )
+    )
+  }
+}
