@@ -102,6 +102,8 @@ struct Person {
   var isExtended = false
   var clientID: String?
   var apiToken: String?
+  /// Of a share that anybody may read.
+  var publicAccessToken: String?
   var environment = ContainerEnvironment.development
   var origin: String?
 
@@ -120,6 +122,7 @@ struct Person {
   func path(_ endpoint: Endpoint, _ scope: DatabaseScope?) -> String {
     var items = [(name: WebServiceName.apiToken, value: apiToken ?? server.apiToken)]
     if let webAuthToken { items.append((WebServiceName.webAuthToken, webAuthToken)) }
+    if let publicAccessToken { items.append((WebServiceName.publicAccessToken, publicAccessToken)) }
     if let clientID { items.append(("clientId", clientID)) }
     return WebServicePath(
       container: TestServer.container,

@@ -9,7 +9,9 @@ extension CloudKitService {
     _ target: RequestTarget,
     _ path: WebServicePath
   ) async throws -> RequestContext {
-    guard let text = target.query[WebServiceName.apiToken], !text.isEmpty else {
+    let visit = try visit(target, path)
+    let sent = target.query[WebServiceName.apiToken] ?? ""
+    guard let text = sent.isEmpty ? visit?.apiToken : sent else {
       throw ErrorDictionary(.authenticationFailed, "no auth method found")
     }
     let known = try storage.read { try $0.apiToken(text) }
@@ -32,6 +34,8 @@ extension CloudKitService {
       environment: path.environment,
       scope: path.database ?? .public,
       principal: principal ?? nil,
+      visit: principal ?? nil == nil ? visit : nil,
+      apiToken: text,
       isExtended: request.headers[WebServiceName.capabilities] == WebServiceName.capabilitiesValue,
       clientID: target.query["clientId"],
       wantsSyncToken: target.query[WebServiceName.currentSyncToken]?.lowercased() == "true",

@@ -9,7 +9,7 @@ extension CloudKitService {
   }
 
   func zoneChanges(_ request: ZoneChangesRequest, _ context: RequestContext) async throws -> Data {
-    _ = try context.user()
+    _ = try context.participant()
     try checkCount(request.zones.count)
     var json = JSONWriter(capacity: 1024)
     json.beginObject()
@@ -38,7 +38,7 @@ extension CloudKitService {
     _ options: ZoneChangesOptions,
     _ context: RequestContext
   ) throws -> Data {
-    _ = try context.user()
+    _ = try context.participant()
     guard !options.zoneID.isDefault, context.scope != .public else {
       throw ErrorDictionary(.badRequest, "cannot get changes in default zone")
     }

@@ -9,7 +9,7 @@ extension CloudKitService {
     _ context: RequestContext,
     isOlder: Bool = false
   ) async throws -> Data {
-    _ = try context.user()
+    _ = try context.participant()
     guard context.scope != .public else {
       throw ErrorDictionary(.badRequest, "the public database has no changes")
     }
@@ -78,7 +78,7 @@ extension CloudKitService {
     _ context: RequestContext,
     _ snapshot: any StorageSnapshot
   ) throws -> DatabaseChangesResponse {
-    let user = try context.user().userRecordName
+    let user = try context.participant()
     let token = try open(text, zone: nil, id, counter: ChangeNumber(.max), context)
     var known: [KnownZone: ChangeNumber] = [:]
     let numbers = token.sharedZones ?? []

@@ -83,7 +83,7 @@ extension CloudKitService {
     _ snapshot: any StorageSnapshot,
     _ context: RequestContext
   ) throws -> String? {
-    guard context.wantsSyncToken, context.principal != nil, let zone,
+    guard context.wantsSyncToken, !context.reader.isEmpty, let zone,
       let row = ZoneDirectory(database, context).row(named: zone.zoneName), row.ending == nil
     else { return nil }
     let counter = try snapshot.database(database.id).counter

@@ -39,7 +39,11 @@ extension CloudKitService {
   ) async throws -> WebServiceResponse {
     try throttle(context, request)
     // Said once for all: nothing of a person's databases is told to nobody.
-    if context.scope != .public, !endpoint.isAnybodys { _ = try context.user() }
+    if context.scope != .public, !endpoint.isAnybodys,
+      context.visit == nil || !endpoint.isOpenToVisits
+    {
+      _ = try context.user()
+    }
     guard request.method == "POST" || (request.method == "GET" && endpoint.takesGet) else {
       throw ErrorDictionary(.badRequest, "\(request.method) is not possible here")
     }
@@ -114,6 +118,16 @@ extension Endpoint {
   fileprivate var isAnybodys: Bool {
     switch self {
     case .createToken, .registerToken, .resolveShares, .acceptShares: true
+    default: false
+    }
+  }
+
+  /// Reads of the shared database.
+  fileprivate var isOpenToVisits: Bool {
+    switch self {
+    case .lookupRecords, .queryRecords, .changedRecords, .zoneChanges, .databaseChanges,
+      .changedZones, .listZones, .lookupZones:
+      true
     default: false
     }
   }

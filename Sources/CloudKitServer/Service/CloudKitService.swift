@@ -135,7 +135,8 @@ package final class CloudKitService: Sendable {
   }
 
   func partition(_ context: RequestContext) throws -> PartitionID {
-    try storage.partition(
+    if let visit = context.visit { return PartitionID(rawValue: visit.partition) }
+    return try storage.partition(
       PartitionKey(
         container: context.container,
         environment: context.environment,

@@ -6,6 +6,10 @@ struct RequestContext: Sendable {
   var environment: ContainerEnvironment
   var scope: DatabaseScope
   var principal: Principal?
+  /// Where nobody is signed in: at which share they look.
+  var visit: PublicVisit?
+  /// Of the app that asks; empty where a key has signed the request.
+  var apiToken = ""
   /// The client sent the capability header.
   var isExtended: Bool
   /// Names the device, so that it is not told of its own changes.
@@ -28,12 +32,18 @@ struct RequestContext: Sendable {
     return principal
   }
 
+  /// As whom the shared database is read: a person, or whoever visits a share.
+  func participant() throws(ErrorDictionary) -> String {
+    if let visit { return visit.reader }
+    return try user().userRecordName
+  }
+
   /// Whose database it is; the public one needs nobody.
   func owner() throws(ErrorDictionary) -> String {
     scope == .public ? "" : try user().userRecordName
   }
 
-  var reader: String { principal?.userRecordName ?? "" }
+  var reader: String { principal?.userRecordName ?? visit?.reader ?? "" }
 }
 
 /// A signed-in person as one container knows them.

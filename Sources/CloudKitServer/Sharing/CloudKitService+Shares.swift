@@ -257,6 +257,7 @@ extension CloudKitService {
       } ?? state.publicPermission,
       potentialMatchList: potentialMatches(located),
       webpageURL: shareURL(state.shortGUID),
+      anonymousPublicAccess: try publicAccess(to: located, context),
       requireAppleLogin: !isPublic
     )
   }

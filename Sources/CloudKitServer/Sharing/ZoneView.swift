@@ -20,6 +20,10 @@ struct ZoneView: Hashable, Sendable {
     for record in shares {
       guard let state = try record.decodedSharing()?.state else { continue }
       let name = record.key.name
+      if PublicVisit.isReader(user) {
+        visit(name, state, isEnded: record.isDeleted)
+        continue
+      }
       stays += state.stays.filter { $0.user == user }.map {
         Stay(share: name, joined: $0.joined, left: $0.left)
       }
@@ -31,6 +35,14 @@ struct ZoneView: Hashable, Sendable {
       if state.root == nil { isWhole = true }
     }
     stays.sort { ($0.joined, $0.share) < ($1.joined, $1.share) }
+  }
+
+  /// Nobody's stay: it begins before everything and ends with what the link gives.
+  private mutating func visit(_ share: String, _ state: ShareState, isEnded: Bool) {
+    guard !isEnded, state.publicPermission.canRead else { return }
+    stays.append(Stay(share: share, joined: .zero, left: nil))
+    permissions[share] = .readOnly
+    if state.root == nil { isWhole = true }
   }
 
   var isOpen: Bool { !permissions.isEmpty }

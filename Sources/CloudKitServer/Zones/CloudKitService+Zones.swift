@@ -13,7 +13,7 @@ extension CloudKitService {
         try dictionary($0, id, owner: context.reader, context)
       }
     case .shared:
-      let user = try context.user().userRecordName
+      let user = try context.participant()
       zones = try storage.read { snapshot in
         try openZones(shareLinks(context, snapshot), user, snapshot).map {
           try dictionary($0.row, $0.partition, owner: $0.owner, view: $0.view, context)

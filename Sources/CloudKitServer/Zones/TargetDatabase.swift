@@ -35,16 +35,14 @@ extension CloudKitService {
         rows: try snapshot.zones(in: id, named: names)
       )
     }
-    let user = try context.user().userRecordName
+    let user = try context.participant()
     let owners = Set(zones.map { $0.ownerRecordName ?? "" })
     guard owners.count <= 1 else {
       throw ErrorDictionary(.badRequest, "the zones of one request belong to one owner")
     }
-    let links = try snapshot.shareLinks(
-      container: context.container,
-      environment: context.environment,
-      user: user
-    ).filter { owners.contains($0.owner) && names.contains($0.zoneName) }
+    let links = try shareLinks(context, snapshot).filter {
+      owners.contains($0.owner) && names.contains($0.zoneName)
+    }
     var target = TargetDatabase(
       id: try links.first?.partition ?? partition(context),
       owner: owners.first ?? "",
@@ -120,7 +118,8 @@ extension CloudKitService {
     _ context: RequestContext,
     _ snapshot: any StorageSnapshot
   ) throws -> [StoredShareLink] {
-    try snapshot.shareLinks(
+    if let visit = context.visit { return [visit.link] }
+    return try snapshot.shareLinks(
       container: context.container,
       environment: context.environment,
       user: try context.user().userRecordName

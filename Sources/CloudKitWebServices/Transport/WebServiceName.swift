@@ -14,6 +14,8 @@ package enum WebServiceName {
 
   package static let apiToken = "ckAPIToken"
   package static let webAuthToken = "ckWebAuthToken"
+  /// Reads a share that anybody may read, without a sign-in.
+  package static let publicAccessToken = "publicAccessAuthToken"
   /// What CloudKit JS 1 calls the user token; signed out it sends the word `null`.
   package static let session = "ckSession"
   package static let currentSyncToken = "getCurrentSyncToken"
