@@ -13,6 +13,13 @@ struct UsersCommand: AsyncParsableCommand {
     ]
   )
 
+  /// Whom a command is about, and where.
+  struct PersonOptions: ParsableArguments {
+    @OptionGroup var server: ServerOptions
+    @OptionGroup var output: OutputOptions
+    @Argument(help: "The name to sign in with.") var name: String
+  }
+
   struct List: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "List everybody.")
 
@@ -48,9 +55,7 @@ struct UsersCommand: AsyncParsableCommand {
       abstract: "Add a person; the password is made, or read from the standard input."
     )
 
-    @OptionGroup var server: ServerOptions
-    @OptionGroup var output: OutputOptions
-    @Argument(help: "The name to sign in with.") var name: String
+    @OptionGroup var person: PersonOptions
     @Option(help: "The given name.") var givenName: String?
     @Option(help: "The family name.") var familyName: String?
     @Option(help: "The e-mail address that others find the person by.") var email: String?
@@ -73,24 +78,25 @@ struct UsersCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-      try await perform("\(name) was not added") {
+      try await perform("\(person.name) was not added") {
         let typed = passwordStdin ? readLine(strippingNewline: true) : nil
         let password = typed ?? PasswordMaker.password()
         let body = Body(
-          userName: name,
+          userName: person.name,
           password: password,
           givenName: givenName,
           familyName: familyName,
           emailAddress: email,
           isAdministrator: administrator
         )
-        let _: [String: String] = try await server.connect {
+        let _: [String: String] = try await person.server.connect {
           try await $0.call("users/create", body)
         }
-        let added = Added(userName: name, password: typed == nil ? password : nil)
-        try output.write(
+        let added = Added(userName: person.name, password: typed == nil ? password : nil)
+        try person.output.write(
           added,
-          text: "Added \(name)" + (typed == nil ? ", password \(password) (shown this once)." : ".")
+          text: "Added \(person.name)"
+            + (typed == nil ? ", password \(password) (shown this once)." : ".")
         )
       }
     }
@@ -101,9 +107,7 @@ struct UsersCommand: AsyncParsableCommand {
       abstract: "Change a person's names, address or rights."
     )
 
-    @OptionGroup var server: ServerOptions
-    @OptionGroup var output: OutputOptions
-    @Argument(help: "The name to sign in with.") var name: String
+    @OptionGroup var person: PersonOptions
     @Option(help: "The given name.") var givenName: String?
     @Option(help: "The family name.") var familyName: String?
     @Option(help: "The e-mail address.") var email: String?
@@ -118,9 +122,9 @@ struct UsersCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-      try await perform("\(name) was not changed") {
+      try await perform("\(person.name) was not changed") {
         let body = Body(
-          userName: name,
+          userName: person.name,
           changes: CloudKitService.AccountChanges(
             givenName: givenName,
             familyName: familyName,
@@ -130,8 +134,8 @@ struct UsersCommand: AsyncParsableCommand {
             isDisabled: account.map { !$0 }
           )
         )
-        let _: NoReply = try await server.connect { try await $0.call("users/update", body) }
-        output.remark("Changed \(name).")
+        let _: NoReply = try await person.server.connect { try await $0.call("users/update", body) }
+        person.output.remark("Changed \(person.name).")
       }
     }
   }
@@ -141,10 +145,8 @@ struct UsersCommand: AsyncParsableCommand {
       abstract: "Shut an account at once; what it owns goes after thirty days, or now with --purge."
     )
 
-    @OptionGroup var server: ServerOptions
-    @OptionGroup var output: OutputOptions
+    @OptionGroup var person: PersonOptions
     @OptionGroup var consent: ConsentOptions
-    @Argument(help: "The name to sign in with.") var name: String
     @Flag(help: "Remove everything of the account now; nothing brings it back.") var purge = false
 
     private struct Body: Encodable {
@@ -153,12 +155,15 @@ struct UsersCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-      try await perform("\(name) was not deleted") {
-        let deed = purge ? "remove \(name) and all data for good" : "shut the account \(name)"
-        guard try consent.isGiven(to: deed, output) else { return }
-        let body = Body(userName: name, purge: purge)
-        let _: NoReply = try await server.connect { try await $0.call("users/delete", body) }
-        output.remark(purge ? "Removed \(name)." : "Shut \(name); `users restore` takes it back.")
+      try await perform("\(person.name) was not deleted") {
+        let deed =
+          purge ? "remove \(person.name) and all data for good" : "shut the account \(person.name)"
+        guard try consent.isGiven(to: deed, person.output) else { return }
+        let body = Body(userName: person.name, purge: purge)
+        let _: NoReply = try await person.server.connect { try await $0.call("users/delete", body) }
+        person.output.remark(
+          purge ? "Removed \(person.name)." : "Shut \(person.name); `users restore` takes it back."
+        )
       }
     }
   }
@@ -168,165 +173,14 @@ struct UsersCommand: AsyncParsableCommand {
       abstract: "Take back a deletion whose purge has not come yet."
     )
 
-    @OptionGroup var server: ServerOptions
-    @OptionGroup var output: OutputOptions
-    @Argument(help: "The name to sign in with.") var name: String
+    @OptionGroup var person: PersonOptions
 
     func run() async throws {
-      try await perform("\(name) was not restored") {
-        let _: NoReply = try await server.connect {
-          try await $0.call("users/restore", ["userName": name])
+      try await perform("\(person.name) was not restored") {
+        let _: NoReply = try await person.server.connect {
+          try await $0.call("users/restore", ["userName": person.name])
         }
-        output.remark("\(name) may sign in again.")
-      }
-    }
-  }
-
-  struct ResetPassword: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-      commandName: "reset-password",
-      abstract: "Print a link with which the person chooses a new password, once within an hour."
-    )
-
-    @OptionGroup var server: ServerOptions
-    @OptionGroup var output: OutputOptions
-    @Argument(help: "The name to sign in with.") var name: String
-
-    func run() async throws {
-      try await perform("no link was made for \(name)") {
-        let reply: [String: String] = try await server.connect {
-          try await $0.call("users/reset-password", ["userName": name])
-        }
-        try output.write(reply, text: reply["url"] ?? "")
-      }
-    }
-  }
-
-  struct Invite: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-      abstract: "Print a link with which somebody makes an account, once within a week."
-    )
-
-    @OptionGroup var server: ServerOptions
-    @OptionGroup var output: OutputOptions
-    @Flag(help: "The account may use the admin API.") var administrator = false
-
-    func run() async throws {
-      try await perform("no invitation was made") {
-        let reply: [String: String] = try await server.connect {
-          try await $0.call("invitations/create", ["isAdministrator": administrator])
-        }
-        try output.write(reply, text: reply["url"] ?? "")
-      }
-    }
-  }
-
-  struct SignIn: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-      commandName: "sign-in",
-      abstract: "Print a user token for a container; with --device a refresh token too.",
-      discussion: "The audit log notes that an administrator acted as the person."
-    )
-
-    @OptionGroup var server: ServerOptions
-    @OptionGroup var output: OutputOptions
-    @Argument(help: "The name to sign in with.") var name: String
-    @Option(help: "The container's identifier.") var containerId: String
-    @Option(help: "What to call the device; it can be revoked by itself.") var device: String?
-    @Flag(help: "Without --device: the token lives two weeks from its last use.") var keep = false
-
-    private struct Body: Encodable {
-      var userName: String
-      var container: String
-      var device: String?
-      var isKept: Bool
-    }
-
-    private struct Reply: Codable {
-      var webAuthToken: String
-      var refreshToken: String?
-      var expires: Int64?
-      var userRecordName: String?
-    }
-
-    func run() async throws {
-      try await perform("\(name) was not signed in") {
-        let body = Body(userName: name, container: containerId, device: device, isKept: keep)
-        let reply: Reply = try await server.connect { try await $0.call("users/sign-in", body) }
-        let lines = [reply.webAuthToken, reply.refreshToken].compactMap(\.self)
-        try output.write(reply, text: lines.joined(separator: "\n"))
-      }
-    }
-  }
-
-  struct SignOut: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-      commandName: "sign-out",
-      abstract: "End everything that a person is signed in with."
-    )
-
-    @OptionGroup var server: ServerOptions
-    @OptionGroup var output: OutputOptions
-    @Argument(help: "The name to sign in with.") var name: String
-
-    func run() async throws {
-      try await perform("\(name) was not signed out") {
-        let _: NoReply = try await server.connect {
-          try await $0.call("users/sign-out", ["userName": name])
-        }
-        output.remark("\(name) has to sign in again everywhere.")
-      }
-    }
-  }
-
-  struct Devices: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-      abstract: "List the devices that a person stays signed in with."
-    )
-
-    @OptionGroup var server: ServerOptions
-    @OptionGroup var output: OutputOptions
-    @Argument(help: "The name to sign in with.") var name: String
-
-    private struct Reply: Decodable { var devices: [CloudKitService.DeviceDescription] }
-
-    func run() async throws {
-      try await perform("the devices of \(name) cannot be listed") {
-        let reply: Reply = try await server.connect {
-          try await $0.call("users/devices", ["userName": name])
-        }
-        try output.write(
-          "devices",
-          reply.devices,
-          columns: reply.devices.map { device in
-            [device.id, device.device, device.container, Self.date(device.used)]
-          },
-          titles: ["id", "device", "container", "last used"]
-        )
-      }
-    }
-
-    private static func date(_ milliseconds: Int64) -> String {
-      Date(timeIntervalSince1970: Double(milliseconds) / 1000).formatted(.iso8601)
-    }
-  }
-
-  struct Revoke: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-      commandName: "revoke-device",
-      abstract: "Sign one device out."
-    )
-
-    @OptionGroup var server: ServerOptions
-    @OptionGroup var output: OutputOptions
-    @Argument(help: "The device's ID, as `users devices` lists it.") var id: String
-
-    func run() async throws {
-      try await perform("the device was not revoked") {
-        let _: NoReply = try await server.connect {
-          try await $0.call("users/revoke-device", ["id": id])
-        }
-        output.remark("The device has to sign in again.")
+        person.output.remark("\(person.name) may sign in again.")
       }
     }
   }

@@ -1,0 +1,149 @@
+import ArgumentParser
+import CloudKitServer
+import Foundation
+
+/// How a person comes in, and what keeps them in.
+extension UsersCommand {
+  struct ResetPassword: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "reset-password",
+      abstract: "Print a link with which the person chooses a new password, once within an hour."
+    )
+
+    @OptionGroup var person: PersonOptions
+
+    func run() async throws {
+      try await perform("no link was made for \(person.name)") {
+        let reply: [String: String] = try await person.server.connect {
+          try await $0.call("users/reset-password", ["userName": person.name])
+        }
+        try person.output.write(reply, text: reply["url"] ?? "")
+      }
+    }
+  }
+
+  struct Invite: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Print a link with which somebody makes an account, once within a week."
+    )
+
+    @OptionGroup var server: ServerOptions
+    @OptionGroup var output: OutputOptions
+    @Flag(help: "The account may use the admin API.") var administrator = false
+
+    func run() async throws {
+      try await perform("no invitation was made") {
+        let reply: [String: String] = try await server.connect {
+          try await $0.call("invitations/create", ["isAdministrator": administrator])
+        }
+        try output.write(reply, text: reply["url"] ?? "")
+      }
+    }
+  }
+
+  struct SignIn: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "sign-in",
+      abstract: "Print a user token for a container; with --device a refresh token too.",
+      discussion: "The audit log notes that an administrator acted as the person."
+    )
+
+    @OptionGroup var person: PersonOptions
+    @Option(help: "The container's identifier.") var containerId: String
+    @Option(help: "What to call the device; it can be revoked by itself.") var device: String?
+    @Flag(help: "Without --device: the token lives two weeks from its last use.") var keep = false
+
+    private struct Body: Encodable {
+      var userName: String
+      var container: String
+      var device: String?
+      var isKept: Bool
+    }
+
+    private struct Reply: Codable {
+      var webAuthToken: String
+      var refreshToken: String?
+      var expires: Int64?
+      var userRecordName: String?
+    }
+
+    func run() async throws {
+      try await perform("\(person.name) was not signed in") {
+        let body = Body(userName: person.name, container: containerId, device: device, isKept: keep)
+        let reply: Reply = try await person.server.connect {
+          try await $0.call("users/sign-in", body)
+        }
+        let lines = [reply.webAuthToken, reply.refreshToken].compactMap(\.self)
+        try person.output.write(reply, text: lines.joined(separator: "\n"))
+      }
+    }
+  }
+
+  struct SignOut: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "sign-out",
+      abstract: "End everything that a person is signed in with."
+    )
+
+    @OptionGroup var person: PersonOptions
+
+    func run() async throws {
+      try await perform("\(person.name) was not signed out") {
+        let _: NoReply = try await person.server.connect {
+          try await $0.call("users/sign-out", ["userName": person.name])
+        }
+        person.output.remark("\(person.name) has to sign in again everywhere.")
+      }
+    }
+  }
+
+  struct Devices: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "List the devices that a person stays signed in with."
+    )
+
+    @OptionGroup var person: PersonOptions
+
+    private struct Reply: Decodable { var devices: [CloudKitService.DeviceDescription] }
+
+    func run() async throws {
+      try await perform("the devices of \(person.name) cannot be listed") {
+        let reply: Reply = try await person.server.connect {
+          try await $0.call("users/devices", ["userName": person.name])
+        }
+        try person.output.write(
+          "devices",
+          reply.devices,
+          columns: reply.devices.map { device in
+            [device.id, device.device, device.container, Self.date(device.used)]
+          },
+          titles: ["id", "device", "container", "last used"]
+        )
+      }
+    }
+
+    private static func date(_ milliseconds: Int64) -> String {
+      Date(timeIntervalSince1970: Double(milliseconds) / 1000).formatted(.iso8601)
+    }
+  }
+
+  struct Revoke: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "revoke-device",
+      abstract: "Sign one device out."
+    )
+
+    @OptionGroup var server: ServerOptions
+    @OptionGroup var output: OutputOptions
+    @Argument(help: "The device's ID, as `users devices` lists it.") var id: String
+
+    func run() async throws {
+      try await perform("the device was not revoked") {
+        let _: NoReply = try await server.connect {
+          try await $0.call("users/revoke-device", ["id": id])
+        }
+        output.remark("The device has to sign in again.")
+      }
+    }
+  }
+}
