@@ -6,6 +6,21 @@ import WatershedSQLite
 /// A turn of a context reads many faults in one transaction; nobody must notice.
 @Suite("Reading within a turn")
 struct ReadSessionTests {
+  private let folder: ScratchFolder
+  private let url: URL
+  /// A store with three works in it.
+  private let stack: CatalogStack
+
+  init() throws {
+    folder = try ScratchFolder()
+    url = folder.file("store.sqlite")
+    stack = try CatalogStack(url)
+    try stack.fill()
+  }
+
+  /// Who opens the file beside the first, and has read nothing of it.
+  private func another() throws -> CatalogStack { try CatalogStack(url) }
+
   private func author(_ context: NSManagedObjectContext) throws -> NSManagedObject {
     let request = NSFetchRequest<NSManagedObject>(entityName: "Author")
     return try #require(try context.fetch(request).first)
@@ -33,9 +48,6 @@ struct ReadSessionTests {
 
   @Test("A turn sees what another context saved meanwhile, be it on another thread")
   func ownProcess() throws {
-    let folder = try ScratchFolder()
-    let stack = try CatalogStack(folder.file("store.sqlite"))
-    try stack.fill()
     let reader = stack.container.newBackgroundContext()
     try reader.performAndWait {
       let author = try self.author(reader)
@@ -57,11 +69,7 @@ struct ReadSessionTests {
 
   @Test("A fetch sees what somebody else wrote to the file, in the same turn as in the next")
   func otherProcess() throws {
-    let folder = try ScratchFolder()
-    let url = folder.file("store.sqlite")
-    let stack = try CatalogStack(url)
-    try stack.fill()
-    let other = try CatalogStack(url)
+    let other = try another()
     let reader = stack.container.newBackgroundContext()
     let request = NSFetchRequest<NSManagedObject>(entityName: "Work")
     try reader.performAndWait {
@@ -76,10 +84,6 @@ struct ReadSessionTests {
 
   @Test("The log is held while a turn reads, and not longer")
   func log() throws {
-    let folder = try ScratchFolder()
-    let url = folder.file("store.sqlite")
-    let stack = try CatalogStack(url)
-    try stack.fill()
     let reader = stack.container.newBackgroundContext()
     try reader.performAndWait {
       try #expect(works(of: author(reader)) == 3)
@@ -90,10 +94,6 @@ struct ReadSessionTests {
 
   @Test("A store that is removed in the middle of a turn is free at once")
   func removal() throws {
-    let folder = try ScratchFolder()
-    let url = folder.file("store.sqlite")
-    let stack = try CatalogStack(url)
-    try stack.fill()
     let reader = stack.container.newBackgroundContext()
     try reader.performAndWait {
       try #expect(works(of: author(reader)) == 3)
@@ -106,9 +106,8 @@ struct ReadSessionTests {
 
   @Test("Without a log nobody who reads keeps a writer of the same turn waiting")
   func rollbackJournal() throws {
-    let folder = try ScratchFolder()
     let stack = try CatalogStack(
-      folder.file("store.sqlite"),
+      folder.file("rollback.sqlite"),
       options: [
         NSSQLitePragmasOption: ["journal_mode": "DELETE"] as NSDictionary,
         NSPersistentStoreTimeoutOption: NSNumber(value: 0.1),
@@ -139,14 +138,10 @@ struct ReadSessionTests {
 
   @Test("Single rows that a turn reads hold the log no longer than the turn")
   func singleRows() throws {
-    let folder = try ScratchFolder()
-    let url = folder.file("store.sqlite")
-    // Kept open, so that the log is not emptied meanwhile.
-    let writer = try CatalogStack(url)
-    try writer.fill()
-    let stack = try CatalogStack(url)
-    let works = try identifiers(stack)
-    let reader = stack.container.newBackgroundContext()
+    // The first stays open, so that the log is not emptied meanwhile.
+    let fresh = try another()
+    let works = try identifiers(fresh)
+    let reader = fresh.container.newBackgroundContext()
     try reader.performAndWait {
       for work in works {
         try #expect(reader.existingObject(with: work).value(forKey: "title") is String)
@@ -154,16 +149,13 @@ struct ReadSessionTests {
       try #expect(isLogHeld(url))
     }
     try #expect(!isLogHeld(url))
-    try writer.close()
+    try stack.close()
   }
 
   @Test("Between single rows of a turn others save, and so does the turn")
   func singleRowsAndSaves() throws {
-    let folder = try ScratchFolder()
-    let url = folder.file("store.sqlite")
-    try CatalogStack(url).fill()
-    let stack = try CatalogStack(url)
-    let other = try CatalogStack(url)
+    let stack = try another()
+    let other = try another()
     let works = try identifiers(stack)
     let context = stack.container.newBackgroundContext()
     try context.performAndWait {
@@ -183,11 +175,8 @@ struct ReadSessionTests {
 
   @Test("A single row that is refreshed in the middle of a turn is what others wrote meanwhile")
   func refreshedRow() throws {
-    let folder = try ScratchFolder()
-    let url = folder.file("store.sqlite")
-    try CatalogStack(url).fill()
-    let stack = try CatalogStack(url)
-    let other = try CatalogStack(url)
+    let stack = try another()
+    let other = try another()
     let work = try #require(try identifiers(stack).first)
     let reader = stack.container.newBackgroundContext()
     try reader.performAndWait {
@@ -206,10 +195,7 @@ struct ReadSessionTests {
 
   @Test("A store that is removed between single rows of a turn is free at once")
   func removalBetweenRows() throws {
-    let folder = try ScratchFolder()
-    let url = folder.file("store.sqlite")
-    try CatalogStack(url).fill()
-    let stack = try CatalogStack(url)
+    let stack = try another()
     let work = try #require(try identifiers(stack).first)
     let reader = stack.container.newBackgroundContext()
     try reader.performAndWait {
