@@ -188,6 +188,7 @@ extension NSManagedObjectContext {
       for object in objects where !object.state.contains(.touched) { object.forgetTurn() }
     }
     var changes = ChangedObjects()
+    changes.inserted.reserveCapacity(min(objects.count, inserted.count))
     for object in objects {
       let state = object.state
       object.state.remove([.touched, .touchedInsert, .touchedDelete, .touchedRefresh])

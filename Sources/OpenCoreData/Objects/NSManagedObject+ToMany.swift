@@ -182,7 +182,7 @@ extension NSManagedObject {
         storage.add(object)
         noteChange(ofToMany: index)
       }
-    } else if storage.add(object) {
+    } else if storage.addInverse(object) {
       noteChange(ofToMany: index)
     }
   }

@@ -9,8 +9,10 @@ struct ObjectBag {
   ///
   /// Empty until it is needed, and never more than half full.
   private var table: [Int32] = []
-  /// Comparing so many pointers costs about as much as one hash.
-  private static let linearLimit = 12
+  /// How many items at the end were not looked for when they came.
+  private var unsettled = 0
+  /// Comparing so many neighbouring pointers costs less than making a table for them.
+  private static let linearLimit = 32
 
   init() {}
 
@@ -27,6 +29,7 @@ struct ObjectBag {
   }
 
   mutating func index(of object: NSManagedObject) -> Int? {
+    settle()
     if items.count <= Self.linearLimit { return search(object) }
     makeTable()
     let place = Int(table[entry(of: object)])
@@ -48,6 +51,7 @@ struct ObjectBag {
   /// Whether the object was not there before.
   @discardableResult
   mutating func append(_ object: NSManagedObject) -> Bool {
+    settle()
     if items.count <= Self.linearLimit {
       guard search(object) == nil else { return false }
       if !table.isEmpty { table = [] }
@@ -61,7 +65,28 @@ struct ObjectBag {
     return true
   }
 
+  /// Appends an object that should not be there; it is looked for when somebody asks.
+  ///
+  /// Until ``settle()`` the items may hold it twice.
+  mutating func appendUnseen(_ object: NSManagedObject) {
+    items.append(object)
+    unsettled += 1
+  }
+
+  /// Looks for the items that came unseen, and drops those that were there.
+  mutating func settle() {
+    if unsettled > 0 { settleItems() }
+  }
+
+  private mutating func settleItems() {
+    let unseen = items.suffix(unsettled)
+    items.removeLast(unsettled)
+    unsettled = 0
+    for item in unseen { append(item) }
+  }
+
   mutating func insert(_ object: NSManagedObject, at index: Int) {
+    settle()
     table = []
     items.insert(object, at: index)
   }
@@ -86,6 +111,7 @@ struct ObjectBag {
 
   mutating func removeAll() {
     items.removeAll()
+    unsettled = 0
     table = []
   }
 

@@ -29,6 +29,8 @@ final class ToManyStorage {
 
   /// What waits to be saved, and who is told of changes.
   private final class Edits {
+    /// So many additions take no second piece of memory.
+    static let expected = 14
     var added = ObjectBag()
     /// Members that the store still has.
     var removed = ObjectBag()
@@ -58,6 +60,7 @@ final class ToManyStorage {
   /// The members; in the order of their keys where the relationship has none and they were read.
   var members: ObjectBag {
     if !hasList { makeList() }
+    list.settle()
     return list
   }
 
@@ -82,7 +85,7 @@ final class ToManyStorage {
   /// The members as a set.
   var memberSet: Set<NSManagedObject> {
     if let keptSet { return keptSet }
-    let items = list.items
+    let items = members.items
     var set = Set<NSManagedObject>(minimumCapacity: items.count)
     var kind = items.first.map { ObjectIdentifier(type(of: $0)) }
     for item in items {
@@ -120,6 +123,7 @@ final class ToManyStorage {
   private func requireEdits() -> Edits {
     if let edits { return edits }
     let made = Edits()
+    made.added.reserveCapacity(Edits.expected)
     edits = made
     return made
   }
@@ -193,6 +197,17 @@ final class ToManyStorage {
       isReordered = true
     }
     return true
+  }
+
+  /// Adds an object whose own relationship just got this one as a member; whether anything changed.
+  ///
+  /// Both sides know the same, so the object is none here: it is not looked for among what may be
+  /// thousands, until somebody asks for them.
+  func addInverse(_ object: NSManagedObject) -> Bool {
+    guard isLoaded, hasList, !isOrdered, edits?.removed.isEmpty ?? true else { return add(object) }
+    list.appendUnseen(object)
+    keptSet = nil
+    return isNew || requireEdits().added.append(object)
   }
 
   @discardableResult

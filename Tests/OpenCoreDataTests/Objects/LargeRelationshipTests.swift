@@ -9,15 +9,7 @@ struct LargeRelationshipTests {
     arguments: [1, 2, 3] as [UInt64]
   )
   func members(seed: UInt64) throws {
-    let model = LargeRelationshipModel.make()
-    let container = NSPersistentContainer(name: "Large", managedObjectModel: model)
-    container.persistentStoreDescriptions = [
-      NSPersistentStoreDescription(url: URL(fileURLWithPath: "/dev/null"))
-    ]
-    var failure: (any Error)?
-    container.loadPersistentStores { _, error in failure = error }
-    if let failure { throw failure }
-    let context = container.newBackgroundContext()
+    let context = try LargeRelationshipModel.context()
     var random = SeededNumbers(seed: seed)
     try context.performAndWait {
       let group = NSEntityDescription.insertNewObject(forEntityName: "Group", into: context)
@@ -46,9 +38,48 @@ struct LargeRelationshipTests {
       #expect(group.value(forKey: "people") as? Set<NSManagedObject> == expected, "seed \(seed)")
     }
   }
+
+  @Test(
+    "Where one side was changed behind the other's back, no member is there twice",
+    arguments: [3, 100]
+  )
+  func primitives(count: Int) throws {
+    let context = try LargeRelationshipModel.context()
+    try context.performAndWait {
+      func insert(_ name: String) -> NSManagedObject {
+        NSEntityDescription.insertNewObject(forEntityName: name, into: context)
+      }
+      let group = insert("Group")
+      try context.save()
+      let people = (0..<count).map { _ in insert("Person") }
+      for person in people { person.setValue(Set([group]), forKey: "groups") }
+      // The group still knows of everybody.
+      for person in people { person.setPrimitiveValue(Set<NSManagedObject>(), forKey: "groups") }
+      for person in people { person.setValue(Set([group]), forKey: "groups") }
+      #expect(group.mutableSetValue(forKey: "people").count == count)
+      #expect((group.value(forKey: "people") as? NSSet)?.count == count)
+      #expect(group.objectIDs(forRelationshipNamed: "people").count == count)
+      people[0].setValue(Set<NSManagedObject>(), forKey: "groups")
+      #expect((group.value(forKey: "people") as? Set<NSManagedObject>) == Set(people.dropFirst()))
+      try context.save()
+      context.refreshAllObjects()
+      #expect((group.value(forKey: "people") as? Set<NSManagedObject>) == Set(people.dropFirst()))
+    }
+  }
 }
 
 private enum LargeRelationshipModel {
+  static func context() throws -> NSManagedObjectContext {
+    let container = NSPersistentContainer(name: "Large", managedObjectModel: make())
+    container.persistentStoreDescriptions = [
+      NSPersistentStoreDescription(url: URL(fileURLWithPath: "/dev/null"))
+    ]
+    var failure: (any Error)?
+    container.loadPersistentStores { _, error in failure = error }
+    if let failure { throw failure }
+    return container.newBackgroundContext()
+  }
+
   static func make() -> NSManagedObjectModel {
     let group = ModelParts.entity("Group")
     let person = ModelParts.entity("Person")

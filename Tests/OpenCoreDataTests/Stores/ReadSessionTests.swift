@@ -21,7 +21,7 @@ struct ReadSessionTests {
   /// Who opens the file beside the first, and has read nothing of it.
   private func another() throws -> CatalogStack { try CatalogStack(url) }
 
-  private func author(_ context: NSManagedObjectContext) throws -> NSManagedObject {
+  private static func author(_ context: NSManagedObjectContext) throws -> NSManagedObject {
     let request = NSFetchRequest<NSManagedObject>(entityName: "Author")
     return try #require(try context.fetch(request).first)
   }
@@ -30,7 +30,7 @@ struct ReadSessionTests {
     (author.value(forKey: "works") as? NSSet)?.count ?? -1
   }
 
-  private func addWork(_ stack: CatalogStack) throws {
+  private static func addWork(_ stack: CatalogStack) throws {
     let context = stack.container.newBackgroundContext()
     try context.performAndWait {
       let work = NSEntityDescription.insertNewObject(forEntityName: "Work", into: context)
@@ -50,14 +50,15 @@ struct ReadSessionTests {
   func ownProcess() throws {
     let reader = stack.container.newBackgroundContext()
     try reader.performAndWait {
-      let author = try self.author(reader)
+      let author = try Self.author(reader)
       #expect(works(of: author) == 3)
-      try addWork(stack)
+      try Self.addWork(stack)
       reader.refresh(author, mergeChanges: false)
       #expect(works(of: author) == 4)
       let isDone = DispatchSemaphore(value: 0)
+      let stack = stack
       let other = Thread {
-        #expect(throws: Never.self) { try addWork(stack) }
+        #expect(throws: Never.self) { try Self.addWork(stack) }
         isDone.signal()
       }
       other.start()
@@ -73,12 +74,12 @@ struct ReadSessionTests {
     let reader = stack.container.newBackgroundContext()
     let request = NSFetchRequest<NSManagedObject>(entityName: "Work")
     try reader.performAndWait {
-      try #expect(works(of: author(reader)) == 3)
-      try addWork(other)
+      try #expect(works(of: Self.author(reader)) == 3)
+      try Self.addWork(other)
       try #expect(reader.count(for: request) == 4)
       try #expect(reader.fetch(request).count == 4)
     }
-    try addWork(other)
+    try Self.addWork(other)
     try reader.performAndWait { try #expect(reader.fetch(request).count == 5) }
   }
 
@@ -86,7 +87,7 @@ struct ReadSessionTests {
   func log() throws {
     let reader = stack.container.newBackgroundContext()
     try reader.performAndWait {
-      try #expect(works(of: author(reader)) == 3)
+      try #expect(works(of: Self.author(reader)) == 3)
       try #expect(isLogHeld(url))
     }
     try #expect(!isLogHeld(url))
@@ -96,7 +97,7 @@ struct ReadSessionTests {
   func removal() throws {
     let reader = stack.container.newBackgroundContext()
     try reader.performAndWait {
-      try #expect(works(of: author(reader)) == 3)
+      try #expect(works(of: Self.author(reader)) == 3)
       let store = try #require(stack.coordinator.persistentStores.first)
       try stack.coordinator.remove(store)
       try stack.coordinator.destroyPersistentStore(at: url, type: .sqlite)
@@ -116,9 +117,9 @@ struct ReadSessionTests {
     try stack.fill()
     let reader = stack.container.newBackgroundContext()
     try reader.performAndWait {
-      let author = try self.author(reader)
+      let author = try Self.author(reader)
       #expect(works(of: author) == 3)
-      try addWork(stack)
+      try Self.addWork(stack)
       reader.refresh(author, mergeChanges: false)
       #expect(works(of: author) == 4)
     }
@@ -161,8 +162,8 @@ struct ReadSessionTests {
     try context.performAndWait {
       for (number, work) in works.enumerated() {
         let object = try context.existingObject(with: work)
-        try addWork(stack)
-        try addWork(other)
+        try Self.addWork(stack)
+        try Self.addWork(other)
         object.setValue("changed \(number)", forKey: "title")
         try context.save()
       }
