@@ -55,6 +55,11 @@ package struct PostgreSQLRow {
     Data(result.bytes(index, Int32(column)))
   }
 
+  /// The bytes as they came, as long as the result lives.
+  package func blobBytes(_ column: Int) -> UnsafeRawBufferPointer {
+    result.bytes(index, Int32(column))
+  }
+
   package func optionalBlob(_ column: Int) -> Data? {
     result.isNull(index, Int32(column)) ? nil : blob(column)
   }

@@ -15,7 +15,8 @@ struct JSONWriterTests {
       record.writesNumbersAsStrings = asStrings
       var writer = JSONWriter()
       writer.record(record)
-      #expect(writer.data == (try WireCoding.encode(record)))
+      let written = writer.finished()
+      #expect(try written == WireCoding.encode(record))
     }
   }
 
@@ -66,17 +67,40 @@ struct JSONWriterTests {
     )
     var writer = JSONWriter()
     writer.record(record)
-    #expect(writer.data == (try WireCoding.encode(record)))
-    #expect(try WireCoding.decode(RecordDictionary.self, from: writer.data) == record)
+    let written = writer.finished()
+    #expect(try written == WireCoding.encode(record))
+    #expect(try WireCoding.decode(RecordDictionary.self, from: written) == record)
+  }
 
-    // Fields that are JSON already come out the same.
-    var fields = JSONWriter()
-    fields.fields(try #require(record.fields))
-    var rest = record
-    rest.fields = nil
-    var spliced = JSONWriter()
-    spliced.record(rest, encodedFields: fields.data)
-    #expect(spliced.data == writer.data)
+  @Test("Whole numbers are written to the last digit")
+  func digits() throws {
+    let numbers: [Int64] = [0, 1, -1, 9, 10, -10, 99, 100, 1_234_567_890, .max, .min]
+    var writer = JSONWriter()
+    writer.beginArray()
+    for number in numbers { writer.integer(number) }
+    writer.endArray()
+    let written = writer.finished()
+    let expected = numbers.map(String.init).joined(separator: ",")
+    #expect(String(decoding: written, as: UTF8.self) == "[\(expected)]")
+  }
+
+  @Test("What is taken back leaves no trace, and what was lent stays as it was")
+  func takingBack() throws {
+    var writer = JSONWriter(capacity: 1)
+    writer.beginObject()
+    writer.key("a")
+    writer.encoded(Data("[1,2]".utf8))
+    let mark = writer.mark
+    writer.key("gone")
+    writer.string(String(repeating: "x", count: 1000))
+    writer.takeBack(to: mark)
+    writer.members(of: Data(#"{"b":2}"#.utf8))
+    writer.members(of: Data("{}".utf8))
+    writer.piece(#","c":"#)
+    writer.boolean(true)
+    writer.endObject()
+    let written = writer.finished()
+    #expect(String(decoding: written, as: UTF8.self) == #"{"a":[1,2],"b":2,"c":true}"#)
   }
 
   @Test(
@@ -92,6 +116,7 @@ struct JSONWriterTests {
     writer.string(text)
     writer.string(text)
     writer.endArray()
-    #expect(try WireCoding.decode([String].self, from: writer.data) == [text, text])
+    let written = writer.finished()
+    #expect(try WireCoding.decode([String].self, from: written) == [text, text])
   }
 }

@@ -14,7 +14,9 @@ extension CloudKitService {
     guard let text = sent.isEmpty ? visit?.apiToken : sent else {
       throw ErrorDictionary(.authenticationFailed, "no auth method found")
     }
-    let known = try storage.read { try $0.apiToken(text) }
+    let known = try sessions.apiToken(text, now: now) {
+      try storage.read { try $0.apiToken(text) }
+    }
     guard let apiToken = known, apiToken.environment == path.environment,
       apiToken.container == nil || apiToken.container == path.container
     else { throw ErrorDictionary(.authenticationFailed, "unknown API token") }

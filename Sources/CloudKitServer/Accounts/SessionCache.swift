@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Sessions and containers met lately, so that a request need not ask the storage for them.
+/// Sessions, API tokens and containers met lately, so that a request need not ask the storage for them.
 final class SessionCache: Sendable {
   private struct Met {
     var session: StoredSession
@@ -8,8 +8,14 @@ final class SessionCache: Sendable {
     var checked: Int64
   }
 
+  private struct MetToken {
+    var token: StoredAPIToken
+    var checked: Int64
+  }
+
   private struct State {
     var sessions: [String: Met] = [:]
+    var apiTokens: [String: MetToken] = [:]
     var containers: Set<String> = []
   }
 
@@ -37,9 +43,29 @@ final class SessionCache: Sendable {
     }
   }
 
-  /// Forgets who is signed in; the storage is asked again.
+  /// The token as it was a moment ago, or else as it is read.
+  func apiToken(
+    _ text: String,
+    now: Int64,
+    _ read: () throws -> StoredAPIToken?
+  ) rethrows -> StoredAPIToken? {
+    if let met = state.withLock({ $0.apiTokens[text] }), now - met.checked < Self.freshness {
+      return met.token
+    }
+    guard let token = try read() else { return nil }
+    state.withLock { state in
+      if state.apiTokens.count >= Self.limit { state.apiTokens.removeAll() }
+      state.apiTokens[text] = MetToken(token: token, checked: now)
+    }
+    return token
+  }
+
+  /// Forgets who is signed in and by what; the storage is asked again.
   func forgetSessions() {
-    state.withLock { $0.sessions.removeAll() }
+    state.withLock { state in
+      state.sessions.removeAll()
+      state.apiTokens.removeAll()
+    }
   }
 
   func knows(container: String) -> Bool {

@@ -35,6 +35,7 @@ extension CloudKitService {
       batch.removedAPITokens = [token]
       return (batch, ())
     }
+    sessions.forgetSessions()
   }
 
   private struct NewToken: Decodable {

@@ -64,6 +64,48 @@ struct ChangeToken: Codable, Hashable, Sendable {
   }
 }
 
+/// The bytes of the encoder, which would take longer than ten records of the feed it is for.
+extension ChangeToken: JSONWritable {
+  func write(to json: inout JSONWriter) {
+    json.beginObject()
+    if let ceiling {
+      json.key("b")
+      json.beginObject()
+      json.member("c", raw: ceiling.change.rawValue)
+      json.member("p", raw: ceiling.place.rawValue)
+      json.endObject()
+    }
+    json.member("c", raw: counter.rawValue)
+    if let sharedZones {
+      json.key("d")
+      json.beginArray()
+      for number in sharedZones { json.integer(number) }
+      json.endArray()
+    }
+    json.member("i", incarnation)
+    json.member("l", raw: place?.rawValue)
+    json.member("n", raw: began?.rawValue)
+    json.member("p", raw: partition.rawValue)
+    json.member("s", raw: stay?.rawValue)
+    json.member("t", raw: top?.rawValue)
+    json.member("u", principal)
+    json.member("z", raw: zone?.rawValue)
+    json.endObject()
+  }
+}
+
+extension JSONWriter {
+  /// A number that is a type of its own.
+  fileprivate mutating func member(_ name: String, raw number: Int64?) {
+    guard let number else { return }
+    key(name)
+    beginObject()
+    key("rawValue")
+    integer(number)
+    endObject()
+  }
+}
+
 extension CloudKitService {
   func seal(_ token: ChangeToken, _ context: RequestContext) throws -> String {
     var token = token

@@ -5,7 +5,9 @@ import Foundation
 extension CloudKitService {
   func changedRecords(_ request: ZoneChangesOptions, _ context: RequestContext) async throws -> Data
   {
-    try changes(request, context)
+    var json = JSONWriter(capacity: 1024)
+    try write(changes: request, context, to: &json)
+    return json.finished()
   }
 
   func zoneChanges(_ request: ZoneChangesRequest, _ context: RequestContext) async throws -> Data {
@@ -22,27 +24,30 @@ extension CloudKitService {
       options.resultsLimit = options.resultsLimit ?? request.resultsLimit
       options.reverse = options.reverse ?? request.reverse
       options.numbersAsStrings = options.numbersAsStrings ?? request.numbersAsStrings
+      let mark = json.mark
       do {
-        json.encoded(try changes(options, context))
+        try write(changes: options, context, to: &json)
       } catch var error as ErrorDictionary {
+        json.takeBack(to: mark)
         error.zoneID = options.zoneID
         json.encoded(try WireCoding.encode(context.stripped(error)))
       }
     }
     json.endArray()
     json.endObject()
-    return json.data
+    return json.finished()
   }
 
-  private func changes(
-    _ options: ZoneChangesOptions,
-    _ context: RequestContext
-  ) throws -> Data {
+  private func write(
+    changes options: ZoneChangesOptions,
+    _ context: RequestContext,
+    to json: inout JSONWriter
+  ) throws {
     _ = try context.participant()
     guard !options.zoneID.isDefault, context.scope != .public else {
       throw ErrorDictionary(.badRequest, "cannot get changes in default zone")
     }
-    return try storage.read { snapshot in
+    try storage.read { snapshot in
       let database = try target(of: [options.zoneID], context, snapshot)
       let zones = ZoneDirectory(database, context)
       let zone = try zones.number(of: options.zoneID)
@@ -63,7 +68,6 @@ extension CloudKitService {
         zones: zones,
         context: context
       )
-      var json = JSONWriter(capacity: 256 + 512 * page.items.count)
       json.beginObject()
       json.key("moreComing")
       json.boolean(page.isMoreComing)
@@ -72,7 +76,6 @@ extension CloudKitService {
       json.member("syncToken", try seal(page.token, context))
       json.member("zoneID", zones.id(named: options.zoneID.zoneName))
       json.endObject()
-      return json.data
     }
   }
 
@@ -99,6 +102,11 @@ extension CloudKitService {
       numbersAsStrings: options.numbersAsStrings
     )
     let wanted = options.desiredRecordTypes.map(Set.init)
+    json.reserve(
+      page.items.reduce(64) { sum, item in
+        if case .record(let record) = item.content { sum + record.size + 768 } else { sum + 256 }
+      }
+    )
     json.beginArray()
     for item in page.items {
       switch item.content {

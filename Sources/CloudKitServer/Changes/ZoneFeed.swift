@@ -30,7 +30,7 @@ struct ZoneFeed {
 
   struct Item {
     enum Content {
-      case record(StoredRecord)
+      case record(RecordRow)
       case gone(RecordKey, type: String)
       /// It was gone before the reader came; they do not learn its name.
       case hidden
@@ -108,7 +108,7 @@ struct ZoneFeed {
     guard let span = places(at: stay.joined, range, through: stay.joined) else { return [] }
     return try snapshot.members(in: partition, span.range(zone, stay.share, range)).map { record in
       Item(
-        position: Position(change: stay.joined, place: record.membership?.seen ?? .zero),
+        position: Position(change: stay.joined, place: record.seen),
         content: .record(record)
       )
     }
@@ -119,7 +119,7 @@ struct ZoneFeed {
     guard let span = numbers(from: stay.joined, range, through: nil) else { return [] }
     return try snapshot.members(in: partition, span.range(zone, stay.share, range)).map { record in
       Item(
-        position: Position(change: record.membership?.seen ?? .zero),
+        position: Position(change: record.seen),
         content: .record(record)
       )
     }

@@ -49,7 +49,7 @@ extension CloudKitService {
         desiredKeys: request.desiredKeys,
         numbersAsStrings: request.numbersAsStrings
       )
-      var json = JSONWriter(capacity: 64 + 512 * page.records.count)
+      var json = JSONWriter(capacity: 64 + 1024 * page.records.count)
       json.beginObject()
       if let next = page.marker {
         json.member("continuationMarker", try seal(next, of: request, context))
@@ -63,7 +63,7 @@ extension CloudKitService {
         try currentSyncToken(request.zoneID, database, snapshot, context)
       )
       json.endObject()
-      return json.data
+      return json.finished()
     }
   }
 

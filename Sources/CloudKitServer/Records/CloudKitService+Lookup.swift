@@ -33,20 +33,22 @@ extension CloudKitService {
         in: try databases.database(of: request.zoneID ?? .defaultZone).id,
         context
       )
-      var json = JSONWriter(capacity: 64 + 512 * keys.count)
-      json.beginObject()
-      json.key("records")
-      json.beginArray()
-      for (index, (wanted, key)) in zip(request.records, keys).enumerated() {
-        let database = try databases.database(of: named[index])
-        let rendering = RecordRendering(
+      let renderings = databases.byOwner.mapValues { database in
+        RecordRendering(
           service: self,
           partition: database.id,
           zones: ZoneDirectory(database, context),
           context: context
         )
+      }
+      var json = JSONWriter(capacity: 64 + 1024 * keys.count)
+      json.beginObject()
+      json.key("records")
+      json.beginArray()
+      for (index, (wanted, key)) in zip(request.records, keys).enumerated() {
+        let owner = databases.owner(of: named[index])
+        guard let rendering = renderings[owner] else { continue }
         do {
-          let owner = databases.owner(of: named[index])
           guard let record = found[owner]?[try key.get()], !record.isDeleted else {
             throw ErrorDictionary(.notFound, "Record not found")
           }
@@ -72,7 +74,7 @@ extension CloudKitService {
         try currentSyncToken(request.zoneID, database, snapshot, context)
       )
       json.endObject()
-      return json.data
+      return json.finished()
     }
   }
 

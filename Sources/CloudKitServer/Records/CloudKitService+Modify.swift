@@ -122,7 +122,7 @@ struct ModifyCall: Sendable {
       zones: zones,
       context: context
     )
-    var json = JSONWriter(capacity: 64 + 512 * plan.items.count)
+    var json = JSONWriter(capacity: 64 + 1024 * plan.items.count)
     json.beginObject()
     json.key("records")
     json.beginArray()
@@ -132,7 +132,7 @@ struct ModifyCall: Sendable {
     json.endArray()
     guard var batch = plan.batch else {
       json.endObject()
-      return (nil, Outcome(reply: json.data))
+      return (nil, Outcome(reply: json.finished()))
     }
     if batch.schema != nil, !isErasing {
       let key = SchemaErasing.key(context.container)
@@ -153,7 +153,7 @@ struct ModifyCall: Sendable {
       json.member("syncToken", try service.seal(token, context))
     }
     json.endObject()
-    let reply = json.data
+    let reply = json.finished()
     try keep(reply, in: &batch)
     let note = try self.note(of: plan, &batch, input, zones: names)
     try service.post(note, in: &batch, hasSubscribers: !input.subscriptions.isEmpty)

@@ -84,7 +84,7 @@ extension ModifyPlanner {
   private func encoded(_ fields: [String: FieldValue]) -> Data {
     var json = JSONWriter(capacity: 1024)
     json.fields(fields)
-    return json.data
+    return json.finished()
   }
 
   func nextChange(_ counter: inout ChangeNumber) -> ChangeNumber {

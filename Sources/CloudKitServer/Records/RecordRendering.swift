@@ -15,76 +15,154 @@ struct RecordRendering {
     }
   }
 
-  let service: CloudKitService
-  let partition: PartitionID
   let zones: ZoneDirectory
-  let context: RequestContext
+  private let service: CloudKitService
+  private let partition: PartitionID
+  private let context: RequestContext
+  /// As JSON: every record of a reply repeats one of them.
+  private let zoneIDs: [ZoneNumber: Data]
 
-  /// Writes a record; the fields that are kept as JSON are copied where nothing in them differs.
+  init(
+    service: CloudKitService,
+    partition: PartitionID,
+    zones: ZoneDirectory,
+    context: RequestContext
+  ) {
+    self.service = service
+    self.partition = partition
+    self.zones = zones
+    self.context = context
+    zoneIDs = zones.encodedIDs()
+  }
+
   func write(_ record: StoredRecord, _ shape: Shape, to json: inout JSONWriter) throws {
-    let isPlain =
-      shape.desiredKeys == nil && !shape.numbersAsStrings
-      && record.contents.isDisjoint(with: [.assets, .encrypted])
-    if isPlain, !record.fields.isEmpty {
-      json.record(try systemFields(of: record), encodedFields: record.fields)
-    } else {
-      json.record(try dictionary(record, shape))
+    try write(RecordRow(record), shape, to: &json)
+  }
+
+  /// Writes a record, straight from what is kept.
+  func write(_ record: RecordRow, _ shape: Shape, to json: inout JSONWriter) throws {
+    json.beginObject()
+    json.piece(#""created":{"deviceID":""#)
+    record.with(.createdOn) { json.text($0) }
+    json.piece(#"","timestamp":"#)
+    json.digits(record.createdAt)
+    json.piece(#","userRecordName":""#)
+    record.with(.createdBy) { json.text($0) }
+    json.piece(#""},"deleted":false,"fields":"#)
+    try writeFields(of: record, shape, to: &json)
+    json.piece(#","modified":{"deviceID":""#)
+    record.with(.modifiedOn) { json.text($0) }
+    json.piece(#"","timestamp":"#)
+    json.digits(record.modifiedAt)
+    json.piece(#","userRecordName":""#)
+    record.with(.modifiedBy) { json.text($0) }
+    if !record.isEmpty(.parent) {
+      json.piece(#""},"parent":{"recordName":""#)
+      record.with(.parent) { json.text($0) }
     }
+    // Our own clients don't read the plug-in fields, and feeds are long.
+    json.piece(
+      context.isExtended
+        ? #""},"recordChangeTag":""# : #""},"pluginFields":{},"recordChangeTag":""#
+    )
+    record.with(.tag) { json.text($0) }
+    json.piece(#"","recordName":""#)
+    record.with(.name) { json.text($0) }
+    json.piece(#"","recordType":""#)
+    record.with(.type) { json.text($0) }
+    json.piece("\"")
+    if !record.isEmpty(.sharing) { try writeSharing(of: record, to: &json) }
+    if let zoneID = zoneIDs[record.zone] {
+      json.piece(#","zoneID":"#)
+      json.encoded(zoneID)
+    }
+    json.endObject()
   }
 
   func write(_ error: ErrorDictionary, to json: inout JSONWriter) throws {
     json.encoded(try WireCoding.encode(context.stripped(error)))
   }
 
+  /// The record as a value, where it is a part of another one.
   func dictionary(_ record: StoredRecord, _ shape: Shape) throws -> RecordDictionary {
-    var dictionary = try systemFields(of: record)
-    var fields: [String: FieldValue] = [:]
-    if shape.desiredKeys?.isEmpty != true {
-      fields = try record.decodedFields()
-      if let wanted = shape.desiredKeys {
-        fields = fields.filter { wanted.contains($0.key) }
-      }
-      if record.contents.contains(.encrypted) {
-        for (name, value) in fields where value.sealedType != nil {
-          fields[name] = try opened(value, record, name)
-        }
-      }
-      if record.contents.contains(.assets) {
-        for (name, value) in fields where !value.content.assets.isEmpty {
-          fields[name] = try withDownloadURLs(value)
-        }
-      }
-    }
-    dictionary.fields = fields
+    var json = JSONWriter(capacity: record.fields.count + 512)
+    var plain = shape
+    plain.numbersAsStrings = false
+    try write(record, plain, to: &json)
+    var dictionary = try WireCoding.decode(RecordDictionary.self, from: json.finished())
     dictionary.writesNumbersAsStrings = shape.numbersAsStrings
+    dictionary.hasPluginFields = !context.isExtended
     return dictionary
   }
 
-  private func systemFields(of record: StoredRecord) throws -> RecordDictionary {
-    var dictionary = RecordDictionary(
-      recordName: record.key.name,
-      recordType: record.type,
-      recordChangeTag: record.tag,
-      zoneID: zones.name(of: record.key.zone).map(zones.id(named:)),
-      created: record.created,
-      modified: record.modified,
-      deleted: false,
-      parent: record.parent.map { ParentDictionary(recordName: $0) }
-    )
-    // Our own clients don't read it, and feeds are long.
-    dictionary.hasPluginFields = !context.isExtended
-    if record.sharing != nil { try addSharing(of: record, to: &dictionary) }
-    return dictionary
+  // MARK: Fields
+
+  /// Copies what is kept; reads only what is left out, sealed, a file or to be written otherwise.
+  private func writeFields(
+    of record: RecordRow,
+    _ shape: Shape,
+    to json: inout JSONWriter
+  ) throws {
+    let differs =
+      shape.numbersAsStrings || !record.contents.isDisjoint(with: [.assets, .encrypted])
+    try record.with(.fields) { kept in
+      if kept.isEmpty || shape.desiredKeys?.isEmpty == true { return json.piece("{}") }
+      if !differs, shape.desiredKeys == nil { return json.encoded(kept) }
+      json.beginObject()
+      var fields = EncodedFields(kept)
+      while let (name, value) = try fields.next() {
+        guard shape.desiredKeys?.contains(name) ?? true else { continue }
+        json.key(name)
+        if differs {
+          json.field(try shown(value, record, name), shape.numbersAsStrings)
+        } else {
+          json.encoded(value)
+        }
+      }
+      json.endObject()
+    }
   }
+
+  /// A value opened, and with the addresses of its files.
+  private func shown(
+    _ json: UnsafeRawBufferPointer,
+    _ record: RecordRow,
+    _ field: String
+  ) throws -> FieldValue {
+    let value = try service.vault.open(
+      try WireCoding.decode(FieldValue.self, from: Data(json)),
+      at: FieldVault.Place(
+        container: context.container,
+        environment: context.environment,
+        partition: partition,
+        record: record.key,
+        field: field
+      )
+    )
+    return value.content.assets.isEmpty ? value : try withDownloadURLs(value)
+  }
+
+  // MARK: Shares
 
   /// What a root shows of its share, and a share of itself.
-  private func addSharing(of record: StoredRecord, to dictionary: inout RecordDictionary) throws {
-    guard let sharing = try record.decodedSharing() else { return }
-    dictionary.shortGUID = sharing.shortGUID ?? sharing.state?.shortGUID
-    dictionary.share = sharing.share.map {
-      ReferenceValue(recordName: $0, zoneID: dictionary.zoneID)
+  private func writeSharing(of record: RecordRow, to json: inout JSONWriter) throws {
+    let kept = record.with(.sharing) { Data($0) }
+    let sharing = try WireCoding.decode(RecordSharing.self, from: kept)
+    if let name = sharing.share {
+      json.key("share")
+      json.beginObject()
+      json.member("recordName", name)
+      if let zoneID = zoneIDs[record.zone] {
+        json.key("zoneID")
+        json.encoded(zoneID)
+      }
+      json.endObject()
     }
-    dictionary.sharing = sharing.state?.dictionary(for: context.reader, host: service.host)
+    json.member("shortGUID", sharing.shortGUID ?? sharing.state?.shortGUID)
+    if let state = sharing.state {
+      let shown = state.dictionary(for: context.reader, host: service.host)
+      json.members(of: try WireCoding.encode(shown))
+    }
   }
 
   /// A record that is gone; its type is an extension.
@@ -93,23 +171,6 @@ struct RecordRendering {
       recordName: key.name,
       recordType: context.isExtended ? type : nil,
       deleted: true
-    )
-  }
-
-  private func opened(
-    _ value: FieldValue,
-    _ record: StoredRecord,
-    _ field: String
-  ) throws -> FieldValue {
-    try service.vault.open(
-      value,
-      at: FieldVault.Place(
-        container: context.container,
-        environment: context.environment,
-        partition: partition,
-        record: record.key,
-        field: field
-      )
     )
   }
 

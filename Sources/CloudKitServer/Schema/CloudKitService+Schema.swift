@@ -267,7 +267,7 @@ extension CloudKitService {
       json.fields(fields)
       var batch = WriteBatch(partition: id)
       batch.expectedTags[key] = .some(record.tag)
-      record.fields = json.data
+      record.fields = json.finished()
       record.modified.timestamp = now
       record.tag = String(bits, radix: 36)
       batch.records = [record]

@@ -31,6 +31,8 @@ struct RequestTarget: Sendable {
   }
 
   private static func unescape(_ text: some StringProtocol) -> String {
-    text.removingPercentEncoding ?? String(text)
+    // Most parts have nothing to take back, and Foundation copies each of them twice.
+    guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
+    return text.removingPercentEncoding ?? String(text)
   }
 }

@@ -78,7 +78,7 @@ package protocol StorageSnapshot {
   func zones(in id: PartitionID, changedAfter: ChangeNumber, limit: Int) throws -> [StoredZone]
   func records(in id: PartitionID, keys: [RecordKey]) throws -> [RecordKey: StoredRecord]
   func references(in id: PartitionID, to targets: [RecordKey]) throws -> [StoredReference]
-  func changes(in id: PartitionID, _ range: ChangeRange) throws -> [StoredRecord]
+  func changes(in id: PartitionID, _ range: ChangeRange) throws -> [RecordRow]
   /// The newest tombstone or departure of each zone among those older than a time, in milliseconds.
   func expiredTraces(in id: PartitionID, before time: Int64) throws -> [ZoneNumber: ChangeNumber]
   func partitions() throws -> [PartitionID]
@@ -87,7 +87,7 @@ package protocol StorageSnapshot {
   /// A zone's living shares.
   func shares(in id: PartitionID, zone: ZoneNumber) throws -> [StoredRecord]
   /// A share's members by where they stand in its feed.
-  func members(in id: PartitionID, _ range: ShareRange) throws -> [StoredRecord]
+  func members(in id: PartitionID, _ range: ShareRange) throws -> [RecordRow]
   /// A share's departures by when they were.
   func departures(in id: PartitionID, _ range: ShareRange) throws -> [StoredDeparture]
   /// Who was in a share at a moment, by when they came in; the range is about that too.

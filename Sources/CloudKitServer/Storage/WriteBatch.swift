@@ -89,7 +89,7 @@ package struct WriteBatch: Sendable {
   }
 
   /// Ends something that servers keep in memory.
-  var changesCachedDirectory: Bool { !endedSessions.isEmpty }
+  var changesCachedDirectory: Bool { !endedSessions.isEmpty || !removedAPITokens.isEmpty }
 
   package struct ExpectedSchema: Hashable, Sendable {
     package var container: String

@@ -1,4 +1,5 @@
 import CloudKitWebServices
+import Foundation
 
 /// The zones of one request: names to rows and back.
 struct ZoneDirectory: Sendable {
@@ -70,6 +71,17 @@ struct ZoneDirectory: Sendable {
       zoneID: zone,
       extension: code.map { ErrorExtension(code: $0) }
     )
+  }
+
+  /// The IDs of all zones that a record of the reply may be in, as JSON.
+  func encodedIDs() -> [ZoneNumber: Data] {
+    var known = [ZoneNumber.defaultZone: ZoneID.defaultZoneName]
+    for row in rows.values { known[row.number] = row.name }
+    return known.mapValues { name in
+      var json = JSONWriter(capacity: 160)
+      json.zone(id(named: name))
+      return json.finished()
+    }
   }
 
   /// The zone's ID as replies write it.

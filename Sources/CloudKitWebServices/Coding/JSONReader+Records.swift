@@ -40,6 +40,52 @@ extension ModifyRecordsRequest: JSONReadable {
   }
 }
 
+extension ZoneChangesRequest: JSONReadable {
+  package init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
+    var zones: [ZoneChangesOptions]?
+    self.init(zones: [])
+    var members = JSONReader.Members()
+    while let name = try json.next(&members) {
+      switch name {
+      case "zones": zones = try json.list(ZoneChangesOptions.init(reading:))
+      // What holds for all zones is rare, and judged elsewhere.
+      case "desiredKeys", "desiredRecordTypes", "resultsLimit", "reverse", "numbersAsStrings",
+        "numberAsStrings":
+        throw JSONReader.Unusual()
+      default: _ = try json.skip()
+      }
+    }
+    guard let zones else { throw JSONReader.Unusual() }
+    self.zones = zones
+  }
+}
+
+extension ZoneChangesOptions: JSONReadable {
+  package init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
+    var zoneID: ZoneID?
+    self.init(zoneID: .defaultZone)
+    var members = JSONReader.Members()
+    while let name = try json.next(&members) {
+      switch name {
+      case "zoneID": zoneID = try ZoneID(reading: &json)
+      case "syncToken": syncToken = try json.text()
+      case "desiredKeys": desiredKeys = try json.names()
+      case "desiredRecordTypes": desiredRecordTypes = try json.names()
+      case "reverse": reverse = try json.flag()
+      case "numbersAsStrings": numbersAsStrings = try json.flag()
+      case "resultsLimit":
+        resultsLimit = try json.optional { (json) throws(JSONReader.Unusual) in
+          Int(try json.integer())
+        }
+      case "numberAsStrings": throw JSONReader.Unusual()
+      default: _ = try json.skip()
+      }
+    }
+    guard let zoneID else { throw JSONReader.Unusual() }
+    self.zoneID = zoneID
+  }
+}
+
 extension RecordOperation: JSONReadable {
   package init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
     var type: RecordOperationType?

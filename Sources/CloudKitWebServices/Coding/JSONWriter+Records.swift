@@ -14,8 +14,7 @@ extension JSONWriter {
     endObject()
   }
 
-  /// A record; `encodedFields` stands in for its fields where they are JSON already.
-  package mutating func record(_ record: RecordDictionary, encodedFields: Data? = nil) {
+  package mutating func record(_ record: RecordDictionary) {
     let sharing = record.sharing
     beginObject()
     member("blocked", sharing?.blocked)
@@ -31,10 +30,7 @@ extension JSONWriter {
     }
     member("denyAccessRequests", sharing?.denyAccessRequests)
     member("displayedHostname", sharing?.displayedHostname)
-    if let encodedFields {
-      key("fields")
-      encoded(encodedFields)
-    } else if let fields = record.fields {
+    if let fields = record.fields {
       key("fields")
       self.fields(fields, numbersAsStrings: record.writesNumbersAsStrings)
     }
@@ -87,6 +83,10 @@ extension JSONWriter {
 
   package mutating func member(_ name: String, _ zone: ZoneID) {
     key(name)
+    self.zone(zone)
+  }
+
+  package mutating func zone(_ zone: ZoneID) {
     beginObject()
     member("ownerRecordName", zone.ownerRecordName)
     member("zoneName", zone.zoneName)
@@ -112,7 +112,7 @@ extension JSONWriter {
 
   // MARK: Fields
 
-  private mutating func field(_ value: FieldValue, _ numbersAsStrings: Bool) {
+  package mutating func field(_ value: FieldValue, _ numbersAsStrings: Bool) {
     beginObject()
     if value.isEncrypted {
       key("isEncrypted")

@@ -3,48 +3,108 @@ import Foundation
 /// Writes JSON straight into bytes, for what a server sends by the thousand.
 ///
 /// The bytes are those of `WireCoding.encode`; a value that is JSON already can be put in as it is.
-package struct JSONWriter: Sendable {
-  package private(set) var bytes: [UInt8] = []
+package struct JSONWriter: ~Copyable {
+  /// Memory of its own, which is handed over when all is written: an array would check at each of
+  /// the many small pieces whether it is shared.
+  private var memory: UnsafeMutableRawPointer
+  private var capacity: Int
+  private var count = 0
   private var needsComma = false
   /// Whether every value so far has a form in JSON.
   package private(set) var isExact = true
 
   package init(capacity: Int = 256) {
-    bytes.reserveCapacity(capacity)
+    self.capacity = max(capacity, 64)
+    memory = .allocate(byteCount: self.capacity, alignment: 1)
   }
 
-  package var data: Data { Data(bytes) }
+  deinit { memory.deallocate() }
+
+  /// What was written, without another copy.
+  package consuming func finished() -> Data {
+    let data = Data(
+      bytesNoCopy: memory,
+      count: count,
+      deallocator: .custom { memory, _ in memory.deallocate() }
+    )
+    discard self
+    return data
+  }
+
+  // MARK: Memory
+
+  /// Makes room for what is about to be written.
+  package mutating func reserve(_ more: Int) {
+    guard capacity - count < more else { return }
+    capacity = max(capacity * 2, count + more)
+    let larger = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 1)
+    larger.copyMemory(from: memory, byteCount: count)
+    memory.deallocate()
+    memory = larger
+  }
+
+  private mutating func append(_ byte: UInt8) {
+    reserve(1)
+    memory.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
+    count += 1
+  }
+
+  private mutating func append(_ bytes: UnsafeRawBufferPointer) {
+    guard let start = bytes.baseAddress else { return }
+    reserve(bytes.count)
+    (memory + count).copyMemory(from: start, byteCount: bytes.count)
+    count += bytes.count
+  }
+
+  private mutating func append(_ text: StaticString) {
+    append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+  }
+
+  // MARK: Going back
+
+  /// A place to take back what is written after it.
+  package struct Mark {
+    fileprivate var count: Int
+    fileprivate var needsComma: Bool
+  }
+
+  package var mark: Mark { Mark(count: count, needsComma: needsComma) }
+
+  package mutating func takeBack(to mark: Mark) {
+    count = mark.count
+    needsComma = mark.needsComma
+  }
 
   // MARK: Structure
 
   package mutating func beginObject() {
     separate()
-    bytes.append(UInt8(ascii: "{"))
+    append(UInt8(ascii: "{"))
   }
 
   package mutating func endObject() {
-    bytes.append(UInt8(ascii: "}"))
+    append(UInt8(ascii: "}"))
     needsComma = true
   }
 
   package mutating func beginArray() {
     separate()
-    bytes.append(UInt8(ascii: "["))
+    append(UInt8(ascii: "["))
   }
 
   package mutating func endArray() {
-    bytes.append(UInt8(ascii: "]"))
+    append(UInt8(ascii: "]"))
     needsComma = true
   }
 
   package mutating func key(_ name: String) {
     string(name)
-    bytes.append(UInt8(ascii: ":"))
+    append(UInt8(ascii: ":"))
     needsComma = false
   }
 
   private mutating func separate() {
-    if needsComma { bytes.append(UInt8(ascii: ",")) }
+    if needsComma { append(UInt8(ascii: ",")) }
     needsComma = false
   }
 
@@ -52,14 +112,29 @@ package struct JSONWriter: Sendable {
 
   /// A value that is JSON already.
   package mutating func encoded(_ json: Data) {
+    json.withUnsafeBytes { encoded($0) }
+  }
+
+  package mutating func encoded(_ json: UnsafeRawBufferPointer) {
     separate()
-    bytes.append(contentsOf: json)
+    append(json)
     needsComma = true
+  }
+
+  /// The members of an object that is JSON already, among those of this one.
+  package mutating func members(of json: Data) {
+    let inner = json.dropFirst().dropLast()
+    if !inner.isEmpty { encoded(inner) }
   }
 
   package mutating func null() { word("null") }
   package mutating func boolean(_ value: Bool) { word(value ? "true" : "false") }
-  package mutating func integer(_ value: Int64) { word(String(value)) }
+
+  package mutating func integer(_ value: Int64) {
+    separate()
+    digits(value)
+    needsComma = true
+  }
 
   /// A number without end is none in JSON, and null here.
   package mutating func number(_ value: Double) {
@@ -68,30 +143,72 @@ package struct JSONWriter: Sendable {
       return null()
     }
     let text = value.description
-    word(text.hasSuffix(".0") ? String(text.dropLast(2)) : text)
+    separate()
+    inside(of: text.hasSuffix(".0") ? String(text.dropLast(2)) : text)
+    needsComma = true
   }
 
-  private mutating func word(_ text: String) {
+  private mutating func word(_ text: StaticString) {
     separate()
-    bytes.append(contentsOf: text.utf8)
+    append(text)
     needsComma = true
   }
 
   package mutating func string(_ text: String) {
     separate()
-    bytes.append(UInt8(ascii: "\""))
-    var text = text
-    text.withUTF8 { utf8 in
-      var start = 0
-      for index in utf8.indices where Self.needsEscape(utf8[index]) {
-        bytes.append(contentsOf: utf8[start..<index])
-        escape(utf8[index])
-        start = index + 1
-      }
-      bytes.append(contentsOf: utf8[start...])
-    }
-    bytes.append(UInt8(ascii: "\""))
+    append(UInt8(ascii: "\""))
+    inside(of: text)
+    append(UInt8(ascii: "\""))
     needsComma = true
+  }
+
+  private mutating func inside(of text: String) {
+    var text = text
+    text.withUTF8 { self.text(UnsafeRawBufferPointer($0)) }
+  }
+
+  // MARK: Pieces
+
+  /// A piece of JSON with its own punctuation, for shapes that are written by the thousand.
+  ///
+  /// Whether a comma has to follow is told by its last character.
+  package mutating func piece(_ json: StaticString) {
+    append(json)
+    switch memory.load(fromByteOffset: count - 1, as: UInt8.self) {
+    case UInt8(ascii: ":"), UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: ","):
+      needsComma = false
+    default: needsComma = true
+    }
+  }
+
+  /// The inside of a string whose quotes are in the pieces around it.
+  package mutating func text(_ utf8: UnsafeRawBufferPointer) {
+    var start = 0
+    for index in utf8.indices where Self.needsEscape(utf8[index]) {
+      append(UnsafeRawBufferPointer(rebasing: utf8[start..<index]))
+      escape(utf8[index])
+      start = index + 1
+    }
+    append(UnsafeRawBufferPointer(rebasing: utf8[start...]))
+  }
+
+  /// A whole number within pieces.
+  package mutating func digits(_ value: Int64) {
+    reserve(20)
+    var rest = value.magnitude
+    if value < 0 { append(UInt8(ascii: "-")) }
+    var length = 1
+    var limit = rest
+    while limit > 9 {
+      limit /= 10
+      length += 1
+    }
+    for place in (0..<length).reversed() {
+      let digit = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+      memory.storeBytes(of: digit, toByteOffset: count + place, as: UInt8.self)
+      rest /= 10
+    }
+    count += length
   }
 
   private static func needsEscape(_ byte: UInt8) -> Bool {
@@ -99,19 +216,19 @@ package struct JSONWriter: Sendable {
   }
 
   private mutating func escape(_ byte: UInt8) {
-    bytes.append(UInt8(ascii: "\\"))
     switch byte {
-    case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes.append(byte)
-    case 0x08: bytes.append(UInt8(ascii: "b"))
-    case 0x0C: bytes.append(UInt8(ascii: "f"))
-    case 0x0A: bytes.append(UInt8(ascii: "n"))
-    case 0x0D: bytes.append(UInt8(ascii: "r"))
-    case 0x09: bytes.append(UInt8(ascii: "t"))
+    case UInt8(ascii: "\""): append(#"\""#)
+    case UInt8(ascii: "\\"): append(#"\\"#)
+    case 0x08: append(#"\b"#)
+    case 0x0C: append(#"\f"#)
+    case 0x0A: append(#"\n"#)
+    case 0x0D: append(#"\r"#)
+    case 0x09: append(#"\t"#)
     default:
       let digits = Array("0123456789abcdef".utf8)
-      bytes.append(contentsOf: "u00".utf8)
-      bytes.append(digits[Int(byte >> 4)])
-      bytes.append(digits[Int(byte & 15)])
+      append(#"\u00"#)
+      append(digits[Int(byte >> 4)])
+      append(digits[Int(byte & 15)])
     }
   }
 }

@@ -8,7 +8,7 @@ package enum WireCoding {
       var writer = JSONWriter()
       value.write(to: &writer)
       // What JSON can't hold is told by the encoder.
-      if writer.isExact { return writer.data }
+      if writer.isExact { return writer.finished() }
     }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

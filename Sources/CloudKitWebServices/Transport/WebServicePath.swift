@@ -41,8 +41,9 @@ package struct WebServicePath: Hashable, Sendable {
 
   /// Reads `/database/1/…` and `/device/1/…`; nil where the path is not of that shape.
   package init?(path: String) {
-    let parts = path.split(separator: "/", omittingEmptySubsequences: true).map {
-      $0.removingPercentEncoding ?? String($0)
+    let parts = path.split(separator: "/", omittingEmptySubsequences: true).map { part in
+      let isEscaped = part.utf8.contains(UInt8(ascii: "%"))
+      return isEscaped ? part.removingPercentEncoding ?? String(part) : String(part)
     }
     guard parts.count >= 6 || (parts.first == "device" && parts.count >= 5),
       parts[0] == "database" || parts[0] == "device",

@@ -10,11 +10,20 @@ struct SQLCommit<Session: SQLSession> {
   let batch: WriteBatch
 
   func run() throws {
+    try check()
+    try write()
+  }
+
+  /// Throws `ExpectationFailed`; nothing is written yet.
+  func check() throws {
     if let partition = batch.partition {
       try lockDatabase(partition)
       try check(partition)
     }
     try checkDirectory()
+  }
+
+  func write() throws {
     if let partition = batch.partition {
       if batch.erasesPartition { try erase(partition) }
       try writeZones(partition)

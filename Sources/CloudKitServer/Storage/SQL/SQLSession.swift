@@ -38,6 +38,8 @@ protocol SQLRow {
   func optionalText(_ column: Int) -> String?
   func blob(_ column: Int) -> Data
   func optionalBlob(_ column: Int) -> Data?
+  /// The bytes of a text or a blob where the engine has them, until the next row.
+  func blobBytes(_ column: Int) -> UnsafeRawBufferPointer
 }
 
 /// A connection inside a transaction: what both engines can do with the one text of a statement.

@@ -56,7 +56,7 @@ extension SQLSnapshot {
     ]
   }
 
-  func members(in id: PartitionID, _ range: ShareRange) throws -> [StoredRecord] {
+  func members(in id: PartitionID, _ range: ShareRange) throws -> [RecordRow] {
     try connection.query(
       """
       SELECT \(Self.recordColumns) FROM records
@@ -64,7 +64,7 @@ extension SQLSnapshot {
       ORDER BY seen \(range.isReversed ? "DESC" : "ASC") LIMIT $6
       """,
       values(id, range),
-      record
+      recordRow
     )
   }
 

@@ -101,6 +101,8 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
     )
   }
 
+  func recordRow(_ row: Session.Row) -> RecordRow { RecordRow(row) }
+
   func records(in id: PartitionID, keys: [RecordKey]) throws -> [RecordKey: StoredRecord] {
     var found: [RecordKey: StoredRecord] = [:]
     for (zone, keys) in Dictionary(grouping: keys, by: \.zone) {
@@ -137,7 +139,7 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
     return found
   }
 
-  func changes(in id: PartitionID, _ range: ChangeRange) throws -> [StoredRecord] {
+  func changes(in id: PartitionID, _ range: ChangeRange) throws -> [RecordRow] {
     try connection.query(
       """
       SELECT \(Self.recordColumns) FROM records
@@ -150,7 +152,7 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
         .integer(id.rawValue), .integer(range.zone.rawValue), .integer(range.after.rawValue),
         .integer(range.through?.rawValue ?? .max), .integer(Int64(range.limit)),
       ],
-      record
+      recordRow
     )
   }
 

@@ -17,10 +17,12 @@ package final class SQLiteStorage: Storage {
   private let partitions = Mutex<[PartitionKey: PartitionID]>([:])
   private let effects: Effects
   private let schemas = SchemaCache()
+  private let waiting = Mutex<[WaitingBatch]>([])
   private let listener = Mutex<(@Sendable (StorageNews) -> Void)?>(nil)
 
   package var incarnation: String { identity.withLock { $0 } }
-  package var writerCount: Int { 1 }
+  /// They decide side by side; the file has one writer, which takes all that wait for it at once.
+  package var writerCount: Int { readers == nil ? 1 : 4 }
 
   /// Opens or makes the file in `folder`; nil keeps everything in memory.
   package convenience init(folder: URL?, effects: Effects) throws {
@@ -112,8 +114,54 @@ package final class SQLiteStorage: Storage {
   }
 
   package func commit(_ batch: WriteBatch) throws {
-    try write { try SQLCommit(session: $0, batch: batch).run() }
+    let own = WaitingBatch(batch)
+    waiting.withLock { $0.append(own) }
+    try writing.withLock {
+      if own.outcome == nil { commitWaiting() }
+      try own.outcome?.get()
+    }
     if batch.event != nil { listener.withLock { $0 }?(.events) }
+  }
+
+  /// Commits what waits, with the writer's lock held: one wait for the disk serves them all.
+  private func commitWaiting() {
+    let batches = waiting.withLock { waiting in
+      defer { waiting = [] }
+      return waiting
+    }
+    if batches.count > 1, commitTogether(batches) { return }
+    for waiting in batches {
+      waiting.outcome = Result {
+        try write { try SQLCommit(session: $0, batch: waiting.batch).run() }
+      }
+    }
+  }
+
+  /// Writes all whose expectations hold, in one transaction and in the order they came; false where
+  /// writing one of them failed, and nothing was written.
+  private func commitTogether(_ batches: [WaitingBatch]) -> Bool {
+    var refused: [ObjectIdentifier: ExpectationFailed] = [:]
+    do {
+      try write { session in
+        for waiting in batches {
+          let commit = SQLCommit(session: session, batch: waiting.batch)
+          do {
+            try commit.check()
+          } catch let error as ExpectationFailed {
+            refused[ObjectIdentifier(waiting)] = error
+            continue
+          }
+          try commit.write()
+        }
+      }
+    } catch {
+      // Whose fault it was shows when each is written alone.
+      return false
+    }
+    for waiting in batches {
+      waiting.outcome = refused[ObjectIdentifier(waiting)].map { .failure($0) } ?? .success(())
+    }
+    return true
   }
 
   package func partition(_ key: PartitionKey) throws -> PartitionID {
@@ -177,4 +225,13 @@ package final class SQLiteStorage: Storage {
       if readers != nil { try? writer.execute("PRAGMA wal_checkpoint(TRUNCATE)") }
     }
   }
+}
+
+/// A batch in the queue for the one writer, and what became of it.
+private final class WaitingBatch: @unchecked Sendable {
+  // Unchecked: the outcome is guarded by the writer's lock.
+  let batch: WriteBatch
+  var outcome: Result<Void, any Error>?
+
+  init(_ batch: WriteBatch) { self.batch = batch }
 }

@@ -1,0 +1,53 @@
+import CloudKitWebServices
+
+/// The fields of a record as they are kept, gone through without being decoded.
+///
+/// They are an object of objects in JSON without a space, as `JSONWriter` and `JSONEncoder` write it.
+struct EncodedFields {
+  private let json: UnsafeRawBufferPointer
+  private var index = 1
+
+  init(_ json: UnsafeRawBufferPointer) { self.json = json }
+
+  /// The next field and the bytes of its value; nil behind the last one.
+  mutating func next() throws -> (name: String, value: UnsafeRawBufferPointer)? {
+    if try byte() == UInt8(ascii: "}") { return nil }
+    if try byte() == UInt8(ascii: ",") { index += 1 }
+    let start = index + 1
+    try skipString()
+    // No field's name has a character that would be escaped.
+    let name = String(decoding: json[start..<index - 1], as: UTF8.self)
+    index += 1
+    let valueStart = index
+    try skipObject()
+    return (name, UnsafeRawBufferPointer(rebasing: json[valueStart..<index]))
+  }
+
+  private func byte() throws -> UInt8 {
+    guard index < json.count else { throw MalformedBody(reason: "kept fields end too early") }
+    return json[index]
+  }
+
+  private mutating func skipString() throws {
+    index += 1
+    while try byte() != UInt8(ascii: "\"") {
+      index += json[index] == UInt8(ascii: "\\") ? 2 : 1
+    }
+    index += 1
+  }
+
+  private mutating func skipObject() throws {
+    var depth = 0
+    repeat {
+      switch try byte() {
+      case UInt8(ascii: "\""):
+        try skipString()
+        continue
+      case UInt8(ascii: "{"): depth += 1
+      case UInt8(ascii: "}"): depth -= 1
+      default: break
+      }
+      index += 1
+    } while depth > 0
+  }
+}
