@@ -131,9 +131,9 @@ class Kinto:
 
 class Watershed:
     def __init__(self, folder, database, program):
+        where = ["--database", database.url] if database else []
         self.process = subprocess.Popen(
-            [program, "serve", "--data", folder / "watershed", "--database", database.url,
-             "--port", "0", "--json"],
+            [program, "serve", "--data", folder / "watershed", *where, "--port", "0", "--json"],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         facts = json.loads(self.process.stdout.readline())
         address = urllib.parse.urlsplit(facts["url"])
