@@ -14,6 +14,8 @@ package final class PostgreSQLPool: Sendable {
 
   /// Bounds the connections that are kept; each is a process on the server.
   private static let idleLimit = 16
+  /// Milliseconds after which a statement gives up waiting for a lock.
+  package static let lockTimeout = 10_000
 
   package init(url: String) {
     self.url = url
@@ -43,7 +45,7 @@ package final class PostgreSQLPool: Sendable {
     // A server that hangs between statements must not keep everybody's rows locked, and a commit
     // that waits for one gives up in time to say so.
     try connection.queue("SET idle_in_transaction_session_timeout = 60000")
-    try connection.queue("SET lock_timeout = 10000")
+    try connection.queue("SET lock_timeout = \(Self.lockTimeout)")
     try connection.flush()
     return connection
   }

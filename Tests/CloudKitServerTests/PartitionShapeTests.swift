@@ -45,6 +45,27 @@ struct PartitionShapeTests {
     }
   }
 
+  @Test("Each table is spread once, and one that a later version adds is spread beside the others")
+  func distribution() {
+    let statements = StorageTables.all.map { ($0, StorageDistribution.statement(for: $0)) }
+    for (table, statement) in statements {
+      switch table.family {
+      case .local: #expect(statement == nil, "\(table.name)")
+      case .directory:
+        #expect(statement == "SELECT create_reference_table('\(table.name)')")
+      case .partition:
+        let neighbour = table.name == "databases" ? "none" : "databases"
+        #expect(
+          statement?.contains("create_distributed_table('\(table.name)', 'partition'") == true
+        )
+        #expect(statement?.contains("colocate_with => '\(neighbour)'") == true)
+      }
+    }
+    // What the others are put beside must be there first.
+    #expect(StorageTables.partitioned.first?.name == "databases")
+    #expect(StorageDistribution.waiting == "ALTER ROLE CURRENT_USER SET lock_timeout = 10000")
+  }
+
   @Test("No statement of a request reaches into two partitions")
   func statements() throws {
     let recorder = try StatementRecorder()

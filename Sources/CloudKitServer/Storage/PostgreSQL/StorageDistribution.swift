@@ -49,33 +49,37 @@ package struct StorageDistribution {
   }
 
   /// Does what is not done yet, and tells of every table.
+  ///
+  /// To be run again whenever a newer server has made a table more; until then that one table is
+  /// kept on the coordinator, and everything works.
   package func run() throws -> [Outcome] {
     try check()
-    let copied = try StorageTables.directory.map { table in
-      let isUnchanged = try isKnown(table)
-      if !isUnchanged {
-        try connection.execute("SELECT create_reference_table('\(table.name)')")
-      }
-      return Outcome(table: table.name, kind: .copiedEverywhere, isUnchanged: isUnchanged)
+    try connection.execute(Self.waiting)
+    return try StorageTables.all.map { table in
+      let statement = Self.statement(for: table)
+      let isUnchanged = try statement == nil || isKnown(table)
+      if let statement, !isUnchanged { try connection.execute(statement) }
+      return Outcome(table: table.name, kind: Outcome.Kind(table.family), isUnchanged: isUnchanged)
     }
+  }
+
+  /// The coordinator waits for its workers and not for the locks that they wait for, so the time
+  /// after which a wait is given up must be known there: Citus hands a role's settings on.
+  static let waiting =
+    "ALTER ROLE CURRENT_USER SET lock_timeout = \(PostgreSQLPool.lockTimeout)"
+
+  /// Nil for what stays where it is.
+  static func statement(for table: StorageTable) -> String? {
     let first = StorageTables.databases.name
-    let distributed = try StorageTables.partitioned.map { table in
-      let isUnchanged = try isKnown(table)
-      if !isUnchanged {
-        let neighbour = table.name == first ? "none" : first
-        try connection.execute(
-          """
-          SELECT create_distributed_table('\(table.name)', 'partition',
-            colocate_with => '\(neighbour)')
-          """
-        )
-      }
-      return Outcome(table: table.name, kind: .distributed, isUnchanged: isUnchanged)
+    return switch table.family {
+    case .local: nil
+    case .directory: "SELECT create_reference_table('\(table.name)')"
+    case .partition:
+      """
+      SELECT create_distributed_table('\(table.name)', 'partition',
+        colocate_with => '\(table.name == first ? "none" : first)')
+      """
     }
-    let local = StorageTables.local.map {
-      Outcome(table: $0.name, kind: .local, isUnchanged: true)
-    }
-    return distributed + copied + local
   }
 
   private func check() throws {
@@ -97,5 +101,16 @@ package struct StorageDistribution {
     try connection.query(
       "SELECT 1 FROM pg_dist_partition WHERE logicalrelid = '\(table.name)'::regclass"
     ).count > 0
+  }
+}
+
+extension StorageDistribution.Outcome.Kind {
+  fileprivate init(_ family: StorageTable.Family) {
+    self =
+      switch family {
+      case .partition: .distributed
+      case .directory: .copiedEverywhere
+      case .local: .local
+      }
   }
 }
