@@ -2,6 +2,7 @@ import CloudKitWebServices
 import Effects
 import Foundation
 import Testing
+import WatershedPostgreSQL
 import WatershedSQLite
 
 @testable import CloudKitServer
@@ -74,6 +75,60 @@ struct StorageFormatTests {
       )
       // And the newer one still starts.
       try open(folder, next(oldestServer: version + 1)).close()
+    }
+  }
+
+  @Test("Indexes that had no conditions get them, and what is kept stays")
+  func indexesOfOlderVersions() async throws {
+    try await withTemporaryFolder { folder in
+      let first = try open(folder, .current)
+      let id = try first.partition(key)
+      var batch = WriteBatch(partition: id)
+      batch.counter = ChangeNumber(4)
+      try first.commit(batch)
+      first.close()
+      // As the third version left them.
+      let third = [
+        "DROP INDEX records_by_change",
+        "CREATE INDEX records_by_change ON records (partition, zone, change)",
+        "DROP INDEX references_by_source",
+        "CREATE INDEX references_by_source ON record_references (partition, zone, source)",
+        "DROP INDEX directory_entries_by_owner",
+        "CREATE INDEX directory_entries_by_owner ON directory_entries (kind, owner, name)",
+        "DROP INDEX accounts_by_address",
+      ]
+      func indexes() throws -> [String] {
+        if let url = TestEngine.knownURL(for: folder) {
+          let rows = try PostgreSQLConnection(url: url).query(
+            "SELECT indexdef FROM pg_indexes WHERE schemaname = current_schema()"
+          )
+          return (0..<rows.count).map { rows[$0].text(0) }
+        }
+        let path = folder.appendingPathComponent("watershed.sqlite").path
+        return try SQLiteConnection(path: path).query(
+          "SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
+        ) { $0.text(0) }
+      }
+      let expected = Set(try indexes())
+      if let url = TestEngine.knownURL(for: folder) {
+        let connection = try PostgreSQLConnection(url: url)
+        try connection.transaction {
+          for statement in third { try connection.queue(statement) }
+          try ServiceFacts(session: PostgreSQLSession(connection: connection)).set("format", 3)
+        }
+      } else {
+        let path = folder.appendingPathComponent("watershed.sqlite").path
+        let connection = try SQLiteConnection(path: path)
+        for statement in third + ["PRAGMA user_version = 3"] { try connection.execute(statement) }
+        try ServiceFacts(session: SQLiteSession(connection: connection)).set("format", 3)
+      }
+      let forward = try open(folder, .current)
+      #expect(try forward.partition(key) == id)
+      #expect(try forward.read { try $0.database(id).counter } == ChangeNumber(4))
+      forward.close()
+      let found = Set(try indexes())
+      if TestEngine.current == .postgreSQL { #expect(found == expected) }
+      #expect(found.contains { $0.contains("accounts_by_address") && $0.contains("lower(") })
     }
   }
 

@@ -264,10 +264,10 @@ extension CloudKitService {
   /// Addresses are verified by nobody here: whoever made the account with somebody else's must be
   /// out of it, so its password and its sessions end.
   private func linkByEmail(_ identity: VouchedIdentity) async throws -> StoredAccount? {
-    guard let address = identity.emailAddress?.lowercased() else { return nil }
+    guard let address = identity.emailAddress else { return nil }
     let linked = try await write { [storage] () -> (WriteBatch?, StoredAccount?) in
       try storage.read { snapshot in
-        let found = try snapshot.accounts().filter { $0.emailAddress?.lowercased() == address }
+        let found = try snapshot.accounts(emailAddress: address)
         guard found.count == 1, var account = found.first,
           try snapshot.entries(DirectoryRange(.identity, owner: account.id)).isEmpty
         else { return (nil, nil) }

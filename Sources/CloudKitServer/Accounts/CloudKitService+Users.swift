@@ -113,13 +113,12 @@ extension CloudKitService {
       throw ErrorDictionary(.badRequest, "more than \(limits.itemsPerRequest) users")
     }
     return try storage.read { snapshot in
-      let accounts = infos.contains { $0.emailAddress != nil } ? try snapshot.accounts() : []
-      return try infos.compactMap { info in
+      try infos.compactMap { info in
         var known: StoredUser?
         if let name = info.userRecordName {
           known = try snapshot.user(container: context.container, recordName: name)
-        } else if let address = info.emailAddress?.lowercased(),
-          let account = accounts.first(where: { $0.emailAddress?.lowercased() == address })
+        } else if let address = info.emailAddress,
+          let account = try snapshot.accounts(emailAddress: address).first
         {
           known = try snapshot.user(container: context.container, account: account.id)
         } else if let number = info.phoneNumber,

@@ -239,9 +239,7 @@ extension CloudKitService {
     if let user = info.userRecordName { return try person(named: user, context, snapshot) }
     var account: String?
     if let address = info.emailAddress, !address.isEmpty {
-      account = try snapshot.accounts().first {
-        $0.emailAddress?.lowercased() == address.lowercased()
-      }?.id
+      account = try snapshot.accounts(emailAddress: address).first?.id
     } else if let number = info.phoneNumber {
       account = try snapshot.account(phoneNumber: number)
     }

@@ -123,6 +123,8 @@ package protocol StorageSnapshot {
   func account(id: String) throws -> StoredAccount?
   func account(userName: String) throws -> StoredAccount?
   func accounts() throws -> [StoredAccount]
+  /// Those with an address, whatever the case of its ASCII letters.
+  func accounts(emailAddress: String) throws -> [StoredAccount]
   func user(container: String, account: String) throws -> StoredUser?
   func user(container: String, recordName: String) throws -> StoredUser?
   func shortGUID(_ guid: String) throws -> StoredShortGUID?

@@ -87,6 +87,19 @@ extension SQLSnapshot {
     ).first
   }
 
+  func accounts(emailAddress: String) throws -> [StoredAccount] {
+    let ascii = UInt8(ascii: "A")...UInt8(ascii: "Z")
+    let folded = emailAddress.utf8.map { ascii.contains($0) ? $0 | 0x20 : $0 }
+    return try connection.query(
+      """
+      SELECT \(Self.accountColumns) FROM accounts WHERE lower(email_address) = $1
+      ORDER BY user_name
+      """,
+      [.text(String(decoding: folded, as: UTF8.self))],
+      account
+    )
+  }
+
   func accounts() throws -> [StoredAccount] {
     try connection.query(
       "SELECT \(Self.accountColumns) FROM accounts ORDER BY user_name",

@@ -20,9 +20,9 @@ struct StorageFormat: Sendable {
   var steps: [Step]
 
   static let current = StorageFormat(
-    version: 4,
+    version: 5,
     oldestServer: 2,
-    steps: [secondVersion, thirdVersion, fourthVersion]
+    steps: [secondVersion, thirdVersion, fourthVersion, fifthVersion]
   )
 
   /// Makes the tables, or brings them to this version, inside a transaction of its own.

@@ -41,19 +41,23 @@ struct StorageTable: Sendable {
     /// The same in PostgreSQL alone, and one that every row meets: it serves the statements that
     /// say it, by `SQLDialect.naming`, and no others.
     var naming: String?
+    /// The case of ASCII letters does not count; other letters' differs between the engines.
+    var isFolded: Bool
 
     init(
       _ name: String,
       _ columns: [String],
       isUnique: Bool = false,
       where condition: String? = nil,
-      naming: String? = nil
+      naming: String? = nil,
+      isFolded: Bool = false
     ) {
       self.name = name
       self.columns = columns
       self.isUnique = isUnique
       self.condition = condition
       self.naming = naming
+      self.isFolded = isFolded
     }
   }
 
@@ -114,8 +118,9 @@ extension StorageTable {
   func definition(of index: Index, _ dialect: SQLDialect) -> String {
     let naming = dialect == .postgreSQL ? index.naming : nil
     let condition = (index.condition ?? naming).map { " WHERE \($0)" } ?? ""
+    let columns = index.columns.map { index.isFolded ? "lower(\($0))" : $0 }
     return "CREATE \(index.isUnique ? "UNIQUE " : "")INDEX \(index.name) ON \(name) "
-      + "(\(index.columns.joined(separator: ", ")))\(condition)"
+      + "(\(columns.joined(separator: ", ")))\(condition)"
   }
 
   /// An insertion of so many whole rows, their values in the order of columns.

@@ -213,7 +213,10 @@ enum StorageTables {
       .text("family_name").optional, .text("email_address").optional,
     ],
     key: ["id"],
-    indexes: [.init("accounts_by_name", ["folded_name"], isUnique: true)]
+    indexes: [
+      .init("accounts_by_name", ["folded_name"], isUnique: true),
+      .init("accounts_by_address", ["email_address"], isFolded: true),
+    ]
   )
 
   static let users = StorageTable(
