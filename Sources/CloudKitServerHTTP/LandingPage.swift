@@ -1,5 +1,5 @@
+import CloudKitServer
 import CloudKitWebServices
-import Foundation
 
 /// The page at the root: what this server is.
 ///
@@ -22,39 +22,29 @@ package struct LandingPage: Hashable, Sendable {
     self.containers = containers
   }
 
-  package var html: String {
-    """
-    <!doctype html>
-    <html lang="en">
-    <head>
-    <meta charset="utf-8">
-    <meta name="viewport" content="width=device-width, initial-scale=1">
-    <title>Watershed</title>
-    <style>\(Self.style)</style>
-    </head>
-    <body>
-    <main>
-    <h1>Watershed</h1>
-    <p>This server keeps CloudKit records and answers CloudKit's web services.
-    Apps reach it through the address of this page, a container and an API token.</p>
-    \(containerSection)
-    <p class="quiet"><a href="/healthz">Health</a> · Records are shown to nobody here:
-    reading them takes an API token and, for private data, a signed-in person.</p>
-    </main>
-    </body>
-    </html>
-
-    """
+  var response: WebServiceResponse {
+    HTMLPage(
+      title: "Watershed",
+      body: """
+        <h1>Watershed</h1>
+        <p>This server keeps CloudKit records and answers CloudKit's web services.
+        Apps reach it through the address of this page, a container and an API token.</p>
+        \(containerSection)
+        <p class="quiet"><a href="/healthz">Health</a> · Records are shown to nobody here:
+        reading them takes an API token and, for private data, a signed-in person.</p>
+        """,
+      style: Self.style
+    ).response()
   }
 
   private var containerSection: String {
     guard !containers.isEmpty else { return "<p>It has no containers yet.</p>" }
     let rows = containers.map { container in
       let link = container.signInURL.map {
-        "<a href=\"\(Self.escape($0))\">Sign in</a>"
+        "<a href=\"\(HTMLPage.escape($0))\">Sign in</a>"
       }
       return """
-        <tr><td><code>\(Self.escape(container.identifier))</code></td><td>\(link ?? "")</td></tr>
+        <tr><td><code>\(HTMLPage.escape(container.identifier))</code></td><td>\(link ?? "")</td></tr>
         """
     }
     return """
@@ -68,21 +58,6 @@ package struct LandingPage: Hashable, Sendable {
       """
   }
 
-  var response: WebServiceResponse {
-    WebServiceResponse(
-      status: 200,
-      headers: [
-        "content-type": "text/html; charset=UTF-8",
-        "cache-control": "no-store",
-        "content-security-policy":
-          "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'",
-        "referrer-policy": "no-referrer",
-        "x-content-type-options": "nosniff",
-      ],
-      body: Data(html.utf8)
-    )
-  }
-
   private static let style = """
     :root { color-scheme: light dark; }
     body { font: 16px/1.5 system-ui, sans-serif; margin: 0; }
@@ -92,13 +67,4 @@ package struct LandingPage: Hashable, Sendable {
     th, td { text-align: left; padding: .4rem .6rem .4rem 0; border-bottom: 1px solid #8884; }
     .quiet { opacity: .75; font-size: .9rem; margin-top: 2rem; }
     """
-
-  private static func escape(_ text: String) -> String {
-    text
-      .replacingOccurrences(of: "&", with: "&amp;")
-      .replacingOccurrences(of: "<", with: "&lt;")
-      .replacingOccurrences(of: ">", with: "&gt;")
-      .replacingOccurrences(of: "\"", with: "&quot;")
-      .replacingOccurrences(of: "'", with: "&#39;")
-  }
 }

@@ -99,10 +99,7 @@ extension MirrorSession {
       guard let server = server ?? fetched[operation.name] else {
         // Neither the reply nor a lookup has it: it went between the two.
         if operation.kind == .create {
-          record.requeue()
-          try books.update(record)
-          result.requeued += 1
-          return
+          return try requeue(record, after: .batchFailed, &result)
         }
         return try settleVanished(record, operation, &result)
       }
@@ -115,19 +112,10 @@ extension MirrorSession {
       try books.update(record)
       try apply(server, generation: record.generation)
       result.merged.append(record.name)
-    case .batchFailed:
-      record.requeue()
-      try books.update(record)
-      result.requeued += 1
-    case .later(let seconds):
-      record.requeue()
-      try books.update(record)
-      result.postpone(seconds: seconds)
+    case .batchFailed, .later:
+      try requeue(record, after: outcome, &result)
     case .refused(let reason):
-      record.requeue()
-      record.parked = reason
-      try books.update(record)
-      result.parked.append(record.name)
+      try requeue(record, after: outcome, &result)
       context.journal.note(
         .export,
         .recordParked,
@@ -184,10 +172,7 @@ extension MirrorSession {
       result.saved.append(edge.name)
     case .deleted, .notFound:
       guard operation.kind == .delete else {
-        edge.requeue()
-        try books.update(edge)
-        result.requeued += 1
-        return
+        return try requeue(edge, after: .batchFailed, &result)
       }
       if edge.pending == .save {
         // Made again while its removal was on the way.
@@ -209,19 +194,28 @@ extension MirrorSession {
       }
       try books.update(edge)
       result.merged.append(edge.name)
-    case .batchFailed:
-      edge.requeue()
-      try books.update(edge)
-      result.requeued += 1
-    case .later(let seconds):
-      edge.requeue()
-      try books.update(edge)
-      result.postpone(seconds: seconds)
-    case .refused(let reason):
-      edge.requeue()
-      edge.parked = reason
-      try books.update(edge)
-      result.parked.append(edge.name)
+    case .batchFailed, .later, .refused:
+      try requeue(edge, after: outcome, &result)
     }
+  }
+
+  // MARK: Both
+
+  /// What did not go through waits again, or is kept back where the server refused it.
+  private func requeue(
+    _ change: some BookedChange,
+    after outcome: CloudOutcome,
+    _ result: inout BatchSettlement
+  ) throws {
+    var change = change
+    change.requeue()
+    switch outcome {
+    case .later(let seconds): result.postpone(seconds: seconds)
+    case .refused(let reason):
+      change.parked = reason
+      result.parked.append(change.name)
+    default: result.requeued += 1
+    }
+    try change.save(in: books)
   }
 }

@@ -51,7 +51,7 @@ package struct RecordStamps: Hashable, Sendable {
 }
 
 /// The books' entry for one object.
-package struct BookedRecord: Hashable, Sendable {
+package struct BookedRecord: BookedChange, Hashable, Sendable {
   package var id: Int64 = 0
   package var name: String
   package var recordType: String
@@ -107,32 +107,6 @@ package struct BookedRecord: Hashable, Sendable {
     sentKind = .nothing
     sequence = nil
   }
-}
 
-/// The books' entry for one edge of a many-to-many relationship.
-package struct BookedEdge: Hashable, Sendable {
-  package var id: Int64 = 0
-  package var name: String
-  package var edge: Edge
-  package var tag: String?
-  package var stamps = RecordStamps()
-  package var pending = PendingKind.nothing
-  package var group: Int64 = 0
-  package var sequence: Int64?
-  package var sentKind = PendingKind.nothing
-  /// Whether the link stands in the store; otherwise one of its objects is missing.
-  package var isLinked = false
-  package var parked: String?
-  package var generation: Int64 = 0
-
-  package init(name: String, edge: Edge) {
-    self.name = name
-    self.edge = edge
-  }
-
-  package mutating func requeue() {
-    if pending == .nothing { pending = sentKind }
-    sentKind = .nothing
-    sequence = nil
-  }
+  package func save(in books: MirrorBooks) throws { try books.update(self) }
 }

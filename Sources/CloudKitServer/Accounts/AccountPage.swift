@@ -54,58 +54,25 @@ struct AccountPage {
   /// Where else to go: the address and the words of a link.
   var link: (address: String, text: String)?
 
-  private func html(nonce: String) -> String {
-    """
-    <!DOCTYPE html>
-    <html lang="en">
-    <head>
-    <meta charset="utf-8">
-    <meta name="viewport" content="width=device-width, initial-scale=1">
-    <title>\(Self.escape(title))</title>
-    <style>\(Self.style)</style>
-    </head>
-    <body>
-    <main>
-    <svg viewBox="0 0 48 48" aria-hidden="true"><path d="M24 4c7 9 13 16 13 24a13 13 0 0 1-26 \
-    0C11 20 17 13 24 4Z"/></svg>
-    <h1>\(Self.escape(title))</h1>
-    \(subject.isEmpty ? "" : "<p class=\"to\">to use <strong>\(Self.escape(subject))</strong></p>")
-    \(messageHTML)\(formHTML)\(handOverHTML(nonce: nonce))\(linkHTML)
-    </main>
-    </body>
-    </html>
-
-    """
-  }
-
-  /// The page as a reply; scripts of anybody else, frames and caches are kept away from it.
+  /// The page as a reply; the nonce names its script, where it has one.
   func response(status: Int = 200, nonce: String) -> WebServiceResponse {
-    let scripts = handOver == nil ? "" : " script-src 'nonce-\(nonce)';"
-    return WebServiceResponse(
-      status: status,
-      headers: [
-        WebServiceName.contentType: "text/html; charset=UTF-8",
-        "cache-control": "no-store",
-        "content-security-policy":
-          "default-src 'none'; style-src 'unsafe-inline';\(scripts) base-uri 'none'; "
-          + "frame-ancestors 'none'",
-        "referrer-policy": "no-referrer",
-        "x-frame-options": "DENY",
-        "x-content-type-options": "nosniff",
-      ],
-      body: Data(html(nonce: nonce).utf8)
+    let to =
+      subject.isEmpty ? "" : "<p class=\"quiet\">to use <strong>\(escape(subject))</strong></p>"
+    var page = CardPage.page(
+      heading: title,
+      """
+      \(to)
+      \(CardPage.message(message))\(formHTML)\(handOverHTML(nonce: nonce))\(linkHTML)
+      """
     )
-  }
-
-  private var messageHTML: String {
-    guard let message else { return "" }
-    return "<p class=\"message\" role=\"status\">\(Self.escape(message))</p>\n"
+    if handOver != nil { page.nonce = nonce }
+    return page.response(status: status)
   }
 
   private var linkHTML: String {
     guard let link else { return "" }
     return
-      "<p class=\"to\"><a href=\"\(Self.escape(link.address))\">\(Self.escape(link.text))</a></p>\n"
+      "<p class=\"quiet\"><a href=\"\(escape(link.address))\">\(escape(link.text))</a></p>\n"
   }
 
   private var formHTML: String {
@@ -113,11 +80,11 @@ struct AccountPage {
     let first = fields.first { $0.value.isEmpty }?.name
     let lines = fields.map { field in
       field.type == "hidden"
-        ? "<input name=\"\(field.name)\" type=\"hidden\" value=\"\(Self.escape(field.value))\">"
+        ? "<input name=\"\(field.name)\" type=\"hidden\" value=\"\(escape(field.value))\">"
         : """
-        <label>\(Self.escape(field.label))
+        <label>\(escape(field.label))
         <input name="\(field.name)" type="\(field.type)" autocomplete="\(field.autocomplete)" \
-        autocapitalize="none" spellcheck="false" value="\(Self.escape(field.value))" \
+        autocapitalize="none" spellcheck="false" value="\(escape(field.value))" \
         \(field.isRequired ? "required" : "") \(field.name == first ? "autofocus" : "")></label>
         """
     }
@@ -127,12 +94,12 @@ struct AccountPage {
         + "Keep me signed in</label>\n" : ""
     let other = otherButton.map {
       "<button name=\"with\" value=\"\(CloudKitService.identityButton)\" class=\"second\" "
-        + "formnovalidate>\(Self.escape($0))</button>\n"
+        + "formnovalidate>\(escape($0))</button>\n"
     }
     return """
       <form method="post"\(action.map { " action=\"\($0)\"" } ?? "")>
       \(lines.joined(separator: "\n"))
-      \(keep)<button>\(Self.escape(button))</button>
+      \(keep)<button>\(escape(button))</button>
       \(other ?? "")\
       \(refusalHTML)\
       </form>
@@ -142,7 +109,7 @@ struct AccountPage {
   private var refusalHTML: String {
     guard let refusal else { return "" }
     return "<button name=\"answer\" value=\"deny\" class=\"second\" formnovalidate>"
-      + "\(Self.escape(refusal))</button>\n"
+      + "\(escape(refusal))</button>\n"
   }
 
   private func handOverHTML(nonce: String) -> String {
@@ -174,33 +141,5 @@ struct AccountPage {
     return String(decoding: data, as: UTF8.self).replacing("<", with: "\\u003C")
   }
 
-  private static func escape(_ text: String) -> String {
-    text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
-      .replacing("\"", with: "&quot;").replacing("'", with: "&#39;")
-  }
-
-  private static let style = """
-    :root{color-scheme:light dark;--ink:#1d2733;--quiet:#5c6b7a;--page:#eef3f7;--card:#fff;\
-    --line:#c9d4de;--deep:#0b6bcb}
-    @media(prefers-color-scheme:dark){:root{--ink:#e8eef4;--quiet:#9fb0c0;--page:#10171e;\
-    --card:#1a242e;--line:#3a4957;--deep:#4aa3ff}}
-    *{box-sizing:border-box}
-    body{margin:0;min-height:100vh;display:grid;place-items:center;background:var(--page);\
-    color:var(--ink);font:16px/1.5 system-ui,sans-serif}
-    main{width:min(24rem,calc(100vw - 2rem));padding:2rem;background:var(--card);\
-    border-radius:1rem;box-shadow:0 1px 2px #0002,0 12px 40px #0001}
-    svg{display:block;width:2.5rem;fill:var(--deep)}
-    h1{margin:.75rem 0 0;font-size:1.5rem;line-height:1.2}
-    .to{margin:.25rem 0 1.25rem;color:var(--quiet);overflow-wrap:anywhere}
-    .message{padding:.6rem .8rem;border:1px solid var(--line);border-radius:.5rem}
-    form{display:grid;gap:1rem}
-    label{display:grid;gap:.25rem;font-size:.875rem;color:var(--quiet)}
-    .keep{display:flex;gap:.5rem;align-items:center}
-    input:not([type=checkbox]){padding:.6rem .75rem;font:inherit;font-size:1rem;color:var(--ink);\
-    background:transparent;border:1px solid var(--line);border-radius:.5rem}
-    input:focus-visible,button:focus-visible{outline:2px solid var(--deep);outline-offset:1px}
-    button{padding:.7rem;font:inherit;font-weight:600;color:#fff;background:#0b6bcb;border:0;\
-    border-radius:.5rem;cursor:pointer}
-    .second{color:var(--ink);background:transparent;border:1px solid var(--line)}
-    """
+  private func escape(_ text: String) -> String { HTMLPage.escape(text) }
 }

@@ -25,10 +25,8 @@ extension CloudKitService {
     let guid = target.parts[1]
     let known = try storage.read { try $0.shortGUID(guid) }
     guard let known else {
-      return respond(
-        SharePage(container: "Watershed", message: "There is nothing at this address."),
-        status: 404
-      )
+      return SharePage(container: "Watershed", message: "There is nothing at this address.")
+        .response(status: 404)
     }
     let form =
       isPost
@@ -39,11 +37,11 @@ extension CloudKitService {
       if isPost { return try await signIn(form, known, page) }
       show(try? locate(known, principal: nil), in: &page)
       page.step = .signIn(userName: "")
-      return respond(page)
+      return page.response()
     } catch let error as ErrorDictionary {
       page.message = Self.sentence(for: error)
       page.step = .signIn(userName: form["user"] ?? "")
-      return respond(page, status: error.serverErrorCode.httpStatus)
+      return page.response(status: error.serverErrorCode.httpStatus)
     }
   }
 
@@ -66,7 +64,7 @@ extension CloudKitService {
     if user.recordName == guid.owner || located.participant?.status == .accepted {
       page.message = user.recordName == guid.owner ? "This share is your own." : nil
       page.step = user.recordName == guid.owner ? .none : .joined
-      return respond(page)
+      return page.response()
     }
     let signedIn = SignedIn(
       guid: guid.guid,
@@ -78,7 +76,7 @@ extension CloudKitService {
       person: account.userName,
       seal: try signer.seal(signedIn, for: .shareAcceptance)
     )
-    return respond(page)
+    return page.response()
   }
 
   private func join(
@@ -96,7 +94,7 @@ extension CloudKitService {
     try await accept(ShortGUID(value: guid.guid), context(guid, principal: principal))
     show(try locate(guid, principal: principal), in: &page)
     page.step = .joined
-    return respond(page)
+    return page.response()
   }
 
   private func locate(_ guid: StoredShortGUID, principal: Principal?) throws -> LocatedShare {
@@ -137,21 +135,5 @@ extension CloudKitService {
     case .notFound: "You are not invited to this share. Is this the right account?"
     default: error.reason ?? "This did not work. Please try again."
     }
-  }
-
-  private func respond(_ page: SharePage, status: Int = 200) -> WebServiceResponse {
-    WebServiceResponse(
-      status: status,
-      headers: [
-        WebServiceName.contentType: "text/html; charset=UTF-8",
-        "cache-control": "no-store",
-        "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; "
-          + "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-        "referrer-policy": "no-referrer",
-        "x-frame-options": "DENY",
-        "x-content-type-options": "nosniff",
-      ],
-      body: Data(page.html.utf8)
-    )
   }
 }

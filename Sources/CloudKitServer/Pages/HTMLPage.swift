@@ -1,0 +1,72 @@
+import CloudKitWebServices
+import Foundation
+
+/// A page for people: its frame, and the headers that keep scripts, frames and caches away from it.
+///
+/// What people wrote must be ``escape(_:)``d by whoever makes the body.
+package struct HTMLPage {
+  package var title: String
+  /// What stands in `main`.
+  package var body: String
+  package var style: String
+  /// Names the one script of the page; nil: it has none.
+  package var nonce: String?
+  /// Whether search engines may list the page.
+  package var isListed = true
+  /// Whether its forms may go to this server alone.
+  ///
+  /// Browsers hold it against redirects after a form, too, and an issuer's page may be one.
+  package var keepsForms = false
+
+  package init(title: String, body: String, style: String) {
+    self.title = title
+    self.body = body
+    self.style = style
+  }
+
+  private var html: String {
+    """
+    <!DOCTYPE html>
+    <html lang="en">
+    <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    \(isListed ? "" : "<meta name=\"robots\" content=\"noindex\">\n")\
+    <title>\(Self.escape(title))</title>
+    <style>\(style)</style>
+    </head>
+    <body>
+    <main>
+    \(body)
+    </main>
+    </body>
+    </html>
+
+    """
+  }
+
+  package func response(status: Int = 200) -> WebServiceResponse {
+    let scripts = nonce.map { " script-src 'nonce-\($0)';" } ?? ""
+    let forms = keepsForms ? " form-action 'self';" : ""
+    return WebServiceResponse(
+      status: status,
+      headers: [
+        WebServiceName.contentType: "text/html; charset=UTF-8",
+        "cache-control": "no-store",
+        "content-security-policy":
+          "default-src 'none'; style-src 'unsafe-inline';\(scripts)\(forms) base-uri 'none'; "
+          + "frame-ancestors 'none'",
+        "referrer-policy": "no-referrer",
+        "x-frame-options": "DENY",
+        "x-content-type-options": "nosniff",
+      ],
+      body: Data(html.utf8)
+    )
+  }
+
+  /// A text as text of the page, in elements and in quoted attributes.
+  package static func escape(_ text: String) -> String {
+    text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+      .replacing("\"", with: "&quot;").replacing("'", with: "&#39;")
+  }
+}
