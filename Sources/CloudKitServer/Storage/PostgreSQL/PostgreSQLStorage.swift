@@ -18,6 +18,8 @@ package final class PostgreSQLStorage: Storage {
   private let effects: Effects
   private let format: StorageFormat
   private let news: PostgreSQLNews
+  /// Whether this is a cluster's coordinator; looked up anew now and then.
+  private let isCluster = Mutex(false)
   /// Set when another server took away what this one needs.
   private let outdated = Mutex<StorageVersionError?>(nil)
 
@@ -56,7 +58,15 @@ package final class PostgreSQLStorage: Storage {
     // Two services in one database are told apart by their schemas.
     let schema = try pool.use { try $0.query("SELECT current_schema()")[0].text(0) }
     news = PostgreSQLNews(url: url, channel: "watershed_\(schema)", pool: pool, effects: effects)
+    try lookForCluster()
     news.start { [weak self] in try self?.checkService() }
+  }
+
+  private func lookForCluster() throws {
+    let found = try reading {
+      try $0.query("SELECT 1 WHERE to_regclass('pg_dist_partition') IS NOT NULL").count > 0
+    }
+    isCluster.withLock { $0 = found }
   }
 
   /// Reads again what the service keeps about itself.
@@ -68,6 +78,7 @@ package final class PostgreSQLStorage: Storage {
         return try ServiceFacts(session: session).incarnation(effects.randomness)
       }
       identity.withLock { $0 = incarnation }
+      try lookForCluster()
     } catch let error as StorageVersionError {
       outdated.withLock { $0 = error }
     }
@@ -163,9 +174,26 @@ package final class PostgreSQLStorage: Storage {
   // MARK: Events
 
   package func events(after position: EventPosition, limit: Int) throws -> [StoredEvent] {
-    try reading {
+    let events = try reading {
       try SQLEvents(session: PostgreSQLSession(connection: $0))
         .events(after: position, limit: limit)
+    }
+    if isCluster.withLock({ $0 }) { try awaitCommits(of: Set(events.map(\.partition))) }
+    return events
+  }
+
+  /// A commit over two machines ends on the coordinator, where events are, a moment before the other
+  /// one shows what it wrote; until then that keeps the row of the database's counter locked.
+  ///
+  /// Who is told of a change looks at once, and must find it.
+  private func awaitCommits(of partitions: Set<PartitionID>) throws {
+    for partition in partitions {
+      try writing { session in
+        _ = try session.query(
+          "SELECT 1 FROM databases WHERE partition = $1 FOR UPDATE",
+          [.integer(partition.rawValue)]
+        ) { _ in }
+      }
     }
   }
 

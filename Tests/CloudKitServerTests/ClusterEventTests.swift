@@ -1,0 +1,77 @@
+import CloudKitWebServices
+import Dispatch
+import Effects
+import Foundation
+import Synchronization
+import Testing
+import WatershedPostgreSQL
+
+@testable import CloudKitServer
+
+/// There is no Citus here: a table of that name makes a server take its database for a cluster's,
+/// and a lock stands for the machine that has not ended its part of a commit.
+@Suite("Events on a cluster", .enabled(if: TestEngine.isPostgreSQLInstalled))
+struct ClusterEventTests {
+  @Test("Nobody is told of a commit before every machine shows it")
+  func order() async throws {
+    try await TestEngine.run(with: .postgreSQL) {
+      let url = try #require(try TestEngine.databaseURL(for: nil))
+      let other = try PostgreSQLConnection(url: url)
+      try other.execute("CREATE TABLE pg_dist_partition (logicalrelid regclass)")
+      defer { try? other.execute("DROP TABLE pg_dist_partition") }
+      let storage = try PostgreSQLStorage(
+        url: url,
+        effects: Effects(
+          clock: StoppedClock(),
+          randomness: SeededRandomness(seed: 1),
+          tasks: PoolTaskSpawner()
+        )
+      )
+      defer { storage.close() }
+      let id = try storage.partition(
+        PartitionKey(container: "c", environment: .development, scope: .private, owner: "_o")
+      )
+      var batch = WriteBatch(partition: id)
+      batch.counter = ChangeNumber(1)
+      batch.event = WriteBatch.EventWrite(time: 1, body: Data("told".utf8))
+      try storage.commit(batch)
+
+      let events = try eventsBehindLock(storage, id, other)
+      #expect(events.map(\.body) == [Data("told".utf8)])
+    }
+  }
+
+  /// Asks for the events while another connection holds the counter's row, until the asking waits.
+  private func eventsBehindLock(
+    _ storage: PostgreSQLStorage,
+    _ id: PartitionID,
+    _ other: PostgreSQLConnection
+  ) throws -> [StoredEvent] {
+    let told = Answer()
+    let asking = DispatchGroup()
+    try other.transaction {
+      _ = try other.query(
+        "SELECT 1 FROM databases WHERE partition = $1 FOR UPDATE",
+        [.integer(id.rawValue)]
+      )
+      DispatchQueue.global().async(group: asking) {
+        let result = Result { try storage.events(after: .start, limit: 10) }
+        told.value.withLock { $0 = result }
+      }
+      var isAwaited = false
+      while !isAwaited, told.value.withLock({ $0 == nil }) {
+        isAwaited =
+          try other.query(
+            "SELECT 1 FROM pg_locks WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid))"
+          ).count > 0
+      }
+      #expect(isAwaited, "the event was told while its commit was under way")
+    }
+    asking.wait()
+    return try told.value.withLock { $0 }?.get() ?? []
+  }
+}
+
+private final class Answer: Sendable {
+  let value = Mutex<Result<[StoredEvent], any Error>?>(nil)
+}
