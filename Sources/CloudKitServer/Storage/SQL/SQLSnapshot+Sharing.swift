@@ -22,7 +22,6 @@ extension SQLSnapshot {
         SELECT name, type, parent, share, entered, seen FROM records
         WHERE partition = $1 AND zone = $2 AND \(connection.dialect.among("parent", "$3"))
           AND deleted = 0
-        ORDER BY name
         """,
         [.integer(id.rawValue), .integer(zone.rawValue), .texts(keys.map(\.name))]
       ) { row in
@@ -34,7 +33,10 @@ extension SQLSnapshot {
         )
       }
     }
-    return found
+    // An order asked of PostgreSQL makes it look through the zone in that order.
+    return found.sorted {
+      ($0.key.zone.rawValue, $0.key.name) < ($1.key.zone.rawValue, $1.key.name)
+    }
   }
 
   func shares(in id: PartitionID, zone: ZoneNumber) throws -> [StoredRecord] {
