@@ -74,6 +74,14 @@ struct PredicateFilterWriterTests {
     )
   }
 
+  @Test("A search of all texts is written with CloudKit's own word, as Apple prints it")
+  func wordsWritten() throws {
+    let predicate = NSPredicate(format: "allTokens TOKENMATCHES[cdl] %@", "after party")
+    #expect(predicate.description == "allTokens TOKENMATCHES[cdl] \"after party\"")
+    #expect(try text(NSPredicate(format: predicate.description)) == text(predicate))
+    #expect(throws: CKError.self) { try text(NSPredicate(format: "a TOKENMATCHES 'x'")) }
+  }
+
   @Test(
     "What else is asked of all texts together is refused, and not taken for a search",
     arguments: [

@@ -68,6 +68,14 @@ private let matrix: [(Request, String)] = [
   (Request(endpoint: .resolveShares, scope: .shared, body: guid), "u b b b b b b"),
   (Request(endpoint: .acceptShares, scope: .private, body: guid), "u s b b b b b"),
   (Request(endpoint: .acceptShares, scope: .public, body: guid), "u s a + + + +"),
+  // To ask for access is anybody's, and tells nobody whether there is anything to ask for.
+  (Request(endpoint: .requestAccess, scope: .public, body: guid), "u s + + + + +"),
+  (Request(endpoint: .requestAccess, scope: .public, body: nothing), "u s + + + + +"),
+  (Request(endpoint: .requestAccess, scope: .private, body: guid), "u s b b b b b"),
+  (Request(endpoint: .requestAccess, scope: .shared, body: guid), "u s b b b b b"),
+  // Who hears requests, and answers them, is the owner's to say.
+  (Request(endpoint: .modifyRecords, scope: .shared, body: answer), "u s a a d d a"),
+  (Request(endpoint: .modifyRecords, scope: .shared, body: block), "u s a a d d a"),
   // What everybody may ask about themselves.
   (Request(endpoint: .listZones, scope: .shared, body: "{}"), "u s + + + + +"),
   (Request(endpoint: .databaseChanges, scope: .shared, body: "{}"), "u s + + + + +"),
@@ -87,6 +95,13 @@ private let loose = modify(#"{"recordName":"new","recordType":"Note"}"#)
 private let open = modify(
   #"{"recordName":"share","recordType":"cloudkit.share","publicPermission":"READ_WRITE"}"#
 )
+private let answer = modify(
+  #"{"recordName":"share","recordType":"cloudkit.share","denyAccessRequests":false}"#
+)
+private let block = modify(
+  #"{"recordName":"share","recordType":"cloudkit.share","requesters":[],"blocked":[]}"#
+)
+private let nothing = #"{"shortGUIDs":[{"value":"0nothing"}]}"#
 private let zones = #"{"zones":[{"zoneID":$zone}]}"#
 private let zone = #"{"zoneID":$zone}"#
 private let names = #"{"zones":[$zone]}"#

@@ -34,6 +34,7 @@ struct AuthMatrixTests {
     .lookupUsersByEmail: .signIn, .lookupUsersByID: .signIn, .lookupContacts: .signIn,
     .uploadAssets: .signIn, .rereferenceAssets: .signIn, .createToken: .passed,
     .registerToken: .passed, .resolveShares: .passed, .acceptShares: .signIn,
+    .requestAccess: .signIn,
   ]
 
   /// What a server-to-server key may not ask of the public database.
@@ -55,7 +56,9 @@ struct AuthMatrixTests {
       // Device tokens are nobody's, whatever database stands in the path.
       if [.createToken, .registerToken].contains(endpoint) { return .passed }
       // A short ID says where a share is; the database in the path does not matter.
-      if [.resolveShares, .acceptShares].contains(endpoint) { return visitorInPublic[endpoint] }
+      if [.resolveShares, .acceptShares, .requestAccess].contains(endpoint) {
+        return visitorInPublic[endpoint]
+      }
       return scope == .public ? visitorInPublic[endpoint] : .signIn
     case .person: return .passed
     case .key:
@@ -241,7 +244,7 @@ private struct MatrixWorld {
     case .lookupUsersByEmail, .lookupUsersByID: #"{"users":[]}"#
     case .uploadAssets: #"{"tokens":[]}"#
     case .rereferenceAssets: #"{"assets":[]}"#
-    case .resolveShares, .acceptShares: #"{"shortGUIDs":[]}"#
+    case .resolveShares, .acceptShares, .requestAccess: #"{"shortGUIDs":[]}"#
     default: "{}"
     }
   }

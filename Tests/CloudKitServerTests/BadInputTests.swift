@@ -44,6 +44,81 @@ struct BadInputTests {
     #expect(error.reason?.hasPrefix("operations[0].operationType: ") == true)
   }
 
+  @Test(
+    "A wrongly typed value is the error of its record, which is named, and not of the request",
+    arguments: [
+      (
+        #"{"recordName":"bad","recordType":"N","fields":{"a":{"value":"x","type":"INT64"}}}"#, "bad"
+      ),
+      (#"{"recordName":"bad","recordType":"N","fields":{"a":{"value":{}}}}"#, "bad"),
+      (#"{"recordName":"bad","recordType":"N","fields":{"a":{"value":1,"type":"NONE"}}}"#, "bad"),
+      (#"{"recordName":"bad","recordType":"N","fields":{"a":1}}"#, "bad"),
+      (#"{"recordName":"bad","recordType":"N","fields":[]}"#, "bad"),
+      (#"{"recordName":"bad","recordType":7}"#, "bad"),
+      (#"{"recordName":"bad","recordType":"N","parent":"p"}"#, "bad"),
+      (#"{"recordName":"bad","recordType":"N","zoneID":"z"}"#, "bad"),
+      (#"{"recordName":"bad","recordType":"cloudkit.share","participants":{}}"#, "bad"),
+      (#"{"recordName":7,"recordType":"N"}"#, nil),
+    ] as [(String, String?)]
+  )
+  func wrongTypes(record: String, name: String?) async throws {
+    // The size of a full request once, and few records otherwise.
+    let count = name == nil ? 200 : 5
+    let person = try await TestServer().person()
+    try await person.makeZone()
+    func modify(atomic: Bool) async throws -> [ItemResult<RecordDictionary>] {
+      let good = (1..<count).map { #"{"recordName":"g\#($0)","recordType":"N"}"# }
+      let records = Array(good.prefix(3)) + [record] + Array(good.dropFirst(3))
+      let operations = records.map { #"{"operationType":"forceUpdate","record":\#($0)}"# }
+      let body =
+        #"{"zoneID":{"zoneName":"notes"},"atomic":\#(atomic),"operations":["#
+        + operations.joined(separator: ",") + "]}"
+      let reply = await person.send(.modifyRecords, Data(body.utf8))
+      #expect(reply.status == 200)
+      return try WireCoding.decode(RecordsResponse.self, from: reply.body).records
+    }
+    let atomic = try await modify(atomic: true)
+    #expect(atomic.count == count)
+    #expect(atomic[3].error?.serverErrorCode == .badRequest)
+    #expect(atomic[3].error?.recordName == name)
+    #expect(atomic[0].error?.serverErrorCode == .atomicError)
+    #expect(atomic[count - 1].error?.serverErrorCode == .atomicError)
+    await #expect(throws: ErrorDictionary.self) { try await person.lookup("g1") }
+    let loose = try await modify(atomic: false)
+    #expect(loose.count { $0.item != nil } == count - 1)
+    let error = try #require(loose[3].error)
+    #expect(error.serverErrorCode == .badRequest)
+    #expect(error.reason?.isEmpty == false)
+    #expect(error.reason?.contains("operations[") == false)
+    #expect(try await person.lookup("g\(count - 1)").recordName != nil)
+  }
+
+  @Test("The reason of a wrongly typed value names the field")
+  func wrongTypeReason() async throws {
+    let person = try await TestServer().person()
+    let body = #"""
+      {"operations":[{"operationType":"create","record":{"recordName":"r","recordType":"N",
+      "fields":{"a":{"value":"x","type":"INT64"}}}}]}
+      """#
+    let reply = await person.send(.modifyRecords, Data(body.utf8))
+    let error = try WireCoding.decode(RecordsResponse.self, from: reply.body).records[0].error
+    #expect(error?.reason == "fields.a.value: Invalid value, expected type INT64")
+  }
+
+  @Test(
+    "What is no list of operations on records is refused whole",
+    arguments: [
+      #"{"operations":{}}"#, #"{"operations":[5]}"#, #"{"operations":[{"record":{}}]}"#,
+      #"{"operations":[{"operationType":"create"}]}"#,
+      #"{"operations":[{"operationType":"create","record":"r"}]}"#,
+      #"{"operations":[{"operationType":"create","record":{"recordName":"r"}]}"#,
+    ]
+  )
+  func malformed(body: String) async throws {
+    let person = try await TestServer().person()
+    #expect(await person.send(.modifyRecords, Data(body.utf8)).status == 400)
+  }
+
   /// A body for each endpoint that is right but for what the fuzzing breaks.
   static let bodies: [(Endpoint, String)] = [
     (

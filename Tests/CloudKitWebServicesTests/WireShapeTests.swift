@@ -88,19 +88,33 @@ struct WireShapeTests {
     }
   }
 
+  @Test("A record that can't be read is the fault of its operation, and of no other")
+  func unreadableRecord() throws {
+    let request = try decode(
+      ModifyRecordsRequest.self,
+      #"""
+      {"operations":[{"operationType":"create","record":{"recordName":"bad",
+       "zoneID":{"zoneName":"z"},"fields":{"n":{"type":"INT64","value":"x"}}}},
+       {"operationType":"create","record":{"recordName":"good","fields":{"n":{"value":1}}}}]}
+      """#
+    )
+    #expect(request.operations[0].fault == "fields.n.value: Invalid value, expected type INT64")
+    #expect(request.operations[0].record.recordName == "bad")
+    #expect(request.operations[0].record.zoneID?.zoneName == "z")
+    #expect(request.operations[0].record.fields == nil)
+    #expect(request.operations[1].fault == nil)
+    #expect(request.operations[1].record.fields?.count == 1)
+  }
+
   @Test("A malformed body says where and what was expected")
   func malformed() throws {
     let error = #expect(throws: MalformedBody.self) {
       try decode(
-        ModifyRecordsRequest.self,
-        #"""
-        {"operations":[{"operationType":"create","record":{"fields":
-         {"n":{"type":"INT64","value":"x"}}}}]}
-        """#
+        LookupRecordsRequest.self,
+        #"{"records":[{"recordName":"r"},{"recordName":7}]}"#
       )
     }
-    #expect(error?.path == "operations[0].record.fields.n.value")
-    #expect(error?.reason == "Invalid value, expected type INT64")
+    #expect(error?.path == "records[1].recordName")
     let missing = #expect(throws: MalformedBody.self) {
       try decode(ModifyRecordsRequest.self, "{}")
     }

@@ -9,6 +9,8 @@ struct BadAnswer: Sendable, CustomTestStringConvertible {
   var name: String
   var code: CKError.Code
   var answer: ScriptedService.Answer
+  /// What is sent over a socket; nil for what only happens inside a process.
+  var reply: (status: Int, body: String)?
 
   var testDescription: String { name }
 
@@ -16,6 +18,7 @@ struct BadAnswer: Sendable, CustomTestStringConvertible {
     self.name = name
     self.code = code
     answer = { _ in WebServiceResponse(status: status, body: Data(body.utf8)) }
+    reply = (status, body)
   }
 
   init(_ name: String, _ code: CKError.Code, throwing error: any Error & Sendable) {

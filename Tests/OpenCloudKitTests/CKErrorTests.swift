@@ -12,7 +12,7 @@ struct CKErrorTests {
     #expect(bridged.domain == "CKErrorDomain")
     #expect(bridged.code == 7)
     #expect(error.retryAfterSeconds == 3)
-    #expect(CKError(_nsError: bridged)?.code == .requestRateLimited)
+    #expect(CKError(_nsError: bridged).code == .requestRateLimited)
     #expect(CKError.Code(rawValue: 14) == .serverRecordChanged)
   }
 

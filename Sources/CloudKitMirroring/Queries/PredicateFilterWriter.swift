@@ -91,6 +91,7 @@ package final class PredicateFilterWriter: CKPredicateFilterWriter {
   ) throws(CKError) -> QueryComparator {
     let isList: Bool
     if case .collection = value.value { isList = true } else { isList = false }
+    let isOfTokens = Self.key(comparison.left).map(Self.meansTokens) ?? false
     switch (comparison.comparison, comparison.modifier, isFieldLeft) {
     case (.equal, .direct, _): return .equals
     case (.notEqual, .direct, _): return .notEquals
@@ -107,7 +108,8 @@ package final class PredicateFilterWriter: CKPredicateFilterWriter {
       return .listContains
     case (.in, .any, _) where isList: return .listContainsAny
     case (.in, .all, false) where isList: return .listContainsAll
-    case (.matches, .direct, true) where Self.key(comparison.left).map(Self.meansTokens) ?? false:
+    case (.tokenMatches, .direct, true) where isOfTokens,
+      (.matches, .direct, true) where isOfTokens:
       return .containsAllTokens
     default:
       throw Self.refused(

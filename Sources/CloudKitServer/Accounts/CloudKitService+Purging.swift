@@ -63,7 +63,7 @@ extension CloudKitService {
         let key = RecordKey(zone: link.zone, name: link.share)
         let found = try snapshot.records(in: link.partition, keys: [key])[key]
         guard var share = found, !share.isDeleted, var sharing = try share.decodedSharing(),
-          sharing.state?.participant(named: link.user) != nil,
+          sharing.state?.mentions(link.user) == true,
           var row = try snapshot.zones(in: link.partition, named: [link.zoneName]).first,
           row.number == link.zone, row.ending == nil
         else { return (batch, nil) }
@@ -74,7 +74,7 @@ extension CloudKitService {
           device: nil,
           randomness: effects.randomness
         )
-        sharing.state?.leave(link.user, at: counter.next)
+        sharing.state?.forget(link.user, at: counter.next)
         share.change = counter.next
         share.tag = stamping.tag()
         share.modified = stamping.stamp

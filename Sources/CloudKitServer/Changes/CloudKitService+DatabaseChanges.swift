@@ -45,12 +45,15 @@ extension CloudKitService {
       next.began = token.began ?? (token.isFirst ? database.counter : nil)
     }
     let isFirst = token.isFirst || token.began != nil
+    // Strict readers of this reply refuse keys that are not documented.
+    let shared = context.isExtended ? try wholeShares(of: rows, id, snapshot) : []
     let zones = rows.compactMap { row -> ItemResult<ZoneDictionary>? in
       if row.ending != nil, isFirst, row.change <= token.began ?? database.counter { return nil }
       var zone = ZoneDictionary(
         zoneID: ZoneDirectory.id(named: row.name, owner: context.reader),
         deleted: row.ending != nil
       )
+      if shared.contains(row.number) { zone.share = Self.wholeShare(of: zone.zoneID) }
       if context.isExtended, let code = row.ending?.code {
         zone.extension = ErrorExtension(code: code)
       }
@@ -96,9 +99,12 @@ extension CloudKitService {
     var isMoreComing = false
     for zone in zones {
       let key = KnownZone(partition: zone.partition, zone: zone.row.number)
+      let zoneID = ZoneDirectory.id(named: zone.row.name, owner: zone.owner)
+      let showsShare = context.isExtended && zone.isOpen && zone.view.isWhole
       let dictionary = ZoneDictionary(
-        zoneID: ZoneDirectory.id(named: zone.row.name, owner: zone.owner),
-        deleted: !zone.isOpen
+        zoneID: zoneID,
+        deleted: !zone.isOpen,
+        share: showsShare ? Self.wholeShare(of: zoneID) : nil
       )
       let newest = zone.isOpen ? try newestChange(in: zone, snapshot) : nil
       if let newest {

@@ -66,6 +66,10 @@ extension ModifyCall {
     _ zones: ZoneDirectory
   ) -> KeyedOperation {
     var keyed = KeyedOperation(type: operation.operationType, record: operation.record, zone: zone)
+    if let fault = operation.fault {
+      keyed.refusal = ErrorDictionary(.badRequest, fault)
+      return keyed
+    }
     do {
       let number = try zones.number(of: zone)
       let name = try name(of: operation)

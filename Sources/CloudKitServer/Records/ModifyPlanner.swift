@@ -129,7 +129,8 @@ struct ModifyPlanner {
   }
 
   private mutating func save(_ key: RecordKey, _ operation: KeyedOperation, _ index: Int) throws {
-    let found = try found(key, operation)
+    // What is hidden is as good as absent until the end, so that nothing before it tells of it.
+    let found = visible(key)
     let request = operation.record
     guard let type = request.sharedRecordType ?? found?.type else {
       guard operation.type == .update || operation.type == .replace else {

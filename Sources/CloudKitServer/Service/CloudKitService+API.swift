@@ -93,6 +93,7 @@ extension CloudKitService {
     case .rereferenceAssets: return try await rereferenceAssets(try call.read(), context)
     case .resolveShares: return try await resolveShares(try call.read(), context)
     case .acceptShares: return try await acceptShares(try call.read(), context)
+    case .requestAccess: return try await requestAccess(try call.read(), context)
     case .createToken, .registerToken: return try await registerDevice(try call.read(), context)
     }
   }
@@ -117,7 +118,7 @@ extension Endpoint {
   /// Means the same whatever database stands in the path.
   fileprivate var isAnybodys: Bool {
     switch self {
-    case .createToken, .registerToken, .resolveShares, .acceptShares: true
+    case .createToken, .registerToken, .resolveShares, .acceptShares, .requestAccess: true
     default: false
     }
   }

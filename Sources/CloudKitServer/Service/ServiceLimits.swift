@@ -26,6 +26,10 @@ package struct ServiceLimits: Hashable, Sendable {
   package var zonesPerDatabase = 1000
   /// Beside the owner.
   package var participantsPerShare = 100
+  /// People who ask to take part in one share; more are not heard before these are answered.
+  package var requestersPerShare = 100
+  /// People who may not ask any more.
+  package var blockedPerShare = 1000
   /// Records that one request may bring into shares or out of them, beyond those it saves: their
   /// names are held in memory.
   package var recordsPerShareChange = 200_000

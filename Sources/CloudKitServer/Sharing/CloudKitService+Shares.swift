@@ -33,7 +33,7 @@ extension CloudKitService {
     return try WireCoding.encode(ShareMetadataResponse(results: results))
   }
 
-  private func checkShareRequest(
+  func checkShareRequest(
     _ request: ShortGUIDsRequest,
     _ context: RequestContext
   ) throws(ErrorDictionary) {
@@ -68,25 +68,40 @@ extension CloudKitService {
     _ context: RequestContext,
     _ snapshot: any StorageSnapshot
   ) throws -> LocatedShare {
+    guard let located = try find(guid, context, snapshot) else { throw ShareState.notFound }
+    guard located.participant != nil || located.state.publicPermission.canRead else {
+      // Who is not signed in may be invited.
+      if context.principal == nil { throw try signInFirst(context) }
+      throw ShareState.notFound
+    }
+    return located
+  }
+
+  /// Finds a share, whoever asks; they are not to learn of it by that alone.
+  func find(
+    _ guid: ShortGUID,
+    _ context: RequestContext,
+    _ snapshot: any StorageSnapshot
+  ) throws -> LocatedShare? {
     guard let found = try snapshot.shortGUID(guid.value), found.container == context.container,
       found.environment == context.environment,
       let row = try snapshot.zones(in: found.partition, named: [found.zoneName]).first,
       row.number == found.zone, row.ending == nil
-    else { throw ShareState.notFound }
+    else { return nil }
     let key = RecordKey(zone: found.zone, name: found.recordName)
     var records = try snapshot.records(in: found.partition, keys: [key])
-    guard let record = records[key], !record.isDeleted else { throw ShareState.notFound }
+    guard let record = records[key], !record.isDeleted else { return nil }
     var root: StoredRecord?
     var share = record
     if !record.isShare {
-      guard let name = try record.decodedSharing()?.share else { throw ShareState.notFound }
+      guard let name = try record.decodedSharing()?.share else { return nil }
       let shareKey = RecordKey(zone: found.zone, name: name)
       records = try snapshot.records(in: found.partition, keys: [shareKey])
-      guard let linked = records[shareKey], !linked.isDeleted else { throw ShareState.notFound }
+      guard let linked = records[shareKey], !linked.isDeleted else { return nil }
       root = record
       share = linked
     }
-    guard let state = try share.decodedSharing()?.state else { throw ShareState.notFound }
+    guard let state = try share.decodedSharing()?.state else { return nil }
     var located = LocatedShare(
       guid: found,
       row: row,
@@ -97,11 +112,6 @@ extension CloudKitService {
     )
     if let principal = context.principal {
       located.person = try person(named: principal.userRecordName, context, snapshot)
-    }
-    guard located.participant != nil || state.publicPermission.canRead else {
-      // Who is not signed in may be invited.
-      if context.principal == nil { throw try signInFirst(context) }
-      throw ShareState.notFound
     }
     return located
   }
@@ -130,59 +140,46 @@ extension CloudKitService {
         limit: limits.participantsPerShare
       )
       state.forgetStays(before: located.row.horizon)
-      var batch = WriteBatch(partition: located.guid.partition)
-      // The participant's own list of where to look; the right itself is in the share.
-      batch.shareLinks = [
-        StoredShareLink(
-          container: context.container,
-          environment: context.environment,
-          user: user,
-          partition: located.guid.partition,
-          owner: located.guid.owner,
-          zone: located.guid.zone,
-          zoneName: located.guid.zoneName,
-          share: located.share.key.name
-        )
-      ]
-      guard isNew else { return (batch, nil) }
-      batch.expectedCounter = located.counter
-      batch.counter = change
-      batch.records = [try accepted(located, state, change, user, context)]
-      var row = located.row
-      row.change = change
-      batch.zones = [row]
-      var note = self.note(
-        context,
-        partition: located.guid.partition,
-        owner: located.guid.owner,
-        device: nil
-      )
-      note.scope = .private
-      note.zones = [row.name]
-      note.shares = [
-        CommitNote.TouchedShare(
-          zone: row.number,
-          zoneName: row.name,
-          share: located.share.key.name
-        )
-      ]
-      note.savedCount = 1
-      try post(note, in: &batch)
-      return (batch, note)
+      guard isNew else {
+        var batch = WriteBatch(partition: located.guid.partition)
+        batch.shareLinks = [link(of: user, to: located, context)]
+        return (batch, nil)
+      }
+      return try self.change(located, to: state, by: user, stamped: user, context)
     }
     if let note { announce(note) }
   }
 
-  private func accepted(
-    _ located: LocatedShare,
-    _ state: ShareState,
-    _ change: ChangeNumber,
-    _ user: String,
+  /// The person's own list of where to look; the right itself is in the share.
+  private func link(
+    of user: String,
+    to located: LocatedShare,
     _ context: RequestContext
-  ) throws -> StoredRecord {
+  ) -> StoredShareLink {
+    StoredShareLink(
+      container: context.container,
+      environment: context.environment,
+      user: user,
+      partition: located.guid.partition,
+      owner: located.guid.owner,
+      zone: located.guid.zone,
+      zoneName: located.guid.zoneName,
+      share: located.share.key.name
+    )
+  }
+
+  /// Writes what somebody who may not save the share has done to it: joined, or asked to.
+  func change(
+    _ located: LocatedShare,
+    to state: ShareState,
+    by user: String,
+    stamped author: String?,
+    _ context: RequestContext
+  ) throws -> (WriteBatch?, CommitNote?) {
+    let change = located.counter.next
     let stamping = RecordStamping(
       now: now,
-      user: user,
+      user: author ?? "",
       device: context.clientID,
       randomness: effects.randomness
     )
@@ -191,10 +188,35 @@ extension CloudKitService {
     var record = located.share
     record.change = change
     record.tag = stamping.tag()
-    record.modified = stamping.stamp
+    if author != nil { record.modified = stamping.stamp }
     record.sharing = try WireCoding.encode(sharing)
     record.membership?.seen = change
-    return record
+    var row = located.row
+    row.change = change
+    var batch = WriteBatch(partition: located.guid.partition)
+    batch.shareLinks = [link(of: user, to: located, context)]
+    batch.expectedCounter = located.counter
+    batch.counter = change
+    batch.records = [record]
+    batch.zones = [row]
+    var note = self.note(
+      context,
+      partition: located.guid.partition,
+      owner: located.guid.owner,
+      device: nil
+    )
+    note.scope = .private
+    note.zones = [row.name]
+    note.shares = [
+      CommitNote.TouchedShare(
+        zone: row.number,
+        zoneName: row.name,
+        share: located.share.key.name
+      )
+    ]
+    note.savedCount = 1
+    try post(note, in: &batch)
+    return (batch, note)
   }
 
   // MARK: Replies

@@ -118,14 +118,10 @@ extension ModifyPlanner {
       )
     }
     guard let view = input.sharing.views?[key.zone], !draft.stored.isShare else { return }
-    guard view.permission(inShare: share).canWrite else {
-      throw PlacingError(
-        index: index,
-        error: ErrorDictionary(
-          .accessDenied,
-          "CREATE operation not permitted: a record belongs below one that is shared with you"
-        )
-      )
+    // A name that is taken by what the caller can't see is refused as a place that isn't theirs is.
+    let hidden = input.existing[key].map { !$0.isDeleted && !view.sees($0) } ?? false
+    guard view.permission(inShare: share).canWrite, !hidden else {
+      throw PlacingError(index: index, error: Self.denied)
     }
   }
 

@@ -18,19 +18,6 @@ extension ModifyPlanner {
     return view(of: key)?.sees(found) == true ? found : nil
   }
 
-  /// The record that an operation would change; one that is hidden is as good as absent, and its
-  /// name as good as taken.
-  func found(_ key: RecordKey, _ operation: KeyedOperation) throws -> StoredRecord? {
-    let found = visible(key)
-    let isHidden = found == nil && current(key) != nil
-    switch operation.type {
-    case .update, .replace, .delete, .forceDelete: return found
-    case .create, .forceUpdate, .forceReplace:
-      if isHidden { throw Self.denied }
-      return found
-    }
-  }
-
   func checkShareAccess(_ found: StoredRecord, _ key: RecordKey) throws {
     guard input.sharing.views != nil else { return }
     if found.isShare { return }
@@ -46,6 +33,7 @@ extension ModifyPlanner {
     }
   }
 
+  /// One sentence for all that a participant may not write, so that it tells nothing else.
   static let denied = ErrorDictionary(.accessDenied, "WRITE operation not permitted")
 
   func checkedParent(
@@ -150,6 +138,7 @@ extension ModifyPlanner {
       request,
       ShareState.Edit(
         participantLimit: input.limits.participantsPerShare,
+        blockedLimit: input.limits.blockedPerShare,
         newID: input.sharing.makeID,
         person: { people[$0] }
       )

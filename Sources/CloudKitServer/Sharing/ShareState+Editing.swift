@@ -5,6 +5,7 @@ extension ShareState {
   /// What an edit is made with.
   struct Edit {
     var participantLimit: Int
+    var blockedLimit: Int
     var newID: () -> String
     /// Finds a person of the container.
     var person: (LookupInfo) -> SharePerson?
@@ -29,6 +30,7 @@ extension ShareState {
     }
     // Whoever has the link may come: an open invitation says nothing any more.
     if publicPermission.canRead, !wasPublic { remove(edit) { $0.status == .invited } }
+    try answer(request, blockedLimit: edit.blockedLimit)
     guard participants.count - 1 <= edit.participantLimit else {
       throw Self.full(edit.participantLimit)
     }

@@ -18,6 +18,7 @@ extension ShareState {
     func shown(_ participant: StoredParticipant) -> ShareParticipant {
       var shown = participant
       if participant.type == .publicUser { shown.permission = publicPermission }
+      if !mayInvite { shown.wasRequester = nil }
       return shown.dictionary(showsContact: mayInvite || participant.id == me?.id)
     }
     return ShareDictionary(
@@ -27,10 +28,9 @@ extension ShareState {
       }.map(shown),
       owner: owner.map(shown),
       currentUserParticipant: me.map(shown),
-      // Nobody can ask here; clients that show a list find it empty.
-      requesters: mayInvite ? [] : nil,
-      blocked: mayInvite ? [] : nil,
-      denyAccessRequests: true,
+      requesters: mayInvite ? requests?.requesters.map(\.dictionary) ?? [] : nil,
+      blocked: mayInvite ? requests?.blocked.map(\.dictionary) ?? [] : nil,
+      denyAccessRequests: requests?.isOpen != true,
       stableUrl: StableURL(
         routingKey: "0",
         shortTokenHash: CloudKitService.digest(shortGUID),

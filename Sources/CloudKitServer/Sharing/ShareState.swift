@@ -22,6 +22,8 @@ struct ShareState: Codable, Hashable, Sendable {
   /// The owner first.
   var participants: [StoredParticipant]
   var stays: [Stay] = []
+  /// Nil where nobody may ask to take part, and nobody has.
+  var requests: AccessRequests?
 
   private enum CodingKeys: String, CodingKey {
     case root = "r"
@@ -29,6 +31,7 @@ struct ShareState: Codable, Hashable, Sendable {
     case publicPermission = "a"
     case participants = "p"
     case stays = "s"
+    case requests = "q"
   }
 
   init(root: String?, shortGUID: String, owner: SharePerson, participantID: String) {
@@ -109,6 +112,7 @@ struct ShareState: Codable, Hashable, Sendable {
         )
       )
     }
+    requests?.requesters.removeAll { $0.user == person.user }
     stays.append(Stay(user: person.user, joined: change))
     return true
   }
@@ -125,9 +129,21 @@ struct ShareState: Codable, Hashable, Sendable {
     end(user, at: change)
   }
 
+  /// Whether anything here is about the person.
+  func mentions(_ user: String) -> Bool {
+    participant(named: user) != nil || requests?.mentions(user) == true
+  }
+
+  /// The person is gone altogether.
+  mutating func forget(_ user: String, at change: ChangeNumber) {
+    leave(user, at: change)
+    requests?.forget(user)
+  }
+
   /// Nobody takes part any more.
   mutating func endAll(at change: ChangeNumber) {
     participants.removeAll { $0.type != .owner }
+    requests = nil
     for index in stays.indices where stays[index].left == nil { stays[index].left = change }
   }
 

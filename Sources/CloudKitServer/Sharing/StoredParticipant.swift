@@ -10,6 +10,8 @@ struct StoredParticipant: Codable, Hashable, Sendable {
   var user: String?
   var lookupInfo: LookupInfo?
   var names: NameComponents?
+  /// They had asked to take part.
+  var wasRequester: Bool?
 
   /// Short: a share is read with every access to it.
   private enum CodingKeys: String, CodingKey {
@@ -20,6 +22,7 @@ struct StoredParticipant: Codable, Hashable, Sendable {
     case user = "u"
     case lookupInfo = "l"
     case names = "n"
+    case wasRequester = "q"
   }
 
   /// Whether this is the person.
@@ -58,7 +61,8 @@ struct StoredParticipant: Codable, Hashable, Sendable {
         userRecordName: user,
         nameComponents: names,
         lookupInfo: showsContact ? lookupInfo : nil
-      )
+      ),
+      isApprovedRequester: wasRequester
     )
   }
 }

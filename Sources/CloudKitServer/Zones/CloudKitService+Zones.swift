@@ -9,14 +9,31 @@ extension CloudKitService {
     case .private:
       let id = try partition(context)
       zones = [defaultZone(context)]
-      zones += try storage.read { try $0.livingZones(in: id) }.map {
-        try dictionary($0, id, owner: context.reader, context)
+      let (rows, shared) = try storage.read { snapshot in
+        let rows = try snapshot.livingZones(in: id)
+        return (rows, try wholeShares(of: rows, id, snapshot))
+      }
+      zones += try rows.map {
+        try dictionary(
+          $0,
+          id,
+          owner: context.reader,
+          isShared: shared.contains($0.number),
+          context
+        )
       }
     case .shared:
       let user = try context.participant()
       zones = try storage.read { snapshot in
         try openZones(shareLinks(context, snapshot), user, snapshot).map {
-          try dictionary($0.row, $0.partition, owner: $0.owner, view: $0.view, context)
+          try dictionary(
+            $0.row,
+            $0.partition,
+            owner: $0.owner,
+            view: $0.view,
+            isShared: $0.view.isWhole,
+            context
+          )
         }
       }
     }
@@ -25,7 +42,11 @@ extension CloudKitService {
 
   func lookupZones(_ request: LookupZonesRequest, _ context: RequestContext) async throws -> Data {
     try checkCount(request.zones.count)
-    let databases = try storage.read { try targets(of: request.zones, context, $0) }
+    let (databases, shared) = try storage.read { snapshot in
+      let databases = try targets(of: request.zones, context, snapshot)
+      let own = context.scope == .private ? databases.byOwner.values.first : nil
+      return (databases, try own.map { try wholeShares(of: $0.rows, $0.id, snapshot) } ?? [])
+    }
     let results = try request.zones.map { zone -> ItemResult<ZoneDictionary> in
       do {
         let database = try databases.database(of: zone)
@@ -40,6 +61,7 @@ extension CloudKitService {
             database.id,
             owner: database.owner,
             view: database.views?[number],
+            isShared: database.views?[number]?.isWhole ?? shared.contains(number),
             context
           )
         )
@@ -90,9 +112,20 @@ extension CloudKitService {
       return (batch, (results, note))
     }
     if let note { announce(note) }
+    let saved = results.compactMap { if case .saved(let row) = $0 { row } else { nil } }
+    let shared = try storage.read { try wholeShares(of: saved, id, $0) }
     let items = try results.map { result -> ItemResult<ZoneDictionary> in
       switch result {
-      case .saved(let row): .success(try dictionary(row, id, owner: context.reader, context))
+      case .saved(let row):
+        .success(
+          try dictionary(
+            row,
+            id,
+            owner: context.reader,
+            isShared: shared.contains(row.number),
+            context
+          )
+        )
       case .deleted(let zone): .success(ZoneDictionary(zoneID: zone, deleted: true))
       case .failed(let error): .failure(context.stripped(error))
       }
@@ -190,17 +223,42 @@ extension CloudKitService {
     _ id: PartitionID,
     owner: String,
     view: ZoneView? = nil,
+    isShared: Bool,
     _ context: RequestContext
   ) throws -> ZoneDictionary {
-    ZoneDictionary(
-      zoneID: ZoneDirectory.id(named: row.name, owner: owner),
+    let zoneID = ZoneDirectory.id(named: row.name, owner: owner)
+    return ZoneDictionary(
+      zoneID: zoneID,
       syncToken: try seal(
         ChangeToken(zone: row.number, id, counter: row.change, stay: view?.wholeSince),
         context
       ),
       atomic: true,
-      deleted: false
+      deleted: false,
+      share: isShared ? Self.wholeShare(of: zoneID) : nil
     )
+  }
+
+  // MARK: Shares of whole zones
+
+  /// The zones of one's own database that are shared as a whole.
+  func wholeShares(
+    of zones: [StoredZone],
+    _ id: PartitionID,
+    _ snapshot: any StorageSnapshot
+  ) throws -> Set<ZoneNumber> {
+    let keys = zones.filter { $0.ending == nil }.map {
+      RecordKey(zone: $0.number, name: ShareDictionary.zoneShareName)
+    }
+    guard !keys.isEmpty else { return [] }
+    return Set(
+      try snapshot.records(in: id, keys: keys).values.filter { $0.isShare && !$0.isDeleted }
+        .map(\.key.zone)
+    )
+  }
+
+  static func wholeShare(of zone: ZoneID) -> ReferenceValue {
+    ReferenceValue(recordName: ShareDictionary.zoneShareName, zoneID: zone)
   }
 }
 

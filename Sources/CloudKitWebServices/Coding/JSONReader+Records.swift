@@ -133,7 +133,9 @@ extension RecordDictionary: JSONReadable {
       case "shortGUID": shortGUID = try json.text()
       case "createShortGUID": createShortGUID = try json.flag()
       // Of shares, which are few.
-      case "forRecord", "publicPermission", "participants", "owner": throw JSONReader.Unusual()
+      case "forRecord", "publicPermission", "participants", "owner", "requesters", "blocked",
+        "denyAccessRequests":
+        throw JSONReader.Unusual()
       // Of an error in a record's place.
       case "serverErrorCode": throw JSONReader.Unusual()
       default: _ = try json.skip()

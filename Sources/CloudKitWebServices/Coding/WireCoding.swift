@@ -46,19 +46,21 @@ package struct MalformedBody: Error, Hashable, Sendable, CustomStringConvertible
     self.reason = reason
   }
 
-  init(_ error: any Error) {
+  /// `depth`: how many steps of the path lead to what the reader knows already.
+  init(_ error: any Error, below depth: Int = 0) {
+    func text(_ path: [any CodingKey]) -> String { Self.text(Array(path.dropFirst(depth))) }
     switch error {
     case DecodingError.typeMismatch(_, let context),
       DecodingError.valueNotFound(_, let context),
       DecodingError.dataCorrupted(let context):
-      self.init(path: Self.text(context.codingPath), reason: context.debugDescription)
+      self.init(path: text(context.codingPath), reason: context.debugDescription)
     case DecodingError.keyNotFound(let key, let context):
       self.init(
-        path: Self.text(context.codingPath),
+        path: text(context.codingPath),
         reason: "Missing required key '\(key.stringValue)'"
       )
     case EncodingError.invalidValue(_, let context):
-      self.init(path: Self.text(context.codingPath), reason: context.debugDescription)
+      self.init(path: text(context.codingPath), reason: context.debugDescription)
     default:
       self.init(reason: "\(error)")
     }

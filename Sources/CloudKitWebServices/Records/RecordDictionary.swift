@@ -65,9 +65,13 @@ extension RecordDictionary: Codable {
     case recordName, recordType, recordChangeTag, fields, zoneID, created, modified, deleted
     case parent, share, shortGUID, createShortGUID, pluginFields
     case forRecord, publicPermission, participants, owner
+    case requesters, blocked, denyAccessRequests
 
     /// One of these is in every request and reply about a share.
-    static let ofShares: [CodingKeys] = [.forRecord, .publicPermission, .participants, .owner]
+    static let ofShares: [CodingKeys] = [
+      .forRecord, .publicPermission, .participants, .owner, .requesters, .blocked,
+      .denyAccessRequests,
+    ]
   }
 
   /// A field's name as a coding key.

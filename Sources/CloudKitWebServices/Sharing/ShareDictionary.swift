@@ -10,8 +10,12 @@ package struct ShareDictionary: Codable, Hashable, Sendable {
   package var owner: ShareParticipant?
   package var currentUserParticipant: ShareParticipant?
   /// Who asks to be let in; in replies to those who may invite.
+  ///
+  /// In a request it is the whole list: who is missing, and no participant, is refused.
   package var requesters: [ShareParticipant]?
   /// Whose asking is not heard; in replies to those who may invite.
+  ///
+  /// In a request it is the whole list: who is missing may ask again.
   package var blocked: [ShareParticipant]?
   /// Whether nobody may ask.
   package var denyAccessRequests: Bool?

@@ -6,25 +6,29 @@ package struct ShareParticipant: Hashable, Sendable {
   package var permission: ParticipantPermission?
   /// Who it is, or in a request how to find them: `lookupInfo` or `userRecordName`.
   package var userIdentity: UserIdentity?
+  /// Whether they had asked to take part: an extension, in replies.
+  package var isApprovedRequester: Bool?
 
   package init(
     participantId: String? = nil,
     type: ParticipantType? = nil,
     acceptanceStatus: ParticipantStatus? = nil,
     permission: ParticipantPermission? = nil,
-    userIdentity: UserIdentity? = nil
+    userIdentity: UserIdentity? = nil,
+    isApprovedRequester: Bool? = nil
   ) {
     self.participantId = participantId
     self.type = type
     self.acceptanceStatus = acceptanceStatus
     self.permission = permission
     self.userIdentity = userIdentity
+    self.isApprovedRequester = isApprovedRequester
   }
 }
 
 extension ShareParticipant: Codable {
   private enum CodingKeys: String, CodingKey {
-    case participantId, type, acceptanceStatus, permission, userIdentity
+    case participantId, type, acceptanceStatus, permission, userIdentity, isApprovedRequester
     /// As some libraries spell it.
     case participantID
   }
@@ -41,6 +45,7 @@ extension ShareParticipant: Codable {
     )
     permission = try container.decodeIfPresent(ParticipantPermission.self, forKey: .permission)
     userIdentity = try container.decodeIfPresent(UserIdentity.self, forKey: .userIdentity)
+    isApprovedRequester = try container.decodeIfPresent(Bool.self, forKey: .isApprovedRequester)
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -50,5 +55,6 @@ extension ShareParticipant: Codable {
     try container.encodeIfPresent(acceptanceStatus, forKey: .acceptanceStatus)
     try container.encodeIfPresent(permission, forKey: .permission)
     try container.encodeIfPresent(userIdentity, forKey: .userIdentity)
+    try container.encodeIfPresent(isApprovedRequester, forKey: .isApprovedRequester)
   }
 }

@@ -6,6 +6,8 @@ package enum Endpoint: String, Hashable, Sendable, CaseIterable {
   case changedRecords = "records/changes"
   case resolveShares = "records/resolve"
   case acceptShares = "records/accept"
+  /// Of our own: CloudKit has access requests, its web services have not.
+  case requestAccess = "records/request-access"
   case listZones = "zones/list"
   case lookupZones = "zones/lookup"
   case modifyZones = "zones/modify"

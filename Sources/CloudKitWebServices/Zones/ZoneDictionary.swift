@@ -8,6 +8,8 @@ package struct ZoneDictionary: Codable, Hashable, Sendable {
   /// Whether batches in this zone may be atomic.
   package var atomic: Bool?
   package var deleted: Bool?
+  /// The share of the whole zone, as on the root of other shares.
+  package var share: ReferenceValue?
   /// Why it was deleted, where it was not simply deleted; for clients with the capability header.
   package var `extension`: ErrorExtension?
 
@@ -16,12 +18,14 @@ package struct ZoneDictionary: Codable, Hashable, Sendable {
     syncToken: String? = nil,
     atomic: Bool? = nil,
     deleted: Bool? = nil,
+    share: ReferenceValue? = nil,
     extension: ErrorExtension? = nil
   ) {
     self.zoneID = zoneID
     self.syncToken = syncToken
     self.atomic = atomic
     self.deleted = deleted
+    self.share = share
     self.extension = `extension`
   }
 }

@@ -48,12 +48,6 @@ public struct CKError: CustomNSError, Error, Hashable, CustomStringConvertible,
     self.init(code, userInfo: userInfo)
   }
 
-  /// Takes over an `NSError` of CloudKit's domain.
-  public init?(_nsError error: NSError) {
-    guard error.domain == CKErrorDomain, let code = Code(rawValue: error.code) else { return nil }
-    self.init(code, userInfo: error.userInfo)
-  }
-
   /// The domain of CloudKit's errors.
   public static var errorDomain: String { CKErrorDomain }
   /// The number of the code.

@@ -37,11 +37,24 @@ public final class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unch
     }
   }
 
+  /// How the changes of one zone are fetched, by an older name.
+  @available(*, deprecated, renamed: "ZoneConfiguration")
+  public typealias ZoneOptions = ZoneConfiguration
+
   /// The zones.
   public var recordZoneIDs: [CKRecordZone.ID]?
   /// How the changes of each zone are fetched.
   public var configurationsByRecordZoneID:
     [CKRecordZone.ID: CKFetchRecordZoneChangesOperation.ZoneConfiguration]?
+  /// How the changes of each zone are fetched, by an older name.
+  @available(*, deprecated, renamed: "configurationsByRecordZoneID")
+  public var optionsByRecordZoneID:
+    [CKRecordZone.ID: CKFetchRecordZoneChangesOperation.ZoneConfiguration]?
+  {
+    get { configurationsByRecordZoneID }
+    set { configurationsByRecordZoneID = newValue }
+  }
+
   /// Whether the operation goes on until nothing more is coming.
   public var fetchAllChanges = true
   /// Called with each record that changed.
@@ -108,6 +121,19 @@ public final class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unch
     self.init()
     self.recordZoneIDs = recordZoneIDs
     self.configurationsByRecordZoneID = configurationsByRecordZoneID
+  }
+
+  /// Creates an operation.
+  @available(*, deprecated, renamed: "init(recordZoneIDs:configurationsByRecordZoneID:)")
+  public convenience init(
+    recordZoneIDs: [CKRecordZone.ID],
+    optionsByRecordZoneID: [CKRecordZone.ID:
+      CKFetchRecordZoneChangesOperation.ZoneConfiguration]?
+  ) {
+    self.init(
+      recordZoneIDs: recordZoneIDs,
+      configurationsByRecordZoneID: optionsByRecordZoneID
+    )
   }
 
   override func run() async {

@@ -244,6 +244,16 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
     }
   }
 
+  /// Sets the values of several keys, as key-value coding does.
+  public func setValuesForKeys(_ keyedValues: [String: Any]) {
+    for (key, value) in keyedValues { setValue(value is NSNull ? nil : value, forKey: key) }
+  }
+
+  /// The values of several keys, as key-value coding reads them; `NSNull` where there is none.
+  public func dictionaryWithValues(forKeys keys: [String]) -> [String: Any] {
+    Dictionary(keys.map { ($0, value(forKey: $0) ?? NSNull()) }) { first, _ in first }
+  }
+
   /// The keys that have values, sorted.
   open func allKeys() -> [CKRecord.FieldKey] { keys(encrypted: false) }
 

@@ -19,6 +19,10 @@ extension CKRecord {
 public final class CKReference: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
   // Unchecked: nothing changes after the initializer.
 
+  /// What happens when the record that a link points to is deleted, by an older name.
+  @available(*, deprecated, renamed: "CKRecord.ReferenceAction")
+  public typealias Action = CKRecord.ReferenceAction
+
   /// The record that the link points to.
   public let recordID: CKRecord.ID
   /// What happens when that record is deleted.

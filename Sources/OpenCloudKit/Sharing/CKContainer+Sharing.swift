@@ -28,18 +28,16 @@ extension CKContainer {
     var results: [URL: Result<CKShare.Metadata, CKError>] = [:]
     var wanted: [(url: URL, guid: ShortGUID)] = []
     for url in urls {
-      guard let name = CKShare.shortGUID(of: url) else {
-        results[url] = .failure(
-          CKError(.invalidArguments, "\(url.host ?? "") is not the address of a share.")
+      switch Self.shortGUID(of: url) {
+      case .failure(let error): results[url] = .failure(error)
+      case .success(let name):
+        let guid = ShortGUID(
+          value: name,
+          shouldFetchRootRecord: fetchesRoot ? true : nil,
+          rootRecordDesiredKeys: rootKeys
         )
-        continue
+        wanted.append((url, guid))
       }
-      let guid = ShortGUID(
-        value: name,
-        shouldFetchRootRecord: fetchesRoot ? true : nil,
-        rootRecordDesiredKeys: rootKeys
-      )
-      wanted.append((url, guid))
     }
     for slice in CKDatabase.slices(wanted, of: RecordModification.operationLimit) {
       let found = try await askAboutShares(.resolveShares, slice.map(\.guid), repeatable: true)
@@ -206,26 +204,67 @@ extension CKContainer {
 
   /// Asks the owners of shares to be let in; each link has a result of its own.
   ///
-  /// **Differs from CloudKit:** the web services have no such request. A share that the person
-  /// takes part in, or that everybody may open, counts as asked for; all others are refused with
-  /// `permissionFailure`.
+  /// Success says that the request was taken, not that there is a share or that its owner hears
+  /// requests: see `CKShare.allowsAccessRequests`. Who is let in can fetch the share's metadata from
+  /// then on, and accept it.
+  ///
+  /// **Differs from CloudKit:** Apple's web services have no such request, so against them each link
+  /// fails with `permissionFailure`.
   public func requestShareAccess(
     for urls: [URL]
   ) async throws -> [URL: Result<Void, any Error>] {
-    try await shareMetadatas(for: urls, fetchesRoot: false, rootKeys: nil).mapValues { result in
-      switch result {
-      case .success: return .success(())
-      case .failure(let error) where error.code == .unknownItem:
-        return .failure(
-          CKError(
-            .permissionFailure,
-            "The share's owner can't be asked here.",
-            remedy: "Ask the owner to invite you.",
-            underlying: error
-          )
-        )
-      case .failure(let error): return .failure(error)
+    var results: [URL: Result<Void, any Error>] = [:]
+    var wanted: [(url: URL, guid: ShortGUID)] = []
+    for url in urls {
+      switch Self.shortGUID(of: url) {
+      case .success(let guid): wanted.append((url, ShortGUID(value: guid)))
+      case .failure(let error): results[url] = .failure(error)
       }
     }
+    for slice in CKDatabase.slices(wanted, of: RecordModification.operationLimit) {
+      let answers = try await askForAccess(slice.map(\.guid))
+      for (item, answer) in zip(slice, answers) { results[item.url] = answer }
+    }
+    return results
+  }
+
+  private func askForAccess(
+    _ guids: [ShortGUID]
+  ) async throws(CKError) -> [Result<Void, any Error>] {
+    let reply: AccessRequestsResponse
+    do {
+      reply = try await client().call(
+        .requestAccess,
+        scope: .public,
+        body: ShortGUIDsRequest(shortGUIDs: guids),
+        // Asking twice is asking once.
+        repeatable: true,
+        as: AccessRequestsResponse.self
+      )
+    } catch  where error.code == .unknownItem {
+      let refusal = CKError(
+        .permissionFailure,
+        "The service knows no requests to take part in a share.",
+        remedy: "Ask the owner to invite you.",
+        underlying: error
+      )
+      return guids.map { _ in .failure(refusal) }
+    }
+    guard reply.results.count == guids.count else {
+      throw CKError(
+        .internalError,
+        "The service answered \(reply.results.count) of \(guids.count) links."
+      )
+    }
+    let mapping = WireMapping(scope: .shared, effects: effects)
+    return reply.results.map { item in
+      guard let error = item.error else { return .success(()) }
+      return .failure(CKError(error, mapping: mapping, zone: .default))
+    }
+  }
+
+  private static func shortGUID(of url: URL) -> Result<String, CKError> {
+    CKShare.shortGUID(of: url).map { .success($0) }
+      ?? .failure(CKError(.invalidArguments, "\(url.host ?? "") is not the address of a share."))
   }
 }

@@ -39,6 +39,15 @@ extension WireMapping {
       CKShare.Participant(wire: $0).participantID
     }
     sharing.url = shareURL(wire)
+    sharing.allowsAccessRequests = dictionary?.denyAccessRequests == false
+    sharing.requesters = (dictionary?.requesters ?? []).compactMap(
+      CKShare.AccessRequester.init(wire:)
+    )
+    sharing.blockedIdentities = (dictionary?.blocked ?? []).map {
+      CKShare.BlockedIdentity(
+        userIdentity: CKUserIdentity(wire: $0.userIdentity ?? UserIdentity())
+      )
+    }
     sharing.isChanged = false
     return sharing
   }
@@ -58,7 +67,13 @@ extension CKShare {
         ? sharing.rootRecordID.map { SharedRootDictionary(recordName: $0.recordName) } : nil,
       publicPermission: sharing.publicPermission.wire,
       // The service knows the owner: whoever saves the share.
-      participants: sharing.participants.filter { !$0.isCurrentUser }.map(\.wire)
+      participants: sharing.participants.filter { !$0.isCurrentUser }.map(\.wire),
+      requesters: sharing.answersRequests
+        ? sharing.requesters.map { ShareParticipant(userIdentity: $0.userIdentity.wire) } : nil,
+      blocked: sharing.answersRequests
+        ? sharing.blockedIdentities.map { ShareParticipant(userIdentity: $0.userIdentity.wire) }
+        : nil,
+      denyAccessRequests: sharing.opensRequests ? !sharing.allowsAccessRequests : nil
     )
   }
 

@@ -31,6 +31,10 @@ public final class CKShare: CKRecord, @unchecked Sendable {
     var allowsAccessRequests = false
     var requesters: [AccessRequester] = []
     var blockedIdentities: [BlockedIdentity] = []
+    /// Whether a save says who may ask, and what became of those who did: other services than
+    /// Watershed's don't know the words.
+    var opensRequests = false
+    var answersRequests = false
     /// Whether permissions or participants were changed since the share was fetched.
     var isChanged = true
   }
@@ -168,13 +172,24 @@ public final class CKShare: CKRecord, @unchecked Sendable {
 
   // MARK: Requests to take part
 
-  /// Whether people who have the link may ask to take part.
+  /// Whether people who have the link may ask to take part; at first they may not.
+  ///
+  /// Asking works where only those who are invited may open the share. Whoever asks is not told
+  /// whether there is a share, or whether it hears them. Stops the process where the person who is
+  /// signed in is neither the owner nor an administrator.
   public var allowsAccessRequests: Bool {
     get { sharing.withLock { $0.allowsAccessRequests } }
-    set { changeSharing { $0.allowsAccessRequests = newValue } }
+    set {
+      changeRequests { sharing in
+        sharing.allowsAccessRequests = newValue
+        sharing.opensRequests = true
+      }
+    }
   }
 
-  /// Those who asked to take part.
+  /// Those who asked to take part, as the owner and administrators see them.
+  ///
+  /// To let one in, fetch a participant for the `participantLookupInfo`, add it and save the share.
   public var requesters: [CKShare.AccessRequester] { sharing.withLock { $0.requesters } }
 
   /// Those who may not ask again.
@@ -182,28 +197,44 @@ public final class CKShare: CKRecord, @unchecked Sendable {
     sharing.withLock { $0.blockedIdentities }
   }
 
-  /// Refuses those who asked to take part.
+  /// Refuses those who asked to take part, once the share is saved; they may ask again.
+  ///
+  /// Stops the process where the person who is signed in is neither the owner nor an administrator.
   public func denyRequesters(_ requesters: [CKShare.AccessRequester]) {
-    changeSharing { sharing in sharing.requesters.removeAll { requesters.contains($0) } }
+    changeRequests { sharing in
+      sharing.requesters.removeAll { requesters.contains($0) }
+      sharing.answersRequests = true
+    }
   }
 
-  /// Refuses those who asked to take part, for good.
+  /// Refuses people for good, once the share is saved: they can't ask again, and those who take part
+  /// are removed.
+  ///
+  /// Stops the process where the person who is signed in is neither the owner nor an administrator.
   public func blockRequesters(_ requesters: [CKShare.AccessRequester]) {
-    changeSharing { sharing in
+    changeRequests { sharing in
       sharing.requesters.removeAll { requesters.contains($0) }
       for requester in requesters {
+        let user = requester.userIdentity.userRecordID?.recordName
+        sharing.participants.removeAll {
+          $0.role != .owner && user != nil && $0.userIdentity.userRecordID?.recordName == user
+        }
         let blocked = BlockedIdentity(userIdentity: requester.userIdentity)
         if !sharing.blockedIdentities.contains(blocked) {
           sharing.blockedIdentities.append(blocked)
         }
       }
+      sharing.answersRequests = true
     }
   }
 
-  /// Lets those ask again who were refused for good.
+  /// Lets those ask again who were refused for good, once the share is saved.
+  ///
+  /// Stops the process where the person who is signed in is neither the owner nor an administrator.
   public func unblockIdentities(_ blockedIdentities: [CKShare.BlockedIdentity]) {
-    changeSharing { sharing in
+    changeRequests { sharing in
       sharing.blockedIdentities.removeAll { blockedIdentities.contains($0) }
+      sharing.answersRequests = true
     }
   }
 
@@ -228,6 +259,15 @@ public final class CKShare: CKRecord, @unchecked Sendable {
       change(&sharing)
       sharing.isChanged = true
     }
+  }
+
+  private func changeRequests(_ change: (inout Sharing) -> Void) {
+    let role = currentUserParticipant?.role ?? .owner
+    precondition(
+      role == .owner || role == .administrator,
+      "Only the owner or an administrator of a share answers requests to take part in it"
+    )
+    changeSharing(change)
   }
 
   /// Takes over what the service says after a save.
@@ -257,20 +297,30 @@ public final class CKShare: CKRecord, @unchecked Sendable {
 
   /// Reads a share from an archive made whole or of its system fields only.
   public required init?(coder: NSCoder) {
-    let participants =
-      coder.containsValue(forKey: "Participants")
-      ? coder.decodeObject(of: [NSArray.self, Participant.self], forKey: "Participants") : nil
-    var sharing = Sharing(participants: (participants as? [Participant]) ?? [])
+    var sharing = Sharing(participants: Self.list(of: Participant.self, "Participants", coder))
     sharing.rootRecordID = coder.decodeIfPresent(of: CKRecord.ID.self, forKey: "RootRecordID")
     sharing.publicPermission =
       ParticipantPermission(rawValue: coder.integer(forKey: "PublicPermission")) ?? .unknown
     sharing.currentUserID = coder.decodeString(forKey: "CurrentUserParticipantID")
     sharing.url = coder.decodeString(forKey: "ShareURL").flatMap { URL(string: $0) }
     sharing.allowsAccessRequests = coder.integer(forKey: "AllowsAccessRequests") != 0
+    sharing.opensRequests = coder.integer(forKey: "OpensRequests") != 0
+    sharing.answersRequests = coder.integer(forKey: "AnswersRequests") != 0
+    sharing.requesters = Self.list(of: AccessRequester.self, "Requesters", coder)
+    sharing.blockedIdentities = Self.list(of: BlockedIdentity.self, "BlockedIdentities", coder)
     sharing.isChanged = coder.integer(forKey: "SharingChanged") != 0
     self.sharing = Mutex(sharing)
     super.init(coder: coder)
     guard recordType == CKRecord.SystemType.share else { return nil }
+  }
+
+  private static func list<Element: NSObject & NSSecureCoding>(
+    of type: Element.Type,
+    _ key: String,
+    _ coder: NSCoder
+  ) -> [Element] {
+    guard coder.containsValue(forKey: key) else { return [] }
+    return coder.decodeObject(of: [NSArray.self, type], forKey: key) as? [Element] ?? []
   }
 
   /// Writes the whole share to an archive.
@@ -293,6 +343,10 @@ public final class CKShare: CKRecord, @unchecked Sendable {
     coder.encodeIfPresent(sharing.currentUserID as NSString?, forKey: "CurrentUserParticipantID")
     coder.encodeIfPresent(sharing.url?.absoluteString as NSString?, forKey: "ShareURL")
     coder.encode(sharing.allowsAccessRequests ? 1 : 0, forKey: "AllowsAccessRequests")
+    coder.encode(sharing.opensRequests ? 1 : 0, forKey: "OpensRequests")
+    coder.encode(sharing.answersRequests ? 1 : 0, forKey: "AnswersRequests")
+    coder.encode(NSArray(array: sharing.requesters), forKey: "Requesters")
+    coder.encode(NSArray(array: sharing.blockedIdentities), forKey: "BlockedIdentities")
     coder.encode(sharing.isChanged ? 1 : 0, forKey: "SharingChanged")
   }
 }

@@ -1,3 +1,4 @@
+import CloudKitWebServices
 import Foundation
 
 extension CKShare {
@@ -24,6 +25,17 @@ public final class CKShareAccessRequester: NSObject, NSSecureCoding, NSCopying,
     self.userIdentity = userIdentity
     self.participantLookupInfo = participantLookupInfo
     super.init()
+  }
+
+  /// Reads what a reply says; nothing where it names nobody.
+  convenience init?(wire: ShareParticipant) {
+    guard let person = wire.userIdentity else { return nil }
+    let identity = CKUserIdentity(wire: person)
+    let info =
+      identity.lookupInfo
+      ?? identity.userRecordID.map(CKUserIdentity.LookupInfo.init(userRecordID:))
+    guard let info else { return nil }
+    self.init(userIdentity: identity, participantLookupInfo: info)
   }
 
   /// Whether archives of this class are read securely.

@@ -165,6 +165,7 @@ public final class CKShareParticipant: NSObject, NSSecureCoding, NSCopying, @unc
     state.role = CKShare.ParticipantRole(wire.type)
     state.permission = CKShare.ParticipantPermission(wire.permission)
     state.acceptanceStatus = CKShare.ParticipantAcceptanceStatus(wire.acceptanceStatus)
+    state.isApprovedRequester = wire.isApprovedRequester == true
     let fallback = wire.userIdentity?.userRecordName ?? ""
     self.init(participantID: wire.participantId ?? fallback, state: state)
   }

@@ -19,6 +19,12 @@ public final class CKDatabaseSubscription: CKSubscription, @unchecked Sendable {
     super.init(subscriptionID: subscriptionID, type: .database)
   }
 
+  /// Creates a subscription with an identifier of its own.
+  @available(*, deprecated, message: "Use init(subscriptionID:)")
+  public convenience init() {
+    self.init(subscriptionID: ProcessEffects.current.uuid().uuidString)
+  }
+
   /// Reads a subscription from an archive.
   public required init?(coder: NSCoder) {
     type = Mutex(coder.decodeString(forKey: "RecordType"))

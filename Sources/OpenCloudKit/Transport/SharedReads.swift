@@ -42,7 +42,8 @@ extension Endpoint {
       .caller, .currentUser, .discoverUsers, .lookupUsersByEmail, .lookupUsersByID,
       .lookupContacts:
       true
-    case .modifyRecords, .acceptShares, .modifyZones, .modifySubscriptions, .uploadAssets,
+    case .modifyRecords, .acceptShares, .requestAccess, .modifyZones, .modifySubscriptions,
+      .uploadAssets,
       .rereferenceAssets, .createToken, .registerToken:
       false
     }

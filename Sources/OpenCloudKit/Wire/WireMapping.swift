@@ -44,7 +44,11 @@ package struct WireMapping: Sendable {
       capabilities = [.fetchChanges, .sharing, .zoneWideSharing]
     }
     if wire.atomic ?? !wire.zoneID.isDefault { capabilities.insert(.atomic) }
-    return CKRecordZone(zoneID: zoneID, capabilities: capabilities, share: nil)
+    return CKRecordZone(
+      zoneID: zoneID,
+      capabilities: capabilities,
+      share: wire.share.flatMap { reference($0, in: zoneID) }
+    )
   }
 
   // MARK: Records

@@ -51,7 +51,7 @@ public final class CKRecordZone: NSObject, NSSecureCoding, NSCopying, @unchecked
   public let zoneID: CKRecordZone.ID
   /// What the zone can do.
   public let capabilities: CKRecordZone.Capabilities
-  /// The share of the whole zone.
+  /// The share of the whole zone, where the zone was fetched and is shared as a whole.
   public let share: CKRecord.Reference?
   private let state: Mutex<State>
 

@@ -105,7 +105,7 @@ extension KeyedArchiveBuilder {
     case .notEqual: return equality(5)
     case .in: return membership(10)
     case .contains: return membership(99)
-    case .matches, .like, .beginsWith, .endsWith, .between: return nil
+    case .matches, .like, .beginsWith, .endsWith, .between, .tokenMatches: return nil
     }
   }
 

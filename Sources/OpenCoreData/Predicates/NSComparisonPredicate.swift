@@ -163,7 +163,8 @@ extension NSComparisonPredicate.Operator {
     case .beginsWith: self = .beginsWith
     case .endsWith: self = .endsWith
     case .in: self = .in
-    case .contains: self = .contains
+    // Apple has no public number for CloudKit's word.
+    case .contains, .tokenMatches: self = .contains
     case .between: self = .between
     }
   }

@@ -45,6 +45,7 @@ struct PredicateFormatTests {
     Example("a MATCHES '^\\\\d+$'", "a MATCHES \"^\\\\d+$\""),
     Example("a ==[n] 'x'", "a ==[n] \"x\""),
     Example("a <[l] 'x' AND a CONTAINS[w] 'y'", "a <[l] \"x\" AND a CONTAINS[w] \"y\""),
+    Example("allTokens tokenmatches[cdl] 'x'", "allTokens TOKENMATCHES[cdl] \"x\""),
     Example("1 == a", "1 == a"),
   ]
 

@@ -24,7 +24,7 @@ extension ExpressionValue {
         && holds(.lessThanOrEqual, bounds[1], options: options)
     case .in:
       return other.contains(self, options: options)
-    case .contains:
+    case .contains, .tokenMatches:
       return contains(other, options: options)
     case .matches, .like, .beginsWith, .endsWith:
       guard let text, let pattern = other.text else { return false }

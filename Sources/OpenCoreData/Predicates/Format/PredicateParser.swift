@@ -187,9 +187,7 @@ struct PredicateParser {
 
   static let wordComparisons: [String: ComparisonKind] = [
     "MATCHES": .matches, "LIKE": .like, "BEGINSWITH": .beginsWith, "ENDSWITH": .endsWith,
-    "IN": .in, "CONTAINS": .contains, "BETWEEN": .between,
-    // CloudKit's own word for its search of texts.
-    "TOKENMATCHES": .contains,
+    "IN": .in, "CONTAINS": .contains, "BETWEEN": .between, "TOKENMATCHES": .tokenMatches,
   ]
 
   private static let symbolComparisons: [String: ComparisonKind] = [

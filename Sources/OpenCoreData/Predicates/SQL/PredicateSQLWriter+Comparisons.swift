@@ -28,7 +28,7 @@ extension PredicateSQLWriter {
       return try relation(left, kind, right, options)
     case .between: return try range(try term(left), right, options)
     case .in: return try membership(left, in: right, options)
-    case .contains:
+    case .contains, .tokenMatches:
       if case .tree(let collection) = left, try isCollection(collection) {
         return try membership(.tree(right), in: collection, options)
       }

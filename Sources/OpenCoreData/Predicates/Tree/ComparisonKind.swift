@@ -12,6 +12,8 @@ package enum ComparisonKind: String, Sendable, Hashable, CaseIterable {
   case endsWith = "ENDSWITH"
   case `in` = "IN"
   case contains = "CONTAINS"
+  /// CloudKit's own word for its search of texts; elsewhere it means what `CONTAINS` means.
+  case tokenMatches = "TOKENMATCHES"
   case between = "BETWEEN"
 }
 

@@ -57,7 +57,7 @@ package struct StringComparison: Sendable {
     switch kind {
     case .beginsWith: begins(folded(text), folded(pattern))
     case .endsWith: ends(folded(text), folded(pattern))
-    case .contains: contains(folded(text), folded(pattern))
+    case .contains, .tokenMatches: contains(folded(text), folded(pattern))
     case .like: WildcardPattern(folded(pattern)).matches(folded(text))
     case .matches: RegularExpressionCache.shared.matches(text, pattern, options)
     default: false

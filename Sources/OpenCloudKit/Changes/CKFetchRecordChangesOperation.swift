@@ -1,0 +1,60 @@
+import Foundation
+
+/// Fetches which records of one zone changed.
+@available(*, deprecated, renamed: "CKFetchRecordZoneChangesOperation")
+public final class CKFetchRecordChangesOperation: CKDatabaseOperation, @unchecked Sendable {
+  // Unchecked: set before the operation is queued.
+
+  /// The zone.
+  public var recordZoneID: CKRecordZone.ID?
+  /// The place in the feed to begin after, or nothing for its beginning.
+  public var previousServerChangeToken: CKServerChangeToken?
+  /// The most records, or zero.
+  public var resultsLimit = 0
+  /// The keys to fetch, or nothing for all.
+  public var desiredKeys: [String]?
+  /// Called with each record that changed.
+  public var recordChangedBlock: ((CKRecord) -> Void)?
+  /// Called with each record that is gone.
+  public var recordWithIDWasDeletedBlock: ((CKRecord.ID) -> Void)?
+  /// Called at the end, with the place in the feed.
+  public var fetchRecordChangesCompletionBlock:
+    ((CKServerChangeToken?, Data?, (any Error)?) -> Void)?
+  /// Whether there is more to fetch, once the operation has ended.
+  public private(set) var moreComing = false
+
+  /// Creates an operation with nothing to do.
+  public override init() {
+    super.init()
+  }
+
+  /// Creates an operation.
+  public convenience init(
+    recordZoneID: CKRecordZone.ID,
+    previousServerChangeToken: CKServerChangeToken?
+  ) {
+    self.init()
+    self.recordZoneID = recordZoneID
+    self.previousServerChangeToken = previousServerChangeToken
+  }
+
+  override func run() async {
+    do {
+      try checkCancellation()
+      let page = try await target.changes(
+        inZone: recordZoneID ?? .default,
+        since: previousServerChangeToken,
+        desiredKeys: desiredKeys,
+        resultsLimit: resultsLimit > 0 ? resultsLimit : nil
+      )
+      for record in page.records where page.failures[record.recordID] == nil {
+        recordChangedBlock?(record)
+      }
+      for tombstone in page.deletions { recordWithIDWasDeletedBlock?(tombstone.recordID) }
+      moreComing = page.moreComing
+      fetchRecordChangesCompletionBlock?(page.changeToken, nil, nil)
+    } catch {
+      fetchRecordChangesCompletionBlock?(nil, nil, error)
+    }
+  }
+}

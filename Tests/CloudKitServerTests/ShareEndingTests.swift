@@ -1,0 +1,84 @@
+import CloudKitServer
+import CloudKitWebServices
+import Foundation
+import Testing
+
+@Suite("The end of shares", .everyEngine)
+struct ShareEndingTests {
+  @Test("A participant who deletes the share leaves it; the others stay")
+  func leaving() async throws {
+    let tree = try await SharedTree()
+    let before = try await tree.guest.sharedChanges()
+    let feed = try await tree.guest.feed(tree.zone)
+    let left = try await tree.guest.modify(
+      [.make(.forceDelete, "share")],
+      in: .shared,
+      zone: tree.zone
+    )
+    #expect(left[0].item?.deleted == true)
+    let share = try await tree.owner.lookup("share")
+    #expect(share.sharing?.participants?.count == 1)
+    let after = try await tree.guest.sharedChanges(since: before.syncToken)
+    #expect(after.zones.map { $0.item?.deleted } == [true])
+    let closed = await #expect(throws: ErrorDictionary.self) {
+      try await tree.guest.feed(tree.zone, since: feed.syncToken)
+    }
+    #expect(closed?.serverErrorCode == .zoneNotFound)
+  }
+
+  @Test(
+    "A share that is stopped, or loses its root, is gone for its participants",
+    arguments: ["share", "root"]
+  )
+  func stopping(deleted: String) async throws {
+    let tree = try await SharedTree()
+    let before = try await tree.guest.sharedChanges()
+    try await tree.owner.save(.forceDelete, deleted, recordType: nil)
+    await #expect(throws: ErrorDictionary.self) { try await tree.owner.lookup("share") }
+    let after = try await tree.guest.sharedChanges(since: before.syncToken)
+    #expect(after.zones.map { $0.item?.deleted } == [true])
+    await #expect(throws: ErrorDictionary.self) {
+      try await tree.guest.lookup("a", in: .shared, zone: tree.zone)
+    }
+    #expect(try await tree.owner.lookup("b").share == nil)
+    if deleted == "share" { #expect(try await tree.owner.lookup("root").share == nil) }
+  }
+
+  @Test("A zone that is not shared any more is gone for those who saw it all")
+  func zoneStopped() async throws {
+    let server = try await TestServer()
+    let (owner, guest) = (try await server.person("ada"), try await server.person("bob"))
+    let zone = try await TestServer.zone.owned(by: owner)
+    try await owner.makeZone()
+    try await owner.save(.create, "x")
+    let share = try await owner.share(nil, with: [.invited("bob")])
+    try await guest.accept(share)
+    let before = try await guest.sharedChanges()
+    try await owner.save(.forceDelete, "cloudkit.zoneshare", recordType: nil)
+    let after = try await guest.sharedChanges(since: before.syncToken)
+    #expect(after.zones.map { $0.item?.deleted } == [true])
+    await #expect(throws: ErrorDictionary.self) {
+      try await guest.lookup("x", in: .shared, zone: zone)
+    }
+    #expect(try await owner.changes().names.contains("x"))
+  }
+
+  @Test("A replacement that does not mention the parent leaves the record in its share")
+  func replacing() async throws {
+    let tree = try await SharedTree()
+    try await tree.owner.save(.forceReplace, "a", ["n": .int64(1)])
+    #expect(try await tree.owner.lookup("a").parent?.recordName == "root")
+    #expect(try await tree.sharedNames() == ["a", "b", "root", "share"])
+  }
+
+  @Test("Deleting the zone ends its shares")
+  func zoneDeleted() async throws {
+    let tree = try await SharedTree()
+    let before = try await tree.guest.sharedChanges()
+    try await tree.owner.deleteZone()
+    try await tree.owner.makeZone()
+    let after = try await tree.guest.sharedChanges(since: before.syncToken)
+    #expect(after.zones.map { $0.item?.deleted } == [true])
+    await #expect(throws: ErrorDictionary.self) { try await tree.guest.feed(tree.zone) }
+  }
+}

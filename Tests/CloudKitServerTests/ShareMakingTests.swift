@@ -1,0 +1,124 @@
+import CloudKitServer
+import CloudKitWebServices
+import Foundation
+import Testing
+
+@Suite("Making shares", .everyEngine)
+struct ShareMakingTests {
+  @Test("A root and its share are made in one batch, in any order")
+  func oneBatch() async throws {
+    let owner = try await TestServer().person()
+    try await owner.makeZone()
+    let root = RecordOperation(
+      operationType: .create,
+      record: RecordDictionary(recordName: "root", recordType: "Note", createShortGUID: true)
+    )
+    let share = RecordOperation(
+      operationType: .create,
+      record: RecordDictionary(
+        recordType: "cloudKit.share",
+        fields: ["cloudkit.title": FieldValue(.string("Title"))],
+        sharing: ShareDictionary(forRecord: SharedRootDictionary(recordName: "root"))
+      )
+    )
+    let results = try await owner.modify([share, root]).map { try $0.get() }
+    let guid = try #require(results[1].shortGUID)
+    #expect(results[0].recordType == "cloudkit.share")
+    #expect(results[0].shortGUID == guid)
+    #expect(results[1].share?.recordName == results[0].recordName)
+    #expect(results[0].content("cloudkit.title") == .string("Title"))
+    let user = try await owner.userRecordName
+    let sharing = try #require(results[0].sharing)
+    #expect(sharing.publicPermission == ParticipantPermission.none)
+    #expect(sharing.participants?.count == 1)
+    #expect(sharing.owner?.userIdentity?.userRecordName == user)
+    #expect(sharing.owner?.type == .owner)
+    #expect(sharing.owner?.acceptanceStatus == .accepted)
+    #expect(sharing.owner?.permission == .readWrite)
+    #expect(sharing.currentUserParticipant == sharing.owner)
+  }
+
+  @Test("The short ID belongs to the root: it outlives the share")
+  func stableGUID() async throws {
+    let tree = try await SharedTree()
+    try await tree.owner.save(.forceDelete, "share", recordType: nil)
+    let root = try await tree.owner.lookup("root")
+    #expect(root.share == nil)
+    #expect(root.shortGUID == tree.share.shortGUID)
+    let again = try await tree.owner.share("root", "another")
+    #expect(again.shortGUID == tree.share.shortGUID)
+  }
+
+  @Test("The root of a share is as its owner knows it, or there is a conflict")
+  func rootTag() async throws {
+    let owner = try await TestServer().person()
+    try await owner.makeZone()
+    let root = try await owner.save(.create, "root")
+    try await owner.save(.update, "root", ["n": .int64(1)], tag: root.recordChangeTag)
+    func share(_ root: SharedRootDictionary?) async throws -> ErrorDictionary? {
+      let operation = RecordOperation(
+        operationType: .create,
+        record: RecordDictionary(
+          recordName: "share",
+          recordType: "cloudkit.share",
+          sharing: ShareDictionary(forRecord: root, publicPermission: .readOnly)
+        )
+      )
+      return try await owner.modify([operation])[0].error
+    }
+    let stale = SharedRootDictionary(recordName: "root", recordChangeTag: root.recordChangeTag)
+    #expect(try await share(stale)?.serverErrorCode == .conflict)
+    let missing = try await share(SharedRootDictionary(recordName: "no"))
+    #expect(missing?.serverErrorCode == .notFound)
+    #expect(missing?.reason == "Cannot share - no such record exists to share")
+    #expect(try await share(nil)?.serverErrorCode == .badRequest)
+    #expect(try await share(SharedRootDictionary(recordName: "root")) == nil)
+  }
+
+  @Test("A record is in one share at most", arguments: ["root", "a", "above"])
+  func oneShare(name: String) async throws {
+    let tree = try await SharedTree()
+    if name == "above" {
+      try await tree.owner.save(.create, "above")
+      _ = try await tree.owner.modify([.make(.forceUpdate, "root", parent: "above")])
+    }
+    await #expect(throws: ErrorDictionary.self) { try await tree.owner.share(name, "second") }
+    #expect(try await tree.owner.lookup("root").share?.recordName == "share")
+  }
+
+  @Test("A tree that holds another share's root stays out of shares")
+  func rootBelowShare() async throws {
+    let tree = try await SharedTree()
+    try await tree.owner.save(.create, "other")
+    try await tree.owner.share("other", "second")
+    let moved = try await tree.owner.modify([.make(.forceUpdate, "other", parent: "a")])
+    #expect(moved[0].error?.serverErrorCode == .badRequest)
+    #expect(try await tree.sharedNames() == ["a", "b", "root", "share"])
+  }
+
+  @Test("A zone is shared as a whole or record by record, not both")
+  func exclusive() async throws {
+    let tree = try await SharedTree()
+    await #expect(throws: ErrorDictionary.self) { try await tree.owner.share(nil) }
+    let other = try await tree.server.person("cleo")
+    try await other.makeZone()
+    try await other.save(.create, "root")
+    try await other.share(nil)
+    await #expect(throws: ErrorDictionary.self) { try await other.share("root") }
+  }
+
+  @Test("Only custom zones of the private database have shares")
+  func places() async throws {
+    let owner = try await TestServer().person()
+    try await owner.save(.create, "root", zone: nil)
+    await #expect(throws: ErrorDictionary.self) {
+      try await owner.share("root", zone: .defaultZone)
+    }
+    let wish = RecordOperation(
+      operationType: .create,
+      record: RecordDictionary(recordName: "x", recordType: "Note", createShortGUID: true)
+    )
+    let result = try await owner.modify([wish], in: .public, zone: nil)
+    #expect(result[0].error?.serverErrorCode == .badRequest)
+  }
+}

@@ -1,0 +1,149 @@
+import CloudKitServer
+import CloudKitWebServices
+import Foundation
+import Testing
+
+@Suite("Participants of shares", .everyEngine)
+struct ShareParticipantTests {
+  @Test("Participants are found by address, and their part in it is the server's word")
+  func participants() async throws {
+    let tree = try await SharedTree(accepts: false)
+    let bob = try await tree.guest.userRecordName
+    let invited = try #require(tree.share.sharing?.participants?.last)
+    #expect(invited.userIdentity?.userRecordName == bob)
+    #expect(invited.acceptanceStatus == .invited)
+    #expect(invited.participantId != nil)
+    // A client cannot accept for somebody else.
+    var claim = invited
+    claim.acceptanceStatus = .accepted
+    let saved = try await tree.owner.updateShare(tree.share, participants: [claim])
+    #expect(saved.sharing?.participants?.map(\.acceptanceStatus) == [.accepted, .invited])
+    #expect(saved.sharing?.participants?.first?.type == .owner)
+    #expect(saved.sharing?.participants?.last?.participantId == invited.participantId)
+    // Who is missing in the list is removed.
+    let emptied = try await tree.owner.updateShare(saved, participants: [])
+    #expect(emptied.sharing?.participants?.count == 1)
+    await #expect(throws: ErrorDictionary.self) { try await tree.guest.accept(tree.share) }
+  }
+
+  @Test("A share has at most a hundred participants beside its owner", arguments: [100, 101])
+  func participantLimit(count: Int) async throws {
+    let owner = try await TestServer().person()
+    try await owner.makeZone()
+    try await owner.save(.create, "root")
+    let people = (0..<count).map { ShareParticipant.invited("p\($0)") }
+    if count <= 100 {
+      let share = try await owner.share("root", with: people)
+      #expect(share.sharing?.participants?.count == 101)
+    } else {
+      await #expect(throws: ErrorDictionary.self) { try await owner.share("root", with: people) }
+    }
+  }
+
+  @Test("Opening a share to all removes open invitations; closing it removes everybody")
+  func publicPermission() async throws {
+    let tree = try await SharedTree()
+    _ = try await tree.server.person("cleo")
+    let stranger = try await tree.server.person("dan")
+    var share = try await tree.owner.lookup("share")
+    let people = try #require(share.sharing?.participants) + [.invited("cleo")]
+    share = try await tree.owner.updateShare(share, participants: people)
+    share = try await tree.owner.updateShare(share, publicPermission: .readOnly)
+    #expect(share.sharing?.participants?.map(\.acceptanceStatus) == [.accepted, .accepted])
+    let joined = try await stranger.accept(share)
+    #expect(joined.participantType == .publicUser)
+    #expect(joined.participantPermission == .readOnly)
+    #expect(try await stranger.feed(tree.zone).names.sorted() == ["a", "b", "root", "share"])
+    share = try await tree.owner.lookup("share")
+    share = try await tree.owner.updateShare(share, publicPermission: ParticipantPermission.none)
+    #expect(share.sharing?.participants?.count == 1)
+    for person in [stranger, tree.guest] {
+      await #expect(throws: ErrorDictionary.self) { try await person.feed(tree.zone) }
+      await #expect(throws: ErrorDictionary.self) { try await person.resolve(share.shortGUID) }
+    }
+  }
+
+  @Test("Who joined by the link does as the link allows, from one moment to the next")
+  func publicUsersFollow() async throws {
+    let tree = try await SharedTree(accepts: false)
+    var share = try await tree.owner.updateShare(tree.share, publicPermission: .readWrite)
+    let stranger = try await tree.server.person("dan")
+    try await stranger.accept(share)
+    try await stranger.save(.forceUpdate, "a", in: .shared, zone: tree.zone)
+    share = try await tree.owner.lookup("share")
+    try await tree.owner.updateShare(share, publicPermission: .readOnly)
+    await #expect(throws: ErrorDictionary.self) {
+      try await stranger.save(.forceUpdate, "a", in: .shared, zone: tree.zone)
+    }
+    // They see the owner and themselves, nobody else.
+    let seen = try await stranger.lookup("share", in: .shared, zone: tree.zone)
+    #expect(seen.sharing?.participants?.map(\.type) == [.owner, .publicUser])
+    #expect(seen.sharing?.owner?.userIdentity?.lookupInfo == nil)
+  }
+
+  @Test("Somebody invited by an address sees their invitation before they accept")
+  func invitedByAddress() async throws {
+    let server = try await TestServer()
+    let owner = try await server.person()
+    try await owner.makeZone()
+    try await owner.save(.create, "root")
+    // Nobody of that address has an account yet.
+    let share = try await owner.share("root", with: [.invited("late")])
+    #expect(share.sharing?.participants?.last?.userIdentity?.userRecordName == nil)
+    let late = try await server.person("late")
+    let found = try await late.resolve(share.shortGUID)
+    let me = try #require(found.share.sharing?.currentUserParticipant)
+    #expect(me.acceptanceStatus == .invited)
+    #expect(me.permission == .readWrite)
+    #expect(me.userIdentity?.lookupInfo?.emailAddress == "late@example.com")
+    #expect(found.participantStatus == .invited)
+    #expect(found.potentialMatchList?.map(\.participantId) == [try #require(me.participantId)])
+    let accepted = try await late.accept(share)
+    #expect(accepted.share.sharing?.currentUserParticipant?.acceptanceStatus == .accepted)
+    #expect(accepted.share.sharing?.currentUserParticipant?.participantId == me.participantId)
+  }
+
+  // MARK: Resolving
+
+  @Test("A short ID tells each caller what is theirs to know")
+  func resolve() async throws {
+    let tree = try await SharedTree(.readOnly, accepts: false)
+    let guid = tree.share.shortGUID
+    let mine = try await tree.owner.resolve(guid)
+    #expect(mine.databaseScope == "PRIVATE")
+    #expect(mine.participantType == .owner)
+    let theirs = try await tree.guest.resolve(guid, root: true)
+    #expect(theirs.databaseScope == "SHARED")
+    #expect(theirs.participantType == .user)
+    #expect(theirs.participantStatus == .invited)
+    #expect(theirs.participantPermission == .readOnly)
+    #expect(theirs.containerIdentifier == TestServer.container)
+    #expect(theirs.environment == "development")
+    #expect(theirs.zoneID.ownerRecordName == tree.zone.ownerRecordName)
+    #expect(theirs.rootRecordName == "root")
+    #expect(theirs.rootRecord?.content("title") == .string("Root"))
+    #expect(theirs.ownerIdentity.nameComponents?.givenName == "Ada")
+    #expect(theirs.share.recordName == "share")
+    #expect(theirs.webpageURL == "http://127.0.0.1:8080/share/\(guid ?? "")")
+    let stranger = try await tree.server.person("dan")
+    let hidden = await #expect(throws: ErrorDictionary.self) { try await stranger.resolve(guid) }
+    let absent = await #expect(throws: ErrorDictionary.self) { try await stranger.resolve("0no") }
+    #expect(hidden == absent)
+    let visitor = await #expect(throws: ErrorDictionary.self) {
+      try await tree.server.visitor.resolve(guid)
+    }
+    #expect(visitor?.serverErrorCode == .authenticationRequired)
+    #expect(visitor?.redirectURL != nil)
+  }
+
+  @Test("A share that is open to all resolves without a sign-in")
+  func resolveSignedOut() async throws {
+    let tree = try await SharedTree(accepts: false)
+    try await tree.owner.updateShare(tree.share, publicPermission: .readOnly)
+    let found = try await tree.server.visitor.resolve(tree.share.shortGUID, root: true)
+    #expect(found.participantType == .publicUser)
+    #expect(found.rootRecord?.recordName == "root")
+    #expect(found.requireAppleLogin == false)
+    #expect(found.share.sharing?.participants?.map(\.type) == [.owner])
+  }
+}

@@ -1,0 +1,122 @@
+import Foundation
+import OpenCloudKit
+import Synchronization
+import Testing
+
+/// As `BadServiceTests`, with sockets between: what can go wrong there, and what goes wrong alike.
+@Suite("A bad server behind a socket")
+struct BadServerTests {
+  private static let recordID = CKRecord.ID(
+    recordName: "n",
+    zoneID: CKRecordZone.ID(zoneName: "zone")
+  )
+  private static let good = #"{"records":[{"recordName":"n","recordType":"T"}]}"#
+
+  private func fetch(_ server: RawServer) async -> CKError? {
+    await #expect(throws: CKError.self) {
+      try await server.container().privateCloudDatabase.record(for: Self.recordID)
+    }
+  }
+
+  @Test(
+    "A fetch fails with the code that it fails with in the process",
+    arguments: BadAnswer.ofWholeRequests.filter { $0.reply != nil } + BadAnswer.ofItems
+  )
+  func alike(bad: BadAnswer) async throws {
+    let reply = try #require(bad.reply)
+    let server = try RawServer(RawServer.Answer(status: reply.status, reply.body))
+    defer { server.stop() }
+    #expect(await fetch(server)?.code == bad.code)
+    #expect(server.requestCount == 1)
+  }
+
+  @Test(
+    "What is no whole reply of HTTP is a networkFailure",
+    arguments: [
+      "", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 60\r\n\r\n{\"records\":[",
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffff\r\n{\"records\":[",
+      "HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n{}", "SSH-2.0-OpenSSH_9.6\r\n",
+      "HTTP/1.1 OK\r\n\r\n", "\u{0}\u{1}\u{2}",
+    ]
+  )
+  func broken(reply: String) async throws {
+    let server = try RawServer(RawServer.Answer(raw: reply))
+    defer { server.stop() }
+    #expect(await fetch(server)?.code == .networkFailure)
+    #expect(server.requestCount == 1)
+  }
+
+  @Test("A reply that is shorter than it says it will be is a networkFailure")
+  func tooShort() async throws {
+    let server = try RawServer(
+      RawServer.Answer(Self.good, length: Self.good.utf8.count + 10)
+    )
+    defer { server.stop() }
+    #expect(await fetch(server)?.code == .networkFailure)
+  }
+
+  @Test("A reply that is longer than it says is cut off there")
+  func tooLong() async throws {
+    let server = try RawServer(
+      RawServer.Answer(Self.good, length: Self.good.utf8.count - 10)
+    )
+    defer { server.stop() }
+    #expect(await fetch(server)?.code == .internalError)
+  }
+
+  @Test("A reply that comes twice is taken once, and no later call gets the second")
+  func twice() async throws {
+    let first = RawServer.Answer(Self.good, hangsUp: false)
+    var doubled = first
+    doubled.bytes +=
+      RawServer.Answer(
+        Self.good.replacingOccurrences(of: "\"n\"", with: "\"stray\""),
+        hangsUp: false
+      ).bytes
+    let server = try RawServer(doubled, first)
+    defer { server.stop() }
+    let database = server.container().privateCloudDatabase
+    #expect(try await database.record(for: Self.recordID).recordID == Self.recordID)
+    #expect(try await database.record(for: Self.recordID).recordID == Self.recordID)
+  }
+
+  @Test("A server that never answers ends at the request's time limit, and its block is told once")
+  func late() async throws {
+    let server = try RawServer(RawServer.Answer(raw: "HTTP/1.1 200 OK\r\n", hangsUp: false))
+    defer { server.stop() }
+    let operation = CKFetchRecordsOperation(recordIDs: [Self.recordID])
+    operation.configuration.timeoutIntervalForRequest = 0.05
+    let codes = Mutex<[CKError.Code?]>([])
+    operation.fetchRecordsResultBlock = { result in
+      codes.withLock { $0.append(result.failure?.code) }
+    }
+    await withCheckedContinuation { continuation in
+      operation.completionBlock = { continuation.resume() }
+      server.container().privateCloudDatabase.add(operation)
+    }
+    #expect(codes.withLock { $0 } == [.networkFailure])
+  }
+
+  @Test("A save that was hung up on is told once, and not sent again by itself")
+  func savedOnce() async throws {
+    let server = try RawServer(RawServer.Answer(raw: ""))
+    defer { server.stop() }
+    let operation = CKModifyRecordsOperation(
+      recordsToSave: [CKRecord(recordType: "T", recordID: Self.recordID)]
+    )
+    let codes = Mutex<[CKError.Code?]>([])
+    operation.perRecordSaveBlock = { _, result in
+      codes.withLock { $0.append(result.failure?.code) }
+    }
+    operation.modifyRecordsResultBlock = { result in
+      codes.withLock { $0.append(result.failure?.code) }
+    }
+    await withCheckedContinuation { continuation in
+      operation.completionBlock = { continuation.resume() }
+      server.container(retries: .never).privateCloudDatabase.add(operation)
+    }
+    #expect(server.requestCount == 1)
+    #expect(codes.withLock { $0.last } == .networkFailure)
+    #expect(codes.withLock { $0.count } <= 2)
+  }
+}

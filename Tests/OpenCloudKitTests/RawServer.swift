@@ -1,0 +1,160 @@
+import Foundation
+import OpenCloudKit
+import Synchronization
+import Testing
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A port that takes requests and answers each with the bytes it was told to, whatever they are.
+final class RawServer: Sendable {
+  /// What comes back for one request.
+  struct Answer: Sendable {
+    var bytes: Data
+    /// Whether the connection is closed after it.
+    var hangsUp = true
+
+    /// A reply of HTTP with the length that its body has, or another one.
+    init(status: Int = 200, _ body: String, length: Int? = nil, hangsUp: Bool = true) {
+      let head =
+        "HTTP/1.1 \(status) Answer\r\nContent-Type: application/json\r\n"
+        + "Content-Length: \(length ?? body.utf8.count)\r\n\r\n"
+      bytes = Data((head + body).utf8)
+      self.hangsUp = hangsUp
+    }
+
+    init(raw: String, hangsUp: Bool = true) {
+      bytes = Data(raw.utf8)
+      self.hangsUp = hangsUp
+    }
+  }
+
+  private struct State {
+    var answers: [Answer] = []
+    var requestCount = 0
+    var connections: Set<Int32> = []
+    var isOver = false
+  }
+
+  private let listener: Int32
+  private let port: UInt16
+  private let state = Mutex(State())
+
+  /// The requests that came so far.
+  var requestCount: Int { state.withLock { $0.requestCount } }
+
+  /// `answers`: one for each request, the last one again and again.
+  init(_ answers: Answer...) throws {
+    #if canImport(Glibc)
+    listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    #else
+    listener = socket(AF_INET, SOCK_STREAM, 0)
+    #endif
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let descriptor = listener
+    let isListening = withUnsafeMutablePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+        bind(descriptor, address, size) == 0 && listen(descriptor, 16) == 0
+          && getsockname(descriptor, address, &size) == 0
+      }
+    }
+    port = UInt16(bigEndian: address.sin_port)
+    try #require(isListening)
+    state.withLock { $0.answers = answers }
+    Thread.detachNewThread { [self] in accept() }
+  }
+
+  /// A client of this server.
+  func container(retries: RetryPolicy = .never) -> CKContainer {
+    CKContainer(
+      identifier: "iCloud.raw",
+      configuration: CKContainerConfiguration(
+        url: URL(string: "http://127.0.0.1:\(port)"),
+        apiToken: "token",
+        webAuthToken: "person"
+      ),
+      retries: retries
+    )
+  }
+
+  func stop() {
+    state.withLock { state in
+      state.isOver = true
+      for connection in state.connections { shutdown(connection, Int32(SHUT_RDWR)) }
+    }
+    shutdown(listener, Int32(SHUT_RDWR))
+    close(listener)
+  }
+
+  private func accept() {
+    #if canImport(Glibc)
+    func next() -> Int32 { Glibc.accept(listener, nil, nil) }
+    #elseif canImport(Musl)
+    func next() -> Int32 { Musl.accept(listener, nil, nil) }
+    #else
+    func next() -> Int32 { Darwin.accept(listener, nil, nil) }
+    #endif
+    while true {
+      let connection = next()
+      guard connection >= 0, !state.withLock({ $0.isOver }) else { return }
+      state.withLock { _ = $0.connections.insert(connection) }
+      Thread.detachNewThread { [self] in
+        while readRequest(connection), answer(connection) {}
+        state.withLock { _ = $0.connections.remove(connection) }
+        close(connection)
+      }
+    }
+  }
+
+  /// Reads one request to the end of its body; false where the client hung up.
+  private func readRequest(_ connection: Int32) -> Bool {
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    while true {
+      let count = recv(connection, &buffer, buffer.count, 0)
+      guard count > 0 else { return false }
+      bytes += buffer[0..<count]
+      let text = String(decoding: bytes, as: UTF8.self)
+      guard let end = text.range(of: "\r\n\r\n") else { continue }
+      let head = text[..<end.lowerBound].lowercased()
+      let length = head.components(separatedBy: "content-length: ").dropFirst().first
+        .flatMap { Int($0.prefix { $0.isNumber }) }
+      if text[end.upperBound...].utf8.count >= length ?? 0 { return true }
+    }
+  }
+
+  private func answer(_ connection: Int32) -> Bool {
+    let answer = state.withLock { state -> Answer? in
+      state.requestCount += 1
+      return state.answers.count > 1 ? state.answers.removeFirst() : state.answers.first
+    }
+    guard let answer else { return false }
+    #if canImport(Darwin)
+    let flags: Int32 = 0
+    #else
+    let flags = Int32(MSG_NOSIGNAL)
+    #endif
+    answer.bytes.withUnsafeBytes { bytes in
+      var sent = 0
+      while sent < bytes.count {
+        let count = send(
+          connection,
+          bytes.baseAddress?.advanced(by: sent),
+          bytes.count - sent,
+          flags
+        )
+        guard count > 0 else { return }
+        sent += count
+      }
+    }
+    return !answer.hangsUp
+  }
+}
