@@ -315,49 +315,4 @@ extension NSManagedObjectContext {
       template: template
     )
   }
-
-  // MARK: Prefetching
-
-  /// Loads relationships of many objects with one question for each step of a key path.
-  func prefetch(_ keyPaths: [String], of objects: [NSManagedObject]) throws {
-    for keyPath in keyPaths {
-      var current = objects
-      let keys = keyPath.split(separator: ".").map(String.init)
-      for (step, key) in keys.enumerated() {
-        current = prefetch(key, of: current, isLast: step == keys.count - 1)
-        if current.isEmpty { break }
-      }
-    }
-  }
-
-  /// Loads one relationship and answers with its members, unless it is the last of its key path.
-  private func prefetch(
-    _ key: String,
-    of objects: [NSManagedObject],
-    isLast: Bool
-  ) -> [NSManagedObject] {
-    var next = ObjectBag()
-    for (template, objects) in grouped(objects) {
-      switch template.layout.slot(named: key) {
-      case .toOne(let index):
-        attachRows(to: objects)
-        for object in objects {
-          if let destination = object.toOne(at: index) { next.append(destination) }
-        }
-      case .toMany(let index):
-        let unknown = objects.filterUncounted { $0.lacksToMany(at: index) }
-        let known =
-          unknown.count == objects.count ? [] : objects.filter { !$0.lacksToMany(at: index) }
-        // Members that were faults get their rows with this.
-        fulfillToMany(at: index, of: unknown)
-        for object in isLast ? known : objects {
-          for member in object.memberSet(at: index).members { next.append(member) }
-        }
-      default:
-        continue
-      }
-    }
-    attachRows(to: next.items)
-    return next.items
-  }
 }

@@ -246,7 +246,7 @@ extension NSManagedObjectContext {
   /// Called on any thread after others committed; the merge waits for its turn on the lane.
   func enqueueMerge(_ rows: ChangedRows) {
     lane.async { [handle] in
-      guard let context = handle.context else { return }
+      guard let context = handle.object else { return }
       context.turn { context.merge(rows) }
     }
   }

@@ -84,7 +84,7 @@ extension NSManagedObjectContext {
     else { return }
     isTurnScheduled = true
     lane.async { [handle] in
-      guard let context = handle.context else { return }
+      guard let context = handle.object else { return }
       context.isTurnScheduled = false
       context.processPendingChanges()
     }

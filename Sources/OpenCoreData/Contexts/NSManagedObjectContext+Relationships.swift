@@ -23,28 +23,26 @@ extension NSManagedObjectContext {
 
   /// Loads one to-many relationship of many objects of one entity.
   func fulfillToMany(at index: Int, of objects: [NSManagedObject]) {
+    var notes = PrefetchNotes()
+    fulfillToMany(at: index, of: objects, &notes)
+  }
+
+  /// The same as part of a prefetch.
+  func fulfillToMany(at index: Int, of objects: [NSManagedObject], _ notes: inout PrefetchNotes) {
     guard let first = objects.first else { return }
     if isChild || objects.count == 1 {
       for object in objects { fulfillToMany(at: index, of: object) }
       return
     }
     let relationship = first.template.toManys[index].slot.description
-    if objects.allUncounted({ $0.hasBinding }) {
-      return fulfill(relationship, at: index, of: objects)
+    if let binding = first.binding, objects.allUncounted({ $0.isBound(to: binding) }) {
+      return fulfill(relationship, at: index, of: objects, binding, &notes)
     }
     for object in objects where object.binding == nil {
       object.toManyStorage(at: index).load([])
     }
-    fulfill(relationship, at: index, of: objects.filter { $0.binding != nil })
-  }
-
-  private func fulfill(
-    _ relationship: NSRelationshipDescription,
-    at index: Int,
-    of objects: [NSManagedObject]
-  ) {
-    for (binding, objects) in groupedByBinding(objects) {
-      fulfill(relationship, at: index, of: objects, binding)
+    for (binding, objects) in groupedByBinding(objects.filter { $0.binding != nil }) {
+      fulfill(relationship, at: index, of: objects, binding, &notes)
     }
   }
 
@@ -63,12 +61,13 @@ extension NSManagedObjectContext {
     _ relationship: NSRelationshipDescription,
     at index: Int,
     of objects: [NSManagedObject],
-    _ binding: StoreBinding
+    _ binding: StoreBinding,
+    _ notes: inout PrefetchNotes
   ) {
     guard let store = rows(of: binding) else { return loadNothing(at: index, of: objects) }
     // The rows come with the answer, until it turns out that most members are known already. Where
     // the app says how old rows may be, the cache is asked for them instead.
-    var bringsRows = stalenessInterval < 0
+    var bringsRows = stalenessInterval < 0 && !notes.knowsMembers(of: relationship)
     do {
       var start = 0
       while start < objects.count {
@@ -81,7 +80,10 @@ extension NSManagedObjectContext {
           bringingRows: bringsRows
         )
         let used = fill(objects, portion, at: index, from: &lists, generation, binding)
-        if lists.hasRows { bringsRows = used * 2 >= lists.references.count }
+        if lists.hasRows, used * 2 < lists.references.count {
+          bringsRows = false
+          notes.noteKnownMembers(of: relationship)
+        }
       }
     } catch {
       couldNotRead("fulfill the relationship '\(relationship.name)'", error)
@@ -89,7 +91,8 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Gives a portion of objects their members, and answers how many of the rows that came along were wanted.
+  /// Gives a portion of objects their members, and answers how many of the rows that came along
+  /// were wanted.
   private func fill(
     _ objects: [NSManagedObject],
     _ portion: Range<Int>,
@@ -99,12 +102,19 @@ extension NSManagedObjectContext {
     _ binding: StoreBinding
   ) -> Int {
     var faults = FaultList(generation)
+    var recent = RecentMembers(areShared: objects[portion.lowerBound].sharesMembers(at: index))
     var used = 0
     objects.forEachUncounted(in: portion) { place, object in
       let part = lists.part(at: place - portion.lowerBound)
       var loading = object.loadingMembers(at: index, capacity: part.count)
       for position in part {
-        guard let member = self.object(for: lists.references[position], binding) else { continue }
+        let reference = lists.references[position]
+        if let member = recent.object(reference) {
+          loading.append(member)
+          continue
+        }
+        guard let member = self.object(for: reference, binding) else { continue }
+        recent.note(member, reference)
         if !lists.hasRows {
           faults.append(member)
         } else if member.lacksRow(of: generation), let row = lists.takeRow(at: position) {
@@ -123,7 +133,7 @@ extension NSManagedObjectContext {
 
   /// As many objects' relationships are loaded by one question, so that what is read of them is
   /// still at hand when their members are made.
-  private static let fulfilledAtOnce = 4096
+  static let fulfilledAtOnce = 4096
 
   /// Of one object alone; where its members' own rows lead to it, they come with the answer.
   private func fulfill(toMany index: Int, of object: NSManagedObject, _ binding: StoreBinding) {

@@ -36,13 +36,13 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
 
   /// A context that is not kept alive.
   struct WeakContext {
-    private let handle: ContextHandle
+    private let handle: WeakHandle<NSManagedObjectContext>
 
     init(context: NSManagedObjectContext) {
       handle = context.handle
     }
 
-    var context: NSManagedObjectContext? { handle.context }
+    var context: NSManagedObjectContext? { handle.object }
   }
 
   // MARK: State
@@ -58,7 +58,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   private var guardedName: String?
 
   let registry = ObjectRegistry()
-  let handle = ContextHandle()
+  let handle = WeakHandle<NSManagedObjectContext>()
   /// Of the context's own coordinator: found at every fault, so kept apart from the lock.
   private(set) final var commits: CommitCounter?
   private(set) final var coordinatorNumber: UInt32 = 0

@@ -1,8 +1,9 @@
 /// Objects by two words: an open table of blocks, one for 32 neighbouring keys.
 ///
 /// Keys of rows are handed out in order, so most objects have neighbours: a full block takes little
-/// more than the objects' addresses. A block of one object holds it in the table itself. The table
-/// neither retains nor releases: that is its owner's part, and so is locking.
+/// more than the objects' addresses. A block of one object holds it in the table itself, one of few
+/// has their addresses without gaps, and a large one has a place for each key. The table neither
+/// retains nor releases: that is its owner's part, and so is locking.
 package struct ObjectTable: ~Copyable {
   private struct Block {
     var word: UInt64 = 0
@@ -19,6 +20,17 @@ package struct ObjectTable: ~Copyable {
     var objects: UnsafeMutablePointer<UnsafeRawPointer>? {
       content?.assumingMemoryBound(to: UnsafeRawPointer.self)
     }
+
+    /// Whether there is a place for each key.
+    @inline(__always)
+    var isWide: Bool { capacity == ObjectTable.width }
+
+    /// Where a key's object is, or would be, among `objects`.
+    @inline(__always)
+    func place(_ key: Int64) -> Int {
+      if isWide { return Int(truncatingIfNeeded: key) & Int(ObjectTable.width - 1) }
+      return (bits & (ObjectTable.bit(key) - 1)).nonzeroBitCount
+    }
   }
 
   private var blocks: UnsafeMutablePointer<Block>
@@ -28,6 +40,8 @@ package struct ObjectTable: ~Copyable {
 
   private static let smallest = 16
   private static let blockBits = 5
+  /// How many keys a block is for.
+  private static let width: UInt32 = 1 << blockBits
 
   package init() {
     blocks = Self.make(Self.smallest)
@@ -67,19 +81,13 @@ package struct ObjectTable: ~Copyable {
   @inline(__always)
   private static func bit(_ key: Int64) -> UInt32 { 1 << UInt32(truncatingIfNeeded: key & 31) }
 
-  /// How many objects of a block come before a key.
-  @inline(__always)
-  private static func rank(_ bits: UInt32, _ bit: UInt32) -> Int {
-    (bits & (bit - 1)).nonzeroBitCount
-  }
-
   @inline(__always)
   package func object(_ word: UInt64, _ key: Int64) -> UnsafeRawPointer? {
     let block = blocks[place(word, key >> Self.blockBits)]
     let bit = Self.bit(key)
     guard block.bits & bit != 0 else { return nil }
     if block.capacity == 0 { return UnsafeRawPointer(block.content) }
-    return block.objects?[Self.rank(block.bits, bit)]
+    return block.objects?[block.place(key)]
   }
 
   /// Enters an object, in the place of another that has the key.
@@ -98,36 +106,57 @@ package struct ObjectTable: ~Copyable {
       count += 1
       return
     }
-    let held = blocks[index].bits.nonzeroBitCount
-    let rank = Self.rank(blocks[index].bits, bit)
     if blocks[index].bits & bit != 0 {
       if blocks[index].capacity == 0 {
         blocks[index].content = UnsafeMutableRawPointer(mutating: object)
       } else {
-        blocks[index].objects?[rank] = object
+        blocks[index].objects?[blocks[index].place(key)] = object
       }
       return
     }
+    let held = blocks[index].bits.nonzeroBitCount
     if held >= Int(blocks[index].capacity) { grow(index, held) }
     guard let objects = blocks[index].objects else { return }
-    (objects + rank + 1).update(from: objects + rank, count: held - rank)
-    objects[rank] = object
+    let place = blocks[index].place(key)
+    if !blocks[index].isWide {
+      (objects + place + 1).update(from: objects + place, count: held - place)
+    }
+    objects[place] = object
     blocks[index].bits |= bit
     count += 1
   }
 
   private mutating func grow(_ index: Int, _ held: Int) {
-    let capacity = held < 4 ? 4 : min(held * 2, 32)
+    let capacity = held < 4 ? 4 : min(held * 2, Int(Self.width))
     let grown = UnsafeMutablePointer<UnsafeRawPointer>.allocate(capacity: capacity)
     let block = blocks[index]
     if block.capacity == 0, let only = block.content {
       grown.initialize(to: UnsafeRawPointer(only))
     } else if let objects = block.objects {
-      grown.initialize(from: objects, count: held)
+      if capacity == Int(Self.width) {
+        Self.spread(objects, block.bits, to: grown)
+      } else {
+        grown.initialize(from: objects, count: held)
+      }
       objects.deallocate()
     }
     blocks[index].content = UnsafeMutableRawPointer(grown)
     blocks[index].capacity = UInt32(capacity)
+  }
+
+  /// Moves objects without gaps to the places of their keys.
+  private static func spread(
+    _ objects: UnsafeMutablePointer<UnsafeRawPointer>,
+    _ bits: UInt32,
+    to target: UnsafeMutablePointer<UnsafeRawPointer>
+  ) {
+    var bits = bits
+    var source = objects
+    while bits != 0 {
+      (target + bits.trailingZeroBitCount).initialize(to: source.pointee)
+      source += 1
+      bits &= bits - 1
+    }
   }
 
   /// Removes what is there, or only a given object.
@@ -143,10 +172,12 @@ package struct ObjectTable: ~Copyable {
     if block.capacity == 0 {
       guard expected == nil || block.content.map(UnsafeRawPointer.init) == expected else { return }
     } else if let objects = block.objects {
-      let rank = Self.rank(block.bits, bit)
-      guard expected == nil || objects[rank] == expected else { return }
-      let behind = block.bits.nonzeroBitCount - rank - 1
-      (objects + rank).update(from: objects + rank + 1, count: behind)
+      let place = block.place(key)
+      guard expected == nil || objects[place] == expected else { return }
+      if !block.isWide {
+        let behind = block.bits.nonzeroBitCount - place - 1
+        (objects + place).update(from: objects + place + 1, count: behind)
+      }
     }
     blocks[index].bits &= ~bit
     count -= 1
@@ -189,7 +220,13 @@ package struct ObjectTable: ~Copyable {
       if blocks[index].capacity == 0 {
         if let only = blocks[index].content { body(UnsafeRawPointer(only)) }
       } else if let objects = blocks[index].objects {
-        for place in 0..<blocks[index].bits.nonzeroBitCount { body(objects[place]) }
+        var bits = blocks[index].bits
+        var place = 0
+        while bits != 0 {
+          body(objects[blocks[index].isWide ? bits.trailingZeroBitCount : place])
+          place += 1
+          bits &= bits - 1
+        }
       }
     }
   }

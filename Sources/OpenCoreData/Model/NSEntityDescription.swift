@@ -23,7 +23,10 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   /// Groups of properties of which no two objects may have the same values.
   open var uniquenessConstraints: [[Any]] = [] { willSet { requireEditable() } }
   /// The entity that this one inherits from.
-  public internal(set) weak var superentity: NSEntityDescription?
+  public internal(set) var superentity: NSEntityDescription? {
+    get { superentityHandle?.object }
+    set { superentityHandle = newValue?.handle }
+  }
 
   /// The properties that the entity declares itself.
   package internal(set) var ownProperties: [NSPropertyDescription] = []
@@ -39,6 +42,9 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   package internal(set) weak var modelReference: NSManagedObjectModel?
   package private(set) var isFrozen = false
 
+  /// How others find the entity without keeping it alive.
+  final let handle = WeakHandle<NSEntityDescription>()
+  private var superentityHandle: WeakHandle<NSEntityDescription>?
   private var directSubentities: [NSEntityDescription] = []
   private var frozenProperties: [String: NSPropertyDescription] = [:]
   private var frozenAttributes: [String: NSAttributeDescription] = [:]
@@ -54,6 +60,11 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   /// Creates an entity without a name.
   public required override init() {
     super.init()
+    handle.hold(self)
+  }
+
+  deinit {
+    handle.clear()
   }
 
   /// The model that the entity belongs to.

@@ -12,7 +12,11 @@ open class NSFetchIndexDescription: NSObject, NSCopying, @unchecked Sendable {
     didSet { adoptElements() }
   }
   /// The entity that the index belongs to.
-  public internal(set) weak var entity: NSEntityDescription?
+  public internal(set) var entity: NSEntityDescription? {
+    get { entityHandle?.object }
+    set { entityHandle = newValue?.handle }
+  }
+  private var entityHandle: WeakHandle<NSEntityDescription>?
   /// The condition of a partial index as text.
   package var partialPredicateSource: ParsedPredicateSource? { willSet { requireEditable() } }
   package internal(set) var isFrozen = false

@@ -30,7 +30,11 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
   }
 
   /// The entity that declares the property, or nil before it is given to one.
-  package internal(set) weak var declaringEntity: NSEntityDescription?
+  package internal(set) var declaringEntity: NSEntityDescription? {
+    get { declaringHandle?.object }
+    set { declaringHandle = newValue?.handle }
+  }
+  private var declaringHandle: WeakHandle<NSEntityDescription>?
   /// Whether the property's model is in use, so that nothing can be changed any more.
   package internal(set) var isFrozen = false
   /// The renaming identifier where the developer gave one.

@@ -3,7 +3,14 @@ import Foundation
 /// A description of a relationship: a property that holds other objects.
 open class NSRelationshipDescription: NSPropertyDescription, @unchecked Sendable {
   /// The entity of the objects at the other end.
-  public weak var destinationEntity: NSEntityDescription? { willSet { requireEditable() } }
+  public var destinationEntity: NSEntityDescription? {
+    get { destinationHandle?.object }
+    set {
+      requireEditable()
+      destinationHandle = newValue?.handle
+    }
+  }
+  private var destinationHandle: WeakHandle<NSEntityDescription>?
   /// The relationship that leads back from the destination.
   public weak var inverseRelationship: NSRelationshipDescription? {
     willSet { requireEditable() }

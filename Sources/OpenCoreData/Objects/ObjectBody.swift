@@ -120,7 +120,7 @@ struct ObjectWord {
 
   @inline(__always)
   var home: Unmanaged<ObjectHome> {
-    isCompact ? HomeTable.shared.home(Int(bits >> 1 & 0x7FFF)) : body.pointee.home
+    isCompact ? HomeTable.home(Int(bits >> 1 & 0x7FFF)) : body.pointee.home
   }
 
   @inline(__always)

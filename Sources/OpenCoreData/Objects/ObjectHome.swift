@@ -96,7 +96,10 @@ final class HomeTable: @unchecked Sendable {
   /// As many as 15 bits can tell apart.
   private static let size = 1 << 15
 
-  private let entries: UnsafeMutablePointer<Unmanaged<ObjectHome>?>
+  // Unsafe and beside `shared`, for speed: `shared` asks at each access whether it has been made,
+  // and every fault looks its home up. It is set before the first home has a number, and never
+  // changed; whoever has a number has it from there.
+  private nonisolated(unsafe) static var entries: UnsafeMutablePointer<Unmanaged<ObjectHome>?>?
   private let free = Mutex(Free())
 
   private struct Free {
@@ -106,13 +109,14 @@ final class HomeTable: @unchecked Sendable {
   }
 
   private init() {
-    entries = .allocate(capacity: Self.size)
+    let entries = UnsafeMutablePointer<Unmanaged<ObjectHome>?>.allocate(capacity: Self.size)
     entries.initialize(repeating: nil, count: Self.size)
+    Self.entries = entries
   }
 
   @inline(__always)
-  func home(_ number: Int) -> Unmanaged<ObjectHome> {
-    guard let home = entries[number] else {
+  static func home(_ number: Int) -> Unmanaged<ObjectHome> {
+    guard let home = entries?[number] else {
       preconditionFailure("An object has outlived what it belongs to.")
     }
     return home
@@ -128,12 +132,12 @@ final class HomeTable: @unchecked Sendable {
   }
 
   fileprivate func set(_ home: Unmanaged<ObjectHome>, at number: Int) {
-    if number > 0 { entries[number] = home }
+    if number > 0 { Self.entries?[number] = home }
   }
 
   fileprivate func giveBack(_ number: Int) {
     guard number > 0 else { return }
-    entries[number] = nil
+    Self.entries?[number] = nil
     free.withLock { $0.numbers.append(number) }
   }
 }

@@ -67,45 +67,66 @@ struct RowTests {
   }
 }
 
-@Suite("Tables of pointers")
-struct PointerTableTests {
+@Suite("Tables that age")
+struct AgingTableTests {
+  private struct Key: Hashable {
+    var word: UInt64
+    var key: Int64
+  }
+
+  private struct Known: Equatable {
+    var content: UInt
+    var isRecent: Bool
+
+    init(_ content: UInt, isRecent: Bool) {
+      self.content = content
+      self.isRecent = isRecent
+    }
+
+    init(_ found: AgingTable.Found) {
+      self.init(found.content, isRecent: found.isRecent)
+    }
+  }
+
   @Test("A table and a dictionary agree about a random life", arguments: [1, 2, 3] as [UInt64])
   func randomLife(seed: UInt64) {
     var random = SeededNumbers(seed: seed)
-    var table = PointerTable()
-    struct Key: Hashable {
-      var word: UInt64
-      var key: Int64
-    }
-    var expected: [Key: Int] = [:]
-    for step in 1...20_000 {
+    var table = AgingTable()
+    var expected: [Key: Known] = [:]
+    for step in 1...20_000 as ClosedRange<UInt> {
       // Few words and close keys, as rows have them, so that neighbours collide.
       let key = Key(
         word: UInt64.random(in: 0..<3, using: &random),
         key: Int64.random(in: 0..<400, using: &random)
       )
-      switch Int.random(in: 0..<4, using: &random) {
-      case 0, 1:
-        let former = table.insert(pointer(step), key.word, key.key)
-        #expect(former == expected[key].map(pointer))
-        expected[key] = step
-      case 2:
+      switch Int.random(in: 0..<1000, using: &random) {
+      case 0..<500:
+        let former = table.insert(step, key.word, key.key)
+        #expect(former.map(Known.init) == expected[key])
+        expected[key] = Known(step, isRecent: true)
+      case 500..<700:
         let removed = table.remove(key.word, key.key)
-        #expect(removed == expected.removeValue(forKey: key).map(pointer))
+        #expect(removed.map(Known.init) == expected.removeValue(forKey: key))
+      case 700..<703:
+        var dropped: Set<UInt> = []
+        table.age { dropped.insert($0) }
+        #expect(dropped == Set(expected.values.filter { !$0.isRecent }.map(\.content)))
+        expected = expected.filter(\.value.isRecent)
+          .mapValues { Known($0.content, isRecent: false) }
       default:
-        #expect(table.object(key.word, key.key) == expected[key].map(pointer))
+        #expect(table.use(key.word, key.key).map(Known.init) == expected[key])
+        expected[key]?.isRecent = true
       }
       #expect(table.count == expected.count)
     }
-    for (key, step) in expected { #expect(table.object(key.word, key.key) == pointer(step)) }
-    var count = 0
-    table.forEach { _ in count += 1 }
-    #expect(count == expected.count)
-  }
-
-  /// A step is never 0, so it has an address.
-  private func pointer(_ step: Int) -> UnsafeRawPointer {
-    UnsafeRawPointer(bitPattern: step * 16).unsafelyUnwrapped
+    var contents: Set<UInt> = []
+    table.forEach { contents.insert($0.content) }
+    #expect(contents == Set(expected.values.map(\.content)))
+    for (key, known) in expected {
+      #expect(table.use(key.word, key.key).map(Known.init) == known)
+    }
+    table.removeAll()
+    #expect(table.count == 0)
   }
 }
 
@@ -169,6 +190,45 @@ struct RowCacheTests {
     #expect(members(0) != nil)
     cache.commit(written: [row(9, version: 2)], gone: [], changesLinks: true)
     #expect(members(0) == nil)
+  }
+
+  @Test(
+    "Members are found as they were, whatever their keys and entities",
+    arguments: [
+      [], [RowReference(entityNumber: 3, key: 8)], [RowReference(entityNumber: 65_535, key: 1)],
+      [RowReference(entityNumber: 65_536, key: 1)],
+      [RowReference(entityNumber: 2, key: (1 << 47) - 1)],
+      [RowReference(entityNumber: 2, key: 1 << 47)], [RowReference(entityNumber: 1, key: -5)],
+      [RowReference(entityNumber: 4, key: 2), RowReference(entityNumber: 1, key: 9)],
+    ]
+  )
+  func anyMembers(_ references: [RowReference]) {
+    let cache = RowCache()
+    var read = references.map { RowMember(reference: $0, row: nil) }
+    cache.insert(&read, from: 0, of: reference(1), toMany: 0, readAt: cache.epoch)
+    var found: [RowMember] = []
+    let knowledge = cache.appendMembers(reference(1), toMany: 0, to: &found)
+    #expect(knowledge == (references.isEmpty ? .rows : .members))
+    #expect(found.map(\.reference) == references)
+  }
+
+  @Test("Relationships that nobody follows make room for rows, and the memory is given back")
+  func linksAge() {
+    let cache = RowCache(byteLimit: 100_000)
+    for key in Int64(1)...3000 {
+      var read = [RowMember(reference: reference(key), row: row(key))]
+      if key % 2 == 0 { read.append(RowMember(reference: reference(key + 1), row: nil)) }
+      cache.insert(&read, from: 0, of: reference(key), toMany: 0, readAt: cache.epoch)
+      #expect(cache.byteCount <= 100_000 + 1000)
+    }
+    var found: [RowMember] = []
+    #expect(cache.appendMembers(reference(1), toMany: 0, to: &found) == .nothing)
+    #expect(cache.appendMembers(reference(2999), toMany: 0, to: &found) == .rows)
+    let before = cache.byteCount
+    cache.commit(written: [], gone: [], changesLinks: true)
+    #expect(cache.byteCount < before)
+    cache.commit(written: [], gone: (1...3001).map(reference))
+    #expect(cache.byteCount == 0)
   }
 
   @Test("Members that were read without their rows get those that are cached")

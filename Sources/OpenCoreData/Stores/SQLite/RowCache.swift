@@ -3,28 +3,38 @@ import Synchronization
 /// The rows that were read or written last, and whom their to-many relationships lead to, shared by
 /// all contexts of a store.
 ///
-/// Two generations bound it by the memory that they take: when both are full the young one becomes
-/// the old one, and what the old one held is forgotten unless it was asked for meanwhile.
+/// It is bound by the memory that its contents take: when that is used up, it forgets what was not
+/// asked for since it did so last.
 package final class RowCache: Sendable {
-  private struct Generation: ~Copyable {
-    var rows = PointerTable()
-    var links = PointerTable()
-    var bytes = 0
-
-    deinit {
-      rows.forEach { Unmanaged<RowStorage>.fromOpaque($0).release() }
-      links.forEach { Unmanaged<RowLinks>.fromOpaque($0).release() }
-    }
-  }
-
   private struct State: ~Copyable, @unchecked Sendable {
     // Unchecked: guarded by the mutex; what it holds is immutable.
-    var young = Generation()
-    var old = Generation()
+
+    /// Addresses of rows' storages, each counted once.
+    var rows = AgingTable()
+    /// The words of ``RowLinks``.
+    var links = AgingTable()
+    /// The memory of what was used since the tables aged last, and of what was not.
+    var recentBytes = 0
+    var olderBytes = 0
     /// Grows with every commit: what a reader read before it is not kept.
     var epoch = 0
-    /// Grows with every commit that changes relationships: what was kept of them before is void.
-    var linkEpoch = 0
+
+    deinit {
+      rows.forEach { RowCache.storage($0.content).release() }
+      links.forEach { RowLinks(word: $0.content).release() }
+    }
+
+    @inline(__always)
+    mutating func discount(_ bytes: Int, wasRecent: Bool) {
+      if wasRecent { recentBytes -= bytes } else { olderBytes -= bytes }
+    }
+
+    /// What was old is in use again.
+    @inline(__always)
+    mutating func renew(_ bytes: Int) {
+      olderBytes -= bytes
+      recentBytes += bytes
+    }
   }
 
   private let state = Mutex(State())
@@ -70,16 +80,20 @@ package final class RowCache: Sendable {
     UInt64(UInt32(bitPattern: reference.entityNumber)) | UInt64(UInt32(kind)) << 32
   }
 
+  /// The storage that an entry of the rows' table is the address of.
+  @inline(__always)
+  private static func storage(_ content: UInt) -> Unmanaged<RowStorage> {
+    guard let address = UnsafeRawPointer(bitPattern: content) else {
+      preconditionFailure("The row cache has lost a row.")
+    }
+    return Unmanaged.fromOpaque(address)
+  }
+
   @inline(__always)
   private func row(_ reference: RowReference, _ state: inout State) -> Row? {
-    let word = Self.word(reference)
-    if let found = state.young.rows.object(word, reference.key) {
-      return Row(storage: Unmanaged<RowStorage>.fromOpaque(found).takeUnretainedValue())
-    }
-    guard let found = state.old.rows.remove(word, reference.key) else { return nil }
-    let row = Row(storage: Unmanaged<RowStorage>.fromOpaque(found).takeRetainedValue())
-    state.old.bytes -= row.byteCount + Self.entryBytes
-    insert(row, &state)
+    guard let found = state.rows.use(Self.word(reference), reference.key) else { return nil }
+    let row = Row(storage: Self.storage(found.content).takeUnretainedValue())
+    if !found.isRecent { state.renew(row.byteCount + Self.entryBytes) }
     return row
   }
 
@@ -88,14 +102,8 @@ package final class RowCache: Sendable {
     guard !rows.isEmpty else { return }
     state.withLock { state in
       guard state.epoch == epoch else { return }
-      state.young.rows.reserve(rows.count)
-      for row in rows {
-        if let former = state.old.rows.remove(Self.word(row.reference), row.reference.key) {
-          let former = Unmanaged<RowStorage>.fromOpaque(former).takeRetainedValue()
-          state.old.bytes -= Row(storage: former).byteCount + Self.entryBytes
-        }
-        insert(row, &state)
-      }
+      state.rows.reserve(rows.count)
+      for row in rows { insert(row, &state) }
     }
   }
 
@@ -103,45 +111,42 @@ package final class RowCache: Sendable {
   func insert(_ rows: [Row?], readAt epoch: Int) {
     state.withLock { state in
       guard state.epoch == epoch else { return }
-      state.young.rows.reserve(rows.count)
+      state.rows.reserve(rows.count)
       for row in rows {
-        guard let row else { continue }
-        if !state.old.rows.isEmpty { drop(row.reference, &state) }
-        insert(row, &state)
+        if let row { insert(row, &state) }
       }
     }
   }
 
   private func insert(_ row: Row, _ state: inout State) {
     let reference = row.reference
-    let address = UnsafeRawPointer(Unmanaged.passRetained(row.storage).toOpaque())
-    state.young.bytes += row.byteCount + Self.entryBytes
-    if let former = state.young.rows.insert(address, Self.word(reference), reference.key) {
-      let former = Unmanaged<RowStorage>.fromOpaque(former).takeRetainedValue()
-      state.young.bytes -= Row(storage: former).byteCount + Self.entryBytes
+    let content = UInt(bitPattern: Unmanaged.passRetained(row.storage).toOpaque())
+    state.recentBytes += row.byteCount + Self.entryBytes
+    if let former = state.rows.insert(content, Self.word(reference), reference.key) {
+      release(former, &state)
     }
     turnOver(&state)
   }
 
-  /// The first half goes to the old generation, and is dropped when both together are too large.
-  private func turnOver(_ state: inout State) {
-    let isHalf = state.old.bytes == 0 && state.young.bytes > byteLimit / 2
-    guard isHalf || state.young.bytes + state.old.bytes > byteLimit else { return }
-    var fresh = Generation()
-    swap(&fresh, &state.young)
-    swap(&fresh, &state.old)
+  private func drop(_ reference: RowReference, _ state: inout State) {
+    if let row = state.rows.remove(Self.word(reference), reference.key) { release(row, &state) }
   }
 
-  private func drop(_ reference: RowReference, _ state: inout State) {
-    let word = Self.word(reference)
-    if let row = state.young.rows.remove(word, reference.key) {
-      let row = Unmanaged<RowStorage>.fromOpaque(row).takeRetainedValue()
-      state.young.bytes -= Row(storage: row).byteCount + Self.entryBytes
-    }
-    if let row = state.old.rows.remove(word, reference.key) {
-      let row = Unmanaged<RowStorage>.fromOpaque(row).takeRetainedValue()
-      state.old.bytes -= Row(storage: row).byteCount + Self.entryBytes
-    }
+  /// Lets go of a row that is no longer in the table.
+  private func release(_ found: AgingTable.Found, _ state: inout State) {
+    let row = Row(storage: Self.storage(found.content).takeRetainedValue())
+    state.discount(row.byteCount + Self.entryBytes, wasRecent: found.isRecent)
+  }
+
+  /// What was used counts as old when it takes half of the memory, and what was old already goes
+  /// when both together take too much.
+  private func turnOver(_ state: inout State) {
+    let isHalf = state.olderBytes == 0 && state.recentBytes > byteLimit / 2
+    guard isHalf || state.recentBytes + state.olderBytes > byteLimit else { return }
+    state.rows.age { Self.storage($0).release() }
+    state.links.age { RowLinks(word: $0).release() }
+    state.olderBytes = state.recentBytes
+    state.recentBytes = 0
   }
 
   // MARK: Relationships
@@ -161,28 +166,18 @@ package final class RowCache: Sendable {
     to members: inout [RowMember]
   ) -> Knowledge {
     state.withLock { state in
-      let word = Self.word(source, index + 1)
-      var found = state.young.links.object(word, source.key)
-      if found == nil, let moved = state.old.links.remove(word, source.key) {
-        let links = Unmanaged<RowLinks>.fromOpaque(moved).takeRetainedValue()
-        state.old.bytes -= links.byteCount + Self.entryBytes
-        if links.header.epoch == state.linkEpoch { insert(links, word, source.key, &state) }
-        found = state.young.links.object(word, source.key)
+      guard let found = state.links.use(Self.word(source, index + 1), source.key) else {
+        return .nothing
       }
-      guard let found else { return .nothing }
-      // Held, as a row that is looked up may push the links themselves out.
-      let links = Unmanaged<RowLinks>.fromOpaque(found).takeUnretainedValue()
-      return links.withUnsafeMutablePointers { header, references in
-        guard header.pointee.epoch == state.linkEpoch else { return .nothing }
-        var knowledge = Knowledge.rows
-        for place in 0..<header.pointee.count {
-          let reference = references[place]
-          let row = row(reference, &state)
-          if row == nil { knowledge = .members }
-          members.append(RowMember(reference: reference, row: row))
-        }
-        return knowledge
+      let links = RowLinks(word: found.content)
+      if !found.isRecent { state.renew(links.byteCount + Self.entryBytes) }
+      var knowledge = Knowledge.rows
+      links.forEach { reference in
+        let row = row(reference, &state)
+        if row == nil { knowledge = .members }
+        members.append(RowMember(reference: reference, row: row))
       }
+      return knowledge
     }
   }
 
@@ -197,12 +192,7 @@ package final class RowCache: Sendable {
   ) {
     state.withLock { state in
       guard state.epoch == epoch else { return }
-      insert(
-        RowLinks.make(members[start...], epoch: state.linkEpoch),
-        Self.word(source, index + 1),
-        source.key,
-        &state
-      )
+      insert(RowLinks(members[start...]), Self.word(source, index + 1), source.key, &state)
       for place in start..<members.count {
         if let fresh = members[place].row {
           insert(fresh, &state)
@@ -214,13 +204,23 @@ package final class RowCache: Sendable {
   }
 
   private func insert(_ links: RowLinks, _ word: UInt64, _ key: Int64, _ state: inout State) {
-    let address = UnsafeRawPointer(Unmanaged.passRetained(links).toOpaque())
-    state.young.bytes += links.byteCount + Self.entryBytes
-    if let former = state.young.links.insert(address, word, key) {
-      let former = Unmanaged<RowLinks>.fromOpaque(former).takeRetainedValue()
-      state.young.bytes -= former.byteCount + Self.entryBytes
-    }
+    state.recentBytes += links.byteCount + Self.entryBytes
+    if let former = state.links.insert(links.word, word, key) { release(links: former, &state) }
     turnOver(&state)
+  }
+
+  /// Lets go of links that are no longer in the table.
+  private func release(links found: AgingTable.Found, _ state: inout State) {
+    let links = RowLinks(word: found.content)
+    state.discount(links.byteCount + Self.entryBytes, wasRecent: found.isRecent)
+    links.release()
+  }
+
+  private func dropLinks(_ state: inout State) {
+    guard state.links.count > 0 else { return }
+    var links = AgingTable()
+    swap(&links, &state.links)
+    links.forEach { release(links: $0, &state) }
   }
 
   // MARK: Changes
@@ -230,13 +230,9 @@ package final class RowCache: Sendable {
     defer { grow() }
     state.withLock { state in
       state.epoch += 1
-      if changesLinks { state.linkEpoch += 1 }
-      state.young.rows.reserve(written.count)
-      for row in written {
-        // A row of version 1 is new: what could be known of it is no older than the transaction.
-        if row.version > 1, !state.old.rows.isEmpty { drop(row.reference, &state) }
-        insert(row, &state)
-      }
+      if changesLinks { dropLinks(&state) }
+      state.rows.reserve(written.count)
+      for row in written { insert(row, &state) }
       for reference in gone { drop(reference, &state) }
     }
   }
@@ -245,7 +241,7 @@ package final class RowCache: Sendable {
     defer { grow() }
     state.withLock { state in
       // A staleness that the app asked for is about relationships as much as about values.
-      state.linkEpoch += 1
+      dropLinks(&state)
       for reference in references { drop(reference, &state) }
     }
   }
@@ -253,37 +249,14 @@ package final class RowCache: Sendable {
   func removeAll() {
     defer { grow() }
     state.withLock { state in
-      state.epoch += 1
-      state.linkEpoch += 1
-      state.young = Generation()
-      state.old = Generation()
+      let epoch = state.epoch
+      state = State()
+      state.epoch = epoch + 1
     }
   }
 
   private func grow() { changeCount.wrappingAdd(1, ordering: .acquiringAndReleasing) }
 
   /// The memory that the cache takes.
-  package var byteCount: Int { state.withLock { $0.young.bytes + $0.old.bytes } }
-}
-
-/// Whom one to-many relationship of one row leads to, in order.
-final class RowLinks: ManagedBuffer<RowLinks.Header, RowReference> {
-  struct Header {
-    var epoch: Int
-    var count: Int
-  }
-
-  var byteCount: Int { 32 + header.count * MemoryLayout<RowReference>.stride }
-
-  static func make(_ members: ArraySlice<RowMember>, epoch: Int) -> RowLinks {
-    let made = RowLinks.create(minimumCapacity: members.count) { _ in
-      Header(epoch: epoch, count: members.count)
-    }
-    made.withUnsafeMutablePointerToElements { target in
-      for (place, member) in members.enumerated() {
-        (target + place).initialize(to: member.reference)
-      }
-    }
-    return unsafeDowncast(made, to: RowLinks.self)
-  }
+  package var byteCount: Int { state.withLock { $0.recentBytes + $0.olderBytes } }
 }

@@ -1,0 +1,70 @@
+extension NSManagedObjectContext {
+  /// Loads relationships of many objects with one question for each step of a key path.
+  ///
+  /// A portion of the objects has all its key paths loaded before the next one begins: what the
+  /// first of them brought to hand is there for the others.
+  func prefetch(_ keyPaths: [String], of objects: [NSManagedObject]) throws {
+    guard !keyPaths.isEmpty else { return }
+    let paths = keyPaths.map { $0.split(separator: ".").map(String.init) }
+    var notes = PrefetchNotes()
+    var start = 0
+    while start < objects.count {
+      let end = min(start + Self.fulfilledAtOnce, objects.count)
+      let portion = end - start == objects.count ? objects : Array(objects[start..<end])
+      start = end
+      for keys in paths {
+        var current = portion
+        for (step, key) in keys.enumerated() {
+          current = prefetch(key, of: current, isLast: step == keys.count - 1, &notes)
+          if current.isEmpty { break }
+        }
+      }
+    }
+  }
+
+  /// Loads one relationship and answers with its members, unless it is the last of its key path.
+  private func prefetch(
+    _ key: String,
+    of objects: [NSManagedObject],
+    isLast: Bool,
+    _ notes: inout PrefetchNotes
+  ) -> [NSManagedObject] {
+    var next = ObjectBag()
+    for (template, objects) in grouped(objects) {
+      switch template.layout.slot(named: key) {
+      case .toOne(let index):
+        attachRows(to: objects)
+        for object in objects {
+          if let destination = object.toOne(at: index) { next.append(destination) }
+        }
+      case .toMany(let index):
+        let unknown = objects.filterUncounted { $0.lacksToMany(at: index) }
+        let known =
+          unknown.count == objects.count ? [] : objects.filter { !$0.lacksToMany(at: index) }
+        // Members that were faults get their rows with this.
+        fulfillToMany(at: index, of: unknown, &notes)
+        for object in isLast ? known : objects {
+          for member in object.memberSet(at: index).members { next.append(member) }
+        }
+      default:
+        continue
+      }
+    }
+    attachRows(to: next.items)
+    return next.items
+  }
+}
+
+/// What a prefetch has learned of one portion of the objects, for the next ones.
+struct PrefetchNotes {
+  private var known: Set<ObjectIdentifier> = []
+
+  /// Whether most members of a relationship turned out to be known already, rows and all.
+  func knowsMembers(of relationship: NSRelationshipDescription) -> Bool {
+    known.contains(ObjectIdentifier(relationship))
+  }
+
+  mutating func noteKnownMembers(of relationship: NSRelationshipDescription) {
+    known.insert(ObjectIdentifier(relationship))
+  }
+}

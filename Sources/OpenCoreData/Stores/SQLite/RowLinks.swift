@@ -1,0 +1,75 @@
+/// Whom one to-many relationship of one row leads to, as the row cache keeps it: in one word.
+///
+/// Most of them lead to one row, which is in the word itself where its key and its entity's number
+/// fit; else the word is the address of a list.
+struct RowLinks {
+  let word: UInt
+
+  /// Objects begin at multiples of 16, so the last bits of an address are free.
+  private static let singleBit: UInt = 1
+  private static let nobody: UInt = 2
+  private static let entityBits = 16
+
+  init(word: UInt) {
+    self.word = word
+  }
+
+  /// Whoever makes one calls ``release()`` when it is done with.
+  init(_ members: ArraySlice<RowMember>) {
+    if members.isEmpty {
+      word = Self.nobody
+    } else if members.count == 1, let single = members.first.flatMap({ Self.single($0.reference) })
+    {
+      word = single
+    } else {
+      word = UInt(bitPattern: Unmanaged.passRetained(RowLinkList.make(members)).toOpaque())
+    }
+  }
+
+  private static func single(_ reference: RowReference) -> UInt? {
+    guard let entity = UInt16(exactly: reference.entityNumber), reference.key >= 0,
+      reference.key < 1 << (63 - Self.entityBits)
+    else { return nil }
+    return UInt(reference.key) << (entityBits + 1) | UInt(entity) << 1 | singleBit
+  }
+
+  private var list: Unmanaged<RowLinkList>? {
+    guard word & (Self.singleBit | Self.nobody) == 0 else { return nil }
+    return UnsafeRawPointer(bitPattern: word).map { Unmanaged.fromOpaque($0) }
+  }
+
+  /// The memory that they take beside the word.
+  var byteCount: Int { list?._withUnsafeGuaranteedRef { $0.byteCount } ?? 0 }
+
+  @inline(__always)
+  func forEach(_ body: (RowReference) -> Void) {
+    if word & Self.singleBit != 0 {
+      let entity = UInt16(truncatingIfNeeded: word >> 1)
+      let key = Int64(word >> (Self.entityBits + 1))
+      body(RowReference(entityNumber: Int32(entity), key: key))
+    } else if let list {
+      list._withUnsafeGuaranteedRef { list in
+        list.withUnsafeMutablePointers { count, references in
+          for place in 0..<count.pointee { body(references[place]) }
+        }
+      }
+    }
+  }
+
+  func release() { list?.release() }
+}
+
+/// More than one row, in order; the header is how many there are.
+private final class RowLinkList: ManagedBuffer<Int, RowReference> {
+  var byteCount: Int { 32 + header * MemoryLayout<RowReference>.stride }
+
+  static func make(_ members: ArraySlice<RowMember>) -> RowLinkList {
+    let made = RowLinkList.create(minimumCapacity: members.count) { _ in members.count }
+    made.withUnsafeMutablePointerToElements { target in
+      for (place, member) in members.enumerated() {
+        (target + place).initialize(to: member.reference)
+      }
+    }
+    return unsafeDowncast(made, to: RowLinkList.self)
+  }
+}
