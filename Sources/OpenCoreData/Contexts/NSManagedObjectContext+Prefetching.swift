@@ -57,6 +57,8 @@ extension NSManagedObjectContext {
 
 /// What a prefetch has learned of one portion of the objects, for the next ones.
 struct PrefetchNotes {
+  /// How many rows came along with the members.
+  var broughtRows = 0
   private var known: Set<ObjectIdentifier> = []
 
   /// Whether most members of a relationship turned out to be known already, rows and all.

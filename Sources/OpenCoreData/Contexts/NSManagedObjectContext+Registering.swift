@@ -153,8 +153,8 @@ extension NSManagedObjectContext {
     let object = type.init(_row: seed)
     if isChecked { object.state.insert(.guarded) }
     registry.insert(object, home.word, key)
-    if retainsRegisteredObjects { retainedObjects[object.key] = object }
-    if let binding = home.binding, binding.isContextual { noteRegistered(object, binding) }
+    if keepsObjects { retainedObjects[object.key] = object }
+    if home.isContextual, let binding = home.binding { noteRegistered(object, binding) }
     return object
   }
 

@@ -77,9 +77,10 @@ extension NSManagedObjectContext {
         var lists = try store.destinationLists(
           of: relationship,
           from: objects.references(in: portion),
-          bringingRows: bringsRows
+          bringing: !bringsRows ? .none : notes.broughtRows < Self.cachedRows ? .cached : .passing
         )
         let used = fill(objects, portion, at: index, from: &lists, generation, binding)
+        if lists.hasRows { notes.broughtRows += lists.references.count }
         if lists.hasRows, used * 2 < lists.references.count {
           bringsRows = false
           notes.noteKnownMembers(of: relationship)
@@ -134,6 +135,9 @@ extension NSManagedObjectContext {
   /// As many objects' relationships are loaded by one question, so that what is read of them is
   /// still at hand when their members are made.
   static let fulfilledAtOnce = 4096
+
+  /// The first rows of a prefetch are cached; more would push everything else out of the cache.
+  private static let cachedRows = SQLiteStore.cachedRows
 
   /// Of one object alone; where its members' own rows lead to it, they come with the answer.
   private func fulfill(toMany index: Int, of object: NSManagedObject, _ binding: StoreBinding) {

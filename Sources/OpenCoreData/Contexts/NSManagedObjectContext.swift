@@ -64,6 +64,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   private(set) final var coordinatorNumber: UInt32 = 0
   /// Whether there is a parent; asked at every fault, so kept apart from the lock too.
   private(set) final var isChild = false
+  /// The same as `retainsRegisteredObjects`, which subclasses may override: asked for each object.
+  private(set) final var keepsObjects = false
   private final var lastClass: (type: ObjectIdentifier, entity: NSEntityDescription)?
   var retainedObjects: [ObjectKey: NSManagedObject] = [:]
   var inserted = TrackedObjects()
@@ -148,6 +150,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// Whether the context keeps all its objects alive.
   open var retainsRegisteredObjects = false {
     didSet {
+      keepsObjects = retainsRegisteredObjects
       retainedObjects = [:]
       if retainsRegisteredObjects {
         for object in registry.objects { retainedObjects[object.key] = object }

@@ -1,24 +1,47 @@
 /// Members on their way into an object: as a set, where they need no order and nothing waits.
 struct LoadingMembers {
-  private(set) var set: Set<NSManagedObject> = []
-  private(set) var items: [NSManagedObject] = []
-  let isSet: Bool
+  /// Nil where the members are a list.
+  private var set: Set<NSManagedObject>?
+  /// Nil where the members are a set.
+  private var items: [NSManagedObject]?
   /// The class of all members of the set, where they have one.
   private(set) var memberClass: ObjectIdentifier?
 
   init(isSet: Bool, capacity: Int) {
-    self.isSet = isSet
-    if capacity == 0 { return }
-    if isSet { set = Set(minimumCapacity: capacity) } else { items.reserveCapacity(capacity) }
+    if isSet {
+      set = capacity == 0 ? [] : Set(minimumCapacity: capacity)
+    } else {
+      items = []
+      items?.reserveCapacity(capacity)
+    }
   }
 
   @inline(__always)
   mutating func append(_ object: consuming NSManagedObject) {
-    guard isSet else { return items.append(object) }
+    guard let isFirst = set?.isEmpty else {
+      items?.append(object)
+      return
+    }
     let kind = ObjectIdentifier(type(of: object))
-    if set.isEmpty { memberClass = kind } else if memberClass != kind { memberClass = nil }
-    set.insert(object)
+    if isFirst { memberClass = kind } else if memberClass != kind { memberClass = nil }
+    set?.insert(object)
   }
+
+  var isSet: Bool { self.set != nil }
+
+  /// Whether all members are of a class; those of a list are not asked.
+  @inline(__always)
+  func isSet(of memberClass: ObjectIdentifier) -> Bool {
+    guard let isEmpty = set?.isEmpty else { return false }
+    return isEmpty || self.memberClass == memberClass
+  }
+
+  /// Gives the set away: nothing is counted for it.
+  @inline(__always)
+  mutating func takeSet() -> Set<NSManagedObject> { set.take() ?? [] }
+
+  /// Gives the members away as a list.
+  mutating func takeItems() -> [NSManagedObject] { items.take() ?? Array(takeSet()) }
 }
 
 extension NSManagedObject {
@@ -34,9 +57,8 @@ extension NSManagedObject {
   final func take(_ members: consuming LoadingMembers, at index: Int) {
     // Typed sets are asked for, so only members that are all of the class that the model names stay
     // without a storage.
-    let isPlain = members.set.isEmpty || members.memberClass == memberClass(at: index)
-    if members.isSet, isPlain, hasRoomForMembers(at: index) {
-      keepMembers(members.set, at: index)
+    if members.isSet(of: memberClass(at: index)), hasRoomForMembers(at: index) {
+      keepMembers(members.takeSet(), at: index)
     } else {
       toManyStorage(at: index).load(members)
     }

@@ -180,7 +180,7 @@ extension NSManagedObject {
   /// Takes a row that a fetch brought along; the object stays a fault until it is read.
   final func attach(_ row: consuming Row, generation: UInt32) {
     let body = body
-    body.pointee.snapshot = row
+    body.pointee.attach(row)
     body.pointee.rowGeneration = generation
     body.pointee.state.insert(.prefetched)
   }

@@ -39,13 +39,14 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   ) {
     let template = ObjectTemplate.reference(of: entity)
     word = Atomic(template._withUnsafeGuaranteedRef(Self.firstWord))
+    let hasDefaults = template._withUnsafeGuaranteedRef { $0.hasObjectDefaults }
     super.init()
-    if template._withUnsafeGuaranteedRef({ $0.hasObjectDefaults }) {
-      for (index, value) in self.template.objectDefaults {
-        setObjectValue(value, at: index)
-      }
-    }
-    context?.insert(self)
+    if hasDefaults { takeObjectDefaults() }
+    if let context { context.insert(self) }
+  }
+
+  private final func takeObjectDefaults() {
+    for (index, value) in template.objectDefaults { setObjectValue(value, at: index) }
   }
 
   /// Creates an object of the class's entity and inserts it into a context.

@@ -29,12 +29,22 @@ struct ObjectBody {
   var snapshot: Row? {
     @inline(__always)
     get { row.map { Row(storage: $0.takeUnretainedValue()) } }
-    @inline(__always)
     set {
       let former = row
       row = newValue.map { Unmanaged.passRetained($0.storage) }
       former?.release()
     }
+  }
+
+  /// Takes a row as the snapshot.
+  @inline(__always)
+  mutating func attach(_ snapshot: consuming Row) {
+    let next = Unmanaged.passRetained(snapshot.storage)
+    // Done with at once, so that the count above is the one that the row came with.
+    _ = consume snapshot
+    let former = row
+    row = next
+    former?.release()
   }
 
   @inline(__always)

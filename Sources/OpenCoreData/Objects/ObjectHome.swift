@@ -54,6 +54,10 @@ final class ObjectHome: @unchecked Sendable {
 
   var isTemporary: Bool { store == 0 }
 
+  /// Whether the store wants to know which objects a context has.
+  @inline(__always)
+  var isContextual: Bool { binding?.isContextual ?? false }
+
   /// The store's number and the entity's in one word.
   var word: UInt64 { Self.word(store, entityNumber) }
 

@@ -47,6 +47,8 @@ struct ToManyMembers {
     let word = UInt(
       bitPattern: Unmanaged.passRetained(unsafeBitCast(set, to: AnyObject.self)).toOpaque()
     )
+    // Done with at once, so that the count above is the one that the set came with.
+    _ = consume set
     let former = index == 0 ? first : second
     if index == 0 { first = word } else { second = word }
     Self.release(former)

@@ -131,11 +131,10 @@ final class ToManyStorage {
   // MARK: Loading
 
   /// Takes what the store has and puts the waiting changes on top.
-  func load(_ loading: LoadingMembers) {
-    guard loading.isSet else { return load(loading.items) }
-    guard takesSet else { return load(Array(loading.set)) }
-    keptSet = loading.set
+  func load(_ loading: consuming LoadingMembers) {
+    guard loading.isSet, takesSet else { return load(loading.takeItems()) }
     memberClass = loading.memberClass
+    keptSet = loading.takeSet()
     list.removeAll()
     hasList = false
     isLoaded = true

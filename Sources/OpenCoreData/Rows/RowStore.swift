@@ -30,7 +30,7 @@ package protocol RowStore: AnyObject, Sendable {
   func destinationLists(
     of relationship: NSRelationshipDescription,
     from sources: [RowReference],
-    bringingRows: Bool
+    bringing rows: RowBringing
   ) throws -> DestinationLists
   /// A row for each reference, in their order; nil where there is none.
   func orderedRows(_ references: [RowReference]) throws -> [Row?]
@@ -90,7 +90,7 @@ extension RowStore {
   package func destinationLists(
     of relationship: NSRelationshipDescription,
     from sources: [RowReference],
-    bringingRows: Bool
+    bringing rows: RowBringing
   ) throws -> DestinationLists {
     try destinationLists(of: relationship, from: sources)
   }
@@ -116,6 +116,15 @@ extension RowStore {
       members.append(RowMember(reference: reference, row: nil))
     }
   }
+}
+
+/// What becomes of the destinations' rows when a relationship is followed.
+package enum RowBringing: Sendable {
+  case none
+  /// They come along, and the store caches them for others.
+  case cached
+  /// They come along for whoever asked alone.
+  case passing
 }
 
 /// One destination of a to-many relationship.

@@ -113,6 +113,45 @@ struct ReadMembersTests {
     }
   }
 
+  @Test("A prefetch of more objects than one question takes leaves nothing to be read")
+  func portions() throws {
+    let library = try Library()
+    let maker = library.context()
+    let count = 4200
+    try maker.performAndWait {
+      let subjects = (0..<3).map { number in
+        let subject = Subject(context: maker)
+        subject.name = "Subject \(number)"
+        return subject
+      }
+      for number in 0..<count {
+        let reader = Reader(context: maker)
+        reader.name = "Reader \(number)"
+        let book = Book(context: maker)
+        book.title = reader.name
+        book.subjects = [subjects[number % 3], subjects[(number + 1) % 3]]
+        reader.loans.insert(book)
+      }
+      try maker.save()
+    }
+    let context = library.context()
+    try context.performAndWait {
+      let readers = try readers(context, ["loans", "loans.subjects"])
+      #expect(readers.count == count)
+      var subjects: Set<Subject> = []
+      for reader in readers {
+        #expect(!reader.hasFault(forRelationshipNamed: "loans"))
+        #expect(reader.loans.count == 1)
+        for book in reader.loans {
+          #expect(book.isPrefetched && !book.hasFault(forRelationshipNamed: "subjects"))
+          #expect(book.title == reader.name && book.subjects.count == 2)
+          subjects.formUnion(book.subjects)
+        }
+      }
+      #expect(subjects.count == 3)
+    }
+  }
+
   @Test("Those of a many-to-many are held until the turn ends, as others are likely to share them")
   func sharedMembers() throws {
     let library = try library()

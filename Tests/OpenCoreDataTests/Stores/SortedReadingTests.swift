@@ -60,20 +60,26 @@ struct SortedReadingTests {
         #expect(
           sources.indices.map { Array(found.destinations(at: $0)) } == sources.map { alone[$0] }
         )
-        world.store.forget(alone.values.flatMap(\.self))
-        let full = try world.store.destinationLists(
-          of: relationship,
-          from: sources,
-          bringingRows: true
-        )
-        #expect(
-          sources.indices.map { Array(full.destinations(at: $0)) } == sources.map { alone[$0] }
-        )
-        // Comments lead to their posts themselves; tags are behind a table of their own.
-        #expect(full.hasRows == (relationship === comments && !full.references.isEmpty))
-        if full.hasRows {
-          #expect(full.rows.map { $0?.reference } == full.references)
-          #expect(full.references.allSatisfy { world.store.cachedRow($0) != nil })
+        for rows in [RowBringing.passing, .cached] {
+          world.store.forget(alone.values.flatMap(\.self))
+          let full = try world.store.destinationLists(
+            of: relationship,
+            from: sources,
+            bringing: rows
+          )
+          #expect(
+            sources.indices.map { Array(full.destinations(at: $0)) } == sources.map { alone[$0] }
+          )
+          // Comments lead to their posts themselves; tags are behind a table of their own.
+          #expect(full.hasRows == (relationship === comments && !full.references.isEmpty))
+          if full.hasRows {
+            #expect(full.rows.map { $0?.reference } == full.references)
+            #expect(
+              full.references.allSatisfy {
+                (world.store.cachedRow($0) != nil) == (rows == .cached)
+              }
+            )
+          }
         }
         let keyed = try world.store.destinations(of: relationship, from: sources)
         #expect(Set(sources).allSatisfy { keyed[$0] ?? [] == alone[$0] })

@@ -55,14 +55,15 @@ extension SQLiteStore: ReadSource {
   package func destinationLists(
     of relationship: NSRelationshipDescription,
     from sources: [RowReference],
-    bringingRows: Bool
+    bringing rows: RowBringing
   ) throws -> DestinationLists {
     try reading { connection, epoch in
       try readDestinationLists(
         of: relationship,
         from: sources,
         on: connection,
-        cachingRowsAt: bringingRows ? epoch : nil
+        bringing: rows,
+        cachingAt: epoch
       )
     }
   }
@@ -254,13 +255,14 @@ extension SQLiteStore {
     return result
   }
 
-  /// With an epoch of the row cache the destinations' rows are read too, where they lead to the
-  /// sources, and kept in the cache.
+  /// The destinations' rows can be brought where they are the ones that lead to the sources; they
+  /// are cached only if the row cache still has the epoch.
   func readDestinationLists(
     of relationship: NSRelationshipDescription,
     from sources: [RowReference],
     on connection: StoreConnection,
-    cachingRowsAt epoch: Int? = nil
+    bringing rows: RowBringing = .none,
+    cachingAt epoch: Int = 0
   ) throws -> DestinationLists {
     var lists = DestinationLists(sourceCount: sources.count)
     for part in SortedReferences(sources).parts {
@@ -271,7 +273,7 @@ extension SQLiteStore {
             of: relationship,
             from: source,
             span,
-            bringingRows: epoch != nil,
+            bringingRows: rows != .none,
             in: schema
           )
         else { break }
@@ -283,7 +285,7 @@ extension SQLiteStore {
         lists.copy(from: part.place(index - 1), to: part.place(index))
       }
     }
-    if let epoch, lists.hasRows, lists.rows.count <= Self.cachedRows {
+    if rows == .cached, lists.hasRows, lists.rows.count <= Self.cachedRows {
       cache.insert(lists.rows, readAt: epoch)
     }
     return lists

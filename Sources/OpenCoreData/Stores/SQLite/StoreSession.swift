@@ -120,14 +120,15 @@ final class StoreSession: RowStore, @unchecked Sendable {
   func destinationLists(
     of relationship: NSRelationshipDescription,
     from sources: [RowReference],
-    bringingRows: Bool
+    bringing rows: RowBringing
   ) throws -> DestinationLists {
     try reading { connection, epoch in
       try store.readDestinationLists(
         of: relationship,
         from: sources,
         on: connection,
-        cachingRowsAt: bringingRows ? epoch : nil
+        bringing: rows,
+        cachingAt: epoch
       )
     }
   }
