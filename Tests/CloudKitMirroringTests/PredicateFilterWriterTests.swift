@@ -113,6 +113,29 @@ struct PredicateFilterWriterTests {
     )
   }
 
+  @Test("A place is searched around another one, as Apple's example writes it")
+  func places() throws {
+    let place = CLLocation(latitude: 37.5, longitude: -122)
+    let near = NSPredicate(
+      format: "distanceToLocation:fromLocation:(location, %@) < %f",
+      place,
+      500.0
+    )
+    let filter = try #require(try PredicateFilterWriter().filters(for: near)?.first)
+    #expect(filter.comparator == .near)
+    #expect(filter.fieldName == "location")
+    #expect(filter.distance == 500)
+    guard case .location(let around)? = filter.fieldValue?.content else {
+      Issue.record("the filter has no place")
+      return
+    }
+    #expect(around.latitude == 37.5)
+    #expect(around.longitude == -122)
+    #expect(throws: CKError.self) {
+      try text(NSPredicate(format: "distanceToLocation:fromLocation:(l, %@) > 1", place))
+    }
+  }
+
   @Test("Sort descriptors")
   func sorting() throws {
     let sort = try PredicateFilterWriter().sort(

@@ -46,6 +46,10 @@ struct PredicateFormatTests {
     Example("a ==[n] 'x'", "a ==[n] \"x\""),
     Example("a <[l] 'x' AND a CONTAINS[w] 'y'", "a <[l] \"x\" AND a CONTAINS[w] \"y\""),
     Example("allTokens tokenmatches[cdl] 'x'", "allTokens TOKENMATCHES[cdl] \"x\""),
+    Example(
+      "distanceToLocation:fromLocation:(a, $place) < 10",
+      "distanceToLocation:fromLocation:(a, $place) < 10"
+    ),
     Example("1 == a", "1 == a"),
   ]
 

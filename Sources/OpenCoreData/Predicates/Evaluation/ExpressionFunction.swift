@@ -19,6 +19,8 @@ package enum ExpressionFunction {
     "lowercase:": 1, "canonical:": 1, "length:": 1, "noindex:": 1, "now": 0, "random": 0,
     "random:": 1,
     "castObject:toType:": 2, "objectFrom:withIndex:": 2,
+    // CloudKit's own: how far a place is from another. Only its queries can say.
+    "distanceToLocation:fromLocation:": 2,
   ]
 
   private static let aliases: [String: String] = [
@@ -120,6 +122,7 @@ package enum ExpressionFunction {
     case "multiply:by:": return .number(first * second)
     case "divide:by:": return second == 0 ? .null : .number(first / second)
     case "raise:toPower:": return .number(pow(first, second))
+    case "distanceToLocation:fromLocation:": return .null
     default: return bits(name, wrapped(first, left), wrapped(second, right))
     }
   }

@@ -253,6 +253,8 @@ extension PredicateSQLWriter {
     switch name {
     case "random", "random:":
       throw PredicateNotTranslatable.expression(tree, "random numbers are for memory only")
+    case "distanceToLocation:fromLocation:":
+      throw PredicateNotTranslatable.expression(tree, "distances are for CloudKit's queries only")
     case "noindex:" where arguments.count == 1:
       // The plus keeps SQLite from using an index, which is what the function is for.
       var value = try term(arguments[0])
