@@ -4,11 +4,10 @@ import Foundation
 ///
 /// Feeds read records by the thousand and copy most of their bytes into the answer as they are: a
 /// string for each column would be made only to be taken apart again.
-package struct RecordRow: Sendable {
-  /// The columns of text and bytes, in the order of `SQLSnapshot.recordColumns`.
+package struct RecordRow {
+  /// The columns of text and bytes that replies show.
   enum Column: Int, CaseIterable {
-    case name, type, tag, createdBy, createdOn, modifiedBy, modifiedOn, parent, fields, share
-    case sharing
+    case name, type, tag, createdBy, createdOn, modifiedBy, modifiedOn, parent, fields, sharing
   }
 
   let zone: ZoneNumber
@@ -19,12 +18,13 @@ package struct RecordRow: Sendable {
   package let isDeleted: Bool
   /// Where it stands in the feed of those who take part in its share; zero outside of shares.
   let seen: ChangeNumber
-  /// One column behind the other.
-  private let bytes: [UInt8]
-  private let ends: [11 of Int]
+  private let memory: RowMemory
+  private let start: Int
+  /// Where each column ends, counted from the start of the row.
+  private let ends: [10 of Int32]
 
-  /// Reads a row of `SQLSnapshot.recordColumns`.
-  init(_ row: some SQLRow) {
+  /// Reads a row of `SQLSnapshot.recordColumns` behind those that are in the memory already.
+  init(_ row: some SQLRow, in memory: RowMemory) {
     zone = ZoneNumber(row.int64(0))
     change = ChangeNumber(row.int64(4))
     createdAt = row.int64(5)
@@ -32,35 +32,18 @@ package struct RecordRow: Sendable {
     contents = RecordContents(rawValue: row.int64(13))
     isDeleted = row.int64(14) != 0
     seen = ChangeNumber(row.int64(17))
-    var columns = Columns(repeating: UnsafeRawBufferPointer(start: nil, count: 0))
-    for index in Self.places.indices { columns[index] = row.blobBytes(Self.places[index]) }
-    (bytes, ends) = Self.packed(columns)
+    self.memory = memory
+    start = memory.count
+    var ends = [10 of Int32](repeating: 0)
+    for index in Self.places.indices {
+      memory.append(row.blobBytes(Self.places[index]))
+      ends[index] = Int32(memory.count - start)
+    }
+    self.ends = ends
   }
-
-  private typealias Columns = [11 of UnsafeRawBufferPointer]
 
   /// Where the columns stand in a row.
-  private static let places: [11 of Int] = [1, 2, 3, 6, 7, 9, 10, 11, 12, 15, 18]
-
-  /// All columns in one allocation.
-  private static func packed(_ columns: Columns) -> (bytes: [UInt8], ends: [11 of Int]) {
-    var ends = [11 of Int](repeating: 0)
-    var size = 0
-    for index in columns.indices {
-      size += columns[index].count
-      ends[index] = size
-    }
-    let bytes = [UInt8](unsafeUninitializedCapacity: size) { memory, count in
-      let memory = UnsafeMutableRawBufferPointer(memory)
-      for index in columns.indices {
-        let column = columns[index]
-        let start = ends[index] - column.count
-        UnsafeMutableRawBufferPointer(rebasing: memory[start...]).copyMemory(from: column)
-      }
-      count = size
-    }
-    return (bytes, ends)
-  }
+  private static let places: [10 of Int] = [1, 2, 3, 6, 7, 9, 10, 11, 12, 18]
 
   /// A record that a writer holds.
   init(_ record: StoredRecord) {
@@ -71,33 +54,41 @@ package struct RecordRow: Sendable {
     contents = record.contents
     isDeleted = record.isDeleted
     seen = record.membership?.seen ?? .zero
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(record.fields.count + 256)
-    var ends = [11 of Int](repeating: 0)
+    memory = RowMemory(capacity: record.fields.count + 256)
+    start = 0
+    var ends = [10 of Int32](repeating: 0)
     for column in Column.allCases {
-      switch column {
-      case .name: bytes += record.key.name.utf8
-      case .type: bytes += record.type.utf8
-      case .tag: bytes += record.tag.utf8
-      case .createdBy: bytes += (record.created.userRecordName ?? "").utf8
-      case .createdOn: bytes += (record.created.deviceID ?? "").utf8
-      case .modifiedBy: bytes += (record.modified.userRecordName ?? "").utf8
-      case .modifiedOn: bytes += (record.modified.deviceID ?? "").utf8
-      case .parent: bytes += (record.parent ?? "").utf8
-      case .fields: record.fields.withUnsafeBytes { bytes += $0 }
-      case .share: bytes += (record.membership?.share ?? "").utf8
-      case .sharing: bytes += record.sharing ?? Data()
-      }
-      ends[column.rawValue] = bytes.count
+      Self.append(column, of: record, to: memory)
+      ends[column.rawValue] = Int32(memory.count)
     }
-    self.bytes = bytes
     self.ends = ends
+  }
+
+  private static func append(
+    _ column: Column,
+    of record: StoredRecord,
+    to memory: RowMemory
+  ) {
+    var text: String?
+    switch column {
+    case .name: text = record.key.name
+    case .type: text = record.type
+    case .tag: text = record.tag
+    case .createdBy: text = record.created.userRecordName
+    case .createdOn: text = record.created.deviceID
+    case .modifiedBy: text = record.modified.userRecordName
+    case .modifiedOn: text = record.modified.deviceID
+    case .parent: text = record.parent
+    case .fields: record.fields.withUnsafeBytes { memory.append($0) }
+    case .sharing: record.sharing?.withUnsafeBytes { memory.append($0) }
+    }
+    text?.withUTF8 { memory.append(UnsafeRawBufferPointer($0)) }
   }
 
   // MARK: Columns
 
   /// Bytes of all columns.
-  var size: Int { bytes.count }
+  var size: Int { Int(ends[9]) }
 
   /// Whether the column is NULL or empty.
   func isEmpty(_ column: Column) -> Bool { range(column).isEmpty }
@@ -107,13 +98,14 @@ package struct RecordRow: Sendable {
     _ column: Column,
     _ body: (UnsafeRawBufferPointer) throws -> Result
   ) rethrows -> Result {
-    try bytes.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[range(column)])) }
+    try memory.with(range(column), body)
   }
 
   func text(_ column: Column) -> String { with(column) { String(decoding: $0, as: UTF8.self) } }
 
   private func range(_ column: Column) -> Range<Int> {
-    (column == .name ? 0 : ends[column.rawValue - 1])..<ends[column.rawValue]
+    let first = column == .name ? 0 : Int(ends[column.rawValue - 1])
+    return start + first..<start + Int(ends[column.rawValue])
   }
 
   package var key: RecordKey { RecordKey(zone: zone, name: text(.name)) }

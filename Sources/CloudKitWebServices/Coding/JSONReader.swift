@@ -196,9 +196,8 @@ package struct JSONReader {
   }
 
   private static func text(_ utf8: ArraySlice<UInt8>) throws(Unusual) -> String {
-    let text = String(decoding: utf8, as: UTF8.self)
-    // What was mended was no text.
-    guard text.utf8.count == utf8.count, text.utf8.elementsEqual(utf8) else { throw Unusual() }
+    // What would have to be mended is no text.
+    guard let text = String(validating: utf8, as: UTF8.self) else { throw Unusual() }
     return text
   }
 

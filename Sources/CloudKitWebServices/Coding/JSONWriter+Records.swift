@@ -7,9 +7,11 @@ extension JSONWriter {
     numbersAsStrings: Bool = false
   ) {
     beginObject()
-    for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
-      key(name)
-      field(value, numbersAsStrings)
+    // Places are sorted, as a value is large to move about.
+    let (names, values) = (fields.keys, fields.values)
+    for place in fields.indices.sorted(by: { names[$0] < names[$1] }) {
+      key(names[place])
+      field(values[place], numbersAsStrings)
     }
     endObject()
   }

@@ -63,7 +63,17 @@ package struct WebServicePath: Hashable, Sendable {
 
   /// Percent-encodes all but unreserved characters: `+ / =` of a token must not stay.
   package static func escape(_ text: String) -> String {
-    text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? text
+    // Names and most tokens stay as they are.
+    let isPlain = text.utf8.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
+        UInt8(ascii: "_"), UInt8(ascii: "~"):
+        true
+      default: false
+      }
+    }
+    return isPlain ? text : text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? text
   }
 
   private static let unreserved = CharacterSet(

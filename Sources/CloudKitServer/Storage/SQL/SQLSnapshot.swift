@@ -101,7 +101,15 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
     )
   }
 
-  func recordRow(_ row: Session.Row) -> RecordRow { RecordRow(row) }
+  /// Reads the rows of one page.
+  func recordRows(_ sql: String, _ values: [SQLValue]) throws -> [RecordRow] {
+    let memory = RowMemory()
+    return try connection.query(sql, values) { recordRow($0, memory) }
+  }
+
+  private func recordRow(_ row: Session.Row, _ memory: RowMemory) -> RecordRow {
+    RecordRow(row, in: memory)
+  }
 
   func records(in id: PartitionID, keys: [RecordKey]) throws -> [RecordKey: StoredRecord] {
     var found: [RecordKey: StoredRecord] = [:]
@@ -140,7 +148,7 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
   }
 
   func changes(in id: PartitionID, _ range: ChangeRange) throws -> [RecordRow] {
-    try connection.query(
+    try recordRows(
       """
       SELECT \(Self.recordColumns) FROM records
       WHERE partition = $1 AND zone = $2 AND change > $3 AND change <= $4
@@ -151,8 +159,7 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
       [
         .integer(id.rawValue), .integer(range.zone.rawValue), .integer(range.after.rawValue),
         .integer(range.through?.rawValue ?? .max), .integer(Int64(range.limit)),
-      ],
-      recordRow
+      ]
     )
   }
 

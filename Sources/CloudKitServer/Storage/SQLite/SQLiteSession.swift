@@ -1,3 +1,4 @@
+import CloudKitWebServices
 import Foundation
 import WatershedSQLite
 
@@ -57,9 +58,15 @@ extension SQLValue {
     case .integer(let value): .integer(value)
     case .text(let value): .text(value)
     case .bytes(let value): .blob(value)
-    case .texts(let values):
-      // Strings alone can always be encoded.
-      .text((try? JSONEncoder().encode(values)).map { String(decoding: $0, as: UTF8.self) } ?? "[]")
+    case .texts(let values): .text(Self.array(of: values))
     }
+  }
+
+  private static func array(of values: [String]) -> String {
+    var json = JSONWriter(capacity: 64 * values.count)
+    json.beginArray()
+    for value in values { json.string(value) }
+    json.endArray()
+    return String(decoding: json.finished(), as: UTF8.self)
   }
 }

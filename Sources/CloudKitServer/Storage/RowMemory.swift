@@ -1,0 +1,36 @@
+/// The bytes of the rows of one page, one behind the other.
+///
+/// An array for each row would be made and given back by the hundred for every page. It grows while
+/// its page is read and stays as it is then.
+final class RowMemory {
+  private var start: UnsafeMutableRawPointer
+  private var capacity: Int
+  private(set) var count = 0
+
+  init(capacity: Int = 4096) {
+    self.capacity = max(capacity, 1)
+    start = .allocate(byteCount: self.capacity, alignment: 1)
+  }
+
+  deinit { start.deallocate() }
+
+  func append(_ bytes: UnsafeRawBufferPointer) {
+    guard let source = bytes.baseAddress else { return }
+    if capacity - count < bytes.count {
+      capacity = max(capacity * 4, count + bytes.count)
+      let larger = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 1)
+      larger.copyMemory(from: start, byteCount: count)
+      start.deallocate()
+      start = larger
+    }
+    (start + count).copyMemory(from: source, byteCount: bytes.count)
+    count += bytes.count
+  }
+
+  func with<Result>(
+    _ range: Range<Int>,
+    _ body: (UnsafeRawBufferPointer) throws -> Result
+  ) rethrows -> Result {
+    try body(UnsafeRawBufferPointer(start: start + range.lowerBound, count: range.count))
+  }
+}
