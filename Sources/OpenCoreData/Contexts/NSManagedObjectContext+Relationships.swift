@@ -36,13 +36,13 @@ extension NSManagedObjectContext {
     }
     let relationship = first.template.toManys[index].slot.description
     if let binding = first.binding, objects.allUncounted({ $0.isBound(to: binding) }) {
-      return fulfill(relationship, at: index, of: objects, binding, &notes)
+      return fulfill(relationship, at: index, of: objects, in: objects.indices, binding, &notes)
     }
     for object in objects where object.binding == nil {
       object.toManyStorage(at: index).load([])
     }
     for (binding, objects) in groupedByBinding(objects.filter { $0.binding != nil }) {
-      fulfill(relationship, at: index, of: objects, binding, &notes)
+      fulfill(relationship, at: index, of: objects, in: objects.indices, binding, &notes)
     }
   }
 
@@ -57,21 +57,25 @@ extension NSManagedObjectContext {
     }
   }
 
-  private func fulfill(
+  /// Loads one to-many relationship of a part of objects of one entity and one store.
+  func fulfill(
     _ relationship: NSRelationshipDescription,
     at index: Int,
     of objects: [NSManagedObject],
+    in part: Range<Int>,
     _ binding: StoreBinding,
     _ notes: inout PrefetchNotes
   ) {
-    guard let store = rows(of: binding) else { return loadNothing(at: index, of: objects) }
+    guard let store = rows(of: binding) else {
+      return loadNothing(at: index, of: Array(objects[part]))
+    }
     // The rows come with the answer, until it turns out that most members are known already. Where
     // the app says how old rows may be, the cache is asked for them instead.
     var bringsRows = stalenessInterval < 0 && !notes.knowsMembers(of: relationship)
     do {
-      var start = 0
-      while start < objects.count {
-        let portion = start..<min(start + Self.fulfilledAtOnce, objects.count)
+      var start = part.lowerBound
+      while start < part.upperBound {
+        let portion = start..<min(start + Self.fulfilledAtOnce, part.upperBound)
         start = portion.upperBound
         let generation = generation
         var lists = try store.destinationLists(
@@ -88,7 +92,7 @@ extension NSManagedObjectContext {
       }
     } catch {
       couldNotRead("fulfill the relationship '\(relationship.name)'", error)
-      loadNothing(at: index, of: objects)
+      loadNothing(at: index, of: Array(objects[part]))
     }
   }
 

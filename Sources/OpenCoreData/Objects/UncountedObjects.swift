@@ -31,8 +31,14 @@ extension [NSManagedObject] {
   /// Whether all objects pass a test.
   @inline(__always)
   func allUncounted(_ test: (NSManagedObject) -> Bool) -> Bool {
+    allUncounted(in: indices, test)
+  }
+
+  /// Whether all objects of a part pass a test.
+  @inline(__always)
+  func allUncounted(in part: Range<Int>, _ test: (NSManagedObject) -> Bool) -> Bool {
     var passed = true
-    forEachUncounted { _, object in if passed { passed = test(object) } }
+    forEachUncounted(in: part) { _, object in if passed { passed = test(object) } }
     return passed
   }
 

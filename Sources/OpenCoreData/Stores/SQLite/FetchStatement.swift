@@ -21,6 +21,17 @@ struct FetchStatement {
     try select("t0.Z_PK, t0.Z_ENT")
   }
 
+  /// The keys of all rows of a table that has one entity; nil where a fetch asks for less or more.
+  ///
+  /// Their order stays that of the table: an index that has the keys as well must not be read in its
+  /// place.
+  var keysOfWholeTable: SQLFragment? {
+    guard entity.superNumber == 0, !entity.hasSubentities, request.predicate == nil,
+      request.sortDescriptors.isEmpty
+    else { return nil }
+    return "SELECT t0.Z_PK FROM \(entity.table) AS t0 NOT INDEXED" + limit
+  }
+
   func count() throws -> SQLFragment {
     guard request.limit > 0 || request.offset > 0 else {
       return try select("COUNT(*)", isOrdered: false, isLimited: false)

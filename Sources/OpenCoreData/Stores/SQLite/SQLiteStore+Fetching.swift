@@ -24,6 +24,13 @@ extension SQLiteStore {
     try translatingPredicates {
       var list = ReferenceList()
       let statement = try FetchStatement(store: self, request: request)
+      if let keys = statement.keysOfWholeTable {
+        let number = statement.entity.number
+        try each(keys, on: connection) { row in
+          list.append(RowReference(entityNumber: number, key: row.int64(0)))
+        }
+        return list
+      }
       try each(statement.references(), on: connection) { row in
         list.append(
           RowReference(entityNumber: Int32(truncatingIfNeeded: row.int64(1)), key: row.int64(0))
