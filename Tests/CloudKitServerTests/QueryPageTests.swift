@@ -1,0 +1,172 @@
+import CloudKitServer
+import CloudKitWebServices
+import Effects
+import Foundation
+import Testing
+
+/// How a query goes on: markers, pages in motion, and where no index helps.
+@Suite("The pages of a query", .everyEngine)
+struct QueryPageTests {
+  @Test("A marker is base64, as some clients decode it and encode it again")
+  func markers() async throws {
+    let person = try await QueriedNotes.world()
+    let query = RecordQuery(recordType: "Note", sortBy: [QuerySort(fieldName: "title")])
+    let marker = try #require(try await person.query(query, limit: 3).continuationMarker)
+    let bytes = try #require(Data(base64Encoded: marker))
+    #expect(bytes.base64EncodedString() == marker)
+    #expect(try await person.query(query, marker: marker).names == ["c"])
+    let token = try await person.changes().syncToken
+    #expect(token.flatMap { Data(base64Encoded: $0) }?.base64EncodedString() == token)
+  }
+
+  @Test("A marker serves its query, its reader and its database, whatever the shape of the page")
+  func boundMarkers() async throws {
+    let person = try await QueriedNotes.world()
+    let query = RecordQuery(recordType: "Note", sortBy: [QuerySort(fieldName: "count")])
+    var request = QueryRecordsRequest(query: query, zoneID: TestServer.zone, resultsLimit: 1)
+    let first: QueryRecordsResponse = try await person.call(.queryRecords, request)
+    request.continuationMarker = first.continuationMarker
+    request.resultsLimit = 2
+    request.desiredKeys = ["count"]
+    request.numbersAsStrings = true
+    let next: QueryRecordsResponse = try await person.call(.queryRecords, request)
+    #expect(next.names == ["b", "c"])
+
+    var others: [QueryRecordsRequest] = []
+    var other = request
+    other.query.sortBy = [QuerySort(fieldName: "count", ascending: false)]
+    others.append(other)
+    other = request
+    other.query.filterBy = [
+      QueryFilter(comparator: .notEquals, fieldName: "count", fieldValue: FieldValue(.int64(9)))
+    ]
+    others.append(other)
+    other = request
+    other.zoneID = nil
+    others.append(other)
+    for other in others {
+      let error = try await person.failure(.queryRecords, other)
+      #expect(error.reason == "the continuation marker belongs to another query")
+    }
+    let eve = try await person.server.person("eve")
+    try await eve.makeZone()
+    #expect(
+      try await eve.failure(.queryRecords, request).reason
+        == "the continuation marker belongs to another query"
+    )
+  }
+
+  @Test("A marker with any character changed is unknown")
+  func tamperedMarkers() async throws {
+    let person = try await QueriedNotes.world()
+    let query = RecordQuery(recordType: "Note")
+    let marker = try #require(try await person.query(query, limit: 1).continuationMarker)
+    let seed = TestSeed.value
+    let dice = Dice(seed: seed)
+    let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=.-_ ")
+    for _ in 0..<150 {
+      var characters = Array(marker)
+      switch dice.below(3) {
+      case 0: characters[dice.below(characters.count)] = dice.pick(alphabet)
+      case 1: characters.removeLast(1 + dice.below(characters.count - 1))
+      default: characters.insert(dice.pick(alphabet), at: dice.below(characters.count))
+      }
+      let text = String(characters)
+      guard text != marker else { continue }
+      var request = QueryRecordsRequest(query: query, zoneID: TestServer.zone)
+      request.continuationMarker = text
+      let response = await person.send(.queryRecords, try WireCoding.encode(request))
+      // Base64 has spare bits: a text of the same bytes is the same marker.
+      if response.status == 200 {
+        #expect(Data(base64Encoded: text) == Data(base64Encoded: marker), "seed \(seed): \(text)")
+      } else {
+        #expect(response.status == 400, "seed \(seed): \(text)")
+      }
+    }
+  }
+
+  @Test("Pages neither repeat nor miss what stays, while records come and go")
+  func pagesInMotion() async throws {
+    let person = try await QueriedNotes.world()
+    _ = try await person.modify(
+      (0..<40).map { .make(.create, "n\(10 + $0)", ["count": .int64(Int64(100 + $0 / 4))]) }
+    )
+    let query = RecordQuery(
+      recordType: "Note",
+      filterBy: [
+        QueryFilter(
+          comparator: .greaterThan,
+          fieldName: "count",
+          fieldValue: FieldValue(.int64(50))
+        )
+      ],
+      sortBy: [QuerySort(fieldName: "count")]
+    )
+    var found: [String] = []
+    var marker: String?
+    var round = 0
+    repeat {
+      let page = try await person.query(query, limit: 7, marker: marker)
+      found += page.names
+      marker = page.continuationMarker
+      // The last of a page goes: the next page begins where it was.
+      if let last = page.names.last { try await person.save(.forceDelete, last) }
+      try await person.save(.create, "new\(round)", ["count": .int64(60)])
+      round += 1
+    } while marker != nil
+    #expect(Set(found).count == found.count)
+    #expect(Set(found).isSuperset(of: (0..<40).map { "n\(10 + $0)" }))
+  }
+
+  @Test("Where no index helps a query looks at so many records, and answers with what it has")
+  func scanBudget() async throws {
+    let person = try await QueriedNotes.world { limits in
+      limits.recordsScanned = 10
+      limits.recordsSortedInMemory = 5
+    }
+    _ = try await person.modify(
+      (0..<60).map {
+        .make(
+          .create,
+          "n\(100 + $0)",
+          ["count": .int64(Int64($0)), "title": .string($0 == 55 ? "rare" : "common")]
+        )
+      }
+    )
+    func pages(_ query: RecordQuery) async throws -> [[String]] {
+      var pages: [[String]] = []
+      var marker: String?
+      repeat {
+        let page = try await person.query(query, marker: marker)
+        pages.append(page.names)
+        marker = page.continuationMarker
+      } while marker != nil && pages.count < 100
+      return pages
+    }
+    func query(_ comparator: QueryComparator, _ value: String) -> RecordQuery {
+      RecordQuery(
+        recordType: "Note",
+        filterBy: [
+          QueryFilter(
+            comparator: comparator,
+            fieldName: "title",
+            fieldValue: FieldValue(.string(value))
+          )
+        ],
+        sortBy: [QuerySort(fieldName: "count")]
+      )
+    }
+    // Nothing narrows what is not wanted: pages are short, some empty, and all is found.
+    let negative = try await pages(query(.notEquals, "common"))
+    #expect(negative.count > 5)
+    #expect(negative.contains([]))
+    #expect(negative.joined().contains("n155"))
+    #expect(negative.joined().count == 5)
+    // What an index finds at once needs no walk along the order.
+    #expect(try await pages(query(.equals, "rare")) == [["n155"]])
+    // Too many to be put in order: the order is walked, and the filter judged on the way.
+    let common = try await pages(query(.equals, "common"))
+    #expect(common.count > 5)
+    #expect(common.joined().elementsEqual((0..<60).filter { $0 != 55 }.map { "n\(100 + $0)" }))
+  }
+}
