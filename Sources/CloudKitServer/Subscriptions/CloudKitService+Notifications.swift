@@ -33,6 +33,10 @@ extension CloudKitService {
       return (batch, device)
     }
     notifications.note(device)
+    // A page hears of commits alone, as from Apple's service; our own clients are told to look first.
+    if device.token == fresh, !context.isExtended {
+      notifications.noteNothingMissed(by: fresh)
+    }
     return try WireCoding.encode(
       DeviceTokenResponse(
         apnsEnvironment: environment,

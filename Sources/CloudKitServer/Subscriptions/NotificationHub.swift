@@ -110,6 +110,11 @@ final class NotificationHub: Sendable {
     }
   }
 
+  /// A device that was given its token a moment ago has missed nothing.
+  func noteNothingMissed(by token: String) {
+    state.withLock { $0.devices[token]?.hasListened = true }
+  }
+
   /// True when a device listens for the first time since the start: what came before may be lost.
   func isFirstListening(of token: String) -> Bool {
     state.withLock { state in
