@@ -26,7 +26,7 @@ test: setup ## Build and run every test
 
 fuzz: setup ## Send the server broken requests for long; ROUNDS=200000 SEED=7
 	swift build --build-tests
-	WATERSHED_FUZZ_SEED=$(or $(SEED),$(shell date +%s)) WATERSHED_FUZZ=$(or $(ROUNDS),200000) swift test --skip-build --disable-xctest --filter "RequestFuzzTests"
+	WATERSHED_FUZZ_SEED=$(or $(SEED),$(shell date +%s)) WATERSHED_FUZZ=$(or $(ROUNDS),200000) swift test --skip-build --disable-xctest --filter "FuzzTests"
 
 lint: ## Check format and habits
 	swift format lint --strict --parallel --recursive $(SWIFT_PATHS)

@@ -62,7 +62,7 @@ package final class ServerMetrics: Sendable {
     let first = plain.split(separator: "/").first.map(String.init) ?? ""
     let known = [
       "assets", "webcourier", "events", "share", "sign-in", "sign-up", "reset-password", "account",
-      "activate", "admin",
+      "activate", "admin", "delete-account",
     ]
     return known.contains(first) ? first : "other"
   }

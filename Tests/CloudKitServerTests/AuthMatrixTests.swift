@@ -20,7 +20,7 @@ struct AuthMatrixTests {
     case none, unknownToken, otherContainersToken, otherEnvironmentsToken, foreignOrigin
     case tokenAlone, tokenWithNull, tokenWithGarbage, expiredSession, revokedSession
     case otherContainersSession, disabledAccount, adminSession
-    case person
+    case person, visit
     case key, unknownKey, wrongSignature, oldSignature, removedKey, otherContainersKey
   }
 
@@ -42,6 +42,12 @@ struct AuthMatrixTests {
     .discoverUsers, .lookupUsersByEmail, .lookupUsersByID, .lookupContacts,
   ]
 
+  /// What somebody at a share that anybody may read may ask of the shared database.
+  static let openToVisits: Set<Endpoint> = [
+    .queryRecords, .lookupRecords, .changedRecords, .listZones, .lookupZones, .changedZones,
+    .databaseChanges, .zoneChanges,
+  ]
+
   static func expected(
     _ credential: Credential,
     _ endpoint: Endpoint,
@@ -61,6 +67,10 @@ struct AuthMatrixTests {
       }
       return scope == .public ? visitorInPublic[endpoint] : .signIn
     case .person: return .passed
+    case .visit:
+      // A share that anybody may read is read, and nothing else.
+      let isRead = scope == .shared && openToVisits.contains(endpoint)
+      return isRead ? .passed : expected(.tokenAlone, endpoint, scope)
     case .key:
       return scope == .public && !closedToKeys.contains(endpoint) ? .passed : .refused
     }
@@ -132,6 +142,7 @@ private struct MatrixWorld {
   private let key: SigningClient
   private let removedKey: SigningClient
   private let tokens: [AuthMatrixTests.Credential: String]
+  private let visit: String?
   private let sessions: [AuthMatrixTests.Credential: String]
 
   init() async throws {
@@ -183,6 +194,9 @@ private struct MatrixWorld {
     try await service.removeServerKey(removedKey.keyID)
     ada = try await server.person("ada")
     try await ada.makeZone()
+    try await ada.save(.create, "shared")
+    let share = try await ada.share("shared", publicPermission: .readOnly)
+    visit = try await server.visitor.resolve(share.shortGUID).anonymousPublicAccess?.token
   }
 
   func outcome(
@@ -202,6 +216,7 @@ private struct MatrixWorld {
     default:
       var person = Person(server: server, webAuthToken: sessions[credential])
       if credential == .person { person = ada }
+      if credential == .visit { person.publicAccessToken = visit }
       if let token = tokens[credential] { person.apiToken = token }
       if credential == .foreignOrigin { person.origin = "https://evil.example" }
       response = await person.send(endpoint, body, in: scope)

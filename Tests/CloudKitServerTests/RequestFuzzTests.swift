@@ -133,6 +133,85 @@ struct RequestFuzzTests {
     }
   }
 
+  /// Calls and forms beside the documented endpoints, as they should be.
+  private static let otherDoors = [
+    ("/account/sign-in?ckAPIToken=$token", #"{"userName":"ada","password":"p","container":"c"}"#),
+    ("/account/refresh", #"{"refreshToken":"0123456789abcdef.abc"}"#),
+    ("/account/sign-out", #"{"refreshToken":"0123456789abcdef.abc"}"#),
+    ("/account/delete", #"{"userName":"nobody","password":"p"}"#),
+    ("/account/device", "client_id=$token&scope=iCloud.example&device_name=a%20device"),
+    (
+      "/account/token",
+      "grant_type=urn:ietf:params:oauth:grant-type:device_code&device_code=BCDFGHJK.x&client_id=$token"
+    ),
+    ("/account/token", "grant_type=refresh_token&refresh_token=x.y"),
+    ("/activate", "code=BCDF-GHJK&user=ada&password=p&ticket=x&answer=deny"),
+    ("/activate?user_code=BCDF-GHJK", "code=BCDF-GHJK&with=identity"),
+    ("/delete-account", "user=nobody&password=p&ticket=abc"),
+    ("/sign-up?invitation=x", "user=x&email=a@b.c&password=0123456789"),
+    ("/reset-password?code=x", "password=0123456789"),
+    ("/sign-in/return?state=a.b&code=c", ""),
+    ("/admin/1/session/start", #"{"userName":"nobody","password":"p"}"#),
+    ("/admin/1/users/create", #"{"userName":"n","password":"p","isAdministrator":false}"#),
+    (
+      "/admin/1/users/update", #"{"userName":"n","changes":{"phoneNumber":"+49 1","password":"q"}}"#
+    ),
+    ("/admin/1/users/sign-in", #"{"userName":"n","container":"c","device":"d"}"#),
+    ("/admin/1/users/delete", #"{"userName":"n","purge":true}"#),
+    ("/admin/1/tokens/create", #"{"container":"c","allowedOrigins":["https://a.b"]}"#),
+    ("/admin/1/keys/add", #"{"publicKey":"-----BEGIN PUBLIC KEY-----","container":"c"}"#),
+    (
+      "/admin/1/schema/import",
+      #"{"container":"iCloud.fuzz","schema":"DEFINE SCHEMA RECORD TYPE A (a STRING QUERYABLE);"}"#
+    ),
+    ("/admin/1/schema/diff", #"{"container":"iCloud.fuzz","schema":"DEFINE SCHEMA"}"#),
+    (
+      "/admin/1/schema/set-index",
+      #"{"container":"c","recordType":"A","field":"a","index":"QUERYABLE","isKept":true}"#
+    ),
+    ("/admin/1/schema/set-roles", #"{"container":"c","userRecordName":"_x","roles":["r"]}"#),
+    ("/admin/1/audit/list", #"{"after":"x","limit":5}"#),
+  ]
+
+  @Test("Broken forms and calls about accounts, devices and administration break nothing")
+  func otherDoors() async throws {
+    let server = try await TestServer(
+      limits: { $0.failedSignIns = .max },
+      registration: .open,
+      administratorToken: "t"
+    )
+    let person = try await server.person()
+    try await person.makeZone()
+    let random = SeededRandomness(seed: Self.seed)
+    for _ in 0..<Self.rounds {
+      let door = Self.otherDoors[Int(random.next() % UInt64(Self.otherDoors.count))]
+      let body = Self.broken(door.1.replacing("$token", with: server.apiToken), random)
+      let whole = door.0.replacing("$token", with: server.apiToken)
+      let parts = whole.split(separator: "?", maxSplits: 1).map(String.init)
+      // The way stays; what it says goes wrong.
+      let query = String(
+        decoding: Self.broken(parts.count > 1 ? parts[1] : "", random),
+        as: UTF8.self
+      )
+      let response = await server.service.respond(
+        to: WebServiceRequest(
+          method: "POST",
+          path: parts[0] + (query.isEmpty ? "" : "?" + query),
+          headers: ["authorization": "Bearer t", "content-type": "text/plain"],
+          body: body
+        )
+      )
+      #expect(
+        response.status != 500,
+        "seed \(Self.seed): \(parts[0])?\(query) \(String(decoding: body, as: UTF8.self))"
+      )
+    }
+    // It still works, and nobody has become what they were not.
+    try await person.save(.forceUpdate, "after", ["t": .string("x")])
+    let accounts = try server.service.accountDescriptions()
+    #expect(accounts.first { $0.userName == "ada" }?.isAdministrator == false)
+  }
+
   @Test("Sizes are told apart to the byte", arguments: [-1, 0, 1])
   func sizes(difference: Int) async throws {
     let person = try await TestServer(limits: { $0.requestSize = 4096 }).person()

@@ -40,6 +40,8 @@ struct TestServer {
     isLenient: Bool = false,
     limits change: (inout ServiceLimits) -> Void = { _ in },
     registration: RegistrationPolicy = .invitation,
+    baseURL: String = "http://127.0.0.1:8080",
+    allowedHosts: [String] = [],
     administratorToken: String? = nil,
     onCommit: (@Sendable (CommitEvent) -> Void)? = nil
   ) async throws {
@@ -55,12 +57,13 @@ struct TestServer {
       ServiceConfiguration(
         dataFolder: folder,
         database: try database ?? TestEngine.databaseURL(for: folder),
-        baseURL: "http://127.0.0.1:8080",
+        baseURL: baseURL,
         limits: limits,
         effects: effects,
         allowsUnindexedQueriesInDevelopment: isLenient,
         registration: registration,
         administratorToken: administratorToken,
+        allowedHosts: allowedHosts,
         onCommit: onCommit
       )
     )

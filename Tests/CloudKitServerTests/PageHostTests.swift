@@ -1,0 +1,114 @@
+import CloudKitServer
+import CloudKitWebServices
+import Foundation
+import Testing
+
+/// A name server of somebody else's can give this machine a name of theirs; a page of theirs must
+/// not be able to read what is typed and shown here.
+@Suite("Names under which pages for people are served")
+struct PageHostTests {
+  /// Every page where people type passwords or give rights away.
+  static let pages = [
+    "/sign-in?container=iCloud.example", "/sign-up", "/reset-password?code=x", "/activate",
+    "/share/x", "/delete-account",
+  ]
+
+  private func status(
+    _ server: TestServer,
+    _ path: String,
+    host: String?,
+    method: String = "GET"
+  ) async -> Int {
+    await server.service.respond(
+      to: WebServiceRequest(
+        method: method,
+        path: path,
+        headers: host.map { ["host": $0] } ?? [:]
+      )
+    ).status
+  }
+
+  @Test("A server with a name serves pages under it, under addresses, and under no other name")
+  func named() async throws {
+    let server = try await TestServer(baseURL: "https://cloud.example.org")
+    for page in Self.pages {
+      let own = await status(server, page, host: "cloud.example.org")
+      #expect(own != 403, "\(page)")
+      for host in ["Cloud.Example.org:443", "127.0.0.1:8080", "[::1]:8080", "localhost"] {
+        #expect(await status(server, page, host: host) == own, "\(page) under \(host)")
+      }
+      for host in [
+        "evil.example", "cloud.example.org.evil.example", "1.2.3.4.evil.example", "a b", "",
+        "cloud.example.org@evil.example",
+      ] {
+        for method in ["GET", "POST"] {
+          let found = await status(server, page, host: host, method: method)
+          #expect(found == 403, "\(method) \(page) under \(host)")
+        }
+      }
+    }
+  }
+
+  @Test("A server without a name serves them under any, until names are configured")
+  func unnamed() async throws {
+    let server = try await TestServer(baseURL: "http://0.0.0.0:8080")
+    for page in Self.pages { #expect(await status(server, page, host: "nas.local") != 403) }
+    let strict = try await TestServer(allowedHosts: ["NAS.local"])
+    for page in Self.pages {
+      #expect(await status(strict, page, host: "nas.local:8080") != 403, "\(page)")
+      #expect(await status(strict, page, host: "evil.example") == 403, "\(page)")
+    }
+  }
+
+  @Test("The page that says so names the stranger's name as text, and leads to the right place")
+  func page() async throws {
+    let server = try await TestServer(baseURL: "https://cloud.example.org")
+    let response = await server.service.respond(
+      to: WebServiceRequest(
+        method: "GET",
+        path: "/sign-in",
+        headers: ["host": "<script>alert(1)</script>"]
+      )
+    )
+    let text = String(decoding: response.body, as: UTF8.self)
+    #expect(response.status == 403)
+    #expect(!text.contains("<script>"))
+    #expect(text.contains("https://cloud.example.org"))
+  }
+
+  @Test("Apps may reach the service under any name: their tokens travel in the request")
+  func apps() async throws {
+    let server = try await TestServer(baseURL: "https://cloud.example.org")
+    let person = try await server.person()
+    let response = await server.service.respond(
+      to: WebServiceRequest(
+        method: "POST",
+        path: person.path(.listZones, .private),
+        headers: ["host": "another.example"],
+        body: Data("{}".utf8)
+      )
+    )
+    #expect(response.status == 200)
+  }
+
+  @Test("The admin API answers under no strange name, whoever asks")
+  func administration() async throws {
+    let server = try await TestServer(
+      baseURL: "https://cloud.example.org",
+      administratorToken: "operator"
+    )
+    for (host, expected) in [
+      ("cloud.example.org", 200), ("127.0.0.1", 200), ("evil.example", 403),
+    ] {
+      let response = await server.service.respond(
+        to: WebServiceRequest(
+          method: "POST",
+          path: "/admin/1/server/status",
+          headers: ["host": host, "authorization": "Bearer operator"],
+          body: Data("{}".utf8)
+        )
+      )
+      #expect(response.status == expected, "\(host)")
+    }
+  }
+}
