@@ -10,13 +10,14 @@ public struct WatershedCommand: AsyncParsableCommand {
       Start with `watershed demo` to watch two devices sync, or with `watershed serve` to run a \
       server that your app can use.
       """,
+    version: "0.1.0",
     subcommands: [
       DemoCommand.self, ServeCommand.self, AccountCommand.self, ModelCommand.self,
       StorageCommand.self,
       UsersCommand.self, TokensCommand.self, KeysCommand.self, SchemaCommand.self,
       RecordsCommand.self, ZonesCommand.self, BackupCommand.self, ConfigCommand.self,
       DoctorCommand.self,
-      AuditCommand.self, ExplainCommand.self,
+      AuditCommand.self, ExplainCommand.self, CktoolCommand.self,
     ]
   )
 

@@ -18,13 +18,27 @@ final class CommandProcess: @unchecked Sendable {
     try self.init(arguments)
   }
 
-  init(_ arguments: [String]) throws {
-    process.executableURL = Watershed.program
+  /// `environment` is added to this process's own; `input` is read instead of nothing.
+  init(
+    _ arguments: [String],
+    program: URL = Watershed.program,
+    environment: [String: String] = [:],
+    input: String? = nil
+  ) throws {
+    process.executableURL = program
     process.arguments = arguments
+    // Where the demo's model is.
+    process.currentDirectoryURL = Watershed.packageRoot
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     process.standardOutput = output
     process.standardError = errors
-    process.standardInput = FileHandle.nullDevice
+    let typing = input.map { ($0, Pipe()) }
+    process.standardInput = typing?.1 ?? FileHandle.nullDevice
     try process.run()
+    if let (text, pipe) = typing {
+      try pipe.fileHandleForWriting.write(contentsOf: Data(text.utf8))
+      try pipe.fileHandleForWriting.close()
+    }
   }
 
   /// Runs to the end.
@@ -56,6 +70,9 @@ final class CommandProcess: @unchecked Sendable {
   /// Asks the process to stop, as `kill` does.
   func terminate() { process.terminate() }
 
+  /// Asks the process to stop, as Ctrl-C does.
+  func interrupt() { process.interrupt() }
+
   /// Waits for the end and gives what was not read yet.
   func finish() async throws -> Outcome {
     async let rest = onThread { [self] in output.fileHandleForReading.readDataToEndOfFile() }
@@ -74,4 +91,13 @@ final class CommandProcess: @unchecked Sendable {
       Thread.detachNewThread { continuation.resume(returning: body()) }
     }
   }
+}
+
+/// A folder that is gone after the body.
+func withTemporaryFolder(_ body: (URL) async throws -> Void) async throws {
+  let folder = FileManager.default.temporaryDirectory
+    .appendingPathComponent("watershed-commands-\(UUID().uuidString)")
+  try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+  defer { try? FileManager.default.removeItem(at: folder) }
+  try await body(folder)
 }

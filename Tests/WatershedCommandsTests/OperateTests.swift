@@ -198,12 +198,4 @@ struct OperateTests {
       _ = try await server.finish()
     }
   }
-
-  private func withTemporaryFolder(_ body: (URL) async throws -> Void) async throws {
-    let folder = FileManager.default.temporaryDirectory
-      .appendingPathComponent("watershed-operate-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
-    try await body(folder)
-  }
 }

@@ -255,12 +255,4 @@ struct ServeTests {
     let body = try await response.body.collect(upTo: 1_000_000)
     return (Int(response.status.code), String(buffer: body))
   }
-
-  private func withTemporaryFolder(_ body: (URL) async throws -> Void) async throws {
-    let folder = FileManager.default.temporaryDirectory
-      .appendingPathComponent("watershed-serve-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
-    try await body(folder)
-  }
 }

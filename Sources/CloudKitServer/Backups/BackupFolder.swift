@@ -71,7 +71,11 @@ package struct BackupFolder: Sendable {
     if let keys = configuration.keyFile, manager.fileExists(atPath: keys.path) {
       throw BackupError(description: "There are keys in \(keys.path) already.")
     }
-    try manager.createDirectory(at: folder, withIntermediateDirectories: true)
+    try manager.createDirectory(
+      at: folder,
+      withIntermediateDirectories: true,
+      attributes: [.posixPermissions: 0o700]
+    )
     do {
       for file in try manifest().files {
         try await put(file, in: folder, configuration)

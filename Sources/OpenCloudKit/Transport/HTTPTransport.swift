@@ -28,17 +28,29 @@ package struct HTTPTransport: CloudKitTransport {
   /// Each device holds one connection for its long poll; the rest is for its calls and transfers.
   private static let connectionsPerHost = 64
 
-  private static let client: HTTPClient = {
-    var configuration = HTTPClient.Configuration()
+  private static let client = makeClient(HTTPClient.Configuration())
+  /// For a server of this machine, reached under an address that its certificate does not name.
+  private static let localClient = makeClient(
+    HTTPClient.Configuration(certificateVerification: .none)
+  )
+
+  private static func makeClient(_ template: HTTPClient.Configuration) -> HTTPClient {
+    var configuration = template
     configuration.timeout = .init(connect: connectTimeout, read: silenceTimeout)
     configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connectionsPerHost
     configuration.connectionPool.retryConnectionEstablishment = false
     configuration.decompression = .enabled(limit: .size(largestReply))
     return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
-  }()
+  }
+
+  private let isLocal: Bool
 
   /// Takes the service's address.
-  package init(baseURL: URL) {
+  ///
+  /// Where it is an address of this machine that the caller knows to be the server's, `isLocal` takes
+  /// whatever certificate it shows: it is made out to the name that others reach it by.
+  package init(baseURL: URL, isLocal: Bool = false) {
+    self.isLocal = isLocal
     var origin = baseURL.absoluteString
     while origin.hasSuffix("/") { origin.removeLast() }
     self.origin = origin
@@ -50,7 +62,7 @@ package struct HTTPTransport: CloudKitTransport {
       outgoing.body = .bytes(ByteBuffer(data: request.body))
     }
     do {
-      let reply = try await Self.client.execute(outgoing, timeout: Self.exchangeTimeout)
+      let reply = try await client(for: request).execute(outgoing, timeout: Self.exchangeTimeout)
       let body = try await reply.body.collect(upTo: Self.largestReply)
       return Self.response(reply, body: Data(buffer: body))
     } catch {
@@ -68,7 +80,7 @@ package struct HTTPTransport: CloudKitTransport {
     let pieces = FileChunks(of: file, size: size, progress: progress)
     outgoing.body = .stream(pieces.map { ByteBuffer(data: $0) }, length: .known(size))
     do {
-      let reply = try await Self.client.execute(outgoing, timeout: Self.fileTimeout)
+      let reply = try await client(for: request).execute(outgoing, timeout: Self.fileTimeout)
       let body = try await reply.body.collect(upTo: Self.largestReply)
       return Self.response(reply, body: Data(buffer: body))
     } catch {
@@ -82,7 +94,10 @@ package struct HTTPTransport: CloudKitTransport {
     progress: @escaping @Sendable (Int64) -> Void
   ) async throws -> WebServiceResponse {
     do {
-      let reply = try await Self.client.execute(outgoing(request), timeout: Self.fileTimeout)
+      let reply = try await client(for: request).execute(
+        outgoing(request),
+        timeout: Self.fileTimeout
+      )
       guard (200..<300).contains(Int(reply.status.code)) else {
         let body = try await reply.body.collect(upTo: Self.largestReply)
         return Self.response(reply, body: Data(buffer: body))
@@ -101,7 +116,10 @@ package struct HTTPTransport: CloudKitTransport {
 
   package func open(_ request: WebServiceRequest) async throws -> OpenReply? {
     do {
-      let reply = try await Self.client.execute(outgoing(request), timeout: Self.streamTimeout)
+      let reply = try await client(for: request).execute(
+        outgoing(request),
+        timeout: Self.streamTimeout
+      )
       guard reply.status == .ok else {
         let body = try await reply.body.collect(upTo: Self.largestReply)
         return OpenReply(response: Self.response(reply, body: Data(buffer: body))) { nil }
@@ -132,6 +150,11 @@ package struct HTTPTransport: CloudKitTransport {
       defer { self.pieces = pieces }
       return try await pieces.next(isolation: self).map { Data(buffer: $0) }
     }
+  }
+
+  /// The client for a request; only what goes to the address itself is local.
+  private func client(for request: WebServiceRequest) -> HTTPClient {
+    isLocal && request.path.hasPrefix("/") ? Self.localClient : Self.client
   }
 
   private func outgoing(_ request: WebServiceRequest) -> HTTPClientRequest {

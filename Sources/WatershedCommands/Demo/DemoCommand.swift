@@ -37,6 +37,11 @@ struct DemoCommand: AsyncParsableCommand {
     let reporter = DemoReporter(isJSON: json) { effects.clock.uptime }
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("watershed-demo-\(effects.uuid().uuidString.prefix(8))")
+    let interruption = Interruption {
+      cleanUp(folder)
+      Interruption.end("the demo did not end", next: "watershed demo")
+    }
+    defer { interruption.stop() }
     do {
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
       try await play(in: folder, reporter)

@@ -8,14 +8,17 @@ import OpenCloudKit
 struct ServerOptions: ParsableArguments {
   @Option(
     name: .customLong("data"),
-    help: "The data folder of a server of this machine, running or not."
+    help: "The data folder of a server of this machine, running or not; also WATERSHED_DATA."
   )
-  var folder = "./watershed-data"
+  var folder = ProcessInfo.processInfo.environment["WATERSHED_DATA"] ?? "./watershed-data"
 
   @Option(help: "The PostgreSQL of a stopped server, as it was started with.")
   var database: String?
 
-  @Option(help: "A server elsewhere, such as https://cloud.example.org; takes --token too.")
+  @Option(
+    help:
+      "A server elsewhere, such as https://cloud.example.org; takes --token too. Also WATERSHED_SERVER."
+  )
   var server: String?
 
   @Option(
@@ -37,7 +40,7 @@ struct ServerOptions: ParsableArguments {
   /// A running server is asked; beside a folder whose server does not run, the same calls are
   /// answered in this process. So one command line works either way.
   func connect<Result>(_ body: (AdminConnection) async throws -> Result) async throws -> Result {
-    if let server {
+    if let server = server ?? ProcessInfo.processInfo.environment["WATERSHED_SERVER"] {
       guard let url = URL(string: server), url.host != nil else {
         throw ValidationError("\(server) is not a server's address.")
       }
@@ -52,8 +55,10 @@ struct ServerOptions: ParsableArguments {
     if let running = RunningServerNote.read(in: place) {
       return try await body(
         AdminConnection(
-          transport: HTTPTransport(baseURL: running.url),
-          token: givenToken ?? AdminTokenFile.read(in: place) ?? ""
+          // The note is the server's own: only who owns the folder can have written it.
+          transport: HTTPTransport(baseURL: running.url, isLocal: true),
+          token: givenToken ?? AdminTokenFile.read(in: place) ?? "",
+          ownToken: AdminTokenFile.read(in: place)
         )
       )
     }
@@ -81,7 +86,8 @@ struct ServerOptions: ParsableArguments {
         try await body(
           AdminConnection(
             transport: InProcessTransport { await service.respond(to: $0) },
-            token: token
+            token: self.token ?? token,
+            ownToken: token
           )
         )
       )
@@ -96,7 +102,9 @@ struct ServerOptions: ParsableArguments {
 /// A way to the admin API, and with a user's token to the databases.
 struct AdminConnection: Sendable {
   let transport: any CloudKitTransport
-  let token: String
+  var token: String
+  /// What the folder of a server of this machine holds.
+  var ownToken: String?
 
   /// Calls `noun/verb` and reads the reply.
   func call<Reply: Decodable>(

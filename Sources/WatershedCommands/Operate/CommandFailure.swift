@@ -41,6 +41,7 @@ enum ExitCodes {
   static let bug: Int32 = 70
   static let retry: Int32 = 75
   static let notAuthorised: Int32 = 77
+  static let interrupted: Int32 = 130
 }
 
 extension CommandFailure {

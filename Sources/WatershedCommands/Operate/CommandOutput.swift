@@ -120,6 +120,10 @@ struct OutputOptions: ParsableArguments {
 extension AsyncParsableCommand {
   /// Runs a command's work; what goes wrong is told in three lines, with the exit code for it.
   func perform(_ what: String, _ body: () async throws -> Void) async throws {
+    let interruption = Interruption {
+      Interruption.end(what, next: "look what is done, then run it again")
+    }
+    defer { interruption.stop() }
     do {
       try await body()
     } catch let exit as ExitCode {

@@ -30,7 +30,13 @@ struct DatabaseOptions: ParsableArguments {
 
   /// A way into the database: tokens are fetched from the admin API where none are given.
   func open(_ connection: AdminConnection) async throws -> DatabaseConnection {
+    var connection = connection
     var token = userToken ?? ProcessInfo.processInfo.environment["CLOUDKIT_USER_TOKEN"]
+    if token == nil, user == nil, try await !isAdministrator(connection) {
+      // cktool's record verbs take a user token under the same name.
+      token = connection.token
+      connection.token = connection.ownToken ?? ""
+    }
     if token == nil, user == nil { token = SavedTokens.read()[.user] }
     if token == nil, let user {
       let reply: [String: String] = try await connection.call(
@@ -58,10 +64,30 @@ struct DatabaseOptions: ParsableArguments {
     )
   }
 
+  /// Whether the connection's token opens the admin API; none is no wrong one.
+  private func isAdministrator(_ connection: AdminConnection) async throws -> Bool {
+    guard !connection.token.isEmpty, connection.token != connection.ownToken else { return true }
+    do {
+      let _: CloudKitService.ServerStatus = try await connection.call("server/status", NoReply())
+      return true
+    } catch let error as ErrorDictionary where error.serverErrorCode == .authenticationFailed {
+      return false
+    }
+  }
+
   private struct Tokens: Decodable { var tokens: [CloudKitService.APITokenDescription] }
 
   private func knownAPIToken(_ connection: AdminConnection) async throws -> String {
     if let apiToken { return apiToken }
+    guard !connection.token.isEmpty else {
+      throw CommandFailure(
+        "NO_API_TOKEN",
+        what: "the database was not opened",
+        why: "a user token goes with an API token, and only an administrator can look one up",
+        next: "give --api-token",
+        exit: ExitCodes.usage
+      )
+    }
     let known: Tokens = try await connection.call("tokens/list", NoReply())
     let fitting = known.tokens.first {
       $0.environment == environment && ($0.container == nil || $0.container == containerId)

@@ -73,7 +73,7 @@ struct DoctorCommand: AsyncParsableCommand {
       ]
     }
     var findings = [
-      Finding(check: "data folder", isGood: true, detail: place.path),
+      privacy("data folder", place.path, remedy: "chmod 700"),
       Finding(
         check: "server",
         isGood: true,
@@ -82,18 +82,23 @@ struct DoctorCommand: AsyncParsableCommand {
     ]
     for name in ["field-keys.json", "admin-token"] {
       let path = place.appendingPathComponent(name).path
-      let attributes = try? FileManager.default.attributesOfItem(atPath: path)
-      guard let mode = (attributes?[.posixPermissions] as? NSNumber)?.intValue else { continue }
-      findings.append(
-        Finding(
-          check: name,
-          isGood: mode & 0o077 == 0,
-          detail: mode & 0o077 == 0 ? "readable for its owner only" : "others may read it",
-          remedy: mode & 0o077 == 0 ? nil : "chmod 600 \(path)"
-        )
-      )
+      guard FileManager.default.fileExists(atPath: path) else { continue }
+      findings.append(privacy(name, path, remedy: "chmod 600"))
     }
     return findings
+  }
+
+  /// Whether other people of this machine are kept out.
+  private func privacy(_ check: String, _ path: String, remedy: String) -> Finding {
+    let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+    let mode = (attributes?[.posixPermissions] as? NSNumber)?.intValue ?? 0
+    let isGood = mode & 0o077 == 0
+    return Finding(
+      check: check,
+      isGood: isGood,
+      detail: "\(path) is \(isGood ? "its owner's alone" : "open to others")",
+      remedy: isGood ? nil : "\(remedy) \(path)"
+    )
   }
 
   private func admin() async -> Finding {

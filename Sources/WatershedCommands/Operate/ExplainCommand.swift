@@ -8,7 +8,8 @@ struct ExplainCommand: AsyncParsableCommand {
     abstract: "Say what an error code means and what to do about it.",
     discussion: """
       Exit codes: 0 success, 1 the operation failed, 2 it ran and found a problem, 64 usage, 69 the \
-      server cannot be reached, 70 a fault of the program, 75 try again later, 77 not authorised.
+      server cannot be reached, 70 a fault of the program, 75 try again later, 77 not authorised, \
+      130 interrupted by Ctrl-C.
       """
   )
 
@@ -105,6 +106,10 @@ struct ExplainCommand: AsyncParsableCommand {
     ),
     (
       "NO_DATA", "The data folder is not there.", "Name it with --data, or start a server on it."
+    ),
+    (
+      "INTERRUPTED", "Ctrl-C came before the command had finished.",
+      "Look what is done already, and run it again: every command can be repeated."
     ),
     (
       "NOT_CONFIRMED", "The command would remove something and nobody could be asked.", "Add --yes."

@@ -49,7 +49,12 @@ final class DataFolder: Sendable {
     self.database = database
     url = URL(fileURLWithPath: path, isDirectory: true).standardizedFileURL
     do {
-      try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+      // Other people of this machine have no business in it; one that is there keeps its mode.
+      try FileManager.default.createDirectory(
+        at: url,
+        withIntermediateDirectories: true,
+        attributes: [.posixPermissions: 0o700]
+      )
     } catch {
       throw .unwritableFolder(url.path, Self.reason(of: error))
     }

@@ -151,6 +151,8 @@ struct ServeCommand: AsyncParsableCommand {
     let token = try AdminTokenFile.make(in: folder.url)
     let service = try folder.openService { try settings.apply(to: &$0, token: token, logger) }
     defer { RunningServerNote.remove(in: folder.url) }
+    // The services below stop by themselves; this only remembers which way it came.
+    let interruption = Interruption()
     let outcome: Result<Void, any Error>
     do {
       outcome = .success(try await serve(service, folder, settings, logger))
@@ -159,6 +161,7 @@ struct ServeCommand: AsyncParsableCommand {
     }
     await service.shutdown()
     try outcome.get()
+    guard !interruption.hasCome else { throw ExitCode(ExitCodes.interrupted) }
   }
 
   private func serve(

@@ -1,0 +1,159 @@
+import Foundation
+import Testing
+
+/// `watershed tokens save` and `forget`, and who uses what they keep.
+@Suite("Tokens that are kept for later commands")
+struct SavedTokenTests {
+  private func run(
+    _ arguments: String...,
+    home: URL,
+    input: String? = nil
+  ) async throws -> CommandProcess.Outcome {
+    try await CommandProcess(
+      arguments,
+      environment: ["XDG_CONFIG_HOME": home.path],
+      input: input
+    ).finish()
+  }
+
+  @Test("A token is kept in a file that its owner alone can read, and replaced only by force")
+  func saving() async throws {
+    try await withTemporaryFolder { home in
+      #expect(try await run("tokens", "save", "first", home: home).exitCode == 0)
+      let file = home.appendingPathComponent("watershed/tokens.json")
+      #expect(try String(contentsOf: file, encoding: .utf8) == #"{"management":"first"}"#)
+      let manager = FileManager.default
+      let mode = try manager.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int
+      #expect(mode == 0o600)
+      let folder = file.deletingLastPathComponent().path
+      let folderMode = try manager.attributesOfItem(atPath: folder)[.posixPermissions] as? Int
+      #expect(folderMode == 0o700)
+
+      let second = try await run("tokens", "save", "second", home: home)
+      #expect(second.exitCode == 64)
+      #expect(second.errors.contains("[TOKEN_EXISTS]") && second.errors.contains("--force"))
+      #expect(!second.errors.contains("first"))
+      let forced = try await run("tokens", "save", "second", "--force", home: home)
+      #expect(forced.exitCode == 0)
+      #expect(try String(contentsOf: file, encoding: .utf8).contains("second"))
+    }
+  }
+
+  @Test("cktool's flags are taken, a token comes from the standard input, and nothing is no token")
+  func flags() async throws {
+    try await withTemporaryFolder { home in
+      let piped = try await run(
+        "cktool",
+        "save-token",
+        "--type",
+        "user",
+        "--method",
+        "file",
+        home: home,
+        input: "from a pipe\nanother line\n"
+      )
+      #expect(piped.exitCode == 0)
+      let file = home.appendingPathComponent("watershed/tokens.json")
+      #expect(try String(contentsOf: file, encoding: .utf8) == #"{"user":"from a pipe"}"#)
+      let keychain = try await run("tokens", "save", "x", "--method", "keychain", home: home)
+      #expect(keychain.exitCode == 64)
+      #expect(try await run("tokens", "save", home: home, input: "\n").exitCode == 64)
+    }
+  }
+
+  @Test("What is forgotten is gone, the other kind stays, and what is not there is an error")
+  func forgetting() async throws {
+    try await withTemporaryFolder { home in
+      _ = try await run("tokens", "save", "m", home: home)
+      _ = try await run("tokens", "save", "u", "--type", "user", home: home)
+      #expect(try await run("tokens", "forget", home: home).exitCode == 64)
+      let forgotten = try await run("tokens", "forget", "--type", "management", home: home)
+      #expect(forgotten.exitCode == 0)
+      let file = home.appendingPathComponent("watershed/tokens.json")
+      #expect(try String(contentsOf: file, encoding: .utf8) == #"{"user":"u"}"#)
+      let again = try await run("cktool", "remove-token", "--type", "management", home: home)
+      #expect(again.exitCode == 1)
+      #expect(again.errors.contains("[NO_TOKEN]"))
+      let forced = try await run(
+        "tokens",
+        "forget",
+        "--type",
+        "management",
+        "--force",
+        home: home
+      )
+      #expect(forced.exitCode == 0)
+    }
+  }
+
+  @Test("A kept management token opens a server elsewhere; one of the command line goes before it")
+  func use() async throws {
+    try await withTemporaryFolder { home in
+      let data = home.appendingPathComponent("data").path
+      let server = try CommandProcess("serve", "--json", "--port", "0", "--data", data)
+      let banner = try #require(try await server.nextLine())
+      let object = try JSONSerialization.jsonObject(with: Data(banner.utf8)) as? [String: Any]
+      let url = try #require(object?["url"] as? String)
+      let token = try String(contentsOfFile: data + "/admin-token", encoding: .utf8)
+        .trimmingCharacters(in: .whitespacesAndNewlines)
+      let before = try await run("users", "list", "--server", url, home: home)
+      #expect(before.exitCode == 77)
+      _ = try await run("tokens", "save", token, home: home)
+      #expect(try await run("users", "list", "--server", url, home: home).exitCode == 0)
+      let other = try await run("users", "list", "--server", url, "-t", "wrong", home: home)
+      #expect(other.exitCode == 77)
+      let teams = try await run("cktool", "get-teams", "--server", url, home: home)
+      #expect(teams.output == "WATERSHED0: Watershed at \(url)\n")
+      #expect(
+        try await run("cktool", "get-teams", "-t", "x", "--server", url, home: home).exitCode == 77
+      )
+
+      // cktool's record verbs take a user token by the same flag.
+      let user = try #require(object?["webAuthToken"] as? String)
+      let apiToken = try #require(object?["apiToken"] as? String)
+      let made = try await run(
+        "cktool",
+        "create-record",
+        "--team-id",
+        "T",
+        "--container-id",
+        "iCloud.org.example.app",
+        "--environment",
+        "development",
+        "--database-type",
+        "private",
+        "--record-type",
+        "Note",
+        "--fields-json",
+        #"{"n":{"type":"int64Type","value":1}}"#,
+        "--server",
+        url,
+        "--token",
+        user,
+        "--api-token",
+        apiToken,
+        home: home
+      )
+      #expect(made.exitCode == 0, "\(made.errors)")
+      let lacking = try await run(
+        "cktool",
+        "query-records",
+        "--container-id",
+        "iCloud.org.example.app",
+        "--database-type",
+        "private",
+        "--record-type",
+        "Note",
+        "--server",
+        url,
+        "--token",
+        user,
+        home: home
+      )
+      #expect(lacking.exitCode == 64)
+      #expect(lacking.errors.contains("--api-token"))
+      server.terminate()
+      #expect(try await server.finish().exitCode == 0)
+    }
+  }
+}

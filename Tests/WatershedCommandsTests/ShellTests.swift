@@ -1,0 +1,76 @@
+import Foundation
+import Testing
+
+/// How commands behave towards the shell: completions, the version, and Ctrl-C.
+@Suite("Commands in a shell")
+struct ShellTests {
+  private static func program(_ name: String) -> URL? {
+    ["/usr/bin/", "/bin/", "/usr/local/bin/"].map { $0 + name }
+      .first { FileManager.default.isExecutableFile(atPath: $0) }
+      .map { URL(fileURLWithPath: $0) }
+  }
+
+  @Test("The completions of each shell are what it can read", arguments: ["bash", "zsh", "fish"])
+  func completions(shell: String) async throws {
+    let script = try await CommandProcess.run("--generate-completion-script", shell)
+    #expect(script.exitCode == 0)
+    for word in ["serve", "schema", "delete-matching", "get-teams", "container-id"] {
+      #expect(script.output.contains(word), "\(word)")
+    }
+    guard let program = Self.program(shell) else {
+      print("\(shell) is not installed: its completions were written, and not read")
+      return
+    }
+    try await withTemporaryFolder { folder in
+      let file = folder.appendingPathComponent("completions")
+      try Data(script.output.utf8).write(to: file)
+      let reading = try await CommandProcess(["-n", file.path], program: program).finish()
+      #expect(reading.exitCode == 0, "\(reading.errors)")
+    }
+  }
+
+  @Test("The version is a line")
+  func version() async throws {
+    let version = try await CommandProcess.run("--version")
+    #expect(version.exitCode == 0)
+    #expect(version.output.wholeMatch(of: /\d+\.\d+\.\d+\n/) != nil)
+  }
+
+  @Test("Ctrl-C lets a server answer what runs and ends it with 130; a kill ends it with 0")
+  func interruptedServer() async throws {
+    try await withTemporaryFolder { folder in
+      let data = folder.appendingPathComponent("data").path
+      for _ in 0..<2 {
+        let server = try CommandProcess("serve", "--json", "--port", "0", "--data", data)
+        _ = try await server.nextLine()
+        server.interrupt()
+        #expect(try await server.finish().exitCode == 130)
+        // It had let go of the folder, and said so.
+        let listed = try await CommandProcess.run("users", "list", "--data", data)
+        #expect(listed.exitCode == 0)
+      }
+      let server = try CommandProcess("serve", "--json", "--port", "0", "--data", data)
+      _ = try await server.nextLine()
+      server.terminate()
+      #expect(try await server.finish().exitCode == 0)
+    }
+  }
+
+  @Test("Ctrl-C on the demo leaves nothing behind and says what was not done")
+  func interruptedDemo() async throws {
+    try await withTemporaryFolder { folder in
+      let demo = try CommandProcess(
+        ["demo", "--json"],
+        environment: ["TMPDIR": folder.path]
+      )
+      _ = try await demo.nextLine()
+      demo.interrupt()
+      let outcome = try await demo.finish()
+      #expect(outcome.exitCode == 130)
+      #expect(outcome.errors.contains("[INTERRUPTED]"))
+      #expect(outcome.errors.split(separator: "\n").count == 3)
+      let left = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+      #expect(left.filter { $0.hasPrefix("watershed-demo") }.isEmpty)
+    }
+  }
+}
