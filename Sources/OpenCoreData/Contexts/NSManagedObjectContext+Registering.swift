@@ -152,7 +152,8 @@ extension NSManagedObjectContext {
     let type = home.templateReference._withUnsafeGuaranteedRef { $0.type }
     let object = type.init(_row: seed)
     if isChecked { object.state.insert(.guarded) }
-    registry.insert(object, home.word, key)
+    // A class may come back to the context while its object is made; who was first stays.
+    if let known = registry.enter(object, home.word, key) { return known }
     if keepsObjects { retainedObjects[object.key] = object }
     if home.isContextual, let binding = home.binding { noteRegistered(object, binding) }
     return object

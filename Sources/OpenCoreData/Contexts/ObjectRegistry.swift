@@ -39,11 +39,16 @@ final class ObjectRegistry: Sendable {
     state.withLock { $0.table.insert(address, Self.word(key), key.reference.key) }
   }
 
-  /// Enters an object under its home's word and its key.
+  /// Enters an object under its home's word and its key, unless another has them: that one is
+  /// returned.
   @inline(__always)
-  func insert(_ object: NSManagedObject, _ word: UInt64, _ key: Int64) {
+  func enter(_ object: NSManagedObject, _ word: UInt64, _ key: Int64) -> NSManagedObject? {
     let address = UnsafeRawPointer(Unmanaged.passUnretained(object).toOpaque())
-    state.withLock { $0.table.insert(address, word, key) }
+    return state.withLock { state in
+      if let known = state.table.object(word, key).flatMap(Self.retained) { return known }
+      state.table.insert(address, word, key)
+      return nil
+    }
   }
 
   /// Enters objects under their keys.

@@ -1,5 +1,7 @@
 /// Members on their way into an object: as a set, where they need no order and nothing waits.
 struct LoadingMembers {
+  let isSet: Bool
+  private var isEmpty = true
   /// Nil where the members are a list.
   private var set: Set<NSManagedObject>?
   /// Nil where the members are a set.
@@ -8,6 +10,7 @@ struct LoadingMembers {
   private(set) var memberClass: ObjectIdentifier?
 
   init(isSet: Bool, capacity: Int) {
+    self.isSet = isSet
     if isSet {
       set = capacity == 0 ? [] : Set(minimumCapacity: capacity)
     } else {
@@ -18,22 +21,25 @@ struct LoadingMembers {
 
   @inline(__always)
   mutating func append(_ object: consuming NSManagedObject) {
-    guard let isFirst = set?.isEmpty else {
+    guard isSet else {
       items?.append(object)
       return
     }
     let kind = ObjectIdentifier(type(of: object))
-    if isFirst { memberClass = kind } else if memberClass != kind { memberClass = nil }
-    set?.insert(object)
+    if isEmpty {
+      memberClass = kind
+      isEmpty = false
+    } else if memberClass != kind {
+      memberClass = nil
+    }
+    // Not `insert`, which gives the object back, and counts it for that.
+    set?.update(with: object)
   }
-
-  var isSet: Bool { self.set != nil }
 
   /// Whether all members are of a class; those of a list are not asked.
   @inline(__always)
   func isSet(of memberClass: ObjectIdentifier) -> Bool {
-    guard let isEmpty = set?.isEmpty else { return false }
-    return isEmpty || self.memberClass == memberClass
+    isSet && (isEmpty || self.memberClass == memberClass)
   }
 
   /// Gives the set away: nothing is counted for it.
