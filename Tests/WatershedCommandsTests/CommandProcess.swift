@@ -48,17 +48,30 @@ final class CommandProcess: @unchecked Sendable {
 
   /// The next line of the output, as soon as it is there; nil at the end.
   func nextLine() async throws -> String? {
+    try await onThread { [self] in readLine() }
+  }
+
+  /// Interrupts the process as soon as it has written a line.
+  ///
+  /// All on one thread: where many tests wait for their turn, a program that is soon done would be
+  /// faster than a test that is told of the line.
+  func interruptAfterLine() async throws {
     try await onThread { [self] in
-      while true {
-        if let end = unread.firstIndex(of: UInt8(ascii: "\n")) {
-          let line = String(decoding: unread[unread.startIndex..<end], as: UTF8.self)
-          unread.removeSubrange(unread.startIndex...end)
-          return line
-        }
-        let more = output.fileHandleForReading.availableData
-        if more.isEmpty { return unread.isEmpty ? nil : String(decoding: unread, as: UTF8.self) }
-        unread.append(more)
+      _ = readLine()
+      interrupt()
+    }
+  }
+
+  private func readLine() -> String? {
+    while true {
+      if let end = unread.firstIndex(of: UInt8(ascii: "\n")) {
+        let line = String(decoding: unread[unread.startIndex..<end], as: UTF8.self)
+        unread.removeSubrange(unread.startIndex...end)
+        return line
       }
+      let more = output.fileHandleForReading.availableData
+      if more.isEmpty { return unread.isEmpty ? nil : String(decoding: unread, as: UTF8.self) }
+      unread.append(more)
     }
   }
 
