@@ -59,12 +59,15 @@ struct DemoCommand: AsyncParsableCommand {
 
   /// Removes the folder.
   ///
-  /// SQLite removes files of its own when the last connection lets go, which may be at this very
-  /// moment; a file that is gone already is no failure of the demo.
+  /// After Ctrl-C devices and server are still at work in it. It is moved aside first, so that what
+  /// they make or remove by name is not in it any more; a folder that one of them makes anew meanwhile
+  /// goes the same way.
   private func cleanUp(_ folder: URL) {
     guard !keep else { return }
+    let aside = folder.appendingPathExtension("done")
     for _ in 0..<3 where FileManager.default.fileExists(atPath: folder.path) {
-      try? FileManager.default.removeItem(at: folder)
+      try? FileManager.default.moveItem(at: folder, to: aside)
+      try? FileManager.default.removeItem(at: aside)
     }
   }
 
