@@ -49,6 +49,10 @@ struct PostgreSQLPlanTests {
     }
   }
 
+  /// So many that an index made for another statement costs clearly more, also where PostgreSQL
+  /// only guesses how many there are.
+  private static let recordCount = 8000
+
   /// One large zone, so that no statement could do with less than the index made for it.
   private func fill(_ storage: PostgreSQLStorage) throws -> PartitionID {
     let id = try storage.partition(
@@ -56,8 +60,8 @@ struct PostgreSQLPlanTests {
     )
     let stamp = ServerStamp(timestamp: 1, userRecordName: "_o", deviceID: "1")
     var batch = WriteBatch(partition: id)
-    batch.counter = ChangeNumber(2000)
-    for number in 1...2000 {
+    batch.counter = ChangeNumber(Int64(Self.recordCount))
+    for number in 1...Self.recordCount {
       let key = RecordKey(zone: ZoneNumber(1), name: "r\(number)")
       batch.records.append(
         StoredRecord(
