@@ -1,7 +1,6 @@
 import Foundation
 import OpenCloudKit
 import Synchronization
-import Testing
 
 #if canImport(Glibc)
 import Glibc
@@ -41,8 +40,7 @@ final class RawServer: Sendable {
     var isOver = false
   }
 
-  private let listener: Int32
-  private let port: UInt16
+  private let listener: LoopbackListener
   private let state = Mutex(State())
 
   /// The requests that came so far.
@@ -50,39 +48,14 @@ final class RawServer: Sendable {
 
   /// `answers`: one for each request, the last one again and again.
   init(_ answers: Answer...) throws {
-    #if canImport(Glibc)
-    listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    #else
-    listener = socket(AF_INET, SOCK_STREAM, 0)
-    #endif
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let descriptor = listener
-    let isListening = withUnsafeMutablePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-        bind(descriptor, address, size) == 0 && listen(descriptor, 16) == 0
-          && getsockname(descriptor, address, &size) == 0
-      }
-    }
-    port = UInt16(bigEndian: address.sin_port)
-    try #require(isListening)
+    listener = try LoopbackListener()
     state.withLock { $0.answers = answers }
     Thread.detachNewThread { [self] in accept() }
   }
 
   /// A client of this server.
   func container(retries: RetryPolicy = .never) -> CKContainer {
-    CKContainer(
-      identifier: "iCloud.raw",
-      configuration: CKContainerConfiguration(
-        url: URL(string: "http://127.0.0.1:\(port)"),
-        apiToken: "token",
-        webAuthToken: "person"
-      ),
-      retries: retries
-    )
+    listener.container(identifier: "iCloud.raw", retries: retries)
   }
 
   func stop() {
@@ -90,20 +63,12 @@ final class RawServer: Sendable {
       state.isOver = true
       for connection in state.connections { shutdown(connection, Int32(SHUT_RDWR)) }
     }
-    shutdown(listener, Int32(SHUT_RDWR))
-    close(listener)
+    listener.stop()
   }
 
   private func accept() {
-    #if canImport(Glibc)
-    func next() -> Int32 { Glibc.accept(listener, nil, nil) }
-    #elseif canImport(Musl)
-    func next() -> Int32 { Musl.accept(listener, nil, nil) }
-    #else
-    func next() -> Int32 { Darwin.accept(listener, nil, nil) }
-    #endif
     while true {
-      let connection = next()
+      let connection = listener.nextConnection()
       guard connection >= 0, !state.withLock({ $0.isOver }) else { return }
       state.withLock { _ = $0.connections.insert(connection) }
       Thread.detachNewThread { [self] in
