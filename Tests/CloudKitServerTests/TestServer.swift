@@ -266,8 +266,7 @@ struct Person {
         ZoneChangesOptions(
           zoneID: zone,
           syncToken: token,
-          resultsLimit: limit,
-          reverse: reverse
+          feed: FeedOptions(resultsLimit: limit, reverse: reverse)
         )
       ])
     )

@@ -103,8 +103,7 @@ extension Person {
         ZoneChangesOptions(
           zoneID: zone,
           syncToken: token,
-          resultsLimit: limit,
-          reverse: reverse
+          feed: FeedOptions(resultsLimit: limit, reverse: reverse)
         )
       ]),
       in: .shared

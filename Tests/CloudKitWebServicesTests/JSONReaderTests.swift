@@ -29,6 +29,44 @@ struct JSONReaderTests {
     #expect(read == (try JSONDecoder().decode(ModifyRecordsRequest.self, from: json)))
   }
 
+  @Test(
+    "It reads what is asked of feeds as the decoder does",
+    arguments: [
+      #"{"zones":[]}"#,
+      #"{"zones":[{"zoneID":{"zoneName":"z"},"syncToken":"t","resultsLimit":2,"reverse":true}]}"#,
+      #"{"zones":[{"zoneID":{"zoneName":"z"},"desiredKeys":[],"desiredRecordTypes":["T"]}]}"#,
+      #"{"reverse":false,"resultsLimit":null,"zones":[{"zoneID":{"zoneName":"z"},"unknown":{}}]}"#,
+      #"{"desiredKeys":["a"],"desiredRecordTypes":[],"zones":[],"numbersAsStrings":true}"#,
+    ]
+  )
+  func feeds(json: String) throws {
+    let read = try #require(ZoneChangesRequest.read(Data(json.utf8)))
+    let decoded = try JSONDecoder().decode(ZoneChangesRequest.self, from: Data(json.utf8))
+    #expect(read == decoded)
+    let again = try WireCoding.encode(decoded)
+    #expect(try WireCoding.decode(ZoneChangesRequest.self, from: again) == decoded)
+  }
+
+  @Test("What all zones say holds for those that do not say otherwise")
+  func filledOptions() {
+    let own = FeedOptions(desiredKeys: [], reverse: false)
+    let all = FeedOptions(
+      desiredKeys: ["a"],
+      desiredRecordTypes: ["T"],
+      resultsLimit: 3,
+      reverse: true,
+      numbersAsStrings: true
+    )
+    let expected = FeedOptions(
+      desiredKeys: [],
+      desiredRecordTypes: ["T"],
+      resultsLimit: 3,
+      reverse: false,
+      numbersAsStrings: true
+    )
+    #expect(own.filled(from: all) == expected)
+  }
+
   @Test("It reads what a record keeps of its fields, and leaves places and files to the decoder")
   func fields() throws {
     for (content, json) in FieldValueTests.everyType {

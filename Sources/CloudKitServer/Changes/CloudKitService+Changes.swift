@@ -19,11 +19,7 @@ extension CloudKitService {
     json.beginArray()
     for zone in request.zones {
       var options = zone
-      options.desiredKeys = options.desiredKeys ?? request.desiredKeys
-      options.desiredRecordTypes = options.desiredRecordTypes ?? request.desiredRecordTypes
-      options.resultsLimit = options.resultsLimit ?? request.resultsLimit
-      options.reverse = options.reverse ?? request.reverse
-      options.numbersAsStrings = options.numbersAsStrings ?? request.numbersAsStrings
+      options.feed = zone.feed.filled(from: request.feed)
       let mark = json.mark
       do {
         try write(changes: options, context, to: &json)
@@ -59,8 +55,8 @@ extension CloudKitService {
         ZoneFeed(snapshot: snapshot, partition: database.id, zone: zone, view: view),
         token,
         counter: counter,
-        isReversed: options.reverse ?? false,
-        limit: pageSize(options.resultsLimit)
+        isReversed: options.feed.reverse ?? false,
+        limit: pageSize(options.feed.resultsLimit)
       )
       let rendering = RecordRendering(
         service: self,
@@ -72,7 +68,7 @@ extension CloudKitService {
       json.key("moreComing")
       json.boolean(page.isMoreComing)
       json.key("records")
-      try write(page, options, rendering, to: &json)
+      try write(page, options.feed, rendering, to: &json)
       json.member("syncToken", try seal(page.token, context))
       json.member("zoneID", zones.id(named: options.zoneID.zoneName))
       json.endObject()
@@ -93,7 +89,7 @@ extension CloudKitService {
 
   private func write(
     _ page: FeedPage,
-    _ options: ZoneChangesOptions,
+    _ options: FeedOptions,
     _ rendering: RecordRendering,
     to json: inout JSONWriter
   ) throws {

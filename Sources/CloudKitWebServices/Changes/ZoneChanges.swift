@@ -4,114 +4,58 @@ import Foundation
 package struct ZoneChangesOptions: Codable, Hashable, Sendable {
   package var zoneID: ZoneID
   package var syncToken: String?
-  package var desiredKeys: [String]?
-  package var desiredRecordTypes: [String]?
-  package var resultsLimit: Int?
-  /// Newest first.
-  package var reverse: Bool?
-  package var numbersAsStrings: Bool?
+  package var feed: FeedOptions
 
-  package init(
-    zoneID: ZoneID,
-    syncToken: String? = nil,
-    desiredKeys: [String]? = nil,
-    desiredRecordTypes: [String]? = nil,
-    resultsLimit: Int? = nil,
-    reverse: Bool? = nil,
-    numbersAsStrings: Bool? = nil
-  ) {
+  package init(zoneID: ZoneID, syncToken: String? = nil, feed: FeedOptions = FeedOptions()) {
     self.zoneID = zoneID
     self.syncToken = syncToken
-    self.desiredKeys = desiredKeys
-    self.desiredRecordTypes = desiredRecordTypes
-    self.resultsLimit = resultsLimit
-    self.reverse = reverse
-    self.numbersAsStrings = numbersAsStrings
+    self.feed = feed
   }
 
   private enum CodingKeys: String, CodingKey {
-    case zoneID, syncToken, desiredKeys, desiredRecordTypes, resultsLimit, reverse
-    case numbersAsStrings, numberAsStrings
+    case zoneID, syncToken
   }
 
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     zoneID = try container.decode(ZoneID.self, forKey: .zoneID)
     syncToken = try container.decodeIfPresent(String.self, forKey: .syncToken)
-    desiredKeys = try container.decodeIfPresent([String].self, forKey: .desiredKeys)
-    desiredRecordTypes = try container.decodeIfPresent([String].self, forKey: .desiredRecordTypes)
-    resultsLimit = try container.decodeIfPresent(Int.self, forKey: .resultsLimit)
-    reverse = try container.decodeIfPresent(Bool.self, forKey: .reverse)
-    // The documentation spells the key both ways.
-    numbersAsStrings =
-      try container.decodeIfPresent(Bool.self, forKey: .numbersAsStrings)
-      ?? container.decodeIfPresent(Bool.self, forKey: .numberAsStrings)
+    feed = try FeedOptions(from: decoder)
   }
 
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(zoneID, forKey: .zoneID)
     try container.encodeIfPresent(syncToken, forKey: .syncToken)
-    try container.encodeIfPresent(desiredKeys, forKey: .desiredKeys)
-    try container.encodeIfPresent(desiredRecordTypes, forKey: .desiredRecordTypes)
-    try container.encodeIfPresent(resultsLimit, forKey: .resultsLimit)
-    try container.encodeIfPresent(reverse, forKey: .reverse)
-    try container.encodeIfPresent(numbersAsStrings, forKey: .numbersAsStrings)
+    try feed.encode(to: encoder)
   }
 }
 
-/// The body of `changes/zone`; its own keys are defaults for the zones'.
+/// The body of `changes/zone`.
 package struct ZoneChangesRequest: Codable, Hashable, Sendable {
   package var zones: [ZoneChangesOptions]
-  package var desiredKeys: [String]?
-  package var desiredRecordTypes: [String]?
-  package var resultsLimit: Int?
-  /// Newest first.
-  package var reverse: Bool?
-  package var numbersAsStrings: Bool?
+  /// What holds for zones that do not say otherwise.
+  package var feed: FeedOptions
 
-  package init(
-    zones: [ZoneChangesOptions],
-    desiredKeys: [String]? = nil,
-    desiredRecordTypes: [String]? = nil,
-    resultsLimit: Int? = nil,
-    reverse: Bool? = nil,
-    numbersAsStrings: Bool? = nil
-  ) {
+  package init(zones: [ZoneChangesOptions], feed: FeedOptions = FeedOptions()) {
     self.zones = zones
-    self.desiredKeys = desiredKeys
-    self.desiredRecordTypes = desiredRecordTypes
-    self.resultsLimit = resultsLimit
-    self.reverse = reverse
-    self.numbersAsStrings = numbersAsStrings
+    self.feed = feed
   }
 
   private enum CodingKeys: String, CodingKey {
-    case zones, desiredKeys, desiredRecordTypes, resultsLimit, reverse
-    case numbersAsStrings, numberAsStrings
+    case zones
   }
 
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     zones = try container.decode([ZoneChangesOptions].self, forKey: .zones)
-    desiredKeys = try container.decodeIfPresent([String].self, forKey: .desiredKeys)
-    desiredRecordTypes = try container.decodeIfPresent([String].self, forKey: .desiredRecordTypes)
-    resultsLimit = try container.decodeIfPresent(Int.self, forKey: .resultsLimit)
-    reverse = try container.decodeIfPresent(Bool.self, forKey: .reverse)
-    // The documentation spells the key both ways.
-    numbersAsStrings =
-      try container.decodeIfPresent(Bool.self, forKey: .numbersAsStrings)
-      ?? container.decodeIfPresent(Bool.self, forKey: .numberAsStrings)
+    feed = try FeedOptions(from: decoder)
   }
 
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(zones, forKey: .zones)
-    try container.encodeIfPresent(desiredKeys, forKey: .desiredKeys)
-    try container.encodeIfPresent(desiredRecordTypes, forKey: .desiredRecordTypes)
-    try container.encodeIfPresent(resultsLimit, forKey: .resultsLimit)
-    try container.encodeIfPresent(reverse, forKey: .reverse)
-    try container.encodeIfPresent(numbersAsStrings, forKey: .numbersAsStrings)
+    try feed.encode(to: encoder)
   }
 }
 

@@ -48,11 +48,7 @@ extension ZoneChangesRequest: JSONReadable {
     while let name = try json.next(&members) {
       switch name {
       case "zones": zones = try json.list(ZoneChangesOptions.init(reading:))
-      // What holds for all zones is rare, and judged elsewhere.
-      case "desiredKeys", "desiredRecordTypes", "resultsLimit", "reverse", "numbersAsStrings",
-        "numberAsStrings":
-        throw JSONReader.Unusual()
-      default: _ = try json.skip()
+      default: try feed.read(name, from: &json)
       }
     }
     guard let zones else { throw JSONReader.Unusual() }
@@ -69,20 +65,32 @@ extension ZoneChangesOptions: JSONReadable {
       switch name {
       case "zoneID": zoneID = try ZoneID(reading: &json)
       case "syncToken": syncToken = try json.text()
-      case "desiredKeys": desiredKeys = try json.names()
-      case "desiredRecordTypes": desiredRecordTypes = try json.names()
-      case "reverse": reverse = try json.flag()
-      case "numbersAsStrings": numbersAsStrings = try json.flag()
-      case "resultsLimit":
-        resultsLimit = try json.optional { (json) throws(JSONReader.Unusual) in
-          Int(try json.integer())
-        }
-      case "numberAsStrings": throw JSONReader.Unusual()
-      default: _ = try json.skip()
+      default: try feed.read(name, from: &json)
       }
     }
     guard let zoneID else { throw JSONReader.Unusual() }
     self.zoneID = zoneID
+  }
+}
+
+extension FeedOptions {
+  /// Takes a member of the object that the options are part of; one that is not theirs is skipped.
+  fileprivate mutating func read(
+    _ name: String,
+    from json: inout JSONReader
+  ) throws(JSONReader.Unusual) {
+    switch name {
+    case "desiredKeys": desiredKeys = try json.names()
+    case "desiredRecordTypes": desiredRecordTypes = try json.names()
+    case "reverse": reverse = try json.flag()
+    case "numbersAsStrings": numbersAsStrings = try json.flag()
+    case "resultsLimit":
+      resultsLimit = try json.optional { (json) throws(JSONReader.Unusual) in
+        Int(try json.integer())
+      }
+    case "numberAsStrings": throw JSONReader.Unusual()
+    default: _ = try json.skip()
+    }
   }
 }
 

@@ -182,8 +182,7 @@ extension CKDatabase {
           ZoneChangesOptions(
             zoneID: mapping.wire(zoneID),
             syncToken: changeToken?.syncToken,
-            desiredKeys: desiredKeys,
-            resultsLimit: resultsLimit
+            feed: FeedOptions(desiredKeys: desiredKeys, resultsLimit: resultsLimit)
           )
         ]
       ),
