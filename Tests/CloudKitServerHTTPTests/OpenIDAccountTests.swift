@@ -12,7 +12,7 @@ struct OpenIDAccountTests {
       let refused = try await browser.signIn()
       #expect(refused.status == 403)
       #expect(refused.text.contains("by invitation"))
-      #expect(try cloud.service.userNames() == [TestCloud.userName])
+      #expect(try cloud.service.accountDescriptions().map(\.userName) == [TestCloud.userName])
 
       let code = try await cloud.service.invite()
       let page = cloud.service.signUpURL(invitation: code)
@@ -82,7 +82,7 @@ struct OpenIDAccountTests {
       )
       let isSignedIn = try await TestBrowser.signsIn(cloud)
       #expect(isSignedIn)
-      let names = try Set(cloud.service.userNames())
+      let names = try Set(cloud.service.accountDescriptions().map(\.userName))
       #expect(names == [TestCloud.userName, "ada", "ada@example.org"])
       // A name that looks like an address is not one that others are found by.
       issuer.behave {
@@ -106,7 +106,7 @@ struct OpenIDAccountTests {
       }
       let isSignedIn = try await TestBrowser.signsIn(cloud)
       #expect(isSignedIn)
-      let names = try cloud.service.userNames()
+      let names = try cloud.service.accountDescriptions().map(\.userName)
       #expect(names.contains("grace@example.org"))
     }
   }
@@ -165,7 +165,7 @@ struct OpenIDAccountTests {
       let page = cloud.url + "/delete-account"
       let nobody = try await browser.finish(browser.post(page, "with=identity"))
       #expect(nobody.status == 403)
-      #expect(try cloud.service.userNames() == [TestCloud.userName])
+      #expect(try cloud.service.accountDescriptions().map(\.userName) == [TestCloud.userName])
 
       _ = try await browser.signIn()
       issuer.behave { $0.claims["auth_time"] = 1_700_000_000 }

@@ -30,7 +30,7 @@ struct OpenIDTests {
       let again = try #require(try await TestBrowser.token(browser.signIn()))
       let same = try await cloud.call("users/caller", "{}", webAuthToken: again)
       #expect(same.text("userRecordName") == caller.text("userRecordName"))
-      #expect(try cloud.service.userNames().count == 2)
+      #expect(try cloud.service.accountDescriptions().count == 2)
     }
   }
 

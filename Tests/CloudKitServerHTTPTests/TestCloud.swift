@@ -33,7 +33,7 @@ struct TestCloud: Sendable {
     let service = try CloudKitService(configuration)
     let outcome: Result<Void, any Error>
     do {
-      if try service.userNames().isEmpty {
+      if try service.accountDescriptions().isEmpty {
         try await service.createAccount(userName: userName, password: password)
       }
       let cloud = TestCloud(

@@ -33,7 +33,7 @@ enum Way: String, CaseIterable, CustomTestStringConvertible {
     /// A device of a person, who gets an account with the first one.
     func device(of person: String, named name: String? = nil) async throws -> CKContainer {
       let service = cloud.service
-      if try !service.userNames().contains(person) {
+      if try !service.hasAccount(named: person) {
         _ = try await service.createAccount(
           userName: person,
           password: "a good password",

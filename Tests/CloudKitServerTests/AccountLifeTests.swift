@@ -156,12 +156,13 @@ struct AccountLifeTests {
     }
     let form = Data("user=eve&password=long+enough&email=".utf8)
     #expect(await server.send("POST", path, body: form).status == status)
-    #expect(try server.service.userNames() == (status == 200 ? ["eve"] : []))
+    let names = try server.service.accountDescriptions().map(\.userName)
+    #expect(names == (status == 200 ? ["eve"] : []))
     if isInvited {
       // Good once.
       let second = Data("user=mallory&password=long+enough&email=".utf8)
       #expect(await server.send("POST", path, body: second).status != 200)
-      #expect(try server.service.userNames() == ["eve"])
+      #expect(try server.service.accountDescriptions().map(\.userName) == ["eve"])
     }
   }
 
@@ -196,6 +197,21 @@ struct AccountLifeTests {
     await #expect(throws: ErrorDictionary.self) { try await signIn(server, "phone") }
   }
 
+  @Test("Administrators read the people page by page, by name whatever its case")
+  func pages() async throws {
+    let server = try await TestServer()
+    for name in ["eve", "Bob", "ada", "Dan", "carol"] { _ = try await server.person(name) }
+    var pages: [[String]] = []
+    while true {
+      let last = pages.last?.last
+      let page = try server.service.accountDescriptions(after: last, limit: 2).map(\.userName)
+      guard !page.isEmpty else { break }
+      pages.append(page)
+    }
+    #expect(pages == [["ada", "Bob"], ["carol", "Dan"], ["eve"]])
+    #expect(try server.service.status().users == 5)
+  }
+
   // MARK: Deletion
 
   @Test("A deleted account is shut at once, can be taken back, and is purged after thirty days")
@@ -216,10 +232,10 @@ struct AccountLifeTests {
     try await service.deleteAccount("ada")
     server.clock.advance(seconds: 29 * 24 * 3600)
     try await service.housekeep()
-    #expect(try service.userNames() == ["ada"])
+    #expect(try service.accountDescriptions().map(\.userName) == ["ada"])
     server.clock.advance(seconds: 24 * 3600 + 1)
     try await service.housekeep()
-    #expect(try service.userNames().isEmpty)
+    #expect(try service.accountDescriptions().isEmpty)
     // Somebody new under the old name finds nothing; what was public stays public.
     let other = try await server.person()
     await #expect(throws: ErrorDictionary.self) { try await other.lookup("r") }

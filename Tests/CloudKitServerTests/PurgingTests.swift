@@ -96,7 +96,7 @@ struct PurgingTests {
     tree.server.clock.advance(seconds: 31 * 24 * 3600)
     try await service.housekeep()
     try await service.housekeep()
-    #expect(try service.userNames() == ["bob"])
+    #expect(try service.accountDescriptions().map(\.userName) == ["bob"])
   }
 
   @Test("Subscriptions of a purged person to the public database are gone")

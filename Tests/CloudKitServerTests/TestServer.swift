@@ -77,7 +77,7 @@ struct TestServer {
 
   /// Makes an account where there is none of the name, and signs in.
   func person(_ name: String = "ada") async throws -> Person {
-    if try !service.userNames().contains(name) {
+    if try !service.hasAccount(named: name) {
       try await service.createAccount(
         userName: name,
         password: "secret",

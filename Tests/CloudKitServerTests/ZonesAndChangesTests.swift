@@ -196,8 +196,7 @@ struct ZonesAndChangesTests {
       .zoneChanges,
       ZoneChangesRequest(
         zones: [ZoneChangesOptions(zoneID: TestServer.zone, syncToken: token)],
-        desiredKeys: ["y"],
-        desiredRecordTypes: ["Note"]
+        feed: FeedOptions(desiredKeys: ["y"], desiredRecordTypes: ["Note"])
       )
     )
     let records = try reply.zones[0].get().records

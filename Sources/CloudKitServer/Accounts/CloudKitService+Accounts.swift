@@ -48,9 +48,13 @@ extension CloudKitService {
     }
   }
 
-  package func accountDescriptions() throws -> [AccountDescription] {
+  /// A page of all accounts, by name; nil begins.
+  package func accountDescriptions(
+    after userName: String? = nil,
+    limit: Int = 1000
+  ) throws -> [AccountDescription] {
     try storage.read { snapshot in
-      try snapshot.accounts().map { account in
+      try snapshot.accounts(after: userName, limit: limit).map { account in
         let state = try snapshot.state(of: account.id).0
         return AccountDescription(
           id: account.id,
@@ -66,6 +70,10 @@ extension CloudKitService {
         )
       }
     }
+  }
+
+  package func hasAccount(named userName: String) throws -> Bool {
+    try storage.read { try $0.account(userName: userName) } != nil
   }
 
   func account(named userName: String) throws -> StoredAccount {

@@ -85,11 +85,6 @@ extension CloudKitService {
     }
   }
 
-  /// The user names of all accounts.
-  package func userNames() throws -> [String] {
-    try storage.read { try $0.accounts() }.map(\.userName)
-  }
-
   /// Makes an API token; without a container it opens any container of the environment.
   package func createAPIToken(
     container: String? = nil,

@@ -1,5 +1,4 @@
 import CloudKitWebServices
-import Crypto
 import Foundation
 
 /// Signing in at another service: there with a sealed attempt, back with a code.
@@ -228,100 +227,6 @@ extension CloudKitService {
     }
   }
 
-  // MARK: Accounts
-
-  /// The account of a person that another service vouches for: theirs, one with their address where
-  /// the configuration says so, or a new one where the policy does.
-  private func account(
-    of identity: VouchedIdentity,
-    _ provider: any IdentityProvider,
-    _ attempt: IdentityAttempt
-  ) async throws -> StoredAccount {
-    let known = try storage.read { snapshot in
-      try snapshot.entry(identity.key).flatMap { try snapshot.account(id: $0.owner) }
-    }
-    var account = known
-    // Only what is theirs already: an account is not made or taken over to be deleted.
-    if account == nil, attempt.purpose == .deleteAccount {
-      throw AdministrationError(description: "You have no account here.")
-    }
-    if account == nil, provider.linksByEmail {
-      account = try await linkByEmail(identity)
-    }
-    if let account {
-      guard try !storage.read({ try $0.state(of: account.id).0.isDisabled }) else {
-        throw AdministrationError(description: "This account may not sign in.")
-      }
-      return account
-    }
-    var invitation: String?
-    if case .register(let code) = attempt.purpose { invitation = code }
-    return try await register(identity, provider, invitation: invitation)
-  }
-
-  /// Gives the one account with the verified address to its owner.
-  ///
-  /// Addresses are verified by nobody here: whoever made the account with somebody else's must be
-  /// out of it, so its password and its sessions end.
-  private func linkByEmail(_ identity: VouchedIdentity) async throws -> StoredAccount? {
-    guard let address = identity.emailAddress else { return nil }
-    let linked = try await write { [storage] () -> (WriteBatch?, StoredAccount?) in
-      try storage.read { snapshot in
-        let found = try snapshot.accounts(emailAddress: address)
-        guard found.count == 1, var account = found.first,
-          try snapshot.entries(DirectoryRange(.identity, owner: account.id)).isEmpty
-        else { return (nil, nil) }
-        account.passwordHash = self.effects.randomness.bytes(account.passwordHash.count)
-        var batch = WriteBatch()
-        batch.accounts = [account]
-        batch.expectedEntries[identity.key] = .some(nil)
-        batch.savedEntries = [try identity.entry(for: account.id)]
-        try self.endSessions(of: account.id, snapshot, in: &batch)
-        return (batch, account)
-      }
-    }
-    guard let linked else { return nil }
-    sessions.forgetSessions()
-    audit("account.link", by: linked.userName, about: linked.userName, detail: identity.issuer)
-    return linked
-  }
-
-  private func register(
-    _ identity: VouchedIdentity,
-    _ provider: any IdentityProvider,
-    invitation code: String?
-  ) async throws -> StoredAccount {
-    let found = try code.flatMap { try invitation($0) }
-    guard found != nil || (provider.registration ?? configuration.registration) == .open else {
-      throw AdministrationError(
-        description: configuration.registration == .closed
-          ? "You have no account here; this server's administrator makes the accounts."
-          : "You have no account here, and new ones are made by invitation."
-      )
-    }
-    let names = identity.userNames(limit: limits.nameLength)
-    let taken = try Set(userNames().map { $0.lowercased() })
-    let userName =
-      names.first { !taken.contains($0.lowercased()) }
-      ?? "person-\(effects.randomness.bytes(6).hexadecimal)"
-    let id = try await createAccount(
-      userName: userName,
-      // Nobody knows it: the account opens at the other service.
-      password: effects.randomness.bytes(32).base64URL,
-      givenName: identity.givenName,
-      familyName: identity.familyName,
-      emailAddress: identity.emailAddress,
-      isAdministrator: found?.invitation.isAdministrator ?? false,
-      identity: identity,
-      using: found?.entry
-    )
-    audit("account.register", by: userName, about: userName, detail: identity.issuer)
-    guard let account = try storage.read({ try $0.account(id: id) }) else {
-      throw AdministrationError(description: "The account was removed again.")
-    }
-    return account
-  }
-
   // MARK: Pages
 
   private func identityPage(
@@ -363,31 +268,5 @@ extension CloudKitService {
     case .deleteAccount: page.title = Self.deletionTitle
     }
     return page.response(status: status, nonce: nonce)
-  }
-}
-
-extension VouchedIdentity {
-  fileprivate struct Body: Codable {
-    var issuer: String
-    var subject: String
-  }
-
-  /// The fact that an account is this person's, to be saved.
-  func entry(for account: String) throws -> DirectoryEntry {
-    DirectoryEntry(
-      key,
-      owner: account,
-      body: try WireCoding.encode(Body(issuer: issuer, subject: subject))
-    )
-  }
-
-  /// Names that a new account could have, the best first.
-  fileprivate func userNames(limit: Int) -> [String] {
-    // Only a verified address may look like one: others are found by it.
-    let preferred = userName.map { $0 == emailAddress ? $0 : String($0.prefix { $0 != "@" }) }
-    let names = [preferred, emailAddress, givenName].compactMap(\.self)
-      .filter { !$0.isEmpty && $0.count <= limit - 4 }
-    guard let first = names.first else { return [] }
-    return names + (2...99).map { "\(first.prefix { $0 != "@" })-\($0)" }
   }
 }

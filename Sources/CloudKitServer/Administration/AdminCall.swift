@@ -23,6 +23,20 @@ struct AdminCall: Sendable {
   }
 }
 
+/// Which part of a long list is wanted.
+package struct AdminPage: Codable, Sendable {
+  /// The last line of the page before.
+  package var after: String?
+  package var limit: Int?
+
+  package init(after: String? = nil, limit: Int? = nil) {
+    self.after = after
+    self.limit = limit
+  }
+
+  var size: Int { min(max(limit ?? 200, 1), 1000) }
+}
+
 /// Signing in to the admin API.
 struct AdminSignIn: Decodable {
   var userName: String

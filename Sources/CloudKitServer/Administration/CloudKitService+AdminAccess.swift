@@ -119,11 +119,6 @@ extension CloudKitService {
     }
   }
 
-  private struct AuditPage: Decodable {
-    var after: String?
-    var limit: Int?
-  }
-
   private struct AuditReply: Encodable {
     var lines: [AuditLine]
     var last: String?
@@ -131,8 +126,8 @@ extension CloudKitService {
 
   func administerAudit(_ call: AdminCall) async throws -> Data {
     guard call.verb == "list" else { throw call.unknown }
-    let page: AuditPage = try call.read()
-    let found = try await auditLines(after: page.after, limit: min(max(page.limit ?? 200, 1), 1000))
+    let page: AdminPage = try call.read()
+    let found = try await auditLines(after: page.after, limit: page.size)
     return try call.write(AuditReply(lines: found.lines, last: found.last))
   }
 
@@ -150,7 +145,7 @@ extension CloudKitService {
       baseURL: baseURL,
       containers: try containers(),
       incarnation: storage.incarnation,
-      users: try userNames().count,
+      users: try storage.read { try $0.accountCount() },
       hasAdministrator: try hasAdministrator()
     )
   }

@@ -40,7 +40,11 @@ extension CloudKitService {
 
   func administerUsers(_ call: AdminCall) async throws -> Data {
     switch call.verb {
-    case "list": return try call.write(["users": try accountDescriptions()])
+    case "list":
+      let page: AdminPage = try call.read()
+      return try call.write(
+        ["users": try accountDescriptions(after: page.after, limit: page.size)]
+      )
     case "create":
       let user: NewUser = try call.read()
       let id = try await createAccount(

@@ -122,7 +122,9 @@ package protocol StorageSnapshot {
   ) throws -> [PartitionKey: PartitionID]
   func account(id: String) throws -> StoredAccount?
   func account(userName: String) throws -> StoredAccount?
-  func accounts() throws -> [StoredAccount]
+  /// A page of all accounts, by their folded names; nil begins.
+  func accounts(after userName: String?, limit: Int) throws -> [StoredAccount]
+  func accountCount() throws -> Int
   /// Those with an address, whatever the case of its ASCII letters.
   func accounts(emailAddress: String) throws -> [StoredAccount]
   func user(container: String, account: String) throws -> StoredUser?

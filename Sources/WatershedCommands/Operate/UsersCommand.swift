@@ -30,11 +30,11 @@ struct UsersCommand: AsyncParsableCommand {
 
     func run() async throws {
       try await perform("the people cannot be listed") {
-        let reply: Reply = try await server.connect { try await $0.call("users/list", NoReply()) }
+        let users = try await server.connect { try await Self.everybody($0) }
         try output.write(
           "users",
-          reply.users,
-          columns: reply.users.map { user in
+          users,
+          columns: users.map { user in
             let notes = [
               user.isAdministrator ? "administrator" : nil,
               user.deletedAt != nil ? "deleted" : user.isDisabled ? "disabled" : nil,
@@ -46,6 +46,18 @@ struct UsersCommand: AsyncParsableCommand {
           },
           titles: ["name", "e-mail", "notes", "sessions"]
         )
+      }
+    }
+
+    private static func everybody(
+      _ server: AdminConnection
+    ) async throws -> [CloudKitService.AccountDescription] {
+      var users: [CloudKitService.AccountDescription] = []
+      while true {
+        let page = AdminPage(after: users.last?.userName, limit: 1000)
+        let reply: Reply = try await server.call("users/list", page)
+        guard !reply.users.isEmpty else { return users }
+        users += reply.users
       }
     }
   }

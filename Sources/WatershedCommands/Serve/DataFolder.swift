@@ -1,4 +1,3 @@
-import ArgumentParser
 import CloudKitServer
 import Foundation
 
@@ -10,28 +9,6 @@ import Musl
 import Darwin
 #endif
 
-/// Where a server keeps its data.
-struct DataFolderOptions: ParsableArguments {
-  @Option(name: .customLong("data"), help: "The folder that everything is kept in.")
-  var path = "./watershed-data"
-
-  @Option(
-    help: ArgumentHelp(
-      "A PostgreSQL for everything but assets, as postgresql://USER@HOST/NAME.",
-      discussion: "Several servers can share one; without it a file in the folder serves one.",
-      valueName: "url"
-    )
-  )
-  var database: String?
-
-  func validate() throws {
-    guard let database else { return }
-    guard database.hasPrefix("postgresql://") || database.hasPrefix("postgres://") else {
-      throw ValidationError("A database is a URL such as postgresql://USER@HOST/NAME.")
-    }
-  }
-}
-
 /// A server's folder, held by one process at a time.
 ///
 /// Opening a service clears away uploads that no record took up; beside a running server that would
@@ -40,10 +17,6 @@ final class DataFolder: Sendable {
   let url: URL
   private let database: String?
   private let descriptor: Int32
-
-  convenience init(opening options: DataFolderOptions) throws(ServeError) {
-    try self.init(opening: options.path, database: options.database)
-  }
 
   init(opening path: String, database: String? = nil) throws(ServeError) {
     self.database = database

@@ -42,7 +42,7 @@ struct Welcome: Hashable, Sendable {
       return welcome
     }
     var password: String?
-    if try !service.userNames().contains(userName) {
+    if try !service.hasAccount(named: userName) {
       let chosen = PasswordMaker.password()
       try await service.createAccount(userName: userName, password: chosen)
       password = chosen

@@ -100,12 +100,20 @@ extension SQLSnapshot {
     )
   }
 
-  func accounts() throws -> [StoredAccount] {
+  func accounts(after userName: String?, limit: Int) throws -> [StoredAccount] {
     try connection.query(
-      "SELECT \(Self.accountColumns) FROM accounts ORDER BY user_name",
-      [],
+      """
+      SELECT \(Self.accountColumns) FROM accounts WHERE folded_name > $1
+      ORDER BY folded_name LIMIT $2
+      """,
+      // No account's name is empty.
+      [.text(userName.map(StoredAccount.folded) ?? ""), .integer(Int64(limit))],
       account
     )
+  }
+
+  func accountCount() throws -> Int {
+    try connection.query("SELECT count(*) FROM accounts", []) { Int($0.int64(0)) }.first ?? 0
   }
 
   private func user(_ row: Session.Row) -> StoredUser {
