@@ -54,4 +54,9 @@ public struct Effects: Sendable {
   public func lane(_ label: String) -> Lane {
     .serial(SerialLane(label: label, tasks: tasks))
   }
+
+  /// A serial lane of work that waits for a disk or for another process, beside the pool.
+  public func waitingLane(_ label: String) -> Lane {
+    .serial(SerialLane(label: label, tasks: tasks.waiting(label)))
+  }
 }

@@ -5,6 +5,15 @@ public protocol TaskSpawner: Sendable {
   /// Starts the operation and returns a handle that can cancel it and wait for it.
   @discardableResult
   func spawn(_ operation: @escaping @Sendable () async -> Void) -> SpawnedTask
+
+  /// A spawner for work that waits, for a disk or for another process, and would keep a thread of
+  /// the pool meanwhile; by default this one.
+  func waiting(_ label: String) -> any TaskSpawner
+}
+
+extension TaskSpawner {
+  /// This spawner: whatever it starts may wait.
+  public func waiting(_ label: String) -> any TaskSpawner { self }
 }
 
 /// A handle on spawned work.
@@ -33,4 +42,7 @@ public struct PoolTaskSpawner: TaskSpawner {
   public func spawn(_ operation: @escaping @Sendable () async -> Void) -> SpawnedTask {
     SpawnedTask(Task.detached(operation: operation))
   }
+
+  /// A spawner with a thread of its own.
+  public func waiting(_ label: String) -> any TaskSpawner { ThreadTaskSpawner(label: label) }
 }

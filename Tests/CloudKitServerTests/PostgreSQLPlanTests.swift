@@ -49,6 +49,39 @@ struct PostgreSQLPlanTests {
     }
   }
 
+  /// Of an empty table it thinks that reading all of a zone costs less than 200 look-ups.
+  @Test("Names are looked up one by one, also in a zone that PostgreSQL takes for small")
+  func namesOneByOne() async throws {
+    try await TestEngine.run(with: .postgreSQL) {
+      let url = try #require(try TestEngine.databaseURL(for: nil))
+      let effects = Effects(
+        clock: StoppedClock(),
+        randomness: SeededRandomness(seed: 1),
+        tasks: PoolTaskSpawner()
+      )
+      let storage = try PostgreSQLStorage(url: url, effects: effects)
+      defer { storage.close() }
+      let connection = try PostgreSQLConnection(url: url)
+      try connection.execute("SET enable_seqscan = off")
+      let recorder = PlanRecorder()
+      try connection.transaction {
+        let session = PlanSession(connection: connection, recorder: recorder)
+        let snapshot = SQLSnapshot(connection: session, schemas: SchemaCache())
+        let keys = (1...200).map { RecordKey(zone: ZoneNumber(1), name: "r\($0)") }
+        let id = PartitionID(rawValue: 1)
+        _ = try snapshot.records(in: id, keys: keys)
+        _ = try snapshot.references(in: id, to: keys)
+        _ = try snapshot.children(in: id, of: keys)
+      }
+      let seen = recorder.seen.withLock { $0 }
+      #expect(seen.count == 3)
+      for (seen, column) in zip(seen, ["name", "target", "parent"]) {
+        let conditions = seen.plan.split(separator: "\n").filter { $0.contains("Index Cond") }
+        #expect(conditions.contains { $0.contains("(\(column) = wanted.name)") }, "\(seen)")
+      }
+    }
+  }
+
   /// So many that an index made for another statement costs clearly more, also where PostgreSQL
   /// only guesses how many there are.
   private static let recordCount = 8000

@@ -1,3 +1,4 @@
+import Dispatch
 import Effects
 import Foundation
 import Synchronization
@@ -30,6 +31,26 @@ private final class Record: Sendable {
   var all: [Int] { numbers.withLock { $0 } }
 }
 
+/// Ends when all are there: never, if some need the threads of others to come.
+private final class Meeting: Sendable {
+  private let count: Int
+  private let arrived = Mutex(0)
+  private let begin = DispatchSemaphore(value: 0)
+
+  init(of count: Int) { self.count = count }
+
+  var attendance: Int { arrived.withLock { $0 } }
+
+  func attend() {
+    let isLast = arrived.withLock { arrived in
+      arrived += 1
+      return arrived == count
+    }
+    if isLast { for _ in 0..<count { begin.signal() } }
+    begin.wait()
+  }
+}
+
 @Suite("A serial lane")
 struct SerialLaneTests {
   @Test("Work runs in the order it came")
@@ -47,6 +68,23 @@ struct SerialLaneTests {
     let result = lane.sync { lane.sync { lane.isCurrent ? 42 : 0 } }
     #expect(result == 42)
     #expect(!lane.isCurrent)
+  }
+
+  @Test(
+    "Waiting lanes have threads of their own: more of them wait at once than the pool has threads"
+  )
+  func waiting() async throws {
+    let count = 2 * ProcessInfo.processInfo.activeProcessorCount + 2
+    let meeting = Meeting(of: count)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<count {
+        group.addTask {
+          try await Effects.live.waitingLane("test \(number)").run { meeting.attend() }
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(meeting.attendance == count)
   }
 
   @Test("Many callers that block every pool thread still get their turn, one at a time")

@@ -83,7 +83,7 @@ package final class CloudKitService: Sendable {
     newsPosition = Mutex(try storage.newestEvent())
     telling = configuration.effects.lane("server news")
     writers = (0..<storage.writerCount).map {
-      configuration.effects.lane("server storage \($0)")
+      configuration.effects.waitingLane("server storage \($0)")
     }
     hashing = configuration.effects.lane("server passwords")
     address = Mutex("")

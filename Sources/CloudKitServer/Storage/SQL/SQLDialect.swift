@@ -24,6 +24,32 @@ enum SQLDialect: Sendable {
     }
   }
 
+  /// A query for the rows of a table that have one of a list of names in a column; the list is one
+  /// parameter, and the condition is about the columns before that one in the index.
+  ///
+  /// PostgreSQL looks for each name by itself. It would rather read all rows that meet the condition
+  /// where it takes them to be few, as it does of a new table and of the largest of many zones.
+  func rows(
+    _ columns: String,
+    of table: String,
+    where condition: String,
+    and column: String,
+    among parameter: String
+  ) -> String {
+    switch self {
+    case .sqlite:
+      "SELECT \(columns) FROM \(table) WHERE \(condition) AND \(among(column, parameter))"
+    case .postgreSQL:
+      // What has an offset stays a query of its own.
+      """
+      SELECT found.* FROM unnest(\(parameter)::text[]) AS wanted(name) CROSS JOIN LATERAL (
+        SELECT \(columns) FROM \(table) WHERE \(condition) AND \(table).\(column) = wanted.name
+        OFFSET 0
+      ) AS found
+      """
+    }
+  }
+
   /// Says a condition that every row meets, so that PostgreSQL may take the index that has it.
   ///
   /// SQLite would take such a condition for the bound to begin at.

@@ -18,11 +18,13 @@ extension SQLSnapshot {
     var found: [StoredChild] = []
     for (zone, keys) in Dictionary(grouping: parents, by: \.zone) {
       found += try connection.query(
-        """
-        SELECT name, type, parent, share, entered, seen FROM records
-        WHERE partition = $1 AND zone = $2 AND \(connection.dialect.among("parent", "$3"))
-          AND deleted = 0
-        """,
+        connection.dialect.rows(
+          "name, type, parent, share, entered, seen",
+          of: "records",
+          where: "partition = $1 AND zone = $2 AND deleted = 0",
+          and: "parent",
+          among: "$3"
+        ),
         [.integer(id.rawValue), .integer(zone.rawValue), .texts(keys.map(\.name))]
       ) { row in
         StoredChild(

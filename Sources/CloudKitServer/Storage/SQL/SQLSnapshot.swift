@@ -115,10 +115,13 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
     var found: [RecordKey: StoredRecord] = [:]
     for (zone, keys) in Dictionary(grouping: keys, by: \.zone) {
       let rows = try connection.query(
-        """
-        SELECT \(Self.recordColumns) FROM records
-        WHERE partition = $1 AND zone = $2 AND \(connection.dialect.among("name", "$3"))
-        """,
+        connection.dialect.rows(
+          Self.recordColumns,
+          of: "records",
+          where: "partition = $1 AND zone = $2",
+          and: "name",
+          among: "$3"
+        ),
         [.integer(id.rawValue), .integer(zone.rawValue), .texts(keys.map(\.name))],
         record
       )
@@ -131,10 +134,13 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
     var found: [StoredReference] = []
     for (zone, keys) in Dictionary(grouping: targets, by: \.zone) {
       found += try connection.query(
-        """
-        SELECT target, source, action FROM record_references
-        WHERE partition = $1 AND zone = $2 AND \(connection.dialect.among("target", "$3"))
-        """,
+        connection.dialect.rows(
+          "target, source, action",
+          of: "record_references",
+          where: "partition = $1 AND zone = $2",
+          and: "target",
+          among: "$3"
+        ),
         [.integer(id.rawValue), .integer(zone.rawValue), .texts(keys.map(\.name))]
       ) { row in
         StoredReference(

@@ -22,7 +22,7 @@ package final class SQLiteStorage: Storage {
 
   package var incarnation: String { identity.withLock { $0 } }
   /// They decide side by side; the file has one writer, which takes all that wait for it at once.
-  package var writerCount: Int { readers == nil ? 1 : 4 }
+  package var writerCount: Int { readers == nil ? 1 : 8 }
 
   /// Opens or makes the file in `folder`; nil keeps everything in memory.
   package convenience init(folder: URL?, effects: Effects) throws {
