@@ -87,11 +87,11 @@ package final class PostgreSQLConnection: @unchecked Sendable {
 
   private func send(_ sql: String, _ values: [PostgreSQLValue], _ kind: Queued.Kind) throws {
     guard !isBroken else { throw PostgreSQLError.lost("the connection is closed", sql: sql) }
-    for case .text(let text) in values where text.utf8.contains(0) {
+    let buffer = ParameterBuffer(values)
+    guard !buffer.holdsNUL else {
       throw PostgreSQLError(state: "22021", message: "a text holds the character NUL", sql: sql)
     }
     let name = try prepare(sql)
-    let buffer = ParameterBuffer(values)
     let sent = buffer.withPointers { pointers, lengths, formats in
       if let name {
         PQsendQueryPrepared(

@@ -21,6 +21,8 @@ struct ParameterBuffer {
   private(set) var offsets: [Int] = []
   private(set) var lengths: [Int32] = []
   private(set) var isNull: [Bool] = []
+  /// Whether a text has the one character that PostgreSQL does not keep.
+  private(set) var holdsNUL = false
 
   init(_ values: [PostgreSQLValue]) {
     bytes.reserveCapacity(values.count * 16)
@@ -37,7 +39,9 @@ struct ParameterBuffer {
     switch value {
     case .null: break
     case .integer(let value): append(value)
-    case .text(let value): bytes.append(contentsOf: value.utf8)
+    case .text(let value):
+      bytes.append(contentsOf: value.utf8)
+      if bytes[start...].contains(0) { holdsNUL = true }
     case .bytes(let value): bytes.append(contentsOf: value)
     case .texts(let values):
       appendArrayHead(count: values.count, element: ElementType.text)

@@ -103,7 +103,7 @@ struct RecordRenderingTests {
       modified: ServerStamp(timestamp: 5, userRecordName: "_m", deviceID: "d"),
       parent: self.number(3) == 0 ? "record0" : nil,
       fields: json.finished(),
-      contents: RecordContents(of: shown),
+      contents: FieldSurvey(shown).contents,
       isDeleted: false,
       sharing: self.number(4) == 0 ? try WireCoding.encode(root) : nil
     )

@@ -53,12 +53,17 @@ extension CloudKitService {
     _ request: ModifyRecordsRequest,
     _ context: RequestContext
   ) throws(ErrorDictionary) {
-    var seen: Set<String> = []
+    struct Place: Hashable {
+      var owner: String
+      var zone: String
+      var name: String
+    }
+    var seen = Set<Place>(minimumCapacity: request.operations.count)
     for operation in request.operations {
       guard let name = operation.record.recordName else { continue }
       let zone = operation.record.zoneID ?? request.zoneID ?? .defaultZone
       let owner = context.scope == .shared ? zone.ownerRecordName ?? "" : ""
-      guard seen.insert("\(owner)/\(zone.zoneName)/\(name)").inserted else {
+      guard seen.insert(Place(owner: owner, zone: zone.zoneName, name: name)).inserted else {
         throw ErrorDictionary(.badRequest, "more than one operation for the record '\(name)'")
       }
     }

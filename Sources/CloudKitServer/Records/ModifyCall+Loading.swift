@@ -65,20 +65,17 @@ extension ModifyCall {
     _ zone: ZoneID,
     _ zones: ZoneDirectory
   ) -> KeyedOperation {
-    var keyed = KeyedOperation(type: operation.operationType, record: operation.record, zone: zone)
-    if let fault = operation.fault {
-      keyed.refusal = ErrorDictionary(.badRequest, fault)
-      return keyed
-    }
-    do {
+    var record = operation.record
+    do throws(ErrorDictionary) {
+      if let fault = operation.fault { throw ErrorDictionary(.badRequest, fault) }
       let number = try zones.number(of: zone)
       let name = try name(of: operation)
-      keyed.record.recordName = name
-      keyed.key = RecordKey(zone: number, name: name)
+      record.recordName = name
+      let key = RecordKey(zone: number, name: name)
+      return KeyedOperation(operation.operationType, record, zone: zone, key: key)
     } catch {
-      keyed.refusal = error
+      return KeyedOperation(operation.operationType, record, zone: zone, refusal: error)
     }
-    return keyed
   }
 
   private func name(of operation: RecordOperation) throws(ErrorDictionary) -> String {
@@ -102,11 +99,11 @@ extension ModifyCall {
 
   /// The records themselves and what they will refer to.
   private func keys(of operations: [KeyedOperation]) -> Set<RecordKey> {
-    var keys: Set<RecordKey> = []
+    var keys = Set<RecordKey>(minimumCapacity: operations.count + 1)
     for operation in operations {
       guard let key = operation.key else { continue }
       keys.insert(key)
-      keys.formUnion(targets(of: operation, key))
+      keys.formUnion(operation.targets)
       if let parent = operation.record.parent {
         keys.insert(RecordKey(zone: key.zone, name: parent.recordName))
       }
@@ -117,17 +114,6 @@ extension ModifyCall {
       keys.insert(RecordKey(zone: zone, name: ShareDictionary.zoneShareName))
     }
     return keys
-  }
-
-  private func targets(of operation: KeyedOperation, _ key: RecordKey) -> [RecordKey] {
-    var targets: [RecordKey] = []
-    for value in (operation.record.fields ?? [:]).values {
-      for reference in value.content.looseReferences where reference.action != ReferenceAction.none
-      {
-        targets.append(RecordKey(zone: key.zone, name: reference.recordName))
-      }
-    }
-    return targets
   }
 
   /// References to what is deleted and to new targets; follows chains of DELETE_SELF to their end.
@@ -143,7 +129,7 @@ extension ModifyCall {
       if operation.type.isDelete {
         deleted.insert(key)
       } else {
-        wanted.formUnion(targets(of: operation, key))
+        wanted.formUnion(operation.targets)
         try loadKeptTargets(of: operation, key, &existing, snapshot)
       }
     }
@@ -187,18 +173,6 @@ extension ModifyCall {
       .filter { existing[$0] == nil }
     guard !unknown.isEmpty else { return }
     existing.merge(try snapshot.records(in: id, keys: unknown)) { old, _ in old }
-  }
-}
-
-extension FieldContent {
-  /// References, also those that came without a tag.
-  fileprivate var looseReferences: [ReferenceValue] {
-    switch self {
-    case .untagged(.reference(let value)): [value]
-    case .untagged(.list(let values)):
-      values.compactMap { if case .reference(let value) = $0 { value } else { nil } }
-    default: references
-    }
   }
 }
 

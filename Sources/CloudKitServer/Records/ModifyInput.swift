@@ -1,15 +1,74 @@
 import CloudKitWebServices
 import Foundation
 
-/// One operation with its record's place.
-struct KeyedOperation: Sendable {
-  var type: RecordOperationType
-  var record: RecordDictionary
+/// One operation with its record's place; an object, because a record of a request is large to copy.
+final class KeyedOperation: Sendable {
+  let type: RecordOperationType
+  let record: RecordDictionary
   /// The zone as named; `key` is nil where there is no such zone.
-  var zone: ZoneID
-  var key: RecordKey?
+  let zone: ZoneID
+  let key: RecordKey?
+  /// The records that its fields will refer to.
+  let targets: [RecordKey]
   /// Why the operation cannot even begin.
-  var refusal: ErrorDictionary?
+  let refusal: ErrorDictionary?
+
+  init(_ type: RecordOperationType, _ record: RecordDictionary, zone: ZoneID, key: RecordKey) {
+    self.type = type
+    self.record = record
+    self.zone = zone
+    self.key = key
+    targets = record.fields.map { Self.targets(of: $0, in: key.zone) } ?? []
+    refusal = nil
+  }
+
+  init(
+    _ type: RecordOperationType,
+    _ record: RecordDictionary,
+    zone: ZoneID,
+    refusal: ErrorDictionary
+  ) {
+    self.type = type
+    self.record = record
+    self.zone = zone
+    self.refusal = refusal
+    key = nil
+    targets = []
+  }
+
+  private static func targets(
+    of fields: [String: FieldValue],
+    in zone: ZoneNumber
+  ) -> [RecordKey] {
+    var targets: [RecordKey] = []
+    for value in fields.values where value.content.mayRefer {
+      for reference in value.content.looseReferences where reference.action != ReferenceAction.none
+      {
+        targets.append(RecordKey(zone: zone, name: reference.recordName))
+      }
+    }
+    return targets
+  }
+}
+
+extension FieldContent {
+  /// Whether `looseReferences` may find any: few values are like that.
+  fileprivate var mayRefer: Bool {
+    switch self {
+    case .reference, .referenceList, .untagged: true
+    default: false
+    }
+  }
+
+  /// References, also those that came without a tag.
+  fileprivate var looseReferences: [ReferenceValue] {
+    switch self {
+    case .untagged(.reference(let value)): [value]
+    case .untagged(.list(let values)):
+      values.compactMap { if case .reference(let value) = $0 { value } else { nil } }
+    default: references
+    }
+  }
 }
 
 /// An index whose entries writers keep.

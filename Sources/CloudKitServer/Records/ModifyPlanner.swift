@@ -173,7 +173,7 @@ struct ModifyPlanner {
       let declared = grown.schema[recordType: type]
       fields = fields.filter { declared?[field: $0.key] != nil }
     }
-    if fields.isEmpty, admitted.values.allSatisfy({ $0.content.isStoredAsItIs }) {
+    if fields.isEmpty, admitted.values.allSatisfy(\.content.isStoredAsItIs) {
       fields = admitted
     } else {
       for (name, value) in admitted {
@@ -181,9 +181,11 @@ struct ModifyPlanner {
           value.content == .null ? nil : try admitAssets(value, previous: previous[name])
       }
     }
-    let contents = RecordContents(of: fields)
-    if contents.contains(.references) { try checkReferencesStay(in: operation.zone, fields) }
-    try checkSize(fields)
+    let survey = FieldSurvey(fields)
+    if survey.contents.contains(.references) {
+      try checkReferencesStay(in: operation.zone, fields)
+    }
+    try checkSize(survey.size)
     // No field: a replacement that does not mention it leaves it, and the record in its share.
     var parent = found?.parent
     if let asked = request.parent { parent = try checkedParent(asked, operation.zone, key) }
@@ -206,7 +208,12 @@ struct ModifyPlanner {
       contents: [],
       isDeleted: false
     )
-    saved[key] = Draft(stored: record, fields: fields, contents: contents, sharing: sharing)
+    saved[key] = Draft(
+      stored: record,
+      fields: fields,
+      contents: survey.contents,
+      sharing: sharing
+    )
     savedBy[key] = index
   }
 
@@ -307,8 +314,7 @@ struct ModifyPlanner {
     }
   }
 
-  private func checkSize(_ fields: [String: FieldValue]) throws {
-    let size = fields.reduce(0) { $0 + $1.key.utf8.count + $1.value.content.countedSize }
+  private func checkSize(_ size: Int) throws {
     guard size <= input.limits.recordSize else {
       throw ErrorDictionary(
         .badRequest,

@@ -21,19 +21,24 @@ extension StoredRecord {
   }
 }
 
-extension RecordContents {
+/// What a save wants to know of a record's fields, found in one walk.
+struct FieldSurvey {
+  private(set) var contents: RecordContents = []
+  /// Bytes that count against the size of a record.
+  private(set) var size = 0
+
   /// Of fields that are sealed, or are to be.
-  init(of fields: [String: FieldValue]) {
-    self = []
-    for value in fields.values {
+  init(_ fields: [String: FieldValue]) {
+    for (name, value) in fields {
+      size += name.utf8.count + value.content.countedSize
       // Nothing that is encrypted is a reference or a file.
       if value.isEncrypted || value.sealedType != nil {
-        insert(.encrypted)
+        contents.insert(.encrypted)
         continue
       }
       switch value.content {
-      case .asset, .assetList: insert(.assets)
-      case .reference, .referenceList: insert(.references)
+      case .asset, .assetList: contents.insert(.assets)
+      case .reference, .referenceList: contents.insert(.references)
       default: break
       }
     }

@@ -182,17 +182,28 @@ package struct JSONReader {
   mutating func string() throws(Unusual) -> String {
     try take(UInt8(ascii: "\""))
     let start = index
+    var union: UInt8 = 0
     while index < bytes.count {
-      switch bytes[index] {
+      let byte = bytes[index]
+      switch byte {
       case UInt8(ascii: "\""):
         defer { index += 1 }
-        return try Self.text(bytes[start..<index])
+        return union < 0x80 ? ascii(from: start) : try Self.text(bytes[start..<index])
       case UInt8(ascii: "\\"): return try escapedString(from: start)
       case 0..<0x20: throw Unusual()
-      default: index += 1
+      default:
+        union |= byte
+        index += 1
       }
     }
     throw Unusual()
+  }
+
+  /// What was passed over is ASCII, as most of it is, and needs no look at whether it is text.
+  private func ascii(from start: Int) -> String {
+    bytes.withUnsafeBufferPointer {
+      String(decoding: UnsafeBufferPointer(rebasing: $0[start..<index]), as: UTF8.self)
+    }
   }
 
   private static func text(_ utf8: ArraySlice<UInt8>) throws(Unusual) -> String {

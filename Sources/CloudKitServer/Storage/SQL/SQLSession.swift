@@ -1,5 +1,6 @@
 import CloudKitWebServices
 import Foundation
+import WatershedSQLite
 
 /// A value for a parameter of a statement.
 enum SQLValue: Hashable, Sendable {
@@ -20,8 +21,8 @@ extension SQLValue {
     for value in values {
       let holdsNUL =
         switch value {
-        case .text(let text): text.utf8.contains(0)
-        case .texts(let texts): texts.contains { $0.utf8.contains(0) }
+        case .text(let text): text.withBytes { $0.contains(0) }
+        case .texts(let texts): texts.contains { $0.withBytes { $0.contains(0) } }
         case .null, .integer, .bytes: false
         }
       if holdsNUL {

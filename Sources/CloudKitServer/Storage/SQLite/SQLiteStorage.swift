@@ -36,6 +36,9 @@ package final class SQLiteStorage: Storage {
       let path = folder.appendingPathComponent("watershed.sqlite").path
       writer = try SQLiteConnection(path: path)
       try writer.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
+      // A page that several commits change is copied from the log once for all of them; and those
+      // that are changed next are still in memory (pages, and kibibytes).
+      try writer.execute("PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -16000")
       readers = SQLiteReaderPool {
         let reader = try SQLiteConnection(path: path, mode: .readOnly)
         try reader.execute("PRAGMA query_only = ON")
