@@ -158,7 +158,9 @@ struct OpenIDAccountTests {
     }
   }
 
-  @Test("A sign-in of long ago deletes nothing, and nobody gets an account to delete it")
+  @Test(
+    "A sign-in of long ago or of no known time deletes nothing, and nobody gets an account to delete it"
+  )
   func staleProof() async throws {
     try await withIssuer(registration: .open) { issuer, cloud in
       let browser = try await TestBrowser(cloud)
@@ -172,7 +174,14 @@ struct OpenIDAccountTests {
       let stale = try await browser.finish(browser.post(page, "with=identity"))
       #expect(stale.status == 401)
       #expect(TestBrowser.ticket(stale) == nil)
-      issuer.behave { $0.claims["auth_time"] = .number(Int(Date().timeIntervalSince1970)) }
+      issuer.behave {
+        $0.claims["auth_time"] = nil
+        $0.saysWhen = false
+      }
+      let undated = try await browser.finish(browser.post(page, "with=identity"))
+      #expect(undated.status == 401)
+      #expect(TestBrowser.ticket(undated) == nil)
+      issuer.behave { $0.saysWhen = true }
       let fresh = try await browser.finish(browser.post(page, "with=identity"))
       #expect(TestBrowser.ticket(fresh) != nil)
     }

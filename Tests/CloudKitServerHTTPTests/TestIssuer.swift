@@ -26,6 +26,8 @@ final class TestIssuer: Sendable {
     /// What the page where people sign in answers instead of a code.
     var refusal: String?
     var publishesKeys = true
+    /// Whether it tells when somebody signed in, where it was asked how long ago that may be.
+    var saysWhen = true
     var usesRSA = false
   }
 
@@ -177,6 +179,7 @@ final class TestIssuer: Sendable {
       "iss": .text(url), "aud": .text(Self.clientID), "nonce": .text(visit.nonce),
       "iat": .number(time), "exp": .number(time + 300),
     ]
+    if visit.query["max_age"] != nil, behaviour.saysWhen { claims["auth_time"] = .number(time) }
     claims.merge(behaviour.claims) { $1 }
     let algorithm = behaviour.algorithm ?? (behaviour.usesRSA ? "RS256" : "ES256")
     let header = ["alg": algorithm, "kid": behaviour.usesRSA ? "rsa" : name]

@@ -121,6 +121,7 @@ struct RecordRenderingTests {
   ) throws -> NSDictionary? {
     var fields = shown.filter { shape.desiredKeys?.contains($0.key) ?? true }
     for (name, value) in fields {
+      if !isExtended { fields[name]?.content = value.content.placingReferences(in: zone) }
       switch value.content {
       case .asset(let asset): fields[name]?.content = .asset(try files(asset))
       case .assetList(let assets): fields[name]?.content = .assetList(try assets.map(files))

@@ -38,6 +38,41 @@ struct ShareMakingTests {
     #expect(sharing.currentUserParticipant == sharing.owner)
   }
 
+  @Test("A root that asks for its short ID first is shared under it later, as documented")
+  func twoSteps() async throws {
+    let server = try await TestServer()
+    let owner = try await server.person()
+    let guest = try await server.person("bob")
+    try await owner.makeZone()
+    let wish = RecordOperation(
+      operationType: .create,
+      record: RecordDictionary(recordName: "root", recordType: "Note", createShortGUID: true)
+    )
+    let root = try await owner.modify([wish])[0].get()
+    let guid = try #require(root.shortGUID)
+    // Not shared yet: the ID leads nowhere.
+    await #expect(throws: ErrorDictionary.self) { try await owner.resolve(guid) }
+    let share = RecordOperation(
+      operationType: .create,
+      record: RecordDictionary(
+        recordName: "share",
+        recordType: "cloudkit.share",
+        sharing: ShareDictionary(
+          forRecord: SharedRootDictionary(
+            recordName: "root",
+            recordChangeTag: root.recordChangeTag
+          ),
+          participants: [.invited("bob")]
+        )
+      )
+    )
+    #expect(try await owner.modify([share])[0].get().shortGUID == guid)
+    #expect(try await owner.resolve(guid).rootRecordName == "root")
+    #expect(try await guest.resolve(guid, .acceptShares).participantStatus == .accepted)
+    let page = await server.send("GET", "/share/\(guid)")
+    #expect(page.status == 200)
+  }
+
   @Test("The short ID belongs to the root: it outlives the share")
   func stableGUID() async throws {
     let tree = try await SharedTree()

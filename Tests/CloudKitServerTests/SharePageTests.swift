@@ -59,6 +59,44 @@ struct SharePageTests {
     #expect(await tree.server.send("GET", "/share/0unknown").status == 404)
   }
 
+  @Test("Who is not invited may ask, and hears one answer whatever becomes of it")
+  func asking() async throws {
+    let tree = try await SharedTree()
+    _ = try await tree.server.person("dan")
+    func ask(_ name: String) async throws -> String {
+      let (refused, offer) = await page(tree, "POST", form: "user=\(name)&password=secret")
+      #expect(refused.status == 404)
+      #expect(offer.contains("Ask to be let in"))
+      #expect(!offer.contains("Ada") && !offer.contains("<h1>Notes</h1>"))
+      let (asked, answer) = await page(tree, "POST", form: "seal=\(try seal(offer))&ask=yes")
+      #expect(asked.status == 200)
+      return answer
+    }
+    func requesters() async throws -> [String] {
+      let people = try await tree.owner.lookup("share").sharing?.requesters
+      return people?.compactMap { $0.userIdentity?.lookupInfo?.emailAddress } ?? []
+    }
+    let unheard = try await ask("dan")
+    #expect(try await requesters() == [])
+    let opened = RecordOperation(
+      operationType: .forceUpdate,
+      record: RecordDictionary(
+        recordName: "share",
+        recordType: ShareDictionary.recordType,
+        sharing: ShareDictionary(denyAccessRequests: false)
+      )
+    )
+    _ = try await tree.owner.modify([opened])[0].get()
+    #expect(try await ask("dan") == unheard)
+    #expect(try await requesters() == ["dan@example.com"])
+    // Joining with such a seal stays impossible.
+    let (_, offer) = await page(tree, "POST", form: "user=dan&password=secret")
+    let (joined, _) = await page(tree, "POST", form: "seal=\(try seal(offer))")
+    #expect(joined.status == 404)
+    try await tree.owner.save(.forceDelete, "share", recordType: nil)
+    #expect(try await ask("dan") == unheard)
+  }
+
   @Test("A seal is good for its share and for ten minutes")
   func seals() async throws {
     let tree = try await SharedTree(accepts: false)

@@ -127,7 +127,9 @@ struct ShareParticipantTests {
     #expect(theirs.webpageURL == "http://127.0.0.1:8080/share/\(guid ?? "")")
     let stranger = try await tree.server.person("dan")
     let hidden = await #expect(throws: ErrorDictionary.self) { try await stranger.resolve(guid) }
-    let absent = await #expect(throws: ErrorDictionary.self) { try await stranger.resolve("0no") }
+    var absent = await #expect(throws: ErrorDictionary.self) { try await stranger.resolve("0no") }
+    #expect(absent?.shortGUID?.value == "0no")
+    absent?.shortGUID = hidden?.shortGUID
     #expect(hidden == absent)
     let visitor = await #expect(throws: ErrorDictionary.self) {
       try await tree.server.visitor.resolve(guid)

@@ -39,7 +39,7 @@ extension CloudKitService {
       visit: principal ?? nil == nil ? visit : nil,
       apiToken: text,
       isExtended: request.headers[WebServiceName.capabilities] == WebServiceName.capabilitiesValue,
-      clientID: target.query["clientId"],
+      clientID: target.query["clientId"].flatMap(deviceName),
       wantsSyncToken: target.query[WebServiceName.currentSyncToken]?.lowercased() == "true",
       signInURL: try signInURL(
         SignInRequest(apiToken: text, container: path.container, origin: origin)

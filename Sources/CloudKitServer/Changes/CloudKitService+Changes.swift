@@ -56,7 +56,7 @@ extension CloudKitService {
         token,
         counter: counter,
         isReversed: options.feed.reverse ?? false,
-        limit: pageSize(options.feed.resultsLimit)
+        limit: try pageSize(options.feed.resultsLimit)
       )
       let rendering = RecordRendering(
         service: self,
@@ -116,9 +116,12 @@ extension CloudKitService {
     json.endArray()
   }
 
-  /// A client's wish within the limit; none or nonsense means the limit.
-  func pageSize(_ wish: Int?) -> Int {
-    guard let wish, wish > 0 else { return limits.recordsPerReply }
+  /// A client's wish within the limit; some send 0 for none of their own.
+  func pageSize(_ wish: Int?) throws(ErrorDictionary) -> Int {
+    guard let wish, wish != 0 else { return limits.recordsPerReply }
+    guard wish > 0 else {
+      throw ErrorDictionary(.badRequest, "resultsLimit must not be negative")
+    }
     return min(wish, limits.recordsPerReply)
   }
 }

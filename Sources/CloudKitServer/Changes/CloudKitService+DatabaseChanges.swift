@@ -15,7 +15,7 @@ extension CloudKitService {
     }
     let id = try partition(context)
     let text = request.syncToken ?? request.metaSyncToken
-    let limit = pageSize(request.resultsLimit)
+    let limit = try pageSize(request.resultsLimit)
     var response = try storage.read { snapshot in
       context.scope == .shared
         ? try sharedChanges(text, id, limit, context, snapshot)

@@ -125,7 +125,7 @@ extension CloudKitService {
         userRecordName: key.userRecordName
       ),
       isExtended: request.headers[WebServiceName.capabilities] == WebServiceName.capabilitiesValue,
-      clientID: target.query["clientId"],
+      clientID: target.query["clientId"].flatMap(deviceName),
       wantsSyncToken: false,
       signInURL: "",
       signature: SignatureMark(

@@ -32,7 +32,7 @@ extension CloudKitService {
         snapshot: snapshot,
         id: id,
         zone: isWide ? nil : try zones.number(of: zoneID),
-        limit: try queryPageSize(request.resultsLimit),
+        limit: try pageSize(request.resultsLimit),
         limits: limits
       ) {
         database.sees($0)
@@ -104,14 +104,6 @@ extension CloudKitService {
       throw ErrorDictionary(.accessDenied, "READ operation not permitted")
     }
     return plan
-  }
-
-  /// Some clients send 0 for none of their own; more than the limit brings the limit.
-  private func queryPageSize(_ wish: Int?) throws(ErrorDictionary) -> Int {
-    if let wish, wish < 0 {
-      throw ErrorDictionary(.badRequest, "resultsLimit must not be negative")
-    }
-    return pageSize(wish)
   }
 
   /// The indexes a query uses are kept from its first run on.

@@ -23,6 +23,11 @@ struct EncodedFields {
     return (name, UnsafeRawBufferPointer(rebasing: json[valueStart..<index]))
   }
 
+  /// Whether a value is a reference or a list of them, which is never sealed.
+  static func isReference(_ value: UnsafeRawBufferPointer) -> Bool {
+    value.starts(with: #"{"type":"REFERENCE"#.utf8)
+  }
+
   private func byte() throws -> UInt8 {
     guard index < json.count else { throw MalformedBody(reason: "kept fields end too early") }
     return json[index]

@@ -184,6 +184,10 @@ struct ModifyPlanner {
     let survey = FieldSurvey(fields)
     if survey.contents.contains(.references) {
       try checkReferencesStay(in: operation.zone, fields)
+      // Each reader has another way to name the zone, and it is always the record's.
+      for (name, value) in fields {
+        fields[name]?.content = value.content.placingReferences(in: nil)
+      }
     }
     try checkSize(survey.size)
     // No field: a replacement that does not mention it leaves it, and the record in its share.
@@ -304,7 +308,7 @@ struct ModifyPlanner {
         guard reference.action != nil else {
           throw ErrorDictionary(.badRequest, "the reference in '\(name)' has no action")
         }
-        if let target = reference.zoneID, target.zoneName != zone.zoneName {
+        if let target = reference.zoneID, !isSame(target, zone) {
           throw ErrorDictionary(
             .badRequest,
             "the reference in '\(name)' leads to another zone, \(target.zoneName)"
@@ -312,6 +316,14 @@ struct ModifyPlanner {
         }
       }
     }
+  }
+
+  /// Whether a zone named in a reference is the record's own.
+  private func isSame(_ target: ZoneID, _ zone: ZoneID) -> Bool {
+    guard target.zoneName == zone.zoneName else { return false }
+    guard let named = target.ownerRecordName, !ZoneID.isCaller(named) else { return true }
+    let owner = zone.ownerRecordName.flatMap { ZoneID.isCaller($0) ? nil : $0 }
+    return input.scope == .public || named == owner ?? input.stamping.user
   }
 
   private func checkSize(_ size: Int) throws {

@@ -105,15 +105,17 @@ struct RecordRendering {
   ) throws {
     let differs =
       shape.numbersAsStrings || !record.contents.isDisjoint(with: [.assets, .encrypted])
+    // Our own clients know that a reference stays in its record's zone.
+    let placesReferences = !context.isExtended && record.contents.contains(.references)
     try record.with(.fields) { kept in
       if kept.isEmpty || shape.desiredKeys?.isEmpty == true { return json.piece("{}") }
-      if !differs, shape.desiredKeys == nil { return json.encoded(kept) }
+      if !differs, !placesReferences, shape.desiredKeys == nil { return json.encoded(kept) }
       json.beginObject()
       var fields = EncodedFields(kept)
       while let (name, value) = try fields.next() {
         guard shape.desiredKeys?.contains(name) ?? true else { continue }
         json.key(name)
-        if differs {
+        if differs || placesReferences && EncodedFields.isReference(value) {
           json.field(try shown(value, record, name), shape.numbersAsStrings)
         } else {
           json.encoded(value)
@@ -139,6 +141,12 @@ struct RecordRendering {
         field: field
       )
     )
+    if !context.isExtended, !value.content.references.isEmpty {
+      var placed = value
+      let zone = zones.name(of: record.zone).map { zones.id(named: $0) }
+      placed.content = value.content.placingReferences(in: zone)
+      return placed
+    }
     return value.content.assets.isEmpty ? value : try withDownloadURLs(value)
   }
 

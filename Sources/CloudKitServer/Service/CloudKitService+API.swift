@@ -17,6 +17,12 @@ extension CloudKitService {
         extension: ErrorExtension(code: .limitExceeded)
       )
     }
+    if let coding = request.headers["content-encoding"], coding.lowercased() != "identity" {
+      throw ErrorDictionary(
+        .badRequest,
+        "a body with the content encoding '\(coding.prefix(32))' cannot be read; send it as it is"
+      )
+    }
     guard let signature = try KeySignature(request.headers) else {
       let context = try await authenticate(request, target, path)
       return try await answer(request, endpoint, path, context, target)
@@ -54,9 +60,8 @@ extension CloudKitService {
     let body: Data
     do {
       body = try await answer(endpoint, call)
-    } catch var error as ErrorDictionary {
-      if !context.isExtended { error.extension = nil }
-      throw error
+    } catch let error as ErrorDictionary {
+      throw context.stripped(error)
     }
     var headers: [String: String] = [:]
     if context.principal != nil, context.signature == nil, let token = target.webAuthToken {

@@ -33,7 +33,7 @@ extension CloudKitService {
     case "delete-account": return try await respondToDeletion(request)
     case "account": return try await respondToAccount(request, target)
     case "admin": return try await respondToAdministrator(request, target)
-    case "webcourier": return try await respondToWebcourier(target)
+    case "webcourier": return try await respondToWebcourier(request, target)
     case "share": return try await respondToSharePage(request, target)
     case "assets":
       let body = request.body

@@ -51,3 +51,11 @@ struct Principal: Hashable, Sendable {
   var account: String
   var userRecordName: String
 }
+
+extension CloudKitService {
+  /// A device's name of itself, which is kept with every record that it saves; nil for what is too
+  /// long to be one.
+  func deviceName(_ text: String) -> String? {
+    text.utf8.count <= limits.nameLength ? text : nil
+  }
+}

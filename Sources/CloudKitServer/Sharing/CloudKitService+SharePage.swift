@@ -10,6 +10,8 @@ extension CloudKitService {
     var user: String
     /// Milliseconds since 1970.
     var expires: Int64
+
+    var principal: Principal { Principal(account: account, userRecordName: user) }
   }
 
   private static let sealLifetime: Int64 = 10 * 60 * 1000
@@ -33,7 +35,11 @@ extension CloudKitService {
       ? RequestTarget.form(String(decoding: request.body, as: UTF8.self), plusIsSpace: true) : [:]
     var page = SharePage(container: known.container, address: shareURL(guid))
     do {
-      if let seal = form["seal"] { return try await join(seal, known, page) }
+      if let seal = form["seal"] {
+        let person = try signedIn(seal, known)
+        return form["ask"] == nil
+          ? try await join(person, known, page) : try await ask(person, known, page, request)
+      }
       if isPost { return try await signIn(form, known, page) }
       show(try? locate(known, principal: nil), in: &page)
       page.step = .signIn(userName: "")
@@ -56,45 +62,78 @@ extension CloudKitService {
       password: form["password"] ?? ""
     )
     let user = try await user(account: account.id, container: guid.container)
-    let located = try locate(
-      guid,
-      principal: Principal(account: account.id, userRecordName: user.recordName)
-    )
-    show(located, in: &page)
-    if user.recordName == guid.owner || located.participant?.status == .accepted {
-      page.message = user.recordName == guid.owner ? "This share is your own." : nil
-      page.step = user.recordName == guid.owner ? .none : .joined
-      return page.response()
-    }
     let signedIn = SignedIn(
       guid: guid.guid,
       account: account.id,
       user: user.recordName,
       expires: now + Self.sealLifetime
     )
-    page.step = .accept(
-      person: account.userName,
-      seal: try signer.seal(signedIn, for: .shareAcceptance)
-    )
+    let seal = try signer.seal(signedIn, for: .shareAcceptance)
+    guard let located = try locateIfInvited(guid, principal: signedIn.principal) else {
+      // The same for a share that has ended or hears nobody: it tells nothing.
+      page.message = Self.sentence(for: ShareState.notFound)
+      page.step = .ask(person: account.userName, seal: seal)
+      return page.response(status: 404)
+    }
+    show(located, in: &page)
+    if user.recordName == guid.owner || located.participant?.status == .accepted {
+      page.message = user.recordName == guid.owner ? "This share is your own." : nil
+      page.step = user.recordName == guid.owner ? .none : .joined
+      return page.response()
+    }
+    page.step = .accept(person: account.userName, seal: seal)
     return page.response()
   }
 
-  private func join(
-    _ seal: String,
-    _ guid: StoredShortGUID,
-    _ page: SharePage
-  ) async throws -> WebServiceResponse {
-    var page = page
+  /// Who a form says has signed in a moment ago.
+  private func signedIn(_ seal: String, _ guid: StoredShortGUID) throws -> Principal {
     guard let signedIn = signer.open(seal, as: SignedIn.self, for: .shareAcceptance),
       signedIn.guid == guid.guid, signedIn.expires > now
     else {
       throw ErrorDictionary(.authenticationRequired, "Please sign in again.")
     }
-    let principal = Principal(account: signedIn.account, userRecordName: signedIn.user)
-    try await accept(ShortGUID(value: guid.guid), context(guid, principal: principal))
-    show(try locate(guid, principal: principal), in: &page)
+    return signedIn.principal
+  }
+
+  private func join(
+    _ person: Principal,
+    _ guid: StoredShortGUID,
+    _ page: SharePage
+  ) async throws -> WebServiceResponse {
+    var page = page
+    try await accept(ShortGUID(value: guid.guid), context(guid, principal: person))
+    show(try locate(guid, principal: person), in: &page)
     page.step = .joined
     return page.response()
+  }
+
+  /// As `records/request-access` does, with one answer for everybody.
+  private func ask(
+    _ person: Principal,
+    _ guid: StoredShortGUID,
+    _ page: SharePage,
+    _ request: WebServiceRequest
+  ) async throws -> WebServiceResponse {
+    var page = page
+    let context = context(guid, principal: person)
+    try throttle(context, request)
+    _ = try await requestAccess(
+      ShortGUIDsRequest(shortGUIDs: [ShortGUID(value: guid.guid)]),
+      context
+    )
+    page.message = "If its owner takes requests, they see yours now."
+    return page.response()
+  }
+
+  private func locateIfInvited(
+    _ guid: StoredShortGUID,
+    principal: Principal
+  ) throws -> LocatedShare? {
+    do {
+      return try locate(guid, principal: principal)
+    } catch let error as ErrorDictionary where error.serverErrorCode == .notFound {
+      return nil
+    }
   }
 
   private func locate(_ guid: StoredShortGUID, principal: Principal?) throws -> LocatedShare {

@@ -21,7 +21,7 @@ extension CloudKitService {
       do {
         try await accept(guid, context)
       } catch let error as ErrorDictionary {
-        results.append(.failure(context.stripped(error)))
+        results.append(.failure(failed(error, guid, context)))
         continue
       }
       results.append(
@@ -229,8 +229,19 @@ extension CloudKitService {
     do {
       return .success(try metadata(of: try locate(), guid, context))
     } catch let error as ErrorDictionary {
-      return .failure(context.stripped(error))
+      return .failure(failed(error, guid, context))
     }
+  }
+
+  /// The error with what it is about.
+  private func failed(
+    _ error: ErrorDictionary,
+    _ guid: ShortGUID,
+    _ context: RequestContext
+  ) -> ErrorDictionary {
+    var error = context.stripped(error)
+    error.shortGUID = guid
+    return error
   }
 
   private func metadata(

@@ -37,8 +37,10 @@ extension ModifyCall {
   ) throws {
     var wanted: Set<RecordKey> = []
     var isEdited = false
+    var makesGUID = false
     for operation in operations {
       guard let key = operation.key else { continue }
+      if operation.record.createShortGUID == true { makesGUID = true }
       let isShare =
         operation.record.sharedRecordType == ShareDictionary.recordType
         || operation.record.sharing != nil || existing[key]?.isShare == true
@@ -62,8 +64,9 @@ extension ModifyCall {
       linked.insert(RecordKey(zone: key.zone, name: parent))
     }
     try load(linked, &existing, snapshot)
-    guard isEdited else { return }
+    guard isEdited || makesGUID else { return }
     input.owner = try service.person(named: database.owner, context, snapshot)
+    guard isEdited else { return }
     for zone in Set(operations.compactMap(\.key?.zone)) where zone != .defaultZone {
       input.shares[zone] = try snapshot.shares(in: id, zone: zone)
     }

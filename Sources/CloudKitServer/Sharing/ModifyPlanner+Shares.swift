@@ -174,7 +174,8 @@ extension ModifyPlanner {
       root = shared
     }
     let shortGUID = guid ?? input.sharing.makeGUID()
-    if guid == nil { madeGUIDs[root ?? key] = shortGUID }
+    // Once more where the root has one: that it leads here is written with the share.
+    madeGUIDs[root ?? key] = shortGUID
     if let root { try begin(key.name, at: root, shortGUID) }
     var state = ShareState(
       root: root?.name,

@@ -9,6 +9,8 @@ struct SharePage {
     case signIn(userName: String)
     /// The seal proves who is signed in, for a few minutes.
     case accept(person: String, seal: String)
+    /// For who is not invited, whether the share hears requests or not.
+    case ask(person: String, seal: String)
     case joined
     case none
   }
@@ -65,16 +67,22 @@ struct SharePage {
       </form>
 
       """
-    case .accept(let person, let seal):
-      """
-      <form method="post">
-      <input type="hidden" name="seal" value="\(escape(seal))">
-      <p>You are signed in as <strong>\(escape(person))</strong>.</p>
-      <button>Join</button>
-      </form>
-
-      """
+    case .accept(let person, let seal): signedIn(person, seal, "<button>Join</button>")
+    case .ask(let person, let seal):
+      signedIn(person, seal, "<button name=\"ask\" value=\"yes\">Ask to be let in</button>")
     }
+  }
+
+  /// What stands in both forms of somebody who is signed in.
+  private func signedIn(_ person: String, _ seal: String, _ button: String) -> String {
+    """
+    <form method="post">
+    <input type="hidden" name="seal" value="\(escape(seal))">
+    <p>You are signed in as <strong>\(escape(person))</strong>.</p>
+    \(button)
+    </form>
+
+    """
   }
 
   private var openingHTML: String {

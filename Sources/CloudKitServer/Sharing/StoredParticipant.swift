@@ -44,7 +44,7 @@ struct StoredParticipant: Codable, Hashable, Sendable {
     }
     guard let mine = lookupInfo, let asked = identity.lookupInfo else { return false }
     if let address = asked.emailAddress {
-      return mine.emailAddress?.lowercased() == address.lowercased()
+      return mine.emailAddress.map { EmailAddress.areSame($0, address) } ?? false
     }
     guard let number = asked.phoneNumber.flatMap({ PhoneNumber($0) }) else { return false }
     return number == mine.phoneNumber.flatMap { PhoneNumber($0) }
@@ -77,6 +77,6 @@ struct SharePerson: Hashable, Sendable {
 
   func isAddressed(by address: String) -> Bool {
     guard let emailAddress, !emailAddress.isEmpty else { return false }
-    return emailAddress.lowercased() == address.lowercased()
+    return EmailAddress.areSame(emailAddress, address)
   }
 }

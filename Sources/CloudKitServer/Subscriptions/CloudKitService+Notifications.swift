@@ -9,7 +9,11 @@ extension CloudKitService {
     _ context: RequestContext
   ) async throws -> Data {
     let environment = request.apnsEnvironment ?? context.environment.rawValue
+    guard ContainerEnvironment(rawValue: environment) != nil else {
+      throw ErrorDictionary(.badRequest, "invalid value for 'apnsEnvironment'")
+    }
     let fresh = effects.randomness.bytes(32).hexadecimal
+    let name = request.clientId.flatMap(deviceName)
     let device = try await write { [storage] () -> (WriteBatch?, StoredDevice) in
       let known = try request.apnsToken.flatMap { token in
         try storage.read { try $0.device(token: token) }
@@ -25,7 +29,8 @@ extension CloudKitService {
         container: context.container,
         environment: context.environment,
         userRecordName: context.principal?.userRecordName,
-        clientID: request.clientId ?? context.clientID ?? (isUsable ? known?.clientID : nil)
+        clientID: name ?? context.clientID
+          ?? (isUsable ? known?.clientID : nil)
       )
       guard device != known else { return (nil, device) }
       var batch = WriteBatch()
@@ -48,7 +53,14 @@ extension CloudKitService {
   }
 
   /// The long poll: one notification, or `null` when none came for a while.
-  func respondToWebcourier(_ target: RequestTarget) async throws -> WebServiceResponse {
+  func respondToWebcourier(
+    _ request: WebServiceRequest,
+    _ target: RequestTarget
+  ) async throws -> WebServiceResponse {
+    // What is answered is used up, so nothing but the poll itself may take it.
+    guard request.method == "GET" || target.parts.count != 2 else {
+      throw ErrorDictionary(.badRequest, "\(request.method) is not possible here")
+    }
     let token = try listen(target)
     var body = Data("null".utf8)
     if case .entries(let entries) = await notifications.poll(token), let entry = entries.first {

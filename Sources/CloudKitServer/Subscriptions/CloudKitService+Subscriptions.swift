@@ -47,7 +47,8 @@ extension CloudKitService {
     let user = try context.user().userRecordName
     let id = try partition(context)
     let fresh = request.operations.map { _ in effects.uuid().uuidString }
-    let results = try await write { [storage] () -> (WriteBatch?, [ItemResult<Subscription>]) in
+    let results = try await write {
+      [limits, storage] () -> (WriteBatch?, [ItemResult<Subscription>]) in
       let named = request.operations.compactMap(\.subscription.zoneID?.zoneName)
       let (stored, rows) = try storage.read { snapshot in
         (
@@ -66,6 +67,12 @@ extension CloudKitService {
         do {
           switch operation.operationType {
           case .create, .update:
+            guard (1...limits.nameLength).contains(name.utf8.count) else {
+              throw ErrorDictionary(
+                .badRequest,
+                "invalid subscription ID: 1 to \(limits.nameLength) bytes"
+              )
+            }
             if operation.operationType == .update, !known.contains(name) {
               throw ErrorDictionary(.notFound, "Subscription not found")
             }
@@ -97,7 +104,7 @@ extension CloudKitService {
           }
         } catch var error as ErrorDictionary {
           error.subscriptionID = name
-          results.append(.failure(error))
+          results.append(.failure(context.stripped(error)))
         }
       }
       let isEmpty = batch.savedSubscriptions.isEmpty && batch.deletedSubscriptions.isEmpty

@@ -214,7 +214,9 @@ extension CloudKitService {
         owner: context.scope == .public ? "" : context.reader
       ),
       atomic: false,
-      deleted: false
+      deleted: false,
+      isEligibleForZoneShare: false,
+      isEligibleForHierarchicalShare: false
     )
   }
 
@@ -235,6 +237,8 @@ extension CloudKitService {
       ),
       atomic: true,
       deleted: false,
+      isEligibleForZoneShare: view == nil,
+      isEligibleForHierarchicalShare: view == nil && !isShared,
       share: isShared ? Self.wholeShare(of: zoneID) : nil
     )
   }
@@ -263,10 +267,20 @@ extension CloudKitService {
 }
 
 extension RequestContext {
-  /// The error as this client may see it: extensions only for those who asked.
+  /// The error as this client may see it: extensions only for those who asked, zones by their whole
+  /// ID, and one key that says what it is about, as readers of the documented shapes expect.
   func stripped(_ error: ErrorDictionary) -> ErrorDictionary {
     var error = error
-    if !isExtended { error.extension = nil }
+    error.zoneID = error.zoneID.map(written)
+    guard !isExtended else { return error }
+    error.extension = nil
+    if error.recordName != nil || error.subscriptionID != nil { error.zoneID = nil }
     return error
+  }
+
+  /// A zone's ID as replies write it, also where there is no such zone.
+  private func written(_ zone: ZoneID) -> ZoneID {
+    let owner = zone.ownerRecordName.flatMap { ZoneID.isCaller($0) ? nil : $0 }
+    return ZoneDirectory.id(named: zone.zoneName, owner: owner ?? (scope == .public ? "" : reader))
   }
 }

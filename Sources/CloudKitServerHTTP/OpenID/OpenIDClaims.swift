@@ -122,7 +122,7 @@ struct OpenIDClaims: JWTPayload, Hashable {
 
   /// Why a token that the issuer has signed is not for this attempt.
   enum Mismatch: Error, Hashable, CustomStringConvertible {
-    case issuer, subject, audience, party, expired, early, nonce, stale
+    case issuer, subject, audience, party, expired, early, nonce, stale, undated
 
     var description: String {
       switch self {
@@ -134,6 +134,7 @@ struct OpenIDClaims: JWTPayload, Hashable {
       case .early: "the token is not valid yet"
       case .nonce: "the token belongs to another attempt"
       case .stale: "the person did not prove anew who they are"
+      case .undated: "the issuer does not say when the person proved who they are"
       }
     }
   }
@@ -143,7 +144,8 @@ struct OpenIDClaims: JWTPayload, Hashable {
 
   /// The checks of OpenID Connect Core, 3.1.3.7.
   ///
-  /// Some issuers never say when somebody signed in; that they were asked to ask is all we can do.
+  /// An issuer that was asked for the age of a sign-in must tell it; one that does not is not
+  /// believed.
   func check(
     issuer: String,
     clientID: String,
@@ -161,7 +163,8 @@ struct OpenIDClaims: JWTPayload, Hashable {
     guard exp > time - Self.tolerance else { throw .expired }
     guard max(nbf ?? 0, iat ?? 0) < time + Self.tolerance else { throw .early }
     guard self.nonce == nonce else { throw .nonce }
-    if let provenAt, let asksAnewSince {
+    if let asksAnewSince {
+      guard let provenAt else { throw .undated }
       guard provenAt > asksAnewSince.timeIntervalSince1970 - Self.tolerance else { throw .stale }
     }
   }

@@ -30,53 +30,7 @@ package enum WireCoding {
     do {
       return try JSONDecoder().decode(type, from: data)
     } catch {
-      throw MalformedBody(error)
-    }
-  }
-}
-
-/// A body that is not JSON or not of the expected shape, or a value that JSON cannot hold.
-package struct MalformedBody: Error, Hashable, Sendable, CustomStringConvertible {
-  /// Where, such as `operations[3].record.fields.title`; empty for the whole body.
-  package var path: String
-  package var reason: String
-
-  package init(path: String = "", reason: String) {
-    self.path = path
-    self.reason = reason
-  }
-
-  /// `depth`: how many steps of the path lead to what the reader knows already.
-  init(_ error: any Error, below depth: Int = 0) {
-    func text(_ path: [any CodingKey]) -> String { Self.text(Array(path.dropFirst(depth))) }
-    switch error {
-    case DecodingError.typeMismatch(_, let context),
-      DecodingError.valueNotFound(_, let context),
-      DecodingError.dataCorrupted(let context):
-      self.init(path: text(context.codingPath), reason: context.debugDescription)
-    case DecodingError.keyNotFound(let key, let context):
-      self.init(
-        path: text(context.codingPath),
-        reason: "Missing required key '\(key.stringValue)'"
-      )
-    case EncodingError.invalidValue(_, let context):
-      self.init(path: text(context.codingPath), reason: context.debugDescription)
-    default:
-      self.init(reason: "\(error)")
-    }
-  }
-
-  package var description: String {
-    path.isEmpty ? reason : "\(path): \(reason)"
-  }
-
-  private static func text(_ path: [any CodingKey]) -> String {
-    path.reduce(into: "") { text, key in
-      if let index = key.intValue {
-        text += "[\(index)]"
-      } else {
-        text += (text.isEmpty ? "" : ".") + key.stringValue
-      }
+      throw MalformedBody(error, in: data)
     }
   }
 }

@@ -11,6 +11,8 @@ package struct ErrorDictionary: Error, Codable, Hashable, Sendable {
   package var recordName: String?
   package var zoneID: ZoneID?
   package var subscriptionID: String?
+  /// Of a share that could not be resolved or accepted.
+  package var shortGUID: ShortGUID?
   package var `extension`: ErrorExtension?
 
   package init(

@@ -54,7 +54,44 @@ extension ShareParticipant: Codable {
     try container.encodeIfPresent(type, forKey: .type)
     try container.encodeIfPresent(acceptanceStatus, forKey: .acceptanceStatus)
     try container.encodeIfPresent(permission, forKey: .permission)
-    try container.encodeIfPresent(userIdentity, forKey: .userIdentity)
+    try container.encodeIfPresent(userIdentity.map(KnownIdentity.init), forKey: .userIdentity)
     try container.encodeIfPresent(isApprovedRequester, forKey: .isApprovedRequester)
+  }
+}
+
+/// A person with the keys that are known of them and no other, as shares show people: a reader in
+/// use refuses the empty ones of `users/caller`.
+private struct KnownIdentity: Encodable {
+  var identity: UserIdentity
+
+  init(_ identity: UserIdentity) { self.identity = identity }
+
+  private enum Keys: String, CodingKey { case userRecordName, nameComponents, lookupInfo }
+  private enum LookupKeys: String, CodingKey { case emailAddress, phoneNumber, userRecordName }
+  private enum NameKeys: String, CodingKey {
+    case givenName, familyName, middleName, namePrefix, nameSuffix, nickname
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: Keys.self)
+    try container.encodeIfPresent(identity.userRecordName, forKey: .userRecordName)
+    if let names = identity.nameComponents {
+      var parts = container.nestedContainer(keyedBy: NameKeys.self, forKey: .nameComponents)
+      try parts.encodeIfPresent(names.givenName, forKey: .givenName)
+      try parts.encodeIfPresent(names.familyName, forKey: .familyName)
+      try parts.encodeIfPresent(names.middleName, forKey: .middleName)
+      try parts.encodeIfPresent(names.namePrefix, forKey: .namePrefix)
+      try parts.encodeIfPresent(names.nameSuffix, forKey: .nameSuffix)
+      try parts.encodeIfPresent(names.nickname, forKey: .nickname)
+    }
+    if let info = identity.lookupInfo {
+      var lookup = container.nestedContainer(keyedBy: LookupKeys.self, forKey: .lookupInfo)
+      try lookup.encodeIfPresent(info.emailAddress, forKey: .emailAddress)
+      try lookup.encodeIfPresent(info.phoneNumber, forKey: .phoneNumber)
+      // Said above already.
+      if info.userRecordName != identity.userRecordName {
+        try lookup.encodeIfPresent(info.userRecordName, forKey: .userRecordName)
+      }
+    }
   }
 }

@@ -45,6 +45,8 @@ package struct WebServicePath: Hashable, Sendable {
       let isEscaped = part.utf8.contains(UInt8(ascii: "%"))
       return isEscaped ? part.removingPercentEncoding ?? String(part) : String(part)
     }
+    // An escaped slash is part of a name, and no name here has one.
+    guard !parts.contains(where: { $0.utf8.contains(UInt8(ascii: "/")) }) else { return nil }
     guard parts.count >= 6 || (parts.first == "device" && parts.count >= 5),
       parts[0] == "database" || parts[0] == "device",
       parts[1] == WebServiceName.protocolVersion,

@@ -105,4 +105,12 @@ package struct LookupInfo: Codable, Hashable, Sendable {
     self.phoneNumber = phoneNumber
     self.userRecordName = userRecordName
   }
+
+  /// An absent part is `null`, as in the documented identity.
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(emailAddress, forKey: .emailAddress)
+    try container.encode(phoneNumber, forKey: .phoneNumber)
+    try container.encode(userRecordName, forKey: .userRecordName)
+  }
 }

@@ -75,6 +75,20 @@ package enum FieldContent: Hashable, Sendable {
     }
   }
 
+  /// The value with its references leading to a zone; nil: to that of the record that holds it.
+  package func placingReferences(in zone: ZoneID?) -> FieldContent {
+    func placed(_ reference: ReferenceValue) -> ReferenceValue {
+      var reference = reference
+      reference.zoneID = zone
+      return reference
+    }
+    return switch self {
+    case .reference(let value): .reference(placed(value))
+    case .referenceList(let values): .referenceList(values.map(placed))
+    default: self
+    }
+  }
+
   /// Every asset in this value, in order.
   package var assets: [AssetValue] {
     switch self {

@@ -17,9 +17,11 @@ package enum FieldType: String, Codable, Hashable, Sendable, CaseIterable {
   case referenceList = "REFERENCE_LIST"
   case assetList = "ASSETID_LIST"
 
-  /// Reads a tag as clients write it: the older page says `ASSET` where the wire says `ASSETID`.
+  /// Reads a tag as clients write it: the older page says `ASSET` where the wire says `ASSETID`, and
+  /// some describe a truth value, or a number, by a name that the schema does not have.
   package init?(tag: String) {
     switch tag {
+    case "BOOLEAN", "NUMBER_INT64": self = .int64
     case "ASSET": self = .asset
     case "ASSET_LIST": self = .assetList
     default: self.init(rawValue: tag)

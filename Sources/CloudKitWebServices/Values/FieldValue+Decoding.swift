@@ -6,6 +6,11 @@ enum FieldValueKeys: String, CodingKey {
 
 extension FieldValue: Decodable {
   package init(from decoder: any Decoder) throws {
+    // In a field's place it can mean nothing but an empty one.
+    if try decoder.singleValueContainer().decodeNil() {
+      (content, isEncrypted) = (.null, false)
+      return
+    }
     let container = try decoder.container(keyedBy: FieldValueKeys.self)
     isEncrypted = try container.decodeIfPresent(Bool.self, forKey: .isEncrypted) ?? false
     sealedType = try container.decodeIfPresent(String.self, forKey: .sealedType)

@@ -54,8 +54,13 @@ extension UntaggedValue: Codable {
       self = .boolean(value)
     } else if let value = try? single.decode(Int64.self) {
       self = .integer(value)
+    } else if let value = try? single.decode(Double.self) {
+      self = .fraction(value)
     } else {
-      self = .fraction(try single.decode(Double.self))
+      // Null in a list, half of a surrogate pair, a number without bounds.
+      throw DecodingError.dataCorrupted(
+        .init(codingPath: decoder.codingPath, debugDescription: "Invalid value")
+      )
     }
   }
 

@@ -8,6 +8,10 @@ package struct ZoneDictionary: Codable, Hashable, Sendable {
   /// Whether batches in this zone may be atomic.
   package var atomic: Bool?
   package var deleted: Bool?
+  /// Whether its owner can share it as a whole.
+  package var isEligibleForZoneShare: Bool?
+  /// Whether its owner can share its records one by one.
+  package var isEligibleForHierarchicalShare: Bool?
   /// The share of the whole zone, as on the root of other shares.
   package var share: ReferenceValue?
   /// Why it was deleted, where it was not simply deleted; for clients with the capability header.
@@ -18,6 +22,8 @@ package struct ZoneDictionary: Codable, Hashable, Sendable {
     syncToken: String? = nil,
     atomic: Bool? = nil,
     deleted: Bool? = nil,
+    isEligibleForZoneShare: Bool? = nil,
+    isEligibleForHierarchicalShare: Bool? = nil,
     share: ReferenceValue? = nil,
     extension: ErrorExtension? = nil
   ) {
@@ -25,6 +31,8 @@ package struct ZoneDictionary: Codable, Hashable, Sendable {
     self.syncToken = syncToken
     self.atomic = atomic
     self.deleted = deleted
+    self.isEligibleForZoneShare = isEligibleForZoneShare
+    self.isEligibleForHierarchicalShare = isEligibleForHierarchicalShare
     self.share = share
     self.extension = `extension`
   }

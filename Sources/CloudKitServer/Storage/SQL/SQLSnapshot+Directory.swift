@@ -88,16 +88,18 @@ extension SQLSnapshot {
   }
 
   func accounts(emailAddress: String) throws -> [StoredAccount] {
-    let ascii = UInt8(ascii: "A")...UInt8(ascii: "Z")
-    let folded = emailAddress.utf8.map { ascii.contains($0) ? $0 | 0x20 : $0 }
+    // A database that folds more than ASCII finds more, and some only by its own folding.
+    let folded = EmailAddress.folded(emailAddress)
+    let all = emailAddress.lowercased()
     return try connection.query(
       """
-      SELECT \(Self.accountColumns) FROM accounts WHERE lower(email_address) = $1
+      SELECT \(Self.accountColumns) FROM accounts
+      WHERE lower(email_address) \(all == folded ? "= $1" : "IN ($1, $2)")
       ORDER BY user_name
       """,
-      [.text(String(decoding: folded, as: UTF8.self))],
+      [.text(folded)] + (all == folded ? [] : [.text(all)]),
       account
-    )
+    ).filter { $0.emailAddress.map { EmailAddress.areSame($0, emailAddress) } ?? false }
   }
 
   func accounts(after userName: String?, limit: Int) throws -> [StoredAccount] {
