@@ -73,6 +73,27 @@ struct ShareMakingTests {
     #expect(page.status == 200)
   }
 
+  @Test("A root is found by its share as long as there is one")
+  func queryByShare() async throws {
+    let tree = try await SharedTree()
+    func roots(_ share: String) async throws -> [String] {
+      let filter = QueryFilter(
+        comparator: .equals,
+        systemFieldName: "share",
+        fieldValue: FieldValue(.reference(ReferenceValue(recordName: share)))
+      )
+      let page = try await tree.owner.query(RecordQuery(recordType: "Note", filterBy: [filter]))
+      return page.records.compactMap { $0.item?.recordName }
+    }
+    #expect(try await roots("share") == ["root"])
+    try await tree.owner.save(.create, "two")
+    try await tree.owner.share("two", "second")
+    #expect(try await roots("second") == ["two"])
+    try await tree.owner.save(.forceDelete, "share", recordType: nil)
+    #expect(try await roots("share") == [])
+    #expect(try await roots("second") == ["two"])
+  }
+
   @Test("The short ID belongs to the root: it outlives the share")
   func stableGUID() async throws {
     let tree = try await SharedTree()

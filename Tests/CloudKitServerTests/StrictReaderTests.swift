@@ -351,6 +351,16 @@ struct StrictReaderTests {
 
   // MARK: Requests of no shape
 
+  @Test("A person's own record stays as long as they do")
+  func userRecord() async throws {
+    let person = try await TestServer().person()
+    let me = try await person.userRecordName
+    let deletion = RecordOperation.make(.forceDelete, me, recordType: nil)
+    let item = try await person.modify([deletion], in: .public, zone: nil)[0]
+    #expect(item.error?.serverErrorCode == .accessDenied)
+    #expect(try await person.lookup(me, in: .public, zone: .defaultZone).recordType == "Users")
+  }
+
   @Test("An escaped slash is no separator", arguments: ["records%2Fquery", "users%2fcaller"])
   func escapedSlash(verb: String) async throws {
     let person = try await TestServer().person()

@@ -160,7 +160,7 @@ extension ModifyPlanner {
 
   // MARK: Indexes
 
-  private func index(
+  func index(
     _ record: StoredRecord,
     _ fields: [String: FieldValue],
     in batch: inout WriteBatch

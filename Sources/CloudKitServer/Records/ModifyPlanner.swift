@@ -116,6 +116,10 @@ struct ModifyPlanner {
       throw ErrorDictionary(.notFound, "Record not found")
     }
     try checkAccess(.write, found, key)
+    // Nobody could make it again: it goes with the account.
+    if found.type == RecordTypeSchema.users.name, !input.isErasing {
+      throw ErrorDictionary(.accessDenied, "DELETE operation not permitted on type Users")
+    }
     if operation.type == .delete, found.tag != operation.record.recordChangeTag {
       throw FailureError(failure: conflict(found))
     }

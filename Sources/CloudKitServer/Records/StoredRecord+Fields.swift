@@ -16,6 +16,7 @@ extension StoredRecord {
     case "___recordID": [.text(key.name)]
     case "___etag": [.text(tag)]
     case "___parent": parent.map { [.text($0)] } ?? []
+    case "___share": (try? decodedSharing()?.share).map { [.text($0)] } ?? []
     default: fields[field].map { $0.content.indexValues } ?? []
     }
   }

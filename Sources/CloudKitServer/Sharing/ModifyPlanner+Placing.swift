@@ -281,6 +281,10 @@ extension ModifyPlanner {
       record.sharing = try encodedSharing(sharing, at: record.change)
       place(&record, in: &batch)
       batch.records.append(record)
+      // Its share is one of the system fields.
+      if input.activeIndexes[record.type] != nil {
+        try index(record, try record.decodedFields(), in: &batch)
+      }
     }
     for (key, guid) in madeGUIDs.sorted(by: { $0.key.name < $1.key.name }) {
       guard let owner = input.sharing.owner, let zone = input.sharing.zoneNames[key.zone],
