@@ -71,11 +71,10 @@ struct PostgreSQLPlanTests {
         let id = PartitionID(rawValue: 1)
         _ = try snapshot.records(in: id, keys: keys)
         _ = try snapshot.references(in: id, to: keys)
-        _ = try snapshot.children(in: id, of: keys)
       }
       let seen = recorder.seen.withLock { $0 }
-      #expect(seen.count == 3)
-      for (seen, column) in zip(seen, ["name", "target", "parent"]) {
+      #expect(seen.count == 2)
+      for (seen, column) in zip(seen, ["name", "target"]) {
         let conditions = seen.plan.split(separator: "\n").filter { $0.contains("Index Cond") }
         #expect(conditions.contains { $0.contains("(\(column) = wanted.name)") }, "\(seen)")
       }

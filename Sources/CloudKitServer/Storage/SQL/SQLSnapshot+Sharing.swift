@@ -19,21 +19,23 @@ extension SQLSnapshot {
     for (zone, keys) in Dictionary(grouping: parents, by: \.zone) {
       found += try connection.query(
         connection.dialect.rows(
-          "name, type, parent, share, entered, seen",
+          "name, type, parent, share, entered, seen, deleted",
           of: "records",
-          where: "partition = $1 AND zone = $2 AND deleted = 0",
+          where: "partition = $1 AND zone = $2",
           and: "parent",
           among: "$3"
         ),
         [.integer(id.rawValue), .integer(zone.rawValue), .texts(keys.map(\.name))]
-      ) { row in
-        StoredChild(
+      ) { row -> StoredChild? in
+        // As a condition it would lead PostgreSQL to the index by type, which has it.
+        guard row.int64(6) == 0 else { return nil }
+        return StoredChild(
           key: RecordKey(zone: zone, name: row.text(0)),
           type: row.text(1),
           parent: row.text(2),
           membership: membership(row, from: 3)
         )
-      }
+      }.compactMap { $0 }
     }
     // An order asked of PostgreSQL makes it look through the zone in that order.
     return found.sorted {
