@@ -133,11 +133,11 @@ struct ServerBench {
     return String(repeating: "0", count: 16 - digits.count) + digits
   }
 
-  /// The service's own file, with the same care for the disk.
+  /// The service's own file, with the same settings.
   static func sqlite(_ folder: URL) throws -> SQLiteConnection {
     let path = folder.appendingPathComponent("watershed.sqlite").path
     let connection = try SQLiteConnection(path: path)
-    try connection.execute("PRAGMA synchronous = FULL")
+    try connection.execute(SQLiteStorage.writerSettings)
     return connection
   }
 

@@ -37,7 +37,7 @@ extension ModifyCall {
         context,
         service.limits
       ),
-      roles: try snapshot.access(in: id, context).roles,
+      roles: context.scope == .public ? try snapshot.access(in: id, context).roles : [],
       sharing: sharing,
       subscriptions: try snapshot.subscriptions(in: id, types: types.sorted()),
       isErasing: isErasing,

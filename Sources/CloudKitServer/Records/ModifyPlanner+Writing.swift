@@ -17,7 +17,10 @@ extension ModifyPlanner {
   func finished() throws -> ModifyPlan {
     var batch = WriteBatch(partition: input.partition)
     var counter = input.database.counter
-    var written: [RecordKey: StoredRecord] = [:]
+    /// Where the batch has a record.
+    var written = [RecordKey: Int](minimumCapacity: saved.count)
+    batch.records.reserveCapacity(saved.count + deleted.count)
+    batch.madeRecords.reserveCapacity(saved.count)
     var zones: Set<ZoneNumber> = []
     /// In the order of operations, then what went along, so that feeds read naturally.
     for key in orderedSaves() {
@@ -29,6 +32,7 @@ extension ModifyPlanner {
       record.contents = draft.contents
       record.sharing = try encodedSharing(draft.sharing, at: record.change)
       place(&record, in: &batch)
+      written[key] = batch.records.count
       batch.records.append(record)
       if input.existing[key] == nil { batch.madeRecords.insert(key) }
       batch.references += binding(draft)
@@ -39,7 +43,6 @@ extension ModifyPlanner {
       }
       try index(record, draft.fields, in: &batch)
       if mayHaveLinks(key, draft) { batch.relinkedRecords.append(key) }
-      written[key] = record
       zones.insert(key.zone)
     }
     for key in orderedDeletes() {
@@ -62,7 +65,7 @@ extension ModifyPlanner {
     writeMoves(in: &batch, &counter)
     schema.contribute(to: &batch)
     expect(in: &batch, counter)
-    var plan = ModifyPlan(items: items(written))
+    var plan = ModifyPlan(items: items(batch, written))
     plan.savedCount = saved.count
     plan.deletedCount = deleted.count
     plan.changedZones = zones
@@ -147,14 +150,14 @@ extension ModifyPlanner {
     !stored.contents.isDisjoint(with: .linking)
   }
 
-  private func items(_ written: [RecordKey: StoredRecord]) -> [ModifyPlan.Item] {
+  private func items(_ batch: WriteBatch, _ written: [RecordKey: Int]) -> [ModifyPlan.Item] {
     input.operations.indices.map { index in
       let operation = input.operations[index]
       if let failure = failures[index] { return .failed(failure.error, current: failure.current) }
-      guard let key = operation.key, !operation.type.isDelete, let record = written[key] else {
+      guard let key = operation.key, !operation.type.isDelete, let place = written[key] else {
         return .deleted(name: operation.record.recordName ?? "")
       }
-      return .saved(record)
+      return .saved(batch.records[place])
     }
   }
 

@@ -54,8 +54,8 @@ struct ModifyPlanner {
 
   private mutating func attempt() throws {
     schema = input.schema
-    saved = [:]
-    savedBy = [:]
+    saved = Dictionary(minimumCapacity: input.operations.count)
+    savedBy = Dictionary(minimumCapacity: input.operations.count)
     deleted = [:]
     deletedBy = [:]
     placing = Placing()

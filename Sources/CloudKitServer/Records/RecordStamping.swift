@@ -23,5 +23,24 @@ struct RecordStamping: Sendable {
   /// A tag that never repeats, also not after a backup was put back.
   ///
   /// It counts nothing: who shares a record must not learn from it how much else its owner saves.
-  func tag() -> String { String(randomness.next(), radix: 36) }
+  func tag() -> String {
+    var rest = randomness.next()
+    // In place: `String(_:radix:)` makes a character of each digit first.
+    return String(unsafeUninitializedCapacity: 13) { digits in
+      var count = 0
+      repeat {
+        digits[count] = Self.digit(rest % 36)
+        rest /= 36
+        count += 1
+      } while rest > 0
+      var written = digits[..<count]
+      written.reverse()
+      return count
+    }
+  }
+
+  private static func digit(_ value: UInt64) -> UInt8 {
+    value < 10
+      ? UInt8(ascii: "0") + UInt8(value) : UInt8(ascii: "a") + UInt8(value - 10)
+  }
 }

@@ -100,7 +100,10 @@ extension ModifyCall {
     _ snapshot: any StorageSnapshot
   ) throws {
     var movers = try ended(operations, existing, &input, snapshot)
-    let saved = Set(operations.filter { !$0.type.isDelete }.compactMap(\.key))
+    // Only a new parent is looked for among them.
+    let saved =
+      operations.contains { $0.record.parent != nil }
+      ? Set(operations.filter { !$0.type.isDelete }.compactMap(\.key)) : []
     for operation in operations {
       guard let key = operation.key else { continue }
       let stored = existing[key].flatMap { $0.isDeleted ? nil : $0 }

@@ -157,8 +157,9 @@ extension Dictionary: JSONReadable where Key == String, Value == FieldValue {
     self.init(minimumCapacity: 8)
     var members = JSONReader.Members.unchecked
     while let name = try json.next(&members) {
-      let value = try FieldValue(reading: &json)
-      guard updateValue(value, forKey: name) == nil else { throw JSONReader.Unusual() }
+      let known = count
+      self[name] = try FieldValue(reading: &json)
+      guard count > known else { throw JSONReader.Unusual() }
     }
   }
 }

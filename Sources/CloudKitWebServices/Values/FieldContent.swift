@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a field holds.
+/// What a field holds; the large cases are elsewhere in memory, so that the usual value is small.
 package enum FieldContent: Hashable, Sendable {
   /// No value: in a request it removes the field.
   case null
@@ -10,9 +10,9 @@ package enum FieldContent: Hashable, Sendable {
   /// Milliseconds since 1970.
   case timestamp(Int64)
   case bytes(Data)
-  case location(LocationValue)
-  case reference(ReferenceValue)
-  case asset(AssetValue)
+  indirect case location(LocationValue)
+  indirect case reference(ReferenceValue)
+  indirect case asset(AssetValue)
   case stringList([String])
   case int64List([Int64])
   case doubleList([Double])
@@ -24,7 +24,7 @@ package enum FieldContent: Hashable, Sendable {
   /// An empty list of elements whose type nobody knows: `UNKNOWN_LIST`.
   case unknownList
   /// A value that came without a type tag; a schema decides what it is.
-  case untagged(UntaggedValue)
+  indirect case untagged(UntaggedValue)
 
   /// The tag; nil for null, for an unknown list and for an untagged value.
   package var type: FieldType? {

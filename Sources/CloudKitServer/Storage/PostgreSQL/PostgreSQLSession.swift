@@ -42,7 +42,10 @@ struct PostgreSQLSession: SQLSession {
     while !rest.isEmpty {
       while size > rest.count { size /= 2 }
       let sql = InsertionTexts.text(table, rows: size, conflict)
-      try connection.queue(sql, rest.prefix(size).flatMap { $0.map(\.postgreSQL) })
+      var values: [PostgreSQLValue] = []
+      values.reserveCapacity(size * table.columns.count)
+      for row in rest.prefix(size) { for value in row { values.append(value.postgreSQL) } }
+      try connection.queue(sql, values)
       rest = rest.dropFirst(size)
     }
   }

@@ -20,6 +20,15 @@ package final class SQLiteStorage: Storage {
   private let waiting = Mutex<[WaitingBatch]>([])
   private let listener = Mutex<(@Sendable (StorageNews) -> Void)?>(nil)
 
+  /// What a connection that writes is told first.
+  ///
+  /// A page that several commits change is copied from the log once for all of them, and those that
+  /// are changed next are still in memory; the numbers are pages and kibibytes.
+  package static let writerSettings = """
+    PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+    PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -16000
+    """
+
   package var incarnation: String { identity.withLock { $0 } }
   /// They decide side by side; the file has one writer, which takes all that wait for it at once.
   package var writerCount: Int { readers == nil ? 1 : 8 }
@@ -35,10 +44,7 @@ package final class SQLiteStorage: Storage {
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
       let path = folder.appendingPathComponent("watershed.sqlite").path
       writer = try SQLiteConnection(path: path)
-      try writer.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
-      // A page that several commits change is copied from the log once for all of them; and those
-      // that are changed next are still in memory (pages, and kibibytes).
-      try writer.execute("PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -16000")
+      try writer.execute(Self.writerSettings)
       readers = SQLiteReaderPool {
         let reader = try SQLiteConnection(path: path, mode: .readOnly)
         try reader.execute("PRAGMA query_only = ON")
