@@ -1,11 +1,11 @@
 import CloudKitServer
 import CloudKitWebServices
 import Foundation
-import Hummingbird
 import HummingbirdCore
 import HummingbirdTLS
 import Logging
 import NIOCore
+import NIOPosix
 import ServiceLifecycle
 
 /// The service behind a socket: bytes in, bytes out, and nothing decided here.
@@ -89,16 +89,9 @@ package struct CloudKitHTTPServer: Service {
 
   private func run(onListening: @escaping @Sendable (ListeningAddress) async -> Void) async throws {
     let configuration = configuration
-    let application = Application(
-      responder: ServiceResponder(
-        configuration: configuration,
-        metrics: metrics,
-        logger: logger,
-        landingPage: landingPage,
-        handlers: handlers
-      ),
-      server: try makeServer(),
-      configuration: ApplicationConfiguration(
+    let connections = OpenConnections()
+    let server = try makeChannel(connections).server(
+      configuration: ServerConfiguration(
         address: .hostname(configuration.host, port: configuration.port)
       ),
       onServerRunning: { channel in
@@ -110,6 +103,7 @@ package struct CloudKitHTTPServer: Service {
           )
         )
       },
+      eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
       logger: logger
     )
     do {
@@ -117,10 +111,12 @@ package struct CloudKitHTTPServer: Service {
       try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask { await handlers.background() }
         try await withGracefulShutdownHandler {
-          try await application.run()
+          try await server.run()
         } onGracefulShutdown: {
           handlers.endEvents()
+          connections.stop()
         }
+        await connections.finish()
         group.cancelAll()
       }
     } catch let error as IOError {
@@ -153,12 +149,20 @@ package struct CloudKitHTTPServer: Service {
     return RunningHTTPServer(address: address, group: group, task: task)
   }
 
-  private func makeServer() throws -> HTTPServerBuilder {
-    let plain = HTTPServerBuilder.http1(
-      configuration: .init(idleTimeout: .seconds(configuration.idleSeconds))
+  private func makeChannel(_ connections: OpenConnections) throws -> any ServerChildChannel {
+    let plain = ConnectionChannel(
+      responder: ServiceResponder(
+        configuration: configuration,
+        metrics: metrics,
+        logger: logger,
+        landingPage: landingPage,
+        handlers: handlers
+      ),
+      connections: connections,
+      idleTime: .seconds(configuration.idleSeconds)
     )
     guard let tls = configuration.tls else { return plain }
-    return try .tls(plain, tlsConfiguration: tls.load())
+    return try TLSChannel(plain, tlsConfiguration: tls.load())
   }
 }
 

@@ -1,137 +1,96 @@
 import CloudKitServer
 import CloudKitWebServices
 import Foundation
-import HTTPTypes
-import Hummingbird
-import HummingbirdCore
 import Logging
 import NIOCore
-import NIOFoundationCompat
-import ServiceLifecycle
+import NIOHTTP1
+import Synchronization
 
-/// Turns an HTTP request into a request of the service, and its answer back into HTTP.
-struct ServiceResponder: HTTPResponder {
-  typealias Context = ServiceContext
-
+/// Turns what came over a connection into the service's requests, and its replies into HTTP.
+struct ServiceResponder: Sendable {
   let configuration: CloudKitHTTPServer.Configuration
   let metrics: ServerMetrics
   let logger: Logger
   let landingPage: @Sendable () async -> LandingPage
   let handlers: CloudKitHTTPServer.Handlers
+  let date = HTTPDate()
 
-  func respond(to request: Request, context: Context) async throws -> Response {
-    let clock = ContinuousClock()
-    let start = clock.now
+  /// Bytes of one request body.
+  var bodyLimit: Int { configuration.bodyLimit }
+
+  // MARK: Requests
+
+  func incoming(_ head: HTTPRequestHead, _ peer: String?) -> IncomingRequest {
+    let headers = headers(of: head)
     let client = configuration.trustedProxies.client(
-      peer: context.peer,
-      forwardedFor: request.headers[Self.forwardedFor]
+      peer: peer,
+      forwardedFor: headers["x-forwarded-for"]
     )
-    metrics.began()
-    let path = request.head.path ?? "/"
-    let received = Counter()
-    var response: Response
-    do {
-      response = try await answer(request, context, client, received)
-    } catch {
-      note(request, path, client, status: 499, since: start, bytesIn: received.value, nil)
-      throw error
-    }
-    if request.method == .head {
-      // Made anew: replacing the body would replace its length.
-      response = Response(status: response.status, headers: response.headers)
-    }
-    note(
-      request,
-      path,
-      client,
-      status: response.status.code,
-      since: start,
-      bytesIn: received.value,
-      response
+    return IncomingRequest(
+      request: WebServiceRequest(
+        method: head.method == .HEAD ? "GET" : head.method.rawValue,
+        path: head.uri.isEmpty ? "/" : head.uri,
+        headers: headers,
+        clientAddress: client
+      ),
+      kind: kind(of: head),
+      isHead: head.method == .HEAD,
+      peer: peer
     )
-    return response
   }
 
-  private static let forwardedFor = HTTPField.Name("x-forwarded-for") ?? .from
-
-  private func note(
-    _ request: Request,
-    _ path: String,
-    _ client: String?,
-    status: Int,
-    since start: ContinuousClock.Instant,
-    bytesIn: Int,
-    _ response: Response?
-  ) {
-    let duration = start.duration(to: .now)
-    let seconds =
-      Double(duration.components.seconds) + Double(duration.components.attoseconds) / 1e18
-    let bytesOut = response?.headers[.contentLength].flatMap { Int($0) } ?? 0
-    metrics.ended(
-      path: path,
-      status: status,
-      seconds: seconds,
-      bytesIn: bytesIn,
-      bytesOut: bytesOut
-    )
-    var metadata: Logger.Metadata = [
-      "method": "\(request.method.rawValue)",
-      "path": "\(RedactedPath.text(path))",
-      "status": .stringConvertible(status),
-      "milliseconds": .stringConvertible((seconds * 100_000).rounded() / 100),
-      "bytesIn": .stringConvertible(bytesIn),
-      "bytesOut": .stringConvertible(bytesOut),
-    ]
-    if let client { metadata["client"] = "\(client)" }
-    if let name = HTTPField.Name(WebServiceName.requestUUID), let id = response?.headers[name] {
-      metadata["requestID"] = "\(id)"
+  private func kind(of head: HTTPRequestHead) -> IncomingRequest.Kind {
+    if CourierPath.matches(head.uri) { return .poll }
+    if head.method == .GET, handlers.openEvents != nil, CourierPath.isStream(head.uri) {
+      return .events
     }
-    logger.log(level: status >= 500 ? .error : .info, "request", metadata: metadata)
+    return CloudKitService.streams(head.uri) && handlers.transfer != nil ? .transfer : .whole
   }
 
-  private func answer(
-    _ request: Request,
-    _ context: Context,
-    _ client: String?,
-    _ received: Counter
-  ) async throws -> Response {
-    let path = request.head.path ?? "/"
-    let isReading = request.method == .get || request.method == .head
-    if isReading, let page = await ownPage(path.prefix { $0 != "?" }, request, context) {
-      return makeResponse(StreamedResponse(page))
+  private func headers(of head: HTTPRequestHead) -> [String: String] {
+    var headers: [String: String] = [:]
+    headers.reserveCapacity(head.headers.count + 1)
+    for field in head.headers {
+      let name = field.name.lowercased()
+      headers[name] = headers[name].map { "\($0), \(field.value)" } ?? field.value
     }
-    if CourierPath.matches(path) { return try await answerLongPoll(request, client) }
-    if request.method == .get, CourierPath.isStream(path.prefix { $0 != "?" }),
-      // What cannot be opened is told as any other refusal is.
-      let stream = try? handlers.openEvents?(path, request.headers[.lastEventID])
-    {
-      return answer(stream, headers(of: request, client))
+    if configuration.tls != nil { headers["x-forwarded-proto"] = "https" }
+    return headers
+  }
+
+  // MARK: Answers of the service
+
+  /// The answer to a request that is here as a whole.
+  func respond(to incoming: IncomingRequest) async -> WebServiceResponse {
+    if incoming.request.method == "GET", let page = await ownPage(incoming) { return page }
+    return await handlers.respond(incoming.request)
+  }
+
+  /// A file goes from the connection to the asset store and back, never whole in memory.
+  func transfer(_ incoming: IncomingRequest, _ body: UploadStream) async -> StreamedResponse {
+    guard let transfer = handlers.transfer else {
+      return StreamedResponse(await handlers.respond(incoming.request))
     }
-    if CloudKitService.streams(path), let transfer = handlers.transfer {
-      return try await answerTransfer(request, client, received, transfer)
+    return await transfer(incoming.request) { sink in
+      for try await piece in body.pieces {
+        try await sink(Data(buffer: piece, byteTransferStrategy: .copy))
+      }
     }
-    let limit = configuration.bodyLimit
-    switch try await RequestBodyReader(limit: limit).read(request) {
-    case .tooLarge:
-      return makeResponse(
-        StreamedResponse(.bodyTooLarge(limit: limit, headers: headers(of: request, nil)))
-      )
-    case .whole(let body):
-      received.add(body.count)
-      return makeResponse(
-        StreamedResponse(await handlers.respond(serviceRequest(request, client, body: body)))
-      )
-    }
+  }
+
+  /// The stream that is asked for; nil where it cannot be opened.
+  func openEvents(_ incoming: IncomingRequest) -> EventStream? {
+    try? handlers.openEvents?(incoming.request.path, incoming.request.headers["last-event-id"])
+  }
+
+  func tooLarge(_ incoming: IncomingRequest) -> StreamedResponse {
+    StreamedResponse(.bodyTooLarge(limit: bodyLimit, headers: incoming.request.headers))
   }
 
   // MARK: Pages of the adapter
 
-  private func ownPage(
-    _ path: Substring,
-    _ request: Request,
-    _ context: Context
-  ) async -> WebServiceResponse? {
-    switch path {
+  private func ownPage(_ incoming: IncomingRequest) async -> WebServiceResponse? {
+    switch incoming.plainPath {
     case "/": return await landingPage().response
     case "/health", "/healthz": return .json(200, #"{"status":"ok"}"#)
     case "/ready":
@@ -140,7 +99,7 @@ struct ServiceResponder: HTTPResponder {
     case "/metrics":
       // The figures tell how much the server is used: they are for this machine and for whoever
       // the configuration shows them to.
-      guard configuration.showsMetrics || Self.isLoopback(context.peer) else { return nil }
+      guard configuration.showsMetrics || Self.isLoopback(incoming.peer) else { return nil }
       return WebServiceResponse(
         status: 200,
         headers: [
@@ -157,126 +116,103 @@ struct ServiceResponder: HTTPResponder {
     peer == "127.0.0.1" || peer == "::1"
   }
 
-  // MARK: Bodies that do not come or go in one piece
+  // MARK: Heads
 
-  /// A file goes from the connection to the asset store and back, never whole in memory.
-  private func answerTransfer(
-    _ request: Request,
-    _ client: String?,
-    _ received: Counter,
-    _ transfer: CloudKitHTTPServer.Transfer
-  ) async throws -> Response {
-    let asked = serviceRequest(request, client, body: Data())
-    let body = request.body
-    let drained = Counter()
-    let reply = await transfer(asked) { sink in
-      drained.add(1)
-      for try await part in body {
-        received.add(part.readableBytes)
-        try await sink(Data(buffer: part, byteTransferStrategy: .copy))
-      }
+  /// The head of an answer; `isLast` where the connection ends with it.
+  func head(
+    of response: StreamedResponse,
+    _ exchange: Exchange,
+    isLast: Bool
+  ) -> HTTPResponseHead {
+    var fields = HTTPHeaders()
+    fields.reserveCapacity(response.headers.count + 3)
+    for (name, value) in response.headers.sorted(by: { $0.key < $1.key })
+    where name != "content-length" {
+      fields.add(name: name, value: Self.oneLine(value))
     }
-    var response = makeResponse(reply)
-    if drained.value == 0, request.method != .get, request.method != .head {
-      // A refusal that did not look at the body: let it in and drop it, up to the limit, so that
-      // the client reads the answer.
-      if try await !RequestBodyReader(limit: configuration.bodyLimit).drop(request) {
-        response.headers[.connection] = "close"
+    let length =
+      switch response.body {
+      case .whole(let data): Int64(data.count)
+      case .stream(let length, _): length
       }
-    }
-    return response
+    fields.add(name: "content-length", value: String(length))
+    return head(response.status, fields, exchange, isLast: isLast)
   }
 
-  /// A long poll ends when the server stops or the client has gone: a notification handed to a
-  /// connection that nobody reads would be lost.
-  private func answerLongPoll(_ request: Request, _ client: String?) async throws -> Response {
-    let asked = serviceRequest(request, client, body: Data())
-    let response: WebServiceResponse = try await request.body
-      .consumeWithCancellationOnInboundClose { _ in
-        await cancelWhenGracefulShutdown { await handlers.respond(asked) }
-      }
-    var answer = makeResponse(StreamedResponse(response))
-    // Watching the connection has used up its reading side.
-    answer.headers[.connection] = "close"
-    return answer
+  /// The head of a stream of events.
+  func eventsHead(_ exchange: Exchange) -> HTTPResponseHead {
+    let fields: HTTPHeaders = [
+      "content-type": "text/event-stream",
+      "cache-control": "no-store",
+      // Proxies that gather an answer before they pass it on would gather this one for ever.
+      "x-accel-buffering": "no",
+      "access-control-allow-origin": Self.oneLine(
+        exchange.incoming.request.headers["origin"] ?? "*"
+      ),
+    ]
+    return head(200, fields, exchange, isLast: true)
   }
 
-  /// A stream lasts until the listener goes or the server stops; between events it costs nothing.
-  private func answer(_ stream: EventStream, _ headers: [String: String]) -> Response {
-    var fields = HTTPFields()
-    fields[.contentType] = "text/event-stream"
-    fields[.cacheControl] = "no-store"
-    // Proxies that gather an answer before they pass it on would gather this one for ever.
-    if let name = HTTPField.Name("X-Accel-Buffering") { fields[name] = "no" }
-    fields[.accessControlAllowOrigin] = headers["origin"] ?? "*"
-    return Response(
-      status: .ok,
-      headers: fields,
-      body: ResponseBody { [stream] writer in
-        var stream = stream
-        while let bytes = await stream.next() {
-          try await writer.write(ByteBuffer(data: bytes))
-        }
-        try await writer.finish(nil)
-      }
+  private func head(
+    _ status: Int,
+    _ fields: HTTPHeaders,
+    _ exchange: Exchange,
+    isLast: Bool
+  ) -> HTTPResponseHead {
+    var fields = fields
+    fields.add(name: "date", value: date.now)
+    if isLast {
+      fields.add(name: "connection", value: "close")
+    } else if exchange.version == .http1_0 {
+      fields.add(name: "connection", value: "keep-alive")
+    }
+    return HTTPResponseHead(
+      version: exchange.version,
+      status: HTTPResponseStatus(statusCode: status),
+      headers: fields
     )
   }
 
-  // MARK: Between HTTP and the service
+  /// A value that cannot begin another header, whatever it repeats of a request.
+  private static func oneLine(_ value: String) -> String {
+    func isControl(_ byte: UInt8) -> Bool { (byte < 0x20 && byte != 0x09) || byte == 0x7F }
+    guard value.utf8.contains(where: isControl) else { return value }
+    return String(decoding: value.utf8.map { isControl($0) ? 0x20 : $0 }, as: UTF8.self)
+  }
 
-  private func serviceRequest(
-    _ request: Request,
-    _ client: String?,
-    body: Data
-  ) -> WebServiceRequest {
-    WebServiceRequest(
-      method: request.method == .head ? "GET" : request.method.rawValue,
-      path: request.head.path ?? "/",
-      headers: headers(of: request, client),
-      body: body,
-      clientAddress: client
+  // MARK: Figures and log
+
+  func began() { metrics.began() }
+
+  /// Notes once how an exchange ended.
+  func note(_ exchange: Exchange, status: Int, headers: HTTPHeaders = [:]) {
+    guard !exchange.isNoted else { return }
+    exchange.isNoted = true
+    let path = exchange.incoming.request.path
+    let duration = exchange.start.duration(to: .now)
+    let seconds =
+      Double(duration.components.seconds) + Double(duration.components.attoseconds) / 1e18
+    let bytesOut = headers.first(name: "content-length").flatMap { Int($0) } ?? 0
+    metrics.ended(
+      path: path,
+      status: status,
+      seconds: seconds,
+      bytesIn: exchange.received,
+      bytesOut: bytesOut
     )
-  }
-
-  private func headers(of request: Request, _ client: String?) -> [String: String] {
-    var headers: [String: String] = [:]
-    for field in request.headers {
-      let name = field.name.canonicalName
-      headers[name] = headers[name].map { "\($0), \(field.value)" } ?? field.value
-    }
-    // HTTPTypes keeps the host apart from the other fields.
-    if let authority = request.head.authority { headers["host"] = authority }
-    if configuration.tls != nil { headers["x-forwarded-proto"] = "https" }
-    return headers
-  }
-
-  private func makeResponse(_ response: StreamedResponse) -> Response {
-    var fields = HTTPFields()
-    for (name, value) in response.headers.sorted(by: { $0.key < $1.key }) {
-      guard name != "content-length", let name = HTTPField.Name(name) else { continue }
-      fields[name] = value
-    }
-    let body: ResponseBody
-    switch response.body {
-    case .whole(let data):
-      fields[.contentLength] = String(data.count)
-      body = ResponseBody(chunksOf: data)
-    case .stream(let length, let read):
-      fields[.contentLength] = String(length)
-      body = ResponseBody(length: length, read: read)
-    }
-    return Response(
-      status: HTTPResponse.Status(code: response.status),
-      headers: fields,
-      body: body
-    )
-  }
-}
-
-extension HTTPField.Name {
-  fileprivate static var lastEventID: HTTPField.Name {
-    // Every letter of it is one that names may have.
-    HTTPField.Name("Last-Event-ID") ?? .ifMatch
+    let level: Logger.Level = status >= 500 ? .error : .info
+    guard logger.logLevel <= level else { return }
+    var metadata: Logger.Metadata = [
+      "method": "\(exchange.incoming.isHead ? "HEAD" : exchange.incoming.request.method)",
+      "path": "\(RedactedPath.text(path))",
+      "status": .stringConvertible(status),
+      "milliseconds": .stringConvertible((seconds * 100_000).rounded() / 100),
+      "bytesIn": .stringConvertible(exchange.received),
+      "bytesOut": .stringConvertible(bytesOut),
+    ]
+    if let client = exchange.incoming.request.clientAddress { metadata["client"] = "\(client)" }
+    if let id = headers.first(name: WebServiceName.requestUUID) { metadata["requestID"] = "\(id)" }
+    logger.log(level: level, "request", metadata: metadata)
   }
 }
 

@@ -28,18 +28,29 @@ package struct EventStream: Sendable {
     }
   }
 
-  /// The next bytes to send; nil when the stream is over.
-  package mutating func next() async -> Data? {
-    guard isStarted else {
-      isStarted = true
-      // Reconnect soon, and know from here on where to go on.
-      let event = isFromAnotherRun ? "event: resync\ndata: {}\n" : ": listening\n"
-      return Data("retry: 1000\nid: \(hub.run)-\(position)\n\(event)\n".utf8)
-    }
-    guard !Task.isCancelled else { return nil }
-    switch await hub.stream(token, after: position) {
+  /// What a listener is sent first: when to come again, and from where on.
+  package var greeting: Data {
+    let event = isFromAnotherRun ? "event: resync\ndata: {}\n" : ": listening\n"
+    return Data("retry: 1000\nid: \(hub.run)-\(position)\n\(event)\n".utf8)
+  }
+
+  /// Calls back once, on any thread, when there is more to send or it has been quiet for a while.
+  ///
+  /// The listener takes no task and no stack while it waits.
+  package func wait(_ serve: @escaping @Sendable (Event) -> Void) -> EventWait {
+    hub.stream(token, after: position) { serve(Event(delivery: $0)) }
+  }
+
+  /// What a wait ended with.
+  package struct Event: Sendable {
+    fileprivate var delivery: NotificationHub.Delivery
+  }
+
+  /// The bytes that tell of an event; nil when the stream is over.
+  package mutating func bytes(of event: Event) -> Data? {
+    switch event.delivery {
     case .closed: return nil
-    case .nothing: return Task.isCancelled ? nil : Data(": \n\n".utf8)
+    case .nothing: return Data(": \n\n".utf8)
     case .resync(let number):
       position = number
       return Data("id: \(hub.run)-\(number)\nevent: resync\ndata: {}\n\n".utf8)
@@ -53,5 +64,18 @@ package struct EventStream: Sendable {
       }
       return bytes
     }
+  }
+}
+
+extension EventStream {
+  /// The next bytes to send, for whoever has a task to suspend; nil when the stream is over.
+  package mutating func next() async -> Data? {
+    guard isStarted else {
+      isStarted = true
+      return greeting
+    }
+    guard !Task.isCancelled else { return nil }
+    let event = Event(delivery: await hub.stream(token, after: position))
+    return Task.isCancelled ? nil : bytes(of: event)
   }
 }

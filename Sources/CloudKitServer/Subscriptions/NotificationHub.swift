@@ -31,7 +31,8 @@ final class NotificationHub: Sendable {
   private struct Listener {
     /// Nil: a poll, which takes one notification away; else a stream that has read up to here.
     var position: Int64?
-    var continuation: CheckedContinuation<Delivery, Never>
+    /// Called once, on any thread and without a lock held.
+    var serve: @Sendable (Delivery) -> Void
   }
 
   private struct Device {
@@ -58,8 +59,8 @@ final class NotificationHub: Sendable {
     var devices: [String: Device] = [:]
     var byOwner: [Owner: Set<String>] = [:]
     var nextListener: UInt64 = 0
-    /// Waits that have begun and not ended.
-    var open: Set<UInt64> = []
+    /// Waits that are about to be registered.
+    var beginning: Set<UInt64> = []
     /// Those of them that were cancelled before they were registered.
     var cancelled: Set<UInt64> = []
     /// In the order of time, for all waits last equally long; those before `nextDeadline` are over.
@@ -159,13 +160,13 @@ final class NotificationHub: Sendable {
         return post(notification, key: key, token, &state)
       }
     }
-    for (listener, delivery) in served { listener.continuation.resume(returning: delivery) }
+    for (listener, delivery) in served { listener.serve(delivery) }
   }
 
   /// Hands a notification to one device.
   func post(_ notification: PushNotification, key: String?, to token: String) {
     let served = state.withLock { post(notification, key: key, token, &$0) }
-    for (listener, delivery) in served { listener.continuation.resume(returning: delivery) }
+    for (listener, delivery) in served { listener.serve(delivery) }
   }
 
   private func post(
@@ -214,6 +215,17 @@ final class NotificationHub: Sendable {
     await wait(token, after: number)
   }
 
+  /// The same for whoever has no task to suspend; returns what ends the wait early, with nothing.
+  func stream(
+    _ token: String,
+    after number: Int64,
+    _ serve: @escaping @Sendable (Delivery) -> Void
+  ) -> EventWait {
+    let id = beginWait(token)
+    begin(Listener(position: number, serve: serve), id, token)
+    return EventWait(hub: self, listener: id, token: token)
+  }
+
   /// Where a stream begins that knows nothing: everything that is kept for the device is new to it.
   func beginStream(_ token: String) -> Int64 {
     state.withLock { state in
@@ -223,30 +235,32 @@ final class NotificationHub: Sendable {
   }
 
   private func wait(_ token: String, after position: Int64?) async -> Delivery {
-    let id = state.withLock { state in
-      state.nextListener += 1
-      state.open.insert(state.nextListener)
-      state.devices[token]?.lastUse = effects.clock.uptime
-      return state.nextListener
-    }
-    defer {
-      state.withLock { state in
-        state.open.remove(id)
-        state.cancelled.remove(id)
-      }
-    }
+    let id = beginWait(token)
     return await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let listener = Listener(position: position, continuation: continuation)
-        if let ready = register(listener, id, token) { continuation.resume(returning: ready) }
+        begin(Listener(position: position) { continuation.resume(returning: $0) }, id, token)
       }
     } onCancel: {
       end(id, token)
     }
   }
 
+  private func beginWait(_ token: String) -> UInt64 {
+    state.withLock { state in
+      state.nextListener += 1
+      state.beginning.insert(state.nextListener)
+      state.devices[token]?.lastUse = effects.clock.uptime
+      return state.nextListener
+    }
+  }
+
+  private func begin(_ listener: Listener, _ id: UInt64, _ token: String) {
+    if let ready = register(listener, id, token) { listener.serve(ready) }
+  }
+
   private func register(_ listener: Listener, _ id: UInt64, _ token: String) -> Delivery? {
     state.withLock { state in
+      state.beginning.remove(id)
       if state.isClosed { return .closed }
       if state.cancelled.remove(id) != nil { return .nothing }
       guard var device = state.devices[token] else { return .closed }
@@ -267,14 +281,14 @@ final class NotificationHub: Sendable {
   }
 
   /// Ends one wait with nothing, whether it has begun or is about to.
-  private func end(_ id: UInt64, _ token: String) {
+  fileprivate func end(_ id: UInt64, _ token: String) {
     let listener = state.withLock { state -> Listener? in
       if let listener = state.devices[token]?.listeners.removeValue(forKey: id) { return listener }
       // Not there: served already, or not registered yet; then it must not begin.
-      if state.open.contains(id) { state.cancelled.insert(id) }
+      if state.beginning.contains(id) { state.cancelled.insert(id) }
       return nil
     }
-    listener?.continuation.resume(returning: .nothing)
+    listener?.serve(.nothing)
   }
 
   /// Ends waits whose time is over, as long as there are any.
@@ -313,7 +327,7 @@ final class NotificationHub: Sendable {
       }
       return (due, state.deadlines[state.nextDeadline].time - now)
     }
-    for listener in due { listener.continuation.resume(returning: .nothing) }
+    for listener in due { listener.serve(.nothing) }
     return seconds
   }
 
@@ -328,6 +342,16 @@ final class NotificationHub: Sendable {
       return (listeners, state.ticking)
     }
     ticking?.cancel()
-    for listener in listeners { listener.continuation.resume(returning: .closed) }
+    for listener in listeners { listener.serve(.closed) }
   }
+}
+
+/// A wait that somebody may give up.
+package struct EventWait: Sendable {
+  fileprivate let hub: NotificationHub
+  fileprivate let listener: UInt64
+  fileprivate let token: String
+
+  /// Ends it, unless it has ended.
+  package func cancel() { hub.end(listener, token) }
 }

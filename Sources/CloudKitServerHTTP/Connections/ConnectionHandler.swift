@@ -1,0 +1,376 @@
+import CloudKitServer
+import CloudKitWebServices
+import Foundation
+import NIOCore
+import NIOFoundationCompat
+import NIOHTTP1
+
+/// Serves one connection: takes requests in, has them answered, and sends what comes back.
+///
+/// Everything here happens on the connection's event loop. What takes time runs in a task for each
+/// request, which hands its answer back through a `ConnectionLine`. Requests come one at a time:
+/// NIO's pipeline handler keeps the next one until the answer to this one has ended.
+final class ConnectionHandler: ChannelDuplexHandler {
+  typealias InboundIn = HTTPServerRequestPart
+  typealias OutboundIn = HTTPServerResponsePart
+  typealias OutboundOut = HTTPServerResponsePart
+
+  let responder: ServiceResponder
+  private let connections: OpenConnections
+  private let idleTime: TimeAmount
+
+  private(set) var context: ChannelHandlerContext?
+  /// What is being served.
+  private(set) var exchange: Exchange?
+  private var listening: ListeningConnection?
+  /// Nothing more is taken in.
+  private var isClosing = false
+  /// The client sends nothing more.
+  private var isInputClosed = false
+  private var lastActivity = NIODeadline.now()
+  private var hasIdleTimer = false
+  /// Whoever reads an upload has enough for now.
+  private var isHoldingReads = false
+  private var hasHeldRead = false
+
+  init(responder: ServiceResponder, connections: OpenConnections, idleTime: TimeAmount) {
+    self.responder = responder
+    self.connections = connections
+    self.idleTime = idleTime
+  }
+
+  // MARK: The connection
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+    connections.add(context.channel)
+    watchIdleness(context)
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    abandon(context)
+    connections.remove(context.channel)
+    self.context = nil
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    abandon(context)
+    context.fireChannelInactive()
+  }
+
+  /// The client has gone.
+  private func abandon(_ context: ChannelHandlerContext) {
+    isClosing = true
+    listening?.stop()
+    listening = nil
+    guard let exchange else { return }
+    self.exchange = nil
+    exchange.upload?.finish(ChannelError.ioOnClosedChannel)
+    if exchange.incoming.kind == .poll { exchange.task?.cancel() }
+    // A task that runs tells how it ended.
+    if exchange.task == nil { responder.note(exchange, status: 499) }
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    // What is no HTTP was answered by NIO's handler; anything else is a broken connection.
+    context.close(promise: nil)
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    switch event {
+    case ChannelEvent.inputClosed:
+      isInputClosed = true
+      guard let exchange, listening == nil else { return context.close(promise: nil) }
+      if exchange.incoming.kind == .poll { exchange.task?.cancel() }
+    case is OpenConnections.Stopping:
+      if let exchange, exchange.incoming.kind == .poll { exchange.task?.cancel() }
+    default: context.fireUserInboundEventTriggered(event)
+    }
+  }
+
+  /// Closes the connection when nothing has come for a while and nothing is being answered.
+  private func watchIdleness(_ context: ChannelHandlerContext) {
+    guard !hasIdleTimer else { return }
+    hasIdleTimer = true
+    let due = lastActivity + idleTime
+    context.eventLoop.assumeIsolated().scheduleTask(deadline: due) { [weak self] in
+      self?.endIdleness()
+    }
+  }
+
+  private func endIdleness() {
+    hasIdleTimer = false
+    guard let context else { return }
+    // The end of the answer begins to watch anew.
+    if let exchange, exchange.isReceived { return }
+    if NIODeadline.now() >= lastActivity + idleTime {
+      context.close(promise: nil)
+    } else {
+      watchIdleness(context)
+    }
+  }
+
+  // MARK: Requests
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    guard !isClosing else { return }
+    lastActivity = .now()
+    switch unwrapInboundIn(data) {
+    case .head(let head): begin(head, context)
+    case .body(let part): take(part, context)
+    case .end: endRequest(context)
+    }
+  }
+
+  private func begin(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
+    let exchange = Exchange(responder.incoming(head, context.remoteAddress?.ipAddress), head)
+    self.exchange = exchange
+    responder.began()
+    let limit = responder.bodyLimit
+    if exchange.isExpectant {
+      if exchange.incoming.kind != .transfer, exchange.announced > limit {
+        // It gets the answer in place of leave to send.
+        return send(responder.tooLarge(exchange.incoming), exchange, context)
+      }
+      let leave = HTTPResponseHead(version: head.version, status: .continue)
+      context.writeAndFlush(wrapOutboundOut(.head(leave)), promise: nil)
+    }
+    if exchange.incoming.kind == .transfer { transfer(exchange, context) }
+  }
+
+  private func take(_ part: ByteBuffer, _ context: ChannelHandlerContext) {
+    guard let exchange else { return }
+    exchange.received += part.readableBytes
+    if let early = exchange.early {
+      // A refusal waits for the body to be over, but not for one without end.
+      if exchange.received > responder.bodyLimit { send(early, exchange, context) }
+    } else if let upload = exchange.upload {
+      if case .stopProducing = upload.yield(part) { isHoldingReads = true }
+    } else {
+      exchange.keep(part, limit: responder.bodyLimit)
+    }
+  }
+
+  private func endRequest(_ context: ChannelHandlerContext) {
+    guard let exchange else { return }
+    exchange.isReceived = true
+    if let early = exchange.early { return send(early, exchange, context) }
+    switch exchange.incoming.kind {
+    case .transfer: exchange.upload?.finish()
+    case .events: openEvents(exchange, context)
+    case .whole, .poll:
+      guard exchange.received <= responder.bodyLimit else {
+        return send(responder.tooLarge(exchange.incoming), exchange, context)
+      }
+      answer(exchange, context)
+    }
+  }
+
+  func read(context: ChannelHandlerContext) {
+    if isHoldingReads { hasHeldRead = true } else { context.read() }
+  }
+
+  fileprivate func readOn() {
+    isHoldingReads = false
+    guard hasHeldRead else { return }
+    hasHeldRead = false
+    context?.read()
+  }
+
+  // MARK: Work
+
+  private func line(_ exchange: Exchange, _ context: ChannelHandlerContext) -> ConnectionLine {
+    ConnectionLine(self, exchange, context.eventLoop)
+  }
+
+  private func answer(_ exchange: Exchange, _ context: ChannelHandlerContext) {
+    var incoming = exchange.incoming
+    incoming.request.body = Data(buffer: exchange.body, byteTransferStrategy: .noCopy)
+    exchange.body = ByteBuffer()
+    let line = line(exchange, context)
+    exchange.task = Task { [responder, incoming] in
+      line.answer(StreamedResponse(await responder.respond(to: incoming)))
+    }
+  }
+
+  private func transfer(_ exchange: Exchange, _ context: ChannelHandlerContext) {
+    let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+    let (upload, source) = UploadStream.make {
+      bound.eventLoop.execute { bound.value.readOn() }
+    }
+    exchange.upload = source
+    let line = line(exchange, context)
+    exchange.task = Task { [responder, incoming = exchange.incoming] in
+      line.answer(await responder.transfer(incoming, upload))
+    }
+  }
+
+  private func openEvents(_ exchange: Exchange, _ context: ChannelHandlerContext) {
+    let line = line(exchange, context)
+    exchange.task = Task { [responder, incoming = exchange.incoming] in
+      if let stream = responder.openEvents(incoming) {
+        line.listen(stream)
+      } else {
+        // What cannot be opened is told as any other refusal is.
+        line.answer(StreamedResponse(await responder.respond(to: incoming)))
+      }
+    }
+  }
+
+  // MARK: Answers
+
+  /// The answer of a task.
+  fileprivate func finish(_ exchange: Exchange, _ response: StreamedResponse) {
+    guard self.exchange === exchange, let context else {
+      return responder.note(exchange, status: response.status)
+    }
+    guard exchange.isReceived || exchange.received > responder.bodyLimit else {
+      // A refusal that did not look at the body: it is let in and dropped, so that the client reads
+      // the answer.
+      exchange.early = response
+      exchange.upload?.finish()
+      exchange.upload = nil
+      readOn()
+      return
+    }
+    send(response, exchange, context)
+  }
+
+  private func send(
+    _ response: StreamedResponse,
+    _ exchange: Exchange,
+    _ context: ChannelHandlerContext
+  ) {
+    exchange.early = nil
+    let isLast = !exchange.isKeptAlive || isInputClosed || !exchange.isReceived
+    let head = responder.head(of: response, exchange, isLast: isLast)
+    responder.note(exchange, status: response.status, headers: head.headers)
+    context.write(wrapOutboundOut(.head(head)), promise: nil)
+    guard !exchange.incoming.isHead else { return end(exchange, context, isLast) }
+    switch response.body {
+    case .whole(let data) where data.count <= ConnectionLine.pieceSize:
+      if !data.isEmpty {
+        context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(data: data)))), promise: nil)
+      }
+      end(exchange, context, isLast)
+    case .whole, .stream:
+      context.flush()
+      let line = line(exchange, context)
+      exchange.task = Task { await line.send(response.body, isLast: isLast) }
+    }
+  }
+
+  /// A piece of an answer; the future is over when the socket has taken it.
+  fileprivate func write(_ bytes: ByteBuffer, _ exchange: Exchange) -> EventLoopFuture<Void>? {
+    guard self.exchange === exchange, let context else { return nil }
+    return context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(bytes))))
+  }
+
+  /// The end of an answer that a task has sent.
+  fileprivate func end(_ exchange: Exchange, isLast: Bool) {
+    guard self.exchange === exchange, let context else { return }
+    end(exchange, context, isLast || isInputClosed)
+  }
+
+  /// The answer broke off; the client must not take what it has for the whole.
+  fileprivate func breakOff(_ exchange: Exchange) {
+    guard self.exchange === exchange else { return }
+    context?.close(promise: nil)
+  }
+
+  private func end(_ exchange: Exchange, _ context: ChannelHandlerContext, _ isLast: Bool) {
+    exchange.task = nil
+    lastActivity = .now()
+    // Before the end is written, for the next request may arrive meanwhile.
+    self.exchange = nil
+    guard isLast else {
+      context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+      return watchIdleness(context)
+    }
+    isClosing = true
+    // To a client that is still sending, a closed socket would take the answer away: it is told that
+    // nothing more comes, and what it sends is dropped until it hangs up or the idle time is over.
+    let mode: CloseMode = exchange.isReceived ? .all : .output
+    watchIdleness(context)
+    let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+    context.writeAndFlush(wrapOutboundOut(.end(nil))).flatMap {
+      bound.value.close(mode: mode)
+    }.whenFailure { _ in
+      bound.value.close(promise: nil)
+    }
+  }
+
+  // MARK: Streams of events
+
+  fileprivate func listen(_ stream: EventStream, _ exchange: Exchange) {
+    guard self.exchange === exchange, let context, !isInputClosed else {
+      responder.note(exchange, status: 499)
+      return breakOff(exchange)
+    }
+    exchange.task = nil
+    let head = responder.eventsHead(exchange)
+    responder.note(exchange, status: 200, headers: head.headers)
+    context.write(wrapOutboundOut(.head(head)), promise: nil)
+    // It sends nothing more: what it was read with is given back.
+    try? context.channel.syncOptions?.setOption(
+      .recvAllocator,
+      value: FixedSizeRecvByteBufferAllocator(capacity: 64)
+    )
+    let listening = ListeningConnection(stream, context) { [unowned self] in
+      self.listening = nil
+      if let exchange = self.exchange { end(exchange, isLast: true) }
+    }
+    self.listening = listening
+    listening.begin()
+  }
+}
+
+/// The way back from a task to its connection.
+struct ConnectionLine: Sendable {
+  /// Bytes handed to the socket at once: large assets must not be copied whole a second time.
+  static let pieceSize = 262_144
+
+  private let loop: any EventLoop
+  private let handler: NIOLoopBound<ConnectionHandler>
+  private let exchange: NIOLoopBound<Exchange>
+
+  init(_ handler: ConnectionHandler, _ exchange: Exchange, _ loop: any EventLoop) {
+    self.loop = loop
+    self.handler = NIOLoopBound(handler, eventLoop: loop)
+    self.exchange = NIOLoopBound(exchange, eventLoop: loop)
+  }
+
+  func answer(_ response: StreamedResponse) {
+    loop.execute { handler.value.finish(exchange.value, response) }
+  }
+
+  func listen(_ stream: EventStream) {
+    loop.execute { handler.value.listen(stream, exchange.value) }
+  }
+
+  /// Sends a body piece by piece, each when the socket has taken the one before.
+  func send(_ body: StreamedResponse.Body, isLast: Bool) async {
+    do {
+      switch body {
+      case .whole(let data):
+        var rest = data[...]
+        while !rest.isEmpty {
+          try await write(rest.prefix(Self.pieceSize))
+          rest = rest.dropFirst(Self.pieceSize)
+        }
+      case .stream(_, let read): try await read { try await write($0) }
+      }
+      loop.execute { handler.value.end(exchange.value, isLast: isLast) }
+    } catch {
+      loop.execute { handler.value.breakOff(exchange.value) }
+    }
+  }
+
+  private func write(_ piece: Data) async throws {
+    let bytes = ByteBuffer(data: piece)
+    try await loop.flatSubmit {
+      handler.value.write(bytes, exchange.value)
+        ?? loop.makeFailedFuture(ChannelError.ioOnClosedChannel)
+    }.get()
+  }
+}

@@ -1,0 +1,58 @@
+import CloudKitServer
+import NIOCore
+import NIOHTTP1
+
+/// A request on a connection and what has become of it; it stays on the connection's event loop.
+final class Exchange {
+  /// What an answer needs of the request's head.
+  let incoming: IncomingRequest
+  let version: HTTPVersion
+  let isKeptAlive: Bool
+  /// Bytes of the body as announced.
+  let announced: Int
+  /// The client waits for leave to send its body.
+  let isExpectant: Bool
+  let start = ContinuousClock().now
+
+  /// The body so far, of requests that are read whole.
+  var body = ByteBuffer()
+  /// Bytes of the body that have come.
+  var received = 0
+  /// All of the request is here.
+  var isReceived = false
+  /// Its outcome stands in the log and the figures.
+  var isNoted = false
+  /// What finds the answer.
+  var task: Task<Void, Never>?
+  /// Where a body goes that is not kept in memory.
+  var upload: UploadStream.Source?
+  /// An answer that came before the whole request had.
+  var early: StreamedResponse?
+
+  init(_ incoming: IncomingRequest, _ head: HTTPRequestHead) {
+    self.incoming = incoming
+    version = head.version
+    isKeptAlive = head.isKeepAlive
+    announced = incoming.request.headers["content-length"].flatMap { Int($0) } ?? 0
+    isExpectant = incoming.request.headers["expect"] != nil
+  }
+
+  /// Keeps a piece of the body, up to a limit.
+  func keep(_ part: ByteBuffer, limit: Int) {
+    guard received <= limit else {
+      // Clients read the answer only after they have sent what they began to send, so what is too
+      // large is let in and dropped rather than cut off.
+      body = ByteBuffer()
+      return
+    }
+    guard body.readableBytes > 0 || part.readableBytes < announced else {
+      body = part
+      return
+    }
+    if body.capacity == 0 { body.reserveCapacity(min(announced, limit, Self.reserve)) }
+    body.writeImmutableBuffer(part)
+  }
+
+  /// Bytes taken on a client's word alone.
+  private static let reserve = 1 << 20
+}

@@ -1,0 +1,58 @@
+import CloudKitServer
+import NIOCore
+import NIOFoundationCompat
+import NIOHTTP1
+
+/// A connection that is told of events until it goes or the server stops.
+///
+/// Between events there is a closure in the hub's table and nothing else: no task and no buffer. The
+/// next event is asked for when the socket has taken the one before.
+final class ListeningConnection {
+  private var stream: EventStream
+  private let context: ChannelHandlerContext
+  private let onEnd: () -> Void
+  private var wait: EventWait?
+  private var isOver = false
+
+  /// `onEnd` is called when the stream has ended by itself.
+  init(_ stream: EventStream, _ context: ChannelHandlerContext, onEnd: @escaping () -> Void) {
+    self.stream = stream
+    self.context = context
+    self.onEnd = onEnd
+  }
+
+  func begin() { send(ByteBuffer(data: stream.greeting)) }
+
+  /// Nobody reads it any more.
+  func stop() {
+    isOver = true
+    wait?.cancel()
+    wait = nil
+  }
+
+  private func send(_ bytes: ByteBuffer) {
+    let part = NIOAny(HTTPServerResponsePart.body(.byteBuffer(bytes)))
+    let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+    context.writeAndFlush(part).whenComplete { result in
+      if case .success = result { bound.value.awaitEvent() }
+    }
+  }
+
+  private func awaitEvent() {
+    guard !isOver else { return }
+    let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+    wait = stream.wait { event in
+      bound.eventLoop.execute { bound.value.tell(event) }
+    }
+  }
+
+  private func tell(_ event: EventStream.Event) {
+    guard !isOver else { return }
+    wait = nil
+    guard let bytes = stream.bytes(of: event) else {
+      isOver = true
+      return onEnd()
+    }
+    send(ByteBuffer(data: bytes))
+  }
+}
