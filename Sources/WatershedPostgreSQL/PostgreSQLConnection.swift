@@ -67,7 +67,9 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   /// Runs all that is queued and then this, and returns its rows.
   package func query(_ sql: String, _ values: [PostgreSQLValue] = []) throws -> PostgreSQLResult {
     try send(sql, values, .collection)
-    guard let result = try flush() else { throw PostgreSQLError.lost("no answer", sql: sql) }
+    guard let result = try collect().last else {
+      throw PostgreSQLError.lost("no answer", sql: sql)
+    }
     return result
   }
 
@@ -135,14 +137,16 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   // MARK: Answers
 
   /// Waits for the answers to all that is queued; the first error is thrown when all are in.
-  @discardableResult
-  package func flush() throws -> PostgreSQLResult? {
+  package func flush() throws { _ = try collect() }
+
+  /// As `flush`; returns what queries found.
+  private func collect() throws -> [PostgreSQLResult] {
     guard !isBroken else { throw PostgreSQLError.lost("the connection is closed") }
-    guard !queue.isEmpty else { return nil }
+    guard !queue.isEmpty else { return [] }
     guard PQpipelineSync(handle) == 1 else { throw broken(nil) }
     queue.append(Queued(kind: .end, sql: ""))
     var failure: PostgreSQLError?
-    var collected: PostgreSQLResult?
+    var collected: [PostgreSQLResult] = []
     let waiting = queue
     queue.removeAll(keepingCapacity: true)
     for item in waiting {
@@ -156,7 +160,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
       switch status {
       case PGRES_COMMAND_OK, PGRES_TUPLES_OK:
         if item.kind == .collection {
-          collected = PostgreSQLResult(answer)
+          collected.append(PostgreSQLResult(answer))
         } else {
           PQclear(answer)
         }
@@ -230,17 +234,35 @@ package final class PostgreSQLConnection: @unchecked Sendable {
       }
       return result
     } catch {
-      if !isBroken {
-        // What was queued and not sent goes with it.
-        _ = try? flush()
-        try? queue("ROLLBACK")
-        _ = try? flush()
-      }
+      rollBack()
       guard isCommitting, var loss = error as? PostgreSQLError, loss.isConnectionLoss else {
         throw error
       }
       loss.leavesCommitOpen = true
       throw loss
+    }
+  }
+
+  private func rollBack() {
+    guard !isBroken else { return }
+    // What was queued and not sent goes with it.
+    try? flush()
+    try? queue("ROLLBACK")
+    try? flush()
+  }
+
+  /// Runs queries that see one moment, all in one trip to the server and back.
+  package func snapshot(
+    _ queries: [(sql: String, values: [PostgreSQLValue])]
+  ) throws -> [PostgreSQLResult] {
+    do {
+      try queue(Isolation.snapshot.rawValue)
+      for query in queries { try send(query.sql, query.values, .collection) }
+      try queue("COMMIT")
+      return try collect()
+    } catch {
+      rollBack()
+      throw error
     }
   }
 

@@ -28,22 +28,24 @@ extension CloudKitService {
       throw ErrorDictionary(.badRequest, "invalid container")
     }
     try await openContainer(path.container)
-    let principal = try await target.webAuthToken.asyncMap {
-      try await self.principal(token: $0, container: path.container)
-    }
+    let principal =
+      try await target.webAuthToken.asyncMap {
+        try await self.principal(token: $0, container: path.container)
+      } ?? nil
     return RequestContext(
       container: path.container,
       environment: path.environment,
       scope: path.database ?? .public,
-      principal: principal ?? nil,
-      visit: principal ?? nil == nil ? visit : nil,
+      principal: principal,
+      visit: principal == nil ? visit : nil,
       apiToken: text,
       isExtended: request.headers[WebServiceName.capabilities] == WebServiceName.capabilitiesValue,
       clientID: target.query["clientId"].flatMap(deviceName),
       wantsSyncToken: target.query[WebServiceName.currentSyncToken]?.lowercased() == "true",
-      signInURL: try signInURL(
-        SignInRequest(apiToken: text, container: path.container, origin: origin)
-      )
+      signInURL: principal == nil
+        ? try signInURL(
+          SignInRequest(apiToken: text, container: path.container, origin: origin)
+        ) : ""
     )
   }
 

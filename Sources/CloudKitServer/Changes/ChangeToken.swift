@@ -94,6 +94,45 @@ extension ChangeToken: JSONWritable {
   }
 }
 
+/// Nor is it read by the decoder.
+extension ChangeToken: JSONReadable {
+  init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
+    var partition: Int64?
+    var counter: Int64?
+    self.init(zone: nil, PartitionID(rawValue: 0), counter: .zero)
+    var members = JSONReader.Members()
+    while let name = try json.next(&members) {
+      switch name {
+      case "c": counter = try json.raw()
+      case "i": incarnation = try json.string()
+      case "l": place = ChangeNumber(try json.raw())
+      case "n": began = ChangeNumber(try json.raw())
+      case "p": partition = try json.raw()
+      case "s": stay = ChangeNumber(try json.raw())
+      case "t": top = ChangeNumber(try json.raw())
+      case "u": principal = try json.string()
+      case "z": zone = ZoneNumber(try json.raw())
+      // Rarer ones.
+      default: throw JSONReader.Unusual()
+      }
+    }
+    guard let partition, let counter else { throw JSONReader.Unusual() }
+    self.partition = PartitionID(rawValue: partition)
+    self.counter = ChangeNumber(counter)
+  }
+}
+
+extension JSONReader {
+  /// A number that is a type of its own.
+  fileprivate mutating func raw() throws(Unusual) -> Int64 {
+    var members = Members()
+    guard try next(&members) == "rawValue" else { throw Unusual() }
+    let number = try integer()
+    guard try next(&members) == nil else { throw Unusual() }
+    return number
+  }
+}
+
 extension JSONWriter {
   /// A number that is a type of its own.
   fileprivate mutating func member(_ name: String, raw number: Int64?) {
@@ -122,10 +161,27 @@ extension CloudKitService {
     counter: ChangeNumber,
     _ context: RequestContext
   ) throws(ErrorDictionary) -> ChangeToken {
-    guard let text, !text.isEmpty else { return ChangeToken(zone: zone, id, counter: .zero) }
+    try check(try open(text), zone: zone, id, counter: counter, context)
+  }
+
+  /// What a client's token says; nil for a client that knows nothing.
+  func open(_ text: String?) throws(ErrorDictionary) -> ChangeToken? {
+    guard let text, !text.isEmpty else { return nil }
     guard let token = signer.open(text, as: ChangeToken.self, for: .changeToken) else {
       throw ErrorDictionary(.badRequest, "Unknown sync continuation type")
     }
+    return token
+  }
+
+  /// The token to go on from, where it is for this database or zone and not over.
+  func check(
+    _ token: ChangeToken?,
+    zone: ZoneNumber?,
+    _ id: PartitionID,
+    counter: ChangeNumber,
+    _ context: RequestContext
+  ) throws(ErrorDictionary) -> ChangeToken {
+    guard let token else { return ChangeToken(zone: zone, id, counter: .zero) }
     guard token.principal == context.reader, token.partition == id,
       (token.zone == nil) == (zone == nil)
     else {

@@ -43,13 +43,14 @@ extension CloudKitService {
     guard !options.zoneID.isDefault, context.scope != .public else {
       throw ErrorDictionary(.badRequest, "cannot get changes in default zone")
     }
-    try storage.read { snapshot in
+    let sent = Result { try open(options.syncToken) }
+    try storage.read(foreseeing: try foreseen(options, try? sent.get(), context)) { snapshot in
       let database = try target(of: [options.zoneID], context, snapshot)
       let zones = ZoneDirectory(database, context)
       let zone = try zones.number(of: options.zoneID)
       let view = database.views?[zone]
       let counter = try snapshot.database(database.id).counter
-      let token = try open(options.syncToken, zone: zone, database.id, counter: counter, context)
+      let token = try check(sent.get(), zone: zone, database.id, counter: counter, context)
       try checkFreshness(token, zones.row(named: options.zoneID.zoneName), view)
       let page = try FeedPage(
         ZoneFeed(snapshot: snapshot, partition: database.id, zone: zone, view: view),
@@ -73,6 +74,27 @@ extension CloudKitService {
       json.member("zoneID", zones.id(named: options.zoneID.zoneName))
       json.endObject()
     }
+  }
+
+  /// A token names the zone and what its holder knows, so all that the page is made of can be asked
+  /// for at once.
+  private func foreseen(
+    _ options: ZoneChangesOptions,
+    _ token: ChangeToken?,
+    _ context: RequestContext
+  ) throws -> [ForeseenRead] {
+    guard context.scope == .private, let token, let zone = token.zone else { return [] }
+    let id = try partition(context)
+    guard token.partition == id else { return [] }
+    let range = FeedPage.range(
+      token,
+      isReversed: options.reverse ?? false,
+      limit: pageSize(options.resultsLimit)
+    )
+    return [
+      .zones(id, named: [options.zoneID.zoneName]), .database(id),
+      .changes(id, range.changes(of: zone)),
+    ]
   }
 
   /// Traces of what is gone are kept for a time only, and a stay in a shared zone begins anew.

@@ -13,16 +13,7 @@ struct FeedPage {
     isReversed: Bool,
     limit: Int
   ) throws {
-    var found = try feed.items(
-      ZoneFeed.Range(
-        after: token.isFirst ? .start : token.position,
-        // A page that continues a listing newest first stays below its ceiling.
-        before: isReversed ? token.ceiling : nil,
-        isReversed: isReversed,
-        isFirst: token.isFirst,
-        limit: limit + 1
-      )
-    )
+    var found = try feed.items(Self.range(token, isReversed: isReversed, limit: limit))
     isMoreComing = found.count > limit
     if isMoreComing { found.removeLast() }
     var next = ChangeToken(
@@ -48,6 +39,18 @@ struct FeedPage {
     }
     self.token = next
     items = try Self.withoutReturned(found, feed)
+  }
+
+  /// What a page after a token is made of: one more than the page, which tells that more is coming.
+  static func range(_ token: ChangeToken, isReversed: Bool, limit: Int) -> ZoneFeed.Range {
+    ZoneFeed.Range(
+      after: token.isFirst ? .start : token.position,
+      // A page that continues a listing newest first stays below its ceiling.
+      before: isReversed ? token.ceiling : nil,
+      isReversed: isReversed,
+      isFirst: token.isFirst,
+      limit: limit + 1
+    )
   }
 
   /// Something gone that the reader sees again, by another way, comes in its place there.

@@ -48,6 +48,18 @@ struct ZoneFeed {
     /// Who starts from nothing need not hear of what is gone.
     var isFirst = false
     var limit: Int
+
+    /// All that happened in a zone within it.
+    func changes(of zone: ZoneNumber) -> ChangeRange {
+      ChangeRange(
+        zone: zone,
+        after: after.change,
+        through: before.map { ChangeNumber($0.change.rawValue - 1) },
+        isReversed: isReversed,
+        includesTombstones: !isFirst,
+        limit: limit
+      )
+    }
   }
 
   let snapshot: any StorageSnapshot
@@ -69,18 +81,7 @@ struct ZoneFeed {
   // MARK: A whole zone
 
   private func wholeZone(_ range: Range, since joined: ChangeNumber?) throws -> [Item] {
-    let last = range.before.map { ChangeNumber($0.change.rawValue - 1) }
-    return try snapshot.changes(
-      in: partition,
-      ChangeRange(
-        zone: zone,
-        after: range.after.change,
-        through: last,
-        isReversed: range.isReversed,
-        includesTombstones: !range.isFirst,
-        limit: range.limit
-      )
-    ).map { record in
+    try snapshot.changes(in: partition, range.changes(of: zone)).map { record in
       let position = Position(change: record.change)
       guard record.isDeleted else { return Item(position: position, content: .record(record)) }
       if let joined, record.change <= joined { return Item(position: position, content: .hidden) }

@@ -15,7 +15,7 @@ struct RequestContext: Sendable {
   /// Names the device, so that it is not told of its own changes.
   var clientID: String?
   var wantsSyncToken: Bool
-  /// Where to sign in.
+  /// Where to sign in; empty for who is.
   var signInURL: String
   /// Set where a server-to-server key signed the request.
   var signature: SignatureMark?

@@ -5,12 +5,22 @@ import Foundation
 /// Makes texts that only this server can make: change tokens, receipts, capability URLs.
 struct Signer: Sendable {
   /// What a text is good for; one made for one purpose never serves another.
-  enum Purpose: String {
+  enum Purpose: String, CaseIterable {
     case changeToken, continuation, upload, receipt, download, shareAcceptance, signIn, identity,
       identityTicket, publicVisit
   }
 
-  let secret: Data
+  /// Of each purpose, made of the server's secret.
+  private let keys: [Purpose: SymmetricKey]
+  private let secret: SymmetricKey
+
+  init(secret: Data) {
+    let secret = SymmetricKey(data: secret)
+    self.secret = secret
+    keys = Dictionary(
+      uniqueKeysWithValues: Purpose.allCases.map { ($0, Self.key($0, of: secret)) }
+    )
+  }
 
   /// Seals a value: nobody else can make the text, change it or read it.
   ///
@@ -41,11 +51,12 @@ struct Signer: Sendable {
   }
 
   private func key(_ purpose: Purpose) -> SymmetricKey {
+    keys[purpose] ?? Self.key(purpose, of: secret)
+  }
+
+  private static func key(_ purpose: Purpose, of secret: SymmetricKey) -> SymmetricKey {
     SymmetricKey(
-      data: HMAC<SHA256>.authenticationCode(
-        for: Data(purpose.rawValue.utf8),
-        using: SymmetricKey(data: secret)
-      )
+      data: HMAC<SHA256>.authenticationCode(for: Data(purpose.rawValue.utf8), using: secret)
     )
   }
 }

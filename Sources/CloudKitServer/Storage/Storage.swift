@@ -16,6 +16,11 @@ package protocol Storage: Sendable {
   /// Runs the body on one consistent view.
   func read<Result>(_ body: (any StorageSnapshot) throws -> Result) throws -> Result
 
+  /// The answers to some questions, of one moment; nil where asking ahead gains nothing.
+  ///
+  /// Any other question that is put to it throws `Unforeseen`.
+  func foreseen(_ reads: [ForeseenRead]) throws -> (any StorageSnapshot)?
+
   /// Writes all of the batch durably, or throws and writes nothing.
   func commit(_ batch: WriteBatch) throws
 

@@ -7,7 +7,9 @@ import Foundation
 /// is read here must mean the same there, and strict is what it has to be.
 package struct JSONReader {
   /// Something that `JSONDecoder` shall judge.
-  package struct Unusual: Error {}
+  package struct Unusual: Error {
+    package init() {}
+  }
 
   private let bytes: [UInt8]
   private var index = 0
@@ -21,11 +23,13 @@ package struct JSONReader {
   // MARK: Structure
 
   /// The members of an object that were met so far.
-  struct Members {
+  package struct Members {
     fileprivate var names: [String] = []
     fileprivate var isOpen = false
     /// Of names that the caller compares.
     fileprivate var isChecked = true
+
+    package init() {}
 
     /// Of an object with any number of names; the caller refuses those that come again.
     static let unchecked = {
@@ -36,7 +40,7 @@ package struct JSONReader {
   }
 
   /// The name of the next member, whose value is to be read then; nil at the object's end.
-  mutating func next(_ members: inout Members) throws(Unusual) -> String? {
+  package mutating func next(_ members: inout Members) throws(Unusual) -> String? {
     guard try proceed(&members.isOpen, UInt8(ascii: "{"), UInt8(ascii: "}")) else { return nil }
     let name = try string()
     try take(UInt8(ascii: ":"))
@@ -179,7 +183,7 @@ package struct JSONReader {
     index = end
   }
 
-  mutating func string() throws(Unusual) -> String {
+  package mutating func string() throws(Unusual) -> String {
     try take(UInt8(ascii: "\""))
     let start = index
     var union: UInt8 = 0
@@ -245,7 +249,7 @@ package struct JSONReader {
 
   // MARK: Numbers
 
-  mutating func integer() throws(Unusual) -> Int64 {
+  package mutating func integer() throws(Unusual) -> Int64 {
     let numeral = try numeral()
     // A whole number in another dress, and a zero with a sign, are judged elsewhere.
     guard numeral.isInteger, let value = Int64(try Self.text(numeral.digits)),

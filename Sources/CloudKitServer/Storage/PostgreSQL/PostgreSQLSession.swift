@@ -14,11 +14,7 @@ struct PostgreSQLSession: SQLSession {
     _ map: (PostgreSQLRow) throws -> Result
   ) throws -> [Result] {
     try SQLValue.check(values)
-    let found = try connection.query(sql, values.map(\.postgreSQL))
-    var results: [Result] = []
-    results.reserveCapacity(found.count)
-    for index in 0..<found.count { results.append(try map(found[index])) }
-    return results
+    return try connection.query(sql, values.map(\.postgreSQL)).map(map)
   }
 
   /// Queued; they travel with the next query or the commit, all in one.
@@ -56,8 +52,43 @@ struct PostgreSQLSession: SQLSession {
 
 extension PostgreSQLRow: SQLRow {}
 
+extension PostgreSQLResult {
+  fileprivate func map<Result>(_ transform: (PostgreSQLRow) throws -> Result) rethrows -> [Result] {
+    var results: [Result] = []
+    results.reserveCapacity(count)
+    for index in 0..<count { results.append(try transform(self[index])) }
+    return results
+  }
+}
+
+/// Answers that were fetched beforehand, in place of a connection.
+struct ForeseenSession: SQLSession {
+  let results: [SQLStatement: PostgreSQLResult]
+
+  var dialect: SQLDialect { .postgreSQL }
+
+  func query<Result>(
+    _ sql: String,
+    _ values: [SQLValue],
+    _ map: (PostgreSQLRow) throws -> Result
+  ) throws -> [Result] {
+    guard let result = results[SQLStatement(sql: sql, values: values)] else { throw Unforeseen() }
+    return try result.map(map)
+  }
+
+  func run(_ sql: String, each values: [[SQLValue]]) throws { throw Unforeseen() }
+
+  func insert(
+    into table: StorageTable,
+    _ conflict: StorageTable.Conflict,
+    _ rows: [[SQLValue]]
+  ) throws {
+    throw Unforeseen()
+  }
+}
+
 extension SQLValue {
-  fileprivate var postgreSQL: PostgreSQLValue {
+  var postgreSQL: PostgreSQLValue {
     switch self {
     case .null: .null
     case .integer(let value): .integer(value)

@@ -100,6 +100,18 @@ package final class PostgreSQLStorage: Storage {
     }
   }
 
+  package func foreseen(_ reads: [ForeseenRead]) throws -> (any StorageSnapshot)? {
+    guard !reads.isEmpty else { return nil }
+    let statements = reads.map { $0.statement(.postgreSQL) }
+    let results = try translating(repeatingUnless: { _ in false }) { connection in
+      try connection.snapshot(statements.map { ($0.sql, $0.values.map(\.postgreSQL)) })
+    }
+    return SQLSnapshot(
+      connection: ForeseenSession(results: Dictionary(zip(statements, results)) { $1 }),
+      schemas: schemas
+    )
+  }
+
   private func reading<Result>(_ body: (PostgreSQLConnection) throws -> Result) throws -> Result {
     try translating(repeatingUnless: { _ in false }) { connection in
       try connection.transaction(.snapshot) { try body(connection) }

@@ -7,17 +7,14 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
   let schemas: SchemaCache
 
   func database(_ id: PartitionID) throws -> StoredDatabase {
-    try connection.query(
-      "SELECT counter, indexes FROM databases WHERE partition = $1",
-      [.integer(id.rawValue)]
-    ) {
+    try query(.database(id)) {
       StoredDatabase(id: id, counter: ChangeNumber($0.int64(0)), indexes: $0.int64(1))
     }.first ?? StoredDatabase(id: id, counter: .zero)
   }
 
   // MARK: Zones
 
-  private static var zoneColumns: String { "name, number, change, ending, horizon" }
+  private static var zoneColumns: String { SQLStatement.zoneColumns }
 
   private func zone(_ row: Session.Row) -> StoredZone {
     StoredZone(
@@ -31,14 +28,7 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
 
   func zones(in id: PartitionID, named names: [String]) throws -> [StoredZone] {
     guard !names.isEmpty else { return [] }
-    return try connection.query(
-      """
-      SELECT \(Self.zoneColumns) FROM zones
-      WHERE partition = $1 AND \(connection.dialect.among("name", "$2"))
-      """,
-      [.integer(id.rawValue), .texts(names)],
-      zone
-    )
+    return try query(.zones(id, named: names), zone)
   }
 
   func livingZones(in id: PartitionID) throws -> [StoredZone] {
@@ -69,12 +59,7 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
 
   // MARK: Records
 
-  static var recordColumns: String {
-    """
-    zone, name, type, tag, change, created_at, created_by, created_on, modified_at, modified_by,
-    modified_on, parent, fields, contents, deleted, share, entered, seen, sharing
-    """
-  }
+  static var recordColumns: String { SQLStatement.recordColumns }
 
   func record(_ row: Session.Row) -> StoredRecord {
     StoredRecord(
@@ -154,19 +139,8 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
   }
 
   func changes(in id: PartitionID, _ range: ChangeRange) throws -> [RecordRow] {
-    try recordRows(
-      """
-      SELECT \(Self.recordColumns) FROM records
-      WHERE partition = $1 AND zone = $2 AND change > $3 AND change <= $4
-        \(connection.dialect.naming("change > 0"))
-        \(range.includesTombstones ? "" : "AND deleted = 0")
-      ORDER BY change \(range.isReversed ? "DESC" : "ASC") LIMIT $5
-      """,
-      [
-        .integer(id.rawValue), .integer(range.zone.rawValue), .integer(range.after.rawValue),
-        .integer(range.through?.rawValue ?? .max), .integer(Int64(range.limit)),
-      ]
-    )
+    let memory = RowMemory()
+    return try query(.changes(id, range)) { recordRow($0, memory) }
   }
 
   // MARK: Replies, subscriptions, assets

@@ -122,6 +122,9 @@ package final class SQLiteStorage: Storage {
     }
   }
 
+  /// Its answers are a call away.
+  package func foreseen(_ reads: [ForeseenRead]) throws -> (any StorageSnapshot)? { nil }
+
   package func commit(_ batch: WriteBatch) throws {
     let own = WaitingBatch(batch)
     waiting.withLock { $0.append(own) }

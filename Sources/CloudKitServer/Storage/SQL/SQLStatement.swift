@@ -1,0 +1,59 @@
+/// A statement and the values of its parameters.
+struct SQLStatement: Hashable {
+  var sql: String
+  var values: [SQLValue]
+
+  /// In the order in which `SQLSnapshot` reads them.
+  static let zoneColumns = "name, number, change, ending, horizon"
+
+  static let recordColumns = """
+    zone, name, type, tag, change, created_at, created_by, created_on, modified_at, modified_by,
+    modified_on, parent, fields, contents, deleted, share, entered, seen, sharing
+    """
+}
+
+extension ForeseenRead {
+  /// What asks for it.
+  func statement(_ dialect: SQLDialect) -> SQLStatement {
+    switch self {
+    case .database(let id):
+      SQLStatement(
+        sql: "SELECT counter, indexes FROM databases WHERE partition = $1",
+        values: [.integer(id.rawValue)]
+      )
+    case .zones(let id, let names):
+      SQLStatement(
+        sql: """
+          SELECT \(SQLStatement.zoneColumns) FROM zones
+          WHERE partition = $1 AND \(dialect.among("name", "$2"))
+          """,
+        values: [.integer(id.rawValue), .texts(names)]
+      )
+    case .changes(let id, let range):
+      SQLStatement(
+        sql: """
+          SELECT \(SQLStatement.recordColumns) FROM records
+          WHERE partition = $1 AND zone = $2 AND change > $3 AND change <= $4
+            \(dialect.naming("change > 0"))
+            \(range.includesTombstones ? "" : "AND deleted = 0")
+          ORDER BY change \(range.isReversed ? "DESC" : "ASC") LIMIT $5
+          """,
+        values: [
+          .integer(id.rawValue), .integer(range.zone.rawValue), .integer(range.after.rawValue),
+          .integer(range.through?.rawValue ?? .max), .integer(Int64(range.limit)),
+        ]
+      )
+    }
+  }
+}
+
+extension SQLSnapshot {
+  /// Asks a question that may have been foreseen, in the same words.
+  func query<Result>(
+    _ read: ForeseenRead,
+    _ map: (Session.Row) throws -> Result
+  ) throws -> [Result] {
+    let statement = read.statement(connection.dialect)
+    return try connection.query(statement.sql, statement.values, map)
+  }
+}
