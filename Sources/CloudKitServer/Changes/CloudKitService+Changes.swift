@@ -44,7 +44,10 @@ extension CloudKitService {
       throw ErrorDictionary(.badRequest, "cannot get changes in default zone")
     }
     let sent = Result { try open(options.syncToken) }
+    let mark = json.mark
     try storage.read(foreseeing: try foreseen(options, try? sent.get(), context)) { snapshot in
+      // Of a run that came upon what was not foreseen.
+      json.takeBack(to: mark)
       let database = try target(of: [options.zoneID], context, snapshot)
       let zones = ZoneDirectory(database, context)
       let zone = try zones.number(of: options.zoneID)
@@ -88,8 +91,8 @@ extension CloudKitService {
     guard token.partition == id else { return [] }
     let range = FeedPage.range(
       token,
-      isReversed: options.reverse ?? false,
-      limit: pageSize(options.resultsLimit)
+      isReversed: options.feed.reverse ?? false,
+      limit: pageSize(options.feed.resultsLimit)
     )
     return [
       .zones(id, named: [options.zoneID.zoneName]), .database(id),
