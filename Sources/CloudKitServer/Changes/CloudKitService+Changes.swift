@@ -86,13 +86,16 @@ extension CloudKitService {
     _ token: ChangeToken?,
     _ context: RequestContext
   ) throws -> [ForeseenRead] {
-    guard context.scope == .private, let token, let zone = token.zone else { return [] }
+    guard context.scope == .private, let token, let zone = token.zone,
+      // What is wrong with a request is said in its turn.
+      let limit = try? pageSize(options.feed.resultsLimit)
+    else { return [] }
     let id = try partition(context)
     guard token.partition == id else { return [] }
     let range = FeedPage.range(
       token,
       isReversed: options.feed.reverse ?? false,
-      limit: pageSize(options.feed.resultsLimit)
+      limit: limit
     )
     return [
       .zones(id, named: [options.zoneID.zoneName]), .database(id),

@@ -103,6 +103,7 @@ package final class PostgreSQLStorage: Storage {
   package func foreseen(_ reads: [ForeseenRead]) throws -> (any StorageSnapshot)? {
     guard !reads.isEmpty else { return nil }
     let statements = reads.map { $0.statement(.postgreSQL) }
+    for statement in statements { try SQLValue.check(statement.values) }
     let results = try translating(repeatingUnless: { _ in false }) { connection in
       try connection.snapshot(statements.map { ($0.sql, $0.values.map(\.postgreSQL)) })
     }
