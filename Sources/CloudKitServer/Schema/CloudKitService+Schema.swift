@@ -93,10 +93,11 @@ extension CloudKitService {
     }
   }
 
-  private func changeSchema(
+  func changeSchema(
     of container: String,
     _ environment: ContainerEnvironment,
     isDryRun: Bool,
+    isReset: Bool = false,
     _ change:
       @escaping @Sendable (_ development: DatabaseSchema, _ production: DatabaseSchema) throws
       -> DatabaseSchema
@@ -117,12 +118,17 @@ extension CloudKitService {
       let stored = environment == .development ? development : production
       let old = stored?.schema ?? DatabaseSchema()
       let difference = SchemaDifference(from: old.completed, to: next)
-      if isDryRun || old == next { return (nil, difference) }
+      if isDryRun || (old == next && !isReset) { return (nil, difference) }
       var batch = WriteBatch()
       batch.container = container
       batch.replaceSchema(stored, by: next, container: container, environment: environment)
       if environment == .development {
-        try self.noteErasing(difference, after: stored, container: container, in: &batch)
+        try self.noteErasing(
+          SchemaErasing(difference, isReset: isReset),
+          after: stored,
+          container: container,
+          in: &batch
+        )
       }
       return (batch, difference)
     }
@@ -130,7 +136,7 @@ extension CloudKitService {
 
   /// Keeps in the schema's own transaction what its data has still to lose.
   private func noteErasing(
-    _ difference: SchemaDifference,
+    _ erasing: SchemaErasing?,
     after stored: StoredSchema?,
     container: String,
     in batch: inout WriteBatch
@@ -140,7 +146,7 @@ extension CloudKitService {
       throw ErrorDictionary(.tryAgainLater, "the schema is being changed", retryAfter: 1)
     }
     batch.expectedEntries[key] = .some(nil)
-    guard let erasing = SchemaErasing(difference) else { return }
+    guard let erasing else { return }
     batch.savedEntries = [
       DirectoryEntry(
         key,
@@ -149,84 +155,6 @@ extension CloudKitService {
         body: try WireCoding.encode(erasing)
       )
     ]
-  }
-
-  // MARK: Reset
-
-  /// Makes the development schema the production schema again and deletes all development data.
-  ///
-  /// Zones go as if they were deleted, so that clients are told; users keep an empty record.
-  package func resetDevelopment(container: String) async throws {
-    let partitions = try storage.read {
-      try $0.partitions(container: container, environment: .development)
-    }
-    for (key, id) in partitions.sorted(by: { $0.value.rawValue < $1.value.rawValue }) {
-      if key.scope == .public {
-        try await emptyPublicDatabase(id)
-      } else {
-        try await emptyPrivateDatabase(id)
-      }
-    }
-    // What was saved meanwhile goes with the types and fields that production does not have.
-    _ = try await changeSchema(of: container, .development, isDryRun: false) { $1 }
-    try await finishErasing(container: container)
-  }
-
-  private func emptyPrivateDatabase(_ id: PartitionID) async throws {
-    try await write { [storage] in
-      let (database, living) = try storage.read {
-        (try $0.database(id), try $0.livingZones(in: id))
-      }
-      var batch = WriteBatch(partition: id)
-      var counter = database.counter
-      batch.expectedCounter = counter
-      batch.emptiedZones = [.defaultZone] + living.map(\.number)
-      batch.zones = living.map { zone in
-        counter = counter.next
-        var zone = zone
-        zone.change = counter
-        zone.ending = .deleted
-        return zone
-      }
-      batch.counter = counter
-      return (batch, ())
-    }
-  }
-
-  private func emptyPublicDatabase(_ id: PartitionID) async throws {
-    let type = RecordTypeSchema.users.name
-    try await activate([QueryPlan.everything], of: type, id)
-    let tag = String(effects.randomness.next(), radix: 36)
-    try await write { [storage] in
-      var batch = WriteBatch(partition: id)
-      batch.emptiedZones = [.defaultZone]
-      try storage.read { snapshot in
-        var walk = IndexWalk(type: type, field: QueryPlan.everything.name, zone: nil, limit: 500)
-        while true {
-          let entries = try snapshot.entries(in: id, walk)
-          let users = try snapshot.records(in: id, keys: entries.map(\.record))
-          for entry in entries {
-            guard var user = users[entry.record] else { continue }
-            user.fields = Data("{}".utf8)
-            user.contents = []
-            user.tag = tag
-            batch.records.append(user)
-          }
-          guard entries.count == walk.limit else { break }
-          walk.after = entries.last
-        }
-        for field in try snapshot.activeIndexes(in: id, types: [type])[type] ?? [] {
-          for user in batch.records {
-            for key in RecordIndex(name: field).keys(of: user, [:]) {
-              batch.addedIndexEntries.append(
-                IndexEntry(type: type, field: field, value: key, key: user.key)
-              )
-            }
-          }
-        }
-      }
-      return (batch, ())
-    }
   }
 
   // MARK: Roles

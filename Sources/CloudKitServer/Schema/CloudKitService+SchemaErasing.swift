@@ -20,9 +20,9 @@ extension CloudKitService {
     let erasing = try WireCoding.decode(SchemaErasing.self, from: entry.body)
     let partitions = try storage.read {
       try $0.partitions(container: container, environment: .development)
-    }
-    for (key, id) in partitions.sorted(by: { $0.value.rawValue < $1.value.rawValue })
-    where key.scope != .shared {
+    }.sorted { $0.value.rawValue < $1.value.rawValue }
+    if erasing.emptiedThrough != nil { try await empty(partitions, of: container) }
+    for (key, id) in partitions where key.scope != .shared {
       let context = RequestContext(
         container: container,
         environment: .development,

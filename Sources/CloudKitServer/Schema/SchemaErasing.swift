@@ -7,14 +7,19 @@ struct SchemaErasing: Codable, Hashable, Sendable {
   var types: Set<String>
   /// Types that are there and have lost fields.
   var strippedTypes: Set<String>
+  /// Of a reset: the databases up to this number are empty.
+  ///
+  /// All are emptied in the order of their numbers; what is saved later in one that is done stays.
+  var emptiedThrough: Int64?
 
   /// Nil where nothing is lost.
-  init?(_ difference: SchemaDifference) {
+  init?(_ difference: SchemaDifference, isReset: Bool) {
     let removed = difference.changes.filter { $0.kind == .removed }
     types = Set(removed.filter { $0.subject == .recordType }.map(\.name))
     strippedTypes = Set(removed.filter { $0.subject == .field }.compactMap(\.recordType))
       .subtracting(types).subtracting([ShareDictionary.recordType])
-    if types.isEmpty, strippedTypes.isEmpty { return nil }
+    if isReset { emptiedThrough = .min }
+    if types.isEmpty, strippedTypes.isEmpty, !isReset { return nil }
   }
 
   /// One container erases one thing at a time.

@@ -1,0 +1,96 @@
+import CloudKitWebServices
+import Foundation
+
+/// The reset of the development environment.
+extension CloudKitService {
+  /// Makes the development schema the production schema again and deletes all development data.
+  ///
+  /// Zones go as if they were deleted, so that clients are told; users keep an empty record. What
+  /// is to be done is kept with the schema's change, and finished after a stop.
+  package func resetDevelopment(container: String) async throws {
+    _ = try await changeSchema(of: container, .development, isDryRun: false, isReset: true) { $1 }
+    try await finishErasing(container: container)
+  }
+
+  /// Empties what a reset has still to empty, and notes each database with the transaction that
+  /// empties it: what is saved there afterwards is not for a second pass.
+  func empty(
+    _ partitions: [(key: PartitionKey, value: PartitionID)],
+    of container: String
+  ) async throws {
+    for (key, id) in partitions {
+      // Whoever gives up waiting leaves the rest to the server's next housekeeping.
+      try Task.checkCancellation()
+      if key.scope == .public {
+        try await activate([QueryPlan.everything], of: RecordTypeSchema.users.name, id)
+      }
+      let tag = String(effects.randomness.next(), radix: 36)
+      try await write(to: id) { [self] () -> (WriteBatch?, Void) in
+        guard var entry = try storage.read({ try $0.entry(SchemaErasing.key(container)) }) else {
+          return (nil, ())
+        }
+        var erasing = try WireCoding.decode(SchemaErasing.self, from: entry.body)
+        guard let last = erasing.emptiedThrough, last < id.rawValue else { return (nil, ()) }
+        var batch =
+          key.scope == .public
+          ? try emptyPublicDatabase(id, tag: tag) : try emptyPrivateDatabase(id)
+        batch.expectedEntries[entry.key] = .some(entry.revision)
+        erasing.emptiedThrough = id.rawValue
+        entry.body = try WireCoding.encode(erasing)
+        batch.savedEntries = [entry]
+        return (batch, ())
+      }
+    }
+  }
+
+  private func emptyPrivateDatabase(_ id: PartitionID) throws -> WriteBatch {
+    let (database, living) = try storage.read {
+      (try $0.database(id), try $0.livingZones(in: id))
+    }
+    var batch = WriteBatch(partition: id)
+    var counter = database.counter
+    batch.expectedCounter = counter
+    batch.emptiedZones = [.defaultZone] + living.map(\.number)
+    batch.zones = living.map { zone in
+      counter = counter.next
+      var zone = zone
+      zone.change = counter
+      zone.ending = .deleted
+      return zone
+    }
+    batch.counter = counter
+    return batch
+  }
+
+  private func emptyPublicDatabase(_ id: PartitionID, tag: String) throws -> WriteBatch {
+    let type = RecordTypeSchema.users.name
+    var batch = WriteBatch(partition: id)
+    batch.emptiedZones = [.defaultZone]
+    try storage.read { snapshot in
+      var walk = IndexWalk(type: type, field: QueryPlan.everything.name, zone: nil, limit: 500)
+      while true {
+        let entries = try snapshot.entries(in: id, walk)
+        let users = try snapshot.records(in: id, keys: entries.map(\.record))
+        for entry in entries {
+          guard var user = users[entry.record] else { continue }
+          user.fields = Data("{}".utf8)
+          user.contents = []
+          user.tag = tag
+          batch.records.append(user)
+        }
+        guard entries.count == walk.limit else { break }
+        walk.after = entries.last
+      }
+      for field in try snapshot.activeIndexes(in: id, types: [type])[type] ?? [] {
+        for user in batch.records {
+          for key in RecordIndex(name: field).keys(of: user, [:]) {
+            batch.addedIndexEntries.append(
+              IndexEntry(type: type, field: field, value: key, key: user.key)
+            )
+          }
+        }
+      }
+    }
+    return batch
+  }
+}

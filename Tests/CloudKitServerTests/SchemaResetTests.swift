@@ -1,0 +1,84 @@
+import CloudKitWebServices
+import Foundation
+import Testing
+
+@testable import CloudKitServer
+
+@Suite("A reset of development that is cut off", .everyEngine)
+struct SchemaResetTests {
+  /// Records in a zone, in the default zone and in the public database.
+  private static let places: [(name: String, scope: DatabaseScope, zone: ZoneID?)] = [
+    ("z", .private, TestServer.zone), ("d", .private, nil), ("p", .public, nil),
+  ]
+
+  private func found(_ person: Person) async -> [String] {
+    var names: [String] = []
+    for place in Self.places {
+      let record = try? await person.lookup(place.name, in: place.scope, zone: place.zone)
+      if record != nil { names.append(place.name) }
+    }
+    return names
+  }
+
+  /// A server that stops when the reset is decided and nothing is deleted yet, then another one.
+  private func interrupted(_ body: (Person) async throws -> Void) async throws {
+    try await withTemporaryFolder { folder in
+      var person = try await TestServer(folder: folder).person()
+      try await person.makeZone()
+      for place in Self.places {
+        try await person.save(.create, place.name, in: place.scope, zone: place.zone)
+      }
+      try await person.server.service.promoteSchema(container: TestServer.container)
+      let before = person
+      let outcome = await Task {
+        withUnsafeCurrentTask { $0?.cancel() }
+        try await before.server.service.resetDevelopment(container: TestServer.container)
+      }.result
+      #expect(throws: CancellationError.self) { try outcome.get() }
+      #expect(await found(before) == ["z", "d", "p"])
+      await before.server.service.shutdown()
+      person.server = try await TestServer(folder: folder, seed: 2)
+      try await body(person)
+      await person.server.service.shutdown()
+    }
+  }
+
+  @Test("It is finished by the server that comes next, once")
+  func finishes() async throws {
+    try await interrupted { person in
+      try await person.server.service.housekeep()
+      #expect(await found(person).isEmpty)
+      try await person.makeZone()
+      try await person.save(.create, "z")
+      try await person.server.service.housekeep()
+      #expect(await found(person) == ["z"])
+    }
+  }
+
+  @Test("A database that is empty already keeps what was saved since")
+  func emptiedOnes() async throws {
+    try await interrupted { person in
+      let storage = person.server.service.storage
+      let key = SchemaErasing.key(TestServer.container)
+      var entry = try #require(try storage.read { try $0.entry(key) })
+      var erasing = try WireCoding.decode(SchemaErasing.self, from: entry.body)
+      erasing.emptiedThrough = .max
+      entry.body = try WireCoding.encode(erasing)
+      var batch = WriteBatch()
+      batch.savedEntries = [entry]
+      try storage.commit(batch)
+      try await person.server.service.housekeep()
+      #expect(await found(person) == ["z", "d", "p"])
+      #expect(try storage.read { try $0.entry(key) } == nil)
+    }
+  }
+
+  @Test("A save that lets the schema grow waits for it")
+  func growth() async throws {
+    try await interrupted { person in
+      try await person.save(.create, "n", ["new": .int64(1)], zone: nil)
+      #expect(await found(person).isEmpty)
+      #expect(try await person.lookup("n", zone: nil).content("new") == .int64(1))
+    }
+  }
+}
