@@ -93,7 +93,7 @@ struct ServiceResponder: Sendable {
     switch incoming.plainPath {
     case "/": return await landingPage().response
     case "/health", "/healthz": return .json(200, #"{"status":"ok"}"#)
-    case "/ready":
+    case "/ready", "/readyz":
       return await handlers.isReady()
         ? .json(200, #"{"status":"ready"}"#) : .json(503, #"{"status":"not ready"}"#)
     case "/metrics":

@@ -156,6 +156,19 @@ struct OperateTests {
       #expect(try await check(#"{"port":"x"}"#).exitCode == 2)
       #expect(try await check(#"{"host":"0.0.0.0"}"#).output.contains("TLS"))
       #expect(try await check("{").exitCode == 2)
+      // Where it is, what is expected, and everything at once.
+      let broken = try await check("{\n  \"port\": 80\n  \"host\": \"x\"\n}")
+      #expect(broken.output.contains("c.json:3:"))
+      let several = try await check(
+        "{\n\"rateLimt\": 4,\n\"port\": \"80\",\n\"registration\": \"everyone\"\n}"
+      )
+      for sentence in [
+        "c.json:2: there is no key 'rateLimt'; did you mean 'rateLimit'?",
+        "c.json:3: port: a whole number is expected",
+        "c.json:4: registration: there is no 'everyone'; it is closed or invitation or open",
+      ] {
+        #expect(several.output.contains(sentence), "\(several.output)")
+      }
       let issuer = #""issuer":"https://login.example.org""#
       #expect(try await check(#"{"openID":{\#(issuer),"clientID":"w"}}"#).exitCode == 0)
       let halves = try await check(#"{"openID":{\#(issuer)}}"#)
@@ -164,11 +177,13 @@ struct OperateTests {
       #expect(plain.output.contains("openID.issuer"))
       let misspelt = try await check(#"{"openID":{\#(issuer),"clientId":"w"}}"#)
       #expect(misspelt.output.contains("did you mean 'clientID'?"))
-      try Data(#"{"openID":{\#(issuer),"clientID":"w","clientSecret":"hush"}}"#.utf8).write(
-        to: file
-      )
+      let secrets =
+        #""openID":{\#(issuer),"clientID":"w","clientSecret":"hush"},"#
+        + #""database":"postgresql://w:hush@db/w?sslpassword=hush""#
+      try Data("{\(secrets)}".utf8).write(to: file)
       let shown = try await CommandProcess.run("config", "show", "--config", file.path)
       #expect(shown.output.contains("login.example.org"))
+      #expect(shown.output.contains("@db/w"))
       #expect(!shown.output.contains("hush"))
     }
   }

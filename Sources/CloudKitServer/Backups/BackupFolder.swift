@@ -16,7 +16,10 @@ package struct BackupFolder: Sendable {
     guard FileManager.default.fileExists(atPath: file.path) else {
       throw BackupError(description: "\(url.path) is not a backup: it has no manifest.")
     }
-    return try WireCoding.decode(BackupManifest.self, from: try Data(contentsOf: file))
+    guard
+      let manifest = try? WireCoding.decode(BackupManifest.self, from: try Data(contentsOf: file))
+    else { throw BackupError(description: "The manifest of \(url.path) is damaged.") }
+    return manifest
   }
 
   /// Everything that is wrong with the backup, each in a sentence.
@@ -41,8 +44,7 @@ package struct BackupFolder: Sendable {
   private func databaseProblems(_ manifest: BackupManifest) throws -> [String] {
     let database = url.appendingPathComponent(CloudKitService.databaseFileName)
     let connection = try SQLiteConnection(path: database.path, mode: .readOnly)
-    var problems = try connection.query("PRAGMA integrity_check") { $0.text(0) }
-      .filter { $0 != "ok" }.map { "the database: \($0)" }
+    var problems = try Self.integrityProblems(connection).map { "the database: \($0)" }
     let paths = Set(manifest.files.map(\.path))
     let used = try connection.query("SELECT DISTINCT partition, digest FROM asset_uses") {
       "assets/\($0.int64(0))/\($0.text(1).prefix(2))/\($0.text(1))"
@@ -51,6 +53,22 @@ package struct BackupFolder: Sendable {
       "a record uses \($0), which the backup lacks"
     }
     return problems
+  }
+
+  private static func integrityProblems(_ connection: SQLiteConnection) throws -> [String] {
+    try connection.query("PRAGMA integrity_check(20)") { $0.text(0) }.filter { $0 != "ok" }
+  }
+
+  /// What is wrong with the database file of a data folder that no server uses; nil where there is
+  /// no such file.
+  package static func damage(ofDataIn folder: URL) -> [String]? {
+    let file = folder.appendingPathComponent(CloudKitService.databaseFileName)
+    guard FileManager.default.fileExists(atPath: file.path) else { return nil }
+    do {
+      return try integrityProblems(try SQLiteConnection(path: file.path, mode: .readOnly))
+    } catch {
+      return ["\(error)"]
+    }
   }
 
   /// Puts the backup into a data folder that is empty or not there yet and, where the configuration

@@ -1,5 +1,8 @@
 import CloudKitWebServices
 import Foundation
+import Logging
+import WatershedPostgreSQL
+import WatershedSQLite
 
 extension CloudKitService {
   /// Answers one request; every failure becomes an error dictionary.
@@ -70,7 +73,11 @@ extension CloudKitService {
     case let error as MalformedBody: dictionary = ErrorDictionary(.badRequest, "\(error)")
     default:
       // Storage gave up: a full disk, a damaged file. The client's data is not at fault.
-      dictionary = ErrorDictionary(.internalError, "the server could not do this: \(error)")
+      logger.error(
+        "the request could not be answered",
+        metadata: ["requestID": "\(uuid)", "error": "\(error)"]
+      )
+      dictionary = Self.storageFailure(error)
     }
     dictionary.uuid = uuid
     var headers: [String: String] = [:]
@@ -81,6 +88,29 @@ extension CloudKitService {
       status: dictionary.serverErrorCode.httpStatus,
       headers: headers,
       body: (try? WireCoding.encode(dictionary)) ?? Data("{}".utf8)
+    )
+  }
+
+  /// What a client is told of it; statements and files are for the log.
+  private static func storageFailure(_ error: any Error) -> ErrorDictionary {
+    let file = error as NSError
+    let isOfFiles = [NSCocoaErrorDomain, NSPOSIXErrorDomain].contains(file.domain)
+    let isFull =
+      (error as? SQLiteError)?.isFull
+      ?? (isOfFiles && file.code == CocoaError.Code.fileWriteOutOfSpace.rawValue)
+    if isFull {
+      return ErrorDictionary(
+        .tryAgainLater,
+        "the server has no room left on its disk",
+        retryAfter: 60
+      )
+    }
+    let isTechnical = error is SQLiteError || error is PostgreSQLError || isOfFiles
+    return ErrorDictionary(
+      .internalError,
+      isTechnical
+        ? "the server could not do this; its log says why"
+        : "the server could not do this: \(error)"
     )
   }
 

@@ -26,8 +26,8 @@ struct ConfigCommand: AsyncParsableCommand {
       let problems: [String]
       do {
         problems = try ConfigurationSource(file: config).load().problems
-      } catch {
-        problems = ["\(error)"]
+      } catch let error as ConfigurationSource.Unreadable {
+        problems = error.problems
       }
       try output.write(
         Result(isGood: problems.isEmpty, problems: problems),
@@ -47,9 +47,7 @@ struct ConfigCommand: AsyncParsableCommand {
 
     func run() async throws {
       try await perform("the configuration cannot be read") {
-        var loaded = try ConfigurationSource(file: config).load()
-        if loaded.s3 != nil { loaded.s3?.secretKey = "…" }
-        if loaded.openID?.clientSecret != nil { loaded.openID?.clientSecret = "…" }
+        let loaded = try ConfigurationSource(file: config).load().redacted
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
         let text = String(decoding: try encoder.encode(loaded), as: UTF8.self)

@@ -5,9 +5,11 @@ struct ConfigurationSource {
   var file: String?
   var environment: [String: String]
 
-  /// Why a configuration cannot be read, in a sentence.
+  /// Why a configuration cannot be read, a sentence for each thing.
   struct Unreadable: Error, Hashable, CustomStringConvertible {
-    var description: String
+    var problems: [String]
+
+    var description: String { problems.joined(separator: "\n") }
   }
 
   init(file: String?, environment: [String: String] = ProcessInfo.processInfo.environment) {
@@ -17,7 +19,12 @@ struct ConfigurationSource {
 
   /// Defaults, then the file, then the environment.
   func load() throws -> ServerConfiguration {
-    var values = try fileValues()
+    var values: [String: Any] = [:]
+    if let file {
+      let found = try ConfigurationFile(path: file)
+      guard found.problems.isEmpty else { throw Unreadable(problems: found.problems) }
+      values = found.values
+    }
     for (key, kind) in ServerConfiguration.keys where kind != .object {
       let name = ServerConfiguration.variable(key)
       if let text = environment[name], !text.isEmpty {
@@ -33,53 +40,9 @@ struct ConfigurationSource {
           object[key] = try Self.value(text, kind, name)
         }
       }
-      let known = Set(section.keys.map(\.name))
-      if let key = object.keys.sorted().first(where: { !known.contains($0) }) {
-        throw Unreadable(
-          description: "there is no key '\(section.name).\(key)'" + Self.suggestion(key, known)
-        )
-      }
       if !object.isEmpty { values[section.name] = object }
     }
     return try decode(values)
-  }
-
-  private func fileValues() throws -> [String: Any] {
-    guard let file else { return [:] }
-    let data: Data
-    do {
-      data = try Data(contentsOf: URL(fileURLWithPath: file))
-    } catch {
-      throw Unreadable(description: "the file \(file) cannot be read")
-    }
-    let object: Any
-    do {
-      object = try JSONSerialization.jsonObject(with: data)
-    } catch {
-      throw Unreadable(description: "the file \(file) is not JSON: \(Self.detail(error))")
-    }
-    guard let values = object as? [String: Any] else {
-      throw Unreadable(description: "the file \(file) does not hold an object")
-    }
-    let known = Set(ServerConfiguration.keys.map(\.name))
-    if let key = values.keys.sorted().first(where: { !known.contains($0) }) {
-      throw Unreadable(description: "there is no key '\(key)'" + Self.suggestion(key, known))
-    }
-    return values
-  }
-
-  private static func detail(_ error: any Error) -> String {
-    let text = (error as NSError).userInfo["NSDebugDescription"] as? String
-    return text ?? (error as NSError).localizedDescription
-  }
-
-  private static func suggestion(_ key: String, _ known: Set<String>) -> String {
-    let lower = key.lowercased()
-    let near = known.sorted().first {
-      $0.lowercased() == lower || $0.lowercased().hasPrefix(lower)
-        || lower.hasPrefix($0.lowercased())
-    }
-    return near.map { "; did you mean '\($0)'?" } ?? ""
   }
 
   private static func value(
@@ -102,7 +65,7 @@ struct ConfigurationSource {
     case .list:
       return text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
     }
-    throw Unreadable(description: "\(name): '\(text)' is not a \(kind.rawValue)")
+    throw Unreadable(problems: ["\(name): \(kind.rawValue) is expected, not '\(text)'"])
   }
 
   /// The defaults with these values in their places.
@@ -118,7 +81,7 @@ struct ConfigurationSource {
         from: JSONSerialization.data(withJSONObject: merged)
       )
     } catch let error as DecodingError {
-      throw Unreadable(description: Self.sentence(error))
+      throw Unreadable(problems: [Self.sentence(error)])
     }
   }
 

@@ -78,9 +78,14 @@ struct ServerConfiguration: Codable, Hashable, Sendable {
 }
 
 extension ServerConfiguration {
-  /// The kinds of values that keys have.
+  /// The kinds of values that keys have, in the words of messages.
   enum Kind: String {
-    case text, number, wholeNumber, flag, list, object
+    case text = "a text"
+    case number = "a number"
+    case wholeNumber = "a whole number"
+    case flag = "true or false"
+    case list = "a list of texts"
+    case object = "an object"
   }
 
   /// Every key of the file, and what its value is.
@@ -118,6 +123,18 @@ extension ServerConfiguration {
   static func variable(_ key: String, in prefix: String = "") -> String {
     let words = key.replacing(/([a-z0-9])([A-Z])/) { "\($0.output.1)_\($0.output.2)" }
     return "WATERSHED_" + (prefix.isEmpty ? "" : prefix + "_") + words.uppercased()
+  }
+
+  /// The same without what must stay secret.
+  var redacted: ServerConfiguration {
+    var shown = self
+    if s3 != nil { shown.s3?.secretKey = "…" }
+    if openID?.clientSecret != nil { shown.openID?.clientSecret = "…" }
+    // A password in a PostgreSQL's URL stands between the user and the host, or in the query.
+    shown.database = database?
+      .replacing(/(:\/\/[^:@\/]*):[^@\/]*@/) { "\($0.output.1):…@" }
+      .replacing(/([?&](?:ssl)?password=)[^&]*/) { "\($0.output.1)…" }
+    return shown
   }
 
   /// Everything that is wrong, each in a sentence.

@@ -74,6 +74,9 @@ extension CommandFailure {
     }
   }
 
+  /// Where nothing better is known.
+  static let doctor = "watershed doctor"
+
   /// Any error as three lines.
   init(_ error: any Error, doing what: String) {
     switch error {
@@ -89,8 +92,11 @@ extension CommandFailure {
       )
     case let error as CloudKitService.AdministrationError:
       self.init("BAD_REQUEST", what: what, why: error.description, next: "watershed --help")
+    case let error as BackupError:
+      let next = "take another backup or another folder: watershed help backup"
+      self.init("FAILED", what: what, why: error.description, next: next)
     default:
-      self.init("FAILED", what: what, why: "\(error)", next: "watershed doctor")
+      self.init("FAILED", what: what, why: "\(error)", next: Self.doctor)
     }
   }
 }

@@ -14,6 +14,8 @@ struct DoctorCommand: AsyncParsableCommand {
   @OptionGroup var server: ServerOptions
   @OptionGroup var output: OutputOptions
   @Option(help: "Check this configuration file too.") var config: String?
+  @Flag(help: "Only whether the server answers, for the checks of containers; exit code 1 if not.")
+  var onlyServer = false
 
   private struct Finding: Encodable {
     var check: String
@@ -23,6 +25,12 @@ struct DoctorCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
+    if onlyServer {
+      let finding = await admin()
+      try output.write(finding, text: finding.detail)
+      if !finding.isGood { throw ExitCode.failure }
+      return
+    }
     try await perform("the server could not be looked over") {
       var findings = [configuration()]
       if server.server == nil { findings += folder() }
@@ -80,12 +88,40 @@ struct DoctorCommand: AsyncParsableCommand {
         detail: RunningServerNote.read(in: place).map { "runs at \($0.url)" } ?? "does not run"
       ),
     ]
+    findings.append(room(place.path))
+    // A server that runs would say so itself, and has better things to do.
+    if RunningServerNote.read(in: place) == nil, let damage = BackupFolder.damage(ofDataIn: place) {
+      findings.append(
+        Finding(
+          check: "database",
+          isGood: damage.isEmpty,
+          detail: damage.isEmpty ? "whole" : damage.joined(separator: "; "),
+          remedy: damage.isEmpty
+            ? nil : "put a backup back: watershed backup restore BACKUP --data NEW"
+        )
+      )
+    }
     for name in ["field-keys.json", "admin-token"] {
       let path = place.appendingPathComponent(name).path
       guard FileManager.default.fileExists(atPath: path) else { continue }
       findings.append(privacy(name, path, remedy: "chmod 600"))
     }
     return findings
+  }
+
+  /// Less than this and a backup beside the data, or a day's writes, may not fit.
+  private static let leastRoom: Int64 = 100_000_000
+
+  private func room(_ path: String) -> Finding {
+    let attributes = try? FileManager.default.attributesOfFileSystem(forPath: path)
+    let free = (attributes?[.systemFreeSize] as? NSNumber)?.int64Value ?? .max
+    let isGood = free >= Self.leastRoom
+    return Finding(
+      check: "room",
+      isGood: isGood,
+      detail: isGood ? "there is enough" : "\(free / 1_000_000) MB are left on the disk of \(path)",
+      remedy: isGood ? nil : "make room: without it the server refuses what is written"
+    )
   }
 
   /// Whether other people of this machine are kept out.
@@ -119,7 +155,7 @@ struct DoctorCommand: AsyncParsableCommand {
         check: "admin API",
         isGood: false,
         detail: failure.why,
-        remedy: failure.next
+        remedy: failure.next == CommandFailure.doctor ? nil : failure.next
       )
     }
   }

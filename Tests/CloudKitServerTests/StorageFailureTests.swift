@@ -1,0 +1,42 @@
+import CloudKitWebServices
+import Foundation
+import Testing
+import WatershedPostgreSQL
+
+@testable import CloudKitServer
+
+@Suite("What the storage could not do")
+struct StorageFailureTests {
+  private func reply(to error: any Error) async throws -> (status: Int, error: ErrorDictionary) {
+    let response = try await TestServer().service.failure(error, uuid: "u")
+    return (response.status, try WireCoding.decode(ErrorDictionary.self, from: response.body))
+  }
+
+  @Test("A full disk is said as such, and clients try again later")
+  func fullDisk() async throws {
+    let found = try await reply(
+      to: NSError(
+        domain: NSCocoaErrorDomain,
+        code: CocoaError.Code.fileWriteOutOfSpace.rawValue
+      )
+    )
+    #expect(found.status == 503)
+    #expect(found.error.serverErrorCode == .tryAgainLater)
+    #expect(found.error.reason == "the server has no room left on its disk")
+    #expect(found.error.retryAfter == 60)
+  }
+
+  @Test("Statements and files are for the log, not for clients")
+  func details() async throws {
+    for error in [
+      PostgreSQLError(state: "XX000", message: "secret", sql: "SELECT secret") as any Error,
+      NSError(domain: NSPOSIXErrorDomain, code: 5, userInfo: [NSFilePathErrorKey: "/secret"]),
+    ] {
+      let found = try await reply(to: error)
+      #expect(found.status == 500)
+      #expect(found.error.serverErrorCode == .internalError)
+      #expect(found.error.reason == "the server could not do this; its log says why")
+      #expect(found.error.uuid == "u")
+    }
+  }
+}
