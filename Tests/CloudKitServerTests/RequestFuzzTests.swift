@@ -8,8 +8,8 @@ import Testing
 @Suite("Broken requests")
 struct RequestFuzzTests {
   private static let environment = ProcessInfo.processInfo.environment
-  private static let rounds = environment["WATERSHED_FUZZ"].flatMap { Int($0) } ?? 400
-  private static let seed = TestSeed.value
+  static let rounds = environment["WATERSHED_FUZZ"].flatMap { Int($0) } ?? 400
+  static let seed = TestSeed.value
 
   private static let bodies = [
     #"{"operations":[{"operationType":"create","record":{"recordName":"r","recordType":"Note","fields":{"t":{"value":"x","type":"STRING"},"n":{"value":1},"d":{"value":1.5,"type":"DOUBLE"},"p":{"value":{"latitude":1,"longitude":2}},"f":{"value":{"fileChecksum":"AQ==","receipt":"a.b","size":1}},"l":{"value":["a"],"type":"STRING_LIST"},"r":{"value":{"recordName":"q","action":"NONE"}}}}}],"zoneID":{"zoneName":"notes"},"atomic":true}"#,
@@ -28,7 +28,7 @@ struct RequestFuzzTests {
     "18446744073709551616", "\"DELETE_SELF\"", "\"ASSETID\"", "\"../../x\"", "\"<script>\"",
   ]
 
-  private static func broken(_ text: String, _ random: SeededRandomness) -> Data {
+  static func broken(_ text: String, _ random: SeededRandomness) -> Data {
     var bytes = Array(text.utf8)
     for _ in 0...(random.next() % 4) {
       let place = bytes.isEmpty ? 0 : Int(random.next() % UInt64(bytes.count))
