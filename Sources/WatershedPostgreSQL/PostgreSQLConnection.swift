@@ -12,6 +12,8 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   private var prepared: [String: String] = [:]
   private var preparedCount = 0
   private var queue: [Queued] = []
+  /// Is shown each text before the server is.
+  private let observer: (@Sendable (String) -> Void)?
   /// Set when the connection can be of no more use.
   private(set) var isBroken = false
 
@@ -26,7 +28,8 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   private static let preparedLimit = 300
 
   /// Connects to a `postgresql://` URL, with everything that libpq understands in one.
-  package init(url: String) throws {
+  package init(url: String, observer: (@Sendable (String) -> Void)? = nil) throws {
+    self.observer = observer
     let settings = [
       ("dbname", url), ("client_encoding", "UTF8"), ("fallback_application_name", "watershed"),
     ]
@@ -125,6 +128,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   /// The name the server knows the statement by, told to it at the first use.
   private func prepare(_ sql: String) throws -> String? {
     if let name = prepared[sql] { return name }
+    observer?(sql)
     guard prepared.count < Self.preparedLimit else { return nil }
     preparedCount += 1
     let name = "s\(preparedCount)"

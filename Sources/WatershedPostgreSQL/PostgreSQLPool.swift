@@ -11,14 +11,17 @@ package final class PostgreSQLPool: Sendable {
 
   private let state = Mutex(State())
   private let url: String
+  private let observer: (@Sendable (String) -> Void)?
 
   /// Bounds the connections that are kept; each is a process on the server.
   private static let idleLimit = 16
   /// Milliseconds after which a statement gives up waiting for a lock.
   package static let lockTimeout = 10_000
 
-  package init(url: String) {
+  /// The observer is shown each text of a statement before it is sent for the first time.
+  package init(url: String, observer: (@Sendable (String) -> Void)? = nil) {
     self.url = url
+    self.observer = observer
   }
 
   /// Lends a connection to the body; one that broke is not kept.
@@ -41,7 +44,7 @@ package final class PostgreSQLPool: Sendable {
   }
 
   private func open() throws -> PostgreSQLConnection {
-    let connection = try PostgreSQLConnection(url: url)
+    let connection = try PostgreSQLConnection(url: url, observer: observer)
     // A server that hangs between statements must not keep everybody's rows locked, and a commit
     // that waits for one gives up in time to say so.
     try connection.queue("SET idle_in_transaction_session_timeout = 60000")

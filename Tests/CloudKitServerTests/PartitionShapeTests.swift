@@ -64,6 +64,37 @@ struct PartitionShapeTests {
     // What the others are put beside must be there first.
     #expect(StorageTables.partitioned.first?.name == "databases")
     #expect(StorageDistribution.waiting == "ALTER ROLE CURRENT_USER SET lock_timeout = 10000")
+    #expect(
+      StorageDistribution.clearing(StorageTables.records)
+        == "SELECT truncate_local_data_after_distributing_table('records')"
+    )
+  }
+
+  @Test(
+    "A statement that a cluster would refuse, or send to all machines, is noticed",
+    arguments: [
+      "SELECT name FROM records WHERE zone = $1",
+      "SELECT name FROM records WHERE partition = $1 OR zone = $2",
+      "SELECT name FROM records WHERE partition = ANY ($1)",
+      "SELECT name FROM records WHERE partition = $1 UNION ALL SELECT name FROM departures",
+      "SELECT r.name FROM records r JOIN zones z ON z.number = r.zone WHERE partition = $1",
+      "SELECT name FROM records WHERE partition = $1 AND name IN (SELECT name FROM zones)",
+      "SELECT DISTINCT name FROM records WHERE partition = $1 FOR UPDATE",
+      "SELECT partition FROM partitions, databases WHERE partition = $1",
+      "INSERT INTO records (zone, name) VALUES ($1, $2)",
+      "INSERT INTO zones (partition, name) SELECT $1, unnest($2)",
+      "UPDATE databases SET partition = $1 WHERE partition = $2",
+      "UPDATE records SET modified_at = now() WHERE partition = $1",
+      "WITH gone AS (DELETE FROM zones WHERE partition = $1 RETURNING name) SELECT name FROM gone",
+      "DELETE FROM records WHERE zone = $1",
+      "CREATE INDEX CONCURRENTLY x ON records (partition, name)",
+      "CREATE UNIQUE INDEX x ON records (name)",
+      "TRUNCATE records",
+      "VACUUM",
+    ]
+  )
+  func refusals(sql: String) {
+    #expect(ClusterRules.refusal(of: sql) != nil)
   }
 
   @Test("No statement of a request reaches into two partitions")

@@ -41,7 +41,7 @@ enum TestEngine: String, CaseIterable, Sendable {
   /// An empty storage of the current engine.
   static func storage(_ effects: Effects, folder: URL? = nil) throws -> any Storage {
     if let url = try databaseURL(for: folder) {
-      return try PostgreSQLStorage(url: url, effects: effects)
+      return try PostgreSQLStorage(url: url, effects: effects) { ClusterRules.check($0) }
     }
     return try SQLiteStorage(folder: folder, effects: effects)
   }

@@ -14,8 +14,14 @@ struct FeedPage {
     limit: Int
   ) throws {
     var found = try feed.items(Self.range(token, isReversed: isReversed, limit: limit))
+    // What has come since the counter was read is for the next page: what came before it may be
+    // missing here. It ends a page, and begins one that is newest first.
+    let isNewer = { (item: ZoneFeed.Item) in item.position.change > counter }
+    if !isReversed { found.removeAll(where: isNewer) }
     isMoreComing = found.count > limit
     if isMoreComing { found.removeLast() }
+    let last = found.last?.position
+    found.removeAll(where: isNewer)
     var next = ChangeToken(
       zone: feed.zone,
       feed.partition,
@@ -27,14 +33,14 @@ struct FeedPage {
       if isMoreComing {
         next.counter = token.counter
         next.place = token.place
-        next.ceiling = found.last?.position
+        next.ceiling = last
         next.top = top
         next.began = token.began ?? (token.isFirst ? top : nil)
       } else {
         next.counter = top
       }
     } else if isMoreComing {
-      next.position = found.last?.position ?? token.position
+      next.position = last ?? token.position
       next.began = token.began ?? (token.isFirst ? counter : nil)
     }
     self.token = next

@@ -33,14 +33,23 @@ package final class PostgreSQLStorage: Storage {
   package var writerCount: Int { 8 }
 
   /// Opens the tables at a `postgresql://` URL, or makes them.
-  package convenience init(url: String, effects: Effects) throws {
-    try self.init(url: url, effects: effects, format: .current)
+  package convenience init(
+    url: String,
+    effects: Effects,
+    observer: (@Sendable (String) -> Void)? = nil
+  ) throws {
+    try self.init(url: url, effects: effects, format: .current, observer: observer)
   }
 
-  init(url: String, effects: Effects, format: StorageFormat) throws {
+  init(
+    url: String,
+    effects: Effects,
+    format: StorageFormat,
+    observer: (@Sendable (String) -> Void)? = nil
+  ) throws {
     self.effects = effects
     self.format = format
-    let pool = PostgreSQLPool(url: url)
+    let pool = PostgreSQLPool(url: url, observer: observer)
     self.pool = pool
     let facts = try pool.use { connection in
       try connection.transaction {
@@ -95,13 +104,18 @@ package final class PostgreSQLStorage: Storage {
   package func read<Result>(_ body: (any StorageSnapshot) throws -> Result) throws -> Result {
     try reading { connection in
       try body(
-        SQLSnapshot(connection: PostgreSQLSession(connection: connection), schemas: schemas)
+        SQLSnapshot(
+          connection: PostgreSQLSession(connection: connection),
+          schemas: schemas,
+          firstLooks: isCluster.withLock { $0 } ? FirstLooks() : nil
+        )
       )
     }
   }
 
   package func foreseen(_ reads: [ForeseenRead]) throws -> (any StorageSnapshot)? {
-    guard !reads.isEmpty else { return nil }
+    // A cluster is asked in order: the counter must be older than what is read beside it.
+    guard !reads.isEmpty, !isCluster.withLock({ $0 }) else { return nil }
     let statements = reads.map { $0.statement(.postgreSQL) }
     for statement in statements { try SQLValue.check(statement.values) }
     let results = try translating(repeatingUnless: { _ in false }) { connection in

@@ -5,7 +5,7 @@ import WatershedPostgreSQL
 ///
 /// The partition tables are cut by their partition, all alike, so that a partition's rows are on
 /// one machine; the directory is copied to each; what is the service's own stays where clients
-/// connect. Rows that are there already move along.
+/// connect. Rows that are there already move along, and nothing of them is left behind.
 package struct StorageDistribution {
   /// What became of a table.
   package struct Outcome: Hashable, Sendable {
@@ -58,7 +58,10 @@ package struct StorageDistribution {
     return try StorageTables.all.map { table in
       let statement = Self.statement(for: table)
       let isUnchanged = try statement == nil || isKnown(table)
-      if let statement, !isUnchanged { try connection.execute(statement) }
+      if let statement {
+        if !isUnchanged { try connection.execute(statement) }
+        try connection.execute(Self.clearing(table))
+      }
       return Outcome(table: table.name, kind: Outcome.Kind(table.family), isUnchanged: isUnchanged)
     }
   }
@@ -80,6 +83,12 @@ package struct StorageDistribution {
         colocate_with => '\(table.name == first ? "none" : first)')
       """
     }
+  }
+
+  /// What was copied stays on the coordinator's disk otherwise, where no statement reaches it: it
+  /// would outlive the deletion of accounts, and stand in the way of a unique index made later.
+  static func clearing(_ table: StorageTable) -> String {
+    "SELECT truncate_local_data_after_distributing_table('\(table.name)')"
   }
 
   private func check() throws {

@@ -28,26 +28,26 @@ enum SQLDialect: Sendable {
   /// parameter, and the condition is about the columns before that one in the index.
   ///
   /// PostgreSQL looks for each name by itself. It would rather read all rows that meet the condition
-  /// where it takes them to be few, as it does of a new table and of the largest of many zones.
+  /// where it takes them to be few, as it does of a new table and of the largest of many zones. A
+  /// cluster is asked in the plain form, which its planner is sure to send to one machine.
   func rows(
     _ columns: String,
     of table: String,
     where condition: String,
     and column: String,
-    among parameter: String
+    among parameter: String,
+    isCluster: Bool
   ) -> String {
-    switch self {
-    case .sqlite:
-      "SELECT \(columns) FROM \(table) WHERE \(condition) AND \(among(column, parameter))"
-    case .postgreSQL:
-      // What has an offset stays a query of its own.
-      """
+    if self == .sqlite || isCluster {
+      return "SELECT \(columns) FROM \(table) WHERE \(condition) AND \(among(column, parameter))"
+    }
+    // What has an offset stays a query of its own.
+    return """
       SELECT found.* FROM unnest(\(parameter)::text[]) AS wanted(name) CROSS JOIN LATERAL (
         SELECT \(columns) FROM \(table) WHERE \(condition) AND \(table).\(column) = wanted.name
         OFFSET 0
       ) AS found
       """
-    }
   }
 
   /// Says a condition that every row meets, so that PostgreSQL may take the index that has it.

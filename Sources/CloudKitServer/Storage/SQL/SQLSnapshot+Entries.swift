@@ -48,7 +48,7 @@ extension SQLSnapshot {
       SELECT CAST(COALESCE(SUM(LENGTH(fields) + LENGTH(name)), 0) AS BIGINT) FROM records
       WHERE partition = $1
       """,
-      [.integer(id.rawValue)]
+      [partition(id)]
     ) { $0.int64(0) }.first ?? 0
   }
 

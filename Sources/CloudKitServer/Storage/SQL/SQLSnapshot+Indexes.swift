@@ -11,7 +11,7 @@ extension SQLSnapshot {
       SELECT type, field FROM active_indexes
       WHERE partition = $1 AND encoding = $2 AND \(connection.dialect.among("type", "$3"))
       """,
-      [.integer(id.rawValue), .integer(Int64(IndexKey.version)), .texts(types)]
+      [partition(id), .integer(Int64(IndexKey.version)), .texts(types)]
     ) { ($0.text(0), $0.text(1)) }
     for (type, field) in rows { found[type, default: []].insert(field) }
     return found
@@ -23,7 +23,7 @@ extension SQLSnapshot {
       SELECT 1 FROM active_indexes
       WHERE partition = $1 AND type = $2 AND field = $3 AND encoding = $4 AND ready = 1
       """,
-      [.integer(id.rawValue), .text(type), .text(field), .integer(Int64(IndexKey.version))]
+      [partition(id), .text(type), .text(field), .integer(Int64(IndexKey.version))]
     ) { _ in true }.isEmpty
   }
 
@@ -52,7 +52,7 @@ extension SQLSnapshot {
       WHERE partition = $1 AND zone = $2 AND type = $3 AND field = $4
       """
     var values: [SQLValue] = [
-      .integer(id.rawValue), .integer(zone.rawValue), .text(walk.type), .text(walk.field),
+      try partition(id), .integer(zone.rawValue), .text(walk.type), .text(walk.field),
     ]
     func parameter(_ value: SQLValue) -> String {
       values.append(value)

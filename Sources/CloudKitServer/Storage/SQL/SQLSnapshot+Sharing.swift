@@ -23,9 +23,10 @@ extension SQLSnapshot {
           of: "records",
           where: "partition = $1 AND zone = $2",
           and: "parent",
-          among: "$3"
+          among: "$3",
+          isCluster: firstLooks != nil
         ),
-        [.integer(id.rawValue), .integer(zone.rawValue), .texts(keys.map(\.name))]
+        [partition(id), .integer(zone.rawValue), .texts(keys.map(\.name))]
       ) { row -> StoredChild? in
         // As a condition it would lead PostgreSQL to the index by type, which has it.
         guard row.int64(6) == 0 else { return nil }
@@ -49,14 +50,14 @@ extension SQLSnapshot {
       SELECT \(Self.recordColumns) FROM records AS r
       WHERE partition = $1 AND type = $2 AND zone = $3 AND deleted = 0 ORDER BY name
       """,
-      [.integer(id.rawValue), .text(ShareDictionary.recordType), .integer(zone.rawValue)],
+      [partition(id), .text(ShareDictionary.recordType), .integer(zone.rawValue)],
       record
     )
   }
 
-  private func values(_ id: PartitionID, _ range: ShareRange) -> [SQLValue] {
+  private func values(_ id: PartitionID, _ range: ShareRange) throws -> [SQLValue] {
     [
-      .integer(id.rawValue), .integer(range.zone.rawValue), .text(range.share),
+      try partition(id), .integer(range.zone.rawValue), .text(range.share),
       .integer(range.after.rawValue), .integer(range.through?.rawValue ?? .max),
       .integer(Int64(range.limit)),
     ]
@@ -127,7 +128,7 @@ extension SQLSnapshot {
         SELECT zone, MAX(\(number)) FROM \(table) WHERE partition = $1 AND \(condition)
         GROUP BY zone
         """,
-        [.integer(id.rawValue), .integer(time)]
+        [partition(id), .integer(time)]
       ) { (ZoneNumber($0.int64(0)), ChangeNumber($0.int64(1))) }
       for (zone, change) in rows { found[zone] = max(found[zone] ?? .zero, change) }
     }
@@ -147,7 +148,7 @@ extension SQLSnapshot {
       WHERE partition = $1 AND \(connection.dialect.among("type", "$2"))
       ORDER BY user_record, id
       """,
-      [.integer(id.rawValue), .texts(types + [""])]
+      [partition(id), .texts(types + [""])]
     ) { row in
       OwnedSubscription(
         user: row.text(0),

@@ -5,11 +5,23 @@ import Foundation
 struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
   let connection: Session
   let schemas: SchemaCache
+  /// Nil where all statements see one moment.
+  var firstLooks: FirstLooks?
 
   func database(_ id: PartitionID) throws -> StoredDatabase {
-    try query(.database(id)) {
-      StoredDatabase(id: id, counter: ChangeNumber($0.int64(0)), indexes: $0.int64(1))
-    }.first ?? StoredDatabase(id: id, counter: .zero)
+    if let known = firstLooks?.databases[id] { return known }
+    let found =
+      try query(.database(id)) {
+        StoredDatabase(id: id, counter: ChangeNumber($0.int64(0)), indexes: $0.int64(1))
+      }.first ?? StoredDatabase(id: id, counter: .zero)
+    firstLooks?.databases[id] = found
+    return found
+  }
+
+  /// The parameter of a statement that reads from a partition.
+  func partition(_ id: PartitionID) throws -> SQLValue {
+    if firstLooks != nil { _ = try database(id) }
+    return .integer(id.rawValue)
   }
 
   // MARK: Zones
@@ -28,6 +40,7 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
 
   func zones(in id: PartitionID, named names: [String]) throws -> [StoredZone] {
     guard !names.isEmpty else { return [] }
+    _ = try partition(id)
     return try query(.zones(id, named: names), zone)
   }
 
@@ -37,7 +50,7 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
       SELECT \(Self.zoneColumns) FROM zones
       WHERE partition = $1 AND ending IS NULL ORDER BY name
       """,
-      [.integer(id.rawValue)],
+      [partition(id)],
       zone
     )
   }
@@ -52,7 +65,7 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
       SELECT \(Self.zoneColumns) FROM zones
       WHERE partition = $1 AND change > $2 ORDER BY change LIMIT $3
       """,
-      [.integer(id.rawValue), .integer(changedAfter.rawValue), .integer(Int64(limit))],
+      [partition(id), .integer(changedAfter.rawValue), .integer(Int64(limit))],
       zone
     )
   }
@@ -105,9 +118,10 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
           of: "records",
           where: "partition = $1 AND zone = $2",
           and: "name",
-          among: "$3"
+          among: "$3",
+          isCluster: firstLooks != nil
         ),
-        [.integer(id.rawValue), .integer(zone.rawValue), .texts(keys.map(\.name))],
+        [partition(id), .integer(zone.rawValue), .texts(keys.map(\.name))],
         record
       )
       for row in rows { found[row.key] = row }
@@ -124,9 +138,10 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
           of: "record_references",
           where: "partition = $1 AND zone = $2",
           and: "target",
-          among: "$3"
+          among: "$3",
+          isCluster: firstLooks != nil
         ),
-        [.integer(id.rawValue), .integer(zone.rawValue), .texts(keys.map(\.name))]
+        [partition(id), .integer(zone.rawValue), .texts(keys.map(\.name))]
       ) { row in
         StoredReference(
           source: RecordKey(zone: zone, name: row.text(1)),
@@ -139,6 +154,7 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
   }
 
   func changes(in id: PartitionID, _ range: ChangeRange) throws -> [RecordRow] {
+    _ = try partition(id)
     let memory = RowMemory()
     return try query(.changes(id, range)) { recordRow($0, memory) }
   }
@@ -156,7 +172,7 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
       SELECT body FROM replies
       WHERE partition = $1 AND user_record = $2 AND device = $3 AND sequence = $4
       """,
-      [.integer(id.rawValue), .text(user), .text(device), .integer(sequence)]
+      [partition(id), .text(user), .text(device), .integer(sequence)]
     ) {
       StoredReply(user: user, device: device, sequence: sequence, body: $0.blob(0))
     }.first
@@ -168,7 +184,7 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
       SELECT id, type, body FROM subscriptions
       WHERE partition = $1 AND user_record = $2 ORDER BY id
       """,
-      [.integer(id.rawValue), .text(user)]
+      [partition(id), .text(user)]
     ) { StoredSubscription(id: $0.text(0), recordType: $0.text(1), body: $0.blob(2)) }
   }
 
@@ -176,7 +192,7 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
     Set(
       try connection.query(
         "SELECT DISTINCT digest FROM asset_uses WHERE partition = $1",
-        [.integer(id.rawValue)]
+        [partition(id)]
       ) { $0.text(0) }
     )
   }

@@ -51,10 +51,22 @@ struct StorageFormat: Sendable {
     guard missing.map(\.version) == Array(found.version + 1...version) else {
       throw StorageVersionError(found: found.version, needed: nil, known: version)
     }
+    if dialect == .postgreSQL { try changeTablesInSequence(session) }
     for step in missing {
       for statement in step.statements(dialect) { try session.run(statement, []) }
       try note(step.version, step.oldestServer, session)
     }
+  }
+
+  /// On a cluster several changes of tables in one transaction go over one connection to each
+  /// machine, as Citus asks for.
+  private func changeTablesInSequence(_ session: some SQLSession) throws {
+    let isCluster = try session.query(
+      "SELECT 1 WHERE to_regclass('pg_dist_partition') IS NOT NULL",
+      []
+    ) { _ in true }
+    guard !isCluster.isEmpty else { return }
+    try session.run("SET LOCAL citus.multi_shard_modify_mode TO 'sequential'", [])
   }
 
   private func note(_ version: Int64, _ oldestServer: Int64, _ session: some SQLSession) throws {

@@ -7,41 +7,50 @@ struct TableCopy<Source: SQLSession, Target: SQLSession> {
   let source: Source
   let target: Target
 
-  /// News of the last hour is for servers that run; a copy has none.
-  private static var tables: [StorageTable] {
-    StorageTables.directory + StorageTables.partitioned
-  }
-
   func run() throws {
-    for table in Self.tables { try copy(table) }
+    for table in StorageTables.directory { try copy(table, in: nil) }
+    let partitions = try source.query("SELECT partition FROM partitions ORDER BY partition", []) {
+      $0.int64(0)
+    }
+    // One after the other: on a cluster each is on one machine, which reads it by its own index.
+    for partition in partitions {
+      for table in StorageTables.partitioned { try copy(table, in: partition) }
+    }
+    // News of the last hour is for servers that run; a copy has none.
     for name in ["secret", "incarnation"] {
       guard let value = try ServiceFacts(session: source)[name] else { continue }
       try ServiceFacts(session: target).set(name, value)
     }
   }
 
-  /// Whether the target has anything that a copy would be mixed with.
+  /// Whether the target has anything that a copy would be mixed with; without partitions there is
+  /// nothing in their tables.
   func isTargetEmpty() throws -> Bool {
-    try Self.tables.allSatisfy { table in
+    try StorageTables.directory.allSatisfy { table in
       try target.query("SELECT 1 FROM \(table.name) LIMIT 1", []) { _ in }.isEmpty
     }
   }
 
   /// Page after page in the order of the key: a table can be larger than the memory.
-  private func copy(_ table: StorageTable) throws {
+  private func copy(_ table: StorageTable, in partition: Int64?) throws {
     let names = table.columns.map(\.name).joined(separator: ", ")
-    let key = table.primaryKey.joined(separator: ", ")
-    let places = table.primaryKey.indices.map { "$\($0 + 1)" }.joined(separator: ", ")
+    // Within a partition, what follows it in the key is the order.
+    let keys = table.primaryKey.filter { partition == nil || $0 != "partition" }
+    let key = keys.joined(separator: ", ")
+    let start: [SQLValue] = partition.map { [.integer($0)] } ?? []
+    let places = keys.indices.map { "$\($0 + 1 + start.count)" }.joined(separator: ", ")
     let size = table.hasLargeRows ? 100 : 1000
-    let keyColumns = table.primaryKey.compactMap { name in
-      table.columns.firstIndex { $0.name == name }
-    }
+    let keyColumns = keys.compactMap { name in table.columns.firstIndex { $0.name == name } }
     var last: [SQLValue]?
     while true {
-      let condition = last == nil ? "" : "WHERE (\(key)) > (\(places))"
+      var conditions = partition == nil ? [] : ["partition = $1"]
+      if last != nil { conditions.append("(\(key)) > (\(places))") }
+      let condition =
+        conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")
+      let order = key.isEmpty ? "" : "ORDER BY \(key)"
       let rows = try source.query(
-        "SELECT \(names) FROM \(table.name) \(condition) ORDER BY \(key) LIMIT \(size)",
-        last ?? []
+        "SELECT \(names) FROM \(table.name) \(condition) \(order) LIMIT \(size)",
+        start + (last ?? [])
       ) { row in table.columns.indices.map { Self.value(row, $0, table.columns[$0]) } }
       try target.insert(into: table, .refused, rows)
       guard rows.count == size, let row = rows.last else { return }
