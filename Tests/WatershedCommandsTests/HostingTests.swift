@@ -80,7 +80,12 @@ struct HostingTests {
   func openFolder() async throws {
     try await withTemporaryFolder { folder in
       let data = folder.appendingPathComponent("data").path
-      _ = try await run("account", "add", "eve", "--data", data)
+      try FileManager.default.createDirectory(
+        atPath: data,
+        withIntermediateDirectories: true,
+        attributes: [.posixPermissions: 0o700]
+      )
+      #expect(try await run("users", "add", "eve", "--data", data).exitCode == 0)
       #expect(try await run("doctor", "--data", data).exitCode == 0)
       try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: data)
       let found = try await run("doctor", "--data", data)

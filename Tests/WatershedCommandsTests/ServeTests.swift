@@ -208,14 +208,37 @@ struct ServeTests {
   @Test("An added person is listed, and a name can be added once")
   func addsAccounts() async throws {
     try await withTemporaryFolder { folder in
-      let added = try await CommandProcess.run("account", "add", "anna", "--data", folder.path)
+      let added = try await CommandProcess.run(
+        "users",
+        "add",
+        "anna",
+        "--data",
+        folder.path,
+        "--output",
+        "text"
+      )
       #expect(added.exitCode == 0)
       #expect(added.output.hasPrefix("Added anna, password "))
-      let again = try await CommandProcess.run("account", "add", "anna", "--data", folder.path)
+      let again = try await CommandProcess.run(
+        "users",
+        "add",
+        "anna",
+        "--data",
+        folder.path,
+        "--output",
+        "text"
+      )
       #expect(again.exitCode == 1)
       #expect(again.errors.contains("There is an account \"anna\" already."))
-      let list = try await CommandProcess.run("account", "list", "--data", folder.path)
-      #expect(list.output == "anna\n")
+      let list = try await CommandProcess.run(
+        "users",
+        "list",
+        "--data",
+        folder.path,
+        "--output",
+        "text"
+      )
+      #expect(list.output.contains("anna"))
     }
   }
 
