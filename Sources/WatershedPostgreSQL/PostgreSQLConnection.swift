@@ -76,6 +76,15 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     return result
   }
 
+  /// Runs all that is queued and then these, all in one trip to the server and back.
+  package func query(
+    _ queries: [(sql: String, values: [PostgreSQLValue])]
+  ) throws -> [PostgreSQLResult] {
+    guard !queries.isEmpty else { return [] }
+    for query in queries { try send(query.sql, query.values, .collection) }
+    return try collect()
+  }
+
   /// Runs statements without parameters, separated by semicolons, in one transaction.
   package func execute(_ script: String) throws {
     _ = try flush()
@@ -253,21 +262,6 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     try? flush()
     try? queue("ROLLBACK")
     try? flush()
-  }
-
-  /// Runs queries that see one moment, all in one trip to the server and back.
-  package func snapshot(
-    _ queries: [(sql: String, values: [PostgreSQLValue])]
-  ) throws -> [PostgreSQLResult] {
-    do {
-      try queue(Isolation.snapshot.rawValue)
-      for query in queries { try send(query.sql, query.values, .collection) }
-      try queue("COMMIT")
-      return try collect()
-    } catch {
-      rollBack()
-      throw error
-    }
   }
 
   // MARK: Notifications

@@ -8,58 +8,64 @@ import Testing
 /// Questions that are told beforehand.
 @Suite("Foreseen reads", .enabled(if: TestEngine.isPostgreSQLInstalled))
 struct ForeseenReadTests {
-  @Test("What was foreseen is answered as if it were asked, as of one moment; nothing else is")
-  func answers() async throws {
+  private static let zone = ZoneNumber(1)
+
+  /// A storage, and the trips that reading takes.
+  private func run(
+    _ body: @escaping @Sendable (PostgreSQLStorage, PartitionID) throws -> Void
+  ) async throws {
     try await TestEngine.run(with: .postgreSQL) {
-      let url = try #require(try TestEngine.databaseURL(for: nil))
       let effects = Effects(
         clock: StoppedClock(),
         randomness: SeededRandomness(seed: 1),
         tasks: PoolTaskSpawner()
       )
+      let url = try #require(try TestEngine.databaseURL(for: nil))
       let storage = try PostgreSQLStorage(url: url, effects: effects)
       defer { storage.close() }
-      let id = try storage.partition(
-        PartitionKey(container: "c", environment: .development, scope: .private, owner: "o")
+      let key = PartitionKey(
+        container: "c",
+        environment: .development,
+        scope: .private,
+        owner: "o"
       )
-      let range = ChangeRange(zone: ZoneNumber(1), after: .zero, limit: 10)
+      try body(storage, try storage.partition(key))
+    }
+  }
+
+  @Test("What was foreseen is answered as if it were asked, as of one moment; the rest is asked")
+  func answers() async throws {
+    try await run { storage, id in
+      let range = ChangeRange(zone: Self.zone, after: .zero, limit: 10)
       let reads: [ForeseenRead] = [
         .zones(id, named: ["z"]), .database(id), .changes(id, range),
       ]
-      let foreseen = try #require(try storage.foreseen(reads))
-      #expect(try foreseen.database(id) == storage.read { try $0.database(id) })
-      #expect(try foreseen.zones(in: id, named: ["z"]).isEmpty)
-      #expect(try foreseen.changes(in: id, range).isEmpty)
-      #expect(throws: Unforeseen.self) { try foreseen.zones(in: id, named: ["y"]) }
-      #expect(throws: Unforeseen.self) { try foreseen.livingZones(in: id) }
-
-      var runs = 0
-      let zones = try storage.read(foreseeing: reads) { snapshot in
-        runs += 1
-        return try snapshot.livingZones(in: id)
+      var batch = WriteBatch()
+      batch.partition = id
+      batch.counter = ChangeNumber(1)
+      try storage.read(foreseeing: reads) { snapshot in
+        let before = try snapshot.database(id).counter
+        // Somebody commits meanwhile.
+        try storage.commit(batch)
+        #expect(try snapshot.database(id).counter == before)
+        #expect(try snapshot.zones(in: id, named: ["z"]).isEmpty)
+        #expect(try snapshot.changes(in: id, range).isEmpty)
+        // Not foreseen, and of the same moment.
+        #expect(try snapshot.zones(in: id, named: ["y"]).isEmpty)
+        #expect(try snapshot.livingZones(in: id).isEmpty)
       }
-      #expect(zones.isEmpty)
-      #expect(runs == 2)
     }
   }
 
   @Test("A statement that fails leaves the connection fit for the next")
   func faults() async throws {
-    try await TestEngine.run(with: .postgreSQL) {
-      let url = try #require(try TestEngine.databaseURL(for: nil))
-      let effects = Effects(
-        clock: StoppedClock(),
-        randomness: SeededRandomness(seed: 1),
-        tasks: PoolTaskSpawner()
-      )
-      let storage = try PostgreSQLStorage(url: url, effects: effects)
-      defer { storage.close() }
-      let id = PartitionID(rawValue: 1)
-      let wrong = ChangeRange(zone: ZoneNumber(1), after: .zero, limit: -1)
+    try await run { storage, id in
+      let wrong = ChangeRange(zone: Self.zone, after: .zero, limit: -1)
       #expect(throws: (any Error).self) {
-        try storage.foreseen([.database(id), .changes(id, wrong)])
+        try storage.read(foreseeing: [.database(id), .changes(id, wrong)]) { _ in }
       }
-      #expect(try storage.foreseen([.database(id)])?.database(id).counter == .zero)
+      let counter = try storage.read(foreseeing: [.database(id)]) { try $0.database(id).counter }
+      #expect(counter == .zero)
     }
   }
 }

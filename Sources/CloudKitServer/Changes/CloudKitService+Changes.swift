@@ -46,7 +46,7 @@ extension CloudKitService {
     let sent = Result { try open(options.syncToken) }
     let mark = json.mark
     try storage.read(foreseeing: try foreseen(options, try? sent.get(), context)) { snapshot in
-      // Of a run that came upon what was not foreseen.
+      // Of a run whose connection broke.
       json.takeBack(to: mark)
       let database = try target(of: [options.zoneID], context, snapshot)
       let zones = ZoneDirectory(database, context)
@@ -79,28 +79,29 @@ extension CloudKitService {
     }
   }
 
-  /// A token names the zone and what its holder knows, so all that the page is made of can be asked
-  /// for at once.
+  /// What a page is made of.
+  ///
+  /// A token names the zone and what its holder knows, so with one it is all that will be asked.
   private func foreseen(
     _ options: ZoneChangesOptions,
     _ token: ChangeToken?,
     _ context: RequestContext
   ) throws -> [ForeseenRead] {
-    guard context.scope == .private, let token, let zone = token.zone,
+    guard context.scope == .private else { return [] }
+    let id = try partition(context)
+    var reads: [ForeseenRead] = [.zones(id, named: [options.zoneID.zoneName]), .database(id)]
+    if let token, let zone = token.zone, token.partition == id,
       // What is wrong with a request is said in its turn.
       let limit = try? pageSize(options.feed.resultsLimit)
-    else { return [] }
-    let id = try partition(context)
-    guard token.partition == id else { return [] }
-    let range = FeedPage.range(
-      token,
-      isReversed: options.feed.reverse ?? false,
-      limit: limit
-    )
-    return [
-      .zones(id, named: [options.zoneID.zoneName]), .database(id),
-      .changes(id, range.changes(of: zone)),
-    ]
+    {
+      let range = FeedPage.range(
+        token,
+        isReversed: options.feed.reverse ?? false,
+        limit: limit
+      )
+      reads.append(.changes(id, range.changes(of: zone)))
+    }
+    return reads
   }
 
   /// Traces of what is gone are kept for a time only, and a stay in a shared zone begins anew.

@@ -14,12 +14,13 @@ package protocol Storage: Sendable {
   var writerCount: Int { get }
 
   /// Runs the body on one consistent view.
-  func read<Result>(_ body: (any StorageSnapshot) throws -> Result) throws -> Result
-
-  /// The answers to some questions, of one moment; nil where asking ahead gains nothing.
   ///
-  /// Any other question that is put to it throws `Unforeseen`.
-  func foreseen(_ reads: [ForeseenRead]) throws -> (any StorageSnapshot)?
+  /// Where asking is a trip to another process, the questions that are foreseen take one trip, and
+  /// each other one takes its own.
+  func read<Result>(
+    foreseeing reads: [ForeseenRead],
+    _ body: (any StorageSnapshot) throws -> Result
+  ) throws -> Result
 
   /// Writes all of the batch durably, or throws and writes nothing.
   func commit(_ batch: WriteBatch) throws
@@ -59,6 +60,15 @@ package protocol Storage: Sendable {
   /// database, whatever the storage is kept in.
   func copy(to file: URL) throws
   func close()
+}
+
+extension Storage {
+  /// Runs the body on one consistent view.
+  package func read<Result>(
+    _ body: (any StorageSnapshot) throws -> Result
+  ) throws -> Result {
+    try read(foreseeing: [], body)
+  }
 }
 
 /// What a commit changed that others keep in memory or wait for.

@@ -5,6 +5,8 @@ import WatershedPostgreSQL
 /// PostgreSQL's side of `SQLSession`.
 struct PostgreSQLSession: SQLSession {
   let connection: PostgreSQLConnection
+  /// What was asked for beforehand.
+  var foreseen: [SQLStatement: PostgreSQLResult] = [:]
 
   var dialect: SQLDialect { .postgreSQL }
 
@@ -13,6 +15,9 @@ struct PostgreSQLSession: SQLSession {
     _ values: [SQLValue],
     _ map: (PostgreSQLRow) throws -> Result
   ) throws -> [Result] {
+    if !foreseen.isEmpty, let known = foreseen[SQLStatement(sql: sql, values: values)] {
+      return try known.map(map)
+    }
     try SQLValue.check(values)
     return try connection.query(sql, values.map(\.postgreSQL)).map(map)
   }
@@ -58,32 +63,6 @@ extension PostgreSQLResult {
     results.reserveCapacity(count)
     for index in 0..<count { results.append(try transform(self[index])) }
     return results
-  }
-}
-
-/// Answers that were fetched beforehand, in place of a connection.
-struct ForeseenSession: SQLSession {
-  let results: [SQLStatement: PostgreSQLResult]
-
-  var dialect: SQLDialect { .postgreSQL }
-
-  func query<Result>(
-    _ sql: String,
-    _ values: [SQLValue],
-    _ map: (PostgreSQLRow) throws -> Result
-  ) throws -> [Result] {
-    guard let result = results[SQLStatement(sql: sql, values: values)] else { throw Unforeseen() }
-    return try result.map(map)
-  }
-
-  func run(_ sql: String, each values: [[SQLValue]]) throws { throw Unforeseen() }
-
-  func insert(
-    into table: StorageTable,
-    _ conflict: StorageTable.Conflict,
-    _ rows: [[SQLValue]]
-  ) throws {
-    throw Unforeseen()
   }
 }
 

@@ -101,30 +101,29 @@ package final class PostgreSQLStorage: Storage {
 
   // MARK: Reading and writing
 
-  package func read<Result>(_ body: (any StorageSnapshot) throws -> Result) throws -> Result {
-    try reading { connection in
-      try body(
+  package func read<Result>(
+    foreseeing reads: [ForeseenRead],
+    _ body: (any StorageSnapshot) throws -> Result
+  ) throws -> Result {
+    let isCluster = isCluster.withLock { $0 }
+    // A cluster is asked in order: the counter must be older than what is read beside it.
+    let statements = isCluster ? [] : reads.map { $0.statement(.postgreSQL) }
+    for statement in statements { try SQLValue.check(statement.values) }
+    return try reading { connection in
+      let results = try connection.query(
+        statements.map { ($0.sql, $0.values.map(\.postgreSQL)) }
+      )
+      return try body(
         SQLSnapshot(
-          connection: PostgreSQLSession(connection: connection),
+          connection: PostgreSQLSession(
+            connection: connection,
+            foreseen: Dictionary(zip(statements, results)) { $1 }
+          ),
           schemas: schemas,
-          firstLooks: isCluster.withLock { $0 } ? FirstLooks() : nil
+          firstLooks: isCluster ? FirstLooks() : nil
         )
       )
     }
-  }
-
-  package func foreseen(_ reads: [ForeseenRead]) throws -> (any StorageSnapshot)? {
-    // A cluster is asked in order: the counter must be older than what is read beside it.
-    guard !reads.isEmpty, !isCluster.withLock({ $0 }) else { return nil }
-    let statements = reads.map { $0.statement(.postgreSQL) }
-    for statement in statements { try SQLValue.check(statement.values) }
-    let results = try translating(repeatingUnless: { _ in false }) { connection in
-      try connection.snapshot(statements.map { ($0.sql, $0.values.map(\.postgreSQL)) })
-    }
-    return SQLSnapshot(
-      connection: ForeseenSession(results: Dictionary(zip(statements, results)) { $1 }),
-      schemas: schemas
-    )
   }
 
   private func reading<Result>(_ body: (PostgreSQLConnection) throws -> Result) throws -> Result {

@@ -92,7 +92,11 @@ package final class SQLiteStorage: Storage {
 
   // MARK: Reading and writing
 
-  package func read<Result>(_ body: (any StorageSnapshot) throws -> Result) throws -> Result {
+  /// Answers are a call away, foreseen or not.
+  package func read<Result>(
+    foreseeing reads: [ForeseenRead],
+    _ body: (any StorageSnapshot) throws -> Result
+  ) throws -> Result {
     guard readers != nil else {
       return try writing.withLock { try body(snapshot(writer)) }
     }
@@ -121,9 +125,6 @@ package final class SQLiteStorage: Storage {
       }
     }
   }
-
-  /// Its answers are a call away.
-  package func foreseen(_ reads: [ForeseenRead]) throws -> (any StorageSnapshot)? { nil }
 
   package func commit(_ batch: WriteBatch) throws {
     let own = WaitingBatch(batch)
