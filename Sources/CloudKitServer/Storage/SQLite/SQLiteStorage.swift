@@ -17,7 +17,7 @@ package final class SQLiteStorage: Storage {
   private let partitions = Mutex<[PartitionKey: PartitionID]>([:])
   private let effects: Effects
   private let schemas = SchemaCache()
-  private let waiting = Mutex<[WaitingBatch]>([])
+  private let queue = CommitQueue()
   private let listener = Mutex<(@Sendable (StorageNews) -> Void)?>(nil)
 
   /// What a connection that writes is told first.
@@ -31,7 +31,7 @@ package final class SQLiteStorage: Storage {
 
   package var incarnation: String { identity.withLock { $0 } }
   /// They decide side by side; the file has one writer, which takes all that wait for it at once.
-  package var writerCount: Int { readers == nil ? 1 : 8 }
+  package var writerCount: Int { readers == nil ? 1 : 16 }
 
   /// Opens or makes the file in `folder`; nil keeps everything in memory.
   package convenience init(folder: URL?, effects: Effects) throws {
@@ -127,41 +127,36 @@ package final class SQLiteStorage: Storage {
   }
 
   package func commit(_ batch: WriteBatch) throws {
-    let own = WaitingBatch(batch)
-    waiting.withLock { $0.append(own) }
-    try writing.withLock {
-      if own.outcome == nil { commitWaiting() }
-      try own.outcome?.get()
+    if readers == nil {
+      try write { try SQLCommit(session: $0, batch: batch).run() }
+    } else {
+      try queue.commit(batch, by: commit)
     }
     if batch.event != nil { listener.withLock { $0 }?(.events) }
   }
 
-  /// Commits what waits, with the writer's lock held: one wait for the disk serves them all.
-  private func commitWaiting() {
-    let batches = waiting.withLock { waiting in
-      defer { waiting = [] }
-      return waiting
-    }
+  /// Commits what waits: one wait for the disk serves them all.
+  private func commit(_ batches: [CommitQueue.Entry]) {
     if batches.count > 1, commitTogether(batches) { return }
-    for waiting in batches {
-      waiting.outcome = Result {
-        try write { try SQLCommit(session: $0, batch: waiting.batch).run() }
+    for entry in batches {
+      entry.outcome = Result {
+        try write { try SQLCommit(session: $0, batch: entry.batch).run() }
       }
     }
   }
 
   /// Writes all whose expectations hold, in one transaction and in the order they came; false where
   /// writing one of them failed, and nothing was written.
-  private func commitTogether(_ batches: [WaitingBatch]) -> Bool {
+  private func commitTogether(_ batches: [CommitQueue.Entry]) -> Bool {
     var refused: [ObjectIdentifier: ExpectationFailed] = [:]
     do {
       try write { session in
-        for waiting in batches {
-          let commit = SQLCommit(session: session, batch: waiting.batch)
+        for entry in batches {
+          let commit = SQLCommit(session: session, batch: entry.batch)
           do {
             try commit.check()
           } catch let error as ExpectationFailed {
-            refused[ObjectIdentifier(waiting)] = error
+            refused[ObjectIdentifier(entry)] = error
             continue
           }
           try commit.write()
@@ -171,8 +166,8 @@ package final class SQLiteStorage: Storage {
       // Whose fault it was shows when each is written alone.
       return false
     }
-    for waiting in batches {
-      waiting.outcome = refused[ObjectIdentifier(waiting)].map { .failure($0) } ?? .success(())
+    for entry in batches {
+      entry.outcome = refused[ObjectIdentifier(entry)].map { .failure($0) } ?? .success(())
     }
     return true
   }
@@ -238,13 +233,4 @@ package final class SQLiteStorage: Storage {
       if readers != nil { try? writer.execute("PRAGMA wal_checkpoint(TRUNCATE)") }
     }
   }
-}
-
-/// A batch in the queue for the one writer, and what became of it.
-private final class WaitingBatch: @unchecked Sendable {
-  // Unchecked: the outcome is guarded by the writer's lock.
-  let batch: WriteBatch
-  var outcome: Result<Void, any Error>?
-
-  init(_ batch: WriteBatch) { self.batch = batch }
 }
