@@ -93,6 +93,16 @@ def compare(path, have):
             yield row["area"], row["type"], row["member"], present
 
 
+def print_endpoints():
+    """Of CloudKit's web services; a test sends something to each."""
+    with open(os.path.join(os.path.dirname(__file__), "endpoints.tsv"), encoding="utf-8") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    print("\n## CloudKit web services\n\n| endpoint | | |\n|---|---|---|")
+    for row in rows:
+        answer = "answered" if row["answered"] == "yes" else "`NOT_FOUND`"
+        print(f"| `{row['path']}` | {answer} | {row['note']} |")
+
+
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
@@ -125,6 +135,7 @@ def main():
             for owner in partial:
                 print(f"- `{owner}`: {', '.join(f'`{member}`' for member in missing[owner])}")
             print("\n</details>")
+    print_endpoints()
 
 
 main()
