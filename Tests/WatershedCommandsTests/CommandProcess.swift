@@ -1,4 +1,11 @@
 import Foundation
+import Testing
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
 
 /// A run of the built `watershed` binary.
 final class CommandProcess: @unchecked Sendable {
@@ -7,6 +14,9 @@ final class CommandProcess: @unchecked Sendable {
   private let output = Pipe()
   private let errors = Pipe()
   private var unread = Data()
+
+  /// Linux's `F_SETPIPE_SZ`, which its C library shows to GNU sources only.
+  private static let setPipeSize: Int32 = 1031
 
   struct Outcome: Sendable {
     var exitCode: Int32
@@ -18,13 +28,24 @@ final class CommandProcess: @unchecked Sendable {
     try self.init(arguments)
   }
 
-  /// `environment` is added to this process's own; `input` is read instead of nothing.
+  /// Starts the program; `environment` is added to this process's own.
+  ///
+  /// `input` is read instead of nothing. Of what is written and not read `outputRoom` bytes are
+  /// kept; then the program waits.
   init(
     _ arguments: [String],
     program: URL = Watershed.program,
     environment: [String: String] = [:],
-    input: String? = nil
+    input: String? = nil,
+    outputRoom: Int32? = nil
   ) throws {
+    #if os(Linux)
+    if let outputRoom {
+      try #require(
+        fcntl(output.fileHandleForWriting.fileDescriptor, Self.setPipeSize, outputRoom) > 0
+      )
+    }
+    #endif
     process.executableURL = program
     process.arguments = arguments
     // Where the demo's model is.
@@ -51,13 +72,15 @@ final class CommandProcess: @unchecked Sendable {
     try await onThread { [self] in readLine() }
   }
 
-  /// Interrupts the process as soon as it has written a line.
+  /// Interrupts the process when it has written a line.
   ///
-  /// All on one thread: where many tests wait for their turn, a program that is soon done would be
-  /// faster than a test that is told of the line.
+  /// No more than the line is read: with little room for the rest a program is not done meanwhile,
+  /// however long a test waits for its turn.
   func interruptAfterLine() async throws {
     try await onThread { [self] in
-      _ = readLine()
+      while let byte = try? output.fileHandleForReading.read(upToCount: 1), !byte.isEmpty,
+        byte != Data([UInt8(ascii: "\n")])
+      {}
       interrupt()
     }
   }

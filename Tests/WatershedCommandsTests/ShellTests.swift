@@ -61,7 +61,9 @@ struct ShellTests {
     try await withTemporaryFolder { folder in
       let demo = try CommandProcess(
         ["demo", "--json"],
-        environment: ["TMPDIR": folder.path]
+        environment: ["TMPDIR": folder.path],
+        // Half of what it writes.
+        outputRoom: 4096
       )
       try await demo.interruptAfterLine()
       let outcome = try await demo.finish()
