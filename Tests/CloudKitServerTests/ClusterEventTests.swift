@@ -1,6 +1,5 @@
 import CloudKitWebServices
 import Dispatch
-import Effects
 import Foundation
 import Synchronization
 import Testing
@@ -19,18 +18,9 @@ struct ClusterEventTests {
       let other = try PostgreSQLConnection(url: url)
       try other.execute("CREATE TABLE pg_dist_partition (logicalrelid regclass)")
       defer { try? other.execute("DROP TABLE pg_dist_partition") }
-      let storage = try PostgreSQLStorage(
-        url: url,
-        effects: Effects(
-          clock: StoppedClock(),
-          randomness: SeededRandomness(seed: 1),
-          tasks: PoolTaskSpawner()
-        )
-      )
+      let storage = try PostgreSQLStorage(url: url, effects: .still)
       defer { storage.close() }
-      let id = try storage.partition(
-        PartitionKey(container: "c", environment: .development, scope: .private, owner: "_o")
-      )
+      let id = try storage.partition(.somebodys)
       var batch = WriteBatch(partition: id)
       batch.counter = ChangeNumber(1)
       batch.event = WriteBatch.EventWrite(time: 1, body: Data("told".utf8))

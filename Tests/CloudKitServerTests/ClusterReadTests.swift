@@ -1,5 +1,4 @@
 import CloudKitWebServices
-import Effects
 import Foundation
 import Testing
 import WatershedPostgreSQL
@@ -12,27 +11,11 @@ import WatershedPostgreSQL
 struct ClusterReadTests {
   private static let zone = ZoneNumber(1)
 
-  private func record(_ name: String, _ change: Int64) -> StoredRecord {
-    let stamp = ServerStamp(timestamp: 1, userRecordName: "_u", deviceID: "1")
-    return StoredRecord(
-      key: RecordKey(zone: Self.zone, name: name),
-      type: "Note",
-      tag: "\(change)",
-      change: ChangeNumber(change),
-      created: stamp,
-      modified: stamp,
-      parent: nil,
-      fields: Data("{}".utf8),
-      contents: [],
-      isDeleted: false
-    )
-  }
-
   private func save(_ name: String, _ change: Int64, _ id: PartitionID) -> WriteBatch {
     var batch = WriteBatch(partition: id)
     batch.expectedCounter = ChangeNumber(change - 1)
     batch.counter = ChangeNumber(change)
-    batch.records = [record(name, change)]
+    batch.records = [.plain(name, tag: "\(change)", change: change)]
     return batch
   }
 
@@ -43,20 +26,8 @@ struct ClusterReadTests {
         _ snapshot: SQLSnapshot<PostgreSQLSession>
       ) throws -> Void
   ) async throws {
-    try await TestEngine.run(with: .postgreSQL) {
-      let url = try #require(try TestEngine.databaseURL(for: nil))
-      let storage = try PostgreSQLStorage(
-        url: url,
-        effects: Effects(
-          clock: StoppedClock(),
-          randomness: SeededRandomness(seed: 1),
-          tasks: PoolTaskSpawner()
-        )
-      )
-      defer { storage.close() }
-      let id = try storage.partition(
-        PartitionKey(container: "c", environment: .development, scope: .private, owner: "_o")
-      )
+    try await TestEngine.runOnPostgreSQL { storage, url in
+      let id = try storage.partition(.somebodys)
       let connection = try PostgreSQLConnection(url: url) { sql in
         if let refusal = ClusterRules.refusal(of: sql) { Issue.record("\(refusal): \(sql)") }
       }

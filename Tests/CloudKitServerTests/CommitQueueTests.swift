@@ -1,6 +1,5 @@
 import CloudKitWebServices
 import Dispatch
-import Effects
 import Foundation
 import Synchronization
 import Testing
@@ -9,31 +8,10 @@ import Testing
 
 @Suite("Commits that wait together", .everyEngine)
 struct CommitQueueTests {
-  private func record(_ name: String) -> StoredRecord {
-    let stamp = ServerStamp(timestamp: 1, userRecordName: "_u", deviceID: "1")
-    return StoredRecord(
-      key: RecordKey(zone: ZoneNumber(1), name: name),
-      type: "Note",
-      tag: name,
-      change: ChangeNumber(1),
-      created: stamp,
-      modified: stamp,
-      parent: nil,
-      fields: Data("{}".utf8),
-      contents: [],
-      isDeleted: false
-    )
-  }
+  private func record(_ name: String) -> StoredRecord { .plain(name, tag: name, change: 1) }
 
   private func storage(_ folder: URL) throws -> any Storage {
-    try TestEngine.storage(
-      Effects(
-        clock: StoppedClock(),
-        randomness: SeededRandomness(seed: 1),
-        tasks: PoolTaskSpawner()
-      ),
-      folder: folder
-    )
+    try TestEngine.storage(.still, folder: folder)
   }
 
   private func partitions(_ storage: any Storage) throws -> [PartitionID] {

@@ -1,5 +1,4 @@
 import CloudKitWebServices
-import Effects
 import Foundation
 import Testing
 
@@ -10,32 +9,10 @@ import Testing
 struct ForeseenReadTests {
   private static let zone = ZoneNumber(1)
 
-  /// A storage, and the trips that reading takes.
-  private func run(
-    _ body: @escaping @Sendable (PostgreSQLStorage, PartitionID) throws -> Void
-  ) async throws {
-    try await TestEngine.run(with: .postgreSQL) {
-      let effects = Effects(
-        clock: StoppedClock(),
-        randomness: SeededRandomness(seed: 1),
-        tasks: PoolTaskSpawner()
-      )
-      let url = try #require(try TestEngine.databaseURL(for: nil))
-      let storage = try PostgreSQLStorage(url: url, effects: effects)
-      defer { storage.close() }
-      let key = PartitionKey(
-        container: "c",
-        environment: .development,
-        scope: .private,
-        owner: "o"
-      )
-      try body(storage, try storage.partition(key))
-    }
-  }
-
   @Test("What was foreseen is answered as if it were asked, as of one moment; the rest is asked")
   func answers() async throws {
-    try await run { storage, id in
+    try await TestEngine.runOnPostgreSQL { storage, _ in
+      let id = try storage.partition(.somebodys)
       let range = ChangeRange(zone: Self.zone, after: .zero, limit: 10)
       let reads: [ForeseenRead] = [
         .zones(id, named: ["z"]), .database(id), .changes(id, range),
@@ -59,7 +36,8 @@ struct ForeseenReadTests {
 
   @Test("A statement that fails leaves the connection fit for the next")
   func faults() async throws {
-    try await run { storage, id in
+    try await TestEngine.runOnPostgreSQL { storage, _ in
+      let id = try storage.partition(.somebodys)
       let wrong = ChangeRange(zone: Self.zone, after: .zero, limit: -1)
       #expect(throws: (any Error).self) {
         try storage.read(foreseeing: [.database(id), .changes(id, wrong)]) { _ in }

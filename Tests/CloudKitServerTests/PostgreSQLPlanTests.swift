@@ -1,5 +1,4 @@
 import CloudKitWebServices
-import Effects
 import Foundation
 import Synchronization
 import Testing
@@ -13,15 +12,7 @@ import WatershedPostgreSQL
 struct PostgreSQLPlanTests {
   @Test("Each hot statement is served by the index made for it, with and without statistics")
   func plans() async throws {
-    try await TestEngine.run(with: .postgreSQL) {
-      let url = try #require(try TestEngine.databaseURL(for: nil))
-      let effects = Effects(
-        clock: StoppedClock(),
-        randomness: SeededRandomness(seed: 1),
-        tasks: PoolTaskSpawner()
-      )
-      let storage = try PostgreSQLStorage(url: url, effects: effects)
-      defer { storage.close() }
+    try await TestEngine.runOnPostgreSQL { storage, url in
       let connection = try PostgreSQLConnection(url: url)
       // Or the server would gather statistics by itself, somewhere in the middle.
       for table in StorageTables.all {
@@ -52,15 +43,7 @@ struct PostgreSQLPlanTests {
   /// Of an empty table it thinks that reading all of a zone costs less than 200 look-ups.
   @Test("Names are looked up one by one, also in a zone that PostgreSQL takes for small")
   func namesOneByOne() async throws {
-    try await TestEngine.run(with: .postgreSQL) {
-      let url = try #require(try TestEngine.databaseURL(for: nil))
-      let effects = Effects(
-        clock: StoppedClock(),
-        randomness: SeededRandomness(seed: 1),
-        tasks: PoolTaskSpawner()
-      )
-      let storage = try PostgreSQLStorage(url: url, effects: effects)
-      defer { storage.close() }
+    try await TestEngine.runOnPostgreSQL { _, url in
       let connection = try PostgreSQLConnection(url: url)
       try connection.execute("SET enable_seqscan = off")
       let recorder = PlanRecorder()
@@ -87,9 +70,7 @@ struct PostgreSQLPlanTests {
 
   /// One large zone, so that no statement could do with less than the index made for it.
   private func fill(_ storage: PostgreSQLStorage) throws -> PartitionID {
-    let id = try storage.partition(
-      PartitionKey(container: "c", environment: .development, scope: .private, owner: "_o")
-    )
+    let id = try storage.partition(.somebodys)
     let stamp = ServerStamp(timestamp: 1, userRecordName: "_o", deviceID: "1")
     var batch = WriteBatch(partition: id)
     batch.counter = ChangeNumber(Int64(Self.recordCount))

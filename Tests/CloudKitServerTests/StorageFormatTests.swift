@@ -9,17 +9,8 @@ import WatershedSQLite
 
 @Suite("Versions of the tables", .everyEngine)
 struct StorageFormatTests {
-  private let effects = Effects(
-    clock: StoppedClock(),
-    randomness: SeededRandomness(seed: 1),
-    tasks: PoolTaskSpawner()
-  )
-  private let key = PartitionKey(
-    container: "c",
-    environment: .development,
-    scope: .private,
-    owner: "_o"
-  )
+  private let effects = Effects.still
+  private let key = PartitionKey.somebodys
 
   private func open(_ folder: URL, _ format: StorageFormat) throws -> any Storage {
     if let url = try TestEngine.databaseURL(for: folder) {
@@ -170,12 +161,7 @@ struct FirstStorageVersionTests {
       try file.execute(FirstStorageVersion.rows)
       try Data("3".utf8).write(to: folder.appendingPathComponent("openings"))
 
-      let effects = Effects(
-        clock: StoppedClock(),
-        randomness: SeededRandomness(seed: 1),
-        tasks: PoolTaskSpawner()
-      )
-      let storage = try SQLiteStorage(folder: folder, effects: effects)
+      let storage = try SQLiteStorage(folder: folder, effects: .still)
       #expect(storage.secret == Data("secret".utf8))
       #expect(storage.incarnation == "abc")
       let id = try storage.partition(

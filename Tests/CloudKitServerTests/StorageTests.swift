@@ -1,5 +1,4 @@
 import CloudKitWebServices
-import Effects
 import Foundation
 import Testing
 
@@ -11,36 +10,12 @@ struct StorageTests {
   private let id: PartitionID
 
   init() throws {
-    let effects = Effects(
-      clock: StoppedClock(),
-      randomness: SeededRandomness(seed: 1),
-      tasks: PoolTaskSpawner()
-    )
-    storage = try TestEngine.storage(effects)
-    id = try storage.partition(
-      PartitionKey(
-        container: "c",
-        environment: .development,
-        scope: .private,
-        owner: "_o"
-      )
-    )
+    storage = try TestEngine.storage(.still)
+    id = try storage.partition(.somebodys)
   }
 
   private func record(_ name: String, _ change: Int64, tag: String) -> StoredRecord {
-    let stamp = ServerStamp(timestamp: 1, userRecordName: "_o", deviceID: "1")
-    return StoredRecord(
-      key: RecordKey(zone: .defaultZone, name: name),
-      type: "T",
-      tag: tag,
-      change: ChangeNumber(change),
-      created: stamp,
-      modified: stamp,
-      parent: nil,
-      fields: Data("{}".utf8),
-      contents: [],
-      isDeleted: false
-    )
+    .plain(name, in: .defaultZone, type: "T", tag: tag, change: change)
   }
 
   private func batch(_ name: String, _ change: Int64, tag: String = "t") -> WriteBatch {

@@ -208,26 +208,11 @@ struct ServeTests {
   @Test("An added person is listed, and a name can be added once")
   func addsAccounts() async throws {
     try await withTemporaryFolder { folder in
-      let added = try await CommandProcess.run(
-        "users",
-        "add",
-        "anna",
-        "--data",
-        folder.path,
-        "--output",
-        "text"
-      )
+      let anna = ["users", "add", "anna", "--data", folder.path, "--output", "text"]
+      let added = try await CommandProcess(anna).finish()
       #expect(added.exitCode == 0)
       #expect(added.output.hasPrefix("Added anna, password "))
-      let again = try await CommandProcess.run(
-        "users",
-        "add",
-        "anna",
-        "--data",
-        folder.path,
-        "--output",
-        "text"
-      )
+      let again = try await CommandProcess(anna).finish()
       #expect(again.exitCode == 1)
       #expect(again.errors.contains("There is an account \"anna\" already."))
       let list = try await CommandProcess.run(
