@@ -167,6 +167,12 @@ struct EncryptedFieldTests {
       await again.server.service.shutdown()
       // Without the keys the database says nothing.
       try FileManager.default.removeItem(at: keys)
+      try await StorageAdoption(
+        ServiceConfiguration(
+          dataFolder: folder,
+          database: try TestEngine.databaseURL(for: folder)
+        )
+      ).run()
       var blind = person
       blind.server = try await TestServer(folder: folder, seed: 3)
       await #expect(throws: ErrorDictionary.self) { try await blind.lookup("old") }

@@ -19,6 +19,10 @@ package protocol AssetStore: Sendable {
   /// The partitions that have files.
   func partitions() async throws -> [PartitionID]
   func files(in partition: PartitionID) async throws -> [StoredAssetFile]
+  /// The name that the store keeps of itself; nil until it was given one.
+  func identity() async throws -> String?
+  /// Gives the store its name, unless it has one.
+  func keep(identity: String) async throws
   /// Removes what uploads that were cut off left behind before the date.
   func removeRemains(before date: Date) async throws
 }

@@ -89,6 +89,22 @@ package final class FolderAssetStore: AssetStore {
       .map(\.file)
   }
 
+  private var identityFile: URL { folder.appendingPathComponent("identity") }
+
+  package func identity() async throws -> String? {
+    guard FileManager.default.fileExists(atPath: identityFile.path) else { return nil }
+    let text = try String(contentsOf: identityFile, encoding: .utf8)
+    return text.trimmingCharacters(in: .whitespacesAndNewlines)
+  }
+
+  package func keep(identity: String) async throws {
+    do {
+      try Data("\(identity)\n".utf8).write(to: identityFile, options: .withoutOverwriting)
+    } catch let error as CocoaError where error.code == .fileWriteFileExists {
+      // Another server was first; both read the one name.
+    }
+  }
+
   package func removeRemains(before date: Date) async throws {
     for partition in try await partitions() {
       for (file, url) in try everything(in: partition)

@@ -8,6 +8,7 @@ package final class MemoryAssetStore: AssetStore {
     var written: Date
   }
 
+  private let name = Mutex<String?>(nil)
   private let files = Mutex<[AssetPlace: File]>([:])
   private let now: @Sendable () -> Date
 
@@ -50,6 +51,10 @@ package final class MemoryAssetStore: AssetStore {
       }.sorted { $0.name < $1.name }
     }
   }
+
+  package func identity() async throws -> String? { name.withLock { $0 } }
+
+  package func keep(identity: String) async throws { name.withLock { $0 = $0 ?? identity } }
 
   /// Uploads that are cut off leave nothing.
   package func removeRemains(before date: Date) async throws {}

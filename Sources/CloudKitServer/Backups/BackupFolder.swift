@@ -52,7 +52,31 @@ package struct BackupFolder: Sendable {
     problems += used.filter { !paths.contains($0) }.sorted().map {
       "a record uses \($0), which the backup lacks"
     }
-    return problems
+    return problems + (try keyProblems(connection))
+  }
+
+  /// Whether the backup's keys open what its database holds.
+  private func keyProblems(_ connection: SQLiteConnection) throws -> [String] {
+    let known = try Self.fingerprints(connection).fieldKeys
+    let file = url.appendingPathComponent(CloudKitService.keyFileName)
+    guard let ring = try KeyRing.read(file) else {
+      return ["the keys of encrypted fields are missing: \(CloudKitService.keyFileName)"]
+    }
+    do {
+      try ring.check(against: known, file: file)
+      return []
+    } catch {
+      return [error.description]
+    }
+  }
+
+  /// What the database knows of keys and asset store; nothing where an older server wrote it.
+  static func fingerprints(_ connection: SQLiteConnection) throws -> StorageFingerprints {
+    let kept = try connection.query("SELECT value FROM service WHERE name = 'fingerprints'") {
+      $0.blob(0)
+    }
+    guard let data = kept.first else { return StorageFingerprints() }
+    return try WireCoding.decode(StorageFingerprints.self, from: data)
   }
 
   private static func integrityProblems(_ connection: SQLiteConnection) throws -> [String] {
@@ -104,6 +128,8 @@ package struct BackupFolder: Sendable {
         let storage = try SQLiteStorage(folder: folder, effects: configuration.effects)
         defer { storage.close() }
         try storage.beginNewIncarnation()
+        // The restored server has an asset store of its own, which its first start enters.
+        try storage.changeFingerprints { $0.assetStore = nil }
       }
     } catch {
       // Half of it must not keep the next attempt out.

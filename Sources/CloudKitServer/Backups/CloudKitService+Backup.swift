@@ -6,6 +6,7 @@ import Synchronization
 extension CloudKitService {
   static let databaseFileName = "watershed.sqlite"
   static let keyFileName = "field-keys.json"
+  static let assetFolderName = "assets"
 
   /// Writes a backup to a folder that does not exist yet.
   ///
@@ -16,6 +17,11 @@ extension CloudKitService {
     let manager = FileManager.default
     guard !manager.fileExists(atPath: folder.path) else {
       throw BackupError(description: "There is something at \(folder.path) already.")
+    }
+    do {
+      try await bindAssetStore()
+    } catch let error as AssetStoreMismatch {
+      throw BackupError(description: error.description)
     }
     let partial = folder.appendingPathExtension("partial")
     try? manager.removeItem(at: partial)
@@ -48,7 +54,11 @@ extension CloudKitService {
       }
     }
     let keys = folder.appendingPathComponent(Self.keyFileName)
-    try vault.export(to: keys)
+    do {
+      try vault.export(to: keys)
+    } catch let error as KeyRingMismatch {
+      throw BackupError(description: error.description)
+    }
     paths.append(Self.keyFileName)
     let manifest = BackupManifest(
       created: now,

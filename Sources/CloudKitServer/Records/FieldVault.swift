@@ -38,18 +38,27 @@ final class FieldVault: Sendable {
   /// Where the ring is kept; nil in memory.
   private let file: URL?
   private let randomness: any RandomSource
+  /// Knows the fingerprints of the keys.
+  private let storage: any Storage
 
-  /// Reads the ring of keys, or makes one.
-  init(file: URL?, randomness: any RandomSource) throws {
+  /// Reads the ring of keys, or makes the first one; a ring that is not the storage's is refused
+  /// with `KeyRingMismatch`.
+  ///
+  /// Without a file the keys are lost with the vault, and the storage learns nothing of them.
+  init(file: URL?, storage: any Storage, randomness: any RandomSource) throws {
     self.file = file
+    self.storage = storage
     self.randomness = randomness
-    if let file, let known = try KeyRing.read(file) {
-      ring = Mutex(known)
-    } else {
-      let made = KeyRing(first: randomness.bytes(32))
-      try file.map { try made.write($0) }
-      ring = Mutex(made)
+    guard let file else {
+      ring = Mutex(KeyRing(first: randomness.bytes(32)))
+      return
     }
+    let isUsed = try storage.read { try $0.accountCount() } > 0
+    ring = Mutex(
+      try storage.changeFingerprints { known in
+        try KeyRing.open(file, known: &known.fieldKeys, isUsed: isUsed) { randomness.bytes(32) }
+      }
+    )
   }
 
   /// The IDs of all keys, the current one first.
@@ -58,19 +67,32 @@ final class FieldVault: Sendable {
   }
 
   /// Makes a new key, which seals from now on; the others still open what they sealed.
+  ///
+  /// The file comes before the fingerprint: after a crash between the two, the next start enters it.
   func rotate() throws -> String {
-    try ring.withLock { ring in
-      // Another process may have rotated.
-      if let file, let known = try KeyRing.read(file) { ring = known }
-      ring.add(randomness.bytes(32))
-      try file.map { try ring.write($0) }
-      return ring.current
+    guard let file else {
+      return ring.withLock { ring in
+        ring.add(randomness.bytes(32))
+        return ring.current
+      }
+    }
+    return try storage.changeFingerprints { known in
+      var next = try KeyRing.open(file, known: &known.fieldKeys, isUsed: true) { Data() }
+      next.add(randomness.bytes(32), besides: known.fieldKeys.keys)
+      try next.write(file)
+      known.fieldKeys = next.fingerprints
+      ring.withLock { $0 = next }
+      return next.current
     }
   }
 
-  /// Writes the ring to another place, for a backup.
-  func export(to file: URL) throws {
-    try ring.withLock { try $0.write(file) }
+  /// Writes the ring to another place, for a backup; a ring that lacks a key of the storage is
+  /// refused.
+  func export(to copy: URL) throws {
+    guard let file else { return try ring.withLock { try $0.write(copy) } }
+    try storage.changeFingerprints { known in
+      try KeyRing.open(file, known: &known.fieldKeys, isUsed: true) { Data() }
+    }.write(copy)
   }
 
   // MARK: Values

@@ -18,15 +18,63 @@ struct KeyRing: Codable, Sendable {
   /// 32 bytes each; old ones stay as long as something they sealed does.
   private(set) var keys: [String: Data]
 
-  init(first key: Data) {
-    current = "1"
-    keys = ["1": key]
+  /// A ring of one key, whose number none of the known keys has.
+  init(first key: Data, besides known: some Collection<String> = []) {
+    current = ""
+    keys = [:]
+    add(key, besides: known)
   }
 
-  mutating func add(_ key: Data) {
-    let next = (keys.keys.compactMap { Int($0) }.max() ?? 0) + 1
+  /// Makes the key the one that seals, under a number that neither the ring nor the data knows.
+  mutating func add(_ key: Data, besides known: some Collection<String> = []) {
+    let taken = Array(keys.keys) + Array(known)
+    let next = (taken.compactMap { Int($0) }.max() ?? 0) + 1
     current = "\(next)"
     keys[current] = key
+  }
+
+  /// By the key's ID: half of a SHA-256, which tells two keys apart and says nothing of either.
+  var fingerprints: [String: String] {
+    keys.mapValues { key in
+      Data(SHA256.hash(data: Data("watershed field key".utf8) + key).prefix(16)).hexadecimal
+    }
+  }
+
+  /// Refuses a ring that is not the one of the data with these fingerprints.
+  func check(against known: [String: String], file: URL) throws(KeyRingMismatch) {
+    let mine = fingerprints
+    let other = known.filter { id, fingerprint in mine[id].map { $0 != fingerprint } ?? false }
+    guard other.isEmpty else {
+      throw KeyRingMismatch(file: file.path, problem: .other, ids: other.keys.sorted())
+    }
+    let missing = known.keys.filter { mine[$0] == nil }.sorted()
+    guard missing.isEmpty else {
+      throw KeyRingMismatch(file: file.path, problem: .missingKeys, ids: missing)
+    }
+  }
+
+  /// The ring of a file, checked against the data's fingerprints, which learn of its new keys.
+  ///
+  /// A ring is made only where there is no file and the data knows of no key. `isUsed` says that the
+  /// data has accounts already: a server of before the fingerprints has made a file then.
+  static func open(
+    _ file: URL,
+    known: inout [String: String],
+    isUsed: Bool,
+    makeKey: () -> Data
+  ) throws -> KeyRing {
+    if let ring = try read(file) {
+      try ring.check(against: known, file: file)
+      known = ring.fingerprints
+      return ring
+    }
+    guard known.isEmpty, !isUsed else {
+      throw KeyRingMismatch(file: file.path, problem: .missingFile, ids: known.keys.sorted())
+    }
+    let made = KeyRing(first: makeKey())
+    try made.write(file)
+    known = made.fingerprints
+    return made
   }
 
   func key(_ id: String) throws -> SymmetricKey {
@@ -68,5 +116,40 @@ struct KeyRing: Codable, Sendable {
     var id: String
 
     var description: String { "the key \(id) is not in the server's key file" }
+  }
+}
+
+/// The key file of a server is not the one of the data that it opens.
+package struct KeyRingMismatch: Error, Hashable, CustomStringConvertible {
+  package enum Problem: Hashable, Sendable {
+    /// There is no file, and the data was used with one.
+    case missingFile
+    /// The file lacks keys that other servers sealed with.
+    case missingKeys
+    /// The file has other keys under the same numbers.
+    case other
+  }
+
+  var file: String
+  package var problem: Problem
+  /// The numbers of the keys that are missing or other ones; none where they are not known.
+  var ids: [String]
+
+  package var description: String {
+    let keys = ids.count == 1 ? "key \(ids[0])" : "keys \(ids.joined(separator: ", "))"
+    let what =
+      switch problem {
+      case .missingFile:
+        "The key file \(file) does not exist, and the data was written with one"
+          + (ids.isEmpty ? "" : " (\(keys))") + "."
+      case .missingKeys:
+        "The key file \(file) lacks the \(keys), which values in the data were sealed with."
+      case .other:
+        "The key file \(file) is another server's: its \(keys) differ\(ids.count == 1 ? "s" : "") "
+          + "from what values in the data were sealed with."
+      }
+    return what + " All servers of a database share one key file: give this server the same, with "
+      + "keyFile in the configuration, or put it back from a backup, where it is "
+      + "\(CloudKitService.keyFileName). If it is lost for good: watershed storage adopt."
   }
 }

@@ -50,7 +50,22 @@ package final class CloudKitService: Sendable {
   /// The host of that address, as people know it.
   var host: String { URLComponents(string: baseURL)?.host ?? "localhost" }
 
-  /// Opens the data folder, or starts empty in memory.
+  /// Opens the data, and refuses to where the asset store is not the data's.
+  package static func open(
+    _ configuration: ServiceConfiguration
+  ) async throws -> CloudKitService {
+    let service = try CloudKitService(configuration)
+    do {
+      try await service.bindAssetStore()
+      return service
+    } catch {
+      await service.shutdown()
+      throw error
+    }
+  }
+
+  /// Opens the data folder, or starts empty in memory; whether the asset store is the data's is
+  /// checked by `open`.
   package init(_ configuration: ServiceConfiguration) throws {
     self.configuration = configuration
     limits = configuration.limits
@@ -66,13 +81,13 @@ package final class CloudKitService: Sendable {
     if let store = configuration.assetStore {
       assets = store
     } else if let folder = configuration.dataFolder {
-      assets = try FolderAssetStore(folder: folder.appendingPathComponent("assets"))
+      assets = try FolderAssetStore(folder: folder.appendingPathComponent(Self.assetFolderName))
     } else {
       assets = MemoryAssetStore { [effects = configuration.effects] in effects.now }
     }
     vault = try FieldVault(
-      file: configuration.keyFile
-        ?? configuration.dataFolder?.appendingPathComponent("field-keys.json"),
+      file: configuration.fieldKeyFile,
+      storage: storage,
       randomness: configuration.effects.randomness
     )
     signer = Signer(secret: storage.secret)

@@ -34,6 +34,10 @@ package struct ServiceConfiguration: Sendable {
   package var assetURL: String?
   /// The keys of encrypted fields; nil: a file in the data folder, beside the database.
   package var keyFile: URL?
+  /// Where the keys of encrypted fields are; nil in memory.
+  package var fieldKeyFile: URL? {
+    keyFile ?? dataFolder?.appendingPathComponent(CloudKitService.keyFileName)
+  }
   /// Told of every commit to records and zones.
   package var onCommit: (@Sendable (CommitEvent) -> Void)?
 

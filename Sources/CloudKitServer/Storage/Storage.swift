@@ -56,6 +56,15 @@ package protocol Storage: Sendable {
   func listen(_ body: @escaping @Sendable (StorageNews) -> Void)
 
   func beginNewIncarnation() throws
+
+  /// Reads the fingerprints of keys and asset store, and keeps what the body makes of them.
+  ///
+  /// It is one transaction with a lock: of several servers that start at once, each sees what the
+  /// one before it has kept. The body can run again after a lost connection.
+  func changeFingerprints<Result>(
+    _ body: (inout StorageFingerprints) throws -> Result
+  ) throws -> Result
+
   /// Writes a copy of everything, as of one moment, to a file that does not exist yet: an SQLite
   /// database, whatever the storage is kept in.
   func copy(to file: URL) throws

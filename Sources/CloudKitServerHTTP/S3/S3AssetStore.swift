@@ -184,6 +184,28 @@ package struct S3AssetStore: AssetStore {
     return found
   }
 
+  /// Beside the partitions, whose names are numbers.
+  private var identityKey: String { "\(settings.prefix)identity" }
+
+  package func identity() async throws -> String? {
+    let response = try await send(.GET, key: identityKey, expecting: [404])
+    let answer = try await text(response)
+    guard response.status != .notFound else { return nil }
+    return answer.trimmingCharacters(in: .whitespacesAndNewlines)
+  }
+
+  package func keep(identity: String) async throws {
+    // Where the service knows the condition, the first of two servers wins, and both read its name.
+    let response = try await send(
+      .PUT,
+      key: identityKey,
+      headers: [("if-none-match", "*")],
+      body: Data("\(identity)\n".utf8),
+      expecting: [409, 412]
+    )
+    _ = try await text(response)
+  }
+
   private static func date(_ text: String) -> Date? {
     (try? Date.ISO8601FormatStyle(includingFractionalSeconds: true).parse(text))
       ?? (try? Date.ISO8601FormatStyle().parse(text))

@@ -79,7 +79,7 @@ struct ServerOptions: ParsableArguments {
     let data = try DataFolder(opening: folder, database: database)
     defer { data.close() }
     let token = try AdminTokenFile.make(in: data.url)
-    let service = try data.openService { $0.administratorToken = token }
+    let service = try await data.openService { $0.administratorToken = token }
     let outcome: Swift.Result<Result, any Error>
     do {
       outcome = .success(

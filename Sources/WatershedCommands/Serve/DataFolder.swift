@@ -48,11 +48,11 @@ final class DataFolder: Sendable {
   /// The service on this folder, made as `adjust` leaves the configuration.
   func openService(
     _ adjust: (inout ServiceConfiguration) throws -> Void = { _ in }
-  ) throws -> CloudKitService {
+  ) async throws -> CloudKitService {
     var configuration = ServiceConfiguration(dataFolder: url, database: database)
     try adjust(&configuration)
     do {
-      return try CloudKitService(configuration)
+      return try await CloudKitService.open(configuration)
     } catch {
       throw ServeError.unusableData(
         configuration.database == nil ? url.path : "the database",

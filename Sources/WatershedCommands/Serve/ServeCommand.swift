@@ -149,7 +149,7 @@ struct ServeCommand: AsyncParsableCommand {
     let folder = try DataFolder(opening: settings.data, database: settings.database)
     defer { folder.close() }
     let token = try AdminTokenFile.make(in: folder.url)
-    let service = try folder.openService { try settings.apply(to: &$0, token: token, logger) }
+    let service = try await folder.openService { try settings.apply(to: &$0, token: token, logger) }
     defer { RunningServerNote.remove(in: folder.url) }
     // The services below stop by themselves; this only remembers which way it came.
     let interruption = Interruption()

@@ -99,6 +99,15 @@ package final class PostgreSQLStorage: Storage {
     news.tell(.directory)
   }
 
+  package func changeFingerprints<Result>(
+    _ body: (inout StorageFingerprints) throws -> Result
+  ) throws -> Result {
+    try writing { session in
+      try session.lockService()
+      return try ServiceFacts(session: session).changeFingerprints(body)
+    }
+  }
+
   // MARK: Reading and writing
 
   package func read<Result>(
@@ -262,6 +271,8 @@ package final class PostgreSQLStorage: Storage {
           throw BackupError(description: "The database is not empty; a backup goes into a new one.")
         }
         try copy.run()
+        // The restored server has an asset store of its own, which its first start enters.
+        try ServiceFacts(session: session).changeFingerprints { $0.assetStore = nil }
         _ = try ServiceFacts(session: session).beginNewIncarnation(effects.randomness)
       }
     }

@@ -1,3 +1,4 @@
+import CloudKitWebServices
 import Effects
 import Foundation
 
@@ -37,6 +38,23 @@ struct ServiceFacts<Session: SQLSession> {
   func incarnation(_ randomness: any RandomSource) throws -> String {
     let value = try kept("incarnation") { Data(randomness.bytes(8).hexadecimal.utf8) }
     return String(decoding: value, as: UTF8.self)
+  }
+
+  var fingerprints: StorageFingerprints {
+    get throws {
+      guard let data = try self["fingerprints"] else { return StorageFingerprints() }
+      return try WireCoding.decode(StorageFingerprints.self, from: data)
+    }
+  }
+
+  func changeFingerprints<Result>(
+    _ body: (inout StorageFingerprints) throws -> Result
+  ) throws -> Result {
+    let known = try fingerprints
+    var changed = known
+    let result = try body(&changed)
+    if changed != known { try set("fingerprints", try WireCoding.encode(changed)) }
+    return result
   }
 
   /// Makes and keeps a new one.

@@ -30,12 +30,7 @@ struct StorageFormat: Sendable {
   /// Of several servers that start at once, one does it and the others wait.
   func prepare(_ session: some SQLSession) throws {
     let dialect = session.dialect
-    if dialect == .postgreSQL {
-      _ = try session.query(
-        "SELECT 1 FROM pg_advisory_xact_lock(hashtext('watershed ' || current_schema()))",
-        []
-      ) { _ in }
-    }
+    try session.lockService()
     guard let found = try found(session) else {
       for table in StorageTables.all {
         for statement in table.definition(dialect) { try session.run(statement, []) }
@@ -103,6 +98,18 @@ struct StorageFormat: Sendable {
       return (header, header)
     }
     return (version, try facts.number("oldest server") ?? version)
+  }
+}
+
+extension SQLSession {
+  /// Keeps other servers that start on the same PostgreSQL waiting until the transaction ends; in
+  /// SQLite a transaction that writes is alone already.
+  func lockService() throws {
+    guard dialect == .postgreSQL else { return }
+    _ = try query(
+      "SELECT 1 FROM pg_advisory_xact_lock(hashtext('watershed ' || current_schema()))",
+      []
+    ) { _ in }
   }
 }
 

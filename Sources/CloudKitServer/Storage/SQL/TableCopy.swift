@@ -17,7 +17,7 @@ struct TableCopy<Source: SQLSession, Target: SQLSession> {
       for table in StorageTables.partitioned { try copy(table, in: partition) }
     }
     // News of the last hour is for servers that run; a copy has none.
-    for name in ["secret", "incarnation"] {
+    for name in ["secret", "incarnation", "fingerprints"] {
       guard let value = try ServiceFacts(session: source)[name] else { continue }
       try ServiceFacts(session: target).set(name, value)
     }

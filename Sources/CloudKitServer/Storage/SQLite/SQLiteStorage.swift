@@ -90,6 +90,12 @@ package final class SQLiteStorage: Storage {
     identity.withLock { $0 = next }
   }
 
+  package func changeFingerprints<Result>(
+    _ body: (inout StorageFingerprints) throws -> Result
+  ) throws -> Result {
+    try write { try ServiceFacts(session: $0).changeFingerprints(body) }
+  }
+
   // MARK: Reading and writing
 
   /// Answers are a call away, foreseen or not.

@@ -1,0 +1,75 @@
+import Foundation
+
+/// Lets a stopped server's data be used with the keys and the asset store that a configuration
+/// names, after those it was used with were lost for good.
+///
+/// Values that a lost key sealed stay unreadable, and files that a lost store held stay missing.
+package struct StorageAdoption: Sendable {
+  /// The numbers of the keys that the data is not used with any more.
+  package private(set) var lostKeys: [String] = []
+  /// Whether the data had another asset store.
+  package private(set) var hasLostAssets = false
+
+  private let configuration: ServiceConfiguration
+  private let assets: any AssetStore
+  private let file: URL
+
+  /// Looks at what would change, and changes nothing yet.
+  package init(_ configuration: ServiceConfiguration) async throws {
+    guard let folder = configuration.dataFolder, let file = configuration.fieldKeyFile else {
+      throw BackupError(description: "Data in memory has no keys or files to lose.")
+    }
+    self.configuration = configuration
+    self.file = file
+    assets =
+      try configuration.assetStore
+      ?? FolderAssetStore(folder: folder.appendingPathComponent(CloudKitService.assetFolderName))
+    let known = try open().changeFingerprints { $0 }
+    let mine = try KeyRing.read(file)?.fingerprints ?? [:]
+    lostKeys = known.fieldKeys.filter { mine[$0.key] != $0.value }.keys.sorted()
+    let found = try await assets.identity()
+    hasLostAssets = known.assetStore.map { $0 != found } ?? false
+  }
+
+  /// Enters the keys and the asset store that are there; a key is made where there is none, under a
+  /// number that no lost one had.
+  package func run() async throws {
+    let found = try await assets.identity()
+    try open().changeFingerprints { known in
+      var ring = try KeyRing.read(file)
+      if ring == nil {
+        let made = KeyRing(
+          first: configuration.effects.randomness.bytes(32),
+          besides: known.fieldKeys.keys
+        )
+        try made.write(file)
+        ring = made
+      }
+      known.fieldKeys = ring?.fingerprints ?? [:]
+      known.assetStore = found
+    }
+  }
+
+  private func open() throws -> Opened {
+    if let database = configuration.database {
+      return Opened(try PostgreSQLStorage(url: database, effects: configuration.effects))
+    }
+    return Opened(
+      try SQLiteStorage(folder: configuration.dataFolder, effects: configuration.effects)
+    )
+  }
+
+  /// A storage that is closed after its one use.
+  private struct Opened {
+    private let storage: any Storage
+
+    init(_ storage: any Storage) { self.storage = storage }
+
+    func changeFingerprints<Result>(
+      _ body: (inout StorageFingerprints) throws -> Result
+    ) throws -> Result {
+      defer { storage.close() }
+      return try storage.changeFingerprints(body)
+    }
+  }
+}
