@@ -33,7 +33,8 @@ extension CloudKitHTTPServer {
         endEvents: { service.endListening() },
         background: { await service.runMaintenance() },
         isReady: { await service.isReady() },
-        metrics: { service.metricsText }
+        metrics: { service.metricsText },
+        bodyLimit: { service.limits.bytes($0) }
       )
     )
   }

@@ -38,6 +38,8 @@ package struct CloudKitHTTPServer: Service {
     package var isReady: @Sendable () async -> Bool
     /// More lines for the page of metrics.
     package var metrics: @Sendable () -> String
+    /// Bytes that a body may have, by the rules of its route.
+    package var bodyLimit: @Sendable (RouteRules.Body) -> Int
 
     package init(
       respond: @escaping Respond,
@@ -46,7 +48,8 @@ package struct CloudKitHTTPServer: Service {
       endEvents: @escaping @Sendable () -> Void = {},
       background: @escaping @Sendable () async -> Void = {},
       isReady: @escaping @Sendable () async -> Bool = { true },
-      metrics: @escaping @Sendable () -> String = { "" }
+      metrics: @escaping @Sendable () -> String = { "" },
+      bodyLimit: @escaping @Sendable (RouteRules.Body) -> Int = { _ in .max }
     ) {
       self.respond = respond
       self.transfer = transfer
@@ -55,6 +58,7 @@ package struct CloudKitHTTPServer: Service {
       self.background = background
       self.isReady = isReady
       self.metrics = metrics
+      self.bodyLimit = bodyLimit
     }
   }
 

@@ -39,8 +39,8 @@ package final class ServerMetrics: Sendable {
 
   func began() { state.withLock { $0.running += 1 } }
 
-  func ended(path: String, status: Int, seconds: Double, bytesIn: Int, bytesOut: Int) {
-    let endpoint = Self.endpoint(path)
+  /// Counts a request; `endpoint` is its route's label, of which there are few.
+  func ended(endpoint: String, status: Int, seconds: Double, bytesIn: Int, bytesOut: Int) {
     state.withLock { state in
       state.running -= 1
       state.requests[Key(endpoint: endpoint, status: status), default: 0] += 1
@@ -53,18 +53,6 @@ package final class ServerMetrics: Sendable {
       state.bytesIn += bytesIn
       state.bytesOut += bytesOut
     }
-  }
-
-  /// What a path asks for, from a list that does not grow.
-  static func endpoint(_ path: String) -> String {
-    let plain = String(path.prefix { $0 != "?" })
-    if let endpoint = WebServicePath(path: plain)?.endpoint { return endpoint.rawValue }
-    let first = plain.split(separator: "/").first.map(String.init) ?? ""
-    let known = [
-      "assets", "webcourier", "events", "share", "sign-in", "sign-up", "reset-password", "account",
-      "activate", "admin", "delete-account",
-    ]
-    return known.contains(first) ? first : "other"
   }
 
   /// The page.

@@ -15,9 +15,6 @@ struct ServiceResponder: Sendable {
   let handlers: CloudKitHTTPServer.Handlers
   let date = HTTPDate()
 
-  /// Bytes of one request body.
-  var bodyLimit: Int { configuration.bodyLimit }
-
   // MARK: Requests
 
   func incoming(_ head: HTTPRequestHead, _ peer: String?) -> IncomingRequest {
@@ -26,6 +23,8 @@ struct ServiceResponder: Sendable {
       peer: peer,
       forwardedFor: headers["x-forwarded-for"]
     )
+    let route = Route(path: head.uri)
+    let rules = route.rules
     return IncomingRequest(
       request: WebServiceRequest(
         method: head.method == .HEAD ? "GET" : head.method.rawValue,
@@ -33,18 +32,20 @@ struct ServiceResponder: Sendable {
         headers: headers,
         clientAddress: client
       ),
-      kind: kind(of: head),
+      route: route,
+      kind: kind(of: head, rules),
+      bodyLimit: min(configuration.bodyLimit, handlers.bodyLimit(rules.body)),
       isHead: head.method == .HEAD,
       peer: peer
     )
   }
 
-  private func kind(of head: HTTPRequestHead) -> IncomingRequest.Kind {
-    if CourierPath.matches(head.uri) { return .poll }
-    if head.method == .GET, handlers.openEvents != nil, CourierPath.isStream(head.uri) {
-      return .events
+  private func kind(of head: HTTPRequestHead, _ rules: RouteRules) -> RouteRules.Exchange {
+    switch rules.exchange {
+    case .whole, .poll: rules.exchange
+    case .transfer: handlers.transfer == nil ? .whole : .transfer
+    case .events: head.method == .GET && handlers.openEvents != nil ? .events : .whole
     }
-    return CloudKitService.streams(head.uri) && handlers.transfer != nil ? .transfer : .whole
   }
 
   private func headers(of head: HTTPRequestHead) -> [String: String] {
@@ -84,19 +85,20 @@ struct ServiceResponder: Sendable {
   }
 
   func tooLarge(_ incoming: IncomingRequest) -> StreamedResponse {
-    StreamedResponse(.bodyTooLarge(limit: bodyLimit, headers: incoming.request.headers))
+    StreamedResponse(.bodyTooLarge(limit: incoming.bodyLimit, headers: incoming.request.headers))
   }
 
   // MARK: Pages of the adapter
 
   private func ownPage(_ incoming: IncomingRequest) async -> WebServiceResponse? {
-    switch incoming.plainPath {
-    case "/": return await landingPage().response
-    case "/health", "/healthz": return .json(200, #"{"status":"ok"}"#)
-    case "/ready", "/readyz":
+    guard case .section(let section) = incoming.route else { return nil }
+    switch section {
+    case .landing: return await landingPage().response
+    case .health, .healthz: return .json(200, #"{"status":"ok"}"#)
+    case .ready, .readyz:
       return await handlers.isReady()
         ? .json(200, #"{"status":"ready"}"#) : .json(503, #"{"status":"not ready"}"#)
-    case "/metrics":
+    case .metrics:
       // The figures tell how much the server is used: they are for this machine and for whoever
       // the configuration shows them to.
       guard configuration.showsMetrics || Self.isLoopback(incoming.peer) else { return nil }
@@ -194,7 +196,7 @@ struct ServiceResponder: Sendable {
       Double(duration.components.seconds) + Double(duration.components.attoseconds) / 1e18
     let bytesOut = headers.first(name: "content-length").flatMap { Int($0) } ?? 0
     metrics.ended(
-      path: path,
+      endpoint: exchange.incoming.route.rules.label,
       status: status,
       seconds: seconds,
       bytesIn: exchange.received,

@@ -67,6 +67,27 @@ struct AdapterTests {
     }
   }
 
+  @Test("A route's own limit refuses a body that the server as a whole would take")
+  func limitsBodiesByRoute() async throws {
+    let server = try await CloudKitHTTPServer(
+      logger: .quiet,
+      handlers: .init(
+        respond: { WebServiceResponse(status: 200, body: Data("\($0.body.count)".utf8)) },
+        bodyLimit: { $0 == .form ? 100 : 1000 }
+      )
+    ).start()
+    var statuses: [Int] = []
+    for (path, size) in [("/account/sign-in", 100), ("/account/sign-in", 101), ("/admin/1/x", 101)]
+    {
+      var request = HTTPClientRequest(url: server.address.text + path)
+      request.method = .POST
+      request.body = .bytes(ByteBuffer(repeating: 65, count: size))
+      statuses.append(try await send(request).status)
+    }
+    try await server.stop()
+    #expect(statuses == [200, 413, 200])
+  }
+
   @Test("A large answer arrives whole, and a HEAD request gets its length without its bytes")
   func answersLargeBodies() async throws {
     let large = Data((0..<1_000_003).map { UInt8(truncatingIfNeeded: $0 &* 31) })

@@ -60,9 +60,6 @@ package typealias BodySource =
 
 /// The capability URLs: no file is ever in memory as a whole.
 extension CloudKitService {
-  /// Whether a request's body goes to the asset store piece by piece.
-  package static func streams(_ path: String) -> Bool { path.hasPrefix("/assets/") }
-
   /// Answers a request below `/assets/`; the body is read from the source.
   package func respondToTransfer(
     _ request: WebServiceRequest,
@@ -79,7 +76,7 @@ extension CloudKitService {
       response = StreamedResponse(failure(error, uuid: uuid))
     }
     var head = WebServiceResponse(status: response.status, headers: response.headers)
-    addCommonHeaders(to: &head, for: request, uuid: uuid)
+    addCommonHeaders(to: &head, for: request, .section(.assets), uuid: uuid)
     response.headers = head.headers
     return response
   }

@@ -5,18 +5,10 @@ import Foundation
 extension CloudKitService {
   func respondToAPI(
     _ request: WebServiceRequest,
-    _ target: RequestTarget
+    _ target: RequestTarget,
+    _ path: WebServicePath,
+    _ endpoint: Endpoint
   ) async throws -> WebServiceResponse {
-    guard let path = WebServicePath(path: target.path), let endpoint = path.endpoint else {
-      throw ErrorDictionary(.notFound, "could not find handler for endpoint")
-    }
-    guard request.body.count <= limits.requestSize else {
-      throw ErrorDictionary(
-        .badRequest,
-        "request is larger than \(limits.requestSize) bytes",
-        extension: ErrorExtension(code: .limitExceeded)
-      )
-    }
     if let coding = request.headers["content-encoding"], coding.lowercased() != "identity" {
       throw ErrorDictionary(
         .badRequest,
@@ -44,16 +36,12 @@ extension CloudKitService {
     _ target: RequestTarget
   ) async throws -> WebServiceResponse {
     try throttle(context, request)
-    // Said once for all: nothing of a person's databases is told to nobody.
-    if context.scope != .public, !endpoint.isAnybodys,
-      context.visit == nil || !endpoint.isOpenToVisits
-    {
-      _ = try context.user()
-    }
-    guard request.method == "POST" || (request.method == "GET" && endpoint.takesGet) else {
+    let rules = endpoint.rules
+    try rules.admit(context)
+    guard request.method == "POST" || (request.method == "GET" && rules.allowsGet) else {
       throw ErrorDictionary(.badRequest, "\(request.method) is not possible here")
     }
-    guard path.database != nil || endpoint == .createToken || endpoint == .registerToken else {
+    guard path.database != nil || !rules.needsDatabase else {
       throw ErrorDictionary(.notFound, "could not find handler for endpoint")
     }
     let call = APICall(context: context, body: request.body)
@@ -116,35 +104,6 @@ private struct APICall {
   /// For reads without parameters, which are sent with an empty body or by GET too.
   func readOrEmpty<Body: Decodable>() throws -> Body {
     try WireCoding.decode(Body.self, from: body.isEmpty ? Data("{}".utf8) : body)
-  }
-}
-
-extension Endpoint {
-  /// Means the same whatever database stands in the path.
-  fileprivate var isAnybodys: Bool {
-    switch self {
-    case .createToken, .registerToken, .resolveShares, .acceptShares, .requestAccess: true
-    default: false
-    }
-  }
-
-  /// Reads of the shared database.
-  fileprivate var isOpenToVisits: Bool {
-    switch self {
-    case .lookupRecords, .queryRecords, .changedRecords, .zoneChanges, .databaseChanges,
-      .changedZones, .listZones, .lookupZones:
-      true
-    default: false
-    }
-  }
-
-  /// Reads without parameters.
-  fileprivate var takesGet: Bool {
-    switch self {
-    case .caller, .currentUser, .listZones, .listSubscriptions, .discoverUsers, .lookupContacts:
-      true
-    default: false
-    }
   }
 }
 

@@ -8,49 +8,80 @@ extension CloudKitService {
   /// Answers one request; every failure becomes an error dictionary.
   package func respond(to request: WebServiceRequest) async -> WebServiceResponse {
     let uuid = effects.uuid().uuidString.lowercased()
+    let target = RequestTarget(request.path)
+    let route = Route(target)
     var response: WebServiceResponse
     do {
-      response = try await route(request)
+      response = try await answer(request, target, route)
     } catch {
       response = failure(error, uuid: uuid)
     }
-    addCommonHeaders(to: &response, for: request, uuid: uuid)
+    addCommonHeaders(to: &response, for: request, route, uuid: uuid)
     return response
   }
 
-  private func route(_ request: WebServiceRequest) async throws -> WebServiceResponse {
-    let target = RequestTarget(request.path)
+  private func answer(
+    _ request: WebServiceRequest,
+    _ target: RequestTarget,
+    _ route: Route
+  ) async throws -> WebServiceResponse {
     if request.method == "OPTIONS" {
       return preflight(request)
     }
-    guard !isClosed || target.first == "webcourier" else {
+    let rules = route.rules
+    guard !isClosed || rules.isAnsweredWhileStopping else {
       throw ErrorDictionary(.tryAgainLater, "the server is stopping", retryAfter: 1)
     }
-    if Self.pages.contains(target.first), !isPageHost(request) { return strangeHostPage(request) }
-    switch target.first {
-    case "database", "device": return try await respondToAPI(request, target)
-    case "sign-in": return try await respondToSignIn(request, target)
-    case "sign-up": return try await respondToSignUp(request, target)
-    case "reset-password": return try await respondToPasswordReset(request, target)
-    case "activate": return try await respondToActivation(request, target)
-    case "delete-account": return try await respondToDeletion(request)
-    case "account": return try await respondToAccount(request, target)
-    case "admin": return try await respondToAdministrator(request, target)
-    case "webcourier": return try await respondToWebcourier(request, target)
-    case "share": return try await respondToSharePage(request, target)
-    case "assets":
+    if rules.isPage, !isPageHost(request) { return strangeHostPage(request) }
+    try checkBody(of: request, rules)
+    switch route {
+    case .api(let path, let endpoint):
+      return try await respondToAPI(request, target, path, endpoint)
+    case .section(let section): return try await answer(request, target, section)
+    case .unknownEndpoint, .unknown: throw Self.noHandler
+    }
+  }
+
+  private func answer(
+    _ request: WebServiceRequest,
+    _ target: RequestTarget,
+    _ section: Route.Section
+  ) async throws -> WebServiceResponse {
+    switch section {
+    case .signIn: return try await respondToSignIn(request, target)
+    case .signUp: return try await respondToSignUp(request, target)
+    case .resetPassword: return try await respondToPasswordReset(request, target)
+    case .activate: return try await respondToActivation(request, target)
+    case .deleteAccount: return try await respondToDeletion(request)
+    case .account: return try await respondToAccount(request, target)
+    case .admin: return try await respondToAdministrator(request, target)
+    case .webcourier: return try await respondToWebcourier(request, target)
+    case .share: return try await respondToSharePage(request, target)
+    case .assets:
       let body = request.body
       return try await respondToTransfer(request) { sink in
         if !body.isEmpty { try await sink(body) }
       }.collected()
-    default: throw ErrorDictionary(.notFound, "could not find handler for endpoint")
+    // The HTTP adapter answers these: a stream of events needs a connection, its pages a process.
+    case .events, .landing, .health, .healthz, .metrics, .ready, .readyz: throw Self.noHandler
     }
   }
 
-  /// Pages where people type passwords and give rights away.
-  private static let pages: Set<String> = [
-    "activate", "delete-account", "reset-password", "share", "sign-in", "sign-up",
-  ]
+  private static let noHandler = ErrorDictionary(
+    .notFound,
+    "could not find handler for endpoint"
+  )
+
+  /// Refuses a body that is larger than its route allows.
+  private func checkBody(of request: WebServiceRequest, _ rules: RouteRules) throws {
+    let limit = limits.bytes(rules.body)
+    guard request.body.count > limit else { return }
+    throw ErrorDictionary(
+      .badRequest,
+      "request is larger than \(limit) bytes",
+      extension: ErrorExtension(code: .limitExceeded)
+    )
+  }
 
   /// What a browser asks before a request that is not simple.
   func preflight(_ request: WebServiceRequest) -> WebServiceResponse {
@@ -117,6 +148,7 @@ extension CloudKitService {
   func addCommonHeaders(
     to response: inout WebServiceResponse,
     for request: WebServiceRequest,
+    _ route: Route,
     uuid: String
   ) {
     if response.headers[WebServiceName.contentType] == nil, response.status != 204 {
@@ -124,7 +156,7 @@ extension CloudKitService {
     }
     response.headers[WebServiceName.requestUUID] = uuid
     response.headers["x-apple-cloudkit-version"] = "1.0"
-    if let origin = request.headers["origin"], mayRead(origin, request) {
+    if let origin = request.headers["origin"], mayRead(origin, request, route) {
       response.headers["access-control-allow-origin"] = origin
       response.headers["access-control-expose-headers"] =
         "X-Apple-Request-UUID, X-Apple-CloudKit-Web-Auth-Token, X-Responding-Instance, Via, "
@@ -133,18 +165,16 @@ extension CloudKitService {
     if request.headers["origin"] != nil { response.headers["vary"] = "Origin" }
   }
 
-  /// Whether scripts of a page may read a reply: what the API token's origins allow, anybody's where
-  /// the URL itself is the right, nobody's of the pages and calls for people and administrators.
-  private func mayRead(_ origin: String, _ request: WebServiceRequest) -> Bool {
-    let target = RequestTarget(request.path)
-    switch target.first {
-    case "assets", "webcourier": return true
-    case "database", "device", "account":
-      guard let text = target.query[WebServiceName.apiToken],
+  /// Whether scripts of a page from another origin may read a reply.
+  private func mayRead(_ origin: String, _ request: WebServiceRequest, _ route: Route) -> Bool {
+    switch route.rules.origins {
+    case .any: return true
+    case .none: return false
+    case .ofToken:
+      guard let text = RequestTarget(request.path).query[WebServiceName.apiToken],
         let token = try? storage.read({ try $0.apiToken(text) }), !token.allowedOrigins.isEmpty
       else { return true }
       return allows(origin, token)
-    default: return false
     }
   }
 }

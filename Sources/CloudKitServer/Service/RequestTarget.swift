@@ -2,12 +2,12 @@ import CloudKitWebServices
 import Foundation
 
 /// The path and query of a request, taken apart.
-struct RequestTarget: Sendable {
+package struct RequestTarget: Sendable {
   var path: String
   var parts: [String]
   var query: [String: String]
 
-  init(_ text: String) {
+  package init(_ text: String) {
     let halves = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     path = halves.first.map(String.init) ?? ""
     parts = path.split(separator: "/").map { Self.unescape($0) }

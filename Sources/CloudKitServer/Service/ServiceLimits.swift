@@ -19,6 +19,10 @@ package struct ServiceLimits: Hashable, Sendable {
   /// Bytes of any request but an upload: 200 records of full size in base64 would be more, and
   /// nobody sends that.
   package var requestSize = 64 * 1_048_576
+  /// Bytes of a form of a page, or of a call about an account: a few names, a password, a link.
+  package var formSize = 64 * 1024
+  /// Bytes of an administrator's call: the largest is a schema, about a kilobyte for each type.
+  package var administrationSize = 4 * 1_048_576
   /// Records that one record's deletion may take along directly.
   package var deleteSelfReferrers = 750
   /// Characters of record and zone names.

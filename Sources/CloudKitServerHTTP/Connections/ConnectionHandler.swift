@@ -126,7 +126,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     let exchange = Exchange(responder.incoming(head, context.remoteAddress?.ipAddress), head)
     self.exchange = exchange
     responder.began()
-    let limit = responder.bodyLimit
+    let limit = exchange.incoming.bodyLimit
     if exchange.isExpectant {
       if exchange.incoming.kind != .transfer, exchange.announced > limit {
         // It gets the answer in place of leave to send.
@@ -143,11 +143,11 @@ final class ConnectionHandler: ChannelDuplexHandler {
     exchange.received += part.readableBytes
     if let early = exchange.early {
       // A refusal waits for the body to be over, but not for one without end.
-      if exchange.received > responder.bodyLimit { send(early, exchange, context) }
+      if exchange.received > exchange.incoming.bodyLimit { send(early, exchange, context) }
     } else if let upload = exchange.upload {
       if case .stopProducing = upload.yield(part) { isHoldingReads = true }
     } else {
-      exchange.keep(part, limit: responder.bodyLimit)
+      exchange.keep(part, limit: exchange.incoming.bodyLimit)
     }
   }
 
@@ -159,7 +159,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     case .transfer: exchange.upload?.finish()
     case .events: openEvents(exchange, context)
     case .whole, .poll:
-      guard exchange.received <= responder.bodyLimit else {
+      guard exchange.received <= exchange.incoming.bodyLimit else {
         return send(responder.tooLarge(exchange.incoming), exchange, context)
       }
       answer(exchange, context)
@@ -224,7 +224,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     guard self.exchange === exchange, let context else {
       return responder.note(exchange, status: response.status)
     }
-    guard exchange.isReceived || exchange.received > responder.bodyLimit else {
+    guard exchange.isReceived || exchange.received > exchange.incoming.bodyLimit else {
       // A refusal that did not look at the body: it is let in and dropped, so that the client reads
       // the answer.
       exchange.early = response

@@ -1,0 +1,166 @@
+import CloudKitWebServices
+
+/// What the path of a request leads to.
+///
+/// This is the one list of paths that the server answers. Routing, body limits, cross-origin replies,
+/// host checks, labels of metrics and the redaction of logged paths all read ``rules``: a new path does
+/// not compile before it has declared each of them.
+package enum Route: Hashable, Sendable {
+  /// A documented endpoint, `/database/1/…` or `/device/1/…`.
+  case api(WebServicePath, Endpoint)
+  /// A path below `/database` or `/device` that names no endpoint.
+  case unknownEndpoint
+  /// Any other path that is answered, by its first part.
+  case section(Section)
+  case unknown
+
+  /// The paths beside the documented endpoints, by their first part.
+  package enum Section: String, CaseIterable, Sendable {
+    // Pages that people open.
+    case activate
+    case deleteAccount = "delete-account"
+    case resetPassword = "reset-password"
+    case share
+    case signIn = "sign-in"
+    case signUp = "sign-up"
+    // Calls of apps and of administrators.
+    case account
+    case admin
+    // Addresses that are rights in themselves.
+    case assets
+    case events
+    case webcourier
+    // Pages of the HTTP adapter.
+    case landing = ""
+    case health
+    case healthz
+    case metrics
+    case ready
+    case readyz
+  }
+
+  package init(_ target: RequestTarget) {
+    switch target.first {
+    case "database", "device":
+      guard let path = WebServicePath(path: target.path), let endpoint = path.endpoint else {
+        self = .unknownEndpoint
+        return
+      }
+      self = .api(path, endpoint)
+    case let first:
+      self = Section(rawValue: first).map { .section($0) } ?? .unknown
+    }
+  }
+
+  /// Reads a path with or without a query.
+  package init(path: String) {
+    self.init(RequestTarget(String(path.prefix { $0 != "?" })))
+  }
+}
+
+/// What holds for all requests of one route, whatever their outcome.
+package struct RouteRules: Hashable, Sendable {
+  /// How the body is taken in and the reply is given.
+  package enum Exchange: Sendable {
+    /// Both in one piece.
+    case whole
+    /// The reply may take as long as a long poll; it ends when the client leaves or the server stops.
+    case poll
+    /// The body passes through to the asset store and is never in memory as a whole.
+    case transfer
+    /// A `GET` opens a stream of events.
+    case events
+  }
+
+  /// Which pages of other origins may read a reply.
+  package enum Origins: Sendable {
+    /// Those that the request's API token allows.
+    case ofToken
+    /// Any: the URL itself is the right.
+    case any
+    case none
+  }
+
+  /// How large a body may be; ``ServiceLimits`` has the figures.
+  package enum Body: Sendable {
+    /// Forms of pages, calls about accounts.
+    case form
+    case administration
+    case request
+    /// A file that passes through.
+    case file
+  }
+
+  package var exchange = Exchange.whole
+  package var origins = Origins.none
+  package var body: Body
+  /// A page on which a person types a password or grants a right: served under the server's own names
+  /// alone.
+  package var isPage = false
+  /// Answered while the server stops, so that clients learn that it does.
+  package var isAnsweredWhileStopping = false
+  /// How many parts of the path a log may show, where a later part is a right in itself.
+  package var shownParts: Int?
+  /// The value of the label `endpoint` of metrics; the set of labels is bounded.
+  package var label: String
+}
+
+extension Route {
+  package var rules: RouteRules {
+    switch self {
+    case .api(_, let endpoint):
+      RouteRules(origins: .ofToken, body: .request, label: endpoint.rawValue)
+    case .unknownEndpoint: RouteRules(origins: .ofToken, body: .form, label: "other")
+    case .section(let section): section.rules
+    case .unknown: RouteRules(body: .form, label: "other")
+    }
+  }
+}
+
+extension Route.Section {
+  package var rules: RouteRules {
+    switch self {
+    case .activate, .deleteAccount, .resetPassword, .signIn, .signUp:
+      RouteRules(body: .form, isPage: true, label: rawValue)
+    case .share: RouteRules(body: .form, isPage: true, shownParts: 1, label: rawValue)
+    case .account: RouteRules(origins: .ofToken, body: .form, label: rawValue)
+    case .admin: RouteRules(body: .administration, label: rawValue)
+    case .assets:
+      RouteRules(
+        exchange: .transfer,
+        origins: .any,
+        body: .file,
+        shownParts: 2,
+        label: rawValue
+      )
+    case .events:
+      RouteRules(exchange: .events, origins: .any, body: .form, shownParts: 1, label: rawValue)
+    case .webcourier:
+      RouteRules(
+        exchange: .poll,
+        origins: .any,
+        body: .form,
+        isAnsweredWhileStopping: true,
+        shownParts: 1,
+        label: rawValue
+      )
+    case .landing, .health, .healthz, .metrics, .ready, .readyz:
+      RouteRules(body: .form, label: "other")
+    }
+  }
+}
+
+extension ServiceLimits {
+  /// Bytes that a body of a route may have.
+  package func bytes(_ body: RouteRules.Body) -> Int {
+    switch body {
+    case .form: formSize
+    case .administration: administrationSize
+    case .request: requestSize
+    case .file: assetSize + Self.multipartRoom
+    }
+  }
+
+  /// Bytes of a multipart form around its file.
+  private static let multipartRoom = 1_048_576
+}
