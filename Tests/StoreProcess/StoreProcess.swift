@@ -3,15 +3,16 @@ import OpenCoreData
 
 /// Another process on a store's file, for tests: it does what its input says, line by line.
 ///
-/// `StoreProcess PATH`
+/// `StoreProcess PATH [async|dispatch|runloop]`
 ///
 /// `insert ENTITY ATTRIBUTE VALUE` saves an object, `update ENTITY ATTRIBUTE VALUE` changes all of an
 /// entity by a batch, `listen` prints a line for each remote change from now on. It prints `done`
-/// after each command and ends with its input.
+/// after each command and ends with its input. With the second argument it saves on the main queue and
+/// off it, while the main thread runs as that word says and an observer waits for the main queue.
 @main
 struct StoreProcess {
   static func main() throws {
-    guard CommandLine.arguments.count == 2 else {
+    guard (2...3).contains(CommandLine.arguments.count) else {
       FileHandle.standardError.write(Data("wrong arguments\n".utf8))
       exit(64)
     }
@@ -27,6 +28,10 @@ struct StoreProcess {
         NSPersistentStoreRemoteChangeNotificationPostOptionKey: true,
       ]
     )
+    if CommandLine.arguments.count == 3 {
+      say("open")
+      try run(mainThread: CommandLine.arguments[2], coordinator)
+    }
     let context = NSManagedObjectContext(.privateQueue)
     context.persistentStoreCoordinator = coordinator
     context.transactionAuthor = "StoreProcess"
@@ -35,6 +40,59 @@ struct StoreProcess {
       let words = line.split(separator: " ").map(String.init)
       try context.performAndWait { try run(words, context) }
       say("done")
+    }
+  }
+
+  /// Saves on the main queue and off it; ends the process when the observer has been called for both.
+  private static func run(
+    mainThread mode: String,
+    _ coordinator: NSPersistentStoreCoordinator
+  ) throws -> Never {
+    // A deadlock is to end the process and fail its test.
+    alarm(30)
+    let observed = Counter()
+    _ = NotificationCenter.default.addObserver(
+      forName: .NSPersistentStoreRemoteChange,
+      object: coordinator,
+      queue: .main
+    ) { _ in
+      guard observed.next() == 2 else { return }
+      say("observed")
+      exit(0)
+    }
+    let work = { @MainActor @Sendable in
+      for type in [NSManagedObjectContext.ConcurrencyType.mainQueue, .privateQueue] {
+        let context = NSManagedObjectContext(type)
+        context.persistentStoreCoordinator = coordinator
+        try context.performAndWait {
+          _ = NSEntityDescription.insertNewObject(forEntityName: "Bin", into: context)
+          try context.save()
+        }
+      }
+      say("saved")
+    }
+    switch mode {
+    case "async":
+      // What an asynchronous main does: its task is the main actor's, and the main thread is given up.
+      Task { @MainActor in try work() }
+      dispatchMain()
+    case "dispatch":
+      DispatchQueue.main.async { try? MainActor.assumeIsolated(work) }
+      dispatchMain()
+    default:
+      try MainActor.assumeIsolated(work)
+      RunLoop.main.run()
+      exit(1)
+    }
+  }
+
+  /// Used on the main queue.
+  private final class Counter: @unchecked Sendable {
+    private var count = 0
+
+    func next() -> Int {
+      count += 1
+      return count
     }
   }
 

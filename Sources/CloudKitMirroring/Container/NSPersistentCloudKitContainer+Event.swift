@@ -62,7 +62,7 @@ extension NSPersistentCloudKitContainer {
     }
   }
 
-  /// Posted at the start and at the end of each event.
+  /// Posted at the start and at the end of each event, on a background thread that nothing waits for.
   public static let eventChangedNotification = NSNotification.Name(
     "NSPersistentCloudKitContainerEventChangedNotification"
   )

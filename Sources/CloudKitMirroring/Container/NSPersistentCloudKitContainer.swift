@@ -135,13 +135,17 @@ open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Send
         scope: options.databaseScope
       )
       let mirror: StoreMirror
+      // An observer may make the posting thread wait for the main queue: never the mirror's.
+      let notices = coordinator.effects.waitingLane("NSPersistentCloudKitContainer.Event")
       do {
         mirror = try StoreMirror(
           store: store,
           cloud: cloud,
           options: StoreMirror.Options(containerIdentifier: options.containerIdentifier),
           effects: coordinator.effects,
-          onEvent: { [weak self] event, error in self?.post(event, error, of: identifier) }
+          onEvent: { [weak self] event, error in
+            notices.async { [weak self] in self?.post(event, error, of: identifier) }
+          }
         )
       } catch {
         MirroredStores.shared.release(identifier)

@@ -26,8 +26,11 @@ extension NSManagedObjectContext {
     var commits: Commits = []
     guard let first = wanted.first else { return finishSave(commits, coordinator) }
     var current = first.binding
+    // What was committed is announced whatever becomes of the rest, once no store is locked.
+    let announcements = CommitAnnouncements()
     do {
-      try commit(wanted[...], &commits, &current)
+      defer { announcements.send() }
+      try commit(wanted[...], &commits, &current, announcements)
     } catch {
       guard !commits.isEmpty else { throw StoreCommitFailure(binding: current, cause: error) }
       throw incomplete(commits, of: wanted, coordinator, error)
@@ -38,18 +41,19 @@ extension NSManagedObjectContext {
   private func commit(
     _ plans: ArraySlice<SavePlan>,
     _ commits: inout Commits,
-    _ current: inout StoreBinding
+    _ current: inout StoreBinding,
+    _ announcements: CommitAnnouncements
   ) throws {
     guard let plan = plans.first, let rows = rows(of: plan.binding) else { return }
     current = plan.binding
     let rest = plans.dropFirst()
-    if rest.isEmpty {
+    if plan.binding.isCustom {
       commits.append((plan, try commit(plan, to: rows)))
-    } else if plan.binding.isCustom {
-      commits.append((plan, try commit(plan, to: rows)))
-      try commit(rest, &commits, &current)
+      try commit(rest, &commits, &current, announcements)
     } else {
-      let made = try rows.commit(plan.changes) { try commit(rest, &commits, &current) }
+      let made = try rows.commit(plan.changes, announcements) {
+        try commit(rest, &commits, &current, announcements)
+      }
       commits.append((plan, made))
     }
   }

@@ -50,7 +50,13 @@ package protocol RowStore: AnyObject, Sendable {
   func commit(_ changes: RowChanges) throws -> RowCommit
   /// Does the rest of a save that spans stores when everything is written here and nothing is
   /// committed yet; where it throws, nothing is kept here either.
-  func commit(_ changes: RowChanges, before rest: () throws -> Void) throws -> RowCommit
+  ///
+  /// The commit is added to the announcements, which the caller sends when no store is locked.
+  func commit(
+    _ changes: RowChanges,
+    _ announcements: CommitAnnouncements,
+    before rest: () throws -> Void
+  ) throws -> RowCommit
   /// The row where it is cached.
   func cachedRow(_ reference: RowReference) -> Row?
   /// Forgets a cached row, so that the next read goes to the file.
@@ -63,7 +69,11 @@ package protocol RowStore: AnyObject, Sendable {
 
 extension RowStore {
   /// Without transactions what was written cannot be taken back, so the rest comes first.
-  package func commit(_ changes: RowChanges, before rest: () throws -> Void) throws -> RowCommit {
+  package func commit(
+    _ changes: RowChanges,
+    _ announcements: CommitAnnouncements,
+    before rest: () throws -> Void
+  ) throws -> RowCommit {
     try rest()
     return try commit(changes)
   }

@@ -56,11 +56,11 @@ extension NSNotification.Name {
   ///
   /// Only where the store was opened with `NSPersistentStoreRemoteChangeNotificationPostOptionKey`.
   /// The object is the coordinator; the keys are `NSPersistentStoreURLKey`, `NSStoreUUIDKey` and,
-  /// where history is kept, `NSPersistentHistoryTokenKey`. For a commit of this coordinator it is
-  /// posted on the thread that committed, before `save()` or `execute(_:)` returns; for a commit of
-  /// another process, or of another coordinator on the file, on a thread of the concurrent pool, once
-  /// for several commits that follow one another closely. By then new reads see the change; objects
-  /// that are loaded stay as they are until the app merges the history.
+  /// where history is kept, `NSPersistentHistoryTokenKey`. It is posted on a background thread of the
+  /// store, in the order of the commits; `save()` and `execute(_:)` do not wait for observers. For
+  /// commits of another process, or of another coordinator on the file, it is posted once for several
+  /// that follow one another closely. By then new reads see the change; objects that are loaded stay
+  /// as they are until the app merges the history.
   ///
   /// **Differs from Core Data:** on systems other than Linux commits of other processes are noticed
   /// at the next fetch or save.

@@ -34,26 +34,75 @@ struct RemoteChangeTests {
   }
 
   @Test("A save posts the store's URL, its identifier and the token of its history")
-  func ownSave() throws {
+  func ownSave() async throws {
     let warehouse = try watched()
     let coordinator = warehouse.container.persistentStoreCoordinator
-    let log = NotificationLog(.NSPersistentStoreRemoteChange, of: coordinator)
+    let store = try #require(coordinator.persistentStores.first)
+    let (url, identifier) = (warehouse.url, store.identifier)
+    let (notes, feed) = AsyncStream.makeStream(of: NSPersistentHistoryToken?.self)
+    let observer = NotificationCenter.default.addObserver(
+      forName: .NSPersistentStoreRemoteChange,
+      object: coordinator,
+      queue: nil
+    ) { note in
+      #expect(note.userInfo?[NSPersistentStoreURLKey] as? URL == url)
+      #expect(note.userInfo?[NSStoreUUIDKey] as? String == identifier)
+      feed.yield(note.userInfo?[NSPersistentHistoryTokenKey] as? NSPersistentHistoryToken)
+    }
+    defer { NotificationCenter.default.removeObserver(observer) }
     let context = warehouse.context()
-    try context.performAndWait {
+    try await context.perform {
       _ = NSEntityDescription.insertNewObject(forEntityName: "Bin", into: context)
       try context.save()
       try context.execute(NSBatchInsertRequest(entityName: "Bin", objects: [["name": "x"]]))
     }
-    #expect(log.notes.count == 2)
-    let note = try #require(log.notes.last)
-    #expect(note.object as AnyObject? === coordinator)
-    #expect(note.userInfo?[NSPersistentStoreURLKey] as? URL == warehouse.url)
-    let store = try #require(coordinator.persistentStores.first)
-    #expect(note.userInfo?[NSStoreUUIDKey] as? String == store.identifier)
-    #expect(
-      note.userInfo?[NSPersistentHistoryTokenKey] as? NSPersistentHistoryToken
-        == coordinator.currentPersistentHistoryToken(fromStores: nil)
-    )
+    var iterator = notes.makeAsyncIterator()
+    let first = try #require(await iterator.next() ?? nil)
+    let second = try #require(await iterator.next() ?? nil)
+    #expect(first != second)
+    #expect(second == coordinator.currentPersistentHistoryToken(fromStores: nil))
+  }
+
+  @Test("A save does not wait for an observer of remote changes")
+  func slowObserver() async throws {
+    let warehouse = try watched()
+    let threads = AsyncStream.makeStream(of: ObjectIdentifier.self)
+    let observer = NotificationCenter.default.addObserver(
+      forName: .NSPersistentStoreRemoteChange,
+      object: warehouse.container.persistentStoreCoordinator,
+      queue: nil
+    ) { _ in threads.continuation.yield(Self.thread) }
+    defer { NotificationCenter.default.removeObserver(observer) }
+    let saving = try save(in: warehouse)
+    var iterator = threads.stream.makeAsyncIterator()
+    let posting = try #require(await iterator.next())
+    #expect(posting != saving)
+  }
+
+  private static var thread: ObjectIdentifier { ObjectIdentifier(Thread.current) }
+
+  /// Saves on the calling thread, and returns which one that is.
+  private func save(in warehouse: Warehouse) throws -> ObjectIdentifier {
+    let context = warehouse.context()
+    return try context.performAndWait {
+      _ = NSEntityDescription.insertNewObject(forEntityName: "Bin", into: context)
+      try context.save()
+      return Self.thread
+    }
+  }
+
+  @Test(
+    "An observer on the main queue stops no save, however the program runs its main thread",
+    .enabled(if: StoreChild.isBuilt, "The program StoreProcess is not built here."),
+    arguments: ["async", "dispatch", "runloop"]
+  )
+  func mainThreads(mode: String) async throws {
+    let warehouse = try Warehouse()
+    let child = try await StoreChild(warehouse.url, mode)
+    defer { child.end() }
+    #expect(try await child.next() == "saved")
+    #expect(try await child.next() == "observed")
+    #expect(try warehouse.count("Bin") == 2)
   }
 
   @Test("Without the option nothing is posted")

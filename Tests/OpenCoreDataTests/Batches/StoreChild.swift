@@ -26,10 +26,10 @@ final class StoreChild: @unchecked Sendable {
   struct Ended: Error {}
 
   /// Starts the program on a store's file.
-  init(_ store: URL) async throws {
+  init(_ store: URL, _ arguments: String...) async throws {
     guard let program = Self.program else { throw NotBuilt() }
     process.executableURL = program
-    process.arguments = [store.path]
+    process.arguments = [store.path] + arguments
     process.standardInput = input
     process.standardOutput = output
     let (lines, feed) = AsyncStream.makeStream(of: String.self)

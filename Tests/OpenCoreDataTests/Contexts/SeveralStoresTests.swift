@@ -1,5 +1,6 @@
 import Foundation
 import OpenCoreData
+import Synchronization
 import Testing
 
 @Suite("A context with several stores")
@@ -47,6 +48,34 @@ struct SeveralStoresTests {
       try #expect(ItemModel.items(context) == ["i 2"])
       try #expect(ItemModel.items(context, "Note").isEmpty)
     }
+  }
+
+  @Test("Commits of a save over several stores are announced when none of the stores is locked")
+  func announcements() throws {
+    let world = try World()
+    let items = try #require(world.items as? SQLiteStore)
+    let notes = try #require(world.notes as? SQLiteStore)
+    let failures = Mutex<[String]>([])
+    for store in [items, notes] {
+      store.observeCommits { commit in
+        // A write of the observer's own is announced too.
+        guard commit.isContextSave else { return }
+        do {
+          try items.write(author: "observer") { _ in }
+          try notes.write(author: "observer") { _ in }
+          failures.withLock { $0.append("none") }
+        } catch {
+          failures.withLock { $0.append("\(error)") }
+        }
+      }
+    }
+    let context = world.context
+    try context.performAndWait {
+      _ = ItemModel.insert(code: "i", into: context)
+      _ = ItemModel.insert("Note", code: "n", into: context)
+      try context.save()
+    }
+    #expect(failures.withLock { $0 } == ["none", "none"])
   }
 
   @Test("A conflict in either store leaves both as they were", arguments: ["Item", "Note"])

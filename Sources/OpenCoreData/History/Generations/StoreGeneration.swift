@@ -136,8 +136,12 @@ final class StoreGeneration: RowStore, @unchecked Sendable {
 
   func commit(_ changes: RowChanges) throws -> RowCommit { try store.commit(changes) }
 
-  func commit(_ changes: RowChanges, before rest: () throws -> Void) throws -> RowCommit {
-    try store.commit(changes, before: rest)
+  func commit(
+    _ changes: RowChanges,
+    _ announcements: CommitAnnouncements,
+    before rest: () throws -> Void
+  ) throws -> RowCommit {
+    try store.commit(changes, announcements, before: rest)
   }
 
   func observeCommits(_ observer: @escaping @Sendable (StoreCommit) -> Void) {

@@ -3,10 +3,16 @@ import WatershedSQLite
 
 extension SQLiteStore {
   package func commit(_ changes: RowChanges) throws -> RowCommit {
-    try commit(changes, before: {})
+    let announcements = CommitAnnouncements()
+    defer { announcements.send() }
+    return try commit(changes, announcements, before: {})
   }
 
-  package func commit(_ changes: RowChanges, before rest: () throws -> Void) throws -> RowCommit {
+  package func commit(
+    _ changes: RowChanges,
+    _ announcements: CommitAnnouncements,
+    before rest: () throws -> Void
+  ) throws -> RowCommit {
     guard !changes.isEmpty else {
       try rest()
       return RowCommit(rows: [], transactionNumber: nil)
@@ -15,13 +21,12 @@ extension SQLiteStore {
       try self.apply(changes, with: writer)
       try rest()
     }
-    announce(
-      outcome.announcement(
-        author: changes.author,
-        contextName: changes.contextName,
-        isContextSave: true
-      )
+    let announcement = outcome.announcement(
+      author: changes.author,
+      contextName: changes.contextName,
+      isContextSave: true
     )
+    announcements.add { self.announce(announcement) }
     return RowCommit(rows: outcome.rows, transactionNumber: outcome.transactionNumber)
   }
 

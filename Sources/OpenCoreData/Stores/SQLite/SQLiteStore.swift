@@ -33,6 +33,8 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   let keepsSessions: Bool
   private let postsRemoteChanges: Bool
   private let keys = KeyReserver()
+  /// Posts notifications, in the order of the commits.
+  private let notices: Lane
   private let shared = Mutex(Shared())
 
   private struct Shared {
@@ -71,6 +73,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     let opened = try opener.open()
     schema = opened.schema
     self.effects = effects
+    notices = effects.waitingLane("NSPersistentStoreRemoteChange")
     keepsHistory = opened.keepsHistory
     tombstoneColumns = opened.tombstoneColumns
     hasHistoryTables = opened.hasHistoryTables
@@ -398,23 +401,31 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     cache.forget(references)
   }
 
-  /// Tells whom it may concern, with no lock held.
+  /// Calls the commit observers on the calling thread, which must hold no lock of a store, and has
+  /// the remote-change notification posted on a thread of its own.
+  ///
+  /// An observer that was added with an operation queue makes the posting thread wait for that queue.
+  /// Where the main thread was given up, the thread that saves may be the one that runs the main
+  /// queue: posting there would wait for itself.
   func announce(_ commit: StoreCommit) {
     let (observers, isWanted) = shared.withLock { ($0.observers, $0.remoteChangesAreWanted) }
     for observer in observers { observer(commit) }
     generations.enforceLimit(self)
     guard postsRemoteChanges || isWanted else { return }
-    var userInfo: [AnyHashable: Any] = [NSStoreUUIDKey: identifier ?? ""]
-    userInfo[NSPersistentStoreURLKey] = url
-    if let number = commit.transactionNumber {
-      userInfo[NSPersistentHistoryTokenKey] = NSPersistentHistoryToken(
-        transactionNumbers: [identifier ?? "": number]
+    let (identifier, url, number) = (identifier ?? "", url, commit.transactionNumber)
+    notices.async { [weak coordinator = persistentStoreCoordinator] in
+      var userInfo: [AnyHashable: Any] = [NSStoreUUIDKey: identifier]
+      userInfo[NSPersistentStoreURLKey] = url
+      if let number {
+        userInfo[NSPersistentHistoryTokenKey] = NSPersistentHistoryToken(
+          transactionNumbers: [identifier: number]
+        )
+      }
+      NotificationCenter.default.post(
+        name: .NSPersistentStoreRemoteChange,
+        object: coordinator,
+        userInfo: userInfo
       )
     }
-    NotificationCenter.default.post(
-      name: .NSPersistentStoreRemoteChange,
-      object: persistentStoreCoordinator,
-      userInfo: userInfo
-    )
   }
 }
