@@ -168,7 +168,12 @@ extension CloudKitService {
   func open(_ text: String?) throws(ErrorDictionary) -> ChangeToken? {
     guard let text, !text.isEmpty else { return nil }
     guard let token = signer.open(text, as: ChangeToken.self, for: .changeToken) else {
-      throw ErrorDictionary(.badRequest, "Unknown sync continuation type")
+      // Sealed by a server with another secret.
+      throw ErrorDictionary(
+        .badRequest,
+        "Unknown sync continuation type",
+        extension: ErrorExtension(code: .changeTokenExpired, cause: .otherIncarnation)
+      )
     }
     return token
   }
@@ -185,18 +190,26 @@ extension CloudKitService {
     guard token.principal == context.reader, token.partition == id,
       (token.zone == nil) == (zone == nil)
     else {
-      throw ErrorDictionary(.badRequest, "the sync token belongs to another database or zone")
+      throw ErrorDictionary(
+        .badRequest,
+        "the sync token belongs to another database or zone",
+        extension: ErrorExtension(code: .changeTokenExpired, cause: .otherIncarnation)
+      )
     }
     // A token that knows more than the server does is from before a backup was put back.
-    guard token.incarnation == storage.incarnation, token.zone == zone,
-      token.counter <= counter, (token.top ?? .zero) <= counter
-    else { throw Self.expiredToken }
+    guard token.incarnation == storage.incarnation, token.counter <= counter,
+      (token.top ?? .zero) <= counter
+    else { throw Self.expiredToken(.otherIncarnation) }
+    guard token.zone == zone else { throw Self.expiredToken(.otherZone) }
     return token
   }
 
-  static let expiredToken = ErrorDictionary(
-    .badRequest,
-    "the sync token has expired, start again without one",
-    extension: ErrorExtension(code: .changeTokenExpired)
-  )
+  /// The error for a token that cannot be continued; a cause where that is not its age.
+  static func expiredToken(_ cause: ErrorExtensionCode? = nil) -> ErrorDictionary {
+    ErrorDictionary(
+      .badRequest,
+      "the sync token has expired, start again without one",
+      extension: ErrorExtension(code: .changeTokenExpired, cause: cause)
+    )
+  }
 }

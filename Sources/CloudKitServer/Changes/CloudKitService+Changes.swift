@@ -113,7 +113,7 @@ extension CloudKitService {
     guard !token.isFirst || token.began != nil else { return }
     guard max(token.counter, token.began ?? .zero) >= row?.horizon ?? .zero,
       token.stay == view?.wholeSince
-    else { throw Self.expiredToken }
+    else { throw Self.expiredToken() }
   }
 
   private func write(

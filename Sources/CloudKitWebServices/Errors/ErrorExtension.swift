@@ -7,17 +7,22 @@ package struct ErrorExtension: Codable, Hashable, Sendable {
   /// What to do about it, in a sentence.
   package var remedy: String?
 
+  /// With an expired change token: why it cannot be continued, where that is not its age.
+  package var cause: ErrorExtensionCode?
+
   package init(
     code: ErrorExtensionCode,
     serverRecord: RecordDictionary? = nil,
-    remedy: String? = nil
+    remedy: String? = nil,
+    cause: ErrorExtensionCode? = nil
   ) {
     self.code = code
     self.serverRecord = serverRecord
     self.remedy = remedy
+    self.cause = cause
   }
 
-  private enum CodingKeys: String, CodingKey { case code, serverRecord, remedy }
+  private enum CodingKeys: String, CodingKey { case code, serverRecord, remedy, cause }
 }
 
 /// The exact errors of the extension; a code that this list lacks is kept as it came.
@@ -27,6 +32,10 @@ package struct ErrorExtensionCode: RawRepresentable, Codable, Hashable, Sendable
   package init(rawValue: String) { self.rawValue = rawValue }
 
   package static let changeTokenExpired = ErrorExtensionCode(rawValue: "CHANGE_TOKEN_EXPIRED")
+  /// A cause: the server, the environment or its data is another one, or was restored from a backup.
+  package static let otherIncarnation = ErrorExtensionCode(rawValue: "OTHER_INCARNATION")
+  /// A cause: the zone was deleted, and another one of its name was made.
+  package static let otherZone = ErrorExtensionCode(rawValue: "OTHER_ZONE")
   package static let zonePurged = ErrorExtensionCode(rawValue: "ZONE_PURGED")
   package static let userDeletedZone = ErrorExtensionCode(rawValue: "USER_DELETED_ZONE")
   package static let encryptedDataReset = ErrorExtensionCode(rawValue: "ENCRYPTED_DATA_RESET")

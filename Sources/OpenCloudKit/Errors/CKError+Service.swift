@@ -5,6 +5,14 @@ extension CKError {
   /// The key of the page where the person signs in, in a `notAuthenticated`.
   package static let signInURLKey = "SignInURL"
 
+  /// The key of the cause in a `changeTokenExpired`.
+  package static let changeTokenCauseKey = "ChangeTokenCause"
+
+  /// Why a change token cannot be continued; nil where it is too old, or the service does not say.
+  package var changeTokenCause: ErrorExtensionCode? {
+    (userInfo[Self.changeTokenCauseKey] as? String).map(ErrorExtensionCode.init(rawValue:))
+  }
+
   /// The page where the person signs in.
   package var signInURL: String? { userInfo[Self.signInURLKey] as? String }
 
@@ -19,13 +27,16 @@ extension CKError {
     if let seconds = wire.retryAfter ?? retryAfter { userInfo[CKErrorRetryAfterKey] = seconds }
     if let uuid = wire.uuid { userInfo["RequestUUID"] = uuid }
     if let page = wire.redirectURL { userInfo[Self.signInURLKey] = page }
+    if let cause = wire.extension?.cause { userInfo[Self.changeTokenCauseKey] = cause.rawValue }
     if let record = wire.extension?.serverRecord,
       let serverRecord = try? mapping.record(record, in: zone)
     {
       userInfo[CKRecordChangedErrorServerRecordKey] = serverRecord
     }
-    let code =
+    var code =
       wire.extension.flatMap { Code(exact: $0.code) } ?? Code(serverErrorCode: wire.serverErrorCode)
+    // A full database is no request that is too large: smaller ones would fail alike.
+    if wire.serverErrorCode == .quotaExceeded { code = .quotaExceeded }
     self.init(code, wire.reason ?? "\(code.title).", userInfo: userInfo)
   }
 
