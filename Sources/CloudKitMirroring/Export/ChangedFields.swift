@@ -35,9 +35,32 @@ package struct ChangedFields: Hashable, Sendable {
       guard properties.contains(attribute.name) || mustMoveOut else { continue }
       compare(attribute.field, record, base)
       if let assetField = attribute.assetField { compare(assetField, record, base) }
+      follow(attribute.name, record, base, mapping)
     }
     for toOne in mapping.toOnes where properties.contains(toOne.name) {
       compare(toOne.field, record, base)
+      follow(toOne.name, record, base, mapping)
+    }
+  }
+
+  /// Where the record has the field of a renamed property, earlier versions of the app read it.
+  ///
+  /// A value in a file is not written twice; those versions then keep the last one that they read.
+  private mutating func follow(
+    _ property: String,
+    _ record: SerializedRecord,
+    _ base: FieldBag,
+    _ mapping: EntityMapping
+  ) {
+    guard let former = mapping.formerNames[property], base.content(of: former) != nil else {
+      return
+    }
+    let (field, asset) = (MirrorNames.field(former), MirrorNames.assetField(former))
+    if let value = record.fields[MirrorNames.field(property)] {
+      if base[field].map({ !value.hasSameContent(as: $0) }) ?? true { self.set[field] = value }
+      if base[asset] != nil { removed.insert(asset) }
+    } else if record.fields[MirrorNames.assetField(property)] == nil {
+      for key in [field, asset] where base[key] != nil { removed.insert(key) }
     }
   }
 

@@ -62,6 +62,8 @@ package final class EntityMapping: @unchecked Sendable {
   package let attributes: [AttributeMapping]
   package let toOnes: [ToOneMapping]
   package let manyToManys: [ManyToManyMapping]
+  /// What an earlier version of the model called a property, where that was another name.
+  package let formerNames: [String: String]
   private let attributesByName: [String: AttributeMapping]
   private let toOnesByName: [String: ToOneMapping]
   private let manyToManysByName: [String: ManyToManyMapping]
@@ -73,9 +75,23 @@ package final class EntityMapping: @unchecked Sendable {
     attributes = layout.attributes.compactMap(AttributeMapping.init)
     toOnes = layout.toOnes.map(ToOneMapping.init)
     manyToManys = layout.toManys.compactMap(ManyToManyMapping.init)
+    formerNames = Self.formerNames(layout)
     attributesByName = Dictionary(uniqueKeysWithValues: attributes.map { ($0.name, $0) })
     toOnesByName = Dictionary(uniqueKeysWithValues: toOnes.map { ($0.name, $0) })
     manyToManysByName = Dictionary(uniqueKeysWithValues: manyToManys.map { ($0.name, $0) })
+  }
+
+  /// A name that another property of the entity has now says nothing of the past.
+  private static func formerNames(_ layout: EntityLayout) -> [String: String] {
+    let attributes = layout.attributes.map { ($0.name, $0.description.renamingIdentifier) }
+    let relationships = (layout.toOnes + layout.toManys).map {
+      ($0.name, $0.description.renamingIdentifier)
+    }
+    let present = Set((attributes + relationships).map(\.0))
+    var names: [String: String] = [:]
+    for case (let name, let former?) in attributes + relationships
+    where !former.isEmpty && !present.contains(former) { names[name] = former }
+    return names
   }
 
   package func attribute(_ name: String) -> AttributeMapping? { attributesByName[name] }

@@ -3,6 +3,8 @@ import OpenCoreData
 /// How the entities of one configuration stand in records.
 package final class ModelMapping: Sendable {
   private let mappings: [String: EntityMapping]
+  /// The mappings by the names that an earlier version of the model had.
+  private let formerMappings: [String: EntityMapping]
   /// The concrete and abstract entities of the configuration by name.
   package let entityNames: [String]
 
@@ -15,15 +17,57 @@ package final class ModelMapping: Sendable {
       uniquingKeysWith: { first, _ in first }
     )
     entityNames = mappings.keys.sorted()
+    formerMappings = Dictionary(
+      mappings.values.compactMap { mapping in
+        mapping.layout.entity.renamingIdentifier.map { ($0, mapping) }
+      }.filter { [mappings] in mappings[$0.0] == nil },
+      uniquingKeysWith: { first, _ in first }
+    )
   }
 
   package func entity(named name: String) -> EntityMapping? { mappings[name] }
 
   /// The mapping for a record, by its entity name or, where it has none, by its type.
   package func entity(recordType: String, entityName: String?) -> EntityMapping? {
-    if let entityName, !entityName.isEmpty { return mappings[entityName] }
+    if let entityName, !entityName.isEmpty { return mapping(presentOrFormer: entityName) }
     guard recordType.hasPrefix(MirrorNames.prefix) else { return nil }
-    return mappings[String(recordType.dropFirst(MirrorNames.prefix.count))]
+    return mapping(presentOrFormer: String(recordType.dropFirst(MirrorNames.prefix.count)))
+  }
+
+  private func mapping(presentOrFormer name: String) -> EntityMapping? {
+    mappings[name] ?? formerMappings[name]
+  }
+
+  /// An edge as this model names it; nil where it has no such relationship.
+  ///
+  /// Records keep the names of the model that wrote them.
+  package func present(_ edge: Edge) -> Edge? {
+    guard let first = present(edge.relationship.first),
+      let second = present(edge.relationship.second)
+    else { return nil }
+    let relationship = EdgeRelationship(first, second)
+    guard
+      manyToMany(
+        entityName: relationship.first.entityName,
+        relationship: relationship.first.relationship
+      )?.edge == relationship
+    else { return nil }
+    let isInOrder = relationship.first == first
+    return Edge(
+      relationship: relationship,
+      firstRecord: isInOrder ? edge.firstRecord : edge.secondRecord,
+      secondRecord: isInOrder ? edge.secondRecord : edge.firstRecord
+    )
+  }
+
+  /// One side of an edge as this model names it; nil where it has no such relationship.
+  package func present(_ side: EdgeRelationship.Side) -> EdgeRelationship.Side? {
+    guard let entity = mapping(presentOrFormer: side.entityName) else { return nil }
+    let name =
+      entity.manyToMany(side.relationship) != nil
+      ? side.relationship
+      : entity.formerNames.first { $0.value == side.relationship }?.key
+    return name.map { EdgeRelationship.Side(entityName: entity.entityName, relationship: $0) }
   }
 
   /// The many-to-many relationship that an edge names, from the side of position 0.
@@ -47,6 +91,10 @@ package final class ModelMapping: Sendable {
         if let asset = attribute.assetField { keys.insert(asset) }
       }
       for toOne in mapping.toOnes { keys.insert(toOne.field) }
+      for former in mapping.formerNames.values {
+        keys.insert(MirrorNames.field(former))
+        keys.insert(MirrorNames.assetField(former))
+      }
     }
     return keys.sorted()
   }

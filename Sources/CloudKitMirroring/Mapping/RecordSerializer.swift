@@ -63,7 +63,12 @@ package struct RecordSerializer: Sendable {
       recordType: mapping.recordType,
       fields: fields,
       fileContents: fileContents,
-      encryptedKeys: Set(mapping.attributes.filter(\.isEncrypted).map(\.field))
+      encryptedKeys: Set(
+        mapping.attributes.filter(\.isEncrypted).flatMap { attribute in
+          [attribute.field]
+            + (mapping.formerNames[attribute.name].map(MirrorNames.field).map { [$0] } ?? [])
+        }
+      )
     )
   }
 }
