@@ -67,8 +67,9 @@ package struct AttributeMapping: Sendable {
     switch value {
     case .null, .reference: nil
     case .integer(let number): .integer(number)
-    case .double(let number): .double(number)
-    case .decimal(let number): .double(NSDecimalNumber(decimal: number.value).doubleValue)
+    // The service's numbers are JSON's, which has no form for these: the field is left out.
+    case .double(let number): number.isFinite ? .double(number) : nil
+    case .decimal(let number): Self.double(number.value).map(MirrorValue.double)
     case .date(let seconds): .milliseconds(Self.milliseconds(seconds))
     case .uuid(let uuid): .string(uuid.uuidString)
     case .url(let url): .string(url.absoluteString)
@@ -122,6 +123,12 @@ package struct AttributeMapping: Sendable {
     case .integer32AttributeType: Int32(exactly: number).map { .integer(Int64($0)) }
     default: .integer(number)
     }
+  }
+
+  /// The nearest double by the digits: Foundation's own conversion loses numbers far from zero.
+  private static func double(_ decimal: Decimal) -> Double? {
+    guard let number = Double(decimal.description), number.isFinite else { return nil }
+    return number
   }
 
   private static let secondsTo1970 = Date.timeIntervalBetween1970AndReferenceDate
