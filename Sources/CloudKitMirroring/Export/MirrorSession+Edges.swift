@@ -45,10 +45,11 @@ extension MirrorSession {
     for edge in booked where edge.isLinked && !wanted.contains(edge.edge) {
       try forget(edge, group: try rows.lastTransactionNumber())
     }
+    let known = Dictionary(grouping: booked, by: \.edge)
     for edge in wanted.sorted(by: {
-      $0.firstRecord + $0.secondRecord < $1.firstRecord + $1.secondRecord
+      ($0.firstRecord, $0.secondRecord) < ($1.firstRecord, $1.secondRecord)
     }) {
-      try note(edge, known: booked.filter { $0.edge == edge }, group: record.group)
+      try note(edge, known: known[edge] ?? [], group: record.group)
     }
   }
 
@@ -68,7 +69,8 @@ extension MirrorSession {
         relationship: relationship.name,
         isFirst: !relationship.isFirst
       )
-      edges += others.filter { other in !edges.contains { $0.id == other.id } }
+      let found = Set(edges.map(\.id))
+      edges += others.filter { !found.contains($0.id) }
     }
     return edges
   }
