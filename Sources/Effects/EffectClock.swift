@@ -21,9 +21,12 @@ public struct LiveClock: EffectClock {
   /// Seconds since the machine started.
   public var uptime: Double { ProcessInfo.processInfo.systemUptime }
 
+  /// About thirty years: more nanoseconds than a span can hold are no reason to trap.
+  private static let longestSleep = 1e9
+
   /// Suspends for the span, unless the task is cancelled first.
   public func sleep(seconds: Double) async throws {
     guard seconds > 0 else { return }
-    try await Task.sleep(nanoseconds: UInt64(seconds * 1_000_000_000))
+    try await Task.sleep(nanoseconds: UInt64(min(seconds, Self.longestSleep) * 1_000_000_000))
   }
 }

@@ -25,6 +25,15 @@ package struct RetryBackoff: Hashable, Sendable {
     return max(wait, retryAfter ?? 0)
   }
 
+  /// The longest time that a server can make this device wait, in seconds.
+  package static let longestRetryAfter = 3600.0
+
+  /// A time that a server named, within reason; nothing where it is no time at all.
+  package static func bounded(_ retryAfter: Double) -> Double {
+    guard retryAfter > 0 else { return 0 }
+    return min(retryAfter, longestRetryAfter)
+  }
+
   /// Notes a success.
   package mutating func succeeded() { failures = 0 }
 }
