@@ -16,10 +16,20 @@ public final class TestCloud: Sendable {
   private let people = Mutex<Set<String>>([])
 
   /// Starts a service in memory, or in a folder that can be opened again.
-  public init(dataFolder: URL? = nil, effects: Effects = .live) async throws {
+  public convenience init(dataFolder: URL? = nil, effects: Effects = .live) async throws {
+    try await self.init(dataFolder: dataFolder, effects: effects, limits: { _ in })
+  }
+
+  /// Starts a service with other limits than usual.
+  package init(
+    dataFolder: URL? = nil,
+    effects: Effects = .live,
+    limits change: (inout ServiceLimits) -> Void
+  ) async throws {
     var limits = ServiceLimits()
     // Nobody attacks a test.
     limits.passwordRounds = 1
+    change(&limits)
     service = try CloudKitService(
       ServiceConfiguration(
         dataFolder: dataFolder,
@@ -43,6 +53,7 @@ public final class TestCloud: Sendable {
     for person: String = "ada",
     identifier: String = TestCloud.defaultContainer,
     device: String,
+    environment: CKContainerConfiguration.Environment = .development,
     faults: FaultPlan = FaultPlan()
   ) async throws -> CKContainer {
     let isNew = people.withLock { $0.insert(person).inserted }
@@ -52,12 +63,15 @@ public final class TestCloud: Sendable {
     }
     let token = try await service.signIn(userName: person, container: identifier)
     let service = service
+    let apiToken =
+      environment == .production
+      ? try await service.createAPIToken(environment: .production) : apiToken
     return CKContainer(
       identifier: identifier,
       configuration: CKContainerConfiguration(
         url: URL(string: "http://cloud.test"),
         containerIdentifiers: [identifier],
-        environment: .development,
+        environment: environment,
         apiToken: apiToken,
         webAuthToken: token
       ),

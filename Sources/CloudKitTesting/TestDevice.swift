@@ -24,7 +24,8 @@ public final class TestDevice: Sendable {
     folder: URL,
     cloud: TestCloud,
     person: String = "ada",
-    containerIdentifier: String = TestCloud.defaultContainer
+    containerIdentifier: String = TestCloud.defaultContainer,
+    environment: CKContainerConfiguration.Environment = .development
   ) async throws {
     self.name = name
     self.model = model
@@ -35,6 +36,7 @@ public final class TestDevice: Sendable {
       for: person,
       identifier: containerIdentifier,
       device: name,
+      environment: environment,
       faults: faults
     )
   }
