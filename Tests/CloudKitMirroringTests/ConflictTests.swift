@@ -182,6 +182,9 @@ import Testing
       pad.faults.isOnline = true
       try await world.settle(pad, phone)
       #expect(try phone.snapshot() == pad.snapshot())
+      let kept = try pad.container.storeMirrors[0].read { try $0.recoveredEdits() }
+      let late = try #require(kept.first { $0.entityName == "Attachment" })
+      #expect(late.fields["CD_name"] == .string("late"))
     }
   }
 

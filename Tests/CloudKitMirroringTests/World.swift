@@ -1,6 +1,9 @@
 import CloudKitMirroring
+import CloudKitServer
 import CloudKitTesting
+import Effects
 import Foundation
+import OpenCloudKit
 import OpenCoreData
 import Testing
 
@@ -9,23 +12,37 @@ final class World: Sendable {
   let cloud: TestCloud
   let folder: URL
   let model: NSManagedObjectModel
+  private let ownsFolder: Bool
 
-  init(model: NSManagedObjectModel = BlogModel.make()) async throws {
-    cloud = try await TestCloud()
-    folder = FileManager.default.temporaryDirectory
+  /// A world whose cloud keeps its data in a folder, or in memory; with the devices of another world
+  /// where the folder of those is given.
+  init(
+    model: NSManagedObjectModel = BlogModel.make(),
+    dataFolder: URL? = nil,
+    folder known: URL? = nil,
+    effects: Effects = .live,
+    limits: (inout ServiceLimits) -> Void = { _ in }
+  ) async throws {
+    cloud = try await TestCloud(dataFolder: dataFolder, effects: effects, limits: limits)
+    ownsFolder = known == nil
+    folder =
+      known
+      ?? FileManager.default.temporaryDirectory
       .appendingPathComponent("mirroring-" + UUID().uuidString, isDirectory: true)
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     self.model = model
   }
 
   deinit {
+    guard ownsFolder else { return }
     try? FileManager.default.removeItem(at: folder)
   }
 
   func device(
     _ name: String,
     person: String = "ada",
-    model: NSManagedObjectModel? = nil
+    model: NSManagedObjectModel? = nil,
+    environment: CKContainerConfiguration.Environment = .development
   ) async throws
     -> TestDevice
   {
@@ -34,7 +51,8 @@ final class World: Sendable {
       model: model ?? self.model,
       folder: folder,
       cloud: cloud,
-      person: person
+      person: person,
+      environment: environment
     )
     try device.launch()
     return device

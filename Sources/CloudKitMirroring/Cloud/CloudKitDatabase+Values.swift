@@ -6,13 +6,15 @@ import OpenCloudKit
 extension CloudKitDatabase {
   // MARK: Records
 
-  static func record(_ record: CKRecord) -> CloudRecord {
-    CloudRecord(
+  /// Throws where a file of the record is not there: a record without one of its values would erase
+  /// that value here.
+  static func record(_ record: CKRecord) throws -> CloudRecord {
+    try CloudRecord(
       name: record.recordID.recordName,
       recordType: record.recordType,
       tag: record.systemFields.recordChangeTag ?? "",
       stamps: stamps(record.systemFields),
-      fields: FieldBag(record.fields.compactMapValues { mirrorValue($0.value) })
+      fields: FieldBag(record.fields.compactMapValues { try mirrorValue($0.value) })
     )
   }
 
@@ -26,7 +28,7 @@ extension CloudKitDatabase {
   }
 
   /// Values of kinds that no attribute becomes are left out.
-  private static func mirrorValue(_ value: RecordValue) -> MirrorValue? {
+  private static func mirrorValue(_ value: RecordValue) throws -> MirrorValue? {
     switch value {
     case .string(let text): .string(text)
     case .int64(let number): .integer(number)
@@ -34,14 +36,15 @@ extension CloudKitDatabase {
     case .data(let data): .data(data)
     case .date(let date):
       .milliseconds(AttributeMapping.milliseconds(date.timeIntervalSinceReferenceDate))
-    case .asset(let asset): asset.fileURL.flatMap { mirrorAsset($0) }
+    case .asset(let asset): try mirrorAsset(asset.fileURL)
     case .location, .reference, .list: nil
     }
   }
 
-  private static func mirrorAsset(_ url: URL) -> MirrorValue? {
-    // A file that vanished since its download leaves the field out; the attribute keeps its value.
-    guard let data = try? Data(contentsOf: url) else { return nil }
+  private static func mirrorAsset(_ url: URL?) throws -> MirrorValue {
+    guard let url, let data = try? Data(contentsOf: url) else {
+      throw CloudFailure.unreachable(reason: "The file of an asset is not there.")
+    }
     return .asset(MirrorAsset(fingerprint: MirrorFingerprint(of: data), file: url.path))
   }
 
@@ -84,9 +87,14 @@ extension CloudKitDatabase {
     case .serviceUnavailable, .requestRateLimited, .zoneBusy, .accountTemporarilyUnavailable:
       return CloudFailure.busy(reason: reason, retryAfter: error.retryAfterSeconds)
     case .quotaExceeded:
-      return CloudFailure.busy(reason: reason, retryAfter: error.retryAfterSeconds ?? 60)
+      return CloudFailure.overQuota(reason: reason)
     case .notAuthenticated: return CloudFailure.notAuthenticated(reason: reason)
-    case .changeTokenExpired: return CloudFailure.tokenExpired
+    case .changeTokenExpired:
+      switch error.changeTokenCause {
+      case .otherIncarnation?: return CloudFailure.tokenExpired(.otherServer)
+      case .otherZone?: return CloudFailure.tokenExpired(.otherZone)
+      default: return CloudFailure.tokenExpired(.expired)
+      }
     case .zoneNotFound, .userDeletedZone: return CloudFailure.zoneMissing
     case .limitExceeded: return CloudFailure.tooLarge
     case .operationCancelled: return CancellationError()
@@ -100,11 +108,12 @@ extension CloudKitDatabase {
   static func outcome(_ error: CKError, _ operation: CloudOperation) -> CloudOutcome {
     switch error.code {
     case .serverRecordChanged:
-      let server = error.serverRecord.map(record)
+      // One that cannot be read whole is looked up.
+      let server = error.serverRecord.flatMap { try? record($0) }
       return operation.kind == .create ? .exists(server) : .conflict(server)
     case .unknownItem: return .notFound
     case .batchRequestFailed: return .batchFailed
-    case .requestRateLimited, .serviceUnavailable, .zoneBusy, .quotaExceeded:
+    case .requestRateLimited, .serviceUnavailable, .zoneBusy:
       return .later(seconds: error.retryAfterSeconds)
     default: return .refused(reason: error.localizedDescription)
     }

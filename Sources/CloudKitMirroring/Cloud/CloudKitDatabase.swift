@@ -72,11 +72,11 @@ package struct CloudKitDatabase: MirrorCloud {
         resultsLimit: limit
       )
     }
-    // A file that cannot be had now is asked for again with the whole page.
-    if let failure = page.failures.values.first { throw Self.failure(failure) }
+    let unreadable = try Self.reasons(page.failures)
     return CloudZoneChanges(
-      records: page.records.map(Self.record),
+      records: try page.records.filter { page.failures[$0.recordID] == nil }.map(Self.record),
       deletedNames: page.deletions.map(\.recordID.recordName),
+      unreadable: unreadable,
       token: Data(page.changeToken.syncToken.utf8),
       isMoreComing: page.moreComing
     )
@@ -86,7 +86,7 @@ package struct CloudKitDatabase: MirrorCloud {
     _ zone: String,
     _ names: [String],
     keys: [String]
-  ) async throws -> [CloudRecord] {
+  ) async throws -> CloudLookup {
     let zoneID = zoneID(zone)
     let found = try await translating {
       try await database.lookUp(
@@ -94,10 +94,35 @@ package struct CloudKitDatabase: MirrorCloud {
         desiredKeys: keys
       )
     }
-    let records = found.values.compactMap { try? $0.get() }
-    let failures = try await translating { try await database.fetchFiles(of: records) }
-    if let failure = failures.values.first { throw Self.failure(failure) }
-    return records.map(Self.record).sorted { $0.name < $1.name }
+    var records: [CKRecord] = []
+    var failures: [CKRecord.ID: CKError] = [:]
+    for (recordID, result) in found {
+      switch result {
+      case .success(let record): records.append(record)
+      case .failure(let error) where error.code == .unknownItem: break
+      case .failure(let error): failures[recordID] = error
+      }
+    }
+    let missing = try await translating { [records] in
+      try await database.fetchFiles(of: records)
+    }
+    failures.merge(missing) { first, _ in first }
+    let whole = records.filter { failures[$0.recordID] == nil }
+    return CloudLookup(
+      records: try whole.map(Self.record).sorted { $0.name < $1.name },
+      unreadable: try Self.reasons(failures)
+    )
+  }
+
+  /// The reasons of failures that stay; one that passes is thrown, as all is asked for again then.
+  private static func reasons(_ failures: [CKRecord.ID: CKError]) throws -> [String: String] {
+    var reasons: [String: String] = [:]
+    let ordered = failures.sorted { $0.key.recordName < $1.key.recordName }
+    for (recordID, error) in ordered {
+      guard case CloudFailure.refused(let reason) = failure(error) else { throw failure(error) }
+      reasons[recordID.recordName] = reason
+    }
+    return reasons
   }
 
   private static func changeToken(_ data: Data) -> CKServerChangeToken {

@@ -25,7 +25,7 @@ package protocol MirrorCloud: Sendable {
     _ batch: CloudBatch
   ) async throws -> [CloudOutcome]
   /// The records as the server has them; those it does not have are left out.
-  func lookup(_ zone: String, _ names: [String], keys: [String]) async throws -> [CloudRecord]
+  func lookup(_ zone: String, _ names: [String], keys: [String]) async throws -> CloudLookup
   /// Tells of changes made by others, until the task is cancelled.
   func notifications() -> AsyncThrowingStream<Void, any Error>
 }
@@ -87,19 +87,35 @@ package struct CloudDatabaseChanges: Hashable, Sendable {
 package struct CloudZoneChanges: Hashable, Sendable {
   package var records: [CloudRecord]
   package var deletedNames: [String]
+  /// Records that cannot be had whole, with the reasons: the server lacks one of their files.
+  package var unreadable: [String: String]
   package var token: Data
   package var isMoreComing: Bool
 
   package init(
     records: [CloudRecord],
     deletedNames: [String] = [],
+    unreadable: [String: String] = [:],
     token: Data,
     isMoreComing: Bool = false
   ) {
     self.records = records
+    self.unreadable = unreadable
     self.deletedNames = deletedNames
     self.token = token
     self.isMoreComing = isMoreComing
+  }
+}
+
+/// What a look-up found.
+package struct CloudLookup: Hashable, Sendable {
+  package var records: [CloudRecord]
+  /// Records that are there and cannot be had, with the reasons.
+  package var unreadable: [String: String]
+
+  package init(records: [CloudRecord] = [], unreadable: [String: String] = [:]) {
+    self.records = records
+    self.unreadable = unreadable
   }
 }
 
@@ -177,12 +193,24 @@ package enum CloudFailure: Error, Hashable, Sendable {
   case busy(reason: String, retryAfter: Double?)
   /// Nobody, or somebody else, is signed in.
   case notAuthenticated(reason: String)
-  /// The change token cannot be continued: read from the start and compare.
-  case tokenExpired
+  /// The change token cannot be continued.
+  case tokenExpired(TokenLoss)
   /// The zone is not there.
   case zoneMissing
   /// The request was too large.
   case tooLarge
+  /// The database is full, or a value is larger than the service takes.
+  case overQuota(reason: String)
   /// The server refused the request as a whole.
   case refused(reason: String)
+}
+
+/// Why a change token cannot be continued.
+package enum TokenLoss: Hashable, Sendable {
+  /// It is too old: read from the start and compare.
+  case expired
+  /// The server is another one, or was restored from a backup: it may have lost what is here.
+  case otherServer
+  /// The zone was deleted and made again.
+  case otherZone
 }

@@ -106,7 +106,7 @@ extension MirrorSession {
     if record.tag != nil {
       changed = ChangedFields(
         updating: now,
-        base: record.base ?? FieldBag(),
+        base: record.base.map { entity.reading($0).base } ?? FieldBag(),
         properties: record.properties,
         mapping: entity
       )
@@ -184,19 +184,11 @@ extension MirrorSession {
       }
     }
     let batch = CloudBatch(
-      device: try device(),
+      device: context.device,
       sequence: sequence,
       operations: operations
     )
     try books.keepBatch(sequence, batch.encoded)
     return batch
-  }
-
-  /// This store's name as a sender, made at the first batch.
-  private func device() throws -> String {
-    if let device = try books.text(.device) { return device }
-    let device = context.effects.uuid().uuidString
-    try books.setMeta(.device, .text(device))
-    return device
   }
 }

@@ -10,10 +10,30 @@ extension MirrorSession {
     let last = try rows.lastTransactionNumber()
     let folded = try books.integer(.historyTransaction) ?? 0
     guard folded != last else { return 0 }
+    if try hasHistoryGap() { try requestScan() }
     let changes = try rows.changes(after: folded, excludingAuthors: MirrorAuthor.all)
     for change in changes { try fold(change) }
     try books.setMeta(.historyTransaction, .integer(last))
     return changes.count
+  }
+
+  /// Folds history, and compares some objects where part of it was deleted before that; returns
+  /// whether more are left to compare.
+  package func foldAndScan(limit: Int) throws -> Bool {
+    try foldHistory()
+    return try scan(limit: limit)
+  }
+
+  /// Whether history that was not folded into the books has been deleted, by another process or
+  /// through another coordinator.
+  package func hasHistoryGap() throws -> Bool {
+    guard let folded = try books.integer(.historyTransaction) else { return false }
+    let last = try rows.lastTransactionNumber()
+    guard last > folded else { return last < folded }
+    guard
+      case .integer(let oldest) = try rows.connection.scalar("SELECT MIN(Z_PK) FROM ATRANSACTION")
+    else { return true }
+    return oldest > folded + 1
   }
 
   private func fold(_ change: MirrorRowChange) throws {

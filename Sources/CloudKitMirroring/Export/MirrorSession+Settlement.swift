@@ -7,10 +7,12 @@ package struct BatchSettlement: Hashable, Sendable {
   package var deleted: [String] = []
   /// Conflicts that were merged; they wait again.
   package var merged: [String] = []
-  /// Records that are gone at the server.
+  /// Records that the server does not have, though it had them; the feed says what became of them.
   package var vanished: [String] = []
   /// Records that the server refused.
   package var parked: [String] = []
+  /// Why, one reason for all of a kind.
+  package var reasons: Set<String> = []
   /// Records that wait again because another one failed.
   package var requeued = 0
   /// What the server asked to wait, in seconds.
@@ -20,6 +22,9 @@ package struct BatchSettlement: Hashable, Sendable {
   package var files: [String] = []
 
   package init() {}
+
+  /// Whether anything left the books' list of what waits.
+  var isProgress: Bool { !saved.isEmpty || !deleted.isEmpty || !parked.isEmpty }
 
   /// Notes a change that waits because the server asked for patience.
   mutating func postpone(seconds: Double?) {
@@ -120,13 +125,15 @@ extension MirrorSession {
         .export,
         .recordParked,
         cause: reason,
-        effect: "The record of a \(record.entityName) is kept back until it is edited; "
+        effect: "The record of a \(record.entityName) is kept back and tried again later; "
           + "everything else goes on."
       ) { $0.recordNames = [record.name] }
     }
   }
 
-  /// The record is not at the server: another device deleted it, and a deletion wins.
+  /// The record is not at the server: it was deleted, or lost.
+  ///
+  /// A deletion comes by the feed, which is read next; nothing is deleted here for a reply alone.
   private func settleVanished(
     _ record: BookedRecord,
     _ operation: CloudOperation,
@@ -141,10 +148,21 @@ extension MirrorSession {
     record.requeue()
     try books.update(record)
     if operation.kind == .update {
-      try applyDeletion(of: record)
       result.vanished.append(record.name)
     } else {
       result.requeued += 1
+    }
+  }
+
+  /// Has records created again that the server does not have and whose deletion the feed did not tell.
+  package func createAgain(_ names: some Sequence<String>) throws {
+    let group = try rows.lastTransactionNumber()
+    for name in names {
+      guard var record = try books.record(named: name), record.pending == .save,
+        record.sequence == nil, let entity = mapping.entity(named: record.entityName)
+      else { continue }
+      record.resend(entity, group: group)
+      try books.update(record)
     }
   }
 
@@ -214,6 +232,7 @@ extension MirrorSession {
     case .refused(let reason):
       change.parked = reason
       result.parked.append(change.name)
+      result.reasons.insert(reason)
     default: result.requeued += 1
     }
     try change.save(in: books)

@@ -4,6 +4,9 @@ extension StoreMirror {
   /// Objects whose edges one write transaction compares.
   private static let edgeLimit = 500
 
+  /// Rounds that bring nothing to the server before the export pauses: a conflict takes two.
+  private static let idleRounds = 3
+
   /// Sends everything that waits.
   func runExport() async throws {
     try await phase(.export, type: 2, cause: "Something was saved.") {
@@ -11,9 +14,18 @@ extension StoreMirror {
       log.detail(1, "Beginning automated export - ExportActivity")
       log.detail(2, "Exporting changes since the last history token")
       try await resolveOpenBatch(&total)
-      while let batch = try nextBatch() {
+      try createVanishedAgain()
+      var idle = 0
+      while total.vanished.isEmpty, let batch = try nextBatch() {
         log.detail(2, "Found \(batch.operations.count) objects needing export.")
-        try await send(batch, isRepeat: false, &total)
+        let isProgress = try await send(batch, isRepeat: false, &total)
+        idle = isProgress ? 0 : idle + 1
+        guard idle < Self.idleRounds else {
+          throw CloudFailure.busy(
+            reason: "The server took nothing of \(idle) batches in a row.",
+            retryAfter: nil
+          )
+        }
         try Task.checkCancellation()
       }
       log.detail(2, "Found 0 objects needing export.")
@@ -21,12 +33,44 @@ extension StoreMirror {
         state.lastExport = effects.now
         state.limits = options.limits
       }
-      return (
-        (),
-        "\(total.saved.count) saved, \(total.deleted.count) deleted, "
-          + "\(total.merged.count) merged, \(total.parked.count) refused."
+      noteVanished(total.vanished)
+      return PhaseEnd(
+        result: (),
+        effect: "\(total.saved.count) saved, \(total.deleted.count) deleted, "
+          + "\(total.merged.count) merged, \(total.parked.count) refused.",
+        problem: parkedError(total)
       )
     }
+  }
+
+  /// What the server refused, as the event of the export says it.
+  private func parkedError(_ total: BatchSettlement) -> NSError? {
+    guard !total.parked.isEmpty else { return nil }
+    let reasons = total.reasons.sorted().prefix(3).joined(separator: " ")
+    let error = MirroringErrorCode.several.error(
+      "The server refused \(total.parked.count) records, which are tried again later: \(reasons)"
+    )
+    log.error(MirrorErrorText.text(error))
+    return error
+  }
+
+  /// The feed is read before anything more is sent: it says whether these records were deleted.
+  private func noteVanished(_ names: [String]) {
+    guard !names.isEmpty else { return }
+    state.withLock { state in
+      state.vanished.formUnion(names)
+      state.wantsImport = true
+      state.wantsExport = true
+    }
+  }
+
+  private func createVanishedAgain() throws {
+    let names = state.withLock { state in
+      defer { state.vanished = [] }
+      return state.vanished
+    }
+    guard !names.isEmpty else { return }
+    try write(MirrorAuthor.exporting) { try $0.createAgain(names.sorted()) }
   }
 
   /// Repeats a batch whose reply never came: the server answers from its memory, or does it now.
@@ -39,14 +83,34 @@ extension StoreMirror {
         cause: "The reply to batch \(batch.sequence) never came.",
         effect: "The same batch is sent again under its number."
       ) { $0.recordNames = batch.operations.map(\.name) }
-      try await send(batch, isRepeat: true, &total)
+      _ = try await send(batch, isRepeat: true, &total)
+    }
+  }
+
+  /// Resolves an open batch before an import; one that the server does not take now waits until after
+  /// it, as what others changed does not depend on it.
+  ///
+  /// Returns why it waits.
+  func resolveOpenBatchBeforeImport() async throws -> CloudFailure? {
+    var settled = BatchSettlement()
+    do {
+      try await resolveOpenBatch(&settled)
+      noteVanished(settled.vanished)
+      return nil
+    } catch let failure as CloudFailure {
+      switch failure {
+      // The import would fail alike.
+      case .unreachable, .notAuthenticated: throw failure
+      default: return failure
+      }
     }
   }
 
   private func nextBatch() throws -> CloudBatch? {
     let limits = state.withLock { $0.limits }
     while true {
-      let (batch, isMoreToCompare) = try write(MirrorAuthor.exporting) { session in
+      let (batch, isMoreToCompare): (CloudBatch?, Bool) = try write(MirrorAuthor.exporting) {
+        session in
         let folded = try session.foldHistory()
         if folded > 0 {
           journal.note(
@@ -56,6 +120,8 @@ extension StoreMirror {
             effect: "\(folded) objects changed."
           )
         }
+        // History that was deleted before it was folded is made up for by comparing all objects.
+        if try session.scan(limit: Self.edgeLimit) { return (nil, true) }
         let isMore = try session.compareEdges(limit: Self.edgeLimit)
         return (isMore ? nil : try session.assembleBatch(limits: limits), isMore)
       }
@@ -63,11 +129,13 @@ extension StoreMirror {
     }
   }
 
+  /// Sends a batch and writes down what became of it; returns whether anything went through.
   private func send(
     _ batch: CloudBatch,
     isRepeat: Bool,
     _ total: inout BatchSettlement
-  ) async throws {
+  ) async throws -> Bool {
+    try checkAccountEpoch()
     let started = effects.clock.uptime
     journal.note(
       .export,
@@ -80,11 +148,11 @@ extension StoreMirror {
       event.deleted = batch.operations.count - event.saved
       event.bytes = batch.operations.reduce(0) { $0 + $1.byteCount }
     }
-    let outcomes: [CloudOutcome]
+    var outcomes: [CloudOutcome]
     do {
       outcomes = try await cloud.modify(options.zone, onTheWire(batch))
     } catch let failure as CloudFailure {
-      return try await handle(failure, batch)
+      return try await handle(failure, batch, &total)
     }
     let missing = zip(batch.operations, outcomes).compactMap { operation, outcome in
       switch outcome {
@@ -94,8 +162,13 @@ extension StoreMirror {
     }
     var fetched: [String: CloudRecord] = [:]
     if !missing.isEmpty {
-      let records = try await cloud.lookup(options.zone, missing, keys: context.mapping.desiredKeys)
-      for record in records { fetched[record.name] = record }
+      let found = try await cloud.lookup(options.zone, missing, keys: context.mapping.desiredKeys)
+      for record in found.records { fetched[record.name] = record }
+      for (index, operation) in batch.operations.enumerated() {
+        // Its copy on the server cannot be read, so nothing can be merged with it.
+        guard let reason = found.unreadable[operation.name] else { continue }
+        outcomes[index] = .refused(reason: reason)
+      }
     }
     let settled = try write(MirrorAuthor.importing) { session in
       try session.foldHistory()
@@ -107,11 +180,23 @@ extension StoreMirror {
     total.deleted += settled.deleted
     total.merged += settled.merged
     total.parked += settled.parked
+    total.reasons.formUnion(settled.reasons)
+    total.vanished += settled.vanished
     if settled.mustWait {
       throw CloudFailure.busy(
         reason: "The server asks for patience.",
         retryAfter: settled.retryAfter
       )
+    }
+    if settled.isProgress { widenLimits() }
+    return settled.isProgress
+  }
+
+  /// After what was too large or refused has been found, batches grow again.
+  private func widenLimits() {
+    state.withLock { state in
+      let wider = min(options.limits.operations, state.limits.operations * 2)
+      state.limits.operations = wider
     }
   }
 
@@ -148,27 +233,47 @@ extension StoreMirror {
     )
   }
 
-  /// A request that failed as a whole.
-  private func handle(_ failure: CloudFailure, _ batch: CloudBatch) async throws {
+  /// Batches of one record that are refused in a row for one reason before the rest is spared.
+  private static let fullDatabase = 5
+
+  /// A request that failed as a whole; returns whether something was done about it.
+  private func handle(
+    _ failure: CloudFailure,
+    _ batch: CloudBatch,
+    _ total: inout BatchSettlement
+  ) async throws -> Bool {
     switch failure {
     case .unreachable, .busy, .notAuthenticated, .tokenExpired:
       // The server may have it: the batch stays open and is repeated.
       throw failure
     case .zoneMissing:
+      try await checkAccount()
+      try checkAccountEpoch()
       try write(MirrorAuthor.exporting) { try $0.abandon(batch) }
       try await recoverLostZone(cause: "A batch found no zone.")
-    case .tooLarge, .refused:
+      return false
+    case .tooLarge, .refused, .overQuota:
       guard batch.operations.count > 1 else {
+        let reason = MirrorErrorText.text(failure)
         let settled = try write(MirrorAuthor.exporting) { session in
-          let reason = MirrorErrorText.text(failure)
-          return try session.settle(batch, [.refused(reason: reason)], fetched: [:])
+          try session.settle(batch, [.refused(reason: reason)], fetched: [:])
         }
         context.assets.remove(settled.files)
-        return
+        total.parked += settled.parked
+        total.reasons.formUnion(settled.reasons)
+        if case .overQuota = failure, total.parked.count >= Self.fullDatabase {
+          // The database is full: one request for each record would say no more.
+          state.withLock { $0.limits = options.limits }
+          throw failure
+        }
+        if case .overQuota = failure { return true }
+        widenLimits()
+        return true
       }
       // Half as much: what cannot be sent is found and parked, and the rest goes on.
       try write(MirrorAuthor.exporting) { try $0.abandon(batch) }
       state.withLock { $0.limits.operations = max(1, batch.operations.count / 2) }
+      return true
     }
   }
 }

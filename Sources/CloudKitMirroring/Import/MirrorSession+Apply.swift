@@ -8,6 +8,14 @@ package struct ImportEffect: Hashable, Sendable {
   package var deleted: [String] = []
   package var skipped: [String] = []
   package var conflicts: [String] = []
+  /// Set where so much was missing from the server that nothing was deleted for it.
+  package var stoppedSweep: StoppedSweep?
+
+  /// Deletions that were not carried out.
+  package struct StoppedSweep: Hashable, Sendable {
+    package var missing: Int
+    package var known: Int
+  }
 
   package init() {}
 
@@ -17,6 +25,7 @@ package struct ImportEffect: Hashable, Sendable {
     deleted += other.deleted
     skipped += other.skipped
     conflicts += other.conflicts
+    stoppedSweep = other.stoppedSweep ?? stoppedSweep
   }
 
   package var isEmpty: Bool {
@@ -50,6 +59,7 @@ extension MirrorSession {
     for name in effect.inserted { try linkWhatWaited(for: name) }
     var gone: [BookedRecord] = []
     for name in deletedNames {
+      try books.forgetUnreadable(name)
       if let record = try books.record(named: name) {
         gone.append(record)
       } else if let edge = try books.edge(named: name) {
@@ -58,13 +68,32 @@ extension MirrorSession {
         try books.unpark(record: name)
       }
     }
-    for record in gone where record.tag != nil {
+    // A record whose first batch is open was made by it, and deleted by another device since.
+    for record in gone where record.tag != nil || record.sequence != nil {
       // A cascade may have taken it meanwhile.
       guard let record = try books.record(named: record.name) else { continue }
       try applyDeletion(of: record)
       effect.deleted.append(record.name)
     }
     return effect
+  }
+
+  /// Notes records whose copies on the server cannot be had whole: the rest of the page goes on, and
+  /// they are asked for again later.
+  package func park(_ unreadable: [String: String], generation: Int64) throws {
+    for (name, reason) in unreadable.sorted(by: { $0.key < $1.key }) {
+      try books.keepUnreadable(name, reason: reason)
+      if var known = try books.record(named: name) {
+        known.generation = generation
+        try books.update(known)
+      }
+      context.journal.note(
+        .import,
+        .recordParked,
+        cause: reason,
+        effect: "The record is asked for again later; everything else goes on."
+      ) { $0.recordNames = [name] }
+    }
   }
 
   /// Applies one record.
@@ -83,16 +112,26 @@ extension MirrorSession {
     if var known, known.tag == record.tag, known.tag != nil {
       // An export of ours coming back, or a page read again.
       guard known.generation != generation else { return }
-      known.generation = generation
-      return try books.update(known)
+      // A model that reads more than the last one applies the same record once more.
+      if try books.integer(.readsWithNewModel) != 1 {
+        known.generation = generation
+        return try books.update(known)
+      }
     }
     var entityName: String?
     if case .string(let name) = record.fields[MirrorNames.entityName] { entityName = name }
     guard
-      let entity = mapping.entity(recordType: record.recordType, entityName: entityName),
+      // The books know what became of an entity in migrations; the record says what it once was.
+      let entity = known.flatMap({ mapping.entity(named: $0.entityName) })
+        ?? mapping.entity(recordType: record.recordType, entityName: entityName),
       !entity.layout.entity.isAbstract
     else {
       effect.skipped.append(record.name)
+      // It is on the server, whether or not this model can read it.
+      if var known, known.generation != generation {
+        known.generation = generation
+        try books.update(known)
+      }
       context.journal.note(
         .import,
         .recordSkipped,
@@ -101,8 +140,13 @@ extension MirrorSession {
       ) { $0.recordNames = [record.name] }
       return
     }
-    if let known {
-      try applyUpdate(known, record, entity, generation: generation, &effect)
+    let former = known?.base.map { entity.reading($0).base }
+    let reading = entity.reading(record.fields, since: former)
+    var record = record
+    record.fields = reading.fields
+    if var known {
+      known.base = former
+      try applyUpdate(known, record, entity, reading, generation: generation, &effect)
     } else {
       try applyInsert(record, entity, generation: generation, &effect)
     }
@@ -136,6 +180,7 @@ extension MirrorSession {
     booked.base = record.fields.asBase
     booked.generation = generation
     try books.insert(booked)
+    try books.forgetUnreadable(record.name)
     effect.inserted.append(record.name)
   }
 
@@ -143,15 +188,20 @@ extension MirrorSession {
     _ known: BookedRecord,
     _ record: CloudRecord,
     _ entity: EntityMapping,
+    _ reading: EntityMapping.Reading,
     generation: Int64,
     _ effect: inout ImportEffect
   ) throws {
     var known = known
-    let base = known.base
+    let (base, stamps) = (known.base, known.stamps)
     known.tag = record.tag
     known.stamps = record.stamps
-    known.base = record.fields.asBase
+    known.base = reading.base.asBase
     known.generation = generation
+    // A restored server has an older copy than both sides had agreed on: what was agreed since is
+    // sent again, as if it had been edited here.
+    let wasLost = try stamps.isNewer(than: record.stamps) && isOtherServer()
+    try books.forgetUnreadable(record.name)
     guard known.entityName == entity.entityName, let reference = reference(of: known),
       let row = try rows.row(reference)
     else {
@@ -166,10 +216,14 @@ extension MirrorSession {
       return try books.update(known)
     }
     let local = try serialize(row, entity)
+    var pending = known.unconfirmed
+    if wasLost, let base {
+      pending.formUnion(entity.fieldProperties.filter { !base.agrees(with: record.fields, on: $0) })
+    }
     let merge = PropertyMerge(
       properties: entity.fieldProperties,
-      pending: known.unconfirmed,
-      base: base,
+      pending: pending,
+      base: wasLost ? reading.base : base,
       server: record.fields,
       local: local.fields
     )
@@ -188,6 +242,13 @@ extension MirrorSession {
       effect.updated.append(record.name)
     }
     known.properties = known.properties.intersection(merge.stillPending)
+    // The present field is to say what an earlier version of the app wrote into the former one.
+    let adopted = wasLost ? merge.stillPending : reading.adopted.subtracting(merge.stillPending)
+    if !adopted.isEmpty, known.pending != .delete {
+      if known.pending == .nothing { known.group = try rows.lastTransactionNumber() }
+      known.pending = .save
+      known.properties.formUnion(adopted)
+    }
     if known.pending == .save, known.properties.isEmpty { known.pending = .nothing }
     known.parked = nil
     try books.update(known)
@@ -201,6 +262,10 @@ extension MirrorSession {
         effect: "This device's values of these properties stand; all others came from the server."
       ) { $0.recordNames = [record.name] }
     }
+  }
+
+  private func isOtherServer() throws -> Bool {
+    try books.zone(context.zone).rereading == .otherServer
   }
 
   /// The value of an attribute in a record; the default where it has neither field; nil where it

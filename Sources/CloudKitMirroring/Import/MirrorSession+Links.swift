@@ -69,8 +69,12 @@ extension MirrorSession {
       known.generation = generation
       return try books.update(known)
     }
-    guard let edge = Edge(fields: record.fields), isKnown(edge.relationship) else {
+    guard let edge = Edge(fields: record.fields).flatMap(mapping.present) else {
       effect.skipped.append(record.name)
+      if var known, known.generation != generation {
+        known.generation = generation
+        try books.update(known)
+      }
       context.journal.note(
         .import,
         .recordSkipped,
@@ -94,13 +98,6 @@ extension MirrorSession {
       try link(booked)
       effect.updated.append(record.name)
     }
-  }
-
-  private func isKnown(_ relationship: EdgeRelationship) -> Bool {
-    mapping.manyToMany(
-      entityName: relationship.first.entityName,
-      relationship: relationship.first.relationship
-    )?.edge == relationship
   }
 
   private func link(_ edge: BookedEdge) throws {

@@ -8,43 +8,73 @@ extension StoreMirror {
   private static let settlementLimit = 500
 
   /// Reads what others changed and applies it.
-  func runImport() async throws {
+  ///
+  /// Returns why a batch of this store's waits, where the server does not take it.
+  func runImport() async throws -> CloudFailure? {
     try await phase(.import, type: 1, cause: "Something may have changed at the server.") {
       log.detail(1, "Scheduling automated import with activity")
-      var repeated = BatchSettlement()
-      try await resolveOpenBatch(&repeated)
+      let stuck = try await resolveOpenBatchBeforeImport()
       var total = ImportEffect()
-      let database = try await changedDatabase()
+      let token = try await changedDatabase()
       log.detail(2, "Processing work items")
-      try await importZone(&total, isSameIncarnation: database.isContinued)
-      if let token = database.token {
+      try await importZone(&total)
+      if let token {
         try write(MirrorAuthor.importing) {
           try $0.books.setMeta(.databaseToken, .blob(token))
         }
       }
+      try await importUnreadable(&total)
       if try read({ try $0.pendingCount() }) > 0 {
         // Merges and corrections wait to be sent.
         state.withLock { $0.wantsExport = true }
       }
-      state.withLock { $0.lastImport = effects.now }
+      state.withLock { state in
+        state.lastImport = effects.now
+        state.nextPoll = effects.clock.uptime + options.pollInterval
+      }
       startListening()
       log.detail(2, "Finished importing changes")
-      return (
-        (),
-        "\(total.inserted.count) inserted, \(total.updated.count) updated, "
-          + "\(total.deleted.count) deleted."
+      return PhaseEnd(
+        result: stuck,
+        effect: "\(total.inserted.count) inserted, \(total.updated.count) updated, "
+          + "\(total.deleted.count) deleted.",
+        problem: total.stoppedSweep.map(sweepError)
       )
     }
   }
 
+  /// Asks again for records that could not be had whole; those that can be had now are applied.
+  private func importUnreadable(_ total: inout ImportEffect) async throws {
+    guard state.withLock({ $0.retriesParked }) else { return }
+    let names = try read { try $0.unreadableRecords(limit: options.pageLimit) }
+    guard !names.isEmpty else { return }
+    let found = try await cloud.lookup(options.zone, names, keys: context.mapping.desiredKeys)
+    let effect = try write(MirrorAuthor.importing) { session in
+      try session.foldHistory()
+      for name in names where found.unreadable[name] == nil {
+        try session.books.forgetUnreadable(name)
+      }
+      return try session.apply(
+        records: found.records,
+        generation: try session.books.zone(options.zone).generation
+      )
+    }
+    total.add(effect)
+  }
+
+  private func sweepError(_ stopped: ImportEffect.StoppedSweep) -> NSError {
+    MirroringErrorCode.several.error(
+      "\(stopped.missing) of \(stopped.known) objects are not on the server any more, although no "
+        + "deletion of theirs was seen. They stay in this store; those that are edited are sent again."
+    )
+  }
+
   /// Reads the database's feed.
   ///
-  /// Its token is to be kept once the zone has been read; nil where it is kept already. The feed is
-  /// continued where the server took the token of the last time.
-  private func changedDatabase() async throws -> (token: Data?, isContinued: Bool) {
+  /// Returns its token, which is to be kept once the zone has been read; nil where it is kept already.
+  private func changedDatabase() async throws -> Data? {
     var token = try read { try $0.blob(.databaseToken) }
     let first = token
-    var isContinued = token != nil
     while true {
       do {
         let changes = try await cloud.databaseChanges(after: token)
@@ -55,18 +85,40 @@ extension StoreMirror {
         }
         token = changes.token
         guard changes.isMoreComing else { break }
-      } catch CloudFailure.tokenExpired where token != nil {
+      } catch CloudFailure.tokenExpired(let loss) where token != nil {
         token = nil
-        isContinued = false
+        if loss == .otherServer { try reread(.otherServer) }
       }
     }
-    return (token == first ? nil : token, isContinued)
+    return token == first ? nil : token
   }
 
-  private func importZone(
-    _ total: inout ImportEffect,
-    isSameIncarnation: Bool
-  ) async throws {
+  /// Has the zone read from its start, to compare.
+  private func reread(_ reason: MirrorBooks.Rereading) throws {
+    switch reason {
+    case .expired:
+      journal.note(
+        .import,
+        .rereading,
+        cause: "The change token has expired.",
+        effect: "The zone is read from the start; what the server no longer has was deleted."
+      )
+    case .otherServer:
+      journal.note(
+        .import,
+        .rereading,
+        cause: "The server is another one, or was restored from a backup.",
+        effect: "The zone is read from the start; what the server lost is sent again."
+      )
+    }
+    try write(MirrorAuthor.importing) { session in
+      try session.startRereading(reason)
+      // The token is of no more use, and an interrupted reading is not to begin again.
+      try session.books.setMeta(.databaseToken, nil)
+    }
+  }
+
+  private func importZone(_ total: inout ImportEffect) async throws {
     var losses = 0
     while true {
       let zone = try read { try $0.zone(options.zone) }
@@ -78,19 +130,15 @@ extension StoreMirror {
           limit: options.pageLimit,
           keys: context.mapping.desiredKeys
         )
-      } catch CloudFailure.tokenExpired where isSameIncarnation && losses == 0 {
-        // The server is the same and the zone is not: it was deleted and made again.
-        losses += 1
-        try await recoverLostZone(cause: "The zone was deleted and made again.")
-        continue
-      } catch CloudFailure.tokenExpired {
-        journal.note(
-          .import,
-          .rereading,
-          cause: "The change token has expired.",
-          effect: "The zone is read from the start and compared."
-        )
-        try write(MirrorAuthor.importing) { try $0.startRereading() }
+      } catch CloudFailure.tokenExpired(let loss) where zone.token != nil {
+        switch loss {
+        case .expired: try reread(.expired)
+        case .otherServer: try reread(.otherServer)
+        case .otherZone:
+          losses += 1
+          guard losses < 3 else { throw CloudFailure.tokenExpired(loss) }
+          try await recoverLostZone(cause: "The zone was deleted and made again.")
+        }
         continue
       } catch CloudFailure.zoneMissing {
         losses += 1
@@ -99,7 +147,10 @@ extension StoreMirror {
         try await recoverLostZone(cause: "The zone is not on the server.")
         continue
       }
-      let isNews = page.token != zone.token || !page.records.isEmpty || zone.isRereading
+      try checkAccountEpoch()
+      let isNews =
+        page.token != zone.token || !page.records.isEmpty || !page.unreadable.isEmpty
+        || zone.rereading != nil
       if isNews { try apply(page, zone, &total) }
       guard page.isMoreComing else { return }
       try Task.checkCancellation()
@@ -114,6 +165,10 @@ extension StoreMirror {
   ) throws {
     let started = effects.clock.uptime
     var effect = ImportEffect()
+    // Where history was deleted before it was folded, edits are found by comparing all objects.
+    while try write(MirrorAuthor.importing, { try $0.foldAndScan(limit: Self.settlementLimit) }) {
+      try Task.checkCancellation()
+    }
     var rest = page.records[...]
     var isDone = false
     repeat {
@@ -130,12 +185,15 @@ extension StoreMirror {
             generation: zone.generation
           )
         )
+        if isLast { try session.park(page.unreadable, generation: zone.generation) }
         if isLast { isDone = try end(page, zone, session, &effect) }
       }
       adapt(to: effects.clock.uptime - begun)
     } while !rest.isEmpty
     while !isDone {
       try write(MirrorAuthor.importing) { session in
+        // A foreign commit before this one is never skipped over.
+        try session.foldHistory()
         isDone = try end(page, zone, session, &effect)
       }
     }
@@ -179,19 +237,35 @@ extension StoreMirror {
       while let after = position {
         position = try session.settleOneToOnes(after: after, limit: Self.settlementLimit)
       }
-      if zone.isRereading {
-        let isMore = try session.sweepMissing(
-          generation: zone.generation,
-          limit: Self.settlementLimit,
-          &effect
-        )
-        if isMore { return false }
-        zone.isRereading = false
+      if let rereading = zone.rereading {
+        if try endRereading(rereading, zone, session, &effect) { return false }
+        zone.rereading = nil
+        try session.books.setMeta(.readsWithNewModel, nil)
       }
     }
     zone.token = page.token
     try session.books.save(zone)
     return true
+  }
+
+  /// Returns whether more is left.
+  private func endRereading(
+    _ reason: MirrorBooks.Rereading,
+    _ zone: MirrorBooks.Zone,
+    _ session: MirrorSession,
+    _ effect: inout ImportEffect
+  ) throws -> Bool {
+    switch reason {
+    case .expired:
+      try session.sweepMissing(
+        generation: zone.generation,
+        limit: Self.settlementLimit,
+        guard: options.sweepGuard,
+        &effect
+      )
+    case .otherServer:
+      try session.sendMissing(generation: zone.generation, limit: Self.settlementLimit)
+    }
   }
 
   /// Keeps write transactions short on slow machines and few on fast ones.

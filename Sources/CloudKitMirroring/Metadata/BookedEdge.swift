@@ -25,5 +25,13 @@ package struct BookedEdge: BookedChange, Hashable, Sendable {
     sequence = nil
   }
 
+  /// Has the record created again, because the server no longer has it.
+  package mutating func resend(group: Int64) {
+    if pending == .nothing { self.group = group }
+    tag = nil
+    pending = .save
+    parked = nil
+  }
+
   package func save(in books: MirrorBooks) throws { try books.update(self) }
 }

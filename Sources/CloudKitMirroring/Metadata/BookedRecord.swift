@@ -27,6 +27,12 @@ package struct RecordStamps: Hashable, Sendable {
     self.modifier = modifier
   }
 
+  /// Whether the record was saved later than another copy of it.
+  func isNewer(than other: RecordStamps) -> Bool {
+    guard let modified, let earlier = other.modified else { return false }
+    return modified > earlier
+  }
+
   var encoded: Data {
     var fields: [String: MirrorValue] = [:]
     fields["c"] = created.map(MirrorValue.double)
@@ -99,6 +105,15 @@ package struct BookedRecord: BookedChange, Hashable, Sendable {
     if pending == .nothing { pending = sentKind }
     properties.formUnion(sent)
     endSending()
+  }
+
+  /// Has the whole record created again, because the server no longer has it.
+  package mutating func resend(_ entity: EntityMapping, group: Int64) {
+    if pending == .nothing { self.group = group }
+    tag = nil
+    pending = .save
+    properties = Set(entity.fieldProperties)
+    parked = nil
   }
 
   /// Forgets the batch, because it is done.

@@ -52,6 +52,18 @@ extension MirrorBooks {
     )
   }
 
+  /// How many objects the server once had, and how many of those a reading from the start has not met.
+  package func missingCount(generation: Int64) throws -> (missing: Int, known: Int) {
+    let counts = try connection.query(
+      """
+      SELECT COUNT(CASE WHEN GENERATION < ? THEN 1 END), COUNT(*) FROM WSMIRROR_RECORD
+      WHERE TAG IS NOT NULL AND PK IS NOT NULL AND PENDING <> 2
+      """,
+      [.integer(generation)]
+    ) { (Int($0.int64(0)), Int($0.int64(1))) }
+    return counts.first ?? (0, 0)
+  }
+
   package func parkedRecords(limit: Int) throws -> [BookedRecord] {
     try records("PARKED IS NOT NULL ORDER BY ID LIMIT ?", [.integer(Int64(limit))])
   }

@@ -75,6 +75,14 @@ package struct MirrorBooks {
       WHERE SEQUENCE IS NOT NULL
     """,
     """
+    CREATE INDEX IF NOT EXISTS WSMIRROR_RECORD_PARKED ON WSMIRROR_RECORD (ID)
+      WHERE PARKED IS NOT NULL
+    """,
+    """
+    CREATE INDEX IF NOT EXISTS WSMIRROR_EDGE_PARKED ON WSMIRROR_EDGE (ID)
+      WHERE PARKED IS NOT NULL
+    """,
+    """
     CREATE TABLE IF NOT EXISTS WSMIRROR_PENDINGLINK (
       RECORD TEXT NOT NULL, PROPERTY TEXT NOT NULL, TARGET TEXT, ISONETOONE INTEGER NOT NULL,
       PRIMARY KEY (RECORD, PROPERTY)
@@ -92,6 +100,11 @@ package struct MirrorBooks {
       TYPE INTEGER NOT NULL, STARTED REAL NOT NULL, ENDED REAL, SUCCEEDED INTEGER NOT NULL,
       ERRORDOMAIN TEXT, ERRORCODE INTEGER, ERRORREASON TEXT
     )
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS WSMIRROR_UNREADABLE (
+      NAME TEXT PRIMARY KEY, REASON TEXT NOT NULL
+    ) WITHOUT ROWID
     """,
     """
     CREATE TABLE IF NOT EXISTS WSMIRROR_RECOVERY (
@@ -123,8 +136,6 @@ package struct MirrorBooks {
     case historyTransaction
     /// The record name of the person whose database the store mirrors.
     case userRecordName
-    /// This store's name as a sender of batches.
-    case device
     /// The number of the last batch.
     case sequence
     /// The database's change token.
@@ -135,6 +146,8 @@ package struct MirrorBooks {
     case scanPosition
     /// Set once the first scan has been through.
     case scanFinished
+    /// Set while the zone is read with a model that reads more than the last one.
+    case readsWithNewModel
   }
 
   package func meta(_ key: MetaKey) throws -> SQLiteValue? {
@@ -166,14 +179,22 @@ package struct MirrorBooks {
 
   // MARK: Zones
 
+  /// Why a zone is read from the start, which says what it means that a record is missing.
+  package enum Rereading: Int64, Hashable, Sendable {
+    /// The change token is too old, or the model reads more: what is missing was deleted.
+    case expired = 1
+    /// The server is another one, or was restored from a backup: what is missing is sent again.
+    case otherServer = 2
+  }
+
   /// What is known of a zone.
   package struct Zone: Hashable, Sendable {
     package var name: String
     package var token: Data?
     /// Raised with each reading from the start.
     package var generation: Int64 = 0
-    /// Whether the zone is being read from the start, to compare.
-    package var isRereading = false
+    /// Why the zone is being read from the start, to compare; nil while it is not.
+    package var rereading: Rereading?
     /// Whether the server has the zone.
     package var isSaved = false
 
@@ -188,7 +209,7 @@ package struct MirrorBooks {
       var zone = Zone(name: name)
       zone.token = row.optionalBlob(0)
       zone.generation = row.int64(1)
-      zone.isRereading = row.int64(2) != 0
+      zone.rereading = Rereading(rawValue: row.int64(2))
       zone.isSaved = row.int64(3) != 0
       return zone
     }
@@ -203,7 +224,7 @@ package struct MirrorBooks {
       """,
       [
         .text(zone.name), zone.token.map(SQLiteValue.blob) ?? .null, .integer(zone.generation),
-        .integer(zone.isRereading ? 1 : 0), .integer(zone.isSaved ? 1 : 0),
+        .integer(zone.rereading?.rawValue ?? 0), .integer(zone.isSaved ? 1 : 0),
       ]
     )
   }

@@ -21,7 +21,12 @@ package protocol MirrorRows {
   func insert(_ layout: EntityLayout, values: [RowValue]) throws -> RowReference
   func update(_ reference: RowReference, set: [Int: RowValue]) throws
   /// Deletes an object with its delete rules; returns all objects that went, it included.
-  func delete(_ reference: RowReference) throws -> [RowReference]
+  ///
+  /// The body gets the row of each before it goes.
+  func delete(
+    _ reference: RowReference,
+    willDelete body: (Row) throws -> Void
+  ) throws -> [RowReference]
   func destinations(
     of relationship: NSRelationshipDescription,
     from source: RowReference

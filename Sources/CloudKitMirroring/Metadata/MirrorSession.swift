@@ -10,6 +10,9 @@ package struct MirrorContext: Sendable {
   package var journal: SyncJournal
   package var serializer: RecordSerializer
   package var assets: AssetFolder
+  /// The sender of batches, new with each opening of the store: in a file that was copied, restored or
+  /// lost its last commits numbers are used again, which the server must not take for repeats.
+  package let device: String
 
   package init(
     mapping: ModelMapping,
@@ -25,6 +28,7 @@ package struct MirrorContext: Sendable {
     self.journal = journal
     self.serializer = serializer
     self.assets = assets
+    device = effects.uuid().uuidString
   }
 }
 

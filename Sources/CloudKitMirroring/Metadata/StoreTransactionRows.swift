@@ -58,9 +58,12 @@ struct StoreTransactionRows: MirrorRows {
     try transaction.update(reference, set: set)
   }
 
-  func delete(_ reference: RowReference) throws -> [RowReference] {
+  func delete(
+    _ reference: RowReference,
+    willDelete body: (Row) throws -> Void
+  ) throws -> [RowReference] {
     let before = transaction.deletedRows.count
-    try transaction.delete(reference)
+    try transaction.delete(reference, willDelete: body)
     return Array(transaction.deletedRows.dropFirst(before))
   }
 

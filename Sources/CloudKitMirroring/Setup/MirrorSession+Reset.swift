@@ -38,18 +38,20 @@ extension MirrorSession {
     var zone = try books.zone(context.zone)
     zone.token = nil
     zone.isSaved = false
-    zone.isRereading = false
+    zone.rereading = nil
     try books.save(zone)
     try books.setMeta(.databaseToken, nil)
   }
 
   /// Starts reading the zone from the beginning, to compare: the token cannot be continued, or the
   /// model now reads more than before.
-  package func startRereading() throws {
+  ///
+  /// A server that lost data stays one until the zone has been read to its end.
+  package func startRereading(_ reason: MirrorBooks.Rereading) throws {
     var zone = try books.zone(context.zone)
     zone.token = nil
     zone.generation += 1
-    zone.isRereading = true
+    zone.rereading = zone.rereading == .otherServer ? .otherServer : reason
     try books.save(zone)
   }
 }

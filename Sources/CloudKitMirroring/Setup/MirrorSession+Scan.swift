@@ -71,7 +71,9 @@ extension MirrorSession {
     _ entity: EntityMapping,
     group: Int64
   ) throws {
-    guard let base = known.base, let row = try rows.row(reference) else { return }
+    guard let base = known.base.map({ entity.reading($0).base }),
+      let row = try rows.row(reference)
+    else { return }
     let now = try serialize(row, entity)
     let parked = try Set(
       entity.toOnes.filter { toOne in
@@ -82,6 +84,7 @@ extension MirrorSession {
     )
     let edited = entity.fieldProperties.filter { property in
       !parked.contains(property) && !now.fields.agrees(with: base, on: property)
+        && !isDefault(property, row, entity, base)
     }
     var known = known
     if known.pending == .nothing { known.group = group }
@@ -91,6 +94,24 @@ extension MirrorSession {
     }
     known.edges = Set(entity.manyToManys.map(\.name))
     try books.update(known)
+  }
+
+  /// Whether a property holds what a row has that knows nothing of the server's value: a default
+  /// where the record has no field, or a value of another type than the attribute's.
+  ///
+  /// An attribute that a new version of the model added is not edited by that.
+  private func isDefault(
+    _ property: String,
+    _ row: Row,
+    _ entity: EntityMapping,
+    _ base: FieldBag
+  ) -> Bool {
+    guard let attribute = entity.attribute(property) else { return false }
+    switch base.content(of: property) {
+    case nil: return row.values[attribute.index] == attribute.defaultValue
+    case .asset?, .fingerprint?: return false
+    case let value?: return attribute.rowValue(value) == nil
+    }
   }
 
   private func isAway(_ value: MirrorValue?) throws -> Bool {

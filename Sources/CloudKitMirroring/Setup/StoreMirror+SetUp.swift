@@ -8,7 +8,7 @@ extension StoreMirror {
     guard !state.withLock({ $0.isSetUp }) else { return }
     try await phase(.setup, type: 0, cause: "The store was loaded.") {
       try await setUp()
-      return ((), "The store mirrors the zone \(options.zone).")
+      return PhaseEnd(result: (), effect: "The store mirrors the zone \(options.zone).")
     }
     state.withLock { $0.isSetUp = true }
     log.setUp(storeIdentifier: store.identifier ?? "", url: store.url)
@@ -25,7 +25,17 @@ extension StoreMirror {
     }
   }
 
-  private func checkAccount() async throws {
+  /// Throws where the account may have changed since the round began: what is under way belongs to the
+  /// person who was signed in then.
+  func checkAccountEpoch() throws {
+    let isSame = state.withLock { $0.workingEpoch == $0.accountEpoch }
+    guard isSame else {
+      throw CloudFailure.notAuthenticated(reason: "The account changed during the sync.")
+    }
+  }
+
+  /// Throws where nobody, or another person than the store's, is signed in.
+  func checkAccount() async throws {
     let user: String
     switch try await cloud.account() {
     case .available(let userRecordName): user = userRecordName
@@ -95,21 +105,35 @@ extension StoreMirror {
       } catch {
         self?.log.detail(1, "Notifications ended: \(MirrorErrorText.text(error))")
       }
-      // Without notifications the feed is looked at now and then.
-      self?.state.withLock { $0.hasNotifications = false }
-      self?.signal.raise()
+      // Without notifications the feed is looked at now and then; the next import listens again.
+      self?.notificationsEnded()
     }
-    state.withLock { $0.tasks.append(task) }
+    state.withLock { $0.listener = task }
+  }
+
+  private func notificationsEnded() {
+    state.withLock { state in
+      state.hasNotifications = false
+      state.nextPoll = effects.clock.uptime + options.pollInterval
+    }
+    // Whatever waits for a notification alone is to wait for the poll too.
+    signal.raise()
   }
 
   /// Takes the mirror through its set-up again, because the account may have changed.
   package func accountMayHaveChanged() {
-    state.withLock { $0.isSetUp = false }
+    state.withLock { state in
+      state.isSetUp = false
+      state.accountEpoch += 1
+    }
     wake(import: true, export: true, urgent: true, cause: "The account changed.")
   }
 
   /// The zone is not on the server: it is made again, and everything is sent again.
   func recoverLostZone(cause: String) async throws {
+    // Another person's database lacks the zone too, and is not to get this one's.
+    try await checkAccount()
+    try checkAccountEpoch()
     journal.note(
       .reset,
       .zoneLost,

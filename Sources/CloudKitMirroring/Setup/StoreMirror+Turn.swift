@@ -2,16 +2,20 @@ import Effects
 import Foundation
 
 extension StoreMirror {
+  /// Seconds until what the server refused is tried again, and the most that this pause grows to.
+  static let firstParkedPause = 60.0
+  private static let longestParkedPause = 3600.0
+
   /// One round: waits until something is wanted, then does all of it.
   func turn() async {
-    let (isWanted, hasNotifications) = state.withLock { state in
-      (state.wantsImport || state.wantsExport, state.hasNotifications)
+    let (isWanted, due) = state.withLock { state in
+      (state.wantsImport || state.wantsExport, dueTime(state))
     }
     if !isWanted {
-      let wait = hasNotifications ? nil : options.pollInterval
-      await signal.wait(seconds: wait, clock: effects.clock)
+      let wait = due.map { max(0, $0 - effects.clock.uptime) }
+      if wait != 0 { await signal.wait(seconds: wait, clock: effects.clock) }
       if Task.isCancelled { return }
-      if !hasNotifications { state.withLock { $0.wantsImport = true } }
+      wantWhatIsDue()
       return
     }
     do {
@@ -34,10 +38,61 @@ extension StoreMirror {
     }
   }
 
+  /// When the feed or what the server refused is to be looked at without a call; nil: never.
+  private func dueTime(_ state: State) -> Double? {
+    [state.hasNotifications ? nil : state.nextPoll, state.nextParkedRetry].compactMap(\.self).min()
+  }
+
+  private func wantWhatIsDue() {
+    let now = effects.clock.uptime
+    state.withLock { state in
+      if !state.hasNotifications, state.nextPoll <= now { state.wantsImport = true }
+      if let retry = state.nextParkedRetry, retry <= now {
+        state.wantsParkedRetry = true
+        state.nextParkedRetry = nil
+        state.wantsImport = true
+        state.wantsExport = true
+      }
+    }
+  }
+
+  /// Has what the server refused sent again where it is time for that, or the app asked to sync.
+  private func unpark() throws {
+    let isWanted = state.withLock { state in
+      defer { state.wantsParkedRetry = false }
+      if state.wantsParkedRetry { state.retriesParked = true }
+      return state.wantsParkedRetry
+    }
+    guard isWanted else { return }
+    try write(MirrorAuthor.exporting) { try $0.books.unparkChanges() }
+  }
+
+  /// What is refused still, or newly, is tried again after a pause that grows.
+  private func planParkedRetry() throws {
+    let isParked = try read { try $0.parkedCount() + $0.unreadableCount() > 0 }
+    let now = effects.clock.uptime
+    state.withLock { state in
+      defer { state.retriesParked = false }
+      guard isParked else {
+        state.parkedPause = Self.firstParkedPause
+        state.nextParkedRetry = nil
+        return
+      }
+      if state.retriesParked {
+        state.parkedPause = min(state.parkedPause * 2, Self.longestParkedPause)
+      }
+      if state.nextParkedRetry == nil { state.nextParkedRetry = now + state.parkedPause }
+    }
+  }
+
   private func work() async throws {
-    state.withLock { $0.isRunning = true }
+    state.withLock { state in
+      state.isRunning = true
+      state.workingEpoch = state.accountEpoch
+    }
     try await setUpIfNeeded()
     while true {
+      try unpark()
       let (wantsImport, wantsExport) = state.withLock { state in
         defer {
           state.wantsImport = false
@@ -45,9 +100,10 @@ extension StoreMirror {
         }
         return (state.wantsImport, state.wantsExport)
       }
-      guard wantsImport || wantsExport else { return }
+      guard wantsImport || wantsExport else { return try planParkedRetry() }
       do {
-        if wantsImport { try await runImport() }
+        let stuck = try await wantsImport ? runImport() : nil
+        if let stuck { throw stuck }
         if wantsExport { try await runExport() }
       } catch {
         // What was wanted is still wanted.
@@ -63,12 +119,16 @@ extension StoreMirror {
   private func pause(after error: any Error) async {
     let fraction = effects.randomness.fraction()
     var retryAfter: Double?
-    if case CloudFailure.busy(_, let seconds) = error { retryAfter = seconds }
+    if case CloudFailure.busy(_, let seconds) = error {
+      retryAfter = seconds.map { RetryBackoff.bounded($0) }
+    }
+    let now = effects.clock.uptime
     let (wait, waiters) = state.withLock { state in
       state.isRunning = false
       state.lastError = error
       let wait = state.backoff.failed(retryAfter: retryAfter, fraction: fraction)
       state.pausedUntil = effects.now.addingTimeInterval(wait)
+      state.heldUntil = retryAfter.map { now + $0 }
       defer { state.waiters = [] }
       return (wait, state.waiters)
     }
@@ -81,8 +141,14 @@ extension StoreMirror {
     )
     log.detail(1, "Request failed, will retry: \(MirrorErrorText.text(error))")
     for waiter in waiters { waiter.resume(throwing: error) }
-    await signal.wait(onlyUrgent: true, seconds: wait, clock: effects.clock)
-    state.withLock { $0.pausedUntil = nil }
+    // A time that the server named is kept, whatever calls meanwhile.
+    if let retryAfter { try? await effects.clock.sleep(seconds: retryAfter) }
+    let rest = wait - (retryAfter ?? 0)
+    if rest > 0 { await signal.wait(onlyUrgent: true, seconds: rest, clock: effects.clock) }
+    state.withLock { state in
+      state.pausedUntil = nil
+      state.heldUntil = nil
+    }
   }
 
   // MARK: Events
@@ -92,7 +158,7 @@ extension StoreMirror {
     _ phase: SyncEvent.Phase,
     type: Int,
     cause: String,
-    _ body: () async throws -> (result: Result, effect: String)
+    _ body: () async throws -> PhaseEnd<Result>
   ) async throws -> Result {
     let started = effects.clock.uptime
     var event = BookedEvent(
@@ -105,19 +171,20 @@ extension StoreMirror {
     log.detail(1, "Asked to execute request: \(phase.rawValue) \(event.identifier.uuidString)")
     log.detail(2, "Executing: \(phase.rawValue)")
     do {
-      let (result, effect) = try await body()
-      event.succeeded = true
-      finish(&event, nil)
-      journal.note(phase, .finished, cause: cause, effect: effect) {
+      let end = try await body()
+      event.succeeded = end.problem == nil
+      if let problem = end.problem { event.note(problem) }
+      finish(&event, end.problem)
+      journal.note(phase, .finished, cause: cause, effect: end.effect) {
         $0.duration = effects.clock.uptime - started
       }
-      log.detail(1, "Finished request: \(phase.rawValue) success: 1 \(effect)")
-      return result
+      log.detail(
+        1,
+        "Finished request: \(phase.rawValue) success: \(event.succeeded ? 1 : 0) \(end.effect)"
+      )
+      return end.result
     } catch {
-      let shown = error as NSError
-      event.errorDomain = shown.domain
-      event.errorCode = shown.code
-      event.errorReason = MirrorErrorText.text(error)
+      event.note(error)
       finish(&event, error)
       journal.note(phase, .failed, cause: MirrorErrorText.text(error), effect: cause) {
         $0.duration = effects.clock.uptime - started
@@ -142,12 +209,31 @@ extension StoreMirror {
   }
 }
 
+/// How a phase came to its end.
+struct PhaseEnd<Result> {
+  var result: Result
+  /// What it did, in a sentence.
+  var effect: String
+  /// What it could not do, though nothing stopped it: its event then says that it failed.
+  var problem: (any Error)?
+}
+
+extension BookedEvent {
+  fileprivate mutating func note(_ error: any Error) {
+    let shown = error as NSError
+    errorDomain = shown.domain
+    errorCode = shown.code
+    errorReason = MirrorErrorText.text(error)
+  }
+}
+
 /// An error in one sentence, as logs and status show it.
 enum MirrorErrorText {
   static func text(_ error: any Error) -> String {
     switch error {
     case CloudFailure.unreachable(let reason), CloudFailure.busy(let reason, _),
-      CloudFailure.notAuthenticated(let reason), CloudFailure.refused(let reason):
+      CloudFailure.notAuthenticated(let reason), CloudFailure.refused(let reason),
+      CloudFailure.overQuota(let reason):
       return reason
     case CloudFailure.tokenExpired: return "The change token has expired."
     case CloudFailure.zoneMissing: return "The zone is not on the server."

@@ -18,6 +18,8 @@ package final class StoreMirror: Sendable {
     package var pageLimit: Int
     /// Seconds between looks at the feed while no notifications can be had.
     package var pollInterval: Double
+    /// What may be deleted because a reading from the start did not meet it.
+    package var sweepGuard = SweepGuard()
 
     package init(
       containerIdentifier: String,
@@ -57,6 +59,25 @@ package final class StoreMirror: Sendable {
     var chunk = StoreMirror.firstChunk
     var waiters: [CheckedContinuation<Void, any Error>] = []
     var tasks: [SpawnedTask] = []
+    var listener: SpawnedTask?
+    /// On the clock that never jumps: when the feed is looked at while no notifications can be had.
+    var nextPoll = -Double.infinity
+    /// Until when the server asked this device to wait.
+    var heldUntil: Double?
+    /// When what the server refused is tried again; nil where nothing is refused.
+    var nextParkedRetry: Double?
+    var parkedPause = StoreMirror.firstParkedPause
+    /// Whether what the server refused is to be tried again.
+    var wantsParkedRetry = false
+    /// Whether the round under way tries again what the server refused.
+    var retriesParked = false
+    /// Records that the server did not have at the last export.
+    var vanished: Set<String> = []
+    /// Raised whenever the account may have changed; a round ends where it is not what it began with.
+    var accountEpoch = 0
+    var workingEpoch = 0
+    /// The last history transaction that was heard of.
+    var seenTransaction: Int64 = 0
   }
 
   static let firstChunk = 100
@@ -140,30 +161,32 @@ package final class StoreMirror: Sendable {
     try write(MirrorAuthor.setup) { session in
       try session.books.open()
       try session.books.trimEvents()
-      if try hasHistoryGap(session) { try session.requestScan() }
+      if try session.hasHistoryGap() { try session.requestScan() }
       try compareModel(session)
     }
     store.historyWillBeDeleted = { [weak self] transaction, _ in
       try self?.session(transaction).foldHistory()
     }
     store.observeCommits { [weak self] commit in
-      guard commit.author.map({ !MirrorAuthor.all.contains($0) }) ?? true else { return }
-      self?.log.detail(1, "Observed context save: \(commit.transactionNumber ?? 0)")
-      self?.wake(export: true, cause: "A context was saved.")
+      guard let self, isNews(commit) else { return }
+      log.detail(1, "Observed context save: \(commit.transactionNumber ?? 0)")
+      wake(export: true, cause: "A context was saved.")
     }
   }
 
-  /// Whether history that was not folded into the books has been deleted while nobody mirrored.
-  private func hasHistoryGap(_ session: MirrorSession) throws -> Bool {
-    guard let folded = try session.books.integer(.historyTransaction) else { return false }
-    let last = try session.rows.lastTransactionNumber()
-    guard last > folded else { return last < folded }
-    guard
-      case .integer(let oldest) = try session.rows.connection.scalar(
-        "SELECT MIN(Z_PK) FROM ATRANSACTION"
-      )
-    else { return true }
-    return oldest > folded + 1
+  /// Whether a commit may have brought something to export.
+  ///
+  /// Another process that mirrors the file writes events and books, which are no history: two
+  /// processes that answered each other's would never rest.
+  private func isNews(_ commit: StoreCommit) -> Bool {
+    let isHistory =
+      commit.transactionNumber.map { number in
+        state.withLock { state in
+          defer { state.seenTransaction = max(state.seenTransaction, number) }
+          return number > state.seenTransaction
+        }
+      } ?? true
+    return isHistory && commit.author.map { !MirrorAuthor.all.contains($0) } ?? true
   }
 
   /// A model that reads more than the last one has to see the records again.
@@ -174,14 +197,7 @@ package final class StoreMirror: Sendable {
     guard known != hashes else { return }
     try session.books.setMeta(.modelHashes, .text(hashes))
     guard known != nil else { return }
-    try rereadWithNewModel(session)
-  }
-
-  /// Tags are kept, so that nothing counts as missing; but a record is applied again even where
-  /// its tag is known.
-  private func rereadWithNewModel(_ session: MirrorSession) throws {
-    try session.startRereading()
-    try session.rows.connection.run("UPDATE WSMIRROR_RECORD SET TAG = '' WHERE TAG IS NOT NULL")
+    try session.adoptModel()
   }
 
   // MARK: Waking
@@ -205,7 +221,7 @@ package final class StoreMirror: Sendable {
         state.tasks = []
         state.waiters = []
       }
-      return (state.tasks, state.waiters)
+      return (state.tasks + [state.listener].compactMap(\.self), state.waiters)
     }
     for task in tasks { task.cancel() }
     signal.raise(urgent: true)
@@ -215,7 +231,7 @@ package final class StoreMirror: Sendable {
 
   /// Stops working and waits until nothing of it runs any more.
   package func stopAndFinish() async {
-    let tasks = state.withLock { $0.tasks }
+    let tasks = state.withLock { $0.tasks + [$0.listener].compactMap(\.self) }
     stop()
     for task in tasks { await task.finish() }
   }
@@ -245,13 +261,22 @@ package final class StoreMirror: Sendable {
   }
 
   /// Imports and exports once, now; returns when both are done, throws what stopped them.
+  ///
+  /// What the server refused before is tried again; while the server asks to wait, the call fails.
   package func syncNow() async throws {
+    if let held = state.withLock({ $0.heldUntil }), held > effects.clock.uptime {
+      throw CloudFailure.busy(
+        reason: "The server asked to wait.",
+        retryAfter: held - effects.clock.uptime
+      )
+    }
     try await withCheckedThrowingContinuation { continuation in
       let isStopped = state.withLock { state in
         guard !state.isStopped else { return true }
         state.waiters.append(continuation)
         state.wantsImport = true
         state.wantsExport = true
+        state.wantsParkedRetry = true
         return false
       }
       if isStopped {

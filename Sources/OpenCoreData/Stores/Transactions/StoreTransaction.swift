@@ -92,10 +92,14 @@ package final class StoreTransaction {
 
   /// Deletes the row after applying its delete rules: nullify and cascade.
   ///
-  /// What a "deny" would forbid a person to do is done: the server has done it already.
-  package func delete(_ reference: RowReference) throws {
+  /// What a "deny" would forbid a person to do is done: the server has done it already. The body gets
+  /// each row that goes, while it and all that it leads to are still there.
+  package func delete(
+    _ reference: RowReference,
+    willDelete body: (Row) throws -> Void = { _ in }
+  ) throws {
     var visited: Set<RowReference> = []
-    try delete(reference, visited: &visited)
+    try delete(reference, visited: &visited, body)
   }
 
   /// Makes an edge of a relationship that no to-one column holds; of others, sets the column.
@@ -236,15 +240,20 @@ package final class StoreTransaction {
     try set(index, of: former, to: .null)
   }
 
-  private func delete(_ reference: RowReference, visited: inout Set<RowReference>) throws {
+  private func delete(
+    _ reference: RowReference,
+    visited: inout Set<RowReference>,
+    _ willDelete: (Row) throws -> Void
+  ) throws {
     guard visited.insert(reference).inserted, let row = try writer.row(reference) else { return }
+    try willDelete(row)
     let entity = try store.table(of: reference)
     for slot in entity.layout.toOnes {
       guard let index = slot.rowIndex, case .reference(let partner) = row[index] else {
         continue
       }
       switch slot.deleteRule {
-      case .cascadeDeleteRule: try delete(partner, visited: &visited)
+      case .cascadeDeleteRule: try delete(partner, visited: &visited, willDelete)
       case .nullifyDeleteRule, .denyDeleteRule:
         try releasePartner(row[index], of: reference, slot)
       case .noActionDeleteRule: break
@@ -254,7 +263,7 @@ package final class StoreTransaction {
       let partners = try destinations(of: slot.description, from: [reference])[reference] ?? []
       for partner in partners {
         if slot.deleteRule == .cascadeDeleteRule {
-          try delete(partner, visited: &visited)
+          try delete(partner, visited: &visited, willDelete)
         } else if let index = try inverseIndex(slot, in: partner) {
           try set(index, of: partner, to: .null)
         }

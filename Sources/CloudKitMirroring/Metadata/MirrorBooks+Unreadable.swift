@@ -1,0 +1,36 @@
+import WatershedSQLite
+
+/// Records whose copies on the server cannot be had whole, and changes that the server refused: both
+/// are tried again later.
+extension MirrorBooks {
+  package func keepUnreadable(_ name: String, reason: String) throws {
+    try connection.run(
+      "INSERT OR REPLACE INTO WSMIRROR_UNREADABLE (NAME, REASON) VALUES (?, ?)",
+      [.text(name), .text(reason)]
+    )
+  }
+
+  package func forgetUnreadable(_ name: String) throws {
+    try connection.run("DELETE FROM WSMIRROR_UNREADABLE WHERE NAME = ?", [.text(name)])
+  }
+
+  package func unreadableRecords(limit: Int) throws -> [String] {
+    try connection.query(
+      "SELECT NAME FROM WSMIRROR_UNREADABLE ORDER BY NAME LIMIT ?",
+      [.integer(Int64(limit))]
+    ) { $0.text(0) }
+  }
+
+  package func unreadableCount() throws -> Int {
+    let value = try connection.scalar("SELECT COUNT(*) FROM WSMIRROR_UNREADABLE")
+    if case .integer(let count) = value { return Int(count) }
+    return 0
+  }
+
+  /// Has everything that the server refused wait to be sent again.
+  package func unparkChanges() throws {
+    for table in ["WSMIRROR_RECORD", "WSMIRROR_EDGE"] {
+      try connection.run("UPDATE \(table) SET PARKED = NULL WHERE PARKED IS NOT NULL")
+    }
+  }
+}

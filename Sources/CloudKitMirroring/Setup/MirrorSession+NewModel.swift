@@ -1,0 +1,51 @@
+import OpenCoreData
+import WatershedSQLite
+
+/// What a new version of the model means for the books.
+extension MirrorSession {
+  /// Compares every object with its base, for what a migration computed or made has no history; then
+  /// reads the zone from the start and applies records whose tags are known too.
+  package func adoptModel() throws {
+    try renameEdges()
+    // What history tells is an edit even where it looks like a default.
+    try foldHistory()
+    try requestScan()
+    try books.setMeta(.readsWithNewModel, .integer(1))
+    try startRereading(.expired)
+  }
+
+  /// Has the books name edges as the model does now: a migration by objects keeps the former names,
+  /// and new names can sort the other way round.
+  private func renameEdges() throws {
+    typealias Side = EdgeRelationship.Side
+    let kinds = try rows.connection.query(
+      """
+      SELECT DISTINCT FIRSTENTITY, FIRSTRELATIONSHIP, SECONDENTITY, SECONDRELATIONSHIP
+      FROM WSMIRROR_EDGE
+      """
+    ) { row in
+      (
+        Side(entityName: row.text(0), relationship: row.text(1)),
+        Side(entityName: row.text(2), relationship: row.text(3))
+      )
+    }
+    for (first, second) in kinds {
+      guard let one = mapping.present(first), let other = mapping.present(second) else { continue }
+      let relationship = EdgeRelationship(one, other)
+      guard (first, second) != (relationship.first, relationship.second) else { continue }
+      let isInOrder = relationship.first == one
+      try rows.connection.run(
+        """
+        UPDATE WSMIRROR_EDGE SET FIRSTENTITY = ?, FIRSTRELATIONSHIP = ?, SECONDENTITY = ?,
+          SECONDRELATIONSHIP = ?, FIRSTRECORD = \(isInOrder ? "FIRSTRECORD" : "SECONDRECORD"),
+          SECONDRECORD = \(isInOrder ? "SECONDRECORD" : "FIRSTRECORD")
+        WHERE FIRSTENTITY = ? AND FIRSTRELATIONSHIP = ? AND SECONDENTITY = ?
+          AND SECONDRELATIONSHIP = ?
+        """,
+        [relationship.first, relationship.second, first, second].flatMap {
+          [.text($0.entityName), .text($0.relationship)]
+        }
+      )
+    }
+  }
+}

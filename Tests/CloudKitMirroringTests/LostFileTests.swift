@@ -1,0 +1,146 @@
+import CloudKitMirroring
+import CloudKitTesting
+import Foundation
+import OpenCoreData
+import Testing
+
+@Suite("Files and stores that are lost or put back")
+struct LostFileTests {
+  private static let large = String(repeating: "long ", count: 160_000)
+
+  @Test(
+    "A file that the server lost holds back its record alone, and it comes once the file is back"
+  )
+  func missingFile() async throws {
+    let data = FileManager.default.temporaryDirectory
+      .appendingPathComponent("lost-" + UUID().uuidString)
+    defer { try? FileManager.default.removeItem(at: data) }
+    let world = try await World(dataFolder: data)
+    let phone = try await world.device("phone")
+    try phone.save { context in
+      _ = context.make("Post", ["title": "large", "content": Self.large])
+      _ = context.make("Post", ["title": "small"])
+    }
+    try await phone.sync()
+    let files = try #require(
+      FileManager.default.enumerator(at: data, includingPropertiesForKeys: nil)
+    )
+    .compactMap { $0 as? URL }
+    .filter { url in
+      let attributes = try? FileManager.default.attributesOfItem(atPath: url.path)
+      return url.path.contains("asset") && (attributes?[.size] as? Int ?? 0) >= 700_000
+    }
+    let file = try #require(files.first)
+    let aside = file.appendingPathExtension("aside")
+    try FileManager.default.moveItem(at: file, to: aside)
+    let pad = try await world.device("pad")
+    try await pad.sync()
+    #expect(try titles(pad) == ["small"])
+    try pad.save { _ = $0.make("Post", ["title": "pad"]) }
+    try await world.settle(pad, phone)
+    #expect(try titles(phone) == ["large", "pad", "small"])
+    try FileManager.default.moveItem(at: aside, to: file)
+    try await pad.sync()
+    #expect(try pad.snapshot() == phone.snapshot())
+    for device in [phone, pad] { try await device.quit() }
+    await world.cloud.shutdown()
+  }
+
+  private func titles(_ device: TestDevice) throws -> [String] {
+    try device.save { context in
+      try context.all("Post").map { $0.value(forKey: "title") as? String ?? "" }.sorted()
+    }
+  }
+
+  @Test("A download that fails in a conflict erases no value")
+  func failedDownload() async throws {
+    let world = try await World()
+    let (phone, pad) = (try await ScriptedDevice("phone", in: world), try await world.device("pad"))
+    try phone.save { _ = $0.make("Post", ["title": "t", "content": Self.large]) }
+    try await phone.sync()
+    try await pad.sync()
+    phone.cloud.onModify { [cloud = phone.cloud, faults = phone.faults] _ in
+      // The other edit comes between this device's import and its export.
+      cloud.onModify(nil)
+      try pad.save { try $0.all("Post").first?.setValue("other", forKey: "title") }
+      try await pad.sync()
+      faults.add(.fail(status: 503), to: "assets", count: 2)
+      return nil
+    }
+    try phone.save { try $0.all("Post").first?.setValue(1, forKey: "views") }
+    for _ in 0..<4 { _ = try? await phone.sync() }
+    try await phone.sync()
+    try await pad.sync()
+    try phone.save { context in
+      let post = try #require(try context.all("Post").first)
+      #expect(post.value(forKey: "content") as? String == Self.large)
+      #expect(post.value(forKey: "title") as? String == "other")
+    }
+    #expect(try phone.mirror.snapshot() == pad.snapshot())
+    try await phone.quit()
+    try await pad.quit()
+  }
+
+  @Test(
+    "An edit in a store that was put back from a copy is sent, though its batch's number was used"
+  )
+  func restoredStore() async throws {
+    let world = try await World()
+    var phone = try await world.device("phone")
+    try phone.save { _ = $0.make("Post", ["title": "a"]) }
+    try await phone.sync()
+    try await phone.quit()
+    let copy = world.folder.appendingPathComponent("copy.sqlite")
+    try FileManager.default.copyItem(at: phone.storeURL, to: copy)
+    phone = try await world.device("phone")
+    try phone.save { try $0.all("Post").first?.setValue("first", forKey: "title") }
+    try await phone.sync()
+    try await phone.quit()
+    for suffix in ["", "-wal", "-shm"] {
+      try? FileManager.default.removeItem(atPath: phone.storeURL.path + suffix)
+    }
+    try FileManager.default.copyItem(at: copy, to: phone.storeURL)
+    phone = try await world.device("phone")
+    phone.faults.isOnline = false
+    try phone.save { try $0.all("Post").first?.setValue("second", forKey: "title") }
+    phone.faults.isOnline = true
+    try await phone.sync()
+    let pad = try await world.device("pad")
+    try await pad.sync()
+    #expect(try titles(pad) == ["second"])
+    #expect(try phone.snapshot() == pad.snapshot())
+    for device in [phone, pad] { try await device.quit() }
+  }
+
+  @Test("History that another coordinator deletes while the mirror runs loses no edit")
+  func deletedHistory() async throws {
+    try await World.with("phone", "pad") { world, devices in
+      let (phone, pad) = (devices[0], devices[1])
+      try phone.save { _ = $0.make("Post", ["title": "a"]) }
+      try await world.settle(phone, pad)
+      phone.faults.isOnline = false
+      let other = NSPersistentStoreCoordinator(managedObjectModel: world.model)
+      try other.addPersistentStore(
+        type: .sqlite,
+        at: phone.storeURL,
+        options: [NSPersistentHistoryTrackingKey: true]
+      )
+      let context = NSManagedObjectContext(.privateQueue)
+      context.persistentStoreCoordinator = other
+      // A mirror that is offline folds no history.
+      try await context.perform {
+        try context.first("Post", "title", "a").setValue("edited", forKey: "title")
+        try context.save()
+        try context.execute(
+          NSPersistentHistoryChangeRequest.deleteHistory(before: Date.distantFuture)
+        )
+      }
+      for store in other.persistentStores { try other.remove(store) }
+      phone.faults.isOnline = true
+      try pad.save { try $0.all("Post").first?.setValue("pad", forKey: "content") }
+      try await world.settle(pad, phone, pad)
+      #expect(try titles(pad) == ["edited"])
+      #expect(try phone.snapshot() == pad.snapshot())
+    }
+  }
+}

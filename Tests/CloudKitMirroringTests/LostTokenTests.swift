@@ -1,0 +1,120 @@
+import CloudKitMirroring
+import CloudKitServer
+import CloudKitTesting
+import Effects
+import Foundation
+import OpenCoreData
+import Synchronization
+import Testing
+
+@Suite("A change token that cannot be continued")
+struct LostTokenTests {
+  /// The machine's clock, moved on by hand.
+  private final class MovedClock: EffectClock {
+    private let offset = Mutex(0.0)
+
+    var now: Date { Date().addingTimeInterval(offset.withLock { $0 }) }
+    var uptime: Double { ProcessInfo.processInfo.systemUptime + offset.withLock { $0 } }
+
+    func sleep(seconds: Double) async throws { try await LiveClock().sleep(seconds: seconds) }
+
+    func move(seconds: Double) { offset.withLock { $0 += seconds } }
+  }
+
+  private func titles(_ device: TestDevice) throws -> [String] {
+    try device.save { context in
+      try context.all("Post").map { $0.value(forKey: "title") as? String ?? "" }.sorted()
+    }
+  }
+
+  @Test(
+    "A device that was away longer than deletions are kept takes them over and brings none back"
+  )
+  func awayTooLong() async throws {
+    let clock = MovedClock()
+    var effects = Effects.live
+    effects.clock = clock
+    // Shorter than a sign-in lasts.
+    let world = try await World(effects: effects, limits: { $0.traceLifetime = 3600 })
+    let (phone, pad) = (try await world.device("phone"), try await world.device("pad"))
+    try phone.save { context in
+      for title in ["a", "b", "c"] { _ = context.make("Post", ["title": title]) }
+    }
+    try await world.settle(phone, pad)
+    phone.faults.isOnline = false
+    try pad.save { context in try context.delete(context.first("Post", "title", "a")) }
+    try phone.save { context in try context.delete(context.first("Post", "title", "b")) }
+    try await pad.sync()
+    clock.move(seconds: 2 * 3600)
+    try await world.cloud.service.collectTraces()
+    phone.faults.isOnline = true
+    try await world.settle(phone, pad)
+    #expect(try titles(phone) == ["c"])
+    #expect(try titles(pad) == ["c"])
+    for device in [phone, pad] { try await device.quit() }
+  }
+
+  @Test("A server that was restored from a backup gets back the objects and edits that it lost")
+  func restoredServer() async throws {
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("restored-" + UUID().uuidString)
+    let backup = folder.appendingPathExtension("backup")
+    defer {
+      for url in [folder, backup] { try? FileManager.default.removeItem(at: url) }
+    }
+    let first = try await World(dataFolder: folder)
+    var (phone, pad) = (try await first.device("phone"), try await first.device("pad"))
+    try phone.save { context in
+      let tag = context.make("Tag", ["name": "t"])
+      context.make("Post", ["title": "a", "content": "kept"])
+        .setValue(NSSet(object: tag), forKey: "tags")
+    }
+    try await first.settle(phone, pad)
+    await first.cloud.shutdown()
+    try FileManager.default.copyItem(at: folder, to: backup)
+    // The same devices on the same data, which then goes.
+    for device in [phone, pad] { try await device.quit() }
+    let second = try await World(dataFolder: folder, folder: first.folder)
+    (phone, pad) = (try await second.device("phone"), try await second.device("pad"))
+    try phone.save { context in
+      try context.first("Post", "title", "a").setValue("edited", forKey: "title")
+      context.make("Post", ["title": "new"])
+        .setValue(NSSet(array: try context.all("Tag")), forKey: "tags")
+    }
+    try await second.settle(phone, pad)
+    let before = try pad.snapshot()
+    for device in [phone, pad] { try await device.quit() }
+    await second.cloud.shutdown()
+    let third = try await World(dataFolder: backup, folder: first.folder)
+    try await third.cloud.service.beginNewIncarnation()
+    (phone, pad) = (try await third.device("phone"), try await third.device("pad"))
+    try await third.settle(phone, pad)
+    #expect(try titles(phone) == ["edited", "new"])
+    #expect(try phone.snapshot() == before)
+    #expect(try pad.snapshot() == before)
+    let fresh = try await third.device("fresh")
+    try await fresh.sync()
+    #expect(try fresh.snapshot() == before)
+    for device in [phone, pad, fresh] { try await device.quit() }
+    await third.cloud.shutdown()
+    // Its folder has the devices' stores.
+    withExtendedLifetime(first) {}
+  }
+
+  @Test("A store that moves to another environment is sent there as a whole")
+  func otherEnvironment() async throws {
+    let world = try await World()
+    let phone = try await world.device("phone")
+    try phone.save { _ = $0.make("Post", ["title": "a"]) }
+    try await phone.sync()
+    try await phone.quit()
+    try await world.cloud.service.promoteSchema(container: TestCloud.defaultContainer)
+    let released = try await world.device("phone", environment: .production)
+    try await released.sync()
+    let pad = try await world.device("pad", environment: .production)
+    try await pad.sync()
+    #expect(try titles(pad) == ["a"])
+    #expect(try titles(released) == ["a"])
+    for device in [released, pad] { try await device.quit() }
+  }
+}

@@ -1,0 +1,182 @@
+import CloudKitMirroring
+import CloudKitTesting
+import Foundation
+import OpenCoreData
+import Testing
+import WatershedSQLite
+
+@Suite("A new version of the model")
+struct ModelChangeTests {
+  /// Notes with pages and labels, in two versions: the second one renames an entity, an attribute and
+  /// both ends of a many-to-many relationship, and adds an attribute with a default.
+  private static func model(_ version: Int) -> NSManagedObjectModel {
+    let isNew = version == 2
+    let note = BlogModel.entity(
+      isNew ? "Article" : "Note",
+      [
+        BlogModel.attribute(isNew ? "headline" : "title", .stringAttributeType) {
+          if isNew { $0.renamingIdentifier = "title" }
+        },
+        BlogModel.attribute("text", .stringAttributeType),
+      ]
+    )
+    let page = BlogModel.entity("Page", [BlogModel.attribute("number", .integer64AttributeType)])
+    let label = BlogModel.entity("Label", [BlogModel.attribute("name", .stringAttributeType)])
+    if isNew {
+      note.renamingIdentifier = "Note"
+      note.properties += [
+        BlogModel.attribute("rating", .integer64AttributeType) {
+          $0.defaultValue = 3
+        }
+      ]
+    }
+    BlogModel.relate(
+      (note, "pages", true, .cascadeDeleteRule),
+      (page, isNew ? "article" : "note", false, .nullifyDeleteRule)
+    )
+    BlogModel.relate(
+      (note, isNew ? "topics" : "labels", true, .nullifyDeleteRule),
+      (label, isNew ? "articles" : "notes", true, .nullifyDeleteRule)
+    )
+    if isNew {
+      note.relationshipsByName["topics"]?.renamingIdentifier = "labels"
+      label.relationshipsByName["articles"]?.renamingIdentifier = "notes"
+      page.relationshipsByName["article"]?.renamingIdentifier = "note"
+    }
+    let model = NSManagedObjectModel()
+    model.entities = [note, page, label]
+    return model
+  }
+
+  private func fill(_ device: TestDevice, count: Int = 3) throws {
+    try device.save { context in
+      let label = context.make("Label", ["name": "l"])
+      for number in 0..<count {
+        let note = context.make("Note", ["title": "note \(number)", "text": "t"])
+        note.setValue(NSSet(object: label), forKey: "labels")
+        context.make("Page", ["number": number]).setValue(note, forKey: "note")
+      }
+    }
+  }
+
+  private func counts(_ device: TestDevice, _ entities: String...) throws -> [Int] {
+    try device.save { context in try entities.map { try context.all($0).count } }
+  }
+
+  private func values(_ device: TestDevice, _ entity: String, _ key: String) throws -> [String] {
+    try device.save { context in
+      try context.all(entity).map { $0.value(forKey: key) as? String ?? "nil" }.sorted()
+    }
+  }
+
+  @Test(
+    "Renamed entities and properties lose no object, link or value on either version of the app"
+  )
+  func renames() async throws {
+    let world = try await World(model: Self.model(1))
+    let (old, pad) = (try await world.device("phone"), try await world.device("pad"))
+    try fill(old)
+    try await world.settle(old, pad)
+    try await old.quit()
+    let phone = try await world.device("phone", model: Self.model(2))
+    try await world.settle(phone, pad, phone)
+    #expect(try counts(phone, "Article", "Page", "Label") == [3, 3, 1])
+    #expect(try counts(pad, "Note", "Page", "Label") == [3, 3, 1])
+    let titles = ["note 0", "note 1", "note 2"]
+    #expect(try values(phone, "Article", "headline") == titles)
+    #expect(try values(pad, "Note", "title") == titles)
+    try phone.save { context in
+      let label = try #require(try context.all("Label").first)
+      #expect((label.value(forKey: "articles") as? NSSet)?.count == 3)
+      #expect(try context.all("Page").allSatisfy { $0.value(forKey: "article") != nil })
+    }
+    // Nothing was sent for it, and a new device with the new model reads what the old one wrote.
+    let fresh = try await world.device("fresh", model: Self.model(2))
+    try await fresh.sync()
+    #expect(try fresh.snapshot() == phone.snapshot())
+    for device in [phone, pad, fresh] { try await device.quit() }
+  }
+
+  @Test("Versions of an app with two names of an attribute exchange their edits of it")
+  func sideBySide() async throws {
+    let world = try await World(model: Self.model(1))
+    let (old, pad) = (try await world.device("phone"), try await world.device("pad"))
+    try fill(old, count: 1)
+    try await world.settle(old, pad)
+    try await old.quit()
+    let phone = try await world.device("phone", model: Self.model(2))
+    try await world.settle(phone, pad)
+    try phone.save { try $0.all("Article").first?.setValue("new", forKey: "headline") }
+    try await world.settle(phone, pad)
+    #expect(try values(pad, "Note", "title") == ["new"])
+    try pad.save { try $0.all("Note").first?.setValue("old again", forKey: "title") }
+    try await world.settle(pad, phone)
+    #expect(try values(phone, "Article", "headline") == ["old again"])
+    try phone.save { try $0.all("Article").first?.setValue(nil, forKey: "headline") }
+    try await world.settle(phone, pad)
+    #expect(try values(pad, "Note", "title") == ["nil"])
+    #expect(try values(phone, "Article", "headline") == ["nil"])
+    for device in [phone, pad] { try await device.quit() }
+  }
+
+  @Test("What a migration computed and made is exported, and a new default is not an edit")
+  func computedValues() async throws {
+    let world = try await World(model: Self.model(1))
+    let (old, pad) = (try await world.device("phone"), try await world.device("pad"))
+    try fill(old, count: 2)
+    try await world.settle(old, pad)
+    try await old.quit()
+    // Like a migration, this leaves no history.
+    try SQLiteConnection(path: old.storeURL.path).execute(
+      """
+      UPDATE ZNOTE SET ZTEXT = 'computed' WHERE ZTITLE = 'note 0';
+      UPDATE Z_PRIMARYKEY SET Z_MAX = Z_MAX + 1 WHERE Z_NAME = 'Label';
+      INSERT INTO ZLABEL (Z_PK, Z_ENT, Z_OPT, ZNAME)
+        SELECT Z_MAX, Z_ENT, 1, 'made' FROM Z_PRIMARYKEY WHERE Z_NAME = 'Label';
+      """
+    )
+    // Another device with the new version has edited the new attribute already.
+    try await pad.quit()
+    let newPad = try await world.device("pad", model: Self.model(2))
+    try newPad.save { context in
+      try context.first("Article", "headline", "note 1").setValue(5, forKey: "rating")
+    }
+    try await newPad.sync()
+    let phone = try await world.device("phone", model: Self.model(2))
+    try await world.settle(phone, newPad, phone)
+    #expect(try values(newPad, "Article", "text") == ["computed", "t"])
+    #expect(try values(newPad, "Label", "name") == ["l", "made"])
+    for device in [phone, newPad] {
+      let ratings = try device.save { context in
+        try context.all("Article").map { $0.value(forKey: "rating") as? Int64 ?? 0 }.sorted()
+      }
+      #expect(ratings == [3, 5])
+    }
+    #expect(try phone.snapshot() == newPad.snapshot())
+    for device in [phone, newPad] { try await device.quit() }
+  }
+
+  @Test("Edits that were not exported before a rename are exported after it")
+  func pendingEdits() async throws {
+    let world = try await World(model: Self.model(1))
+    let (old, pad) = (try await world.device("phone"), try await world.device("pad"))
+    try fill(old, count: 1)
+    try await world.settle(old, pad)
+    old.faults.isOnline = false
+    try old.save { try $0.all("Note").first?.setValue("offline", forKey: "title") }
+    try await old.quit()
+    let phone = try await world.device("phone", model: Self.model(2))
+    try await world.settle(phone, pad)
+    #expect(try values(phone, "Article", "headline") == ["offline"])
+    #expect(try values(pad, "Note", "title") == ["offline"])
+    for device in [phone, pad] { try await device.quit() }
+  }
+
+  @Test(
+    "A sweep stops above its floor and its share, and goes on at each of them",
+    arguments: [(100, 100, true), (101, 100, false), (150, 300, true), (151, 300, false)]
+  )
+  func sweepGuard(missing: Int, known: Int, isAllowed: Bool) {
+    #expect(SweepGuard(floor: 100, share: 0.5).allows(missing, of: known) == isAllowed)
+  }
+}

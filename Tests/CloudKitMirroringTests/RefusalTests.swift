@@ -1,0 +1,259 @@
+import CloudKitMirroring
+import CloudKitTesting
+import Effects
+import Foundation
+import OpenCoreData
+import Synchronization
+import Testing
+
+@Suite("What the server refuses")
+struct RefusalTests {
+  private func with(_ body: (World, ScriptedDevice) async throws -> Void) async throws {
+    let world = try await World()
+    let device = try await ScriptedDevice("phone", in: world)
+    try await device.sync()
+    do {
+      try await body(world, device)
+    } catch {
+      try await device.quit()
+      throw error
+    }
+    try await device.quit()
+  }
+
+  @Test("A batch that the server does not take now holds up no import")
+  func stuckBatch() async throws {
+    try await World.with("phone", "pad") { world, devices in
+      let (phone, pad) = (devices[0], devices[1])
+      try await world.settle(phone, pad)
+      phone.faults.add(.fail(status: 500), to: "records/modify", count: .max)
+      try phone.save { _ = $0.make("Post", ["title": "phone"]) }
+      await #expect(throws: (any Error).self) { try await phone.sync() }
+      try pad.save { _ = $0.make("Post", ["title": "pad"]) }
+      try await pad.sync()
+      await #expect(throws: (any Error).self) { try await phone.container.syncNow() }
+      let titles = try phone.save { context in
+        try context.all("Post").map { $0.value(forKey: "title") as? String ?? "" }.sorted()
+      }
+      #expect(titles == ["pad", "phone"])
+      phone.faults.clear()
+      try await world.settle(phone, pad)
+      #expect(try phone.snapshot() == pad.snapshot())
+    }
+  }
+
+  @Test("A full database holds back its records alone, says so, and takes them once there is room")
+  func fullDatabase() async throws {
+    try await with { world, phone in
+      phone.cloud.onModify { _ in throw CloudFailure.overQuota(reason: "It is full.") }
+      try phone.save { context in
+        for title in ["a", "b", "c"] { _ = context.make("Post", ["title": title]) }
+      }
+      try await phone.sync()
+      let reasons = try phone.mirror.status().parked.map(\.reason)
+      #expect(reasons == ["It is full.", "It is full.", "It is full."])
+      let event = try #require(try phone.events.last { $0.type == 2 && !$0.succeeded })
+      #expect(event.errorReason?.contains("It is full.") == true)
+      phone.cloud.onModify(nil)
+      try await phone.sync()
+      #expect(try phone.mirror.status().parked.isEmpty)
+      let pad = try await world.device("pad")
+      try await pad.sync()
+      #expect(try pad.snapshot().count == 3)
+      try await pad.quit()
+    }
+  }
+
+  @Test("What was refused is sent again by itself after a pause")
+  func retriedByItself() async throws {
+    let clock = ManualClock()
+    var effects = Effects.live
+    effects.clock = clock
+    let world = try await World()
+    let phone = try await ScriptedDevice("phone", in: world, effects: effects)
+    phone.cloud.onModify { batch in
+      batch.operations.map { _ in .refused(reason: "No such field in production.") }
+    }
+    try phone.save { _ = $0.make("Post", ["title": "a"]) }
+    try await phone.sync()
+    #expect(try phone.mirror.status().parked.count == 1)
+    let (sent, feed) = AsyncStream.makeStream(of: Int.self)
+    phone.cloud.onModify { batch in
+      feed.yield(batch.operations.count)
+      return nil
+    }
+    clock.advance(seconds: 3601)
+    var iterator = sent.makeAsyncIterator()
+    #expect(await iterator.next() == 1)
+    try await phone.sync()
+    #expect(try phone.mirror.status().parked.isEmpty)
+    try await phone.quit()
+  }
+
+  @Test("A value that is larger than the service takes is held back alone, in both directions")
+  func tooLargeValue() async throws {
+    let world = try await World(limits: { $0.assetSize = 750_000 })
+    let (phone, pad) = (try await world.device("phone"), try await world.device("pad"))
+    try await world.settle(phone, pad)
+    try phone.save { context in
+      _ = context.make("Post", ["title": "small"])
+      _ = context.make("ImageData", ["data": Data(repeating: 7, count: 800_000)])
+    }
+    try pad.save { _ = $0.make("Post", ["title": "pad"]) }
+    try await world.settle(phone, pad, phone)
+    #expect(try phone.container.mirroringStatus().first?.parked.map(\.entityName) == ["ImageData"])
+    #expect(try pad.snapshot().count == 2)
+    #expect(try phone.snapshot().count == 3)
+    for device in [phone, pad] { try await device.quit() }
+  }
+
+  @Test("A server that takes nothing is asked a few times and then after a pause")
+  func noProgress() async throws {
+    try await with { _, phone in
+      phone.cloud.onModify { batch in batch.operations.map { _ in .batchFailed } }
+      try phone.save { _ = $0.make("Post", ["title": "a"]) }
+      phone.cloud.forgetCalls()
+      await #expect(throws: CloudFailure.self) { try await phone.mirror.syncNow() }
+      #expect(phone.cloud.calls.filter { $0.hasPrefix("modify") }.count <= 6)
+      phone.cloud.onModify(nil)
+      try await phone.sync()
+    }
+  }
+
+  @Test("A conflict whose record cannot be looked up deletes nothing here")
+  func unreadableConflict() async throws {
+    try await with { world, phone in
+      try phone.save { _ = $0.make("Post", ["title": "a"]) }
+      try await phone.sync()
+      phone.cloud.onModify { batch in batch.operations.map { _ in .conflict(nil) } }
+      phone.cloud.onLookup { names in
+        CloudLookup(unreadable: Dictionary(uniqueKeysWithValues: names.map { ($0, "No rights.") }))
+      }
+      try phone.save { try $0.first("Post", "title", "a").setValue("b", forKey: "title") }
+      try await phone.sync()
+      #expect(try phone.titles() == ["b"])
+      #expect(try phone.mirror.status().parked.map(\.reason) == ["No rights."])
+      phone.cloud.onModify(nil)
+      phone.cloud.onLookup(nil)
+      try await phone.sync()
+      let pad = try await world.device("pad")
+      try await pad.sync()
+      #expect(try pad.snapshot() == phone.mirror.snapshot())
+      try await pad.quit()
+    }
+  }
+
+  @Test("A record that the server lost without a deletion is created again when it is edited")
+  func lostRecord() async throws {
+    try await with { _, phone in
+      try phone.save { _ = $0.make("Post", ["title": "a"]) }
+      try await phone.sync()
+      phone.cloud.onModify { batch in
+        batch.operations.allSatisfy { $0.kind == .update }
+          ? batch.operations.map { _ in .notFound }
+          : batch.operations.map { _ in .saved(tag: "again", stamps: RecordStamps()) }
+      }
+      try phone.save { try $0.first("Post", "title", "a").setValue("b", forKey: "title") }
+      try await phone.sync()
+      #expect(try phone.titles() == ["b"])
+      #expect(try phone.mirror.status().pendingCount == 0)
+    }
+  }
+
+  @Test("A time to wait that a server names is kept, within an hour, whatever asks meanwhile")
+  func retryAfter() async throws {
+    try await with { _, phone in
+      phone.cloud.onModify { _ in throw CloudFailure.busy(reason: "Later.", retryAfter: 1e12) }
+      try phone.save { _ = $0.make("Post", ["title": "a"]) }
+      await #expect(throws: CloudFailure.self) { try await phone.mirror.syncNow() }
+      let until = try #require(try phone.mirror.status().pausedUntil)
+      #expect(until.timeIntervalSinceNow <= RetryBackoff.longestRetryAfter)
+      phone.cloud.forgetCalls()
+      phone.mirror.wake(import: true, export: true, urgent: true, cause: "A push came.")
+      await #expect(throws: CloudFailure.self) { try await phone.mirror.syncNow() }
+      #expect(phone.cloud.calls.isEmpty)
+    }
+  }
+
+  @Test(
+    "A time that is none is no wait, and none is longer than an hour",
+    arguments: [(-1.0, 0.0), (.nan, 0), (.infinity, 3600), (1e300, 3600), (7, 7)]
+  )
+  func boundedRetryAfter(sent: Double, kept: Double) {
+    #expect(RetryBackoff.bounded(sent) == kept)
+  }
+
+  @Test("An account that may have changed ends a run before its next request")
+  func accountChange() async throws {
+    try await with { _, phone in
+      let isFirst = Mutex(true)
+      phone.cloud.onModify { [weak mirror = phone.mirror] _ in
+        if isFirst.withLock({ first in
+          defer { first = false }
+          return first
+        }) {
+          mirror?.accountMayHaveChanged()
+        }
+        return nil
+      }
+      try phone.save { context in
+        for number in 0..<300 { _ = context.make("Post", ["title": "\(number)"]) }
+      }
+      phone.cloud.forgetCalls()
+      _ = try? await phone.sync()
+      try await phone.sync()
+      let calls = phone.cloud.calls.drop { !$0.hasPrefix("modify") }.dropFirst()
+      #expect(calls.first { $0 == "account" || $0.hasPrefix("modify") } == "account")
+    }
+  }
+
+  @Test("Where notifications end at once, the feed is looked at in its interval and not in a loop")
+  func endedNotifications() async throws {
+    try await with { world, phone in
+      let pad = try await world.device("pad")
+      phone.cloud.forgetCalls()
+      for number in 0..<5 {
+        try pad.save { _ = $0.make("Post", ["title": "\(number)"]) }
+        try await pad.sync()
+      }
+      #expect(phone.cloud.calls.filter { $0 == "databaseChanges" }.count <= 1)
+      try await pad.quit()
+    }
+  }
+
+  @Test("Two mirrors of one file come to rest")
+  func twoProcesses() async throws {
+    let world = try await World()
+    let first = try await ScriptedDevice("phone", in: world)
+    let second = try await ScriptedDevice("phone", in: world)
+    try first.save { _ = $0.make("Post", ["title": "a"]) }
+    try await first.sync()
+    try await second.sync()
+    let pad = try await world.device("pad")
+    let before = try first.events.count
+    for number in 0..<5 {
+      try pad.save { _ = $0.make("Post", ["title": "\(number)"]) }
+      try await pad.sync()
+    }
+    #expect(try first.events.count - before < 10)
+    for device in [first, second] { try await device.quit() }
+    try await pad.quit()
+  }
+
+  @Test("A number that the service has no form for stops nothing")
+  func notANumber() async throws {
+    try await World.with("phone", "pad") { world, devices in
+      let (phone, pad) = (devices[0], devices[1])
+      try phone.save { context in
+        _ = context.make("VideoPost", ["title": "v", "length": Double.infinity])
+        _ = context.make("Post", ["title": "p"])
+      }
+      try await world.settle(phone, pad)
+      #expect(try pad.snapshot().count == 2)
+      let length = try phone.save {
+        try $0.first("VideoPost", "title", "v").value(forKey: "length")
+      }
+      #expect(length as? Double == .infinity)
+    }
+  }
+}

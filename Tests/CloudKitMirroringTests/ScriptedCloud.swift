@@ -1,0 +1,148 @@
+import CloudKitMirroring
+import CloudKitTesting
+import Effects
+import Foundation
+import OpenCloudKit
+import OpenCoreData
+import Synchronization
+
+/// A cloud that answers as a test says, and otherwise as the service does.
+final class ScriptedCloud: MirrorCloud {
+  private struct State {
+    var calls: [String] = []
+    var modify: (@Sendable (CloudBatch) async throws -> [CloudOutcome]?)?
+    var lookup: (@Sendable ([String]) async throws -> CloudLookup?)?
+  }
+
+  private let base: CloudKitDatabase
+  private let state = Mutex(State())
+
+  init(_ container: CKContainer) {
+    base = CloudKitDatabase(container: container, scope: .private)
+  }
+
+  /// The names of the calls, in order.
+  var calls: [String] { state.withLock { $0.calls } }
+
+  func forgetCalls() { state.withLock { $0.calls = [] } }
+
+  /// Answers batches; nil passes one on.
+  func onModify(_ body: (@Sendable (CloudBatch) async throws -> [CloudOutcome]?)?) {
+    state.withLock { $0.modify = body }
+  }
+
+  func onLookup(_ body: (@Sendable ([String]) async throws -> CloudLookup?)?) {
+    state.withLock { $0.lookup = body }
+  }
+
+  private func note(_ call: String) { state.withLock { $0.calls.append(call) } }
+
+  func account() async throws -> CloudAccount {
+    note("account")
+    return try await base.account()
+  }
+
+  func saveZone(_ zone: String) async throws {
+    note("saveZone")
+    try await base.saveZone(zone)
+  }
+
+  func saveSubscription(_ identifier: String) async throws {
+    try await base.saveSubscription(identifier)
+  }
+
+  func databaseChanges(after token: Data?) async throws -> CloudDatabaseChanges {
+    note("databaseChanges")
+    return try await base.databaseChanges(after: token)
+  }
+
+  func zoneChanges(
+    _ zone: String,
+    after token: Data?,
+    limit: Int,
+    keys: [String]
+  ) async throws -> CloudZoneChanges {
+    note("zoneChanges")
+    return try await base.zoneChanges(zone, after: token, limit: limit, keys: keys)
+  }
+
+  func modify(_ zone: String, _ batch: CloudBatch) async throws -> [CloudOutcome] {
+    note("modify \(batch.operations.count)")
+    let script = state.withLock { $0.modify }
+    if let outcomes = try await script?(batch) { return outcomes }
+    return try await base.modify(zone, batch)
+  }
+
+  func lookup(_ zone: String, _ names: [String], keys: [String]) async throws -> CloudLookup {
+    note("lookup")
+    let script = state.withLock { $0.lookup }
+    if let found = try await script?(names) { return found }
+    return try await base.lookup(zone, names, keys: keys)
+  }
+
+  /// Ends at once, as where notifications are turned off.
+  func notifications() -> AsyncThrowingStream<Void, any Error> {
+    note("notifications")
+    return AsyncThrowingStream { $0.finish() }
+  }
+}
+
+/// A store and its mirror without a container, on a scripted cloud.
+final class ScriptedDevice: Sendable {
+  let cloud: ScriptedCloud
+  let mirror: StoreMirror
+  /// What goes wrong between the device and the cloud.
+  let faults = FaultPlan()
+  private let coordinator: NSPersistentStoreCoordinator
+
+  init(_ name: String, in world: World, effects: Effects = .live) async throws {
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: world.model)
+    try coordinator.addPersistentStore(
+      type: .sqlite,
+      at: world.folder.appendingPathComponent("\(name).sqlite"),
+      options: [
+        NSPersistentHistoryTrackingKey: true,
+        NSPersistentStoreRemoteChangeNotificationPostOptionKey: true,
+      ]
+    )
+    guard let store = coordinator.sqliteStore() else { throw CocoaError(.fileNoSuchFile) }
+    let cloud = ScriptedCloud(try await world.cloud.container(device: name, faults: faults))
+    mirror = try StoreMirror(
+      store: store,
+      cloud: cloud,
+      options: StoreMirror.Options(containerIdentifier: TestCloud.defaultContainer),
+      effects: effects
+    )
+    self.cloud = cloud
+    self.coordinator = coordinator
+    mirror.start()
+  }
+
+  func save(_ body: (NSManagedObjectContext) throws -> Void) throws {
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    try context.performAndWait {
+      try body(context)
+      if context.hasChanges { try context.save() }
+    }
+  }
+
+  func titles() throws -> [String] {
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    return try context.performAndWait {
+      try context.all("Post").map { $0.value(forKey: "title") as? String ?? "nil" }.sorted()
+    }
+  }
+
+  func sync() async throws { try await mirror.waitUntilSynced() }
+
+  var events: [BookedEvent] {
+    get throws { try mirror.read { try $0.events() } }
+  }
+
+  func quit() async throws {
+    await mirror.stopAndFinish()
+    for store in coordinator.persistentStores { try coordinator.remove(store) }
+  }
+}
