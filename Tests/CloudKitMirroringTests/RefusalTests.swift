@@ -2,6 +2,7 @@ import CloudKitMirroring
 import CloudKitTesting
 import Effects
 import Foundation
+import OpenCloudKit
 import OpenCoreData
 import Synchronization
 import Testing
@@ -139,6 +140,32 @@ struct RefusalTests {
       let pad = try await world.device("pad")
       try await pad.sync()
       #expect(try pad.snapshot() == phone.mirror.snapshot())
+      try await pad.quit()
+    }
+  }
+
+  @Test("A zone that goes between an import and an export holds no record back")
+  func missingZone() async throws {
+    try await with { world, phone in
+      try phone.save { _ = $0.make("Post", ["title": "a"]) }
+      try await phone.sync()
+      let web = try await world.cloud.container(device: "web")
+      phone.cloud.onModify { [cloud = phone.cloud] _ in
+        cloud.onModify(nil)
+        let zone = CKRecordZone.ID(
+          zoneName: MirrorNames.zone,
+          ownerName: CKCurrentUserDefaultName
+        )
+        _ = try await web.privateCloudDatabase.deleteRecordZone(withID: zone)
+        return nil
+      }
+      try phone.save { _ = $0.make("Post", ["title": "b"]) }
+      try await phone.sync()
+      #expect(!phone.mirror.journal.latest.contains { $0.step == .recordParked })
+      let pad = try await world.device("pad")
+      try await pad.sync()
+      #expect(try pad.snapshot() == phone.mirror.snapshot())
+      #expect(try phone.titles() == ["a", "b"])
       try await pad.quit()
     }
   }

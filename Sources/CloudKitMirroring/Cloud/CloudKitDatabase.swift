@@ -155,6 +155,11 @@ package struct CloudKitDatabase: MirrorCloud {
     let result = try await translating { [modification] in
       try await database.modify(modification)
     }
+    // Our service says of each item that its zone is missing: that is no fault of the records.
+    let errors = result.saves.map(Self.error) + result.deletes.map(Self.error)
+    for error in errors.compactMap(\.self) {
+      if case CloudFailure.zoneMissing = Self.failure(error) { throw CloudFailure.zoneMissing }
+    }
     var saves = result.saves.makeIterator()
     var deletes = result.deletes.makeIterator()
     return batch.operations.map { operation in
@@ -174,6 +179,10 @@ package struct CloudKitDatabase: MirrorCloud {
         }
       }
     }
+  }
+
+  private static func error<Success>(_ result: Result<Success, CKError>) -> CKError? {
+    if case .failure(let error) = result { error } else { nil }
   }
 
   private func save(
