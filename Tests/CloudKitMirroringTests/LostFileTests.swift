@@ -1,6 +1,7 @@
 import CloudKitMirroring
 import CloudKitTesting
 import Foundation
+import OpenCloudKit
 import OpenCoreData
 import Testing
 
@@ -79,6 +80,26 @@ struct LostFileTests {
     #expect(try phone.mirror.snapshot() == pad.snapshot())
     try await phone.quit()
     try await pad.quit()
+  }
+
+  @Test("A set-up after a change of the account leaves the files of records that the app holds")
+  func filesOfRecords() async throws {
+    try await World.with("phone") { _, devices in
+      let phone = devices[0]
+      let id = try phone.save { context in
+        let post = context.make("Post", ["title": "t", "content": Self.large])
+        try context.save()
+        return post.objectID
+      }
+      try await phone.sync()
+      let record = try #require(phone.container.record(for: id))
+      let asset = try #require(record["CD_content_ckAsset"] as? CKAsset)
+      let file = try #require(asset.fileURL)
+      #expect(FileManager.default.fileExists(atPath: file.path))
+      phone.container.storeMirrors[0].accountMayHaveChanged()
+      try await phone.sync()
+      #expect(FileManager.default.fileExists(atPath: file.path))
+    }
   }
 
   @Test(

@@ -19,7 +19,7 @@ extension StoreMirror {
     try await checkAccount()
     try await saveZoneIfNeeded()
     try await cloud.saveSubscription(options.subscription)
-    try openAssetFolder()
+    try context.assets.open()
     while try write(MirrorAuthor.setup, { try $0.scan(limit: Self.scanLimit) }) {
       try Task.checkCancellation()
     }
@@ -80,9 +80,11 @@ extension StoreMirror {
     }
   }
 
-  /// Files of batches that were settled by a process that then ended are of no use.
-  private func openAssetFolder() throws {
-    try context.assets.open()
+  /// Removes the files of batches that were settled by a process that then ended.
+  ///
+  /// Only while nothing of this mirror has begun: a set-up that comes later, after a change of the
+  /// account, would take files from a schema that is being made or from records that the app reads.
+  func removeLeftFiles() throws {
     guard try read({ try $0.openBatch() }) == nil else { return }
     let files = try? FileManager.default.contentsOfDirectory(atPath: context.assets.url.path)
     context.assets.remove((files ?? []).filter { $0.hasSuffix(".fxd") })

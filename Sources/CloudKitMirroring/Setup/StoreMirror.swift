@@ -164,6 +164,7 @@ package final class StoreMirror: Sendable {
       if try session.hasHistoryGap() { try session.requestScan() }
       try compareModel(session)
     }
+    try removeLeftFiles()
     store.historyWillBeDeleted = { [weak self] transaction, _ in
       try self?.session(transaction).foldHistory()
     }
