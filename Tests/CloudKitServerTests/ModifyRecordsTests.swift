@@ -23,7 +23,7 @@ struct ModifyRecordsTests {
   @Test(
     "What each operation does with a record that is there, whose tag differs, and that is missing",
     arguments: [
-      (RecordOperationType.create, ServerErrorCode.exists, ServerErrorCode.exists, nil),
+      (RecordOperationType.create, ServerErrorCode.conflict, ServerErrorCode.conflict, nil),
       (.update, nil, .conflict, .notFound),
       (.forceUpdate, nil, nil, nil),
       (.replace, nil, .conflict, .notFound),
@@ -176,7 +176,7 @@ struct ModifyRecordsTests {
     let operations = ["a", "b", "c"].map { RecordOperation.make(.create, $0) }
     let results = try await person.modify(operations)
     #expect(
-      results.map { $0.error?.serverErrorCode } == [.atomicError, .exists, .atomicError]
+      results.map { $0.error?.serverErrorCode } == [.atomicError, .conflict, .atomicError]
     )
     #expect(results.map { $0.error?.recordName } == ["a", "b", "c"])
     #expect(try await person.changes().names == ["b"])
@@ -188,7 +188,7 @@ struct ModifyRecordsTests {
     try await person.save(.create, "b")
     let operations = ["a", "b", "c"].map { RecordOperation.make(.create, $0) }
     let results = try await person.modify(operations, atomic: false)
-    #expect(results.map { $0.error?.serverErrorCode } == [nil, .exists, nil])
+    #expect(results.map { $0.error?.serverErrorCode } == [nil, .conflict, nil])
     #expect(try await person.changes().names == ["b", "a", "c"])
   }
 
@@ -198,7 +198,7 @@ struct ModifyRecordsTests {
     try await person.save(.create, "b", zone: nil)
     let operations = ["a", "b"].map { RecordOperation.make(.create, $0) }
     let results = try await person.modify(operations, zone: nil, atomic: true)
-    #expect(results.map { $0.error?.serverErrorCode } == [nil, .exists])
+    #expect(results.map { $0.error?.serverErrorCode } == [nil, .conflict])
   }
 
   @Test("A record occurs once in a batch")
@@ -262,6 +262,26 @@ struct ModifyRecordsTests {
     #expect(exact?.extension?.serverRecord == saved)
     let exists = try await person.extended.modify([.make(.create, "r")])[0].error
     #expect(exists?.extension?.serverRecord == saved)
+    #expect(exists?.serverErrorCode == .exists)
+    // As the live service says it to clients of its own.
+    let told = try await person.modify([.make(.create, "r")])[0].error
+    #expect(told?.serverErrorCode == .conflict)
+    #expect(told?.reason == "record to insert already exists")
+    #expect(told?.extension == nil)
+  }
+
+  @Test("A create without a name that fails is answered with the name that it would have had")
+  func namelessFailure() async throws {
+    let person = try await world()
+    try await person.save(.create, "b")
+    let items = try await person.modify([.make(.create, nil), .make(.create, "b")])
+    #expect(items[0].error?.serverErrorCode == .atomicError)
+    #expect(items[0].error?.recordName?.isEmpty == false)
+    let elsewhere = try await person.modify(
+      [.make(.create, nil)],
+      zone: ZoneID(zoneName: "nowhere")
+    )
+    #expect(elsewhere[0].error?.recordName?.isEmpty == false)
   }
 
   @Test("A batch sent again is answered from the kept reply, until it is acknowledged")
@@ -305,7 +325,7 @@ struct ModifyRecordsTests {
     let batch = [RecordOperation.make(.create, "r")]
     _ = try await person.modify(batch, sequence: sequence)
     #expect(
-      try await person.modify(batch, sequence: sequence)[0].error?.serverErrorCode == .exists
+      try await person.modify(batch, sequence: sequence)[0].error?.serverErrorCode == .conflict
     )
   }
 

@@ -60,7 +60,7 @@ struct SeveralOwnersTests {
       atomic: true
     )
     #expect(items[0].item?.recordName == "a")
-    #expect(items[1].error?.serverErrorCode == .exists)
+    #expect(items[1].error?.serverErrorCode == .conflict)
     #expect(items[1].error?.recordName == "theirs")
     #expect(items[2].error?.serverErrorCode == .atomicError)
     #expect(try await world.owners[0].lookup("a").recordName == "a")

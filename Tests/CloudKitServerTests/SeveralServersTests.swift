@@ -56,7 +56,7 @@ struct SeveralServersTests {
             group.addTask {
               let operation = RecordOperation.make(.create, "seat\(round)", ["n": .int64(1)])
               let result = try await person.modify([operation], in: .public, zone: nil)[0]
-              if case .failure(let error) = result { #expect(error.serverErrorCode == .exists) }
+              if case .failure(let error) = result { #expect(error.serverErrorCode == .conflict) }
               return result.item != nil
             }
           }

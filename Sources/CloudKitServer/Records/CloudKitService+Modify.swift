@@ -131,8 +131,9 @@ struct ModifyCall: Sendable {
     json.beginObject()
     json.key("records")
     json.beginArray()
-    for (item, operation) in zip(plan.items, request.operations) {
-      try render(item, operation, rendering, to: &json)
+    for (index, (item, operation)) in zip(plan.items, request.operations).enumerated() {
+      let name = input.operations[index].record.recordName
+      try render(item, operation, named: name, rendering, to: &json)
     }
     json.endArray()
     guard var batch = plan.batch else {
@@ -232,6 +233,7 @@ struct ModifyCall: Sendable {
   private func render(
     _ item: ModifyPlan.Item,
     _ operation: RecordOperation,
+    named name: String?,
     _ rendering: RecordRendering,
     to json: inout JSONWriter
   ) throws {
@@ -243,7 +245,7 @@ struct ModifyCall: Sendable {
     case .saved(let record): try rendering.write(record, shape, to: &json)
     case .deleted(let name): json.record(RecordDictionary(recordName: name, deleted: true))
     case .failed(var error, let current):
-      error.recordName = operation.record.recordName
+      error.recordName = name
       if context.isExtended, let current {
         let whole = RecordRendering.Shape(
           desiredKeys: nil,
@@ -251,6 +253,9 @@ struct ModifyCall: Sendable {
         )
         error.extension?.serverRecord = try rendering.dictionary(current, whole)
       }
+      // Differs from CloudKit's document, which lists EXISTS: the live service says CONFLICT, and
+      // clients written against it look for that. Ours are told which of the two it is.
+      if !context.isExtended, error.serverErrorCode == .exists { error.serverErrorCode = .conflict }
       try rendering.write(error, to: &json)
     }
   }

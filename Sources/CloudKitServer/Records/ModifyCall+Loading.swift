@@ -66,11 +66,14 @@ extension ModifyCall {
     _ zones: ZoneDirectory
   ) -> KeyedOperation {
     var record = operation.record
+    // Before anything is refused: a client finds the item of its record by the name.
+    if record.recordName == nil, operation.operationType == .create {
+      record.recordName = service.effects.uuid().uuidString
+    }
     do throws(ErrorDictionary) {
       if let fault = operation.fault { throw ErrorDictionary(.badRequest, fault) }
       let number = try zones.number(of: zone)
-      let name = try name(of: operation)
-      record.recordName = name
+      let name = try name(of: record)
       let key = RecordKey(zone: number, name: name)
       return KeyedOperation(operation.operationType, record, zone: zone, key: key)
     } catch {
@@ -78,12 +81,9 @@ extension ModifyCall {
     }
   }
 
-  private func name(of operation: RecordOperation) throws(ErrorDictionary) -> String {
-    guard let name = operation.record.recordName else {
-      guard operation.operationType == .create else {
-        throw ErrorDictionary(.badRequest, "missing required field 'recordName'")
-      }
-      return service.effects.uuid().uuidString
+  private func name(of record: RecordDictionary) throws(ErrorDictionary) -> String {
+    guard let name = record.recordName else {
+      throw ErrorDictionary(.badRequest, "missing required field 'recordName'")
     }
     // A user's own record is there from the start; nobody makes one.
     let isUser = context.scope == .public && name.hasPrefix("_")
