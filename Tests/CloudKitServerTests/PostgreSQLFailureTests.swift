@@ -49,8 +49,16 @@ struct PostgreSQLFailureTests {
     let person = try await server().person()
     try await person.makeZone()
     try await person.save(.create, "before")
+    let device: DeviceTokenResponse = try await person.extended.call(
+      .createToken,
+      DeviceTokenRequest(),
+      in: nil
+    )
     try administrator.execute("ALTER DATABASE \(name) WITH ALLOW_CONNECTIONS false")
     try endConnections()
+    // A device that is told that its URL is gone would register anew.
+    let events = await person.server.send("GET", "/events/\(device.apnsToken)")
+    #expect(events.status == 503)
     for endpoint in [Endpoint.zoneChanges, .modifyRecords] {
       let body =
         endpoint == .zoneChanges

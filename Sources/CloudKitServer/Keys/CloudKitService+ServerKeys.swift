@@ -109,11 +109,16 @@ extension CloudKitService {
         "the key is not for this container's \(path.environment.rawValue) environment"
       )
     }
-    guard path.database == nil || path.database == .public, path.endpoint?.isOpenToKeys == true
-    else {
+    guard path.database == nil || path.database == .public else {
       throw ErrorDictionary(
         .authenticationFailed,
         "a server-to-server key reaches the public database only"
+      )
+    }
+    guard path.endpoint?.isOpenToKeys == true else {
+      throw ErrorDictionary(
+        .authenticationFailed,
+        "people are looked up by a signed-in person; a server-to-server key is none"
       )
     }
     return RequestContext(

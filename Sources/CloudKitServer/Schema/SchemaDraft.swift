@@ -54,7 +54,8 @@ struct SchemaDraft: Sendable {
         )
       }
       guard NameRules.isTypeOrFieldName(name, limits) else {
-        throw ErrorDictionary(.badRequest, "invalid record type '\(name)'")
+        // As of a type that is not there: no schema can have one of this name.
+        throw ErrorDictionary(.notFound, "Did not find record type: \(name)")
       }
     }
     var type = known ?? .new(name)

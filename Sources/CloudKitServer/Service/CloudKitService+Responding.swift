@@ -62,8 +62,10 @@ extension CloudKitService {
       return try await respondToTransfer(request) { sink in
         if !body.isEmpty { try await sink(body) }
       }.collected()
-    // The HTTP adapter answers these: a stream of events needs a connection, its pages a process.
-    case .events, .landing, .health, .healthz, .metrics, .ready, .readyz: throw Self.noHandler
+    // A stream needs a connection, and is opened there; what comes here could not be opened.
+    case .events: throw refusalOfEvents(target)
+    // The HTTP adapter answers these: its pages need a process.
+    case .landing, .health, .healthz, .metrics, .ready, .readyz: throw Self.noHandler
     }
   }
 

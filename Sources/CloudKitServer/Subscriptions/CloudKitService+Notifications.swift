@@ -78,6 +78,21 @@ extension CloudKitService {
     return EventStream(notifications, token: token, lastEventID: lastEventID)
   }
 
+  /// Why a stream of events could not be opened, for the one who asked for it.
+  ///
+  /// A device whose URL is not known registers anew; one that comes while the storage is out of reach
+  /// keeps its URL and comes again.
+  func refusalOfEvents(_ target: RequestTarget) -> ErrorDictionary {
+    do {
+      _ = try listen(target)
+    } catch let error as ErrorDictionary {
+      return error
+    } catch {
+      logger.error("a stream of events was not opened", metadata: ["error": "\(error)"])
+    }
+    return ErrorDictionary(.tryAgainLater, "the stream cannot be opened now", retryAfter: 1)
+  }
+
   /// Ends every poll and stream; the server is about to stop.
   package func endListening() { notifications.close() }
 

@@ -135,7 +135,9 @@ extension CloudKitService {
         throw ErrorDictionary(.badRequest, "a query subscription needs a query")
       }
       let all = ["create", "update", "delete"]
-      let reasons = subscription.firesOn ?? all
+      guard let reasons = subscription.firesOn else {
+        throw ErrorDictionary(.badRequest, "missing required field 'firesOn'")
+      }
       guard !reasons.isEmpty, reasons.allSatisfy({ all.contains($0.lowercased()) }) else {
         throw ErrorDictionary(.badRequest, "invalid value for 'firesOn'")
       }
