@@ -12,7 +12,7 @@ package struct JSONLogHandler: LogHandler {
   package init(
     label: String,
     level: Logger.Level = .info,
-    write: @escaping @Sendable (Data) -> Void = { FileHandle.standardError.write($0) }
+    write: @escaping @Sendable (Data) -> Void
   ) {
     self.label = label
     logLevel = level

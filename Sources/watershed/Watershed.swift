@@ -2,5 +2,5 @@ import WatershedCommands
 
 @main
 enum Watershed {
-  static func main() async { await WatershedCommand.main() }
+  static func main() async { await Program.main() }
 }

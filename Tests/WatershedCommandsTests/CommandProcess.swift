@@ -14,9 +14,8 @@ final class CommandProcess: @unchecked Sendable {
   private let output = Pipe()
   private let errors = Pipe()
   private var unread = Data()
-
-  /// Linux's `F_SETPIPE_SZ`, which its C library shows to GNU sources only.
-  private static let setPipeSize: Int32 = 1031
+  private let heldInput = Pipe()
+  private let outputHasReader: Bool
 
   struct Outcome: Sendable {
     var exitCode: Int32
@@ -30,31 +29,33 @@ final class CommandProcess: @unchecked Sendable {
 
   /// Starts the program; `environment` is added to this process's own.
   ///
-  /// `input` is read instead of nothing. Of what is written and not read `outputRoom` bytes are
-  /// kept; then the program waits.
+  /// `input` is read instead of nothing. A program that reads an input that the test holds waits
+  /// until it ends. Without a reader, whatever it writes fails from the first byte on.
   init(
     _ arguments: [String],
     program: URL = Watershed.program,
     environment: [String: String] = [:],
     input: String? = nil,
-    outputRoom: Int32? = nil
+    holdsInput: Bool = false,
+    currentFolder: URL = Watershed.packageRoot,
+    outputHasReader: Bool = true
   ) throws {
-    #if os(Linux)
-    if let outputRoom {
-      try #require(
-        fcntl(output.fileHandleForWriting.fileDescriptor, Self.setPipeSize, outputRoom) > 0
-      )
-    }
-    #endif
+    self.outputHasReader = outputHasReader
     process.executableURL = program
     process.arguments = arguments
-    // Where the demo's model is.
-    process.currentDirectoryURL = Watershed.packageRoot
+    process.currentDirectoryURL = currentFolder
     process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     process.standardOutput = output
     process.standardError = errors
     let typing = input.map { ($0, Pipe()) }
-    process.standardInput = typing?.1 ?? FileHandle.nullDevice
+    if let pipe = typing?.1 {
+      process.standardInput = pipe
+    } else if holdsInput {
+      process.standardInput = heldInput
+    } else {
+      process.standardInput = FileHandle.nullDevice
+    }
+    if !outputHasReader { try output.fileHandleForReading.close() }
     try process.run()
     if let (text, pipe) = typing {
       try pipe.fileHandleForWriting.write(contentsOf: Data(text.utf8))
@@ -72,16 +73,15 @@ final class CommandProcess: @unchecked Sendable {
     try await onThread { [self] in readLine() }
   }
 
-  /// Interrupts the process when it has written a line.
-  ///
-  /// No more than the line is read: with little room for the rest a program is not done meanwhile,
-  /// however long a test waits for its turn.
-  func interruptAfterLine() async throws {
+  /// The next line of what the program says beside its output; nil at the end.
+  func nextErrorLine() async throws -> String? {
     try await onThread { [self] in
-      while let byte = try? output.fileHandleForReading.read(upToCount: 1), !byte.isEmpty,
-        byte != Data([UInt8(ascii: "\n")])
-      {}
-      interrupt()
+      var line = Data()
+      while let byte = try? errors.fileHandleForReading.read(upToCount: 1), !byte.isEmpty {
+        if byte == Data([UInt8(ascii: "\n")]) { return String(decoding: line, as: UTF8.self) }
+        line.append(byte)
+      }
+      return line.isEmpty ? nil : String(decoding: line, as: UTF8.self)
     }
   }
 
@@ -111,7 +111,9 @@ final class CommandProcess: @unchecked Sendable {
 
   /// Waits for the end and gives what was not read yet.
   func finish() async throws -> Outcome {
-    async let rest = onThread { [self] in output.fileHandleForReading.readDataToEndOfFile() }
+    async let rest = onThread { [self] in
+      outputHasReader ? output.fileHandleForReading.readDataToEndOfFile() : Data()
+    }
     async let complaints = onThread { [self] in errors.fileHandleForReading.readDataToEndOfFile() }
     let text = String(decoding: try await unread + rest, as: UTF8.self)
     let errorText = String(decoding: try await complaints, as: UTF8.self)
@@ -127,6 +129,14 @@ final class CommandProcess: @unchecked Sendable {
       Thread.detachNewThread { continuation.resume(returning: body()) }
     }
   }
+}
+
+/// Makes the data of a server that has run once and stopped.
+func makeData(in folder: String, _ flags: String...) async throws {
+  let server = try CommandProcess(["serve", "--json", "--port", "0", "--data", folder] + flags)
+  _ = try #require(try await server.nextLine())
+  server.terminate()
+  #expect(try await server.finish().exitCode == 0)
 }
 
 /// A folder that is gone after the body.

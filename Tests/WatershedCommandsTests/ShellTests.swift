@@ -60,12 +60,13 @@ struct ShellTests {
   func interruptedDemo() async throws {
     try await withTemporaryFolder { folder in
       let demo = try CommandProcess(
-        ["demo", "--json"],
+        ["demo", "--json", "--step"],
         environment: ["TMPDIR": folder.path],
-        // Half of what it writes.
-        outputRoom: 4096
+        // The demo waits for a line that never comes.
+        holdsInput: true
       )
-      try await demo.interruptAfterLine()
+      while let line = try await demo.nextLine(), !line.contains(#""what":"waits""#) {}
+      demo.interrupt()
       let outcome = try await demo.finish()
       #expect(outcome.exitCode == 130)
       #expect(outcome.errors.contains("[INTERRUPTED]"))

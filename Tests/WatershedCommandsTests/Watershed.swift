@@ -1,4 +1,5 @@
 import Foundation
+import Testing
 
 /// The built program, run as a person would run it.
 enum Watershed {
@@ -71,6 +72,10 @@ enum Watershed {
 
 /// Files of public apps, where a checkout has them beside it.
 enum Corpus {
+  /// Why tests are passed over in a checkout that has none.
+  static let absence: Comment =
+    "the corpus of real models is not here: WATERSHED_SHARED, or ../shared, leads to it"
+
   static let folder: URL? = {
     if let path = ProcessInfo.processInfo.environment["WATERSHED_SHARED"] {
       return URL(fileURLWithPath: path).appendingPathComponent("corpus")

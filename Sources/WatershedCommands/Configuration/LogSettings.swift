@@ -1,4 +1,5 @@
 import CloudKitServerHTTP
+import Effects
 import Logging
 
 /// How a server logs.
@@ -13,6 +14,8 @@ enum LogSettings {
       logger.logLevel = level
       return logger
     }
-    return Logger(label: "watershed") { JSONLogHandler(label: $0, level: level) }
+    return Logger(label: "watershed") {
+      JSONLogHandler(label: $0, level: level) { StandardError.write($0) }
+    }
   }
 }

@@ -25,6 +25,9 @@ struct DemoCommand: AsyncParsableCommand {
   @Flag(help: "Leave the server running and the stores in place, to look into.")
   var keep = false
 
+  @Flag(help: "Wait for a line on the standard input before each chapter.")
+  var step = false
+
   @Flag(help: "Print each event as a JSON object on a line.")
   var json = false
 
@@ -34,9 +37,14 @@ struct DemoCommand: AsyncParsableCommand {
 
   func run() async throws {
     let effects = Effects.live
-    let reporter = DemoReporter(isJSON: json) { effects.clock.uptime }
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("watershed-demo-\(effects.uuid().uuidString.prefix(8))")
+    let reporter = DemoReporter(isJSON: json, waitsBeforeChapters: step) {
+      effects.clock.uptime
+    } onFailure: { error in
+      cleanUp(folder)
+      Program.end(error)
+    }
     let interruption = Interruption {
       cleanUp(folder)
       Interruption.end("the demo did not end", next: "watershed demo")

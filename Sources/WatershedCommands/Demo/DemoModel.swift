@@ -25,28 +25,16 @@ package struct DemoModel {
     return DemoModel(name: name, model: model, standInTransformers: standIns)
   }
 
-  /// The brief's model, found beside the package: in the working folder, or above the program.
+  /// The model of the blog with posts, which the program brings along.
   package static func posts() throws -> DemoModel {
-    var places: [URL] = []
-    let starts = [
-      URL(fileURLWithPath: FileManager.default.currentDirectoryPath),
-      URL(fileURLWithPath: CommandLine.arguments.first ?? ".").deletingLastPathComponent()
-        .resolvingSymlinksInPath(),
-    ]
-    for start in starts {
-      var folder = start
-      for _ in 0..<6 {
-        let place = folder.appendingPathComponent("Examples/Posts.xcdatamodeld")
-        if FileManager.default.fileExists(atPath: place.path) { return try load(path: place.path) }
-        places.append(place)
-        folder.deleteLastPathComponent()
-      }
-    }
-    let list = places.prefix(4).map(\.path).joined(separator: ", ")
-    throw DemoFailure(
-      "The demo's model was not found. Looked for \(list) and further up. "
-        + "Run the demo in the project's folder, or give a model with --model."
-    )
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("watershed-demo-model-\(UUID().uuidString)")
+    let package = folder.appendingPathComponent("Posts.xcdatamodeld")
+    let version = package.appendingPathComponent("Posts.xcdatamodel")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try FileManager.default.createDirectory(at: version, withIntermediateDirectories: true)
+    try Data(PostsModel.contents.utf8).write(to: version.appendingPathComponent("contents"))
+    return try load(path: package.path)
   }
 
   /// An app's own transformers are not here; values are archived in their place.

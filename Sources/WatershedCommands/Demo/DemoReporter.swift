@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 import Synchronization
 
@@ -24,14 +25,23 @@ final class DemoReporter: Sendable {
   }
 
   private let isJSON: Bool
+  private let waitsBeforeChapters: Bool
   private let isColored: Bool
   private let now: @Sendable () -> Double
   private let start: Double
-  private let output = Mutex<FileHandle>(.standardOutput)
+  private let output = Mutex(())
+  private let onFailure: @Sendable (StandardOutputError) -> Void
 
-  /// `now` counts seconds on a clock that never jumps.
-  init(isJSON: Bool, now: @escaping @Sendable () -> Double) {
+  /// `now` counts seconds on a clock that never jumps; `onFailure` ends a demo whose output has no reader.
+  init(
+    isJSON: Bool,
+    waitsBeforeChapters: Bool = false,
+    now: @escaping @Sendable () -> Double,
+    onFailure: @escaping @Sendable (StandardOutputError) -> Void
+  ) {
     self.isJSON = isJSON
+    self.waitsBeforeChapters = waitsBeforeChapters
+    self.onFailure = onFailure
     isColored = !isJSON && isatty(STDOUT_FILENO) != 0
     self.now = now
     start = now()
@@ -42,6 +52,10 @@ final class DemoReporter: Sendable {
 
   /// The title of the part of the story that begins.
   func chapter(_ title: String) {
+    if waitsBeforeChapters {
+      report("demo", "waits", "for a line, before: \(title)")
+      _ = readLine()
+    }
     report("demo", "chapter", title)
   }
 
@@ -69,7 +83,11 @@ final class DemoReporter: Sendable {
   }
 
   private func write(_ text: String) {
-    output.withLock { $0.write(Data((text + "\n").utf8)) }
+    do throws(StandardOutputError) {
+      try output.withLock { _ throws(StandardOutputError) in try StandardOutput.print(text) }
+    } catch {
+      onFailure(error)
+    }
   }
 
   private func json(_ event: Event) -> String {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Effects
 import Foundation
 import ModelGenerator
 
@@ -27,7 +28,7 @@ struct ModelAdoptCommand: ParsableCommand {
       let text = try String(contentsOfFile: path, encoding: .utf8)
       let result = SourceAdopter.adopt(SourceFile(path: path, text: text))
       for note in result.notes {
-        print(note.isByHand ? "\(note) (by hand)" : "\(note)")
+        try StandardOutput.print(note.isByHand ? "\(note) (by hand)" : "\(note)")
         byHand += note.isByHand ? 1 : 0
       }
       guard result.text != text else { continue }
@@ -35,12 +36,12 @@ struct ModelAdoptCommand: ParsableCommand {
       if write { try result.text.write(toFile: path, atomically: true, encoding: .utf8) }
     }
     let files = changed == 1 ? "1 file" : "\(changed) files"
-    print(
+    try StandardOutput.print(
       changed == 0
         ? "Nothing to change."
         : write ? "Changed \(files)." : "Would change \(files); --write does it."
     )
-    if byHand > 0 { print("\(byHand) to be changed by hand.") }
+    if byHand > 0 { try StandardOutput.print("\(byHand) to be changed by hand.") }
   }
 
   private func files() throws -> [String] {

@@ -50,7 +50,9 @@ struct ModelGenerateCommand: ParsableCommand {
     }
     let files = ModelClassFiles(importedModule: `import`, classes: ClassWriter(access: access))
       .files(for: loaded, includingManual: all)
-    if files.isEmpty { print("The model has no entity with generated code; --all writes all.") }
+    if files.isEmpty {
+      try StandardOutput.print("The model has no entity with generated code; --all writes all.")
+    }
     let folder = URL(fileURLWithPath: output, isDirectory: true)
     var differences = 0
     for file in files {
@@ -60,11 +62,11 @@ struct ModelGenerateCommand: ParsableCommand {
       if present == file.text || present != nil && file.belongsToDeveloper { continue }
       differences += 1
       if check {
-        print("\(url.path): \(present == nil ? "is missing" : "would change")")
+        try StandardOutput.print("\(url.path): \(present == nil ? "is missing" : "would change")")
       } else {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         try file.text.write(to: url, atomically: true, encoding: .utf8)
-        print("\(url.path): \(present == nil ? "written" : "changed")")
+        try StandardOutput.print("\(url.path): \(present == nil ? "written" : "changed")")
       }
     }
     if check, differences > 0 { throw ExitCode(1) }

@@ -30,7 +30,7 @@ struct ModelRecordsCommand: AsyncParsableCommand {
         throw DemoFailure(violations.map(\.text).joined(separator: "\n"), exitCode: 2)
       }
       let schema = cloudKitSchema(for: chosen.model, configuration: configuration)
-      print(schema.ckdb, terminator: "")
+      try StandardOutput.write(schema.ckdb)
     } catch let failure as DemoFailure {
       StandardError.print(failure.description)
       throw ExitCode(failure.exitCode)

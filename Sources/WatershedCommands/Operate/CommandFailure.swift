@@ -39,9 +39,12 @@ enum ExitCodes {
   static let usage: Int32 = 64
   static let unreachable: Int32 = 69
   static let bug: Int32 = 70
+  static let outputFailed: Int32 = 74
   static let retry: Int32 = 75
   static let notAuthorised: Int32 = 77
   static let interrupted: Int32 = 130
+  /// As shells report a program that SIGPIPE ended.
+  static let closedPipe: Int32 = 141
 }
 
 extension CommandFailure {
@@ -50,12 +53,21 @@ extension CommandFailure {
     let why = error.reason ?? error.serverErrorCode.rawValue
     let code = error.serverErrorCode.rawValue
     switch error.serverErrorCode {
-    case .authenticationFailed, .authenticationRequired, .accessDenied:
+    case .authenticationRequired:
       self.init(
         code,
         what: what,
         why: why,
-        next: "give the right token with --token, or run the command beside the server's --data",
+        next: "name the person with --user, or give --user-token",
+        exit: ExitCodes.notAuthorised
+      )
+    case .authenticationFailed, .accessDenied:
+      self.init(
+        code,
+        what: what,
+        why: why,
+        next:
+          "give the right token with --token, sign in with watershed login, or run the command beside the server's --data",
         exit: ExitCodes.notAuthorised
       )
     case .throttled, .tryAgainLater:
@@ -74,6 +86,17 @@ extension CommandFailure {
     }
   }
 
+  /// In words, where the HTTP library gives the name of a case.
+  private static func plain(_ reason: String) -> String {
+    let words = [
+      "readTimeout": "the server did not answer in time",
+      "connectTimeout": "no connection came about in time",
+      "deadlineExceeded": "the server did not answer in time",
+      "remoteConnectionClosed": "the server closed the connection before its answer was whole",
+    ]
+    return words.first { reason.contains($0.key) }?.value ?? reason
+  }
+
   /// Where nothing better is known.
   static let doctor = "watershed doctor"
 
@@ -86,7 +109,7 @@ extension CommandFailure {
       self.init(
         "SERVER_UNREACHABLE",
         what: what,
-        why: error.reason,
+        why: Self.plain(error.reason),
         next: "is the server running? watershed doctor",
         exit: ExitCodes.unreachable
       )
@@ -95,6 +118,11 @@ extension CommandFailure {
     case let error as BackupError:
       let next = "take another backup or another folder: watershed help backup"
       self.init("FAILED", what: what, why: error.description, next: next)
+    case let error as ServeError:
+      self.init("UNUSABLE_DATA", what: what, why: error.description, next: Self.doctor)
+    case let error as CocoaError:
+      // What the system said, without Foundation's frame around it.
+      self.init("FAILED", what: what, why: error.localizedDescription, next: Self.doctor)
     default:
       self.init("FAILED", what: what, why: "\(error)", next: Self.doctor)
     }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Effects
 import Foundation
 
 #if canImport(Glibc)
@@ -35,9 +36,9 @@ struct OutputOptions: ParsableArguments {
   /// Writes one result: as text, or its fields.
   func write(_ value: some Encodable, text: @autoclosure () -> String) throws {
     switch format {
-    case .text: Self.print(text())
-    case .json, .ndjson: Self.print(try Self.json(value, isPretty: format == .json))
-    case .env: Self.print(try Self.environment(value))
+    case .text: try Self.print(text())
+    case .json, .ndjson: try Self.print(Self.json(value, isPretty: format == .json))
+    case .env: try Self.print(Self.environment(value))
     }
   }
 
@@ -51,24 +52,30 @@ struct OutputOptions: ParsableArguments {
     throws
   {
     switch format {
-    case .text: Self.print(Self.table(columns, titles: titles))
-    case .json: Self.print(try Self.json([name: values], isPretty: true))
-    case .ndjson: for value in values { Self.print(try Self.json(value, isPretty: false)) }
-    case .env: for value in values { Self.print(try Self.environment(value)) }
+    case .text: try Self.print(Self.table(columns, titles: titles))
+    case .json: try Self.print(Self.json([name: values], isPretty: true))
+    case .ndjson: for value in values { try Self.print(Self.json(value, isPretty: false)) }
+    case .env: for value in values { try Self.print(Self.environment(value)) }
     }
+  }
+
+  /// What was done where there is no more to say: a remark for people, an object for programs.
+  func done(_ text: String, _ facts: [String: String]) throws {
+    if let output, output != .text { try write(facts, text: "") }
+    remark(text)
   }
 
   /// A remark for people.
   func remark(_ text: String) {
     guard !quiet else { return }
-    FileHandle.standardError.write(Data((text + "\n").utf8))
+    StandardError.print(text)
   }
 
   // MARK: Forms
 
-  private static func print(_ text: String) {
+  private static func print(_ text: String) throws {
     guard !text.isEmpty else { return }
-    FileHandle.standardOutput.write(Data((text.hasSuffix("\n") ? text : text + "\n").utf8))
+    try StandardOutput.write(text.hasSuffix("\n") ? text : text + "\n")
   }
 
   private static func object(_ value: some Encodable) throws -> Any {
@@ -128,11 +135,13 @@ extension AsyncParsableCommand {
       try await body()
     } catch let exit as ExitCode {
       throw exit
+    } catch let error as StandardOutputError {
+      throw error
     } catch let error as ValidationError {
       throw error
     } catch {
       let failure = CommandFailure(error, doing: what)
-      FileHandle.standardError.write(Data(failure.text.utf8))
+      StandardError.write(failure.text)
       throw ExitCode(failure.exitCode)
     }
   }

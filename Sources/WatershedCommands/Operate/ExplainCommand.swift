@@ -8,8 +8,8 @@ struct ExplainCommand: AsyncParsableCommand {
     abstract: "Say what an error code means and what to do about it.",
     discussion: """
       Exit codes: 0 success, 1 the operation failed, 2 it ran and found a problem, 64 usage, 69 the \
-      server cannot be reached, 70 a fault of the program, 75 try again later, 77 not authorised, \
-      130 interrupted by Ctrl-C.
+      server cannot be reached, 70 a fault of the program, 74 the output cannot be written, 75 try \
+      again later, 77 not authorised, 130 interrupted by Ctrl-C, 141 the output's reader is gone.
       """
   )
 
@@ -110,6 +110,54 @@ struct ExplainCommand: AsyncParsableCommand {
     (
       "INTERRUPTED", "Ctrl-C came before the command had finished.",
       "Look what is done already, and run it again: every command can be repeated."
+    ),
+    (
+      "BAD_CONFIGURATION", "The configuration file or the environment has mistakes.",
+      "watershed config check names each with its line."
+    ),
+    (
+      "FAILED", "The command could not do its work; the line \"why\" says what stood in the way.",
+      "Mend that, and run it again; watershed doctor looks the server over."
+    ),
+    (
+      "NO_API_TOKEN",
+      "A user token goes with an API token, and only administrators can look one up.",
+      "Give --api-token; the server's banner and watershed tokens list have it."
+    ),
+    (
+      "NO_CONTAINER", "The server has no container of this name.",
+      "Check the spelling: watershed containers list; or watershed containers create."
+    ),
+    ("NO_TOKEN", "No token of this kind is kept.", "Keep one: watershed tokens save."),
+    (
+      "OUTPUT_FAILED",
+      "What the command prints cannot be written: the disk is full, or the output closed.",
+      "Make room, or write elsewhere; the command's work itself may be done."
+    ),
+    (
+      "PRIVATE_KEY", "A private key was given where a public one belongs; it was not sent.",
+      "Take the public half: openssl ec -in FILE -pubout."
+    ),
+    (
+      "TOKEN_EXISTS", "A token of this kind is kept already.", "Add --force to replace it."
+    ),
+    (
+      "UNEXPECTED_REPLY", "What answers at the address is not a Watershed server.",
+      "Check --server, and the proxy before it."
+    ),
+    ("UNKNOWN_CODE", "No error has this code.", "watershed explain lists all."),
+    (
+      "UNREADABLE_FILE", "A file that the command was given cannot be read.",
+      "Check the path and its permissions."
+    ),
+    (
+      "UNUSABLE_DATA",
+      "The data folder or database is in use, cannot be written, or is not this server's.",
+      "The line \"why\" says which; watershed doctor looks the server over."
+    ),
+    (
+      "UNWRITABLE_FILE", "A file that the command was to write cannot be written.",
+      "Check that the folder is there and yours."
     ),
     (
       "NOT_CONFIRMED", "The command would remove something and nobody could be asked.", "Add --yes."

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Dispatch
+import Effects
 import Foundation
 import Synchronization
 
@@ -51,7 +52,7 @@ final class Interruption: Sendable {
       next: next,
       exit: ExitCodes.interrupted
     )
-    FileHandle.standardError.write(Data(failure.text.utf8))
+    StandardError.write(failure.text)
     exit(ExitCodes.interrupted)
   }
 }
