@@ -29,10 +29,16 @@ package enum QueryComparator: String, Codable, Hashable, Sendable, CaseIterable 
     "LIST_NOT_CONTAINS_ANY": .notListContainsAny,
   ]
 
+  /// The comparison of a name, or of another tool's name for it.
+  package init?(name: String) {
+    guard let comparator = QueryComparator(rawValue: name) ?? Self.aliases[name] else { return nil }
+    self = comparator
+  }
+
   package init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     let name = try container.decode(String.self)
-    guard let comparator = QueryComparator(rawValue: name) ?? Self.aliases[name] else {
+    guard let comparator = QueryComparator(name: name) else {
       throw DecodingError.dataCorruptedError(
         in: container,
         debugDescription: "Unknown comparator '\(name)'"

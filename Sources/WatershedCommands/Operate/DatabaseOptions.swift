@@ -29,7 +29,12 @@ struct DatabaseOptions: ParsableArguments {
   var apiToken: String?
 
   /// A way into the database: tokens are fetched from the admin API where none are given.
-  func open(_ connection: AdminConnection) async throws -> DatabaseConnection {
+  ///
+  /// Unless `makesContainer`, the container has to be there: a misspelt one would be made, and empty.
+  func open(
+    _ connection: AdminConnection,
+    makesContainer: Bool = false
+  ) async throws -> DatabaseConnection {
     var connection = connection
     var token = userToken ?? ProcessInfo.processInfo.environment["CLOUDKIT_USER_TOKEN"]
     if token == nil, user == nil, try await !isAdministrator(connection) {
@@ -38,12 +43,25 @@ struct DatabaseOptions: ParsableArguments {
       connection.token = connection.ownToken ?? ""
     }
     if token == nil, user == nil { token = SavedTokens.read()[.user] }
+    // Before a sign-in there, which would make it.
+    if !makesContainer, !connection.token.isEmpty {
+      try await connection.requireContainer(containerId)
+    }
     if token == nil, let user {
-      let reply: [String: String] = try await connection.call(
+      let reply: UserToken = try await connection.call(
         "users/sign-in",
         ["userName": user, "container": containerId]
       )
-      token = reply["webAuthToken"]
+      token = reply.webAuthToken
+    }
+    if token == nil, databaseType == .public, !connection.token.isEmpty {
+      // An administrator's management token reaches the public database as that person; the
+      // operator's token belongs to no account, and reads what a visitor may.
+      let reply: UserToken? = try? await connection.call(
+        "users/sign-in",
+        ["container": containerId]
+      )
+      token = reply?.webAuthToken
     }
     guard token != nil || databaseType == .public else {
       throw CommandFailure(
@@ -75,6 +93,7 @@ struct DatabaseOptions: ParsableArguments {
     }
   }
 
+  private struct UserToken: Decodable { var webAuthToken: String }
   private struct Tokens: Decodable { var tokens: [CloudKitService.APITokenDescription] }
 
   private func knownAPIToken(_ connection: AdminConnection) async throws -> String {
@@ -132,6 +151,13 @@ struct DatabaseConnection: Sendable {
       WebServiceRequest(method: "POST", path: path, body: try WireCoding.encode(body))
     )
     return try WireCoding.decode(type, from: reply)
+  }
+
+  /// The file behind the URL of an asset.
+  func download(_ url: String) async throws -> Data {
+    try await connection.send(
+      WebServiceRequest(method: "GET", path: url.replacing("${f}", with: "file"))
+    )
   }
 
   /// Uploads a file for a field and gives what to save in it.

@@ -25,18 +25,25 @@ struct RecordsCommand: AsyncParsableCommand {
 
     @OptionGroup var place: Place
     @OptionGroup var given: FieldOptions
-    @Option(help: "The record's type.") var recordType: String
-    @Option(help: "The record's name; without it the server makes one.") var recordName: String?
+    @Option(help: "The record's type, unless the JSON says it.") var recordType: String?
+    @Option(help: "The record's name; without it the JSON's, or one that the server makes.")
+    var recordName: String?
 
     func run() async throws {
       try await perform("no record was created") {
-        let record = try await place.save { connection in
+        let input = try given.record()
+        guard let type = recordType ?? input.recordType else {
+          throw ValidationError("Name the record's type with --record-type.")
+        }
+        let record = try await place.save(makesContainer: true) { connection in
           RecordOperation(
             operationType: .create,
             record: RecordDictionary(
-              recordName: recordName,
-              recordType: recordType,
-              fields: try await given.fields(type: recordType, connection)
+              recordName: recordName ?? input.recordName,
+              recordType: type,
+              fields: try await given.values(of: input, type: type, connection),
+              parent: input.parent,
+              createShortGUID: input.createsShortGUID
             )
           )
         }
@@ -53,25 +60,32 @@ struct RecordsCommand: AsyncParsableCommand {
 
     @OptionGroup var place: Place
     @OptionGroup var given: FieldOptions
-    @Option(help: "The record's name.") var recordName: String
+    @Option(help: "The record's name, unless the JSON says it.") var recordName: String?
     @Option(help: "The record's type.") var recordType: String?
-    @Option(help: "Change it only if it still has this tag.") var recordChangeTag: String?
+    @Option(help: "Change it only if it still has this tag, or the JSON's.")
+    var recordChangeTag: String?
 
     func run() async throws {
       try await perform("the record was not changed") {
+        let input = try given.record()
+        guard let name = recordName ?? input.recordName else {
+          throw ValidationError("Name the record with --record-name.")
+        }
+        let tag = recordChangeTag ?? input.recordChangeTag
         let record = try await place.save { connection in
-          var type = recordType
-          if type == nil {
-            type = try await place.record(recordName, connection)?.recordType
-          }
+          var type = recordType ?? input.recordType
+          if type == nil { type = try await place.record(name, connection)?.recordType }
+          var record = RecordDictionary(
+            recordName: name,
+            recordType: type,
+            recordChangeTag: tag,
+            fields: try await given.values(of: input, type: type ?? "", connection),
+            parent: input.parent
+          )
+          record.removesParent = input.removesParent
           return RecordOperation(
-            operationType: recordChangeTag == nil ? .forceUpdate : .update,
-            record: RecordDictionary(
-              recordName: recordName,
-              recordType: type,
-              recordChangeTag: recordChangeTag,
-              fields: try await given.fields(type: type ?? "", connection)
-            )
+            operationType: tag == nil ? .forceUpdate : .update,
+            record: record
           )
         }
         try place.output.write(record, text: record.recordName ?? "")
@@ -174,7 +188,7 @@ struct RecordsCommand: AsyncParsableCommand {
             record: RecordDictionary(recordName: recordName)
           )
         }
-        place.output.remark("Deleted \(recordName).")
+        try place.output.done("Deleted \(recordName).", ["recordName": recordName])
       }
     }
   }

@@ -12,8 +12,13 @@ extension RecordsCommand {
 
     var zone: ZoneID { ZoneID(zoneName: zoneName) }
 
-    func open<Result>(_ body: (DatabaseConnection) async throws -> Result) async throws -> Result {
-      try await server.connect { try await body(try await database.open($0)) }
+    func open<Result>(
+      makesContainer: Bool = false,
+      _ body: (DatabaseConnection) async throws -> Result
+    ) async throws -> Result {
+      try await server.connect {
+        try await body(try await database.open($0, makesContainer: makesContainer))
+      }
     }
 
     /// Looks one record up.
@@ -28,9 +33,11 @@ extension RecordsCommand {
 
     /// What the server holds after one operation; the body makes it from what it asks first.
     func save(
+      makesContainer: Bool = false,
       _ operation: (DatabaseConnection) async throws -> RecordOperation
     ) async throws -> RecordDictionary {
-      let reply: RecordsResponse = try await open { connection in
+      let reply: RecordsResponse = try await open(makesContainer: makesContainer) {
+        connection in
         try await connection.call(
           .modifyRecords,
           ModifyRecordsRequest(operations: [try await operation(connection)], zoneID: zone)
@@ -45,7 +52,12 @@ extension RecordsCommand {
 
   /// The fields of a record, from one of three places.
   struct FieldOptions: ParsableArguments {
-    @Option(help: "The fields as JSON: {\"title\":{\"type\":\"stringType\",\"value\":\"x\"}}.")
+    @Option(
+      help: ArgumentHelp(
+        "The fields as JSON: {\"title\":{\"type\":\"stringType\",\"value\":\"x\"}}.",
+        discussion: "A whole record as `records get` prints it is read too, in all three places."
+      )
+    )
     var fieldsJson: String?
     @Option(help: "A file with the fields as JSON.") var fieldsFile: String?
     @Flag(help: "Read the fields from the standard input.") var fieldsStdin = false
@@ -62,30 +74,43 @@ extension RecordsCommand {
       }
     }
 
-    func fields(
-      type: String,
-      _ connection: DatabaseConnection
-    ) async throws -> [String: FieldValue] {
+    /// The record, from the one place that is given.
+    func record() throws -> RecordInput {
       var text = Data()
       if let fieldsJson { text = Data(fieldsJson.utf8) }
       if let fieldsFile { text = try InputFile.data(fieldsFile) }
       if fieldsStdin { text = try InputFile.data("-") }
+      return try RecordInput(text)
+    }
+
+    /// The values of its fields; files are uploaded first.
+    func values(
+      of record: RecordInput,
+      type: String,
+      _ connection: DatabaseConnection
+    ) async throws -> [String: FieldValue] {
       var paths: [String: String] = [:]
       for entry in assetFiles {
         let halves = entry.split(separator: "=", maxSplits: 1).map(String.init)
         if halves.count == 2 { paths[halves[0]] = halves[1] }
       }
-      var fields: [String: FieldValue] = [:]
-      for (name, field) in try RecordFilter.fields(text).sorted(by: { $0.key < $1.key }) {
-        let content = try await RecordFilter.content(of: field) { key in
-          guard let path = paths[key] else {
-            throw ValidationError("--asset-files names no file for \(key).")
+      var values: [String: FieldValue] = [:]
+      for (name, field) in record.fields.sorted(by: { $0.key < $1.key }) {
+        values[name] = try await field.fieldValue { source in
+          switch source {
+          case .uploaded(let value): return value
+          case .download(let url):
+            let data = try await connection.download(url)
+            return try await connection.upload(data, type: type, field: name)
+          case .key(let key):
+            guard let path = paths[key] else {
+              throw ValidationError("--asset-files names no file for \(key).")
+            }
+            return try await connection.upload(try InputFile.data(path), type: type, field: name)
           }
-          return try await connection.upload(try InputFile.data(path), type: type, field: name)
         }
-        fields[name] = FieldValue(content)
       }
-      return fields
+      return values
     }
   }
 }

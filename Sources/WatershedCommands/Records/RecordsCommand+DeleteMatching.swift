@@ -23,7 +23,7 @@ extension RecordsCommand {
 
     func run() async throws {
       try await perform("the records were not deleted") {
-        guard dryRun || yes else {
+        guard dryRun || yes || ConsentOptions.isCktool else {
           throw CommandFailure(
             "NOT_CONFIRMED",
             what: "nothing was done",
@@ -40,7 +40,7 @@ extension RecordsCommand {
         let count = try await place.open { try await work(query, $0) }
         try place.output.write(
           Result(dryRun: dryRun, deletedCount: count),
-          text: dryRun ? "\(count) records would be deleted." : "\(count) records deleted."
+          text: Count.of(count, "record") + (dryRun ? " would be deleted." : " deleted.")
         )
       }
     }

@@ -1,0 +1,105 @@
+import ArgumentParser
+import CloudKitWebServices
+import Foundation
+
+/// A record as `create` and `update` read it: its fields alone, as `cktool` writes them, or a whole
+/// record as `get` and `query` print it.
+///
+/// What is not understood is refused by its name; nothing is left out without a word.
+struct RecordInput {
+  var recordName: String?
+  var recordType: String?
+  var recordChangeTag: String?
+  var parent: ParentDictionary?
+  /// Whether the record is to hang below nothing.
+  var removesParent = false
+  var createsShortGUID: Bool?
+  var fields: [String: FieldInput]
+
+  /// What a whole record may have; the server makes the second line itself.
+  private static let keys: Set<String> = [
+    "recordName", "recordType", "recordChangeTag", "fields", "parent", "shortGUID",
+    "created", "modified", "deleted", "zoneID", "pluginFields", "schema",
+  ]
+
+  /// Reads JSON.
+  init(_ data: Data) throws {
+    let json: JSONValue
+    do {
+      json = try JSONDecoder().decode(JSONValue.self, from: data)
+    } catch {
+      throw ValidationError(Self.usage)
+    }
+    try self.init(json)
+  }
+
+  private static let usage =
+    "Fields are JSON such as {\"title\":{\"type\":\"stringType\",\"value\":\"x\"}}, or a record as "
+    + "`records get` prints it."
+
+  private init(_ json: JSONValue) throws {
+    let json = try Self.single(json)
+    guard case .object(let members) = json else { throw ValidationError(Self.usage) }
+    guard Self.isWholeRecord(members) else {
+      fields = try Self.fields(members)
+      return
+    }
+    for key in ["share", "forRecord", "publicPermission", "participants"] where members[key] != nil
+    {
+      throw ValidationError(
+        "\(key): sharing is not copied with a record; take \(key) out of the JSON to go on without."
+      )
+    }
+    _ = try json.object("record", of: Self.keys)
+    recordName = try members["recordName"]?.text("recordName")
+    recordType = try members["recordType"]?.text("recordType")
+    recordChangeTag = try members["recordChangeTag"]?.text("recordChangeTag")
+    if let value = members["parent"] {
+      removesParent = value == .null
+      if !removesParent { parent = try Self.parent(value) }
+    }
+    if members["shortGUID"] != nil { createsShortGUID = true }
+    guard case .object(let values) = members["fields"] ?? .object([:]) else {
+      throw ValidationError("fields: an object is expected.")
+    }
+    fields = try Self.fields(values)
+  }
+
+  /// The one record of a reply that lists records; anything else as it is.
+  private static func single(_ json: JSONValue) throws -> JSONValue {
+    guard case .object(let members) = json, case .list(let records)? = members["records"] else {
+      return json
+    }
+    guard records.count == 1, let record = records.first else {
+      throw ValidationError(
+        "There are \(records.count) records; give one at a time: --output ndjson prints each in a "
+          + "line."
+      )
+    }
+    return record
+  }
+
+  /// A field's value is always an object, so that a field can be called `recordName`.
+  private static func isWholeRecord(_ members: [String: JSONValue]) -> Bool {
+    ["recordName", "recordType"].contains { key in
+      if case .text? = members[key] { true } else { false }
+    }
+  }
+
+  private static func fields(_ values: [String: JSONValue]) throws -> [String: FieldInput] {
+    var fields: [String: FieldInput] = [:]
+    for (name, value) in values { fields[name] = try FieldInput(value, place: name) }
+    return fields
+  }
+
+  private static func parent(_ value: JSONValue) throws -> ParentDictionary {
+    let members = try value.object("parent", of: ["recordName", "zoneID"])
+    guard let name = try members["recordName"]?.text("parent.recordName") else {
+      throw ValidationError("parent: a parent has a recordName.")
+    }
+    return ParentDictionary(
+      recordName: name,
+      zoneID: try members["zoneID"].flatMap { try FieldInput.zone($0, place: "parent.zoneID") }
+    )
+  }
+}
