@@ -85,7 +85,7 @@ struct HostingTests {
         withIntermediateDirectories: true,
         attributes: [.posixPermissions: 0o700]
       )
-      #expect(try await run("users", "add", "eve", "--data", data).exitCode == 0)
+      try await makeData(in: data)
       #expect(try await run("doctor", "--data", data).exitCode == 0)
       try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: data)
       let found = try await run("doctor", "--data", data)

@@ -21,6 +21,7 @@ struct SchemaCommandTests {
     )
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
+    try await makeData(in: folder.path)
     try await body(folder)
   }
 

@@ -208,6 +208,7 @@ struct ServeTests {
   @Test("An added person is listed, and a name can be added once")
   func addsAccounts() async throws {
     try await withTemporaryFolder { folder in
+      try await makeData(in: folder.path)
       let anna = ["users", "add", "anna", "--data", folder.path, "--output", "text"]
       let added = try await CommandProcess(anna).finish()
       #expect(added.exitCode == 0)

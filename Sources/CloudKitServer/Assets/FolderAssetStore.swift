@@ -89,9 +89,15 @@ package final class FolderAssetStore: AssetStore {
       .map(\.file)
   }
 
-  private var identityFile: URL { folder.appendingPathComponent("identity") }
+  private static func identityFile(of folder: URL) -> URL {
+    folder.appendingPathComponent("identity")
+  }
 
-  package func identity() async throws -> String? {
+  package func identity() async throws -> String? { try Self.identity(of: folder) }
+
+  /// The identity of the store in a folder, which is not made if it is not there.
+  static func identity(of folder: URL) throws -> String? {
+    let identityFile = identityFile(of: folder)
     guard FileManager.default.fileExists(atPath: identityFile.path) else { return nil }
     let text = try String(contentsOf: identityFile, encoding: .utf8)
     return text.trimmingCharacters(in: .whitespacesAndNewlines)
@@ -99,7 +105,10 @@ package final class FolderAssetStore: AssetStore {
 
   package func keep(identity: String) async throws {
     do {
-      try Data("\(identity)\n".utf8).write(to: identityFile, options: .withoutOverwriting)
+      try Data("\(identity)\n".utf8).write(
+        to: Self.identityFile(of: folder),
+        options: .withoutOverwriting
+      )
     } catch let error as CocoaError where error.code == .fileWriteFileExists {
       // Another server was first; both read the one name.
     }

@@ -43,7 +43,8 @@ package struct BackupFolder: Sendable {
   /// Asks SQLite, and looks for every file that a record uses.
   private func databaseProblems(_ manifest: BackupManifest) throws -> [String] {
     let database = url.appendingPathComponent(CloudKitService.databaseFileName)
-    let connection = try SQLiteConnection(path: database.path, mode: .readOnly)
+    // Not a file is made in the backup.
+    let connection = try SQLiteConnection(path: database.path, mode: .immutable)
     var problems = try Self.integrityProblems(connection).map { "the database: \($0)" }
     let paths = Set(manifest.files.map(\.path))
     let used = try connection.query("SELECT DISTINCT partition, digest FROM asset_uses") {
@@ -79,20 +80,8 @@ package struct BackupFolder: Sendable {
     return try WireCoding.decode(StorageFingerprints.self, from: data)
   }
 
-  private static func integrityProblems(_ connection: SQLiteConnection) throws -> [String] {
+  static func integrityProblems(_ connection: SQLiteConnection) throws -> [String] {
     try connection.query("PRAGMA integrity_check(20)") { $0.text(0) }.filter { $0 != "ok" }
-  }
-
-  /// What is wrong with the database file of a data folder that no server uses; nil where there is
-  /// no such file.
-  package static func damage(ofDataIn folder: URL) -> [String]? {
-    let file = folder.appendingPathComponent(CloudKitService.databaseFileName)
-    guard FileManager.default.fileExists(atPath: file.path) else { return nil }
-    do {
-      return try integrityProblems(try SQLiteConnection(path: file.path, mode: .readOnly))
-    } catch {
-      return ["\(error)"]
-    }
   }
 
   /// Puts the backup into a data folder that is empty or not there yet and, where the configuration

@@ -25,11 +25,19 @@ extension CloudKitService {
     }
     let partial = folder.appendingPathExtension("partial")
     try? manager.removeItem(at: partial)
-    try manager.createDirectory(
-      at: partial,
-      withIntermediateDirectories: true,
-      attributes: [.posixPermissions: 0o700]
-    )
+    do {
+      try manager.createDirectory(
+        at: partial,
+        withIntermediateDirectories: true,
+        attributes: [.posixPermissions: 0o700]
+      )
+    } catch {
+      throw BackupError(
+        description:
+          "The server may not write \(folder.path): it writes the backup itself, as its own "
+          + "user; name a folder of its own, such as one in its data folder's parent."
+      )
+    }
     do {
       let manifest = try await write(backup: partial)
       try manager.moveItem(at: partial, to: folder)

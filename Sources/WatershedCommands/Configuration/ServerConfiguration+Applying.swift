@@ -4,6 +4,17 @@ import Foundation
 import Logging
 
 extension ServerConfiguration {
+  /// The folder that everything is kept in, by its whole path.
+  var dataURL: URL { URL(fileURLWithPath: data, isDirectory: true).standardizedFileURL }
+
+  /// Where clients reach the server, as far as that is known before it listens.
+  var clientURL: String {
+    if let publicURL { return publicURL }
+    let name = host == "0.0.0.0" || host == "::" ? "127.0.0.1" : host
+    let scheme = tlsCertificate == nil ? "http" : "https"
+    return "\(scheme)://\(name.contains(":") ? "[\(name)]" : name):\(port)"
+  }
+
   /// What the service is made of.
   func apply(
     to configuration: inout ServiceConfiguration,

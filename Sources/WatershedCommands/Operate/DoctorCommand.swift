@@ -13,7 +13,6 @@ struct DoctorCommand: AsyncParsableCommand {
 
   @OptionGroup var server: ServerOptions
   @OptionGroup var output: OutputOptions
-  @Option(help: "Check this configuration file too.") var config: String?
   @Flag(help: "Only whether the server answers, for the checks of containers; exit code 1 if not.")
   var onlyServer = false
 
@@ -33,8 +32,11 @@ struct DoctorCommand: AsyncParsableCommand {
     }
     try await perform("the server could not be looked over") {
       var findings = [configuration()]
-      if server.server == nil { findings += folder() }
-      findings.append(await admin())
+      if try server.remote() != nil {
+        findings.append(await admin())
+      } else if let settings = try? server.settings() {
+        findings += await machine(settings)
+      }
       try output.write(
         "findings",
         findings,
@@ -50,33 +52,29 @@ struct DoctorCommand: AsyncParsableCommand {
   }
 
   private func configuration() -> Finding {
-    do {
-      let problems = try ConfigurationSource(file: config).load().problems
-      return Finding(
-        check: "configuration",
-        isGood: problems.isEmpty,
-        detail: problems.isEmpty ? "good" : problems.joined(separator: "; "),
-        remedy: problems.isEmpty ? nil : "watershed config check"
-      )
-    } catch {
-      return Finding(
-        check: "configuration",
-        isGood: false,
-        detail: "\(error)",
-        remedy: "watershed config check"
-      )
-    }
+    let found = ConfigurationSource(file: server.config).examine()
+    let problems = found.mistakes + (found.configuration?.problems ?? [])
+    let all = problems + found.warnings + (found.configuration?.warnings ?? [])
+    return Finding(
+      check: "configuration",
+      isGood: problems.isEmpty,
+      detail: all.isEmpty ? "good" : all.joined(separator: "; "),
+      remedy: problems.isEmpty ? nil : "watershed config check"
+    )
   }
 
-  private func folder() -> [Finding] {
-    let place = URL(fileURLWithPath: server.folder, isDirectory: true).standardizedFileURL
+  /// The folder of this machine, and the server that runs on it or the data of one that does not.
+  ///
+  /// Nothing is made or changed.
+  private func machine(_ settings: ServerConfiguration) async -> [Finding] {
+    let place = settings.dataURL
     guard FileManager.default.fileExists(atPath: place.path) else {
       return [
         Finding(
           check: "data folder",
           isGood: false,
           detail: "\(place.path) does not exist",
-          remedy: "watershed serve --data \(server.folder)"
+          remedy: "watershed serve --data \(settings.data)"
         )
       ]
     }
@@ -89,24 +87,50 @@ struct DoctorCommand: AsyncParsableCommand {
       ),
     ]
     findings.append(room(place.path))
-    // A server that runs would say so itself, and has better things to do.
-    if RunningServerNote.read(in: place) == nil, let damage = BackupFolder.damage(ofDataIn: place) {
-      findings.append(
-        Finding(
-          check: "database",
-          isGood: damage.isEmpty,
-          detail: damage.isEmpty ? "whole" : damage.joined(separator: "; "),
-          remedy: damage.isEmpty
-            ? nil : "put a backup back: watershed backup restore BACKUP --data NEW"
-        )
-      )
-    }
     for name in ["field-keys.json", "admin-token"] {
       let path = place.appendingPathComponent(name).path
       guard FileManager.default.fileExists(atPath: path) else { continue }
       findings.append(privacy(name, path, remedy: "chmod 600"))
     }
+    // A server that runs has checked its data when it started.
+    if RunningServerNote.read(in: place) == nil {
+      findings += await data(settings)
+    } else {
+      findings.append(await admin())
+    }
     return findings
+  }
+
+  private func data(_ settings: ServerConfiguration) async -> [Finding] {
+    var configuration = ServiceConfiguration(
+      dataFolder: settings.dataURL,
+      database: settings.database
+    )
+    do {
+      try settings.apply(to: &configuration, token: "", LogSettings.logger(settings))
+      guard try configuration.hasData() else {
+        return [
+          Finding(
+            check: "database",
+            isGood: false,
+            detail: "there is no data",
+            remedy: "name the right --data or --database, or start a server: watershed serve"
+          )
+        ]
+      }
+    } catch {
+      let failure = CommandFailure(error, doing: "")
+      return [Finding(check: "database", isGood: false, detail: failure.why, remedy: failure.next)]
+    }
+    return await StorageInspection(configuration).findings.map { finding in
+      Finding(
+        check: finding.subject,
+        isGood: finding.problem == nil,
+        detail: finding.problem ?? "good",
+        remedy: finding.problem != nil && finding.subject == "database"
+          ? "put a backup back: watershed backup restore BACKUP --data NEW" : nil
+      )
+    }
   }
 
   /// Less than this and a backup beside the data, or a day's writes, may not fit.

@@ -47,12 +47,17 @@ enum AdminTokenFile {
     return token.isEmpty ? nil : token
   }
 
+  /// A token of 256 random bits.
+  static func newToken() -> String {
+    var bytes: [UInt8] = []
+    for _ in 0..<32 { bytes.append(.random(in: .min ... .max)) }
+    return bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+  }
+
   /// The token, made at the first start; the file is for its owner's eyes.
   static func make(in folder: URL) throws -> String {
     if let token = read(in: folder) { return token }
-    var bytes: [UInt8] = []
-    for _ in 0..<32 { bytes.append(.random(in: .min ... .max)) }
-    let token = bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    let token = newToken()
     let file = folder.appendingPathComponent(name)
     let isMade = FileManager.default.createFile(
       atPath: file.path,

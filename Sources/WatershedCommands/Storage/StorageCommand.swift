@@ -1,13 +1,60 @@
 import ArgumentParser
 import CloudKitServer
+import Effects
 
 /// `watershed storage`: the database behind a server.
 struct StorageCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "storage",
-    abstract: "Look after the PostgreSQL that servers keep their data in.",
-    subcommands: [Distribute.self]
+    abstract: "Look after the database that servers keep their data in.",
+    subcommands: [Distribute.self, Adopt.self]
   )
+
+  /// `watershed storage adopt`.
+  struct Adopt: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Use a stopped server's data with this key file and asset store from now on.",
+      discussion: """
+        For the day when the old ones are lost for good. Encrypted values that a lost key sealed stay \
+        unreadable, and files of a lost store stay missing. Where there is no key file, one is made.
+        """
+    )
+
+    @OptionGroup var server: ServerOptions
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var consent: ConsentOptions
+
+    func run() async throws {
+      try await perform("nothing was adopted") {
+        let settings = try server.settings()
+        var configuration = ServiceConfiguration(
+          dataFolder: settings.dataURL,
+          database: settings.database
+        )
+        try settings.apply(to: &configuration, token: "", LogSettings.logger(settings))
+        guard try configuration.hasData() else {
+          throw CommandFailure(
+            "NO_DATA",
+            what: "there is nothing to adopt",
+            why: "no server has kept data there",
+            next: "name the server with --data, --database or --config"
+          )
+        }
+        let held = try DataFolder(opening: settings.data)
+        defer { held.close() }
+        let adoption = try await StorageAdoption(configuration)
+        var losses = adoption.lostKeys.map { "what key \($0) sealed" }
+        if adoption.hasLostAssets { losses.append("the files of the former asset store") }
+        guard !losses.isEmpty else {
+          return output.remark("Key file and asset store are the data's own already.")
+        }
+        let deed = "give up \(losses.joined(separator: " and "))"
+        guard try consent.isGiven(to: deed, output) else { return }
+        try await adoption.run()
+        output.remark("Adopted.")
+      }
+    }
+  }
 
   /// `watershed storage distribute`.
   struct Distribute: AsyncParsableCommand {
@@ -25,7 +72,7 @@ struct StorageCommand: AsyncParsableCommand {
     func run() async throws {
       for outcome in try StorageDistribution(url: database).run() {
         let note = outcome.isUnchanged && outcome.kind != .local ? " (already)" : ""
-        print("\(outcome.table): \(outcome.kind.rawValue)\(note)")
+        try StandardOutput.print("\(outcome.table): \(outcome.kind.rawValue)\(note)")
       }
     }
   }

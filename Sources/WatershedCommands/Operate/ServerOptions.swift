@@ -1,0 +1,157 @@
+import ArgumentParser
+import CloudKitServer
+import CloudKitWebServices
+import Foundation
+import OpenCloudKit
+
+/// Which server a command speaks to.
+struct ServerOptions: ParsableArguments {
+  @Option(
+    help:
+      "The server's configuration file, for its data folder, database, key file and bucket; also WATERSHED_CONFIG."
+  )
+  var config: String?
+
+  @Option(
+    name: .customLong("data"),
+    help: "The data folder of a server of this machine, running or not; also WATERSHED_DATA."
+  )
+  var folder: String?
+
+  @Option(help: "The PostgreSQL of a stopped server, as it was started with.")
+  var database: String?
+
+  @Option(
+    help:
+      "A server elsewhere, such as https://cloud.example.org; takes --token too. Also WATERSHED_SERVER."
+  )
+  var server: String?
+
+  @Option(
+    name: [.short, .customLong("token")],
+    help:
+      "An administrator's bearer token; also WATERSHED_ADMIN_TOKEN or CLOUDKIT_MANAGEMENT_TOKEN, or one that `watershed login` or `watershed tokens save` keeps."
+  )
+  var token: String?
+
+  /// The token of the command line, or the environment's.
+  var givenToken: String? {
+    let environment = ProcessInfo.processInfo.environment
+    return token ?? environment["WATERSHED_ADMIN_TOKEN"]
+      ?? environment["CLOUDKIT_MANAGEMENT_TOKEN"]
+  }
+
+  /// The address of a server elsewhere; nil for one of this machine.
+  func remote() throws -> URL? {
+    guard let server = server ?? ProcessInfo.processInfo.environment["WATERSHED_SERVER"] else {
+      return nil
+    }
+    guard let url = URL(string: server), url.host != nil else {
+      throw ValidationError("\(server) is not a server's address.")
+    }
+    return url
+  }
+
+  /// How the server of this machine is run, as `serve` would read it, with this command's flags.
+  func settings() throws -> ServerConfiguration {
+    var settings: ServerConfiguration
+    do {
+      settings = try ConfigurationSource(file: config).load()
+    } catch {
+      throw CommandFailure(
+        "BAD_CONFIGURATION",
+        what: "the server's configuration cannot be used",
+        why: "\(error)",
+        next: "watershed config check" + (config.map { " --config \($0)" } ?? "")
+      )
+    }
+    if let folder { settings.data = folder }
+    if let database { settings.database = database }
+    return settings
+  }
+
+  /// Connects, runs the body, and lets go of what was opened.
+  ///
+  /// A running server is asked; beside a folder whose server does not run, the same calls are
+  /// answered in this process. So one command line works either way. Data that is not there is not
+  /// made: that is for `serve`.
+  func connect<Result>(_ body: (AdminConnection) async throws -> Result) async throws -> Result {
+    if let url = try remote() {
+      return try await body(
+        AdminConnection(
+          transport: HTTPTransport(baseURL: url),
+          token: givenToken ?? SavedTokens.read()[.management] ?? ""
+        )
+      )
+    }
+    let settings = try settings()
+    let place = settings.dataURL
+    if let running = RunningServerNote.read(in: place) {
+      return try await body(
+        AdminConnection(
+          // The note is the server's own: only who owns the folder can have written it.
+          transport: HTTPTransport(baseURL: running.url, isLocal: true),
+          token: givenToken ?? AdminTokenFile.read(in: place) ?? "",
+          ownToken: AdminTokenFile.read(in: place)
+        )
+      )
+    }
+    guard FileManager.default.fileExists(atPath: place.path) else {
+      throw CommandFailure.noData("the data folder \(place.path) does not exist", settings)
+    }
+    return try await inProcess(settings, body)
+  }
+
+  private func inProcess<Result>(
+    _ settings: ServerConfiguration,
+    _ body: (AdminConnection) async throws -> Result
+  ) async throws -> Result {
+    let place = ServiceConfiguration(dataFolder: settings.dataURL, database: settings.database)
+    guard try place.hasData() else {
+      throw CommandFailure.noData(
+        settings.database == nil
+          ? "the folder \(settings.dataURL.path) holds no server's data"
+          : "the database holds no server's data",
+        settings
+      )
+    }
+    let data = try DataFolder(opening: settings.data, database: settings.database)
+    defer { data.close() }
+    // Good for this process alone: the file is the server's to make.
+    let token = AdminTokenFile.read(in: data.url) ?? AdminTokenFile.newToken()
+    let service = try await data.openService {
+      try settings.apply(to: &$0, token: token, LogSettings.logger(settings))
+      // Links that a command prints lead to where the server will be.
+      $0.baseURL = settings.clientURL
+    }
+    let outcome: Swift.Result<Result, any Error>
+    do {
+      outcome = .success(
+        try await body(
+          AdminConnection(
+            transport: InProcessTransport { await service.respond(to: $0) },
+            token: self.token ?? token,
+            ownToken: token
+          )
+        )
+      )
+    } catch {
+      outcome = .failure(error)
+    }
+    await service.shutdown()
+    return try outcome.get()
+  }
+}
+
+extension CommandFailure {
+  /// There is nothing to look into, and looking makes nothing.
+  fileprivate static func noData(_ why: String, _ settings: ServerConfiguration) -> CommandFailure {
+    CommandFailure(
+      "NO_DATA",
+      what: "there is no server to speak to",
+      why: why,
+      next: "name it with --data, --database or --config, or start one: watershed serve --data "
+        + settings.data
+    )
+  }
+}
