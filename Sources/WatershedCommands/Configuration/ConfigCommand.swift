@@ -11,7 +11,8 @@ struct ConfigCommand: AsyncParsableCommand {
 
   struct Check: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Say everything that is wrong with a configuration; exit code 2 if there is any."
+      abstract:
+        "Say everything that is wrong with a configuration; exit code 2 if a server would not start."
     )
 
     @OptionGroup var output: OutputOptions
@@ -20,18 +21,18 @@ struct ConfigCommand: AsyncParsableCommand {
     private struct Result: Encodable {
       var isGood: Bool
       var problems: [String]
+      /// What a server runs with nevertheless.
+      var warnings: [String]
     }
 
     func run() async throws {
-      let problems: [String]
-      do {
-        problems = try ConfigurationSource(file: config).load().problems
-      } catch let error as ConfigurationSource.Unreadable {
-        problems = error.problems
-      }
+      let found = ConfigurationSource(file: config).examine()
+      let problems = found.mistakes + (found.configuration?.problems ?? [])
+      let warnings = found.warnings + (found.configuration?.warnings ?? [])
+      let lines = problems + warnings.map { "warning: \($0)" }
       try output.write(
-        Result(isGood: problems.isEmpty, problems: problems),
-        text: problems.isEmpty ? "The configuration is good." : problems.joined(separator: "\n")
+        Result(isGood: problems.isEmpty, problems: problems, warnings: warnings),
+        text: lines.isEmpty ? "The configuration is good." : lines.joined(separator: "\n")
       )
       if !problems.isEmpty { throw ExitCode(ExitCodes.found) }
     }

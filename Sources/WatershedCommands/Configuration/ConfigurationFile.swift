@@ -28,30 +28,36 @@ struct ConfigurationFile {
       problems = ["\(name): the file does not hold an object"]
       return
     }
-    self.values = values
-    check(values, ServerConfiguration.keys, in: nil)
+    problems += RepeatedKeys.find(in: text).map {
+      "\(name):\($0.line): the key '\($0.key)' is there twice"
+    }
+    self.values = check(values, ServerConfiguration.keys, in: nil)
     for section in ServerConfiguration.sections {
-      guard let object = values[section.name] as? [String: Any] else { continue }
-      check(object, section.keys, in: section.name)
+      guard let object = self.values[section.name] as? [String: Any] else { continue }
+      self.values[section.name] = check(object, section.keys, in: section.name)
     }
   }
 
   // MARK: Keys and values
 
+  /// Notes what is wrong, and gives the values that are not.
   private mutating func check(
     _ values: [String: Any],
     _ keys: [(name: String, kind: ServerConfiguration.Kind)],
     in section: String?
-  ) {
+  ) -> [String: Any] {
+    var good = values
     let prefix = section.map { $0 + "." } ?? ""
     for key in values.keys.sorted() {
       guard let kind = keys.first(where: { $0.name == key })?.kind else {
         let guess = Self.nearest(to: key, keys.map(\.name)).map { "; did you mean '\($0)'?" } ?? ""
         problems.append("\(place(of: key)): there is no key '\(prefix)\(key)'\(guess)")
+        good[key] = nil
         continue
       }
       if let value = values[key], !kind.takes(value) {
         problems.append("\(place(of: key)): \(prefix)\(key): \(kind.rawValue) is expected")
+        good[key] = nil
       } else if let word = values[key] as? String, let words = Self.words[key],
         !words.contains(word)
       {
@@ -59,8 +65,10 @@ struct ConfigurationFile {
           "\(place(of: key)): \(prefix)\(key): there is no '\(word)'; it is "
             + words.joined(separator: " or ")
         )
+        good[key] = nil
       }
     }
+    return good
   }
 
   /// What may be said where words are counted.
@@ -70,7 +78,7 @@ struct ConfigurationFile {
   ]
 
   /// Of letters left out, doubled, swapped or wrong at most two.
-  private static func nearest(to key: String, _ known: [String]) -> String? {
+  static func nearest(to key: String, _ known: [String]) -> String? {
     let near = known.map { ($0, distance(key.lowercased(), $0.lowercased())) }
       .min { ($0.1, $0.0) < ($1.1, $1.0) }
     guard let near, near.1 <= 2 else {

@@ -17,39 +17,95 @@ struct ConfigurationSource {
     self.environment = environment
   }
 
-  /// Defaults, then the file, then the environment.
+  /// What a configuration comes to, and everything that is wrong on the way there.
+  struct Examination {
+    /// Without the values that are wrong; nil where there are none to begin with.
+    var configuration: ServerConfiguration?
+    /// What cannot be read.
+    var mistakes: [String] = []
+    /// What can be read and is nothing that this program knows.
+    var warnings: [String] = []
+  }
+
+  /// Defaults, then the file, then the environment; throws every mistake in them.
   func load() throws -> ServerConfiguration {
+    let found = examine()
+    guard found.mistakes.isEmpty, let configuration = found.configuration else {
+      throw Unreadable(problems: found.mistakes)
+    }
+    return configuration
+  }
+
+  /// Reads all that can be read.
+  func examine() -> Examination {
+    var found = Examination()
     var values: [String: Any] = [:]
     if let file {
-      let found = try ConfigurationFile(path: file)
-      guard found.problems.isEmpty else { throw Unreadable(problems: found.problems) }
-      values = found.values
+      do throws(Unreadable) {
+        let read = try ConfigurationFile(path: file)
+        found.mistakes = read.problems
+        values = read.values
+      } catch {
+        found.mistakes = error.problems
+      }
+    }
+    func take(_ key: String, _ kind: ServerConfiguration.Kind, _ name: String) -> Any? {
+      guard let text = environment[name], !text.isEmpty else { return nil }
+      do throws(Unreadable) {
+        return try Self.value(text, kind, name)
+      } catch {
+        found.mistakes += error.problems
+        return nil
+      }
     }
     for (key, kind) in ServerConfiguration.keys where kind != .object {
-      let name = ServerConfiguration.variable(key)
-      if let text = environment[name], !text.isEmpty {
-        values[key] = try Self.value(text, kind, name)
-      }
+      if let value = take(key, kind, ServerConfiguration.variable(key)) { values[key] = value }
     }
     for section in ServerConfiguration.sections
     where values[section.name] == nil || values[section.name] is [String: Any] {
       var object = values[section.name] as? [String: Any] ?? [:]
       for (key, kind) in section.keys {
         let name = ServerConfiguration.variable(key, in: section.prefix)
-        if let text = environment[name], !text.isEmpty {
-          object[key] = try Self.value(text, kind, name)
-        }
+        if let value = take(key, kind, name) { object[key] = value }
       }
-      if !object.isEmpty { values[section.name] = object }
+      guard !object.isEmpty || values[section.name] != nil else { continue }
+      let missing = section.required.filter { object[$0] == nil }
+      found.mistakes += missing.map { "\(section.name).\($0) is missing" }
+      values[section.name] = missing.isEmpty ? object : nil
     }
-    return try decode(values)
+    found.warnings = unknownVariables()
+    do {
+      found.configuration = try decode(values)
+    } catch {
+      found.mistakes.append("\(error)")
+    }
+    return found
   }
+
+  /// Variables of this program's prefix that are neither a server's nor a command's.
+  private func unknownVariables() -> [String] {
+    let known = ServerConfiguration.variables
+    return environment.keys.filter { name in
+      name.hasPrefix("WATERSHED_") && !known.contains(name)
+        && !Self.otherVariables.contains { name.hasPrefix($0) }
+    }.sorted().map { name in
+      let guess = ConfigurationFile.nearest(to: name, known).map { "; did you mean \($0)?" } ?? ""
+      return "\(name): there is no such variable\(guess)"
+    }
+  }
+
+  /// Of commands, apps and this project's tests.
+  private static let otherVariables = [
+    "WATERSHED_CONFIG", "WATERSHED_SERVER", "WATERSHED_ADMIN_TOKEN", "WATERSHED_CLOUDKIT_",
+    "WATERSHED_FUZZ", "WATERSHED_SEED", "WATERSHED_SHARED", "WATERSHED_PYTHON",
+    "WATERSHED_WITHOUT_", "WATERSHED_BENCHMARKS",
+  ]
 
   private static func value(
     _ text: String,
     _ kind: ServerConfiguration.Kind,
     _ name: String
-  ) throws -> Any {
+  ) throws(Unreadable) -> Any {
     switch kind {
     case .text, .object: return text
     case .number:

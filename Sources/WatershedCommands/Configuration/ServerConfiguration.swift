@@ -100,19 +100,40 @@ extension ServerConfiguration {
     ("logLevel", .text), ("logFormat", .text), ("s3", .object), ("openID", .object),
   ]
 
+  /// A key whose value is an object.
+  struct Section {
+    var name: String
+    var prefix: String
+    /// The keys that it cannot do without.
+    var required: [String]
+    var keys: [(name: String, kind: Kind)]
+  }
+
+  /// Every name of a key in the environment.
+  static var variables: [String] {
+    keys.map { variable($0.name) }
+      + sections.flatMap { section in
+        section.keys.map { variable($0.name, in: section.prefix) }
+      }
+  }
+
   /// The keys of objects; in the environment `WATERSHED_S3_BUCKET`, `WATERSHED_OPENID_ISSUER` and so
   /// on.
-  static let sections: [(name: String, prefix: String, keys: [(name: String, kind: Kind)])] = [
-    (
-      "s3", "S3",
-      [
+  static let sections: [Section] = [
+    Section(
+      name: "s3",
+      prefix: "S3",
+      required: ["endpoint", "bucket", "accessKey", "secretKey"],
+      keys: [
         ("endpoint", .text), ("bucket", .text), ("region", .text), ("accessKey", .text),
         ("secretKey", .text), ("prefix", .text),
       ]
     ),
-    (
-      "openID", "OPENID",
-      [
+    Section(
+      name: "openID",
+      prefix: "OPENID",
+      required: ["issuer", "clientID"],
+      keys: [
         ("issuer", .text), ("clientID", .text), ("clientSecret", .text), ("name", .text),
         ("scopes", .list), ("linksByEmail", .flag), ("registration", .text),
       ]
@@ -137,7 +158,17 @@ extension ServerConfiguration {
     return shown
   }
 
-  /// Everything that is wrong, each in a sentence.
+  /// What a server runs with, and its operator should know.
+  var warnings: [String] {
+    let isOpen = !["127.0.0.1", "::1", "localhost"].contains(host)
+    guard isOpen, tlsCertificate == nil, trustedProxies.isEmpty else { return [] }
+    return [
+      "host: \(host) lets other machines in without TLS; name a certificate, or the proxy that "
+        + "ends TLS in trustedProxies"
+    ]
+  }
+
+  /// Everything that keeps a server from running as it says, each in a sentence.
   var problems: [String] {
     var found: [String] = []
     if !(0...65_535).contains(port) { found.append("port: \(port) is not between 0 and 65535") }
@@ -149,6 +180,10 @@ extension ServerConfiguration {
       if let path, !FileManager.default.isReadableFile(atPath: path) {
         found.append("\(name): the file \(path) cannot be read")
       }
+    }
+    if let tlsCertificate, let tlsKey, found.isEmpty {
+      found += CloudKitHTTPServer.TLS(certificatePath: tlsCertificate, keyPath: tlsKey)
+        .problems(at: Date())
     }
     for (name, text) in [("publicURL", publicURL), ("assetURL", assetURL)] {
       guard let text else { continue }
@@ -182,13 +217,6 @@ extension ServerConfiguration {
       found.append("s3.endpoint: \(s3.endpoint) is not an address")
     }
     if let openID { found += openID.problems(registration: registration) }
-    let isOpen = !["127.0.0.1", "::1", "localhost"].contains(host)
-    if isOpen, tlsCertificate == nil, trustedProxies.isEmpty {
-      found.append(
-        "host: \(host) lets other machines in without TLS; name a certificate, or the proxy that "
-          + "ends TLS in trustedProxies"
-      )
-    }
     return found
   }
 }

@@ -2,6 +2,7 @@ import ArgumentParser
 import CloudKitServer
 import CloudKitServerHTTP
 import CloudKitWebServices
+import Effects
 import Foundation
 import Logging
 import ServiceLifecycle
@@ -145,7 +146,12 @@ struct ServeCommand: AsyncParsableCommand {
       throw ServeError.badConfiguration("\(error)")
     }
     let logger = LogSettings.logger(settings)
-    for problem in settings.problems { logger.warning("\(problem)") }
+    // As `config check` says it: what it calls bad does not start.
+    let problems = settings.problems
+    guard problems.isEmpty else {
+      throw ServeError.badConfiguration(problems.joined(separator: "; "))
+    }
+    for warning in settings.warnings { logger.warning("\(warning)") }
     let folder = try DataFolder(opening: settings.data, database: settings.database)
     defer { folder.close() }
     let token = try AdminTokenFile.make(in: folder.url)
@@ -192,7 +198,12 @@ struct ServeCommand: AsyncParsableCommand {
           dataFolder: path
         )
         // Not `print`: a pipe's reader must see the banner now, not when a buffer is full.
-        FileHandle.standardOutput.write(Data((isJSON ? banner.json : banner.text).utf8))
+        do {
+          try StandardOutput.write(isJSON ? banner.json : banner.text)
+        } catch {
+          // Clients can be served without a reader of the banner.
+          logger.warning("the banner was not written: \(error)")
+        }
       }
     )
     var group = ServiceGroupConfiguration(

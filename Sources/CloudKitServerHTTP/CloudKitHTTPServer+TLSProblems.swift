@@ -1,0 +1,32 @@
+import Foundation
+import NIOSSL
+
+extension CloudKitHTTPServer.TLS {
+  /// Why clients would not be served with the pair, each in a sentence.
+  package func problems(at now: Date) -> [String] {
+    let configuration: TLSConfiguration
+    let chain: [NIOSSLCertificate]
+    do {
+      configuration = try load()
+      chain = try NIOSSLCertificate.fromPEMFile(certificatePath)
+    } catch {
+      return ["tlsCertificate and tlsKey: \(error)"]
+    }
+    var found: [String] = []
+    do {
+      // It puts the two together, and fails where the key is another certificate's.
+      _ = try NIOSSLContext(configuration: configuration)
+    } catch {
+      found.append("tlsKey: \(keyPath) is not the key of the certificate in \(certificatePath)")
+    }
+    guard let own = chain.first else { return found + ["tlsCertificate: there is no certificate"] }
+    let end = Date(timeIntervalSince1970: TimeInterval(own.notValidAfter))
+    let begin = Date(timeIntervalSince1970: TimeInterval(own.notValidBefore))
+    if end <= now {
+      found.append("tlsCertificate: \(certificatePath) expired at \(end.formatted(.iso8601))")
+    } else if begin > now {
+      found.append("tlsCertificate: \(certificatePath) is valid from \(begin.formatted(.iso8601))")
+    }
+    return found
+  }
+}
