@@ -88,7 +88,7 @@ struct CarriedBooksTests {
 
   @Test(
     "A mapping model beside the model migrates the store in place, history and books included",
-    .enabled(if: Corpus.isPresent)
+    .enabled(if: Corpus.isPresent, "the corpus is not here: see WATERSHED_SHARED")
   )
   func mapped() throws {
     let models = try #require(Corpus.folder).appendingPathComponent("models")

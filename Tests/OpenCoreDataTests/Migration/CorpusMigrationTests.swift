@@ -2,7 +2,10 @@ import Foundation
 import OpenCoreData
 import Testing
 
-@Suite("Stores of the world and the later versions of their models", .enabled(if: Corpus.isPresent))
+@Suite(
+  "Stores of the world and the later versions of their models",
+  .enabled(if: Corpus.isPresent, "the corpus is not here: see WATERSHED_SHARED")
+)
 struct CorpusMigrationTests {
   /// The versions of each model package, the oldest first.
   private static func families() throws -> [(name: String, versions: [ModelFile.Version])] {

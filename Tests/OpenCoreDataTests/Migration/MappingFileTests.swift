@@ -2,7 +2,10 @@ import Foundation
 import OpenCoreData
 import Testing
 
-@Suite("Mapping model files", .enabled(if: Corpus.isPresent))
+@Suite(
+  "Mapping model files",
+  .enabled(if: Corpus.isPresent, "the corpus is not here: see WATERSHED_SHARED")
+)
 struct MappingFileTests {
   private static let files: [URL] = {
     guard let folder = Corpus.folder?.appendingPathComponent("models/_mapping") else { return [] }

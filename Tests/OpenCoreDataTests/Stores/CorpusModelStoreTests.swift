@@ -3,7 +3,10 @@ import OpenCoreData
 import Testing
 import WatershedSQLite
 
-@Suite("Stores for model files of the world", .enabled(if: Corpus.isPresent))
+@Suite(
+  "Stores for model files of the world",
+  .enabled(if: Corpus.isPresent, "the corpus is not here: see WATERSHED_SHARED")
+)
 struct CorpusModelStoreTests {
   @Test(
     "Every model gets a store that opens again with the model inside it and takes a row of each"

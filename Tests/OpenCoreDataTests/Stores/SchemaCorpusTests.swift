@@ -3,7 +3,10 @@ import OpenCoreData
 import Testing
 import WatershedSQLite
 
-@Suite("What we create for a model is what Apple created", .enabled(if: Corpus.isPresent))
+@Suite(
+  "What we create for a model is what Apple created",
+  .enabled(if: Corpus.isPresent, "the corpus is not here: see WATERSHED_SHARED")
+)
 struct SchemaCorpusTests {
   /// What no rule explains, store by store.
   private static let exceptions: [String: Set<String>] = [
