@@ -13,7 +13,9 @@ public struct WatershedCommand: AsyncParsableCommand {
     version: "0.1.0",
     subcommands: [
       DemoCommand.self, ServeCommand.self, ModelCommand.self, StorageCommand.self,
-      UsersCommand.self, TokensCommand.self, KeysCommand.self, SchemaCommand.self,
+      ServerCommand.self, LoginCommand.self, UsersCommand.self, ContainersCommand.self,
+      TokensCommand.self,
+      KeysCommand.self, SchemaCommand.self,
       RecordsCommand.self, ZonesCommand.self, BackupCommand.self, ConfigCommand.self,
       DoctorCommand.self, AuditCommand.self, ExplainCommand.self, CktoolCommand.self,
     ]

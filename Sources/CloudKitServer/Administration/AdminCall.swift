@@ -8,6 +8,8 @@ struct AdminCall: Sendable {
   var body: Data
   /// The administrator, for the audit log.
   var by: String
+  /// Whether the server's own token was given, which belongs to no account.
+  var isOperator = false
 
   func read<Body: Decodable>(_ type: Body.Type = Body.self) throws -> Body {
     try WireCoding.decode(type, from: body.isEmpty ? Data("{}".utf8) : body)

@@ -27,7 +27,7 @@ extension CloudKitService {
     if call.noun == "session", call.verb == "start" {
       reply = try call.write(try await startAdminSession(try call.read()))
     } else {
-      call.by = try administrator(request)
+      (call.by, call.isOperator) = try administrator(request)
       do {
         reply = try await administer(call)
       } catch let error as AdministrationError {
@@ -43,6 +43,7 @@ extension CloudKitService {
     case "server": return try await administerServer(call)
     case "users": return try await administerUsers(call)
     case "invitations": return try await administerInvitations(call)
+    case "containers": return try await administerContainers(call)
     case "tokens": return try await administerTokens(call)
     case "keys": return try await administerKeys(call)
     case "schema": return try await administerSchema(call)
@@ -55,7 +56,9 @@ extension CloudKitService {
   // MARK: Who asks
 
   /// The administrator that the bearer token stands for.
-  private func administrator(_ request: WebServiceRequest) throws -> String {
+  private func administrator(
+    _ request: WebServiceRequest
+  ) throws -> (name: String, isOperator: Bool) {
     let header = request.headers["authorization"] ?? ""
     guard header.lowercased().hasPrefix("bearer ") else {
       throw ErrorDictionary(.authenticationFailed, "the admin API takes a bearer token")
@@ -64,7 +67,7 @@ extension CloudKitService {
     if let own = configuration.administratorToken, !own.isEmpty,
       PasswordHash.isEqual(Data(Self.digest(token).utf8), Data(Self.digest(own).utf8))
     {
-      return "operator"
+      return ("operator", true)
     }
     let session = try storage.read { try $0.session(digest: Self.digest(token)) }
     guard let session, session.container == Self.administration, session.expires > now,
@@ -74,7 +77,7 @@ extension CloudKitService {
     guard state.isAdministrator, !state.isDisabled else {
       throw ErrorDictionary(.accessDenied, "\(account.userName) is not an administrator")
     }
-    return account.userName
+    return (account.userName, false)
   }
 
   private func startAdminSession(_ signIn: AdminSignIn) async throws -> AdminSession {

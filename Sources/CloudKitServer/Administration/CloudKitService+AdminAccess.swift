@@ -156,6 +156,10 @@ extension CloudKitService {
     case "housekeep":
       try await housekeep()
       return AdminCall.done
+    case "new-incarnation":
+      try await beginNewIncarnation()
+      audit("server.new-incarnation", by: call.by, about: storage.incarnation)
+      return try call.write(["incarnation": storage.incarnation])
     case "rotate-key":
       let id = try vault.rotate()
       audit("encryption.rotate", by: call.by, about: id)

@@ -27,7 +27,8 @@ extension CloudKitService {
   }
 
   private struct SignedInUser: Decodable {
-    var userName: String
+    /// Nil: the administrator who asks.
+    var userName: String?
     var container: String
     var device: String?
     /// Without a device: whether the token lives for weeks.
@@ -47,6 +48,12 @@ extension CloudKitService {
       )
     case "create":
       let user: NewUser = try call.read()
+      guard user.password.count >= Self.shortestPassword else {
+        throw AdministrationError(
+          description: "A password has at least \(Self.shortestPassword) characters."
+        )
+      }
+      try checkAddress(user.emailAddress, isFreeFor: user.userName)
       let id = try await createAccount(
         userName: user.userName,
         password: user.password,
@@ -59,6 +66,7 @@ extension CloudKitService {
       return try call.write(["id": id])
     case "update":
       let user: ChangedUser = try call.read()
+      try checkAddress(user.changes.emailAddress, isFreeFor: user.userName)
       try await changeAccount(user.userName, user.changes)
       audit("user.update", by: call.by, about: user.userName)
       return AdminCall.done
@@ -95,21 +103,52 @@ extension CloudKitService {
     }
   }
 
-  /// An administrator who acts as somebody leaves a line in the log.
+  /// Others find a person by the address, so that two people cannot have the same.
+  private func checkAddress(_ address: String?, isFreeFor userName: String) throws {
+    guard let address, !address.isEmpty else { return }
+    let others = try storage.read { try $0.accounts(emailAddress: address) }
+      .filter { $0.userName.lowercased() != userName.lowercased() }
+    guard let other = others.first else { return }
+    throw AdministrationError(
+      description: "\(other.userName) has the e-mail address \(address) already."
+    )
+  }
+
+  private struct SignedIn: Encodable {
+    var webAuthToken: String
+    /// Milliseconds since 1970.
+    var expires: Int64?
+    var userRecordName: String?
+  }
+
+  /// An administrator who acts as another person leaves a line in the log.
   private func signInForAdministrator(_ call: AdminCall) async throws -> Data {
     let user: SignedInUser = try call.read()
     guard !user.container.isEmpty, user.container.count <= limits.nameLength else {
       throw AdministrationError(description: "Name the container to sign in to.")
     }
-    audit("user.act-as", by: call.by, about: user.userName, detail: user.container)
-    let account = try account(named: user.userName)
+    guard let name = user.userName ?? (call.isOperator ? nil : call.by) else {
+      throw ErrorDictionary(
+        .authenticationRequired,
+        "the operator's token belongs to no person; name one to act as"
+      )
+    }
+    audit("user.act-as", by: call.by, about: name, detail: user.container)
+    let account = try account(named: name)
     guard let device = user.device else {
       let token = try await signIn(
-        userName: user.userName,
+        userName: name,
         container: user.container,
         isKept: user.isKept ?? false
       )
-      return try call.write(["webAuthToken": token])
+      let session = try storage.read { try $0.session(digest: Self.digest(token)) }
+      return try call.write(
+        SignedIn(
+          webAuthToken: token,
+          expires: session?.expires,
+          userRecordName: session?.userRecordName
+        )
+      )
     }
     return try call.write(
       try await startGrant(account: account, container: user.container, device: device)

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CloudKitServer
+import Effects
 import Foundation
 
 /// `watershed cktool`: the verbs of Apple's `cktool` under their own names, so that a script written
@@ -54,7 +55,7 @@ struct CktoolCommand: AsyncParsableCommand {
           )
         }
         // In a pipe too: scripts read cktool's lines.
-        print("\(team.teamId): \(team.name)")
+        try StandardOutput.print("\(team.teamId): \(team.name)")
       }
     }
   }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Effects
 import Foundation
 
 #if canImport(Glibc)
@@ -17,6 +18,11 @@ struct ConsentOptions: ParsableArguments {
   @Flag(help: "Only say what would be done.")
   var dryRun = false
 
+  /// Scripts for `cktool` have no `--yes` where it does not ask: it asks on a terminal alone.
+  static var isCktool: Bool {
+    CommandLine.arguments.dropFirst().first { !$0.hasPrefix("-") } == "cktool"
+  }
+
   /// Asks on a terminal; without one, `--yes` is the only way to say it.
   func isGiven(to deed: String, _ output: OutputOptions) throws -> Bool {
     if dryRun {
@@ -25,6 +31,7 @@ struct ConsentOptions: ParsableArguments {
     }
     if yes { return true }
     guard isatty(0) == 1 else {
+      guard !Self.isCktool else { return true }
       throw CommandFailure(
         "NOT_CONFIRMED",
         what: "nothing was done",
@@ -33,7 +40,7 @@ struct ConsentOptions: ParsableArguments {
         exit: ExitCodes.usage
       )
     }
-    FileHandle.standardError.write(Data("Really \(deed)? [y/N] ".utf8))
+    StandardError.write("Really \(deed)? [y/N] ")
     return ["y", "yes"].contains(readLine(strippingNewline: true)?.lowercased() ?? "")
   }
 }

@@ -65,8 +65,20 @@ struct KeysCommand: AsyncParsableCommand {
 
     func run() async throws {
       try await perform("no key was added") {
+        let pem = try InputFile.text(file)
+        // It must not leave the machine, nor reach a server's log.
+        guard !pem.contains("PRIVATE KEY-----") else {
+          throw CommandFailure(
+            "PRIVATE_KEY",
+            what: "no key was added",
+            why: "\(file) holds a private key, which stays with who signs; it was not sent",
+            next:
+              "openssl ec -in \(file) -pubout | watershed keys add - --container-id \(containerId)",
+            exit: ExitCodes.usage
+          )
+        }
         let body = Body(
-          publicKey: try InputFile.text(file),
+          publicKey: pem,
           name: name,
           container: containerId,
           environment: environment,
@@ -96,7 +108,7 @@ struct KeysCommand: AsyncParsableCommand {
         let _: NoReply = try await server.connect {
           try await $0.call("keys/remove", ["keyID": keyId])
         }
-        output.remark("Removed.")
+        try output.done("Removed.", ["keyID": keyId])
       }
     }
   }

@@ -33,7 +33,8 @@ struct SavedTokens: Codable, Hashable {
     let environment = ProcessInfo.processInfo.environment
     let folder =
       environment["XDG_CONFIG_HOME"].flatMap { $0.isEmpty ? nil : URL(fileURLWithPath: $0) }
-      ?? FileManager.default.homeDirectoryForCurrentUser.appendingPathComponent(".config")
+      ?? (environment["HOME"].flatMap { $0.isEmpty ? nil : URL(fileURLWithPath: $0) }
+      ?? FileManager.default.homeDirectoryForCurrentUser).appendingPathComponent(".config")
     return folder.appendingPathComponent("watershed/tokens.json")
   }
 

@@ -98,7 +98,7 @@ struct TokensCommand: AsyncParsableCommand {
         let _: NoReply = try await server.connect {
           try await $0.call("tokens/remove", ["token": apiToken])
         }
-        output.remark("Removed.")
+        try output.done("Removed.", ["token": apiToken])
       }
     }
   }

@@ -92,7 +92,10 @@ extension UsersCommand {
         let _: NoReply = try await person.server.connect {
           try await $0.call("users/sign-out", ["userName": person.name])
         }
-        person.output.remark("\(person.name) has to sign in again everywhere.")
+        try person.output.done(
+          "\(person.name) has to sign in again everywhere.",
+          ["userName": person.name]
+        )
       }
     }
   }
@@ -142,7 +145,7 @@ extension UsersCommand {
         let _: NoReply = try await server.connect {
           try await $0.call("users/revoke-device", ["id": id])
         }
-        output.remark("The device has to sign in again.")
+        try output.done("The device has to sign in again.", ["id": id])
       }
     }
   }

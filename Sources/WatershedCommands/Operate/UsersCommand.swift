@@ -147,7 +147,7 @@ struct UsersCommand: AsyncParsableCommand {
           )
         )
         let _: NoReply = try await person.server.connect { try await $0.call("users/update", body) }
-        person.output.remark("Changed \(person.name).")
+        try person.output.done("Changed \(person.name).", ["userName": person.name])
       }
     }
   }
@@ -173,8 +173,9 @@ struct UsersCommand: AsyncParsableCommand {
         guard try consent.isGiven(to: deed, person.output) else { return }
         let body = Body(userName: person.name, purge: purge)
         let _: NoReply = try await person.server.connect { try await $0.call("users/delete", body) }
-        person.output.remark(
-          purge ? "Removed \(person.name)." : "Shut \(person.name); `users restore` takes it back."
+        try person.output.done(
+          purge ? "Removed \(person.name)." : "Shut \(person.name); `users restore` takes it back.",
+          ["userName": person.name]
         )
       }
     }
@@ -192,7 +193,7 @@ struct UsersCommand: AsyncParsableCommand {
         let _: NoReply = try await person.server.connect {
           try await $0.call("users/restore", ["userName": person.name])
         }
-        person.output.remark("\(person.name) may sign in again.")
+        try person.output.done("\(person.name) may sign in again.", ["userName": person.name])
       }
     }
   }

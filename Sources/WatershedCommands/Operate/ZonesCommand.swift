@@ -44,7 +44,7 @@ struct ZonesCommand: AsyncParsableCommand {
     func run() async throws {
       try await perform("the zone was not created") {
         try await ZonesCommand.change(.create, name, server, database)
-        output.remark("Created \(name).")
+        try output.done("Created \(name).", ["zoneName": name])
       }
     }
   }
@@ -66,7 +66,7 @@ struct ZonesCommand: AsyncParsableCommand {
           return
         }
         try await ZonesCommand.change(.delete, name, server, database)
-        output.remark("Deleted \(name).")
+        try output.done("Deleted \(name).", ["zoneName": name])
       }
     }
   }

@@ -41,6 +41,26 @@ struct SchemaChanges: Codable {
 
   /// A line for each.
   var text: String { changes.map(\.description).joined(separator: "\n") }
+
+  /// The indexes that the changes take away, each with its field.
+  var lostIndexes: [String] {
+    changes.filter { $0.subject == .indexes }.flatMap { change in
+      let left = Set((change.after ?? "").split(separator: " "))
+      return (change.before ?? "").split(separator: " ").filter { !left.contains($0) }
+        .map { "\($0) of \(change.recordType ?? "").\(change.name)" }
+    }
+  }
+
+  /// The types and fields that the changes take away, with what they hold.
+  var lostTypesAndFields: [String] {
+    changes.filter { $0.kind == .removed }.compactMap { change in
+      switch change.subject {
+      case .recordType: "the type \(change.name) with its records"
+      case .field: "the field \(change.recordType ?? "").\(change.name) with its values"
+      default: nil
+      }
+    }
+  }
 }
 
 /// A schema file and where it goes.

@@ -47,7 +47,10 @@ struct SchemaDiffCommand: AsyncParsableCommand {
         to: to,
         schema: try file.map(InputFile.text)
       )
-      let reply: SchemaChanges = try await server.connect { try await $0.call("schema/diff", body) }
+      let reply: SchemaChanges = try await server.connect {
+        try await $0.requireContainer(container.containerID)
+        return try await $0.call("schema/diff", body)
+      }
       try output.write(reply, text: reply.text)
       if !reply.changes.isEmpty { throw ExitCode(ExitCodes.found) }
     }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CloudKitWebServices
+import Effects
 import Foundation
 
 /// `watershed schema export`.
@@ -32,7 +33,10 @@ struct SchemaExportCommand: AsyncParsableCommand {
   func run() async throws {
     try await perform("the schema was not exported") {
       let body = Body(container: container.containerID, environment: environment)
-      let reply: Reply = try await server.connect { try await $0.call("schema/export", body) }
+      let reply: Reply = try await server.connect {
+        try await $0.requireContainer(container.containerID)
+        return try await $0.call("schema/export", body)
+      }
       if let outputFile {
         try OutputFile.write(reply.schema, to: outputFile)
         output.remark("Wrote the \(environment.rawValue) schema to \(outputFile).")
@@ -40,7 +44,7 @@ struct SchemaExportCommand: AsyncParsableCommand {
         try output.write(["ckdb": reply.schema], text: reply.schema)
       } else {
         // The text itself also in a pipe: it is a file's content.
-        FileHandle.standardOutput.write(Data(reply.schema.utf8))
+        try StandardOutput.write(reply.schema)
       }
     }
   }

@@ -8,8 +8,8 @@ struct SchemaImportCommand: AsyncParsableCommand {
     commandName: "import",
     abstract: "Replace the development schema by a file's.",
     discussion: """
-      What the file leaves out is deleted from development, unless production has it: then nothing \
-      is imported. A field keeps its type and its encryption.
+      What the file leaves out is deleted from development with its records, after a question, unless \
+      production has it: then nothing is imported. A field keeps its type and its encryption.
       """,
     aliases: ["import-schema"]
   )
@@ -27,8 +27,11 @@ struct SchemaImportCommand: AsyncParsableCommand {
   @Flag(help: "Check the file first; as every import does.")
   var validate = false
 
-  @Flag(help: "Only say what would change.")
-  var dryRun = false
+  @OptionGroup var consent: ConsentOptions
+
+  private func send(_ body: NewSchemaBody, to verb: String) async throws -> SchemaChanges {
+    try await server.connect { try await $0.call("schema/\(verb)", body) }
+  }
 
   func run() async throws {
     try await perform("the schema was not imported") {
@@ -37,15 +40,20 @@ struct SchemaImportCommand: AsyncParsableCommand {
         environment: environment,
         schema: try InputFile.text(file)
       )
-      let verb = dryRun ? "validate" : "import"
-      let reply: SchemaChanges = try await server.connect {
-        try await $0.call("schema/\(verb)", body)
+      let planned = try await send(body, to: "validate")
+      let count = Count.of(planned.changes.count, "change")
+      let lost = planned.lostTypesAndFields
+      if consent.dryRun || !lost.isEmpty {
+        let deed =
+          "make \(count) in development"
+          + (lost.isEmpty ? "" : " and delete \(lost.joined(separator: ", "))")
+        guard try consent.isGiven(to: deed, output) else {
+          return try output.write(planned, text: planned.text)
+        }
       }
+      let reply = try await send(body, to: "import")
       try output.write(reply, text: reply.text)
-      let count = reply.changes.count
-      output.remark(
-        dryRun ? "Would make \(count) changes." : "Imported: \(count) changes."
-      )
+      output.remark("Imported: \(Count.of(reply.changes.count, "change")).")
     }
   }
 }

@@ -45,7 +45,8 @@ enum SchemaIndexCommand {
       isKept: isKept
     )
     let reply: SchemaChanges = try await server.connect {
-      try await $0.call("schema/set-index", body)
+      try await $0.requireContainer(container.containerID)
+      return try await $0.call("schema/set-index", body)
     }
     try output.write(reply, text: reply.text)
   }

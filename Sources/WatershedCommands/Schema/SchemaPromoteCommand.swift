@@ -8,8 +8,9 @@ struct SchemaPromoteCommand: AsyncParsableCommand {
     commandName: "promote",
     abstract: "Bring to production what the development schema has more.",
     discussion: """
-      Types, fields, roles, grants and indexes are copied, records never. Nothing is taken away from \
-      production, now or later: what was promoted stays.
+      Types, fields, roles, grants and indexes are copied, records never. Types and fields stay in \
+      production once they were promoted; an index that development has no more goes there too, and \
+      is named before.
       """,
     aliases: ["deploy"]
   )
@@ -30,7 +31,11 @@ struct SchemaPromoteCommand: AsyncParsableCommand {
       try output.write(planned, text: planned.text)
       guard !planned.changes.isEmpty else { return output.remark("Production has it all.") }
       let count = planned.changes.count
-      guard try consent.isGiven(to: "make \(count) changes in production", output) else { return }
+      let lost = planned.lostIndexes
+      let deed =
+        "make \(Count.of(count, "change")) in production"
+        + (lost.isEmpty ? "" : " and remove its indexes \(lost.joined(separator: ", "))")
+      guard try consent.isGiven(to: deed, output) else { return }
       _ = try await promote(isDryRun: false)
       output.remark("Promoted.")
     }
@@ -38,7 +43,10 @@ struct SchemaPromoteCommand: AsyncParsableCommand {
 
   private func promote(isDryRun: Bool) async throws -> SchemaChanges {
     let body = Body(container: container.containerID, isDryRun: isDryRun)
-    return try await server.connect { try await $0.call("schema/promote", body) }
+    return try await server.connect {
+      try await $0.requireContainer(container.containerID)
+      return try await $0.call("schema/promote", body)
+    }
   }
 }
 
@@ -65,7 +73,8 @@ struct SchemaResetCommand: AsyncParsableCommand {
         )
       else { return }
       let _: NoReply = try await server.connect {
-        try await $0.call("schema/reset-development", ["container": name])
+        try await $0.requireContainer(name)
+        return try await $0.call("schema/reset-development", ["container": name])
       }
       output.remark("Development is as production is, and empty.")
     }

@@ -37,7 +37,10 @@ struct SchemaRolesCommand: AsyncParsableCommand {
         userRecordName: userRecordName,
         roles: roles
       )
-      let _: NoReply = try await server.connect { try await $0.call("schema/set-roles", body) }
+      let _: NoReply = try await server.connect {
+        try await $0.requireContainer(container.containerID)
+        return try await $0.call("schema/set-roles", body)
+      }
       output.remark(
         roles.isEmpty
           ? "\(userRecordName) holds no role now."

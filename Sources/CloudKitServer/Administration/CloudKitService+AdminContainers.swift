@@ -1,0 +1,33 @@
+import CloudKitWebServices
+import Foundation
+
+/// Admin calls about containers.
+extension CloudKitService {
+  private struct NamedContainer: Decodable {
+    var container: String
+  }
+
+  func administerContainers(_ call: AdminCall) async throws -> Data {
+    switch call.verb {
+    case "list": return try call.write(["containers": try containers()])
+    case "create":
+      let name = try call.read(NamedContainer.self).container
+      guard !name.isEmpty, name.count <= limits.nameLength, !name.contains("/") else {
+        throw AdministrationError(
+          description: "A container has a name such as iCloud.org.example.app."
+        )
+      }
+      guard try !containers().contains(name) else {
+        throw AdministrationError(description: "There is a container \(name) already.")
+      }
+      try await write {
+        var batch = WriteBatch()
+        batch.container = name
+        return (batch, ())
+      }
+      audit("container.create", by: call.by, about: name)
+      return AdminCall.done
+    default: throw call.unknown
+    }
+  }
+}

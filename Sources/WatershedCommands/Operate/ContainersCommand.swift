@@ -1,0 +1,75 @@
+import ArgumentParser
+import CloudKitServer
+import Foundation
+
+/// `watershed containers`: the containers of a server.
+struct ContainersCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "containers",
+    abstract: "The containers of a server: list, create.",
+    subcommands: [List.self, Create.self]
+  )
+
+  struct List: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "List the containers.")
+
+    @OptionGroup var server: ServerOptions
+    @OptionGroup var output: OutputOptions
+
+    private struct Container: Encodable {
+      var container: String
+    }
+
+    func run() async throws {
+      try await perform("the containers cannot be listed") {
+        let names = try await server.connect { try await $0.containers() }
+        try output.write(
+          "containers",
+          names.map { Container(container: $0) },
+          columns: names.map { [$0] },
+          titles: ["container"]
+        )
+      }
+    }
+  }
+
+  struct Create: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Create a container.",
+      discussion: "A first API token, key, schema or record makes one too."
+    )
+
+    @OptionGroup var server: ServerOptions
+    @OptionGroup var output: OutputOptions
+    @Argument(help: "The identifier, such as iCloud.org.example.app.") var container: String
+
+    func run() async throws {
+      try await perform("no container was created") {
+        let _: NoReply = try await server.connect {
+          try await $0.call("containers/create", ["container": container])
+        }
+        output.remark("Created \(container).")
+      }
+    }
+  }
+}
+
+extension AdminConnection {
+  private struct Containers: Decodable { var containers: [String] }
+
+  func containers() async throws -> [String] {
+    let reply: Containers = try await call("containers/list", NoReply())
+    return reply.containers
+  }
+
+  /// Refuses a container that is not there: asking about it would show nothing, and make it.
+  func requireContainer(_ name: String) async throws {
+    guard try await !containers().contains(name) else { return }
+    throw CommandFailure(
+      "NO_CONTAINER",
+      what: "there is no container \(name)",
+      why: "the server has no container of this name",
+      next: "watershed containers list, or watershed containers create \(name)"
+    )
+  }
+}

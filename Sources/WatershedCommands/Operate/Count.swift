@@ -1,0 +1,7 @@
+/// Numbers with their nouns.
+enum Count {
+  /// "1 change", "2 changes".
+  static func of(_ number: Int, _ noun: String) -> String {
+    "\(number) \(noun)\(number == 1 ? "" : "s")"
+  }
+}

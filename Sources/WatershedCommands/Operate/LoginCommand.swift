@@ -1,0 +1,43 @@
+import ArgumentParser
+import CloudKitServer
+import Effects
+import Foundation
+
+/// `watershed login`: an administrator of a server elsewhere.
+struct LoginCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "login",
+    abstract:
+      "Sign in as an administrator, here or from afar, and keep the token for later commands.",
+    discussion: """
+      watershed login ada --server https://cloud.example.org
+
+      The token is kept where `watershed tokens save` keeps it; `watershed tokens forget --type \
+      management` forgets it.
+      """
+  )
+
+  @OptionGroup var server: ServerOptions
+  @OptionGroup var output: OutputOptions
+  @Argument(help: "The administrator's name.") var name: String
+  @Flag(help: "Read the password from the standard input.") var passwordStdin = false
+
+  private struct Body: Encodable {
+    var userName: String
+    var password: String
+  }
+
+  func run() async throws {
+    try await perform("\(name) was not signed in") {
+      guard let password = try PasswordPrompt.read(fromInput: passwordStdin), !password.isEmpty
+      else { throw ValidationError("There is no password to sign in with.") }
+      let session: AdminSession = try await server.connect {
+        try await $0.call("session/start", Body(userName: name, password: password))
+      }
+      var saved = SavedTokens.read()
+      saved[.management] = session.token
+      try saved.write()
+      output.remark("Signed in; commands with --server use the token from now on.")
+    }
+  }
+}

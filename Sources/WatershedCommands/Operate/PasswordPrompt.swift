@@ -1,0 +1,32 @@
+import ArgumentParser
+import Effects
+import Foundation
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Reads a password, which no terminal shows.
+enum PasswordPrompt {
+  /// The first line of the standard input; on a terminal it is asked for, unless `fromInput` says that
+  /// it comes by itself.
+  static func read(fromInput: Bool) throws -> String? {
+    if fromInput { return readLine(strippingNewline: true) }
+    guard isatty(STDIN_FILENO) == 1 else {
+      throw ValidationError("Nobody can be asked for the password; give it with --password-stdin.")
+    }
+    StandardError.write("Password: ")
+    defer { StandardError.write("\n") }
+    var shown = termios()
+    guard tcgetattr(STDIN_FILENO, &shown) == 0 else { return readLine(strippingNewline: true) }
+    var hidden = shown
+    hidden.c_lflag &= ~tcflag_t(ECHO)
+    tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden)
+    defer { tcsetattr(STDIN_FILENO, TCSAFLUSH, &shown) }
+    return readLine(strippingNewline: true)
+  }
+}
