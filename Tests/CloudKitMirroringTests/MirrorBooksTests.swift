@@ -107,6 +107,21 @@ import WatershedSQLite
     #expect(try books.recoveredEdits().map(\.record) == ["r"])
   }
 
+  @Test("Events are trimmed while the mirror runs, the newest kept")
+  func eventsAreTrimmed() throws {
+    let books = try books()
+    let last = UUID()
+    try books.connection.transaction {
+      for number in 0..<20_999 {
+        try books.keep(BookedEvent(identifier: UUID(), type: 1, started: Double(number)))
+      }
+      try books.keep(BookedEvent(identifier: last, type: 1, started: 20_999))
+    }
+    let events = try books.events()
+    #expect(events.count == 10_000)
+    #expect(events.last?.identifier == last)
+  }
+
   @Test("Books of another version are refused, not changed")
   func otherVersion() throws {
     let books = try books()

@@ -26,6 +26,7 @@ extension MirrorBooks {
   /// Core Data's own limits on its table of events.
   private static let eventCeiling: Int64 = 20_000
   private static let eventsKept: Int64 = 10_000
+  private static let trimInterval: Int64 = 1000
 
   package func keep(_ event: BookedEvent) throws {
     try connection.run(
@@ -45,6 +46,8 @@ extension MirrorBooks {
         event.errorReason.map(SQLiteValue.text) ?? .null,
       ]
     )
+    // A process that runs for months trims too.
+    if connection.lastInsertRowID % Self.trimInterval == 0 { try trimEvents() }
   }
 
   /// Forgets old events once there are too many.
