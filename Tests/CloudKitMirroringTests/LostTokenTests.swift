@@ -49,6 +49,8 @@ struct LostTokenTests {
     try await world.cloud.service.collectTraces()
     phone.faults.isOnline = true
     try await world.settle(phone, pad)
+    let journal = phone.container.storeMirrors[0].journal.latest
+    #expect(journal.contains { $0.step == .rereading })
     #expect(try titles(phone) == ["c"])
     #expect(try titles(pad) == ["c"])
     for device in [phone, pad] { try await device.quit() }
