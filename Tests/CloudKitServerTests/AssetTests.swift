@@ -44,6 +44,27 @@ struct AssetTests {
     return person
   }
 
+  @Test("A record without a name takes an upload, whatever name the upload's reply gave")
+  func namelessRecord() async throws {
+    let person = try await world()
+    let reply: UploadTokensResponse = try await person.call(
+      .uploadAssets,
+      UploadTokensRequest(
+        tokens: [UploadTokenField(fieldName: "file", recordType: "Note")],
+        zoneID: TestServer.zone
+      )
+    )
+    let token = try reply.tokens[0].get()
+    let path = token.url.replacing("http://127.0.0.1:8080", with: "")
+    let uploaded = try WireCoding.decode(
+      UploadedFileResponse.self,
+      from: await person.server.send("POST", path, body: Data([1, 2, 3])).body
+    ).singleFile
+    let saved = try await person.save(.create, nil, ["file": .asset(uploaded)])
+    #expect(saved.recordName != token.recordName)
+    #expect(saved.content("file")?.assets.first?.size == 3)
+  }
+
   @Test("A file is uploaded, saved in a record and downloaded", arguments: ["POST", "PUT"])
   func roundTrip(method: String) async throws {
     let person = try await world()

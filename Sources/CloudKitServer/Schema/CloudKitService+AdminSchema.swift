@@ -14,6 +14,12 @@ extension CloudKitService {
     var schema: String
   }
 
+  private struct Validation: Encodable {
+    var changes: [SchemaDifference.Change]
+    /// By type.
+    var affectedRecords: [String: Int64]
+  }
+
   private struct Comparison: Decodable {
     var container: String
     var from: ContainerEnvironment?
@@ -70,8 +76,12 @@ extension CloudKitService {
         environment: new.environment ?? .development,
         onlyValidates: !isImport
       )
-      if isImport { audit("schema.import", by: call.by, about: new.container) }
-      return try call.write(["changes": difference.changes])
+      guard !isImport else {
+        audit("schema.import", by: call.by, about: new.container)
+        return try call.write(["changes": difference.changes])
+      }
+      let affected = try affectedRecords(of: difference, container: new.container)
+      return try call.write(Validation(changes: difference.changes, affectedRecords: affected))
     case "diff":
       let wanted: Comparison = try call.read()
       return try call.write(["changes": try difference(wanted).changes])

@@ -41,6 +41,23 @@ extension CloudKitService {
     return difference
   }
 
+  /// How many development records would go with what a difference takes away, by their type: all of a
+  /// removed type, and those that may have a value in a removed field.
+  func affectedRecords(of difference: SchemaDifference, container: String) throws -> [String: Int64]
+  {
+    guard let erasing = SchemaErasing(difference, isReset: false) else { return [:] }
+    return try storage.read { snapshot in
+      let partitions = try snapshot.partitions(container: container, environment: .development)
+      var counts: [String: Int64] = [:]
+      for type in erasing.types.union(erasing.strippedTypes) {
+        counts[type] = try partitions.values.reduce(0) {
+          $0 + (try snapshot.recordCount(in: $1, type: type))
+        }
+      }
+      return counts
+    }
+  }
+
   /// What leads from one schema of a container to another.
   package func schemaDifference(
     container: String,

@@ -175,6 +175,8 @@ package protocol StorageSnapshot {
   func partitions(container: String, owner: String) throws -> [PartitionKey: PartitionID]
   /// Bytes of the records in a partition, assets not counted.
   func recordBytes(in id: PartitionID) throws -> Int64
+  /// How many records of a type are in a partition.
+  func recordCount(in id: PartitionID, type: String) throws -> Int64
   func entry(_ key: DirectoryEntry.Key) throws -> DirectoryEntry?
   func entries(_ range: DirectoryRange) throws -> [DirectoryEntry]
 }

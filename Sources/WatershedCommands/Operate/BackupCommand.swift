@@ -13,7 +13,11 @@ struct BackupCommand: AsyncParsableCommand {
   struct Create: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Write a backup to a folder on the server's machine.",
-      discussion: "It holds the keys of encrypted fields: keep it as safe as the server."
+      discussion: """
+        It holds the keys of encrypted fields: keep it as safe as the server. A running server writes it \
+        itself, as its own user: under the shipped unit that is below /var/lib/watershed. A relative \
+        folder starts where the command runs.
+        """
     )
 
     @OptionGroup var server: ServerOptions

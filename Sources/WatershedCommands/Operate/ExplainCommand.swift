@@ -69,8 +69,9 @@ struct ExplainCommand: AsyncParsableCommand {
       "Read the reason; for indexes see watershed schema export."
     ),
     (
-      "CONFLICT", "Somebody saved the record since the change tag was read.",
-      "Look the record up, merge, and send it with the new tag."
+      "CONFLICT",
+      "The record was saved since the change tag was read, or is there where it was to be created.",
+      "Look the record up, merge, and send it with the new tag; or choose another name."
     ),
     ("EXISTS", "There is a record of this name already.", "Choose another name, or update."),
     (

@@ -38,6 +38,8 @@ struct ContainerOptions: ParsableArguments {
 /// What changes, as the admin API tells it.
 struct SchemaChanges: Codable {
   var changes: [SchemaDifference.Change]
+  /// How many records of a type an import would delete, or take a field from.
+  var affectedRecords: [String: Int64]?
 
   /// A line for each.
   var text: String { changes.map(\.description).joined(separator: "\n") }
@@ -51,12 +53,18 @@ struct SchemaChanges: Codable {
     }
   }
 
+  private func records(of type: String) -> String {
+    affectedRecords?[type].map { Count.of(Int($0), "record") } ?? "its records"
+  }
+
   /// The types and fields that the changes take away, with what they hold.
   var lostTypesAndFields: [String] {
     changes.filter { $0.kind == .removed }.compactMap { change in
       switch change.subject {
-      case .recordType: "the type \(change.name) with its records"
-      case .field: "the field \(change.recordType ?? "").\(change.name) with its values"
+      case .recordType: "the type \(change.name) with \(records(of: change.name))"
+      case .field:
+        "the field \(change.recordType ?? "").\(change.name) of "
+          + records(of: change.recordType ?? "")
       default: nil
       }
     }

@@ -42,6 +42,13 @@ extension SQLSnapshot {
     return Dictionary(rows.compactMap(\.self), uniquingKeysWith: { $1 })
   }
 
+  func recordCount(in id: PartitionID, type: String) throws -> Int64 {
+    try connection.query(
+      "SELECT COUNT(*) FROM records WHERE partition = $1 AND type = $2 AND deleted = 0",
+      [partition(id), .text(type)]
+    ) { $0.int64(0) }.first ?? 0
+  }
+
   func recordBytes(in id: PartitionID) throws -> Int64 {
     try connection.query(
       """
