@@ -55,7 +55,7 @@ extension NSPersistentStoreCoordinator {
       )
     }
     let url = try place(of: storeType, target)
-    let isFile = storeType != NSInMemoryStoreType && url.path != "/dev/null"
+    let isFile = try storeType != NSInMemoryStoreType && StorePlace.hasFile(at: url)
     if isFile { try requireFree(url, storeType, options) }
     let (made, opened): (NSPersistentStore, StoreBinding)
     do {

@@ -3,14 +3,14 @@ import Foundation
 extension NSPersistentStoreCoordinator {
   // MARK: Destroying
 
-  /// Deletes a store with all that belongs to it.
+  /// Empties a store's file and deletes all that belongs to the store.
   ///
-  /// Where this coordinator has the store, it is removed first. A file that is not a store is left
+  /// An SQLite file stays behind empty, as with Core Data: code that removes it next finds it, and
+  /// opening it makes a new store. Where this coordinator has the store, it is removed first. A file that is not a store is left
   /// alone, and one that another process has open is refused with 134090, unless
   /// `NSPersistentStoreForceDestroyOption` says to delete it in any case. A store that is not
-  /// there is no error.
-  ///
-  /// **Differs from Core Data:** the files are deleted, never left behind empty.
+  /// there is no error, and one in memory, at `/dev/null` for instance, has no file to delete. A
+  /// place where something other than a regular file is, is refused with 512.
   public func destroyPersistentStore(
     at url: URL,
     ofType storeType: String,
@@ -27,7 +27,7 @@ extension NSPersistentStoreCoordinator {
       case NSInMemoryStoreType:
         break
       default:
-        guard storeClass is NSAtomicStore.Type,
+        guard storeClass is NSAtomicStore.Type, try StorePlace.hasFile(at: url),
           FileManager.default.fileExists(atPath: url.path)
         else { return }
         try FileManager.default.removeItem(at: url)
@@ -35,7 +35,7 @@ extension NSPersistentStoreCoordinator {
     }
   }
 
-  /// Deletes a store with all that belongs to it.
+  /// Empties a store's file and deletes all that belongs to the store.
   public func destroyPersistentStore(
     at url: URL,
     type storeType: NSPersistentStore.StoreType,
@@ -49,7 +49,8 @@ extension NSPersistentStoreCoordinator {
   /// Puts a copy of one store in the place of another, or where there is none.
   ///
   /// The source stays, and may be open. Where this coordinator has the destination, that store is
-  /// removed first and not added again. A crash leaves the old store or the new.
+  /// removed first and not added again. A crash leaves the old store or the new. A destination
+  /// without a file, `/dev/null` for instance, and one that is no regular file are refused.
   public func replacePersistentStore(
     at destinationURL: URL,
     destinationOptions: [AnyHashable: Any]? = nil,
@@ -63,6 +64,7 @@ extension NSPersistentStoreCoordinator {
         at: sourceURL,
         options: sourceOptions
       )
+      guard try StorePlace.hasFile(at: destinationURL) else { throw Self.withoutFile(storeType) }
       if let store = persistentStore(for: destinationURL), sourceURL != destinationURL {
         try remove(store)
       }
@@ -75,14 +77,19 @@ extension NSPersistentStoreCoordinator {
           effects: effects
         )
       case _ where StoreClasses.shared.storeClass(of: storeType) is NSAtomicStore.Type:
-        try Data(contentsOf: sourceURL).write(to: destinationURL, options: .atomic)
+        try Data(contentsOf: sourceURL)
+          .write(to: destinationURL.resolvingSymlinksInPath(), options: .atomic)
       default:
-        throw CoreDataError.make(
-          NSPersistentStoreUnsupportedRequestTypeError,
-          "A store of the type \(storeType) has no file to put in another's place."
-        )
+        throw Self.withoutFile(storeType)
       }
     }
+  }
+
+  private static func withoutFile(_ storeType: String) -> NSError {
+    CoreDataError.make(
+      NSPersistentStoreUnsupportedRequestTypeError,
+      "A store of the type \(storeType) without a file cannot be replaced."
+    )
   }
 
   /// Puts a copy of one store in the place of another, or where there is none.

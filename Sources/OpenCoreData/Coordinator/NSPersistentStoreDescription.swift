@@ -6,7 +6,7 @@ open class NSPersistentStoreDescription: NSObject, NSCopying {
   open var type = NSSQLiteStoreType
   /// The configuration of the model whose entities the store holds; nil is all entities.
   open var configuration: String?
-  /// Where the store is.
+  /// Where the store is; `/dev/null` keeps it in memory.
   open var url: URL?
   /// Whether the store is opened in the background.
   open var shouldAddStoreAsynchronously = false
@@ -15,9 +15,10 @@ open class NSPersistentStoreDescription: NSObject, NSCopying {
   /// What the mirroring needs to know of the store; `cloudKitContainerOptions` is kept here.
   package var mirroring: AnyObject?
 
-  /// Describes a store without a place.
+  /// Describes a store without a file: its URL is `/dev/null`.
   public override init() {
     super.init()
+    url = URL(fileURLWithPath: "/dev/null")
     setOption(NSNumber(value: true), forKey: NSMigratePersistentStoresAutomaticallyOption)
     setOption(NSNumber(value: true), forKey: NSInferMappingModelAutomaticallyOption)
   }

@@ -90,7 +90,25 @@ struct ContainerTests {
     try coordinator.remove(store)
     #expect(coordinator.persistentStores.isEmpty)
     try coordinator.destroyPersistentStore(at: url, type: .sqlite)
-    #expect(!FileManager.default.fileExists(atPath: url.path))
+    #expect(try Data(contentsOf: url).isEmpty)
+    try FileManager.default.removeItem(at: url)
+  }
+
+  @Test("A description without a place is of a store in memory")
+  func descriptionWithoutPlace() throws {
+    let description = NSPersistentStoreDescription()
+    #expect(description.url == URL(fileURLWithPath: "/dev/null"))
+    let container = NSPersistentContainer(
+      name: "Items",
+      managedObjectModel: ItemModel.make()
+    )
+    container.persistentStoreDescriptions = [description]
+    container.loadPersistentStores { _, error in #expect(error == nil) }
+    try container.viewContext.performAndWait {
+      ItemModel.insert(code: "a", into: container.viewContext)
+      try container.viewContext.save()
+      #expect(try ItemModel.items(container.viewContext) == ["a 0"])
+    }
   }
 
   @Test("Saving without any store is an error")

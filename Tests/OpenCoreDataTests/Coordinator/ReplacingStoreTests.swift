@@ -89,7 +89,7 @@ struct ReplacingStoreTests {
     #expect(try stack.titles().count == 3)
   }
 
-  @Test("Destroying takes the log and the large values along; what is not there is no error")
+  @Test("Destroying leaves an empty file and nothing beside it; what is not there is no error")
   func destroy() throws {
     let url = folder.file("a.sqlite")
     let stack = try CatalogStack(url)
@@ -98,8 +98,13 @@ struct ReplacingStoreTests {
     try FileManager.default.createDirectory(at: support, withIntermediateDirectories: true)
     try stack.coordinator.destroyPersistentStore(at: url, ofType: NSSQLiteStoreType, options: nil)
     #expect(stack.coordinator.persistentStores.isEmpty)
-    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).isEmpty)
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["a.sqlite"]
+    )
+    #expect(try Data(contentsOf: url).isEmpty)
     try stack.coordinator.destroyPersistentStore(at: url, type: .sqlite)
+    try stack.coordinator.destroyPersistentStore(at: folder.file("none.sqlite"), type: .sqlite)
+    #expect(!FileManager.default.fileExists(atPath: folder.file("none.sqlite").path))
     try stack.coordinator.addPersistentStore(type: .sqlite, at: url)
     #expect(try stack.titles().isEmpty)
   }
@@ -119,7 +124,7 @@ struct ReplacingStoreTests {
       type: .sqlite,
       options: [NSPersistentStoreForceDestroyOption: true]
     )
-    #expect(!FileManager.default.fileExists(atPath: url.path))
+    #expect(try Data(contentsOf: url).isEmpty)
   }
 
   @Test("Binary stores are copied and destroyed too")

@@ -83,6 +83,6 @@ struct ManyProcessesTests {
         options: [NSPersistentStoreForceDestroyOption: true]
       )
     }
-    #expect(!FileManager.default.fileExists(atPath: path))
+    #expect(try Data(contentsOf: url).isEmpty)
   }
 }

@@ -170,6 +170,8 @@ struct MigratedStore {
 
   /// Removes what an unfinished migration left.
   func remove() {
+    // Nothing but a regular file was made here.
+    guard (try? StorePlace.hasFile(at: url)) == true else { return }
     for suffix in ["", "-wal", "-shm", "-journal"] {
       // What is not there need not be removed.
       try? FileManager.default.removeItem(atPath: url.path + suffix)

@@ -72,8 +72,9 @@ struct BinaryStoreFile {
     )
   }
 
-  /// Writes a new file and puts it in the old one's place.
+  /// Writes a new file and puts it in the old one's place; at the null device nothing is kept.
   func write(to url: URL) throws {
+    guard try StorePlace.hasFile(at: url) else { return }
     var objects: [String: Any] = [:]
     for entity in entities {
       objects[entity.name] = ["references": entity.references, "values": entity.values]
@@ -89,7 +90,7 @@ struct BinaryStoreFile {
         format: .binary,
         options: 0
       )
-      try data.write(to: url, options: .atomic)
+      try data.write(to: url.resolvingSymlinksInPath(), options: .atomic)
     } catch {
       throw Self.unwritable(url, error)
     }

@@ -3,11 +3,12 @@ import Foundation
 import WatershedSQLite
 
 extension SQLiteStore {
-  /// Deletes the store with all that belongs to it.
+  /// Empties the store's file and deletes all that belongs to it.
   ///
   /// A file that is not a store is left alone, and so is one that another process has open, unless
   /// the options say to destroy it in any case.
   package static func destroy(at url: URL, options: [AnyHashable: Any]? = nil) throws {
+    guard try StorePlace.hasFile(at: url) else { return }
     let isForced = flag(NSPersistentStoreForceDestroyOption, in: options)
     if FileManager.default.fileExists(atPath: url.path), !isForced {
       try translatingFile(url) {
@@ -15,7 +16,7 @@ extension SQLiteStore {
         try requireUnused(url, options)
       }
     }
-    try removeFiles(of: url)
+    try empty(url)
   }
 
   /// Puts a copy of one store in the place of another, or where there is none.
@@ -27,7 +28,10 @@ extension SQLiteStore {
     from source: URL,
     effects: Effects
   ) throws {
-    guard destination.standardizedFileURL != source.standardizedFileURL else { return }
+    // The file itself is replaced, not a link to it.
+    let destination = destination.resolvingSymlinksInPath()
+    guard destination.standardizedFileURL != source.resolvingSymlinksInPath().standardizedFileURL
+    else { return }
     try translatingFile(source) {
       _ = try StoreFile.inspect(source)
       try requireFolder(of: destination)
@@ -62,18 +66,44 @@ extension SQLiteStore {
 
   // MARK: Files
 
+  /// Leaves an empty file, which a store can be made in, and nothing beside it.
+  private static func empty(_ url: URL) throws {
+    let file = url.resolvingSymlinksInPath()
+    try removeLog(of: file)
+    if FileManager.default.fileExists(atPath: file.path) {
+      // Another file takes the name: a connection that has the old one open, in this process or
+      // another, must neither meet a file without pages nor lose its locks.
+      try Data().write(to: file, options: .atomic)
+    }
+    try removeExternalData(of: url)
+  }
+
+  /// Removes a store's files; refuses where there is no regular file, and has nothing to do where
+  /// the store has none.
   static func removeFiles(of url: URL) throws {
-    // The log goes first: a store without its last commits is whole, a log without its store is
-    // read into whatever comes to stand in its place.
-    for path in [url.path + "-wal", url.path + "-shm", url.path + "-journal", url.path]
-    where FileManager.default.fileExists(atPath: path) {
-      try FileManager.default.removeItem(atPath: path)
+    guard try StorePlace.hasFile(at: url) else { return }
+    let file = url.resolvingSymlinksInPath()
+    try removeLog(of: file)
+    if FileManager.default.fileExists(atPath: file.path) {
+      try FileManager.default.removeItem(at: file)
     }
-    if let support = supportFolder(of: url),
+    try removeExternalData(of: url)
+  }
+
+  /// The log goes before its store: a store without its last commits is whole, a log without its
+  /// store is read into the next file at its place.
+  private static func removeLog(of file: URL) throws {
+    for suffix in ["-wal", "-shm", "-journal"]
+    where FileManager.default.fileExists(atPath: file.path + suffix) {
+      try FileManager.default.removeItem(atPath: file.path + suffix)
+    }
+  }
+
+  private static func removeExternalData(of url: URL) throws {
+    guard let support = supportFolder(of: url),
       FileManager.default.fileExists(atPath: support.path)
-    {
-      try FileManager.default.removeItem(at: support)
-    }
+    else { return }
+    try FileManager.default.removeItem(at: support)
   }
 
   private static func supportFolder(of url: URL) -> URL? {
