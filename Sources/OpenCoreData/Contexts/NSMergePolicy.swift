@@ -135,6 +135,9 @@ open class NSMergePolicy: NSObject, @unchecked Sendable {
   // MARK: Constraints
 
   /// Trump policies keep one object: the stored one goes, or takes the new one's place.
+  ///
+  /// Where the store wins, an object that is stored already is never deleted for a value that it was
+  /// given here: it keeps the values that it has in the store.
   private func resolve(_ conflict: NSConstraintConflict) {
     switch mergeType {
     case .mergeByPropertyObjectTrumpMergePolicyType, .overwriteMergePolicyType:
@@ -169,7 +172,16 @@ open class NSMergePolicy: NSObject, @unchecked Sendable {
   }
 
   private func keepLast(of objects: [NSManagedObject]) {
-    for object in objects.dropLast() { object.context?.delete(object) }
+    let storeWins =
+      mergeType == .mergeByPropertyStoreTrumpMergePolicyType
+      || mergeType == .rollbackMergePolicyType
+    for object in objects.dropLast() {
+      if storeWins, !object.isInserted {
+        object.context?.discardChanges(of: object)
+      } else {
+        object.context?.delete(object)
+      }
+    }
   }
 }
 

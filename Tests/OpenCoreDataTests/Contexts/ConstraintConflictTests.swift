@@ -108,4 +108,104 @@ struct ConstraintConflictTests {
       try #expect(ItemModel.items(context).count == 2)
     }
   }
+
+  private static let trumps = [
+    NSMergePolicy.error, .mergeByPropertyStoreTrump, .mergeByPropertyObjectTrump, .overwrite,
+    .rollback,
+  ]
+
+  @Test("A unique value may move to another object in one save", arguments: trumps)
+  func movesOn(policy: NSMergePolicy) throws {
+    try world { context in
+      context.mergePolicy = policy
+      let first = ItemModel.insert(code: "1", count: 1, into: context)
+      let second = ItemModel.insert(code: "2", count: 2, into: context)
+      try context.save()
+      first.setValue("2", forKey: "code")
+      second.setValue("3", forKey: "code")
+      try context.save()
+      context.reset()
+      try #expect(ItemModel.items(context) == ["2 1", "3 2"])
+    }
+  }
+
+  @Test("Two objects may exchange their unique values in one save", arguments: trumps)
+  func exchange(policy: NSMergePolicy) throws {
+    try world { context in
+      context.mergePolicy = policy
+      let first = ItemModel.insert(code: "1", count: 1, into: context)
+      let second = ItemModel.insert(code: "2", count: 2, into: context)
+      try context.save()
+      first.setValue("2", forKey: "code")
+      second.setValue("1", forKey: "code")
+      try context.save()
+      context.reset()
+      try #expect(ItemModel.items(context) == ["1 2", "2 1"])
+    }
+  }
+
+  @Test("Renumbering a hundred objects keeps all of them", arguments: trumps, [1, -1])
+  func renumbering(policy: NSMergePolicy, step: Int) throws {
+    try world { context in
+      context.mergePolicy = policy
+      let objects = (200..<300).map { ItemModel.insert(code: "\($0)", count: $0, into: context) }
+      try context.save()
+      for object in objects {
+        let count = try #require(object.value(forKey: "count") as? Int)
+        object.setValue("\(count + step)", forKey: "code")
+      }
+      try context.save()
+      context.reset()
+      try #expect(ItemModel.items(context) == (200..<300).map { "\($0 + step) \($0)" })
+    }
+  }
+
+  @Test("A unique value may move from a changed object to a new one in one save")
+  func movesToNew() throws {
+    try world { context in
+      let old = ItemModel.insert(code: "a", count: 1, into: context)
+      let other = ItemModel.insert(code: "b", count: 2, into: context)
+      try context.save()
+      ItemModel.insert(code: "a", count: 3, into: context)
+      old.setValue("b", forKey: "code")
+      other.setValue("c", forKey: "code")
+      try context.save()
+      context.reset()
+      try #expect(ItemModel.items(context) == ["a 3", "b 1", "c 2"])
+    }
+  }
+
+  @Test(
+    "Of two stored objects that are given one value the store's policies keep both as they were",
+    arguments: [NSMergePolicy.mergeByPropertyStoreTrump, .rollback]
+  )
+  func bothStay(policy: NSMergePolicy) throws {
+    try world { context in
+      let first = ItemModel.insert(code: "1", count: 1, into: context)
+      let second = ItemModel.insert(code: "2", count: 2, into: context)
+      try context.save()
+      context.mergePolicy = policy
+      first.setValue("3", forKey: "code")
+      second.setValue("3", forKey: "code")
+      try context.save()
+      context.reset()
+      try #expect(ItemModel.items(context) == ["1 1", "3 2"])
+    }
+  }
+
+  @Test("Values that are double after the save fail it with the objects that share them")
+  func trulyDouble() throws {
+    try world { context in
+      let objects = (1...3).map { ItemModel.insert(code: "\($0)", count: $0, into: context) }
+      try context.save()
+      objects[0].setValue("2", forKey: "code")
+      objects[1].setValue("3", forKey: "code")
+      let error = try #require(throws: CocoaError.self) { try context.save() }
+      let conflict = try #require(try conflicts(error).first)
+      #expect(conflict.databaseObject === objects[2])
+      #expect(conflict.conflictingObjects == [objects[1]])
+      context.rollback()
+      try #expect(ItemModel.items(context) == ["1 1", "2 2", "3 3"])
+    }
+  }
 }

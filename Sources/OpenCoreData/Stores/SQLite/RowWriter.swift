@@ -13,7 +13,7 @@ final class RowWriter {
   /// Whether anything that a to-many leads to may have changed.
   var changesLinks = false
   private(set) var record = HistoryRecord()
-  private(set) var constraintConflicts: [RowConstraintError.Conflict] = []
+  var constraintConflicts: [RowConstraintError.Conflict] = []
   private(set) var files = ExternalData.Pending()
   /// Rows that triggers or links changed beside those written.
   private(set) var stale: Set<RowReference> = []

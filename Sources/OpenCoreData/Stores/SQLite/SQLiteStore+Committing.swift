@@ -129,16 +129,8 @@ extension SQLiteStore {
       )
       if !isDone { try conflict(deletion.reference, deletion.expectedVersion) }
     }
-    for update in changes.updated {
-      let result = try writer.update(
-        update.row,
-        try table(of: update.reference),
-        expectedVersion: update.expectedVersion,
-        changed: update.changed,
-        changedToManys: update.changedToManys,
-        isFirst: true
-      )
-      if result == .versionDiffers { try conflict(update.reference, update.expectedVersion) }
+    for update in try writer.update(changes.updated) {
+      try conflict(update.reference, update.expectedVersion)
     }
     try writer.insert(changes.inserted)
     for check in changes.checks
