@@ -137,6 +137,8 @@ struct CarriedBooksTests {
       CREATE TABLE WSMIRROR_RECORD (ID INTEGER PRIMARY KEY, NAME TEXT, ENTITY TEXT, PK INTEGER);
       CREATE UNIQUE INDEX WSMIRROR_RECORD_OBJECT ON WSMIRROR_RECORD (ENTITY, PK);
       INSERT INTO WSMIRROR_RECORD SELECT NULL, 'r' || Z_PK, '\(entity)', Z_PK FROM \(table);
+      INSERT INTO WSMIRROR_RECORD SELECT NULL, 'gone', '\(entity)', ZENTITYPK FROM ACHANGE \
+      WHERE ZCHANGETYPE = 2;
       """
     )
     let identifier =
@@ -158,8 +160,26 @@ struct CarriedBooksTests {
           $0.objectID.uriRepresentation().lastPathComponent
         }
       )
-      let booked = try bench.connect().query("SELECT 'p' || PK FROM WSMIRROR_RECORD") { $0.text(0) }
+      let booked = try bench.connect().query(
+        "SELECT 'p' || PK FROM WSMIRROR_RECORD WHERE NAME <> 'gone'"
+      ) { $0.text(0) }
       #expect(Set(booked) == live)
+      // The deletion names no living object, and the record of the deleted one is still found.
+      let deletion = try #require(
+        transactions.flatMap { $0.changes ?? [] }.first { $0.changeType == .delete }
+      )
+      let deleted = deletion.changedObjectID.uriRepresentation().lastPathComponent
+      #expect(!live.contains(deleted))
+      let gone = try bench.connect().query(
+        "SELECT 'p' || PK FROM WSMIRROR_RECORD WHERE NAME = 'gone'"
+      ) { $0.text(0) }
+      #expect(gone == [deleted])
+      // Nor does an object that is inserted later get that key.
+      let added = (0..<3).map { _ in context.insert(first.destinationEntityName ?? "") }
+      try context.obtainPermanentIDs(for: added)
+      let keys = added.map { $0.objectID.uriRepresentation().lastPathComponent }
+      #expect(!keys.contains(deleted))
+      context.rollback()
     }
     let integrity = try bench.connect().scalar("PRAGMA integrity_check")
     #expect(integrity == .text("ok"))

@@ -17,6 +17,7 @@ struct CarriedBooks {
     try new.transaction {
       try copyTables(old, new)
       try noteKeys(new)
+      try noteDeletions(old, new)
       try moveHistory(new)
       try moveBooks(new)
       try new.execute("DROP TABLE temp.WSKEYS")
@@ -71,14 +72,14 @@ struct CarriedBooks {
   private func noteKeys(_ new: SQLiteConnection) throws {
     try new.execute(
       "CREATE TEMP TABLE WSKEYS (FENT INTEGER, FNAME TEXT, FPK INTEGER, ENT INTEGER, NAME TEXT, "
-        + "PK INTEGER, PRIMARY KEY (FENT, FPK))"
+        + "PK INTEGER, DELETED INTEGER NOT NULL, PRIMARY KEY (FENT, FPK))"
     )
     for key in keys {
       guard let former = source.entity(named: key.formerEntity),
         let current = destination.entity(named: key.entity)
       else { continue }
       try new.run(
-        "INSERT OR IGNORE INTO temp.WSKEYS VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT OR IGNORE INTO temp.WSKEYS VALUES (?, ?, ?, ?, ?, ?, 0)",
         [
           .integer(Int64(former.number)), .text(former.name), .integer(key.formerKey),
           .integer(Int64(current.number)), .text(current.name), .integer(key.key),
@@ -87,40 +88,72 @@ struct CarriedBooks {
     }
   }
 
+  /// Gives the rows whose deletion the history tells of keys that no row has or will have.
+  ///
+  /// The migration hands keys out again from 1, so a deleted row's former key is that of another,
+  /// living row now. Who reads the deletion would delete that one. The mirror's record of the deleted
+  /// row gets the new key too, so that the deletion still leads to it.
+  private func noteDeletions(_ old: SQLiteConnection, _ new: SQLiteConnection) throws {
+    guard try hasHistory(new) else { return }
+    for former in source.entities {
+      guard let current = destination.entity(named: former.name) else { continue }
+      let keys = try new.query(
+        "SELECT DISTINCT ZENTITYPK FROM ACHANGE WHERE ZCHANGETYPE = 2 AND ZENTITY = ? ORDER BY 1",
+        [.integer(Int64(former.number))]
+      ) { $0.int64(0) }
+      guard !keys.isEmpty else { continue }
+      var last = max(
+        try lastKey(former.rootNumber, old),
+        try lastKey(current.rootNumber, new)
+      )
+      for key in keys {
+        last += 1
+        try new.run(
+          "INSERT OR IGNORE INTO temp.WSKEYS VALUES (?, ?, ?, ?, ?, ?, 1)",
+          [
+            .integer(Int64(former.number)), .text(former.name), .integer(key),
+            .integer(Int64(current.number)), .text(current.name), .integer(last),
+          ]
+        )
+      }
+      try new.run(
+        "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?",
+        [.integer(last), .integer(Int64(current.rootNumber))]
+      )
+    }
+  }
+
+  /// The last key that was given out in an inheritance tree.
+  private func lastKey(_ root: Int32, _ connection: SQLiteConnection) throws -> Int64 {
+    let found = try connection.scalar(
+      "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?",
+      [.integer(Int64(root))]
+    )
+    if case .integer(let last)? = found { return last }
+    return 0
+  }
+
+  private func hasHistory(_ connection: SQLiteConnection) throws -> Bool {
+    try connection.scalar("SELECT 1 FROM sqlite_master WHERE name = 'ACHANGE'") != nil
+  }
+
   /// Changes keep their transactions and their order; what tells of a row that is gone goes too.
   private func moveHistory(_ new: SQLiteConnection) throws {
-    guard try new.scalar("SELECT 1 FROM sqlite_master WHERE name = 'ACHANGE'") != nil else {
-      return
-    }
+    guard try hasHistory(new) else { return }
+    // A deleted row was noted as one, where its entity goes on under its name.
     try new.execute(
       """
-      DELETE FROM ACHANGE WHERE ZCHANGETYPE <> 2 AND NOT EXISTS (SELECT 1 FROM temp.WSKEYS AS k \
-      WHERE k.FENT = ZENTITY AND k.FPK = ZENTITYPK)
+      DELETE FROM ACHANGE WHERE NOT EXISTS (SELECT 1 FROM temp.WSKEYS AS k \
+      WHERE k.FENT = ZENTITY AND k.FPK = ZENTITYPK AND k.DELETED = (ZCHANGETYPE = 2))
       """
     )
-    try moveDeletions(new)
     try moveBits(new)
     try new.execute(
       """
       UPDATE ACHANGE SET ZENTITY = k.ENT, ZENTITYPK = k.PK FROM temp.WSKEYS AS k \
-      WHERE ZCHANGETYPE <> 2 AND k.FENT = ZENTITY AND k.FPK = ZENTITYPK
+      WHERE k.FENT = ZENTITY AND k.FPK = ZENTITYPK
       """
     )
-  }
-
-  /// A deleted row has no successor; its entity may have one of the same name.
-  private func moveDeletions(_ new: SQLiteConnection) throws {
-    var cases: [String] = []
-    for former in source.entities {
-      guard let current = destination.entity(named: former.name) else { continue }
-      cases.append("WHEN \(former.number) THEN \(current.number)")
-    }
-    guard !cases.isEmpty else { return }
-    try new.execute(
-      "UPDATE ACHANGE SET ZENTITY = CASE ZENTITY \(cases.joined(separator: " ")) ELSE NULL END "
-        + "WHERE ZCHANGETYPE = 2"
-    )
-    try new.execute("DELETE FROM ACHANGE WHERE ZENTITY IS NULL")
   }
 
   private func moveBits(_ new: SQLiteConnection) throws {
@@ -148,7 +181,8 @@ struct CarriedBooks {
     )
   }
 
-  /// Our mirror names an object by entity and key; a record whose row is gone has no key.
+  /// Our mirror names an object by entity and key; a record whose row the migration left out has no
+  /// key, one whose row was deleted before has the key that the deletion goes by.
   private func moveBooks(_ new: SQLiteConnection) throws {
     let tables = try new.query(
       """
