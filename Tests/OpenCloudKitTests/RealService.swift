@@ -19,6 +19,13 @@ final class RealService: Sendable {
     set { away.withLock { $0 = newValue } }
   }
 
+  private let hook = Mutex<(@Sendable (WebServiceRequest) async -> WebServiceResponse?)?>(nil)
+
+  /// Sees each request before the service: it may hold it, or answer in the service's place.
+  func intercept(_ body: (@Sendable (WebServiceRequest) async -> WebServiceResponse?)?) {
+    hook.withLock { $0 = body }
+  }
+
   /// How many requests the service has answered.
   var requestCount: Int { requests.withLock { $0 } }
 
@@ -61,6 +68,8 @@ final class RealService: Sendable {
         throw TransportError(wasSent: false, reason: "the service is away")
       }
       service.requests.withLock { $0 += 1 }
+      let hook = service.hook.withLock { $0 }
+      if let response = await hook?(request) { return response }
       let inner = service.service
       return try await InProcessTransport { await inner.respond(to: $0) }.send(request)
     }

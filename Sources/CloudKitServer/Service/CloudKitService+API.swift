@@ -36,6 +36,7 @@ extension CloudKitService {
     _ target: RequestTarget
   ) async throws -> WebServiceResponse {
     try throttle(context, request)
+    try context.checkUser(expected: request.headers[WebServiceName.expectedUser])
     let rules = endpoint.rules
     try rules.admit(context)
     guard request.method == "POST" || (request.method == "GET" && rules.allowsGet) else {

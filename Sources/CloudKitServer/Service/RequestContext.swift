@@ -32,6 +32,24 @@ struct RequestContext: Sendable {
     return principal
   }
 
+  /// Refuses a request that was made for another user, before it reads or writes anything.
+  ///
+  /// A client sets the header in all requests of one operation, so that an operation that began
+  /// before another user signed in does not continue in that user's databases.
+  func checkUser(expected: String?) throws(ErrorDictionary) {
+    guard let expected else { return }
+    guard try user().userRecordName == expected else {
+      throw ErrorDictionary(
+        .authenticationFailed,
+        "the request was made for another user",
+        extension: ErrorExtension(
+          code: .accountChanged,
+          remedy: "Ask users/caller for the user who is signed in, and begin the operation again."
+        )
+      )
+    }
+  }
+
   /// As whom the shared database is read: a person, or whoever visits a share.
   func participant() throws(ErrorDictionary) -> String {
     if let visit { return visit.reader }

@@ -45,5 +45,7 @@ package struct ErrorExtensionCode: RawRepresentable, Codable, Hashable, Sendable
   package static let schemaMismatch = ErrorExtensionCode(rawValue: "SCHEMA_MISMATCH")
   package static let notIndexed = ErrorExtensionCode(rawValue: "NOT_INDEXED")
   package static let sequenceReused = ErrorExtensionCode(rawValue: "SEQUENCE_REUSED")
+  /// The request was made for another user than the one who sent it.
+  package static let accountChanged = ErrorExtensionCode(rawValue: "ACCOUNT_CHANGED")
   package static let assetNotAvailable = ErrorExtensionCode(rawValue: "ASSET_NOT_AVAILABLE")
 }

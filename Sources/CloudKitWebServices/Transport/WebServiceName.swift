@@ -6,6 +6,11 @@ package enum WebServiceName {
   package static let capabilities = "x-watershed-capabilities"
   package static let capabilitiesValue = "1"
 
+  /// Header of our clients: the record name of the user that the request was made for.
+  ///
+  /// The server refuses the request from any other user.
+  package static let expectedUser = "x-watershed-user"
+
   package static let requestUUID = "x-apple-request-uuid"
   /// Carries the user token of the next request.
   package static let webAuthTokenHeader = "x-apple-cloudkit-web-auth-token"

@@ -42,6 +42,8 @@ public final class CKContainer: NSObject, @unchecked Sendable {
 
   private let source: Source
   private let limits: CallLimits
+  /// The account that all calls act for, where the container belongs to one operation.
+  private let pin: AccountPin?
   private let account: KnownAccount
 
   /// Whom the service confirmed, for all containers that one was made of.
@@ -99,15 +101,17 @@ public final class CKContainer: NSObject, @unchecked Sendable {
     self.source = source
     self.effects = effects
     limits = .standard
+    pin = nil
     account = KnownAccount()
     super.init()
   }
 
-  private init(_ container: CKContainer, limits: CallLimits) {
+  private init(_ container: CKContainer, limits: CallLimits, pin: AccountPin?) {
     containerIdentifier = container.containerIdentifier
     source = container.source
     effects = container.effects
     self.limits = limits
+    self.pin = pin
     account = container.account
     super.init()
   }
@@ -115,8 +119,45 @@ public final class CKContainer: NSObject, @unchecked Sendable {
   /// This container, whose calls take no longer than the limits say.
   func limited(to limits: CallLimits) -> CKContainer {
     let tightened = self.limits.tightened(to: limits)
-    return tightened == self.limits ? self : CKContainer(self, limits: tightened)
+    return tightened == self.limits ? self : CKContainer(self, limits: tightened, pin: pin)
   }
+
+  /// This container with all its calls for one account: they fail where another one is signed in.
+  package func pinned(to pin: AccountPin) -> CKContainer {
+    CKContainer(self, limits: limits, pin: pin)
+  }
+
+  /// This container with all its calls for the account that is signed in now, for an operation of
+  /// several requests.
+  package func pinnedToAccount() -> CKContainer {
+    // A container without a client fails at the first request, with the reason.
+    guard pin == nil, let client = try? client() else { return self }
+    return pinned(to: client.account)
+  }
+
+  /// Asks the service for the user who is signed in.
+  package func confirmedAccount() async throws -> AccountPin {
+    let container = pinnedToAccount()
+    let recordID = try await container.userRecordID()
+    return AccountPin(
+      signIn: try container.client().account.signIn,
+      userRecordName: recordID.recordName
+    )
+  }
+
+  /// Whether a pin's account is the one that is signed in.
+  package func isCurrent(_ pin: AccountPin) -> Bool {
+    (try? client())?.isCurrent(pin) ?? false
+  }
+
+  /// Whether there is a token to ask the service with; the service may refuse it.
+  package var hasToken: Bool {
+    guard let client = try? client() else { return false }
+    return client.webAuthToken != nil || client.configuration.serverKey != nil
+  }
+
+  /// Whether the app itself signed the user out, and nobody has signed in since.
+  package var isSignedOut: Bool { (try? client())?.isSignedOut ?? false }
 
   /// Whether whoever signs in to one of the containers is signed in to the other.
   func hasAccount(of other: CKContainer) -> Bool {
@@ -142,7 +183,8 @@ public final class CKContainer: NSObject, @unchecked Sendable {
     switch source {
     case .process:
       return try ContainerRegistry.shared.client(for: containerIdentifier).limited(to: limits)
-    case .client(let client): return client.limited(to: limits)
+        .pinned(to: pin)
+    case .client(let client): return client.limited(to: limits).pinned(to: pin)
     case .misconfigured(let error): throw error
     }
   }
@@ -185,6 +227,9 @@ public final class CKContainer: NSObject, @unchecked Sendable {
   /// The identifier of the record that stands for the person.
   public func userRecordID() async throws -> CKRecord.ID {
     let client = try client()
+    if client.webAuthToken == nil, client.configuration.serverKey == nil {
+      client.readTokensAgain()
+    }
     // A server with a key of its own is a user too, without a token.
     guard let token = client.webAuthToken ?? client.configuration.serverKey?.keyID else {
       throw CKError(

@@ -3,8 +3,12 @@ import Foundation
 
 extension ServiceClient {
   /// The identifier of the record that stands for the person whose token is used.
+  ///
+  /// The user is confirmed for the sign-in that was current when the call began.
   func callerRecordID() async throws(CKError) -> CKRecord.ID {
-    let identity = try await call(
+    // The user is the question here, so that none is expected.
+    let account = AccountPin(signIn: self.account.signIn, userRecordName: nil)
+    let identity = try await pinned(to: account).call(
       .caller,
       scope: .public,
       repeatable: true,
@@ -13,6 +17,7 @@ extension ServiceClient {
     guard let name = identity.userRecordName, !name.isEmpty else {
       throw CKError(.internalError, "The service sent a person without a record name.")
     }
+    confirm(name, for: account)
     return CKRecord.ID(recordName: name)
   }
 }

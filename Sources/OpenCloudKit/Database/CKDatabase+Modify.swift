@@ -9,6 +9,12 @@ extension CKDatabase {
   package func modify(
     _ modification: RecordModification
   ) async throws(CKError) -> RecordModificationResult {
+    try await pinnedToAccount().modifyPinned(modification)
+  }
+
+  private func modifyPinned(
+    _ modification: RecordModification
+  ) async throws(CKError) -> RecordModificationResult {
     let client = try container.client()
     let count = modification.saves.count + modification.deletes.count
     guard count > 0 else { return RecordModificationResult(saves: [], deletes: []) }

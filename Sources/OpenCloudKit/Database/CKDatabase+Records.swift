@@ -139,12 +139,19 @@ extension CKDatabase {
         parts.append((part, zoneID, isAtomic))
       }
     }
+    // The parts are one operation of one user, also where another one signs in between two of them.
+    let database = pinnedToAccount()
     /// What would meet every further request too.
     var abort: CKError?
     for (part, zoneID, isAtomic) in parts {
       do throws(CKError) {
         if let abort { throw abort }
-        let results = try await modify(part, in: zoneID, policy: savePolicy, atomic: isAtomic)
+        let results = try await database.modify(
+          part,
+          in: zoneID,
+          policy: savePolicy,
+          atomic: isAtomic
+        )
         saveResults.merge(results.saves) { _, new in new }
         deleteResults.merge(results.deletes) { _, new in new }
       } catch {

@@ -26,6 +26,17 @@ public final class CKDatabase: NSObject, @unchecked Sendable {
     super.init()
   }
 
+  /// This database with all its calls for one account: they fail where another one is signed in.
+  package func pinned(to pin: AccountPin) -> CKDatabase {
+    CKDatabase(container: container.pinned(to: pin), scope: databaseScope)
+  }
+
+  /// This database with all its calls for the account that is signed in now, for an operation of
+  /// several requests.
+  package func pinnedToAccount() -> CKDatabase {
+    CKDatabase(container: container.pinnedToAccount(), scope: databaseScope)
+  }
+
   package var effects: Effects { container.effects }
 
   package var mapping: WireMapping {

@@ -118,6 +118,7 @@ extension CKError.Code {
     case .limitExceeded: self = .limitExceeded
     case .schemaMismatch: self = .invalidArguments
     case .assetNotAvailable: self = .assetNotAvailable
+    case .accountChanged: self = .accountTemporarilyUnavailable
     default: return nil
     }
   }

@@ -11,12 +11,12 @@ open class CKDatabaseOperation: CKOperation, @unchecked Sendable {
   /// The database that the operation works on, with the operation's limits.
   var target: CKDatabase {
     guard let database else { return targetContainer.privateCloudDatabase }
-    return database.configured(configuration: effectiveConfiguration, group: nil)
+    return targetContainer.database(with: database.databaseScope)
   }
 
   override var targetContainer: CKContainer {
     guard let database else { return super.targetContainer }
-    return database.container.limited(to: effectiveConfiguration.limits)
+    return pinned(database.container.limited(to: effectiveConfiguration.limits))
   }
 
   override var effects: Effects { database?.effects ?? super.effects }

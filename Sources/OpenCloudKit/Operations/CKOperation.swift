@@ -91,6 +91,8 @@ open class CKOperation: Operation, @unchecked Sendable {
     var phase = Phase.waiting
     var task: SpawnedTask?
     var isCancelled = false
+    /// The account that the operation acts for, from its start on.
+    var account: AccountPin?
   }
 
   private let progress = Mutex(Progress())
@@ -120,6 +122,8 @@ open class CKOperation: Operation, @unchecked Sendable {
   /// What the operation does; it tells its blocks of the outcome.
   func run() async {}
 
+  private var account: AccountPin? { progress.withLock { $0.account } }
+
   /// The operation's configuration, with what its group says.
   var effectiveConfiguration: Configuration {
     ownConfiguration.filled(from: group)
@@ -128,7 +132,13 @@ open class CKOperation: Operation, @unchecked Sendable {
   /// The container that the operation works on, with the operation's limits.
   var targetContainer: CKContainer {
     let configuration = effectiveConfiguration
-    return (configuration.container ?? CKContainer.default()).limited(to: configuration.limits)
+    let container = configuration.container ?? CKContainer.default()
+    return pinned(container.limited(to: configuration.limits))
+  }
+
+  /// A container pinned to the account that was signed in when the operation started.
+  func pinned(_ container: CKContainer) -> CKContainer {
+    account.map { container.pinned(to: $0) } ?? container
   }
 
   /// Where the operation's concurrent work starts.
@@ -143,11 +153,18 @@ open class CKOperation: Operation, @unchecked Sendable {
 
   /// Starts the operation.
   open override func start() {
-    // An operation that was started already goes on as it is.
-    guard progress.withLock({ $0.phase == .waiting }) else { return }
+    // Without a client there is no account; the first request says why.
+    let account = (try? targetContainer.client())?.account
     willChangeValue(for: \.isExecuting)
-    progress.withLock { $0.phase = .executing }
+    let isFirst = progress.withLock { progress in
+      guard progress.phase == .waiting else { return false }
+      progress.phase = .executing
+      progress.account = account
+      return true
+    }
     didChangeValue(for: \.isExecuting)
+    // An operation that was started already continues as it is.
+    guard isFirst else { return }
     if effectiveConfiguration.isLongLived {
       LongLivedOperations.shared.add(self)
       longLivedOperationWasPersistedBlock?()

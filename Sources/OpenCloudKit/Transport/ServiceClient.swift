@@ -15,6 +15,8 @@ package final class ServiceClient: Sendable {
   private let credentials: Credentials
   private let reads: SharedReads
   private let limits: CallLimits
+  /// The account that all calls act for; without one each call acts for whoever is signed in then.
+  private let pin: AccountPin?
   /// Signs requests, where a server acts as itself.
   private let signer: ServerKeySigner?
 
@@ -39,11 +41,12 @@ package final class ServiceClient: Sendable {
     )
     reads = SharedReads()
     limits = .standard
+    pin = nil
     // The configuration was checked: its key can be read.
     signer = configuration.serverKey.flatMap { try? ServerKeySigner(keyID: $0.keyID, pem: $0.pem) }
   }
 
-  private init(_ client: ServiceClient, limits: CallLimits) {
+  private init(_ client: ServiceClient, limits: CallLimits, pin: AccountPin?) {
     configuration = client.configuration
     transport = client.transport
     effects = client.effects
@@ -53,12 +56,38 @@ package final class ServiceClient: Sendable {
     reads = client.reads
     signer = client.signer
     self.limits = limits
+    self.pin = pin
   }
 
   /// This client under other limits.
   package func limited(to limits: CallLimits) -> ServiceClient {
-    limits == self.limits ? self : ServiceClient(self, limits: limits)
+    limits == self.limits ? self : ServiceClient(self, limits: limits, pin: pin)
   }
+
+  /// This client with all its calls for one account: they fail where another one is signed in.
+  package func pinned(to pin: AccountPin?) -> ServiceClient {
+    guard let pin else { return self }
+    return ServiceClient(self, limits: limits, pin: pin)
+  }
+
+  /// The account that is signed in now, or the one that this client is pinned to.
+  package var account: AccountPin { pin ?? credentials.pin }
+
+  /// Whether a pin's account is the one that is signed in.
+  package func isCurrent(_ pin: AccountPin) -> Bool {
+    (try? credentials.tokens(for: pin)) != nil
+  }
+
+  /// Whether the app itself signed the user out, and nobody has signed in since.
+  package var isSignedOut: Bool { credentials.isSignedOut }
+
+  /// Notes the user whom the service confirmed for an account.
+  func confirm(_ userRecordName: String, for account: AccountPin) {
+    credentials.confirm(userRecordName, for: account.signIn)
+  }
+
+  /// Looks into the token file for tokens that were not there, or not readable, before.
+  func readTokensAgain() { credentials.readAgain() }
 
   /// Whether two clients are signed in together.
   package func sharesCredentials(with other: ServiceClient) -> Bool {
@@ -112,6 +141,8 @@ package final class ServiceClient: Sendable {
       do {
         return try await body()
       } catch {
+        // No repetition helps a request whose account is no longer signed in.
+        _ = try credentials.tokens(for: pin)
         let jitter = effects.randomness.fraction()
         guard
           case .retry(let seconds) = retries.decision(
@@ -136,23 +167,32 @@ package final class ServiceClient: Sendable {
     body: Data,
     zone: CKRecordZone.ID
   ) async throws(CKError) -> Reply {
-    do {
-      return try await callWithTokens(endpoint, scope: scope, body: body, zone: zone)
-    } catch {
-      // What was refused for its token was not done, so that anything may be sent again.
-      guard error.code == .notAuthenticated, try await renewTokens() else { throw error }
-      return try await callWithTokens(endpoint, scope: scope, body: body, zone: zone)
+    var renewals = 0
+    while true {
+      let (tokens, signIn) = try credentials.tokens(for: pin)
+      do {
+        return try await call(endpoint, scope: scope, body: body, zone: zone, tokens, signIn)
+      } catch {
+        // What was refused for its token was not done, so that anything may be sent again: with the
+        // tokens that another process fetched, and if those are over too with new ones.
+        guard error.code == .notAuthenticated, renewals < 2, try await renewTokens(tokens) else {
+          throw error
+        }
+        renewals += 1
+      }
     }
   }
 
-  private func callWithTokens<Reply: Decodable>(
+  private func call<Reply: Decodable>(
     _ endpoint: Endpoint,
     scope: CKDatabase.Scope?,
     body: Data,
-    zone: CKRecordZone.ID
+    zone: CKRecordZone.ID,
+    _ tokens: SignInTokens,
+    _ signIn: AccountPin.SignIn
   ) async throws(CKError) -> Reply {
     try checkQuiet()
-    let token = webAuthToken
+    let token = tokens.webAuthToken
     let request = try request(endpoint, scope: scope, body: body, token: token)
     let response: WebServiceResponse
     if endpoint.isRead {
@@ -169,6 +209,7 @@ package final class ServiceClient: Sendable {
     guard (200..<300).contains(response.status) else {
       let error = error(of: response, scope: scope, zone: zone)
       noteQuiet(error)
+      if error.code == .accountTemporarilyUnavailable { credentials.refute(signIn) }
       throw error
     }
     do {
@@ -189,14 +230,17 @@ package final class ServiceClient: Sendable {
   /// for no answer to one that began before.
   package func noteNews() { reads.noteNews() }
 
-  /// Fetches new tokens with the refresh token; false where there is none, or it is over too.
-  private func renewTokens() async throws(CKError) -> Bool {
+  /// Fetches new tokens with the refresh token in place of the ones that were refused; false where
+  /// there is none, or it is over too.
+  private func renewTokens(_ refused: SignInTokens) async throws(CKError) -> Bool {
     credentials.readAgain()
     let old = credentials.current
+    // Another request may have been refused, and have fetched new ones, before this one was.
+    guard old.webAuthToken == refused.webAuthToken else { return old.webAuthToken != nil }
     guard let refreshToken = old.refreshToken else { return false }
     do {
       try await credentials.renewals.run(refreshToken) { () async throws(CKError) in
-        // Somebody else may have been faster.
+        // Another request may have been faster.
         guard credentials.current == old else { return }
         let next = try await repeating { () async throws(CKError) in
           try await refreshed(refreshToken)
@@ -206,8 +250,15 @@ package final class ServiceClient: Sendable {
       return true
     } catch {
       guard error.code == .notAuthenticated else { throw error }
-      // It is over; asking with it again and again would help nobody.
-      credentials.adopt(SignInTokens(webAuthToken: old.webAuthToken), replacing: old)
+      // It is over, and no repetition changes that; the file keeps it, since the service may have
+      // refused the app's own token. What a proxy answers in the service's place says nothing.
+      if error.serverErrorCode != nil {
+        credentials.adopt(
+          SignInTokens(webAuthToken: old.webAuthToken),
+          replacing: old,
+          isKept: false
+        )
+      }
       return false
     }
   }
@@ -261,6 +312,7 @@ package final class ServiceClient: Sendable {
     size: Int64,
     progress: @escaping @Sendable (Int64) -> Void
   ) async throws(CKError) -> WebServiceResponse {
+    _ = try credentials.tokens(for: pin)
     do {
       return try await transport.upload(request, from: file, size: size, progress: progress)
     } catch {
@@ -338,6 +390,7 @@ package final class ServiceClient: Sendable {
     items.append(("clientId", clientIdentifier))
     let text = path.text(items: items)
     var headers = [WebServiceName.capabilities: WebServiceName.capabilitiesValue]
+    headers[WebServiceName.expectedUser] = pin?.userRecordName
     if !body.isEmpty { headers[WebServiceName.contentType] = "application/json" }
     if let signer {
       do {
