@@ -114,6 +114,7 @@ struct SyncEngineStateTests {
     state.databaseChanges.add([.saveZone(CKRecordZone(zoneID: zoneB)), .deleteZone(zoneA)])
     state.hasUntrackedChanges = true
     state.subscriptionID = "s"
+    state.park([record("parked")])
     let copies = [
       try JSONDecoder().decode(SyncEngineState.self, from: JSONEncoder().encode(state)),
       try PropertyListDecoder().decode(
@@ -129,6 +130,7 @@ struct SyncEngineStateTests {
       #expect(copy.recordChanges.changes == state.recordChanges.changes)
       #expect(copy.databaseChanges.changes == state.databaseChanges.changes)
       #expect(copy.hasUntrackedChanges)
+      #expect(copy.parkedRecords == [record("parked")])
       #expect(copy.subscriptionID == "s")
     }
   }
@@ -179,6 +181,33 @@ struct SyncScheduleTests {
     #expect(schedule.step(at: 130) == .run(.send))
   }
 
+  @Test("The longest time that the service asks for in any item of a batch is waited for")
+  func retryAfterOfItems() {
+    var schedule = SyncSchedule()
+    schedule.request(.send)
+    schedule.begin(.send)
+    let items = [1: 20.0, 2: 45.0].mapValues { seconds in
+      CKError(.zoneBusy, userInfo: [CKErrorRetryAfterKey: seconds])
+    }
+    let error = CKError.partialFailure(
+      Dictionary(uniqueKeysWithValues: items.map { (AnyHashable($0), $1 as any Error) })
+    )
+    schedule.fail(.send, error, at: 0, jitter: 0)
+    schedule.request(.send)
+    #expect(schedule.step(at: 0) == .wait(45))
+  }
+
+  @Test("A fetch that is due at a time runs then, or with an earlier one")
+  func dueFetch() {
+    var schedule = SyncSchedule()
+    schedule.requestFetch(at: 60)
+    schedule.requestFetch(at: 90)
+    #expect(schedule.step(at: 10) == .wait(50))
+    #expect(schedule.step(at: 60) == .run(.fetch))
+    schedule.begin(.fetch)
+    #expect(schedule.step(at: 60) == .rest)
+  }
+
   @Test("Failures in a row wait longer and longer, up to five minutes")
   func growing() {
     var schedule = SyncSchedule()
@@ -206,14 +235,15 @@ struct SyncScheduleTests {
     #expect(schedule.step(at: 1_000) == .rest)
   }
 
-  @Test("Where nobody is signed in it sleeps until somebody is")
-  func dormant() {
+  @Test("Where no user is signed in, it tries every five minutes and at once after a sign-in")
+  func withoutUser() {
     var schedule = SyncSchedule()
     schedule.request(.fetch)
     schedule.begin(.fetch)
     schedule.fail(.fetch, CKError(.notAuthenticated), at: 0, jitter: 0)
     schedule.request(.send)
-    #expect(schedule.step(at: 1_000_000) == .rest)
+    #expect(schedule.step(at: 0) == .wait(300))
+    #expect(schedule.step(at: 300) == .run(.fetch))
     schedule.wake()
     #expect(schedule.step(at: 0) == .run(.fetch))
   }

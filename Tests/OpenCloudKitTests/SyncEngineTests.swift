@@ -274,7 +274,9 @@ struct SyncEngineTests {
     #expect(device.log.isEmpty)
   }
 
-  @Test("Signing in, switching and signing out are told, and a gone person's state goes")
+  @Test(
+    "Signing in, switching and signing out are reported, and the previous user's state is reset"
+  )
   func accounts() async throws {
     let service = try await RealService()
     let container = try await service.device("one")

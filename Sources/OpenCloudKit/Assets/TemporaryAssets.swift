@@ -30,12 +30,14 @@ package enum TemporaryAssets {
     folder.appendingPathComponent(name.uuidString + ".fxd")
   }
 
-  /// Removes the fetched files of records that are no longer needed; files of others stay.
+  /// Removes the fetched files of records that are no longer needed, and those that came in part;
+  /// files of others stay.
   package static func discard(filesOf records: [CKRecord]) {
     for record in records {
       for field in record.fields.values {
         for asset in field.value.assets {
-          guard let url = asset.fileURL, url.path.hasPrefix(folder.path + "/") else { continue }
+          let url = asset.fileURL ?? place(named: asset.uuid)
+          guard url.path.hasPrefix(folder.path + "/") else { continue }
           // A file that is gone already is what was wanted.
           try? FileManager.default.removeItem(at: url)
         }

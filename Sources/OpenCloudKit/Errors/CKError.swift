@@ -55,6 +55,12 @@ public struct CKError: CustomNSError, Error, Hashable, CustomStringConvertible,
   /// What belongs to the error.
   public var errorUserInfo: [String: Any] { userInfo }
 
+  /// The error, and the errors of its items at any depth.
+  package var withPartialErrors: [CKError] {
+    let items = partialErrorsByItemID?.values.compactMap { $0 as? CKError } ?? []
+    return [self] + items.flatMap(\.withPartialErrors)
+  }
+
   /// The errors of single items, by record ID, zone ID or subscription ID.
   public var partialErrorsByItemID: [AnyHashable: any Error]? {
     userInfo[CKPartialErrorsByItemIDKey] as? [AnyHashable: any Error]

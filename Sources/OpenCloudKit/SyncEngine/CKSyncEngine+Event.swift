@@ -40,7 +40,10 @@ extension CKSyncEngine.Event {
 
   /// The person signed in or out, or another person did.
   ///
-  /// The engine has let go of its state where a person is gone: of pending changes too.
+  /// With `signOut` and `switchAccounts` the engine has reset its state, pending changes included.
+  /// It reports `signOut` only where the app signed the user out, and `switchAccounts` only where the
+  /// service confirmed another user. A session that is over or a token that the service refuses is
+  /// no event: operations fail with `accountTemporarilyUnavailable`, and the state is kept.
   public struct AccountChange: Sendable {
     /// How an account changes.
     public enum ChangeType: Hashable, Sendable {

@@ -2,15 +2,19 @@
 extension CKSyncEngine {
   /// Fetches what changed and gives it to the delegate.
   func fetch(_ context: FetchChangesContext) async throws(CKError) {
-    try await ensureAccount()
+    let database = self.database.pinned(to: try await ensureAccount())
     await tell(.willFetchChanges(Event.WillFetchChanges(context: context)))
+    let parked = parkedRecords(context)
     var failure: CKError?
     do throws(CKError) {
-      try await fetchZoneList(context)
-      try await fetchZones(context)
+      try await fetchZoneList(context, of: database)
+      var failures = try await fetchZones(context, of: database)
+      failures.merge(try await fetchParked(parked, of: database)) { first, _ in first }
+      if !failures.isEmpty { throw .partialFailure(failures) }
     } catch {
       failure = error
     }
+    planParkedRetry(haveTried: !parked.isEmpty)
     await tellOfState()
     await tell(.didFetchChanges(Event.DidFetchChanges(context: context)))
     if let failure { throw failure }
@@ -27,12 +31,15 @@ extension CKSyncEngine {
 
   // MARK: The database's feed
 
-  private func fetchZoneList(_ context: FetchChangesContext) async throws(CKError) {
+  private func fetchZoneList(
+    _ context: FetchChangesContext,
+    of database: CKDatabase
+  ) async throws(CKError) {
     var page: CKDatabase.ChangedZones
     repeat {
       try checkCancellation()
       let options = await nextOptions(context)
-      page = try await zoneListPage(group: options.operationGroup)
+      page = try await zoneListPage(of: database, group: options.operationGroup)
       if !page.changed.isEmpty || !page.deleted.isEmpty {
         await tell(
           .fetchedDatabaseChanges(
@@ -55,10 +62,34 @@ extension CKSyncEngine {
       }
       await tellOfState()
     } while page.moreComing
+    await reportUnconfirmedZones()
   }
 
-  /// A page of the feed; from its beginning where the place it was read to is too long ago.
+  /// Tells the delegate of zones that a listing from the beginning did not name.
+  private func reportUnconfirmedZones() async {
+    let gone = state.value.unconfirmedZones
+    guard !gone.isEmpty else { return }
+    await tell(
+      .fetchedDatabaseChanges(
+        Event.FetchedDatabaseChanges(
+          modifications: [],
+          deletions: gone.map { CKDatabase.DatabaseChange.Deletion(zoneID: $0, reason: .deleted) }
+        )
+      )
+    )
+    state.update { state in
+      for zoneID in gone { state.forget(zoneID) }
+    }
+    await tellOfState()
+  }
+
+  /// A page of the feed; from its beginning where the token has expired.
+  ///
+  /// A database's token expires only where the service went back to an older copy of its data. The
+  /// places in all zones' feeds are void with it. Of a private database the delegate is told of no
+  /// deletions then: what the service lost may be on this device only.
   private func zoneListPage(
+    of database: CKDatabase,
     group: CKOperationGroup
   ) async throws(CKError) -> CKDatabase.ChangedZones {
     let database = database.configured(configuration: nil, group: group)
@@ -67,14 +98,18 @@ extension CKSyncEngine {
       return try await database.changedZones(since: token.map(CKServerChangeToken.init(syncToken:)))
     } catch {
       guard error.code == .changeTokenExpired, token != nil else { throw error }
-      state.update { $0.databaseToken = nil }
+      let scope = database.databaseScope
+      state.update { $0.restartFeeds(scope) }
       return try await database.changedZones(since: nil)
     }
   }
 
   // MARK: The zones' feeds
 
-  private func fetchZones(_ context: FetchChangesContext) async throws(CKError) {
+  private func fetchZones(
+    _ context: FetchChangesContext,
+    of database: CKDatabase
+  ) async throws(CKError) -> [AnyHashable: any Error] {
     var done: Set<CKRecordZone.ID> = []
     var failures: [AnyHashable: any Error] = [:]
     while true {
@@ -85,7 +120,8 @@ extension CKSyncEngine {
       await tell(.willFetchRecordZoneChanges(Event.WillFetchRecordZoneChanges(zoneID: zoneID)))
       var failure: CKError?
       do throws(CKError) {
-        try await fetchZone(zoneID, context, options)
+        let records = try await fetchZone(zoneID, of: database, context, options)
+        if !records.isEmpty { throw .partialFailure(records) }
       } catch {
         failure = error
         failures[zoneID] = error
@@ -103,51 +139,43 @@ extension CKSyncEngine {
       // Where the service is away, the other zones need not be tried.
       if let failure, SyncEngineState.retries(failure) { throw failure }
     }
-    if !failures.isEmpty { throw .partialFailure(failures) }
+    return failures
   }
 
+  /// Fetches a zone's changes; returns the errors of records of which a file did not come.
   private func fetchZone(
     _ zoneID: CKRecordZone.ID,
+    of database: CKDatabase,
     _ context: FetchChangesContext,
     _ firstOptions: FetchChangesOptions
-  ) async throws(CKError) {
+  ) async throws(CKError) -> [AnyHashable: any Error] {
     var options = firstOptions
+    var failures: [AnyHashable: any Error] = [:]
     while true {
-      let page = try await zonePage(zoneID, group: options.operationGroup)
-      if let failure = page.failures.values.first(where: SyncEngineState.retries) { throw failure }
-      if !page.records.isEmpty || !page.deletions.isEmpty {
-        await tell(
-          .fetchedRecordZoneChanges(
-            Event.FetchedRecordZoneChanges(
-              modifications: page.records.map {
-                CKDatabase.RecordZoneChange.Modification(record: $0)
-              },
-              deletions: page.deletions.map {
-                CKDatabase.RecordZoneChange.Deletion(
-                  recordID: $0.recordID,
-                  recordType: $0.recordType ?? ""
-                )
-              }
-            )
-          )
-        )
+      let page = try await zonePage(zoneID, of: database, context, options)
+      if Task.isCancelled {
+        TemporaryAssets.discard(filesOf: page.records)
+        throw CKError(transport: CancellationError())
       }
+      for (recordID, error) in await deliver(page) { failures[recordID] = error }
       let token = page.changeToken.syncToken
       let moreComing = page.moreComing
       state.update { $0.didFetch(zoneID, token: token, moreComing: moreComing) }
       await tellOfState()
-      guard moreComing else { return }
+      guard moreComing else { return failures }
       try checkCancellation()
       options = await nextOptions(context)
     }
   }
 
-  /// A page of a zone's feed; from its beginning where the place it was read to is too long ago.
+  /// A page of a zone's feed; from its beginning where the token has expired.
   private func zonePage(
     _ zoneID: CKRecordZone.ID,
-    group: CKOperationGroup
+    of database: CKDatabase,
+    _ context: FetchChangesContext,
+    _ options: FetchChangesOptions
   ) async throws(CKError) -> CKDatabase.ZoneChangesPage {
-    let database = database.configured(configuration: nil, group: group)
+    let database = database.configured(configuration: nil, group: options.operationGroup)
     let token = state.value.zoneTokens[zoneID]
     do {
       return try await database.changes(
@@ -156,21 +184,75 @@ extension CKSyncEngine {
       )
     } catch {
       guard error.code == .changeTokenExpired, token != nil else { throw error }
-      state.update { $0.zoneTokens[zoneID] = nil }
+      if error.changeTokenCause == .otherIncarnation {
+        // What a service lost that went back to an older copy may be on this device only.
+        state.update { $0.zoneTokens[zoneID] = nil }
+      } else {
+        try await restart(zoneID, context, error)
+      }
       return try await database.changes(inZone: zoneID, since: nil)
     }
+  }
+
+  /// Tells the delegate that all it has of a zone is void, before the zone is read from its
+  /// beginning.
+  ///
+  /// The zone was deleted and made again, or was last read so long ago that the service has
+  /// forgotten what was deleted since. A reading from the beginning names only what is there now:
+  /// without a deletion the app would keep the other records for ever, and make them again with
+  /// their next edit. What the app has changed and not sent is sent first, since the app deletes it
+  /// with the zone's records. Where some of it cannot be sent the zone stays as it is, until a later
+  /// fetch.
+  ///
+  /// Apple does not document what its engine does then.
+  private func restart(
+    _ zoneID: CKRecordZone.ID,
+    _ context: FetchChangesContext,
+    _ expiry: CKError
+  ) async throws(CKError) {
+    if state.value.hasUntrackedChanges || state.value.hasChangesToSend(in: zoneID) {
+      do {
+        try await send(
+          SendChangesContext(
+            reason: context.reason,
+            options: SendChangesOptions(scope: .zoneIDs([zoneID]))
+          )
+        )
+      } catch {
+        // The delegate knows of the changes that were refused. Those that it made again are pending.
+        if SyncEngineState.retries(error) { throw error }
+      }
+      if state.value.hasChangesToSend(in: zoneID) { throw expiry }
+    }
+    await tell(
+      .fetchedDatabaseChanges(
+        Event.FetchedDatabaseChanges(
+          modifications: [],
+          deletions: [CKDatabase.DatabaseChange.Deletion(zoneID: zoneID, reason: .deleted)]
+        )
+      )
+    )
+    state.update { $0.restart(zoneID) }
+    await tell(
+      .fetchedDatabaseChanges(
+        Event.FetchedDatabaseChanges(
+          modifications: [CKDatabase.DatabaseChange.Modification(zoneID: zoneID)],
+          deletions: []
+        )
+      )
+    )
   }
 
   // MARK: The subscription
 
   /// Makes sure that the database has a subscription that tells of its changes.
   func ensureSubscription() async throws(CKError) {
-    try await ensureAccount()
+    let database = self.database.pinned(to: try await ensureAccount())
     let known = state.value.subscriptionID
     if let known, configuredSubscriptionID == nil || configuredSubscriptionID == known { return }
     do {
-      let found = try await findSubscription()
-      let name = if let found { found } else { try await makeSubscription() }
+      let found = try await findSubscription(of: database)
+      let name = if let found { found } else { try await makeSubscription(of: database) }
       state.update { $0.subscriptionID = name }
     } catch {
       let error = CKError(transport: error)
@@ -179,7 +261,7 @@ extension CKSyncEngine {
     }
   }
 
-  private func findSubscription() async throws -> CKSubscription.ID? {
+  private func findSubscription(of database: CKDatabase) async throws -> CKSubscription.ID? {
     let all = try await database.allSubscriptions()
     if let wanted = configuredSubscriptionID {
       return all.first { $0.subscriptionID == wanted }?.subscriptionID
@@ -187,7 +269,7 @@ extension CKSyncEngine {
     return all.first { $0.subscriptionType == .database }?.subscriptionID
   }
 
-  private func makeSubscription() async throws -> CKSubscription.ID {
+  private func makeSubscription(of database: CKDatabase) async throws -> CKSubscription.ID {
     let subscription = CKDatabaseSubscription(
       subscriptionID: configuredSubscriptionID ?? "CKSyncEngine"
     )

@@ -9,11 +9,12 @@ extension CKSyncEngine {
 
   /// Sends what is pending and tells the delegate what came of it.
   func send(_ context: SendChangesContext) async throws(CKError) {
-    try await ensureAccount()
+    let database = self.database.pinned(to: try await ensureAccount())
+      .configured(configuration: nil, group: context.options.operationGroup)
     await tell(.willSendChanges(Event.WillSendChanges(context: context)))
     var failure: CKError?
     do throws(CKError) {
-      try await sendAll(context)
+      try await sendAll(context, to: database)
     } catch {
       failure = error
     }
@@ -22,12 +23,11 @@ extension CKSyncEngine {
     if let failure { throw failure }
   }
 
-  private func sendAll(_ context: SendChangesContext) async throws(CKError) {
+  private func sendAll(
+    _ context: SendChangesContext,
+    to database: CKDatabase
+  ) async throws(CKError) {
     var progress = Progress()
-    let database = database.configured(
-      configuration: nil,
-      group: context.options.operationGroup
-    )
     while true {
       if Task.isCancelled { throw CKError(transport: CancellationError()) }
       let changes = state.pendingDatabaseChanges.filter {

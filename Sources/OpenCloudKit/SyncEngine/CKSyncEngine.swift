@@ -34,10 +34,11 @@ public final class CKSyncEngine: Sendable {
 
   private struct Activity: Sendable {
     var schedule = SyncSchedule()
-    /// Whether the service was asked who is signed in since the account last changed.
-    var isAccountKnown = false
+    /// The account that the service confirmed last.
+    var account: AccountPin?
     /// Whether a task waits to tell the delegate of a new state.
     var isUpdateDue = false
+    var parkedRetries = ParkedRecordRetries()
     var nextNumber = 0
     var operations: [Int: SpawnedTask] = [:]
     /// The operation that runs, by its task.
@@ -251,12 +252,20 @@ public final class CKSyncEngine: Sendable {
       }
       activity.withLock { $0.schedule.succeed() }
     } catch {
-      let hasMore = work == .send && state.value.hasChangesToSend
+      if work == .fetch, error.isOfRecordsOnly {
+        // Those records have pauses of their own, which hold nothing else up.
+        return activity.withLock { $0.schedule.succeed() }
+      }
+      // A zone whose token has expired waits for its changes to be sent.
+      let hasMore =
+        work == .send
+        ? state.value.hasChangesToSend
+        : error.withPartialErrors.contains { $0.code == .changeTokenExpired }
       let jitter = effects.randomness.fraction()
       activity.withLock { activity in
         let time = effects.clock.uptime
         activity.schedule.fail(work, error, at: time, jitter: jitter)
-        if hasMore { activity.schedule.request(.send) }
+        if hasMore { activity.schedule.request(work) }
       }
     }
   }
@@ -282,6 +291,27 @@ public final class CKSyncEngine: Sendable {
     guard automaticallySyncs else { return }
     activity.withLock { $0.schedule.request(work) }
     signals.yield()
+  }
+
+  /// The parked records that a fetch tries again.
+  func parkedRecords(_ context: FetchChangesContext) -> [CKRecord.ID] {
+    let recordIDs = state.value.parkedRecords.filter {
+      context.options.scope.contains($0.zoneID)
+    }
+    let time = effects.clock.uptime
+    let areDue = activity.withLock { $0.parkedRetries.areDue(at: time, context.reason) }
+    return areDue ? recordIDs : []
+  }
+
+  /// Asks for another fetch where records are parked.
+  func planParkedRetry(haveTried: Bool) {
+    let isEmpty = state.value.parkedRecords.isEmpty
+    let (time, jitter) = (effects.clock.uptime, effects.randomness.fraction())
+    activity.withLock { activity in
+      guard !isEmpty else { return activity.parkedRetries.succeed() }
+      let next = activity.parkedRetries.plan(at: time, haveTried: haveTried, jitter: jitter)
+      if automaticallySyncs { activity.schedule.requestFetch(at: next) }
+    }
   }
 
   private func stateWasTouched(_ touch: State.Touch) {
@@ -310,7 +340,7 @@ public final class CKSyncEngine: Sendable {
 
   private func accountMayHaveChanged() {
     activity.withLock { activity in
-      activity.isAccountKnown = false
+      activity.account = nil
       activity.schedule.wake()
     }
     if automaticallySyncs {
@@ -325,35 +355,62 @@ public final class CKSyncEngine: Sendable {
   private func askForAccount() {
     effects.tasks.spawn { [weak self] in
       // Where nobody can be asked now, the next operation asks again.
-      try? await self?.operate { engine throws(CKError) in try await engine.ensureAccount() }
+      try? await self?.operate { engine throws(CKError) in _ = try await engine.ensureAccount() }
     }
   }
 
-  /// Asks who is signed in, where that is not known, and tells the delegate of a change.
+  /// Asks the service for the user, where that is not known, and reports a change to the delegate.
   ///
-  /// Throws where nobody is, or where the service can't say who.
-  func ensureAccount() async throws(CKError) {
-    guard !activity.withLock({ $0.isAccountKnown }) else { return }
-    var user: CKRecord.ID?
+  /// An operation makes all its requests for the account that this returns, so that it ends where
+  /// another user signs in while it runs. Throws where no user is signed in, or where the service
+  /// does not say which.
+  ///
+  /// The state is reset only where the app signed the user out or the service confirmed another
+  /// user. A session that is over, a token that the service refuses or a token file that is not
+  /// there yet say nothing about the user's intention: the engine keeps pending changes and tokens
+  /// for the same user's return.
+  func ensureAccount() async throws(CKError) -> AccountPin {
+    let container = database.container
+    if let account = activity.withLock({ $0.account }), container.isCurrent(account) {
+      return account
+    }
     do {
-      user = try await database.container.userRecordID()
+      let account = try await container.confirmedAccount()
+      await take(account.userRecordName.map { CKRecord.ID(recordName: $0) })
+      activity.withLock { $0.account = account }
+      return account
     } catch {
       let error = CKError(transport: error)
       guard error.code == .notAuthenticated else { throw error }
+      if container.isSignedOut { await take(nil) }
+      throw Self.withoutAccount(error, hasToken: container.hasToken)
     }
-    let current = user
-    activity.withLock { $0.isAccountKnown = current != nil }
-    if let change = state.update({ $0.signIn(current) }) {
-      await tell(.accountChange(Event.AccountChange(changeType: change)))
-      await tellOfState()
-    }
-    guard current != nil else {
-      throw CKError(
+  }
+
+  private func take(_ user: CKRecord.ID?) async {
+    guard let change = state.update({ $0.signIn(user) }) else { return }
+    await tell(.accountChange(Event.AccountChange(changeType: change)))
+    await tellOfState()
+  }
+
+  /// The error of an operation for which the service confirmed no user.
+  private static func withoutAccount(_ error: CKError, hasToken: Bool) -> CKError {
+    guard hasToken else {
+      return CKError(
         .notAuthenticated,
-        "Nobody is signed in.",
-        remedy: "The engine goes on when somebody signs in."
+        "No user is signed in.",
+        remedy: "The engine continues when a user signs in."
       )
     }
+    var userInfo: [String: Any] = [:]
+    userInfo[CKError.signInURLKey] = error.signInURL
+    return CKError(
+      .accountTemporarilyUnavailable,
+      "The service does not accept the user's session.",
+      remedy: "Sign in again. The engine keeps its pending changes until then.",
+      underlying: error,
+      userInfo: userInfo
+    )
   }
 
   // MARK: The delegate

@@ -8,8 +8,12 @@ package struct SyncEngineState: Sendable {
   package var databaseToken: String?
   /// How far the zones' feeds were read.
   package var zoneTokens: [CKRecordZone.ID: String] = [:]
+  /// Zones that are gone unless the listing that has begun again names them.
+  package private(set) var unconfirmedZones: [CKRecordZone.ID] = []
   /// The zones that have changes to fetch, in the order the service told of them.
   package private(set) var unfetchedZones: [CKRecordZone.ID] = []
+  /// The records whose files could not be fetched: the delegate does not have their last version.
+  package private(set) var parkedRecords: [CKRecord.ID] = []
   /// The zones to save and delete.
   package var databaseChanges = PendingChanges<
     CKRecordZone.ID, CKSyncEngine.PendingDatabaseChange
@@ -61,6 +65,10 @@ package struct SyncEngineState: Sendable {
     token: String
   ) {
     databaseToken = token
+    if !unconfirmedZones.isEmpty {
+      let named = Set(changed + deleted)
+      unconfirmedZones.removeAll { named.contains($0) }
+    }
     for zoneID in deleted { forget(zoneID) }
     for zoneID in changed { noteChanges(in: zoneID) }
   }
@@ -74,12 +82,48 @@ package struct SyncEngineState: Sendable {
   package mutating func forget(_ zoneID: CKRecordZone.ID) {
     zoneTokens[zoneID] = nil
     unfetchedZones.removeAll { $0 == zoneID }
+    unconfirmedZones.removeAll { $0 == zoneID }
+    parkedRecords.removeAll { $0.zoneID == zoneID }
+  }
+
+  /// Notes that a zone is to be read from its beginning.
+  package mutating func restart(_ zoneID: CKRecordZone.ID) {
+    forget(zoneID)
+    noteChanges(in: zoneID)
+  }
+
+  /// Forgets all places in the feeds of a service that went back to an older copy of its data, or
+  /// that no longer knows what changed since.
+  ///
+  /// In the shared database the zones that the next listing does not name are gone: they are other
+  /// users', who keep them. What a private database does not name may be on this device only.
+  package mutating func restartFeeds(_ scope: CKDatabase.Scope) {
+    if scope == .shared {
+      let known = Set(unconfirmedZones)
+      unconfirmedZones += zoneTokens.keys.filter { !known.contains($0) }
+        .sorted { ($0.ownerName, $0.zoneName) < ($1.ownerName, $1.zoneName) }
+    }
+    databaseToken = nil
+    zoneTokens = [:]
   }
 
   /// Notes a page of a zone's feed that the delegate has.
   package mutating func didFetch(_ zoneID: CKRecordZone.ID, token: String, moreComing: Bool) {
     zoneTokens[zoneID] = token
     if !moreComing { unfetchedZones.removeAll { $0 == zoneID } }
+  }
+
+  /// Notes records whose files could not be fetched, after those that came or are gone.
+  package mutating func park(_ recordIDs: [CKRecord.ID], unparking others: [CKRecord.ID] = []) {
+    let others = Set(others)
+    if !parkedRecords.isEmpty, !others.isEmpty { parkedRecords.removeAll { others.contains($0) } }
+    let known = Set(parkedRecords)
+    parkedRecords += recordIDs.filter { !known.contains($0) }
+  }
+
+  /// Whether changes of a zone's records wait to be sent.
+  package func hasChangesToSend(in zoneID: CKRecordZone.ID) -> Bool {
+    recordChanges.changes.contains { $0.recordID.zoneID == zoneID }
   }
 
   /// The zone to fetch next: one that the app wants first, or the one told of first.
@@ -114,7 +158,7 @@ package struct SyncEngineState: Sendable {
 extension SyncEngineState: Codable {
   private enum CodingKeys: String, CodingKey {
     case version, user, databaseToken, zones, unfetched, databaseChanges, recordChanges
-    case hasUntrackedChanges, subscriptionID
+    case hasUntrackedChanges, subscriptionID, parked, unconfirmed
   }
 
   /// The form of the archive; a reader refuses one it does not know.
@@ -135,6 +179,11 @@ extension SyncEngineState: Codable {
       guard !name.isEmpty else { throw SyncEngineState.damage("a zone without a name") }
       return CKRecordZone.ID(zoneName: name, ownerName: owner)
     }
+  }
+
+  private struct Record: Codable {
+    var zone: Zone
+    var name: String
   }
 
   private struct Change: Codable {
@@ -166,6 +215,15 @@ extension SyncEngineState: Codable {
       zoneTokens[try zone.zoneID()] = zone.token
     }
     unfetchedZones = try container.decode([Zone].self, forKey: .unfetched).map { try $0.zoneID() }
+    unconfirmedZones =
+      try container.decodeIfPresent([Zone].self, forKey: .unconfirmed)?.map { try $0.zoneID() }
+      ?? []
+    // States of earlier versions have none.
+    let parked = try container.decodeIfPresent([Record].self, forKey: .parked) ?? []
+    parkedRecords = try parked.map { record in
+      guard !record.name.isEmpty else { throw Self.damage("a record without a name") }
+      return CKRecord.ID(recordName: record.name, zoneID: try record.zone.zoneID())
+    }
     databaseChanges.add(
       try container.decode([Change].self, forKey: .databaseChanges).map { change in
         let zoneID = try change.zone.zoneID()
@@ -191,6 +249,15 @@ extension SyncEngineState: Codable {
       .sorted { ($0.owner, $0.name) < ($1.owner, $1.name) }
     try container.encode(zones, forKey: .zones)
     try container.encode(unfetchedZones.map { Zone($0) }, forKey: .unfetched)
+    if !unconfirmedZones.isEmpty {
+      try container.encode(unconfirmedZones.map { Zone($0) }, forKey: .unconfirmed)
+    }
+    if !parkedRecords.isEmpty {
+      try container.encode(
+        parkedRecords.map { Record(zone: Zone($0.zoneID), name: $0.recordName) },
+        forKey: .parked
+      )
+    }
     try container.encode(
       databaseChanges.changes.map { change in
         switch change {

@@ -27,24 +27,33 @@ package struct SyncSchedule: Sendable {
   private var failures = 0
   /// The time before which nothing runs.
   private var earliest = 0.0
-  /// Whether nothing can be done until an account is there.
-  private var isDormant = false
+  /// When to fetch, also where nothing asks for it.
+  private var fetchTime: Double?
 
   package init() {}
 
   /// Asks for work.
   package mutating func request(_ work: Work) { wanted.insert(work) }
 
+  /// Asks for a fetch at a time, unless one runs before.
+  package mutating func requestFetch(at time: Double) {
+    fetchTime = min(time, fetchTime ?? time)
+  }
+
   /// What to do at a time.
   package func step(at time: Double) -> Step {
-    guard !isDormant, let work = wanted.contains(.fetch) ? .fetch : wanted.first else {
-      return .rest
+    let fetches = wanted.contains(.fetch) || fetchTime.map { $0 <= time } == true
+    guard let work = fetches ? .fetch : wanted.first else {
+      return fetchTime.map { .wait($0 - time) } ?? .rest
     }
     return earliest > time ? .wait(earliest - time) : .run(work)
   }
 
   /// Notes that work begins: what is asked for from now on is more work.
-  package mutating func begin(_ work: Work) { wanted.remove(work) }
+  package mutating func begin(_ work: Work) {
+    wanted.remove(work)
+    if work == .fetch { fetchTime = nil }
+  }
 
   /// Notes that work was done.
   package mutating func succeed() {
@@ -60,14 +69,16 @@ package struct SyncSchedule: Sendable {
   package mutating func fail(_ work: Work, _ error: CKError, at time: Double, jitter: Double) {
     failures += 1
     let pause = Self.pauses.delay(afterAttempt: failures, jitter: jitter)
-    earliest = time + max(error.retryAfterSeconds ?? 0, pause)
-    if error.code == .notAuthenticated { isDormant = true }
+    let asked = error.withPartialErrors.compactMap(\.retryAfterSeconds).max()
+    earliest = time + max(asked ?? 0, pause)
+    // Without a token there is nothing to ask the service with, but another process that shares the
+    // token file may sign the user in.
+    if error.code == .notAuthenticated { earliest = time + Self.pauses.longestDelay }
     if SyncEngineState.retries(error) { request(work) }
   }
 
   /// Notes that an account was signed in to, or that the app wants no more waiting.
   package mutating func wake() {
-    isDormant = false
     succeed()
   }
 }

@@ -1,0 +1,147 @@
+/// Decides when an engine tries the records again whose files could not be fetched.
+///
+/// A file that is damaged on the service fails each time, at the cost of its size: the tries have
+/// pauses of their own, so that they neither hold up the fetch of other records nor fill the line.
+struct ParkedRecordRetries: Sendable {
+  /// From half a minute to an hour.
+  private static let pauses = RetryPolicy(attempts: .max, firstDelay: 30, longestDelay: 3600)
+
+  private var attempts = 0
+  private var next = 0.0
+
+  /// Whether the records are tried now; a fetch that the app asks for always tries them.
+  func areDue(at time: Double, _ reason: CKSyncEngine.SyncReason) -> Bool {
+    reason == .manual || time >= next
+  }
+
+  /// Notes that records wait after a fetch, which tried them or not; returns when to try them.
+  mutating func plan(at time: Double, haveTried: Bool, jitter: Double) -> Double {
+    if haveTried || next <= time {
+      attempts += 1
+      next = time + Self.pauses.delay(afterAttempt: attempts, jitter: jitter)
+    }
+    return next
+  }
+
+  /// Notes that no record waits any more.
+  mutating func succeed() { self = ParkedRecordRetries() }
+}
+
+extension CKSyncEngine {
+  /// Gives a page of a zone's changes to the delegate.
+  ///
+  /// A record of which a file did not come is parked: the delegate keeps the version that it has,
+  /// the zone continues, and the record is fetched by itself later. Returns the errors.
+  func deliver(_ page: CKDatabase.ZoneChangesPage) async -> [CKRecord.ID: CKError] {
+    let whole = page.records.filter { page.failures[$0.recordID] == nil }
+    let broken = page.records.filter { page.failures[$0.recordID] != nil }
+    TemporaryAssets.discard(filesOf: broken)
+    if !whole.isEmpty || !page.deletions.isEmpty {
+      await tell(
+        .fetchedRecordZoneChanges(
+          Event.FetchedRecordZoneChanges(
+            modifications: whole.map { CKDatabase.RecordZoneChange.Modification(record: $0) },
+            deletions: page.deletions.map {
+              CKDatabase.RecordZoneChange.Deletion(
+                recordID: $0.recordID,
+                recordType: $0.recordType ?? ""
+              )
+            }
+          )
+        )
+      )
+    }
+    let (parked, settled) = (
+      broken.map(\.recordID), whole.map(\.recordID) + page.deletions.map(\.recordID)
+    )
+    state.update { $0.park(parked, unparking: settled) }
+    return page.failures
+  }
+
+  /// Fetches the records that were parked before this fetch, zone by zone.
+  ///
+  /// Returns the errors of those that stay parked.
+  func fetchParked(
+    _ recordIDs: [CKRecord.ID],
+    of database: CKDatabase
+  ) async throws(CKError) -> [AnyHashable: any Error] {
+    var failures: [AnyHashable: any Error] = [:]
+    // The feed may have brought newer versions meanwhile.
+    let waiting = Set(recordIDs).intersection(state.value.parkedRecords)
+    for (zoneID, all) in CKDatabase.grouped(recordIDs.filter(waiting.contains), by: \.zoneID) {
+      await tell(.willFetchRecordZoneChanges(Event.WillFetchRecordZoneChanges(zoneID: zoneID)))
+      var errors: [CKRecord.ID: CKError] = [:]
+      var failure: CKError?
+      for slice in CKDatabase.slices(all, of: RecordModification.operationLimit) {
+        do throws(CKError) {
+          errors.merge(try await fetchParkedSlice(slice, of: database)) { first, _ in first }
+        } catch {
+          failure = error
+          break
+        }
+      }
+      if failure == nil, !errors.isEmpty { failure = .partialFailure(errors) }
+      await tell(
+        .didFetchRecordZoneChanges(
+          Event.DidFetchRecordZoneChanges(zoneID: zoneID, error: failure)
+        )
+      )
+      await tellOfState()
+      if let failure {
+        if SyncEngineState.retries(failure) { throw failure }
+        failures[zoneID] = failure
+      }
+    }
+    return failures
+  }
+
+  private func fetchParkedSlice(
+    _ recordIDs: [CKRecord.ID],
+    of database: CKDatabase
+  ) async throws(CKError) -> [CKRecord.ID: CKError] {
+    let found = try await database.lookUp(recordIDs, desiredKeys: nil)
+    var page = CKDatabase.ZoneChangesPage(
+      records: found.values.compactMap { try? $0.get() },
+      deletions: [],
+      failures: [:],
+      changeToken: CKServerChangeToken(syncToken: ""),
+      moreComing: false
+    )
+    page.failures = try await database.fetchFiles(of: page.records)
+    if Task.isCancelled {
+      TemporaryAssets.discard(filesOf: page.records)
+      throw CKError(transport: CancellationError())
+    }
+    var errors = await deliver(page)
+    var gone: [CKRecord.ID] = []
+    for (recordID, result) in found {
+      guard let error = result.error else { continue }
+      switch error.code {
+      // The zone's feed reports the deletion.
+      case .unknownItem, .zoneNotFound, .userDeletedZone: gone.append(recordID)
+      default: errors[recordID] = error
+      }
+    }
+    let settled = gone
+    state.update { $0.park([], unparking: settled) }
+    return errors
+  }
+}
+
+extension CKError {
+  /// Whether the error is of single records, and of no zone or request as a whole.
+  var isOfRecordsOnly: Bool {
+    guard code == .partialFailure, let items = partialErrorsByItemID, !items.isEmpty else {
+      return false
+    }
+    return items.allSatisfy { id, error in
+      id.base is CKRecord.ID || (error as? CKError)?.isOfRecordsOnly == true
+    }
+  }
+
+  fileprivate static func partialFailure(_ errors: [CKRecord.ID: CKError]) -> CKError {
+    .partialFailure(
+      Dictionary(uniqueKeysWithValues: errors.map { (AnyHashable($0), $1 as any Error) })
+    )
+  }
+}

@@ -1,0 +1,164 @@
+import CloudKitServer
+import CloudKitWebServices
+import Foundation
+import OpenCloudKit
+import Testing
+
+@Suite("What a sync engine fetches with difficulty")
+struct SyncEngineFetchTests {
+  private static func engine(
+    _ notes: SyncedNotes,
+    on container: CKContainer,
+    state: CKSyncEngine.State.Serialization? = nil
+  ) -> CKSyncEngine {
+    var configuration = CKSyncEngine.Configuration(
+      database: container.privateCloudDatabase,
+      stateSerialization: state,
+      delegate: notes
+    )
+    configuration.automaticallySync = false
+    return CKSyncEngine(configuration)
+  }
+
+  // MARK: Files
+
+  /// Records with files in two zones, of which the service cuts the file of `broken` short.
+  private func cutFile(_ service: RealService) async throws -> CKContainer {
+    let writer = try await service.device("writer")
+    let database = writer.privateCloudDatabase
+    let file = FileManager.default.temporaryDirectory
+      .appendingPathComponent("asset-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: file) }
+    for (zone, names) in [("first", ["broken", "whole"]), ("second", ["other"])] {
+      let zoneID = try await database.save(CKRecordZone(zoneName: zone)).zoneID
+      for name in names {
+        try Data("the bytes of \(name)".utf8).write(to: file)
+        let record = CKRecord(
+          recordType: "Note",
+          recordID: CKRecord.ID(recordName: name, zoneID: zoneID)
+        )
+        record["text"] = name
+        record["file"] = CKAsset(fileURL: file)
+        try await database.save(record)
+      }
+    }
+    let inner = service.service
+    service.intercept { request in
+      guard request.path.contains("/assets/"), request.method == "GET" else { return nil }
+      let transport = InProcessTransport { await inner.respond(to: $0) }
+      guard var response = try? await transport.send(request) else { return nil }
+      // A fetch that continues asks for the last byte, and gets nothing.
+      let isCut = ["the bytes of broken", "n"].contains(
+        String(decoding: response.body, as: UTF8.self)
+      )
+      if isCut { response.body.removeLast() }
+      return response
+    }
+    return try await service.device("reader")
+  }
+
+  @Test("A record whose file does not come whole is reported and fetched later; its zone continues")
+  func brokenFile() async throws {
+    let service = try await RealService()
+    let reader = try await cutFile(service)
+    let notes = SyncedNotes()
+    let engine = Self.engine(notes, on: reader)
+    let error = try #require(
+      await #expect(throws: CKError.self) { try await engine.fetchChanges() }
+    )
+    #expect(notes.texts == ["whole": "whole", "other": "other"])
+    let zones = error.partialErrorsByItemID ?? [:]
+    #expect(zones.keys.compactMap { ($0.base as? CKRecordZone.ID)?.zoneName } == ["first"])
+    let records = (zones.values.first as? CKError)?.partialErrorsByItemID ?? [:]
+    #expect(records.keys.compactMap { ($0.base as? CKRecord.ID)?.recordName } == ["broken"])
+    #expect(engine.state.zoneIDsWithUnfetchedServerChanges.isEmpty)
+
+    // Another engine that continues with the state fetches it when the file is whole again.
+    service.intercept(nil)
+    let state = try #require(notes.serialization)
+    let archive = try JSONEncoder().encode(state)
+    let kept = try JSONDecoder().decode(CKSyncEngine.State.Serialization.self, from: archive)
+    let later = SyncedNotes()
+    try await Self.engine(later, on: reader, state: kept).fetchChanges()
+    #expect(later.texts == ["broken": "broken"])
+    let asset = try #require(later.record("broken")?["file"] as CKAsset?)
+    let bytes = try Data(contentsOf: try #require(asset.fileURL))
+    #expect(bytes == Data("the bytes of broken".utf8))
+  }
+
+  @Test("Tries at a file that does not come whole leave no files behind")
+  func noFilesLeft() async throws {
+    let service = try await RealService()
+    let reader = try await cutFile(service)
+    let notes = SyncedNotes()
+    let engine = Self.engine(notes, on: reader)
+    await #expect(throws: CKError.self) { try await engine.fetchChanges() }
+    for _ in 0..<3 { await #expect(throws: CKError.self) { try await engine.fetchChanges() } }
+    let files = try FileManager.default.contentsOfDirectory(
+      at: TemporaryAssets.folder,
+      includingPropertiesForKeys: nil
+    )
+    let cut = files.filter { (try? Data(contentsOf: $0)) == Data("the bytes of broke".utf8) }
+    #expect(cut.isEmpty)
+  }
+
+  @Test("A parked record that is deleted meanwhile is tried no more")
+  func deletedWhileParked() async throws {
+    let service = try await RealService()
+    let reader = try await cutFile(service)
+    let notes = SyncedNotes()
+    let engine = Self.engine(notes, on: reader)
+    await #expect(throws: CKError.self) { try await engine.fetchChanges() }
+    try await reader.privateCloudDatabase.deleteRecord(
+      withID: CKRecord.ID(recordName: "broken", zoneID: CKRecordZone.ID(zoneName: "first"))
+    )
+    try await engine.fetchChanges()
+  }
+
+  // MARK: Expired tokens
+
+  @Test("A zone that was deleted and made again is told to the delegate as deleted first")
+  func recreatedZone() async throws {
+    let service = try await RealService()
+    let writer = SyncedNotes()
+    let one = Self.engine(writer, on: try await service.device("one"))
+    one.state.add(pendingDatabaseChanges: [.saveZone(CKRecordZone(zoneID: SyncedNotes.zoneID))])
+    for name in ["a", "b"] { writer.write(name, "old", on: one) }
+    try await one.sendChanges()
+    let reader = SyncedNotes()
+    let two = Self.engine(reader, on: try await service.device("two"))
+    try await two.fetchChanges()
+    reader.write("b", "edited", on: two)
+
+    let database = one.database
+    try await database.deleteRecordZone(withID: SyncedNotes.zoneID)
+    try await database.save(CKRecordZone(zoneID: SyncedNotes.zoneID))
+    let record = CKRecord(recordType: "Note", recordID: SyncedNotes.recordID("c"))
+    record["text"] = "new"
+    try await database.save(record)
+    // The edit meets a zone without its record; the delegate makes the record again, and the next
+    // fetch sends it.
+    await #expect(throws: CKError.self) { try await two.fetchChanges() }
+    try await two.fetchChanges()
+    #expect(reader.texts == ["b": "edited", "c": "new"])
+    #expect(two.state.pendingRecordZoneChanges.isEmpty)
+    #expect(reader.log.contains("zones +0 -1"))
+  }
+
+  @Test("A service that went back to an older copy is read again, and no deletion is reported")
+  func olderCopy() async throws {
+    let service = try await RealService()
+    let writer = SyncedNotes()
+    let one = Self.engine(writer, on: try await service.device("one"))
+    one.state.add(pendingDatabaseChanges: [.saveZone(CKRecordZone(zoneID: SyncedNotes.zoneID))])
+    writer.write("a", "kept", on: one)
+    try await one.sendChanges()
+    try await one.fetchChanges()
+    try await service.service.beginNewIncarnation()
+    writer.clearLog()
+    try await one.fetchChanges()
+    #expect(writer.texts == ["a": "kept"])
+    #expect(writer.log.allSatisfy { !$0.contains("-1") })
+    #expect(writer.log.contains("records +1 -0"))
+  }
+}
