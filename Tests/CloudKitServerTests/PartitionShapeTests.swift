@@ -215,7 +215,7 @@ private final class StatementRecorder {
     _ = try snapshot.database(id)
     _ = try snapshot.zones(in: id, named: ["z"])
     _ = try snapshot.livingZones(in: id)
-    _ = try snapshot.zones(in: id, changedAfter: .zero, limit: 1)
+    _ = try snapshot.zones(in: id, changedAfter: ZoneListPosition(change: .zero), limit: 1)
     _ = try snapshot.records(in: id, keys: [record])
     _ = try snapshot.references(in: id, to: [record])
     _ = try snapshot.changes(in: id, ChangeRange(zone: .defaultZone, after: .zero, limit: 1))

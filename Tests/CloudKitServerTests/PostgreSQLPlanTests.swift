@@ -137,7 +137,11 @@ struct PostgreSQLPlanTests {
     try expect("databases_pkey") { _ = try snapshot.database(id) }
     try expect("zones_pkey") { _ = try snapshot.zones(in: id, named: ["z5"]) }
     try expect("zones_by_change") {
-      _ = try snapshot.zones(in: id, changedAfter: ChangeNumber(290), limit: 10)
+      _ = try snapshot.zones(
+        in: id,
+        changedAfter: ZoneListPosition(change: ChangeNumber(290)),
+        limit: 10
+      )
     }
     try expect("records_pkey") { _ = try snapshot.records(in: id, keys: keys) }
     try expect("records_pkey") { _ = try snapshot.records(in: id, keys: [keys[0]]) }

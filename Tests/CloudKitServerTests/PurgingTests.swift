@@ -50,6 +50,23 @@ struct PurgingTests {
     #expect(try await again.sharedChanges().zones.isEmpty)
   }
 
+  @Test(
+    "A participant who was away until the links to a purged zone were gone has an expired token"
+  )
+  func longAway() async throws {
+    let tree = try await SharedTree()
+    let before = try await tree.guest.sharedChanges()
+    try await purge("ada", on: tree.server)
+    tree.server.clock.advance(seconds: 91 * 24 * 3600)
+    try await tree.server.service.housekeep()
+    let late = try await tree.server.person("bob").extended
+    let error = await #expect(throws: ErrorDictionary.self) {
+      try await late.sharedChanges(since: before.syncToken)
+    }
+    #expect(error?.extension?.code == .changeTokenExpired)
+    #expect(try await late.sharedChanges().zones.isEmpty)
+  }
+
   @Test("A purged participant is in no share any more, and the owner's feed says so")
   func purgedParticipant() async throws {
     let tree = try await SharedTree()

@@ -284,4 +284,36 @@ struct ZonesAndChangesTests {
       #expect(results[0].error?.extension?.code == code)
     }
   }
+
+  @Test(
+    "Zones that one batch wrote are all listed where a page of the database's feed ends between"
+  )
+  func zonesOfOneBatch() async throws {
+    let person = try await TestServer().person()
+    let names = ["a", "b", "c"]
+    for name in names { try await person.makeZone(name) }
+    let start: DatabaseChangesResponse = try await person.call(
+      .databaseChanges,
+      DatabaseChangesRequest()
+    )
+    let operations = names.map { name in
+      var operation = RecordOperation.make(.create, "r")
+      operation.record.zoneID = ZoneID(zoneName: name)
+      return operation
+    }
+    for item in try await person.modify(operations, zone: nil) { _ = try item.get() }
+    var token = start.syncToken
+    var found: [String] = []
+    var isMoreComing = true
+    while isMoreComing {
+      let page: DatabaseChangesResponse = try await person.call(
+        .databaseChanges,
+        DatabaseChangesRequest(syncToken: token, resultsLimit: 1)
+      )
+      found += page.zones.compactMap { $0.item?.zoneID.zoneName }
+      token = page.syncToken
+      isMoreComing = page.moreComing ?? false
+    }
+    #expect(found.sorted() == names)
+  }
 }

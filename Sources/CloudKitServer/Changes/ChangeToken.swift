@@ -10,7 +10,8 @@ struct ChangeToken: Codable, Hashable, Sendable {
   /// Nil for the token of a whole database; a recreated zone has another number.
   var zone: ZoneNumber?
   var counter: ChangeNumber
-  /// Within the moment of joining or leaving a share; nil: after all of the number.
+  /// Within the moment of joining or leaving a share, and in the list of a database's zones the
+  /// zone within a batch; nil: after all of the number.
   var place: ChangeNumber?
   /// While a listing newest first has more pages: exclusive upper end of the next.
   var ceiling: ZoneFeed.Position?
@@ -42,6 +43,18 @@ struct ChangeToken: Codable, Hashable, Sendable {
     set {
       counter = newValue.change
       place = newValue.place
+    }
+  }
+
+  /// The place in the list of a database's zones.
+  var zoneListPosition: ZoneListPosition {
+    get {
+      place.map { ZoneListPosition(change: counter, zone: ZoneNumber($0.rawValue)) }
+        ?? ZoneListPosition(change: counter)
+    }
+    set {
+      counter = newValue.change
+      place = ChangeNumber(newValue.zone.rawValue)
     }
   }
 

@@ -35,12 +35,15 @@ extension CloudKitService {
   ) throws -> DatabaseChangesResponse {
     let database = try snapshot.database(id)
     let token = try open(text, zone: nil, id, counter: database.counter, context)
-    var rows = try snapshot.zones(in: id, changedAfter: token.counter, limit: limit + 1)
+    var rows = try snapshot.zones(in: id, changedAfter: token.zoneListPosition, limit: limit + 1)
     let isMoreComing = rows.count > limit
     if isMoreComing { rows.removeLast() }
     var next = ChangeToken(zone: nil, id, counter: database.counter)
     if isMoreComing {
-      next.counter = rows.last?.change ?? token.counter
+      // Within a change too: the zones that one batch wrote may be on two pages.
+      next.zoneListPosition =
+        rows.last.map { ZoneListPosition(change: $0.change, zone: $0.number) }
+        ?? token.zoneListPosition
       // The pages of a first listing do not tell of zones that came and went before it.
       next.began = token.began ?? (token.isFirst ? database.counter : nil)
     }
@@ -94,6 +97,10 @@ extension CloudKitService {
     }
     let links = try shareLinks(context, snapshot)
     let zones = try linkedZones(links, user, snapshot)
+    let linked = Set(zones.map { KnownZone(partition: $0.partition, zone: $0.row.number) })
+    // The zone of an account that was purged so long ago that its links are gone too: not even its
+    // name is known any more. Without a token the client sees which zones are left.
+    guard known.keys.allSatisfy(linked.contains) else { throw Self.expiredToken() }
     let open = Set(zones.filter(\.isOpen).map { "\($0.owner)/\($0.row.name)" })
     var results: [ItemResult<ZoneDictionary>] = []
     var isMoreComing = false

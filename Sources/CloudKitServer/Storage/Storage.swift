@@ -99,7 +99,13 @@ package protocol StorageSnapshot {
   func database(_ id: PartitionID) throws -> StoredDatabase
   func zones(in id: PartitionID, named names: [String]) throws -> [StoredZone]
   func livingZones(in id: PartitionID) throws -> [StoredZone]
-  func zones(in id: PartitionID, changedAfter: ChangeNumber, limit: Int) throws -> [StoredZone]
+  /// Zones that changed after a position, by change and then by number: the zones that one batch
+  /// wrote have one change in common.
+  func zones(
+    in id: PartitionID,
+    changedAfter position: ZoneListPosition,
+    limit: Int
+  ) throws -> [StoredZone]
   func records(in id: PartitionID, keys: [RecordKey]) throws -> [RecordKey: StoredRecord]
   func references(in id: PartitionID, to targets: [RecordKey]) throws -> [StoredReference]
   func changes(in id: PartitionID, _ range: ChangeRange) throws -> [RecordRow]
@@ -179,6 +185,18 @@ package protocol StorageSnapshot {
   func recordCount(in id: PartitionID, type: String) throws -> Int64
   func entry(_ key: DirectoryEntry.Key) throws -> DirectoryEntry?
   func entries(_ range: DirectoryRange) throws -> [DirectoryEntry]
+}
+
+/// A place in the list of a database's zones by change.
+package struct ZoneListPosition: Hashable, Sendable {
+  package var change: ChangeNumber
+  /// The zone within the change; all zones of the change come before `.max`.
+  package var zone: ZoneNumber
+
+  package init(change: ChangeNumber, zone: ZoneNumber = ZoneNumber(.max)) {
+    self.change = change
+    self.zone = zone
+  }
 }
 
 /// A stretch of a zone's changes.

@@ -57,15 +57,20 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
 
   func zones(
     in id: PartitionID,
-    changedAfter: ChangeNumber,
+    changedAfter position: ZoneListPosition,
     limit: Int
   ) throws -> [StoredZone] {
+    // The index leads to the change; a batch writes few zones, which are sorted by number.
     try connection.query(
       """
       SELECT \(Self.zoneColumns) FROM zones
-      WHERE partition = $1 AND change > $2 ORDER BY change LIMIT $3
+      WHERE partition = $1 AND change >= $2 AND (change, number) > ($2, $3)
+      ORDER BY change, number LIMIT $4
       """,
-      [partition(id), .integer(changedAfter.rawValue), .integer(Int64(limit))],
+      [
+        partition(id), .integer(position.change.rawValue), .integer(position.zone.rawValue),
+        .integer(Int64(limit)),
+      ],
       zone
     )
   }
