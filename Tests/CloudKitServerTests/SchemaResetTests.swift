@@ -81,4 +81,19 @@ struct SchemaResetTests {
       #expect(try await person.lookup("n", zone: nil).content("new") == .int64(1))
     }
   }
+
+  @Test("Users who came in between two resets keep their records")
+  func laterUsers() async throws {
+    let server = try await TestServer()
+    let first = try await server.person("ada")
+    try await first.save(.create, "p", in: .public, zone: nil)
+    try await server.service.promoteSchema(container: TestServer.container)
+    try await server.service.resetDevelopment(container: TestServer.container)
+    let second = try await server.person("bob")
+    let user: UserIdentity = try await second.call(.caller, [String: String](), in: .public)
+    try await server.service.resetDevelopment(container: TestServer.container)
+    let name = try #require(user.userRecordName)
+    let record = try await second.lookup(name, in: .public, zone: nil)
+    #expect(record.recordType == "Users")
+  }
 }

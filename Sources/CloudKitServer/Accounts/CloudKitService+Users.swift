@@ -10,50 +10,61 @@ extension CloudKitService {
       account: account,
       recordName: "_" + effects.randomness.bytes(16).hexadecimal
     )
+    // The user is known with the last record: a stop before leaves a record that nobody has.
+    for environment in ContainerEnvironment.allCases.filter({ $0 != .production }) {
+      let known = try await makeUserRecord(made, environment)
+      if known != made { return known }
+    }
+    return try await makeUserRecord(made, .production)
+  }
+
+  /// Writes a user's record in the public database of an environment, and with the one of production
+  /// the user; returns the user that the account has.
+  private func makeUserRecord(
+    _ made: StoredUser,
+    _ environment: ContainerEnvironment
+  ) async throws -> StoredUser {
+    let id = try storage.partition(
+      PartitionKey(container: made.container, environment: environment, scope: .public, owner: "")
+    )
     let now = now
-    let tag = effects.randomness.next()
-    return try await write { [storage] in
-      if let known = try storage.read({ try $0.user(container: container, account: account) }) {
-        return (nil, known)
-      }
-      for environment in ContainerEnvironment.allCases {
-        var batch = WriteBatch(
-          partition: try storage.partition(
-            PartitionKey(
-              container: container,
-              environment: environment,
-              scope: .public,
-              owner: ""
-            )
-          )
-        )
+    let tag = String(effects.randomness.next(), radix: 36)
+    return try await write(to: id) { [storage] () -> (WriteBatch?, StoredUser) in
+      try storage.read { snapshot in
+        if let known = try snapshot.user(container: made.container, account: made.account) {
+          return (nil, known)
+        }
+        var batch = WriteBatch(partition: id)
+        // A reset of the development environment that has listed the users is to list this one too.
+        let database = try snapshot.database(id)
+        batch.expectedCounter = database.counter
+        batch.counter = database.counter.next
         let stamp = ServerStamp(
           timestamp: now,
           userRecordName: made.recordName,
           deviceID: RecordStamping.unknownDevice
         )
-        batch.records = [
-          StoredRecord(
-            key: RecordKey(zone: .defaultZone, name: made.recordName),
-            type: "Users",
-            tag: String(tag, radix: 36),
-            change: ChangeNumber(now),
-            created: stamp,
-            modified: stamp,
-            parent: nil,
-            fields: Data("{}".utf8),
-            contents: [],
-            isDeleted: false
-          )
-        ]
+        let record = StoredRecord(
+          key: RecordKey(zone: .defaultZone, name: made.recordName),
+          type: RecordTypeSchema.users.name,
+          tag: tag,
+          change: ChangeNumber(now),
+          created: stamp,
+          modified: stamp,
+          parent: nil,
+          fields: Data("{}".utf8),
+          contents: [],
+          isDeleted: false
+        )
+        batch.records = [record]
+        batch.expectedIndexes = database.indexes
+        batch.addedIndexEntries = try snapshot.indexEntries(of: record, [:], in: id)
         if environment == .production {
-          batch.container = container
+          batch.container = made.container
           batch.users = [made]
-          return (batch, made)
         }
-        try storage.commit(batch)
+        return (batch, made)
       }
-      return (nil, made)
     }
   }
 

@@ -48,8 +48,9 @@ extension CloudKitService {
       (try $0.database(id), try $0.livingZones(in: id))
     }
     var batch = WriteBatch(partition: id)
-    var counter = database.counter
-    batch.expectedCounter = counter
+    batch.expectedCounter = database.counter
+    // Of the records in the default zone too, which no zone's change stands for.
+    var counter = database.counter.next
     batch.emptiedZones = [.defaultZone] + living.map(\.number)
     batch.zones = living.map { zone in
       counter = counter.next
@@ -67,6 +68,10 @@ extension CloudKitService {
     var batch = WriteBatch(partition: id)
     batch.emptiedZones = [.defaultZone]
     try storage.read { snapshot in
+      // Counts the users that were made: one that is made meanwhile must not go.
+      let counter = try snapshot.database(id).counter
+      batch.expectedCounter = counter
+      batch.counter = counter.next
       var walk = IndexWalk(type: type, field: QueryPlan.everything.name, zone: nil, limit: 500)
       while true {
         let entries = try snapshot.entries(in: id, walk)
