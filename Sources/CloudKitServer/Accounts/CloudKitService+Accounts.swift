@@ -85,25 +85,37 @@ extension CloudKitService {
 
   /// Changes an account; a new password or a shut account ends every session of it.
   package func changeAccount(_ userName: String, _ changes: AccountChanges) async throws {
-    var changed = try account(named: userName)
+    let named = try account(named: userName)
+    // Hashed before the transaction, and written into the account as it is then.
+    var hashed: StoredAccount?
     if let password = changes.password {
       guard !password.isEmpty else {
         throw AdministrationError(description: "A password has at least one character.")
       }
-      changed.passwordSalt = effects.randomness.bytes(16)
-      changed.passwordRounds = limits.passwordRounds
-      changed.passwordHash = try PasswordHash.make(
+      var account = named
+      account.passwordSalt = effects.randomness.bytes(16)
+      account.passwordRounds = limits.passwordRounds
+      account.passwordHash = try PasswordHash.make(
         password,
-        salt: changed.passwordSalt,
-        rounds: changed.passwordRounds
+        salt: account.passwordSalt,
+        rounds: account.passwordRounds
       )
+      hashed = account
     }
-    if let name = changes.givenName { changed.givenName = name }
-    if let name = changes.familyName { changed.familyName = name }
-    if let address = changes.emailAddress { changed.emailAddress = address }
-    let account = changed
+    let withPassword = hashed
     try await write { [storage] in
       try storage.read { snapshot in
+        guard var account = try snapshot.account(id: named.id) else {
+          throw AdministrationError(description: "There is no account \"\(userName)\".")
+        }
+        if let withPassword {
+          account.passwordSalt = withPassword.passwordSalt
+          account.passwordRounds = withPassword.passwordRounds
+          account.passwordHash = withPassword.passwordHash
+        }
+        if let name = changes.givenName { account.givenName = name }
+        if let name = changes.familyName { account.familyName = name }
+        if let address = changes.emailAddress { account.emailAddress = address }
         let (before, revision) = try snapshot.state(of: account.id)
         var state = before
         if let flag = changes.isAdministrator { state.isAdministrator = flag }

@@ -50,6 +50,8 @@ extension ModifyPlanner {
       if let stored = input.existing[key], !stored.isDeleted {
         try unindex(stored, in: &batch)
         if key.zone == .defaultZone {
+          // No feed reports it, but the counter is what other servers' decisions rest on.
+          _ = nextChange(&counter)
           batch.erasedRecords.append(key)
           if mayHaveLinks(stored) { batch.relinkedRecords.append(key) }
         } else {

@@ -33,6 +33,13 @@ struct SQLCommit<Session: SQLSession> {
       try writeSubscriptions(partition)
       try writeSharing(partition)
       if let event = batch.event { try SQLEvents(session: session).write(event, partition) }
+      if batch.erasesPartition, batch.counter == nil {
+        // What was decided before on another server must not be written afterwards.
+        try session.run(
+          "UPDATE databases SET counter = counter + 1 WHERE partition = $1",
+          [.integer(partition.rawValue)]
+        )
+      }
       if let counter = batch.counter {
         try session.run(
           "UPDATE databases SET counter = $1 WHERE partition = $2",
@@ -49,7 +56,8 @@ struct SQLCommit<Session: SQLSession> {
   ///
   /// Those of a public one share it, and keep only the making of an index away.
   private func lockDatabase(_ partition: PartitionID) throws {
-    let isExclusive = batch.expectedCounter != nil || batch.counter != nil
+    let isExclusive =
+      batch.expectedCounter != nil || batch.counter != nil || batch.erasesPartition
     let dialect = session.dialect
     let found = try session.query(
       """

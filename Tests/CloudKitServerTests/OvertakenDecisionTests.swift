@@ -1,0 +1,68 @@
+import CloudKitWebServices
+import Foundation
+import Testing
+
+@testable import CloudKitServer
+
+/// What two servers on one database do, as one server that decides, and commits after another one.
+@Suite("A decision that another server's commit has overtaken", .everyEngine)
+struct OvertakenDecisionTests {
+  private let server: TestServer
+  private let person: Person
+
+  init() async throws {
+    server = try await TestServer()
+    person = try await server.person()
+  }
+
+  @Test("A record of the default zone that was deleted meanwhile is not brought back by an update")
+  func deleted() async throws {
+    let saved = try await person.save(.create, "x", ["n": .int64(1)], zone: .defaultZone)
+    let update = try await person.decide([
+      .make(.update, "x", ["n": .int64(2)], tag: saved.recordChangeTag)
+    ])
+    try await person.save(.forceDelete, "x", zone: .defaultZone)
+    #expect(throws: ExpectationFailed.self) { try server.service.storage.commit(update) }
+    let error = await #expect(throws: ErrorDictionary.self) {
+      try await person.lookup("x", zone: .defaultZone)
+    }
+    #expect(error?.serverErrorCode == .notFound)
+  }
+
+  @Test("A new reference to a record of the default zone that was deleted meanwhile is refused")
+  func dangling() async throws {
+    try await person.save(.create, "x", zone: .defaultZone)
+    let reference = FieldContent.reference(ReferenceValue(recordName: "x", action: .deleteSelf))
+    let link = try await person.decide([.make(.create, "s", ["to": reference])])
+    try await person.save(.forceDelete, "x", zone: .defaultZone)
+    #expect(throws: ExpectationFailed.self) { try server.service.storage.commit(link) }
+  }
+
+  @Test("A reset of development refuses what was decided before it, also without custom zones")
+  func reset() async throws {
+    try await person.save(.create, "x", zone: .defaultZone)
+    let update = try await person.decide([.make(.forceUpdate, "x", ["n": .int64(2)])])
+    try await server.service.resetDevelopment(container: TestServer.container)
+    #expect(throws: ExpectationFailed.self) { try server.service.storage.commit(update) }
+  }
+
+  @Test("A change of the name during a change of the password loses neither")
+  func changesAtOnce() async throws {
+    let service = server.service
+    _ = try await server.person("ada")
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask {
+        try await service.changeAccount("ada", .init(password: "a new password"))
+      }
+      for number in 0..<20 {
+        group.addTask {
+          try await service.changeAccount("ada", .init(givenName: "Ada \(number)"))
+        }
+      }
+      try await group.waitForAll()
+    }
+    let account = try await service.checkPassword(userName: "ada", password: "a new password")
+    #expect(account.givenName?.hasPrefix("Ada ") == true)
+    #expect(account.familyName == "Example")
+  }
+}
