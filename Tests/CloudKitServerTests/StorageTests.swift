@@ -203,4 +203,44 @@ struct StorageTests {
     #expect(later.map { String(decoding: $0.body, as: UTF8.self) } == ["6"])
     #expect(try storage.newestEvent() >= later[0].position)
   }
+
+  @Test("A batch that was decided before traces were collected does not take the horizon back")
+  func horizon() throws {
+    var zone = StoredZone(number: ZoneNumber(1), name: "z", change: ChangeNumber(1))
+    var make = WriteBatch(partition: id)
+    make.zones = [zone]
+    make.counter = ChangeNumber(1)
+    try storage.commit(make)
+    var collect = WriteBatch(partition: id)
+    collect.collectedZones = [
+      WriteBatch.CollectedZone(name: "z", number: ZoneNumber(1), horizon: ChangeNumber(9))
+    ]
+    try storage.commit(collect)
+    zone.change = ChangeNumber(10)
+    var late = WriteBatch(partition: id)
+    late.expectedCounter = ChangeNumber(1)
+    late.counter = ChangeNumber(10)
+    late.zones = [zone]
+    try storage.commit(late)
+    let kept = try storage.read { try $0.zones(in: id, named: ["z"]).first }
+    #expect(kept?.change == ChangeNumber(10))
+    #expect(kept?.horizon == ChangeNumber(9))
+    // A zone of the same name that is made again begins without traces.
+    late.expectedCounter = ChangeNumber(10)
+    late.counter = ChangeNumber(11)
+    late.zones = [StoredZone(number: ZoneNumber(11), name: "z", change: ChangeNumber(11))]
+    try storage.commit(late)
+    #expect(try storage.read { try $0.zones(in: id, named: ["z"]).first }?.horizon == .zero)
+  }
+
+  @Test("Erasing a partition refuses what was decided before it")
+  func erasing() throws {
+    try storage.commit(batch("a", 1))
+    var erase = WriteBatch(partition: id)
+    erase.erasesPartition = true
+    try storage.commit(erase)
+    var late = batch("b", 2)
+    late.expectedCounter = ChangeNumber(1)
+    #expect(throws: ExpectationFailed.self) { try storage.commit(late) }
+  }
 }

@@ -18,12 +18,24 @@ struct StorageTable: Sendable {
     var isOptional = false
     /// An integer's value where none is given.
     var standard: Int64?
+    /// What a row that replaces another one has here, in SQL; nil: its own value.
+    var replacement: String?
 
     static func integer(_ name: String, standard: Int64? = nil) -> Column {
       Column(name: name, kind: .integer, standard: standard)
     }
     static func text(_ name: String) -> Column { Column(name: name, kind: .text) }
     static func bytes(_ name: String) -> Column { Column(name: name, kind: .bytes) }
+
+    /// The column of rows whose replacement keeps the greater of both values, while another column
+    /// is the same: a writer that decided on an older row does not take the value back.
+    func keepingGreatest(in table: String, sameBy other: String) -> Column {
+      var column = self
+      column.replacement =
+        "CASE WHEN \(table).\(other) = excluded.\(other) AND \(table).\(name) > excluded.\(name) "
+        + "THEN \(table).\(name) ELSE excluded.\(name) END"
+      return column
+    }
 
     var optional: Column {
       var column = self
@@ -140,12 +152,14 @@ extension StorageTable {
     case .refused: break
     case .ignored: sql += " ON CONFLICT DO NOTHING"
     case .replaced:
-      let rest = names.filter { !primaryKey.contains($0) }
+      let rest = columns.filter { !primaryKey.contains($0.name) }
       sql += " ON CONFLICT (\(primaryKey.joined(separator: ", "))) DO "
       sql +=
         rest.isEmpty
         ? "NOTHING"
-        : "UPDATE SET " + rest.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
+        : "UPDATE SET "
+          + rest.map { "\($0.name) = \($0.replacement ?? "excluded.\($0.name)")" }
+          .joined(separator: ", ")
     }
     return sql
   }

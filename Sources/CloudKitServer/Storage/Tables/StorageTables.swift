@@ -48,7 +48,9 @@ enum StorageTables {
     .partition,
     [
       .integer("partition"), .text("name"), .integer("number"), .integer("change"),
-      .text("ending").optional, .integer("horizon"),
+      .text("ending").optional,
+      // Traces are collected without a change of the counter.
+      .integer("horizon").keepingGreatest(in: "zones", sameBy: "number"),
     ],
     key: ["partition", "name"],
     indexes: [.init("zones_by_change", ["partition", "change"])]
