@@ -2,6 +2,7 @@ import CloudKitServer
 import CloudKitWebServices
 import Foundation
 import Testing
+import WatershedSQLite
 
 @Suite("A server that stops and starts again", .everyEngine)
 struct RestartTests {
@@ -80,6 +81,69 @@ struct RestartTests {
       }
       #expect(error?.extension?.code == .changeTokenExpired)
       #expect(try await person.changes().names == ["a", "x", "y", "z"])
+    }
+  }
+
+  @Test(
+    "Tokens have expired where a copy from the present run was put back, without a restart between"
+  )
+  func restoredHotCopy() async throws {
+    // PostgreSQL has no file of ours; see `PostgreSQLOriginTests`.
+    guard TestEngine.current == .sqlite else { return }
+    try await withTemporaryFolder { folder in
+      let copy = folder.appendingPathComponent("copy.sqlite")
+      let data = folder.appendingPathComponent("data")
+      let file = data.appendingPathComponent("watershed.sqlite")
+      let first = try await TestServer(folder: data)
+      var person = try await first.person().extended
+      try await person.makeZone()
+      try await person.save(.create, "a")
+      try SQLiteConnection(path: file.path, mode: .readOnly).copy(to: copy.path)
+      try await person.save(.create, "b")
+      let token = try await person.changes().syncToken
+      await first.service.shutdown()
+      for suffix in ["", "-wal", "-shm"] {
+        try? FileManager.default.removeItem(atPath: file.path + suffix)
+      }
+      try FileManager.default.copyItem(at: copy, to: file)
+
+      let second = try await TestServer(folder: data, seed: 2)
+      person.server = second
+      for name in ["x", "y", "z"] { try await person.save(.create, name) }
+      let error = await #expect(throws: ErrorDictionary.self) {
+        try await person.changes(since: token)
+      }
+      #expect(error?.extension?.code == .changeTokenExpired)
+      await second.service.shutdown()
+    }
+  }
+
+  @Test("A start that ends before its first commit is not taken for an older copy")
+  func failedStart() async throws {
+    guard TestEngine.current == .sqlite else { return }
+    try await withTemporaryFolder { folder in
+      let first = try await TestServer(folder: folder)
+      let person = try await first.person().extended
+      try await person.makeZone()
+      let token = try await person.changes().syncToken
+      await first.service.shutdown()
+      // The file's writer is taken, so that the first transaction of the start fails.
+      let other = try SQLiteConnection(
+        path: folder.appendingPathComponent("watershed.sqlite").path
+      )
+      let beside = folder.appendingPathComponent("openings")
+      let before = try Data(contentsOf: beside)
+      try other.execute(
+        "CREATE TRIGGER stop BEFORE UPDATE ON service BEGIN SELECT RAISE(ABORT, 'no'); END"
+      )
+      await #expect(throws: (any Error).self) { try await TestServer(folder: folder, seed: 2) }
+      #expect(try Data(contentsOf: beside) == before)
+      try other.execute("DROP TRIGGER stop")
+
+      var after = person
+      after.server = try await TestServer(folder: folder, seed: 3)
+      #expect(try await after.changes(since: token).names.isEmpty)
+      await after.server.service.shutdown()
     }
   }
 

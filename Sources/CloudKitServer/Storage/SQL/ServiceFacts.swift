@@ -31,6 +31,37 @@ struct ServiceFacts<Session: SQLSession> {
     return try self[name] ?? Data()
   }
 
+  /// How many transactions an SQLite file has committed.
+  func commitCount() throws -> Int64 { try number("openings") ?? 0 }
+
+  func setCommitCount(_ count: Int64) throws { try set("openings", count) }
+
+  /// Counts the transaction that is open; other processes may have counted since the last one.
+  func countCommit() throws -> Int64 {
+    let count = try commitCount() + 1
+    try setCommitCount(count)
+    return count
+  }
+
+  /// Notes which PostgreSQL the data is in, and begins a new incarnation where it was in another one
+  /// before: the other one's last commits may not be here.
+  ///
+  /// Of several servers that notice it at the same time, the first one begins it.
+  func settle(in origin: String, _ randomness: any RandomSource) throws {
+    let known = try session.query(
+      "SELECT value FROM service WHERE name = 'origin' \(session.dialect.locked)",
+      []
+    ) { String(decoding: $0.blob(0), as: UTF8.self) }.first
+    guard known != origin else { return }
+    try set("origin", Data(origin.utf8))
+    guard let known else { return }
+    _ = try beginNewIncarnation(randomness)
+    // The numbers of transactions mean nothing in another cluster: events with greater ones would
+    // wait for transactions that never come.
+    guard known.prefix(while: { $0 != " " }) != origin.prefix(while: { $0 != " " }) else { return }
+    try session.run("DELETE FROM events", [])
+  }
+
   func secret(_ randomness: any RandomSource) throws -> Data {
     try kept("secret") { randomness.bytes(32) }
   }

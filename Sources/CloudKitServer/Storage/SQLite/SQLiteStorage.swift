@@ -12,6 +12,10 @@ package final class SQLiteStorage: Storage {
   private let writer: SQLiteConnection
   /// Guards the writer; the file's readers have connections of their own.
   private let writing = NSRecursiveLock()
+  /// Nil in memory; guarded by `writing`.
+  private let tally: CommitTally?
+  /// Nil in memory.
+  private let path: String?
   /// Nil in memory, where the writer reads too.
   private let readers: SQLiteReaderPool?
   private let partitions = Mutex<[PartitionKey: PartitionID]>([:])
@@ -43,6 +47,7 @@ package final class SQLiteStorage: Storage {
     if let folder {
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
       let path = folder.appendingPathComponent("watershed.sqlite").path
+      self.path = path
       writer = try SQLiteConnection(path: path)
       try writer.execute(Self.writerSettings)
       readers = SQLiteReaderPool {
@@ -52,6 +57,7 @@ package final class SQLiteStorage: Storage {
       }
     } else {
       writer = try SQLiteConnection(path: ":memory:")
+      path = nil
       readers = nil
     }
     let session = SQLiteSession(connection: writer)
@@ -59,30 +65,20 @@ package final class SQLiteStorage: Storage {
     let kept = try writer.transaction {
       try format.prepare(session)
       let secret = try facts.secret(effects.randomness)
-      var known = try facts.incarnation(effects.randomness)
-      if let folder, try Self.countOpening(in: facts, beside: folder) {
-        known = try facts.beginNewIncarnation(effects.randomness)
+      var incarnation = try facts.incarnation(effects.randomness)
+      var count: Int64 = 0
+      if let folder {
+        let (known, beside) = (try facts.commitCount(), CommitTally.read(in: folder))
+        if known < beside { incarnation = try facts.beginNewIncarnation(effects.randomness) }
+        count = max(known, beside) + 1
+        try facts.setCommitCount(count)
       }
-      return (secret: secret, incarnation: known)
+      return (secret: secret, incarnation: incarnation, count: count)
     }
     secret = kept.secret
     identity = Mutex(kept.incarnation)
-  }
-
-  /// Counts how often the file was opened, in the file and beside it.
-  ///
-  /// A file that knows of fewer openings than its neighbour was put back from a copy.
-  private static func countOpening(
-    in facts: ServiceFacts<SQLiteSession>,
-    beside folder: URL
-  ) throws -> Bool {
-    let beside = folder.appendingPathComponent("openings")
-    let told = (try? String(contentsOf: beside, encoding: .utf8)).flatMap { Int64($0) } ?? 0
-    let known = try facts.number("openings") ?? 0
-    let next = max(told, known) + 1
-    try facts.set("openings", next)
-    try Data(String(next).utf8).write(to: beside, options: .atomic)
-    return known < told
+    // After the commit: a start that ends between the two is not taken for an older copy.
+    tally = try folder.map { try CommitTally(in: $0, kept.count) }
   }
 
   package func beginNewIncarnation() throws {
@@ -122,13 +118,19 @@ package final class SQLiteStorage: Storage {
 
   private func write<Result>(_ body: (SQLiteSession) throws -> Result) throws -> Result {
     try writing.withLock {
-      try writer.transaction {
+      var count: Int64 = 0
+      let result = try writer.transaction {
         do {
-          return try body(SQLiteSession(connection: writer))
+          let session = SQLiteSession(connection: writer)
+          let result = try body(session)
+          if tally != nil { count = try ServiceFacts(session: session).countCommit() }
+          return result
         } catch let error as SQLiteError where error.isConstraint {
           throw ExpectationFailed(what: error.message)
         }
       }
+      tally?.note(count)
+      return result
     }
   }
 
@@ -223,7 +225,9 @@ package final class SQLiteStorage: Storage {
   }
 
   package func copy(to file: URL) throws {
-    try writing.withLock { try writer.copy(to: file.path) }
+    guard let path else { return try writing.withLock { try writer.copy(to: file.path) } }
+    // A reader's connection of its own: the log lets writers commit while it copies.
+    try SQLiteConnection(path: path, mode: .readOnly).copy(to: file.path)
   }
 
   /// Lends a view of one moment, for a copy into another engine.

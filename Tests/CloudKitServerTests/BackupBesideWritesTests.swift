@@ -1,0 +1,34 @@
+import Foundation
+import Testing
+import WatershedSQLite
+
+@testable import CloudKitServer
+
+@Suite("A copy of an SQLite file")
+struct BackupBesideWritesTests {
+  @Test("It is made while a transaction is being written, of what was committed before")
+  func besideWriter() async throws {
+    try await withTemporaryFolder { folder in
+      let storage = try SQLiteStorage(folder: folder, effects: .still)
+      defer { storage.close() }
+      let id = try storage.partition(.somebodys)
+      var batch = WriteBatch(partition: id)
+      batch.records = [.plain("a", in: .defaultZone, tag: "t", change: 1)]
+      batch.counter = ChangeNumber(1)
+      try storage.commit(batch)
+      let copy = folder.appendingPathComponent("copy.sqlite")
+      let step = {
+        try storage.fillIndex(in: id, type: "Note", field: "f", limit: 10) { _ in
+          // Inside the writer's transaction.
+          if !FileManager.default.fileExists(atPath: copy.path) { try storage.copy(to: copy) }
+          return []
+        }
+      }
+      while try !step() {}
+      let found = try SQLiteConnection(path: copy.path, mode: .readOnly).query(
+        "SELECT name FROM records"
+      ) { $0.text(0) }
+      #expect(found == ["a"])
+    }
+  }
+}
