@@ -248,9 +248,9 @@ package final class PostgreSQLConnection: @unchecked Sendable {
       return result
     } catch {
       rollBack()
-      guard isCommitting, var loss = error as? PostgreSQLError, loss.isConnectionLoss else {
-        throw error
-      }
+      guard isCommitting, var loss = error as? PostgreSQLError,
+        loss.isConnectionLoss || loss.isInternal
+      else { throw error }
       loss.leavesCommitOpen = true
       throw loss
     }

@@ -23,12 +23,18 @@ package struct PostgreSQLError: Error, CustomStringConvertible, Sendable {
   /// The connection is gone or was never there, or the server is starting or stopping.
   package var isConnectionLoss: Bool { state.hasPrefix("08") || state.hasPrefix("57P") }
 
+  /// The server failed itself, as a cluster's coordinator does that lost a worker at a commit.
+  package var isInternal: Bool { state.hasPrefix("XX") || state.hasPrefix("58") }
+
+  /// A statement or the wait for a lock took longer than it may.
+  package var isTimeout: Bool { state == "57014" || state == "55P03" }
+
   /// The server has no room: too many connections, a full disk.
   package var isOverload: Bool { state.hasPrefix("53") }
 
   /// Another transaction was in the way; the same again may well succeed.
   package var isTransient: Bool {
-    state == "40001" || state == "40P01" || state == "55P03"
+    state == "40001" || state == "40P01"
   }
 
   /// A row of the same key is there already.

@@ -17,6 +17,11 @@ package final class PostgreSQLPool: Sendable {
   private static let idleLimit = 16
   /// Milliseconds after which a statement gives up waiting for a lock.
   package static let lockTimeout = 10_000
+  /// Milliseconds after which a statement gives up.
+  ///
+  /// A worker of a cluster that hangs must not keep the threads of all requests waiting. What takes
+  /// long on purpose sets its own limit.
+  package static let statementTimeout = 30_000
 
   /// The observer is shown each text of a statement before it is sent for the first time.
   package init(url: String, observer: (@Sendable (String) -> Void)? = nil) {
@@ -49,6 +54,7 @@ package final class PostgreSQLPool: Sendable {
     // that waits for one gives up in time to say so.
     try connection.queue("SET idle_in_transaction_session_timeout = 60000")
     try connection.queue("SET lock_timeout = \(Self.lockTimeout)")
+    try connection.queue("SET statement_timeout = \(Self.statementTimeout)")
     try connection.flush()
     return connection
   }

@@ -110,6 +110,22 @@ struct PostgreSQLFailureTests {
     #expect(acknowledged.allSatisfy(found.contains))
   }
 
+  @Test("A server whose connections were lost notices that a standby took over before it reads")
+  func failover() async throws {
+    let person = try await server().person().extended
+    try await person.makeZone()
+    let token = try await person.changes().syncToken
+    let other = try PostgreSQLConnection(url: url)
+    try other.execute("UPDATE service SET value = '1 00000001' WHERE name = 'origin'")
+    try endConnections()
+    let error = await #expect(throws: ErrorDictionary.self) {
+      try await person.changes(since: token)
+    }
+    #expect(error?.extension?.code == .changeTokenExpired)
+    let next = try await person.changes().syncToken
+    #expect(try await person.changes(since: next).names.isEmpty)
+  }
+
   @Test("A PostgreSQL without Citus cannot be distributed, and says what to do")
   func noCitus() async throws {
     _ = try await server()

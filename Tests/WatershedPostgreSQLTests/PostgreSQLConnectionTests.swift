@@ -145,4 +145,21 @@ struct PostgreSQLConnectionTests {
     #expect(error?.isConnectionLoss == true)
     #expect(error?.message.contains("/tmp/watershed-nowhere") == true)
   }
+
+  @Test("A commit that ends in a failure of the server itself leaves its outcome open")
+  func failedCommit() throws {
+    try connection.execute(
+      """
+      CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql
+        AS $$ BEGIN RAISE EXCEPTION 'a worker is gone' USING ERRCODE = 'XX000'; END $$;
+      CREATE CONSTRAINT TRIGGER fail AFTER INSERT ON note
+        DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION fail();
+      """
+    )
+    let error = #expect(throws: PostgreSQLError.self) {
+      try connection.transaction { try connection.queue("INSERT INTO note (id) VALUES (1)") }
+    }
+    #expect(error?.state == "XX000")
+    #expect(error?.leavesCommitOpen == true)
+  }
 }

@@ -31,8 +31,9 @@ final class PostgreSQLNews: Sendable {
 
   /// Seconds between looks at what no notification told of.
   private static let pollInterval = 5.0
-  /// Seconds to wait for transactions that hold back what is committed already.
-  private static let settlingPause = 0.005
+  /// Seconds between looks at transactions that hold back what is committed already: they double
+  /// for one that stays open, of another application or another database of the cluster.
+  private static let settlingPauses = (first: 0.005, longest: 1.0)
 
   init(url: String, channel: String, pool: PostgreSQLPool, effects: Effects) {
     self.url = url
@@ -157,10 +158,10 @@ final class PostgreSQLNews: Sendable {
     guard isFirst else { return }
     effects.tasks.spawn { [weak self, effects] in
       var hasWaited = false
-      while let self, isUnsettled(),
-        (try? await effects.clock.sleep(seconds: Self.settlingPause)) != nil
-      {
+      var pause = Self.settlingPauses.first
+      while let self, isUnsettled(), (try? await effects.clock.sleep(seconds: pause)) != nil {
         hasWaited = true
+        pause = min(pause * 2, Self.settlingPauses.longest)
       }
       guard let self else { return }
       state.withLock { $0.isSettling = false }

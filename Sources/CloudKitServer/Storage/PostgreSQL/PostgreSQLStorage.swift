@@ -20,11 +20,11 @@ package final class PostgreSQLStorage: Storage {
   private let news: PostgreSQLNews
   /// Whether this is a cluster's coordinator; looked up anew now and then.
   private let isCluster = Mutex(false)
+  /// Set when connections were lost: the PostgreSQL that answers next may be another one.
+  private let isOriginOpen = Mutex(false)
   /// Set when another server took away what this one needs.
   private let outdated = Mutex<StorageVersionError?>(nil)
 
-  /// How often a transaction that was in another's way is run again.
-  private static let attempts = 16
   /// Bounds the memory; forgetting costs one look-up.
   private static let partitionLimit = 100_000
 
@@ -54,8 +54,11 @@ package final class PostgreSQLStorage: Storage {
     let facts = try pool.use { connection in
       try connection.transaction {
         let session = PostgreSQLSession(connection: connection)
+        // A step to a newer format may rewrite whole tables.
+        try session.run("SET LOCAL statement_timeout = 0", [])
         try format.prepare(session)
         let facts = ServiceFacts(session: session)
+        try facts.settle(in: try Self.origin(session), effects.randomness)
         return (
           secret: try facts.secret(effects.randomness),
           incarnation: try facts.incarnation(effects.randomness)
@@ -78,9 +81,36 @@ package final class PostgreSQLStorage: Storage {
     isCluster.withLock { $0 = found }
   }
 
+  /// Names the history of commits that the PostgreSQL has: one that was restored elsewhere, from a
+  /// backup or to an earlier time, and a standby that took over, has another one.
+  private static func origin(_ session: PostgreSQLSession) throws -> String {
+    // The timeline of the log that is being written; the control file has the last checkpoint's.
+    try session.query(
+      """
+      SELECT (pg_control_system()).system_identifier::text || ' '
+        || left(pg_walfile_name(pg_current_wal_lsn()), 8)
+      """,
+      []
+    ) { $0.text(0) }.first ?? ""
+  }
+
+  /// Begins a new incarnation where the PostgreSQL is not the one that it was.
+  private func confirmOrigin() throws {
+    let incarnation = try pool.use { connection in
+      try connection.transaction {
+        let facts = ServiceFacts(session: PostgreSQLSession(connection: connection))
+        try facts.settle(in: try Self.origin(facts.session), effects.randomness)
+        return try facts.incarnation(effects.randomness)
+      }
+    }
+    identity.withLock { $0 = incarnation }
+    isOriginOpen.withLock { $0 = false }
+  }
+
   /// Reads again what the service keeps about itself.
   private func checkService() throws {
     do {
+      try confirmOrigin()
       let incarnation = try reading { connection in
         let session = PostgreSQLSession(connection: connection)
         try format.check(session)
@@ -136,14 +166,13 @@ package final class PostgreSQLStorage: Storage {
   }
 
   private func reading<Result>(_ body: (PostgreSQLConnection) throws -> Result) throws -> Result {
-    try translating(repeatingUnless: { _ in false }) { connection in
+    try translating { connection in
       try connection.transaction(.snapshot) { try body(connection) }
     }
   }
 
   private func writing<Result>(_ body: (PostgreSQLSession) throws -> Result) throws -> Result {
-    // A commit that may have been written is not written again: the client asks, and sees.
-    try translating(repeatingUnless: \.leavesCommitOpen) { connection in
+    try translating { connection in
       try connection.transaction { try body(PostgreSQLSession(connection: connection)) }
     }
   }
@@ -151,23 +180,21 @@ package final class PostgreSQLStorage: Storage {
   /// Runs the body again after deadlocks and lost connections, and says in the service's words why
   /// it gave up.
   private func translating<Result>(
-    repeatingUnless isFinal: (PostgreSQLError) -> Bool,
     _ body: (PostgreSQLConnection) throws -> Result
   ) throws -> Result {
     if let error = outdated.withLock({ $0 }) { throw error }
-    var losses = 0
-    for _ in 0..<Self.attempts {
+    var retries = PostgreSQLRetries()
+    while true {
       do {
+        if isOriginOpen.withLock({ $0 }) { try confirmOrigin() }
         return try pool.use(body)
       } catch let error as PostgreSQLError {
         if error.isUniqueViolation { throw ExpectationFailed(what: error.message) }
-        guard error.isTransient || error.isConnectionLoss || error.isOverload else { throw error }
-        // Once: the connection may have been an old one. The next failure is the server's.
-        if error.isConnectionLoss { losses += 1 }
-        if isFinal(error) || losses > 1 || error.isOverload { break }
+        if error.isConnectionLoss { isOriginOpen.withLock { $0 = true } }
+        guard !retries.repeats(after: error) else { continue }
+        throw PostgreSQLRetries.reply(to: error) ?? error
       }
     }
-    throw ErrorDictionary(.tryAgainLater, "the database cannot be reached", retryAfter: 1)
   }
 
   package func commit(_ batch: WriteBatch) throws {
@@ -246,6 +273,8 @@ package final class PostgreSQLStorage: Storage {
 
   package func copy(to file: URL) throws {
     try reading { connection in
+      // Whole tables are read.
+      try connection.queue("SET LOCAL statement_timeout = 0")
       // Of an attempt that the connection did not last for.
       try? FileManager.default.removeItem(at: file)
       let target = try SQLiteConnection(path: file.path)
@@ -266,6 +295,7 @@ package final class PostgreSQLStorage: Storage {
   func takeIn(_ other: SQLiteStorage) throws {
     try other.lend { source in
       try writing { session in
+        try session.run("SET LOCAL statement_timeout = 0", [])
         let copy = TableCopy(source: source, target: session)
         guard try copy.isTargetEmpty() else {
           throw BackupError(description: "The database is not empty; a backup goes into a new one.")

@@ -1,0 +1,59 @@
+import CloudKitWebServices
+import Effects
+import Foundation
+import PostgreSQLServer
+import Testing
+import WatershedPostgreSQL
+
+@testable import CloudKitServer
+
+@Suite(
+  "A PostgreSQL that is not the one it was",
+  .enabled(if: PostgreSQLServer.shared != nil, "PostgreSQL is not installed")
+)
+struct PostgreSQLOriginTests {
+  private static func pretendOtherOrigin(_ url: String) throws {
+    let connection = try PostgreSQLConnection(url: url)
+    try connection.execute("UPDATE service SET value = '1 00000001' WHERE name = 'origin'")
+  }
+
+  @Test("Data that was restored into another PostgreSQL begins one new incarnation")
+  func restored() async throws {
+    try await TestEngine.runOnPostgreSQL { storage, url in
+      let first = storage.incarnation
+      try Self.pretendOtherOrigin(url)
+      let effects = Effects(
+        clock: StoppedClock(),
+        randomness: SeededRandomness(seed: 2),
+        tasks: PoolTaskSpawner()
+      )
+      let second = try PostgreSQLStorage(url: url, effects: effects)
+      defer { second.close() }
+      #expect(second.incarnation != first)
+      let third = try PostgreSQLStorage(url: url, effects: effects)
+      defer { third.close() }
+      #expect(third.incarnation == second.incarnation)
+    }
+  }
+
+  @Test("Events of another cluster, whose numbers are greater than any here, hold nothing up")
+  func foreignEvents() async throws {
+    try await TestEngine.runOnPostgreSQL { _, url in
+      let connection = try PostgreSQLConnection(url: url)
+      try connection.execute(
+        """
+        INSERT INTO events (transaction_id, number, partition, at, body)
+        VALUES (1099511627776, 0, 1, 1, '')
+        """
+      )
+      #expect(try SQLEvents(session: PostgreSQLSession(connection: connection)).hasUnsettled())
+      try Self.pretendOtherOrigin(url)
+      let storage = try PostgreSQLStorage(url: url, effects: .still)
+      defer { storage.close() }
+      #expect(
+        try connection.query("SELECT count(*) FROM events WHERE transaction_id > 1099511627775")[0]
+          .int64(0) == 0
+      )
+    }
+  }
+}

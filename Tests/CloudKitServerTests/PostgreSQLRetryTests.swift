@@ -1,0 +1,40 @@
+import Testing
+import WatershedPostgreSQL
+
+@testable import CloudKitServer
+
+@Suite("A transaction on PostgreSQL that failed")
+struct PostgreSQLRetryTests {
+  private func error(_ state: String) -> PostgreSQLError {
+    PostgreSQLError(state: state, message: "")
+  }
+
+  @Test("Deadlocks are tried again sixteen times, a lost connection once, a wait never")
+  func repetitions() {
+    func count(_ state: String) -> Int {
+      var retries = PostgreSQLRetries()
+      var count = 1
+      while retries.repeats(after: error(state)) { count += 1 }
+      return count
+    }
+    #expect(count("40P01") == 16)
+    #expect(count("40001") == 16)
+    #expect(count("08006") == 2)
+    #expect(count("57P01") == 2)
+    // The limits of locks and statements are the whole time that a request waits.
+    #expect(count("55P03") == 1)
+    #expect(count("57014") == 1)
+    #expect(count("53300") == 1)
+    #expect(count("XX000") == 1)
+  }
+
+  @Test("What passes by itself asks the client to try again later; the rest is the server's fault")
+  func replies() {
+    for state in ["40P01", "55P03", "57014", "08006", "57P01", "53300"] {
+      let reply = PostgreSQLRetries.reply(to: error(state))
+      #expect(reply?.serverErrorCode == .tryAgainLater)
+    }
+    #expect(PostgreSQLRetries.reply(to: error("XX000")) == nil)
+    #expect(PostgreSQLRetries.reply(to: error("42601")) == nil)
+  }
+}
