@@ -8,10 +8,11 @@ extension CloudKitService {
   ///
   /// Safe to run again, after a crash in the middle and in several processes at once.
   package func housekeep() async throws {
-    let time = now
+    let (time, deviceExpiry) = (now, self.deviceExpiry)
     try await write {
       var batch = WriteBatch()
       batch.sweepsExpiredBefore = time
+      batch.newDeviceExpiry = deviceExpiry
       return (batch, ())
     }
     try await finishErasings()

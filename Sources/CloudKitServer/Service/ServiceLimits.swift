@@ -46,6 +46,8 @@ package struct ServiceLimits: Hashable, Sendable {
   /// Seconds that a sign-in lives, not kept and kept; use renews it.
   package var sessionLifetime = 30.0 * 60
   package var keptSessionLifetime = 14.0 * 24 * 60 * 60
+  /// How long the token of a device is kept that does not listen, in seconds.
+  package var deviceLifetime = 30.0 * 24 * 60 * 60
   /// Seconds after which a long poll answers `null`.
   package var longPollTimeout = 45.0
   /// Seconds that traces of deleted records are kept; older change tokens have expired.

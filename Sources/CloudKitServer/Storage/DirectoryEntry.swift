@@ -10,6 +10,8 @@ package struct DirectoryEntry: Hashable, Sendable {
     case accountState = "account"
     case assetGarbage = "asset-garbage"
     case audit
+    /// A device's token, until it has not been listened with for long.
+    case device
     case deviceCode = "device-code"
     case identity
     case identityAttempt = "identity-attempt"

@@ -78,6 +78,8 @@ package struct WriteBatch: Sendable {
   package var removedEntries: [DirectoryEntry.Key] = []
   /// Sessions and entries that ended before this time go; milliseconds since 1970.
   package var sweepsExpiredBefore: Int64?
+  /// With it: when devices without an entry of their own go.
+  package var newDeviceExpiry: Int64?
 
   package init(partition: PartitionID? = nil) {
     self.partition = partition

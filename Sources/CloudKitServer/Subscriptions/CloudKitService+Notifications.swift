@@ -14,7 +14,7 @@ extension CloudKitService {
     }
     let fresh = effects.randomness.bytes(32).hexadecimal
     let name = request.clientId.flatMap(deviceName)
-    let device = try await write { [storage] () -> (WriteBatch?, StoredDevice) in
+    let device = try await write { [self] () -> (WriteBatch?, StoredDevice) in
       let known = try request.apnsToken.flatMap { token in
         try storage.read { try $0.device(token: token) }
       }
@@ -32,9 +32,9 @@ extension CloudKitService {
         clientID: name ?? context.clientID
           ?? (isUsable ? known?.clientID : nil)
       )
-      guard device != known else { return (nil, device) }
       var batch = WriteBatch()
-      batch.devices = [device]
+      batch.savedEntries = [entry(device)]
+      if device != known { batch.devices = [device] }
       return (batch, device)
     }
     notifications.note(device)
@@ -107,8 +107,38 @@ extension CloudKitService {
       throw ErrorDictionary(.notFound, "this is not a webcourier URL of the server")
     }
     notifications.note(device)
-    if notifications.isFirstListening(of: token) { try remind(device) }
+    keep(device)
+    if notifications.isFirstListening(of: token) {
+      try remind(device)
+      // Only now: a storage that did not answer is asked again with the next poll.
+      notifications.noteListening(of: token)
+    }
     return token
+  }
+
+  var deviceExpiry: Int64 { now + Int64(limits.deviceLifetime * 1000) }
+
+  private func entry(_ device: StoredDevice) -> DirectoryEntry {
+    DirectoryEntry(
+      DirectoryEntry.Key(.device, device.token),
+      owner: device.userRecordName ?? "",
+      expires: deviceExpiry
+    )
+  }
+
+  /// Notes that a device is in use, once in half of its time; who listens does not wait for it.
+  private func keep(_ device: StoredDevice) {
+    let key = DirectoryEntry.Key(.device, device.token)
+    let expires = (try? storage.read { try $0.entry(key) })??.expires ?? 0
+    guard Double(expires - now) < limits.deviceLifetime * 500 else { return }
+    effects.tasks.spawn { [self] in
+      // A device whose use is not noted is noted with its next poll.
+      try? await write { [self] in
+        var batch = WriteBatch()
+        batch.savedEntries = [entry(device)]
+        return (batch, ())
+      }
+    }
   }
 
   /// Notifications wait in memory only; after a restart a device is told to look once.

@@ -27,6 +27,9 @@ final class NotificationHub: Sendable {
 
   /// Notifications kept for a device that is not listening.
   static let logLimit = 256
+  /// Seconds after which a device that does not listen is forgotten here; it is told to look when it
+  /// comes back.
+  private static let idleTime = 3600.0
 
   private struct Listener {
     /// Nil: a poll, which takes one notification away; else a stream that has read up to here.
@@ -58,6 +61,8 @@ final class NotificationHub: Sendable {
   private struct State {
     var devices: [String: Device] = [:]
     var byOwner: [Owner: Set<String>] = [:]
+    /// When idle devices were forgotten last.
+    var lastSweep = 0.0
     var nextListener: UInt64 = 0
     /// Waits that are about to be registered.
     var beginning: Set<UInt64> = []
@@ -112,16 +117,16 @@ final class NotificationHub: Sendable {
   }
 
   /// A device that was given its token a moment ago has missed nothing.
-  func noteNothingMissed(by token: String) {
+  func noteNothingMissed(by token: String) { noteListening(of: token) }
+
+  /// Notes that a device listens and was given what it may have missed.
+  func noteListening(of token: String) {
     state.withLock { $0.devices[token]?.hasListened = true }
   }
 
   /// True when a device listens for the first time since the start: what came before may be lost.
   func isFirstListening(of token: String) -> Bool {
-    state.withLock { state in
-      defer { state.devices[token]?.hasListened = true }
-      return state.devices[token]?.hasListened == false
-    }
+    state.withLock { $0.devices[token]?.hasListened == false }
   }
 
   private func forget(_ token: String, of owner: Owner, _ state: inout State) {
@@ -131,6 +136,15 @@ final class NotificationHub: Sendable {
 
   /// Forgets devices that have not listened for longest; they are told to look when they come back.
   private func makeRoom(_ state: inout State) {
+    let now = effects.clock.uptime
+    if now - state.lastSweep >= Self.idleTime / 10 {
+      state.lastSweep = now
+      for (token, device) in state.devices
+      where device.listeners.isEmpty && now - device.lastUse > Self.idleTime {
+        if let owner = device.owner { forget(token, of: owner, &state) }
+        state.devices[token] = nil
+      }
+    }
     guard state.devices.count >= deviceLimit else { return }
     let idle = state.devices.filter { $0.value.listeners.isEmpty }
       .sorted { $0.value.lastUse < $1.value.lastUse }
@@ -175,7 +189,8 @@ final class NotificationHub: Sendable {
     _ token: String,
     _ state: inout State
   ) -> [(Listener, Delivery)] {
-    guard !state.isClosed, var device = state.devices[token] else { return [] }
+    // Taken out and put back: a device that is in two places has its log copied.
+    guard !state.isClosed, var device = state.devices.removeValue(forKey: token) else { return [] }
     device.log.append(notification, key: key, limit: Self.logLimit)
     var served: [(Listener, Delivery)] = []
     // The oldest poll of a device first.

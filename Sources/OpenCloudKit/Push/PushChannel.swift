@@ -13,6 +13,8 @@ package actor PushChannel {
   private let pauses: RetryPolicy
   /// Where notifications are waited for; nothing while the channel is closed.
   private var device: DeviceTokenResponse?
+  /// The device's token at the service, which stays when the channel is opened again.
+  private var knownToken: String?
   /// The stream that is open.
   private var stream: OpenReply?
   private var opened = 0.0
@@ -94,16 +96,20 @@ package actor PushChannel {
   }
 
   private func open() async throws(CKError) -> DeviceTokenResponse {
-    try await client.call(
+    let device = try await client.call(
       .createToken,
       scope: nil,
       body: DeviceTokenRequest(
         apnsEnvironment: client.configuration.environment.rawValue,
+        // The same device again, unless the service has forgotten it or another user signed in.
+        apnsToken: knownToken,
         clientId: client.clientIdentifier
       ),
       repeatable: true,
       as: DeviceTokenResponse.self
     )
+    knownToken = device.apnsToken
+    return device
   }
 
   // MARK: The stream
