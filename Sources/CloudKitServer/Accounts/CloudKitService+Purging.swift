@@ -99,7 +99,7 @@ extension CloudKitService {
           CommitNote.TouchedShare(zone: row.number, zoneName: row.name, share: link.share)
         ]
         note.savedCount = 1
-        try post(note, in: &batch)
+        try post(&note, in: &batch)
         return (batch, note)
       }
     }

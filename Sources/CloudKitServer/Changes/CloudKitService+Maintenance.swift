@@ -42,7 +42,7 @@ extension CloudKitService {
     while !isClosed {
       do { try await effects.clock.sleep(seconds: limits.newsInterval) } catch { return }
       // Storage that does not answer now may do so next time; requests tell of it.
-      try? deliverNews()
+      try? await deliverNews()
       sinceTidying += limits.newsInterval
       guard sinceTidying >= 3600 else { continue }
       sinceTidying = 0

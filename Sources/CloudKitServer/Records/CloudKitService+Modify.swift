@@ -161,8 +161,8 @@ struct ModifyCall: Sendable {
     json.endObject()
     let reply = json.finished()
     try keep(reply, in: &batch)
-    let note = try self.note(of: plan, &batch, input, zones: names)
-    try service.post(note, in: &batch, hasSubscribers: !input.subscriptions.isEmpty)
+    var note = try self.note(of: plan, &batch, input, zones: names)
+    try service.post(&note, in: &batch, hasSubscribers: !input.subscriptions.isEmpty)
     return (batch, Outcome(reply: reply, note: note))
   }
 

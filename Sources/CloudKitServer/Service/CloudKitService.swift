@@ -26,10 +26,13 @@ package final class CloudKitService: Sendable {
   var writing: Lane { writers[0] }
   /// As many as the storage can use at a time; a partition's writes queue in one of them.
   private let writers: [Lane]
-  /// The newest commit of other processes that this one's listeners were told of.
+  /// The event up to which this process's listeners have been given everything.
   let newsPosition: Mutex<EventPosition>
-  /// Listeners are told of others' commits here, one after the other.
-  private let telling: Lane
+  /// Delivers events to listeners, one after the other.
+  let telling: Lane
+  let announcements = AnnouncementLedger()
+  /// Notes of this process's commits whose delivery failed.
+  let undelivered = Mutex<[CommitNote]>([])
   /// Passwords are hashed one at a time: each takes 32 MB, and the pool has other work.
   let hashing: Lane
   private let address: Mutex<String>
@@ -119,7 +122,8 @@ package final class CloudKitService: Sendable {
     case .directory: sessions.forgetSessions()
     case .events:
       guard !writers.contains(where: \.isCurrent) else { return }
-      telling.async { [weak self] in try? self?.deliverNews() }
+      // Storage that does not answer now may do so with the next news, or the next maintenance.
+      telling.async { [weak self] in try? self?.deliverNewsInLane() }
     }
   }
 

@@ -215,7 +215,7 @@ extension CloudKitService {
       )
     ]
     note.savedCount = 1
-    try post(note, in: &batch)
+    try post(&note, in: &batch)
     return (batch, note)
   }
 

@@ -1,7 +1,7 @@
 import CloudKitWebServices
 import Foundation
 
-/// From a commit to those who wait for it.
+/// From a commit to the listeners that wait for it.
 extension CloudKitService {
   /// A note that says who made a commit and where.
   func note(
@@ -22,9 +22,10 @@ extension CloudKitService {
     )
   }
 
-  /// Writes the note with the commit that it tells of, for other processes and for nobody else.
+  /// Writes the note with the commit that it reports, for other processes, and for this one where
+  /// the outcome of the commit is not known.
   func post(
-    _ note: CommitNote,
+    _ note: inout CommitNote,
     in batch: inout WriteBatch,
     hasSubscribers: Bool = true
   ) throws {
@@ -32,10 +33,11 @@ extension CloudKitService {
       hasSubscribers && note.scope == .private
       && note.zones.contains { $0 != ZoneID.defaultZoneName }
     guard concernsOwner || !note.isQuiet else { return }
+    note.number = announcements.nextNumber()
     batch.event = WriteBatch.EventWrite(time: now, body: try WireCoding.encode(note))
   }
 
-  /// Tells watchers and listeners of this process of a commit it made.
+  /// Reports a commit of this process to its watchers and listeners.
   func announce(_ note: CommitNote) {
     configuration.onCommit?(
       CommitEvent(
@@ -48,59 +50,107 @@ extension CloudKitService {
         deletedCount: note.deletedCount
       )
     )
-    deliver(note)
-  }
-
-  /// Tells listeners of this process of the commits of others; where it is called, and how often,
-  /// is the storage's business: on its word, and now and then.
-  package func deliverNews() throws {
-    while true {
-      let position = newsPosition.withLock { $0 }
-      let events = try storage.events(after: position, limit: 500)
-      guard let last = events.last else { return }
-      newsPosition.withLock { $0 = max($0, last.position) }
-      for event in events {
-        // One that cannot be read is of another version: who missed it looks at its next chance.
-        guard let note = try? WireCoding.decode(CommitNote.self, from: event.body),
-          note.process != notifications.run
-        else { continue }
-        deliver(note)
+    if let number = note.number, !announcements.claim(number) { return }
+    do {
+      try deliver(note)
+    } catch {
+      // What is committed stays committed. The delivery is tried again with the next news.
+      undelivered.withLock { notes in
+        if notes.count < Self.undeliveredLimit { notes.append(note) }
       }
     }
   }
 
-  /// What is committed stays committed: a failure here only delays somebody's next look.
-  private func deliver(_ note: CommitNote) {
-    for fired in note.fired {
-      send(fired.notification, key: nil, to: fired.user, note)
+  /// Bounds what is kept for a storage that does not answer: listeners look for themselves after
+  /// their long poll ends.
+  private static let undeliveredLimit = 1000
+
+  /// Delivers the commits that this process has not announced: those of other processes, and its own
+  /// whose outcome was not known.
+  ///
+  /// The storage calls it with its news, and the maintenance at times.
+  /// Runs in one lane, so that no event is delivered twice.
+  package func deliverNews() async throws {
+    try await telling.run { [self] in try deliverNewsInLane() }
+  }
+
+  func deliverNewsInLane() throws {
+    let late = undelivered.withLock { notes in
+      defer { notes = [] }
+      return notes
+    }
+    for note in late { try? deliver(note) }
+    while true {
+      let events = try storage.events(after: newsPosition.withLock { $0 }, limit: 500)
+      guard !events.isEmpty else { return }
+      for event in events {
+        // One that cannot be read is of another version: its listeners look at their next chance.
+        if let note = try? WireCoding.decode(CommitNote.self, from: event.body) {
+          try deliver(note, of: event)
+        }
+        // Behind what was delivered: a failure is tried again.
+        newsPosition.withLock { $0 = max($0, event.position) }
+      }
+    }
+  }
+
+  private func deliver(_ note: CommitNote, of event: StoredEvent) throws {
+    guard note.process == notifications.run, let number = note.number else {
+      return try deliver(note)
+    }
+    guard announcements.claim(number) else { return }
+    do {
+      try deliver(note)
+    } catch {
+      announcements.release(number)
+      throw error
+    }
+  }
+
+  /// A notification for a user's devices.
+  private struct Delivery {
+    var notification: PushNotification
+    var key: String?
+    var user: String
+  }
+
+  /// Reads everything first, so that a failure has sent nothing.
+  private func deliver(_ note: CommitNote) throws {
+    var deliveries = note.fired.map {
+      Delivery(notification: $0.notification, key: nil, user: $0.user)
     }
     if note.scope == .private {
-      try? deliverToOwner(note)
-      try? deliverToParticipants(note)
+      deliveries += try ownerDeliveries(note)
+      deliveries += try participantDeliveries(note)
+    }
+    for delivery in deliveries {
+      send(delivery.notification, key: delivery.key, to: delivery.user, note)
     }
   }
 
-  private func deliverToOwner(_ note: CommitNote) throws {
+  private func ownerDeliveries(_ note: CommitNote) throws -> [Delivery] {
     let zones = note.zones.filter { $0 != ZoneID.defaultZoneName }
-    guard let first = zones.first, hasListeners(note.owner, note) else { return }
-    for stored in try subscriptions(of: note.owner, .private, note.container, note.environment) {
-      guard let subscription = try? stored.subscription() else { continue }
-      switch subscription.watched {
-      case .database:
-        let zone = ZoneID(zoneName: first, ownerRecordName: note.owner)
-        send(.database(subscription, .private, zone: zone), key: stored.id, to: note.owner, note)
-      case .zone:
-        guard let name = zones.first(where: { $0 == subscription.zoneID?.zoneName }) else {
-          continue
+    guard let first = zones.first, hasListeners(note.owner, note) else { return [] }
+    return try subscriptions(of: note.owner, .private, note.container, note.environment)
+      .compactMap { stored in
+        guard let subscription = try? stored.subscription() else { return nil }
+        let notification: PushNotification
+        switch subscription.watched {
+        case .database:
+          let zone = ZoneID(zoneName: first, ownerRecordName: note.owner)
+          notification = .database(subscription, .private, zone: zone)
+        case .zone:
+          guard let name = zones.first(where: { $0 == subscription.zoneID?.zoneName }) else {
+            return nil
+          }
+          notification = .zone(subscription, ZoneID(zoneName: name, ownerRecordName: note.owner))
+        case .query, nil: return nil
         }
-        let zone = ZoneID(zoneName: name, ownerRecordName: note.owner)
-        send(.zone(subscription, zone), key: stored.id, to: note.owner, note)
-      case .query, nil: continue
+        return Delivery(notification: notification, key: stored.id, user: note.owner)
       }
-    }
   }
 
-  private func deliverToParticipants(_ note: CommitNote) throws {
+  private func participantDeliveries(_ note: CommitNote) throws -> [Delivery] {
     var zones: [String: String] = [:]
     for user in note.guests { zones[user] = note.zones.first ?? "" }
     if !note.shares.isEmpty {
@@ -110,11 +160,12 @@ extension CloudKitService {
       )
       let records = try storage.read { try $0.records(in: note.partition, keys: Array(names.keys)) }
       for (key, record) in records where !record.isDeleted {
-        for user in try record.decodedSharing()?.state?.acceptedUsers ?? [] {
-          zones[user] = names[key]
-        }
+        // A share that cannot be read would fail each time, and hold all later news back.
+        guard let sharing = try? record.decodedSharing() else { continue }
+        for user in sharing.state?.acceptedUsers ?? [] { zones[user] = names[key] }
       }
     }
+    var deliveries: [Delivery] = []
     for (user, zoneName) in zones.sorted(by: { $0.key < $1.key }) where user != note.owner {
       guard hasListeners(user, note) else { continue }
       let zone = ZoneID(zoneName: zoneName, ownerRecordName: note.owner)
@@ -122,14 +173,16 @@ extension CloudKitService {
         guard let subscription = try? stored.subscription(),
           subscription.watched == .database
         else { continue }
-        send(
-          .database(subscription, .shared, zone: zoneName.isEmpty ? nil : zone),
-          key: "shared/\(stored.id)",
-          to: user,
-          note
+        deliveries.append(
+          Delivery(
+            notification: .database(subscription, .shared, zone: zoneName.isEmpty ? nil : zone),
+            key: "shared/\(stored.id)",
+            user: user
+          )
         )
       }
     }
+    return deliveries
   }
 
   private func hasListeners(_ user: String, _ note: CommitNote) -> Bool {

@@ -16,8 +16,10 @@ struct CommitNote: Codable, Hashable, Sendable {
     var notification: PushNotification
   }
 
-  /// The process that made the commit and has told its own listeners.
+  /// The process that made the commit and announces it to its own listeners.
   var process: String
+  /// The note's number in that process, for `AnnouncementLedger`; nil for one without an event.
+  var number: Int64?
   var container: String
   var environment: ContainerEnvironment
   /// The database that was written, whichever its author reached it by.

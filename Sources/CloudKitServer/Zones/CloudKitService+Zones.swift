@@ -108,7 +108,7 @@ extension CloudKitService {
       var note = self.note(context, partition: id, owner: context.reader, device: nil)
       note.zones = plan.changedNames
       note.guests = guests
-      try post(note, in: &batch)
+      try post(&note, in: &batch)
       return (batch, (results, note))
     }
     if let note { announce(note) }
@@ -191,7 +191,7 @@ extension CloudKitService {
       )
       note.zones = [name]
       note.guests = guests
-      try post(note, in: &batch)
+      try post(&note, in: &batch)
       return (batch, note)
     }
     if let note { announce(note) }

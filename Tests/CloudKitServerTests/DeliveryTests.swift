@@ -1,0 +1,136 @@
+import CloudKitWebServices
+import Foundation
+import Testing
+
+@testable import CloudKitServer
+
+@Suite("The delivery of commits to listeners", .everyEngine)
+struct DeliveryTests {
+  private let server: TestServer
+  private let person: Person
+  private let listener: Listener
+
+  init() async throws {
+    server = try await TestServer(limits: { $0.longPollTimeout = 0 })
+    person = try await server.person().on("phone")
+    try await person.makeZone()
+    let _: SubscriptionsResponse = try await person.call(
+      .modifySubscriptions,
+      ModifySubscriptionsRequest(operations: [
+        SubscriptionOperation(
+          operationType: .create,
+          subscription: Subscription(subscriptionID: "db", subscriptionType: .database)
+        )
+      ])
+    )
+    listener = try await Listener(person.on("tablet"))
+    _ = try await listener.next()
+    try await server.service.deliverNews()
+    _ = try await listener.next()
+  }
+
+  /// PostgreSQL shows an event when all transactions before it have ended, in other databases too.
+  private func settledEvents() throws -> [StoredEvent] {
+    let storage = server.service.storage
+    var events: [StoredEvent] = []
+    repeat {
+      events = try storage.events(
+        after: server.service.newsPosition.withLock { $0 },
+        limit: 10
+      )
+    } while events.isEmpty
+    return events
+  }
+
+  @Test("A commit whose outcome was not known reaches the listeners of its own server")
+  func unknownOutcome() async throws {
+    let batch = try await person.decide([.make(.create, "r")], zone: TestServer.zone)
+    // Written, but the reply of the database was lost: nothing announces it.
+    try server.service.storage.commit(batch)
+    #expect(try await listener.next() == nil)
+    _ = try settledEvents()
+    try await server.service.deliverNews()
+    #expect(try await listener.next()?.ck?.met?.sid == "db")
+    #expect(try await listener.next() == nil)
+  }
+
+  @Test("A commit that was announced is not delivered again with its event")
+  func announced() async throws {
+    try await person.save(.create, "r")
+    #expect(try await listener.next()?.ck?.met?.sid == "db")
+    _ = try settledEvents()
+    try await server.service.deliverNews()
+    #expect(try await listener.next() == nil)
+  }
+
+  @Test("An event of another server is delivered once, however many look for news at a time")
+  func concurrentLooks() async throws {
+    let user: UserIdentity = try await person.call(.caller, [String: String](), in: .public)
+    var batch = try await person.decide([.make(.create, "r")], zone: TestServer.zone)
+    var note = try WireCoding.decode(CommitNote.self, from: try #require(batch.event?.body))
+    note.process = "another"
+    note.author = "_another"
+    note.fired = [
+      CommitNote.Fired(
+        user: try #require(user.userRecordName),
+        subscription: "q",
+        notification: .database(
+          Subscription(subscriptionID: "alert", subscriptionType: .database),
+          .private,
+          zone: nil
+        )
+      )
+    ]
+    batch.event?.body = try WireCoding.encode(note)
+    try server.service.storage.commit(batch)
+    _ = try settledEvents()
+    let service = server.service
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<16 { group.addTask { try await service.deliverNews() } }
+      try await group.waitForAll()
+    }
+    var alerts = 0
+    while let notification = try await listener.next() {
+      if notification.ck?.met?.sid == "alert" { alerts += 1 }
+    }
+    #expect(alerts == 1)
+  }
+
+  @Test("A device that opens its channel again stays one device, and unused devices are removed")
+  func devices() async throws {
+    func count() throws -> Int {
+      let name = try #require(
+        try server.service.storage.read { try $0.device(token: listener.device.apnsToken) }
+      ).userRecordName
+      return try server.service.storage.read {
+        try $0.devices(
+          container: TestServer.container,
+          environment: .development,
+          user: try #require(name)
+        )
+      }.count
+    }
+    for _ in 0..<50 {
+      let again: DeviceTokenResponse = try await person.extended.call(
+        .createToken,
+        DeviceTokenRequest(apnsToken: listener.device.apnsToken, clientId: "tablet"),
+        in: nil
+      )
+      #expect(again.apnsToken == listener.device.apnsToken)
+    }
+    #expect(try count() == 1)
+    for number in 0..<5 { _ = try await Listener(person.on("launch \(number)")) }
+    #expect(try count() == 6)
+    server.clock.advance(seconds: 20 * 24 * 3600)
+    // The one that is listened with stays.
+    let again = try await server.person().on("tablet")
+    let _: DeviceTokenResponse = try await again.extended.call(
+      .createToken,
+      DeviceTokenRequest(apnsToken: listener.device.apnsToken, clientId: "tablet"),
+      in: nil
+    )
+    server.clock.advance(seconds: 11 * 24 * 3600)
+    try await server.service.housekeep()
+    #expect(try count() == 1)
+  }
+}
