@@ -146,4 +146,44 @@ struct ReferenceTests {
     let again = RecordOperation.make(.forceUpdate, "r1", link("a", .deleteSelf))
     #expect(try await person.modify([again])[0].error == nil)
   }
+
+  @Test("A save is refused whose target the same batch deletes with another record")
+  func cascadedTarget() async throws {
+    let person = try await world()
+    _ = try await person.modify([
+      .make(.create, "a"), .make(.create, "b", link("a", .deleteSelf)), .make(.create, "s"),
+    ])
+    let batch = [
+      RecordOperation.make(.forceDelete, "a"), .make(.forceUpdate, "s", link("b", .deleteSelf)),
+    ]
+    let whole = try await person.modify(batch, atomic: true)
+    #expect(whole[1].error?.serverErrorCode == .validatingReferenceError)
+    #expect(try await person.lookup("b").recordName == "b")
+    let results = try await person.modify(batch, atomic: false)
+    #expect(results[1].error?.serverErrorCode == .validatingReferenceError)
+    for name in ["a", "b"] {
+      await #expect(throws: ErrorDictionary.self) { try await person.lookup(name) }
+    }
+    #expect(try await person.lookup("s").content("to") == nil)
+  }
+
+  @Test("A long chain of DELETE_SELF goes with its head")
+  func longChain() async throws {
+    let person = try await world()
+    let names = (0..<600).map { "r\($0)" }
+    for start in stride(from: 0, to: names.count, by: 200) {
+      let batch = (start..<start + 200).map { index in
+        RecordOperation.make(
+          .create,
+          names[index],
+          index == 0 ? [:] : link(names[index - 1], .deleteSelf)
+        )
+      }
+      #expect(try await person.modify(batch).compactMap(\.error).isEmpty)
+    }
+    let token = try await person.changes().syncToken
+    try await person.save(.forceDelete, "r0")
+    await #expect(throws: ErrorDictionary.self) { try await person.lookup("r599") }
+    #expect(try await person.changes(since: token, limit: 200).records.count == 200)
+  }
 }

@@ -138,9 +138,12 @@ extension ModifyCall {
     var chased = deleted
     while !wanted.isEmpty {
       var next: Set<RecordKey> = []
+      // Of this level only: looking at all levels again makes a deep chain quadratic.
+      var sources: Set<RecordKey> = []
       for reference in try snapshot.references(in: id, to: Array(wanted)) {
         let target = RecordKey(zone: reference.source.zone, name: reference.target)
         found[target, default: []].append(reference)
+        sources.insert(reference.source)
         // Only a deletion is followed further, whatever else refers to the same record.
         if chased.contains(target), reference.action == .deleteSelf,
           chased.insert(reference.source).inserted
@@ -148,7 +151,7 @@ extension ModifyCall {
           next.insert(reference.source)
         }
       }
-      let unknown = next.union(found.values.joined().map(\.source)).filter { existing[$0] == nil }
+      let unknown = sources.filter { existing[$0] == nil }
       existing.merge(try snapshot.records(in: id, keys: Array(unknown))) { old, _ in old }
       wanted = next.filter { found[$0] == nil }
     }

@@ -98,7 +98,7 @@ extension ModifyPlanner {
     var taken: [(key: RecordKey, root: Int)] = []
     while let (key, root) = queue.popLast() {
       for reference in input.references[key] ?? [] where reference.action == .deleteSelf {
-        // A record saved in this batch has shown its targets to be there.
+        // One that the batch saves is judged when all that goes is known.
         guard saved[reference.source] == nil, let source = current(reference.source) else {
           continue
         }
@@ -108,5 +108,43 @@ extension ModifyPlanner {
       }
     }
     for (key, root) in taken { checkHolder(of: key, root) }
+  }
+
+  /// Fails saves whose targets go with a deletion of the batch.
+  ///
+  /// Deleting the saved record with its target, as if it had been saved before, would drop a change
+  /// that its client sent a moment ago; refused, the client decides.
+  mutating func checkTargetsOfCascade() {
+    for (root, sharing) in touchedRoots where deleted[root] != nil {
+      guard let name = sharing.share,
+        let index = savedBy[RecordKey(zone: root.zone, name: name)], failures[index] == nil
+      else { continue }
+      failures[index] = Failure(
+        error: ErrorDictionary(
+          .badRequest,
+          "the batch deletes the share's root '\(root.name)' with another record"
+        )
+      )
+    }
+    for (key, index) in savedBy where failures[index] == nil {
+      guard let draft = saved[key] else { continue }
+      // A VALIDATE reference holds the deletion back instead.
+      var targets = binding(draft).filter { $0.action == .deleteSelf }.map(\.target)
+      if let parent = draft.stored.parent, input.existing[key]?.parent != parent {
+        targets.append(parent)
+      }
+      for target in targets {
+        let target = RecordKey(zone: key.zone, name: target)
+        guard deleted[target] != nil, saved[target] == nil, deletedBy[target] == nil else {
+          continue
+        }
+        failures[index] = Failure(
+          error: ErrorDictionary(
+            .validatingReferenceError,
+            "Reference to '\(target.name)', which the batch deletes with another record"
+          )
+        )
+      }
+    }
   }
 }

@@ -81,6 +81,7 @@ struct ModifyPlanner {
     if failures.count > known, !input.isAtomic { return }
     checkHolders()
     deleteReferrers()
+    checkTargetsOfCascade()
     placeRecords()
   }
 

@@ -275,7 +275,8 @@ extension ModifyPlanner {
 
   /// Roots that become shared or unshared appear in the feed, with the tag they have.
   func writeRoots(in batch: inout WriteBatch, _ counter: inout ChangeNumber) throws {
-    for (key, sharing) in touchedRoots.sorted(by: { $0.key.name < $1.key.name }) {
+    for (key, sharing) in touchedRoots.sorted(by: { $0.key.name < $1.key.name })
+    where deleted[key] == nil || saved[key] != nil {
       guard var record = input.existing[key], !record.isDeleted else { continue }
       record.change = nextChange(&counter)
       record.sharing = try encodedSharing(sharing, at: record.change)
