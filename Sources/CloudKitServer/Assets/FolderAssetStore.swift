@@ -17,9 +17,12 @@ package final class FolderAssetStore: AssetStore {
 
   private let folder: URL
   private let writes = Atomic<UInt64>(0)
+  /// Called between the listing of a folder and the look at its files: for tests.
+  private let afterListing: (@Sendable (URL) -> Void)?
 
-  package init(folder: URL) throws {
+  package init(folder: URL, afterListing: (@Sendable (URL) -> Void)? = nil) throws {
     self.folder = folder
+    self.afterListing = afterListing
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
   }
 
@@ -118,7 +121,7 @@ package final class FolderAssetStore: AssetStore {
     for partition in try await partitions() {
       for (file, url) in try everything(in: partition)
       where file.name.hasSuffix(Self.partialExtension) && file.written < date {
-        try FileManager.default.removeItem(at: url)
+        _ = try Self.unlessGone { try FileManager.default.removeItem(at: url) }
       }
     }
   }
@@ -126,13 +129,19 @@ package final class FolderAssetStore: AssetStore {
   private func everything(in partition: PartitionID) throws -> [(file: StoredAssetFile, url: URL)] {
     let manager = FileManager.default
     let partitionFolder = folder.appendingPathComponent("\(partition.rawValue)")
-    guard manager.fileExists(atPath: partitionFolder.path) else { return [] }
+    func names(in folder: URL) throws -> [String] {
+      try Self.unlessGone { try manager.contentsOfDirectory(atPath: folder.path).sorted() } ?? []
+    }
     var found: [(file: StoredAssetFile, url: URL)] = []
-    for prefix in try manager.contentsOfDirectory(atPath: partitionFolder.path).sorted() {
+    for prefix in try names(in: partitionFolder) {
       let prefixFolder = partitionFolder.appendingPathComponent(prefix)
-      for name in try manager.contentsOfDirectory(atPath: prefixFolder.path).sorted() {
+      let files = try names(in: prefixFolder)
+      afterListing?(prefixFolder)
+      for name in files {
         let url = prefixFolder.appendingPathComponent(name)
-        let attributes = try manager.attributesOfItem(atPath: url.path)
+        // An upload that ended has another name now, and what was removed has none.
+        let known = try Self.unlessGone { try manager.attributesOfItem(atPath: url.path) }
+        guard let attributes = known else { continue }
         let file = StoredAssetFile(
           name: name,
           size: (attributes[.size] as? NSNumber)?.int64Value ?? 0,
@@ -142,6 +151,17 @@ package final class FolderAssetStore: AssetStore {
       }
     }
     return found
+  }
+
+  /// The result, or nil where the file or the folder went meanwhile.
+  private static func unlessGone<Result>(_ body: () throws -> Result) throws -> Result? {
+    do {
+      return try body()
+    } catch let error as CocoaError
+      where error.code == .fileReadNoSuchFile || error.code == .fileNoSuchFile
+    {
+      return nil
+    }
   }
 }
 
