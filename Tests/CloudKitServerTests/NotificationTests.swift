@@ -197,4 +197,37 @@ struct NotificationTests {
     let seen = await events.reduce(into: []) { $0.append([$1.savedCount, $1.deletedCount]) }
     #expect(seen == [[0, 0], [2, 0], [0, 1]])
   }
+
+  @Test("Of several operations on one subscription in a request, the last one counts")
+  func lastOperation() async throws {
+    let person = try await TestServer().person()
+    func operation(
+      _ type: SubscriptionOperationType,
+      _ id: String
+    ) -> SubscriptionOperation {
+      SubscriptionOperation(
+        operationType: type,
+        subscription: Subscription(subscriptionID: id, subscriptionType: .database)
+      )
+    }
+    let _: SubscriptionsResponse = try await person.call(
+      .modifySubscriptions,
+      ModifySubscriptionsRequest(operations: [operation(.create, "kept")])
+    )
+    let reply: SubscriptionsResponse = try await person.call(
+      .modifySubscriptions,
+      ModifySubscriptionsRequest(operations: [
+        operation(.delete, "kept"), operation(.create, "kept"),
+        operation(.create, "twice"), operation(.create, "twice"),
+        operation(.create, "gone"), operation(.delete, "gone"),
+      ])
+    )
+    #expect(reply.subscriptions.allSatisfy { $0.item != nil })
+    let listed: SubscriptionsResponse = try await person.call(
+      .listSubscriptions,
+      [String: String]()
+    )
+    let names = listed.subscriptions.compactMap { $0.item?.subscriptionID }
+    #expect(names.sorted() == ["kept", "twice"])
+  }
 }

@@ -77,10 +77,18 @@ extension CloudKitService {
     if Double(session.expires - now) < lifetime * 500 {
       session.expires = now + Int64(lifetime * 1000)
       let renewed = session
-      try await write {
+      let isOpen = try await write { [storage] in
+        // What is in memory may have been ended at another server: it must not come back.
+        guard try storage.read({ try $0.session(digest: digest) }) != nil else {
+          return (nil, false)
+        }
         var batch = WriteBatch()
         batch.sessions = [renewed]
-        return (batch, ())
+        return (batch, true)
+      }
+      guard isOpen else {
+        sessions.forgetSessions()
+        return nil
       }
     }
     sessions.note(session, now: now)

@@ -78,6 +78,9 @@ extension CloudKitService {
             }
             try Self.check(&subscription, zones, context)
             known.insert(name)
+            // The last operation on a name counts.
+            batch.savedSubscriptions.removeAll { $0.subscription.id == name }
+            batch.deletedSubscriptions.removeAll { $0.subscription.id == name }
             batch.savedSubscriptions.append(
               WriteBatch.SubscriptionWrite(
                 user: user,
