@@ -94,12 +94,11 @@ extension NSManagedObjectContext {
   }
 
   /// The row of a conflict that the app has made itself.
-  func newestRow(of conflict: NSMergeConflict) -> Row? {
-    guard conflict.newVersionNumber > 0 else { return nil }
+  func newestRow(of conflict: NSMergeConflict) throws -> RowAnswer {
+    guard conflict.newVersionNumber > 0 else { return .absent }
     let object = conflict.sourceObject
     if let binding = object.binding { rows(of: binding)?.forget([object.key.reference]) }
-    // A store that cannot be read fails the save itself, with a better message.
-    return (try? row(for: object)).flatMap { $0 }
+    return try row(for: object)
   }
 
   // MARK: What policies do

@@ -4,17 +4,49 @@ extension NSManagedObjectContext {
   /// Applies the delete rules of what was deleted, wave by wave.
   ///
   /// A wave's relationships are loaded with one question for each relationship, not one for each
-  /// object.
+  /// object. An object whose relationships could not be read waits: no rule is applied to members
+  /// that are not known.
   func propagateDeletions() {
+    guard !unpropagated.isEmpty else { return }
+    let before = readFailure
+    readFailure = nil
+    var unread: [NSManagedObject] = []
     while !unpropagated.isEmpty {
       let wave = unpropagated
       unpropagated = []
       loadRelationships(of: wave)
       for object in wave where !object.state.contains(.propagated) {
+        guard canPropagate(object) else {
+          unread.append(object)
+          continue
+        }
         object.state.insert(.propagated)
         propagate(object)
       }
     }
+    unpropagated = unread
+    // What keeps rules waiting fails saves as long as they wait, and no longer.
+    deletionFailure = unread.isEmpty ? nil : readFailure
+    if !unread.isEmpty, readFailure?.losesChanges != true { readFailure = nil }
+    readFailure = before ?? readFailure
+  }
+
+  /// Whether all relationships of an object are known that have a rule.
+  private func canPropagate(_ object: NSManagedObject) -> Bool {
+    let template = object.template
+    if object.state.contains(.fault),
+      template.toOnes.contains(where: { $0.slot.deleteRule != .noActionDeleteRule })
+    {
+      object.fireIfFault()
+      // One whose row is gone needs no rules.
+      if object.state.contains(.propagated) { return true }
+      if object.state.contains(.fault) { return false }
+    }
+    for (index, link) in template.toManys.enumerated()
+    where link.slot.deleteRule != .noActionDeleteRule && !object.hasLoadedToMany(at: index) {
+      guard object.loadedToMany(at: index).isLoaded else { return false }
+    }
+    return true
   }
 
   private func loadRelationships(of wave: [NSManagedObject]) {

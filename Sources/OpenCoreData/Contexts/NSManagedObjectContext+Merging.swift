@@ -200,7 +200,9 @@ extension NSManagedObjectContext {
   /// Changes here stay on top of the newer row, as `refresh(_:mergeChanges:)` has it.
   private func takeNewerRow(_ object: NSManagedObject) {
     do {
-      if let row = try row(for: object) { object.announcingChanges { object.take(row) } }
+      if case .row(let row) = try row(for: object) {
+        object.announcingChanges { object.take(row) }
+      }
     } catch {
       couldNotRead("refresh '\(object.objectID)'", error)
     }
@@ -224,7 +226,7 @@ extension NSManagedObjectContext {
   /// To-many relationships in memory that a changed to-one column belongs to are loaded again.
   private func invalidateInverses(of object: NSManagedObject, before: Row?) {
     let after = object.state.contains(.prefetched) || !object.isFault ? object.snapshot : nil
-    let now = after ?? (try? row(for: object))
+    let now = after ?? (try? row(for: object))?.found
     for link in object.template.toOnes where link.hasInverse {
       guard let rowIndex = link.slot.rowIndex else { continue }
       let old = before?[rowIndex]

@@ -36,15 +36,22 @@ extension NSManagedObjectContext {
   }
 
   /// A row made of an object's values as they are here now.
-  func rowForChild(_ key: ObjectKey) -> Row? {
-    performAndWait {
-      guard let object = ownObject(key), !object.state.contains(.deleted) else { return nil }
-      object.fireIfFault()
-      guard !object.state.contains(.deleted) else { return nil }
-      return Row(
-        reference: key.reference,
-        version: object.snapshot?.version ?? 0,
-        values: object.values
+  func rowForChild(_ key: ObjectKey) throws -> RowAnswer {
+    try performAndWait {
+      guard let object = ownObject(key) else {
+        let isHeld = persistentStoreCoordinator?.binding(number: key.store) != nil
+        if key.isTemporary || isHeld { return .absent }
+        throw removedStoreError
+      }
+      guard !object.state.contains(.deleted) else { return .absent }
+      try reportingReadFailure { object.fireIfFault() }
+      guard !object.state.contains(.deleted) else { return .absent }
+      return .row(
+        Row(
+          reference: key.reference,
+          version: object.snapshot?.version ?? 0,
+          values: object.values
+        )
       )
     }
   }
@@ -61,10 +68,18 @@ extension NSManagedObjectContext {
   func fulfillToManyFromParent(at index: Int, of object: NSManagedObject) {
     guard let parent else { return }
     let key = object.key
-    let members = parent.performAndWait {
-      parent.ownObject(key).map { own in
-        own.loadedToMany(at: index).members.items.map { ($0.key, $0.template, $0.binding) }
-      } ?? []
+    let members: [(ObjectKey, ObjectTemplate, StoreBinding?)]
+    do {
+      members = try parent.performAndWait {
+        try parent.reportingReadFailure {
+          parent.ownObject(key).map { own in
+            own.loadedToMany(at: index).members.items.map { ($0.key, $0.template, $0.binding) }
+          } ?? []
+        }
+      }
+    } catch {
+      let name = object.template.toManys[index].slot.name
+      return couldNotRead("fulfill the relationship '\(name)'", error)
     }
     object.toManyStorage(at: index).load(
       members.map { key, template, binding in

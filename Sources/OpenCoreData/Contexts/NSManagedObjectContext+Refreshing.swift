@@ -25,7 +25,7 @@ extension NSManagedObjectContext {
     object.forEachToMany { $0.unload() }
     guard !object.state.contains(.fault) else { return }
     do {
-      if let row = try row(for: object) {
+      if case .row(let row) = try row(for: object) {
         object.announcingChanges { object.take(row) }
         untracked { object.awake(fromSnapshotEvents: .refresh) }
       }
@@ -61,6 +61,7 @@ extension NSManagedObjectContext {
     deleted.removeAll()
     unpropagated = []
     assignments = [:]
+    readFailure = nil
     for object in fresh {
       forget(object)
       touch(object, .touchedDelete)
@@ -104,6 +105,7 @@ extension NSManagedObjectContext {
     unpropagated = []
     assignments = [:]
     conflictChecks = []
+    readFailure = nil
     formerKeys = [:]
     incrementalRows = [:]
     fetchBatches = []

@@ -53,7 +53,7 @@ extension NSManagedObjectContext {
     _ objectID: NSManagedObjectID
   ) throws -> NSManagedObject {
     if object.isFault {
-      guard let row = try row(for: object) else {
+      guard case .row(let row) = try row(for: object) else {
         if !object.hasChanges { forget(object) }
         throw missing(objectID)
       }
@@ -168,33 +168,35 @@ extension NSManagedObjectContext {
   }
 
   /// The row as the stores, or the parent, have it now.
-  func row(for object: NSManagedObject) throws -> Row? {
-    if isChild, let parent { return parent.rowForChild(object.key) }
-    guard let binding = object.binding, let rows = rows(of: binding) else { return nil }
+  func row(for object: NSManagedObject) throws -> RowAnswer {
+    if isChild, let parent { return try parent.rowForChild(object.key) }
+    guard let binding = object.binding else { return .absent }
+    guard let rows = rows(of: binding) else { throw removedStoreError }
     forgetStale([object], in: rows)
     return try rows.row(object.key.reference)
   }
 
   /// Loads a fault's values.
   func fulfillFault(_ object: NSManagedObject) {
-    let row: Row?
     if object.state.contains(.batched) { loadBatch(of: object) }
-    if object.state.contains(.prefetched), object.rowGeneration == generation {
-      row = object.snapshot
-    } else {
-      do {
-        row = try self.row(for: object)
-      } catch {
-        couldNotRead("fulfill a fault for '\(object.objectID)'", error)
-        row = nil
+    if object.state.contains(.prefetched), object.rowGeneration == generation,
+      let row = object.snapshot
+    {
+      return fulfill(object, row)
+    }
+    do {
+      switch try row(for: object) {
+      case .row(let row): fulfill(object, row)
+      case .absent: fulfillVanished(object)
       }
+    } catch {
+      couldNotRead("fulfill a fault for '\(object.objectID)'", error)
     }
-    if let row {
-      object.take(row)
-      if object.template.awakesFromFetch { untracked { object.awakeFromFetch() } }
-    } else {
-      fulfillVanished(object)
-    }
+  }
+
+  private func fulfill(_ object: NSManagedObject, _ row: Row) {
+    object.take(row)
+    if object.template.awakesFromFetch { untracked { object.awakeFromFetch() } }
   }
 
   /// The row is gone: the object is empty, and deleted.
@@ -225,7 +227,7 @@ extension NSManagedObjectContext {
     do {
       try attachRows(to: objects, isSaving: false, isPassing: isPassing)
     } catch {
-      couldNotRead("fulfill faults", error)
+      couldNotPrefetch("fulfill faults", error)
     }
   }
 

@@ -67,7 +67,7 @@ extension NSManagedObjectContext {
     _ notes: inout PrefetchNotes
   ) {
     guard let store = rows(of: binding) else {
-      return loadNothing(at: index, of: Array(objects[part]))
+      return couldNotRead("fulfill the relationship '\(relationship.name)'", removedStoreError)
     }
     // The rows come with the answer, until it turns out that most members are known already. Where
     // the app says how old rows may be, the cache is asked for them instead.
@@ -92,7 +92,6 @@ extension NSManagedObjectContext {
       }
     } catch {
       couldNotRead("fulfill the relationship '\(relationship.name)'", error)
-      loadNothing(at: index, of: Array(objects[part]))
     }
   }
 
@@ -145,7 +144,10 @@ extension NSManagedObjectContext {
 
   /// Of one object alone; where its members' own rows lead to it, they come with the answer.
   private func fulfill(toMany index: Int, of object: NSManagedObject, _ binding: StoreBinding) {
-    guard let store = rows(of: binding) else { return loadNothing(at: index, of: [object]) }
+    guard let store = rows(of: binding) else {
+      let name = object.template.toManys[index].slot.name
+      return couldNotRead("fulfill the relationship '\(name)'", removedStoreError)
+    }
     let generation = generation
     // Taken out while it is used: a member's class may come back here.
     var found: [RowMember] = []
@@ -158,8 +160,7 @@ extension NSManagedObjectContext {
       try store.appendMembers(ofToMany: index, from: object.key.reference, to: &found)
     } catch {
       let name = object.template.toManys[index].slot.name
-      couldNotRead("fulfill the relationship '\(name)'", error)
-      return loadNothing(at: index, of: [object])
+      return couldNotRead("fulfill the relationship '\(name)'", error)
     }
     let isShared = performDepth > 0 && object.sharesMembers(at: index)
     var loading = object.loadingMembers(at: index, capacity: found.count)

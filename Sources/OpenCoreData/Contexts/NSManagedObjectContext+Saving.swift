@@ -22,6 +22,7 @@ extension NSManagedObjectContext {
     sets = NotificationSets()
     defer { sets = nil }
     processPendingChanges()
+    try raiseReadFailure()
     guard hasChanges || !conflictChecks.isEmpty else { return }
     isSaving = true
     defer { isSaving = false }
@@ -89,6 +90,8 @@ extension NSManagedObjectContext {
       collect { try object.validateForUpdate() }
     }
     processPendingChanges()
+    // What could not be read cannot be judged.
+    try raiseReadFailure()
     try ValidationError.raise(failures)
   }
 
@@ -101,6 +104,7 @@ extension NSManagedObjectContext {
     while true {
       try attachRows(to: updated.objects + deleted.objects, isSaving: true)
       let plans = try savePlans(coordinator)
+      try raiseReadFailure()
       do {
         try commit(plans, coordinator)
         return

@@ -77,6 +77,10 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var unpropagated: [NSManagedObject] = []
   /// Stores that the app chose for new objects.
   var assignments: [ObjectIdentifier: StoreBinding] = [:]
+  /// What keeps the delete rules of some objects waiting.
+  var deletionFailure: ReadFailure?
+  /// The first read that failed since the last save.
+  var readFailure: ReadFailure?
   /// Objects that the app wants compared with the store at the next save.
   var conflictChecks: [NSManagedObject] = []
   /// The lasting keys of objects that this context or its children know by their temporary ones.

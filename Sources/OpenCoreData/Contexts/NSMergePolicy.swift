@@ -62,7 +62,7 @@ open class NSMergePolicy: NSObject, @unchecked Sendable {
         ]
       )
     }
-    for conflict in list { resolve(conflict) }
+    for conflict in list { try resolve(conflict) }
   }
 
   /// Resolves conflicts over values that must be unique.
@@ -79,11 +79,11 @@ open class NSMergePolicy: NSObject, @unchecked Sendable {
 
   // MARK: Optimistic locking
 
-  private func resolve(_ conflict: NSMergeConflict) {
+  private func resolve(_ conflict: NSMergeConflict) throws {
     let object = conflict.sourceObject
     guard let context = object.context else { return }
-    context.untracked {
-      if let row = conflict.persistedRow ?? context.newestRow(of: conflict) {
+    try context.untracked {
+      if let row = try conflict.persistedRow ?? context.newestRow(of: conflict).found {
         resolve(object, row, context)
       } else {
         resolveVanished(object, context)

@@ -109,7 +109,7 @@ public final class BatchedObjects<Object: NSFetchRequestResult>: RandomAccessCol
     do {
       try context.prefetch(plan.prefetchedKeyPaths, of: objects)
     } catch {
-      context.couldNotRead("prefetch relationships of a batch", error)
+      context.couldNotPrefetch("prefetch relationships of a batch", error)
     }
     let typed = objects.compactMap { $0 as? Object }
     precondition(

@@ -134,7 +134,7 @@ extension NSManagedObjectContext {
       do {
         try prefetch(batches.prefetchedKeyPaths, of: faults)
       } catch {
-        couldNotRead("prefetch for '\(object.objectID)'", error)
+        couldNotPrefetch("prefetch for '\(object.objectID)'", error)
       }
       if batches.isLarge, let left = batches.noteLoaded(batch) {
         leave(batches.references[left], batches.binding)

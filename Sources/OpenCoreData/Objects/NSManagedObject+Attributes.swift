@@ -17,7 +17,7 @@ extension NSManagedObject {
   }
 
   private final func setRowValueSlowly(_ value: RowValue, at index: Int) {
-    fireIfFault()
+    guard isReadyForChange() else { return }
     announceWill(.attribute(index))
     values[index] = value
     noteChange(at: index)
@@ -67,7 +67,7 @@ extension NSManagedObject {
   }
 
   final func setAttributeValue(_ value: Any?, at index: Int) {
-    fireIfFault()
+    guard isReadyForChange() else { return }
     announceWill(.attribute(index))
     storeAttributeValue(value, at: index)
     noteChange(at: index)

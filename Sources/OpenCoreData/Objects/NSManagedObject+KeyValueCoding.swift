@@ -222,7 +222,7 @@ extension NSManagedObject {
 
   /// Sets a property without telling the context; false when the name is of none.
   final func storePrimitive(_ value: Any?, forKey key: String) -> Bool {
-    fireIfFault()
+    guard isReadyForChange() else { return template.layout.slot(named: key) != nil }
     switch template.layout.slot(named: key) {
     case .attribute(let index):
       storeAttributeValue(value, at: index)
@@ -231,6 +231,10 @@ extension NSManagedObject {
       storePrimitiveToOne(destination(value, key), at: index)
     case .toMany(let index):
       let storage = loadedToMany(at: index)
+      guard storage.isLoaded else {
+        context?.noteLostChange()
+        return true
+      }
       var wanted = ObjectBag()
       for object in destinations(value, key) { wanted.append(object) }
       for object in storage.members.items where !wanted.contains(object) { storage.remove(object) }

@@ -273,7 +273,9 @@ extension NSManagedObject {
       }
       if let value = body.pointee.rowValue(at: rowIndex) { return value }
     }
-    return ownValues[rowIndex]
+    let own = ownValues
+    // A fault that could not be read has none.
+    return own.isEmpty ? .null : own[rowIndex]
   }
 
   /// To-one destinations that have been followed or set; empty until the first.

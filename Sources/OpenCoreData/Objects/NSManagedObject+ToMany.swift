@@ -29,7 +29,7 @@ extension NSManagedObject {
     return !storage.isLoaded
   }
 
-  /// The relationship's storage with all its members.
+  /// The relationship's storage with all its members; not loaded where they could not be read.
   final func loadedToMany(at index: Int) -> ToManyStorage {
     requireLane()
     let storage = toManyStorage(at: index)
@@ -43,7 +43,6 @@ extension NSManagedObject {
       return
     }
     context.fulfillToMany(at: index, of: self)
-    if !storage.isLoaded { storage.load([]) }
   }
 
   // MARK: Changing members
@@ -119,6 +118,10 @@ extension NSManagedObject {
 
   private final func replaceMembers(_ objects: [NSManagedObject], at index: Int) {
     let storage = loadedToMany(at: index)
+    guard storage.isLoaded else {
+      context?.noteLostChange()
+      return
+    }
     if storage.hasNoMembers, !storage.isOrdered, !objects.isEmpty {
       return fill(storage, with: objects, at: index)
     }
@@ -162,8 +165,12 @@ extension NSManagedObject {
 
   /// Moves a member of an ordered relationship.
   final func reorderToMany(_ objects: [NSManagedObject], at index: Int) {
-    announceWill(.toMany(index))
     let storage = loadedToMany(at: index)
+    guard storage.isLoaded else {
+      context?.noteLostChange()
+      return
+    }
+    announceWill(.toMany(index))
     noteOrder(of: storage)
     storage.reorder(objects)
     noteChange(ofToMany: index)

@@ -37,6 +37,7 @@ extension NSManagedObject {
 
   /// Sets the destination and keeps the inverse relationship true.
   final func setToOne(_ object: NSManagedObject?, at index: Int) {
+    guard isReadyForChange() else { return }
     let old = toOne(at: index)
     guard old !== object else {
       if let rowIndex = template.toOnes[index].slot.rowIndex { noteChange(at: rowIndex) }
@@ -62,8 +63,7 @@ extension NSManagedObject {
 
   /// Sets the destination on this side alone.
   final func storeToOne(_ object: NSManagedObject?, at index: Int) {
-    fireIfFault()
-    guard let rowIndex = template.toOnes[index].slot.rowIndex else { return }
+    guard isReadyForChange(), let rowIndex = template.toOnes[index].slot.rowIndex else { return }
     announceWill(.toOne(index))
     keepToOne(object, at: index)
     values[rowIndex] = object?.rowReference ?? .null
@@ -73,8 +73,7 @@ extension NSManagedObject {
 
   /// Sets the destination on this side, without a word to the context or to observers.
   final func storePrimitiveToOne(_ object: NSManagedObject?, at index: Int) {
-    fireIfFault()
-    guard let rowIndex = template.toOnes[index].slot.rowIndex else { return }
+    guard isReadyForChange(), let rowIndex = template.toOnes[index].slot.rowIndex else { return }
     keepToOne(object, at: index)
     values[rowIndex] = object?.rowReference ?? .null
     changed.insert(rowIndex)

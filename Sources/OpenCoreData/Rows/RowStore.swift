@@ -12,8 +12,8 @@ package protocol RowStore: AnyObject, Sendable {
   func fetch(_ request: RowFetch) throws -> RowFetchResult
   /// What a fetch of references finds, in little memory.
   func referenceList(_ request: RowFetch) throws -> ReferenceList
-  /// The row from the row cache, or else from the file; nil where there is none.
-  func row(_ reference: RowReference) throws -> Row?
+  /// The row from the row cache, or else from the file.
+  func row(_ reference: RowReference) throws -> RowAnswer
   /// Many rows at once; those that are gone are left out.
   func rows(_ references: [RowReference]) throws -> [RowReference: Row]
   /// Whom a to-many relationship leads to, for many sources at once, in order where it is ordered.

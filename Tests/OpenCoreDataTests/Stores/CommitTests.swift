@@ -14,7 +14,7 @@ struct CommitTests {
     let commit = try world.store.commit(changes)
     #expect(commit.rows.first { $0.reference == post }?.version == 2)
     world.store.forget([post])
-    #expect(try world.store.row(post)?.version == 2)
+    #expect(try world.store.row(post).found?.version == 2)
     #expect(try world.value(post, "title") == .string("Two"))
     changes = RowChanges()
     changes.deleted = [
@@ -25,7 +25,7 @@ struct CommitTests {
       )
     ]
     _ = try world.store.commit(changes)
-    #expect(try world.store.row(post) == nil)
+    #expect(try world.store.row(post).found == nil)
   }
 
   @Test("All stale rows of a save are told at once, and nothing of it is written")
@@ -56,7 +56,7 @@ struct CommitTests {
       #expect(error.conflicts.map { $0.persisted?.version } == [2, nil])
     }
     #expect(try world.value(third, "title") == .string("third"))
-    #expect(try world.store.row(mine.inserted[0].reference) == nil)
+    #expect(try world.store.row(mine.inserted[0].reference).found == nil)
   }
 
   @Test("Values that must be unique name the constraint and the row that has them")
@@ -165,7 +165,7 @@ struct CommitTests {
       try $0.insert(tag.layout, values: [.string("rain")])
     }
     store.forget([reference])
-    #expect(try store.row(reference)?.values == [.string("rain")])
+    #expect(try store.row(reference).found?.values == [.string("rain")])
     #expect(store.type == NSInMemoryStoreType)
     #expect(!FileManager.default.fileExists(atPath: url.path))
   }
@@ -208,6 +208,6 @@ struct CommitTests {
       }
       try await group.waitForAll()
     }
-    #expect(try store.row(posts[0])?.values[score] == .integer(40))
+    #expect(try store.row(posts[0]).found?.values[score] == .integer(40))
   }
 }

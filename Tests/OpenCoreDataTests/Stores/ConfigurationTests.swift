@@ -142,7 +142,7 @@ struct ConfigurationTests {
     store.close()
     store.close()
     #expect(throws: NSError.self) {
-      try store.row(RowReference(entityNumber: note.number, key: 1))
+      try store.row(RowReference(entityNumber: note.number, key: 1)).found
     }
     #expect(throws: NSError.self) { try store.write(author: nil) { _ in } }
   }

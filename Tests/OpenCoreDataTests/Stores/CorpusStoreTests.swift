@@ -151,7 +151,7 @@ struct CorpusStoreTests {
     for entity in store.schema.entities where !entity.isAbstract {
       let key = try store.reserveKeys(for: entity.layout.entity, count: 1).lowerBound
       let reference = RowReference(entityNumber: entity.number, key: key)
-      #expect(try store.row(reference) == nil)
+      #expect(try store.row(reference).found == nil)
       var changes = RowChanges()
       let values =
         entity.layout.attributes.map(\.defaultRowValue)

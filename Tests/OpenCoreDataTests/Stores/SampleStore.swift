@@ -149,7 +149,7 @@ final class SampleStore {
     _ set: [String: RowValue],
     version: Int64? = nil
   ) throws -> RowChanges.Update {
-    guard let row = try store.row(reference),
+    guard let row = try store.row(reference).found,
       let layout = store.layout(number: reference.entityNumber)
     else { throw CocoaError(.coderValueNotFound) }
     var values = row.values
@@ -169,7 +169,7 @@ final class SampleStore {
   }
 
   func value(_ reference: RowReference, _ name: String) throws -> RowValue? {
-    guard let row = try store.row(reference),
+    guard let row = try store.row(reference).found,
       let layout = store.layout(number: reference.entityNumber)
     else { return nil }
     return row.values[try index(layout.entityName, name)]

@@ -138,7 +138,7 @@ struct StoreRelationshipTests {
       return transaction.deletedRows
     }
     #expect(Set(deleted) == [post, comment])
-    #expect(try world.store.row(comment) == nil)
+    #expect(try world.store.row(comment).found == nil)
     #expect(try world.value(image, "post") == .null)
     let plain = try SQLiteConnection(path: world.url.path, mode: .readOnly)
     let names = try plain.query("SELECT name FROM sqlite_master WHERE name LIKE '%TAGS'") {

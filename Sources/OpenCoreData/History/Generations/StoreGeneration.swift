@@ -66,13 +66,12 @@ final class StoreGeneration: RowStore, @unchecked Sendable {
 
   // A fault cannot fail, so after the generation has expired it takes what the store has now.
 
-  func row(_ reference: RowReference) throws -> Row? {
-    if let row = cache.row(reference) { return row }
-    guard let row = try read({ try store.readRow(reference, from: $0) }) else {
-      return try store.row(reference)
-    }
-    if let row { cache.insert([row], readAt: cache.epoch) }
-    return row
+  func row(_ reference: RowReference) throws -> RowAnswer {
+    if let row = cache.row(reference) { return .row(row) }
+    let read = try read { RowAnswer(try store.readRow(reference, from: $0)) }
+    guard let answer = read else { return try store.row(reference) }
+    if case .row(let row) = answer { cache.insert([row], readAt: cache.epoch) }
+    return answer
   }
 
   func rows(_ references: [RowReference]) throws -> [RowReference: Row] {

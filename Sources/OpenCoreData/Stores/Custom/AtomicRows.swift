@@ -59,9 +59,9 @@ final class AtomicRows: ObjectRowStore, @unchecked Sendable {
 
   // MARK: Reading
 
-  func row(_ reference: RowReference) throws -> Row? {
+  func row(_ reference: RowReference) throws -> RowAnswer {
     try withStore { store, binding in
-      store.node(of: reference).flatMap { row(reference, $0, binding) }
+      RowAnswer(store.node(of: reference).flatMap { row(reference, $0, binding) })
     }
   }
 

@@ -59,14 +59,14 @@ final class IncrementalRows: ObjectRowStore, @unchecked Sendable {
 
   // MARK: Reading
 
-  func row(_ reference: RowReference) throws -> Row? {
+  func row(_ reference: RowReference) throws -> RowAnswer {
     let context = try requireContext()
     return try connection.withStore { store, binding in
       guard let layout = layout(number: reference.entityNumber),
         let identifier = binding.objectID(of: reference)
-      else { return nil }
+      else { return .absent }
       let node = try store.newValuesForObject(with: identifier, with: context)
-      return try CustomRow.make(
+      let row = try CustomRow.make(
         reference,
         version: Int64(clamping: node.version),
         layout: layout,
@@ -80,6 +80,7 @@ final class IncrementalRows: ObjectRowStore, @unchecked Sendable {
           with: context
         )
       }
+      return .row(row)
     }
   }
 
@@ -187,7 +188,7 @@ final class IncrementalRows: ObjectRowStore, @unchecked Sendable {
       return RowConflictError.Conflict(
         reference: reference,
         expectedVersion: version,
-        persisted: isGone ? nil : try row(reference)
+        persisted: isGone ? nil : try row(reference).found
       )
     }
     return conflicts.isEmpty ? nil : RowConflictError(conflicts: conflicts)

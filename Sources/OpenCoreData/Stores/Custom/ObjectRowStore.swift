@@ -12,7 +12,7 @@ extension ObjectRowStore {
   func rows(_ references: [RowReference]) throws -> [RowReference: Row] {
     var result: [RowReference: Row] = [:]
     for reference in references {
-      if let row = try row(reference) { result[reference] = row }
+      if case .row(let row) = try row(reference) { result[reference] = row }
     }
     return result
   }

@@ -20,7 +20,7 @@ extension SQLiteStore: ReadSource {
     return try withReader { try body($0, epoch) }
   }
 
-  package func row(_ reference: RowReference) throws -> Row? { try row(reference, by: self) }
+  package func row(_ reference: RowReference) throws -> RowAnswer { try row(reference, by: self) }
 
   package func rows(_ references: [RowReference]) throws -> [RowReference: Row] {
     try rows(references, by: self)
@@ -80,18 +80,18 @@ extension SQLiteStore: ReadSource {
 extension SQLiteStore {
   // MARK: Rows
 
-  func row(_ reference: RowReference, by source: some ReadSource) throws -> Row? {
-    if let row = cache.row(reference) { return row }
+  func row(_ reference: RowReference, by source: some ReadSource) throws -> RowAnswer {
+    if let row = cache.row(reference) { return .row(row) }
     let epoch = cache.epoch
-    // While somebody writes, a reader does not wait.
-    if let row = tryWriterRow(reference, inSession: source.isSession) {
-      if let row { cache.insert(CollectionOfOne(row), readAt: epoch) }
-      return row
+    // While another thread writes, a reader does not wait.
+    if let answer = tryWriterRow(reference, inSession: source.isSession) {
+      if case .row(let row) = answer { cache.insert(CollectionOfOne(row), readAt: epoch) }
+      return answer
     }
     return try source.reading { connection, epoch in
-      let row = try readRow(reference, from: connection)
-      if let row { cache.insert(CollectionOfOne(row), readAt: epoch) }
-      return row
+      guard let row = try readRow(reference, from: connection) else { return .absent }
+      cache.insert(CollectionOfOne(row), readAt: epoch)
+      return .row(row)
     }
   }
 

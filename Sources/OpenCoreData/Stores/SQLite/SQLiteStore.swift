@@ -212,10 +212,10 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   ///
   /// Who asks for a single row is often about to change it. Read by the writing connection, the
   /// row's page is at hand when it is written.
-  func tryWriterRow(_ reference: RowReference, inSession: Bool) -> Row?? {
+  func tryWriterRow(_ reference: RowReference, inSession: Bool) -> RowAnswer? {
     inSession
-      ? writer.tryRead(age: cache.age) { try readRow(reference, from: $0) }
-      : writer.tryUse { try readRow(reference, from: $0) }
+      ? writer.tryRead(age: cache.age) { RowAnswer(try readRow(reference, from: $0)) }
+      : writer.tryUse { RowAnswer(try readRow(reference, from: $0)) }
   }
 
   /// Ends what the writing connection reads for sessions.

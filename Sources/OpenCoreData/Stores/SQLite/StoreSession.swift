@@ -85,7 +85,7 @@ final class StoreSession: RowStore, @unchecked Sendable {
 
   // MARK: Reading
 
-  func row(_ reference: RowReference) throws -> Row? { try store.row(reference, by: self) }
+  func row(_ reference: RowReference) throws -> RowAnswer { try store.row(reference, by: self) }
 
   func rows(_ references: [RowReference]) throws -> [RowReference: Row] {
     try store.rows(references, by: self)
