@@ -29,9 +29,24 @@ extension NSManagedObjectContext {
       )
     }
     rows(of: binding)?.forget(error.conflicts.map(\.reference))
+    let known = reinserted.count
     try policy.resolve(mergeConflicts: conflicts)
     for conflict in conflicts { settle(conflict) }
+    let gone = conflicts.map(\.sourceObject).filter { $0.state.contains(.vanished) }
+    if !gone.isEmpty { try nullifyAndValidate(gone) }
+    for object in reinserted[known...] { try object.validateForInsert() }
     propagateDeletions()
+  }
+
+  /// What this save pointed at objects that are gone points nowhere now, and may not be valid so.
+  private func nullifyAndValidate(_ gone: [NSManagedObject]) throws {
+    nullifyReferences(to: gone)
+    for object in inserted.objects where object.hasMissingDestination {
+      try object.validateForInsert()
+    }
+    for object in updated.objects where object.hasMissingDestination {
+      try object.validateForUpdate()
+    }
   }
 
   /// Where the coordinator has the newer row, its context is behind; otherwise somebody has written
@@ -121,15 +136,56 @@ extension NSManagedObjectContext {
     noteState(of: object)
   }
 
-  /// Writes an object's row anew, with its old key.
-  func reinsert(_ object: NSManagedObject) {
+  /// Writes an object's row again, with its old key and all values that are known here.
+  ///
+  /// An object that was never read here has no values to write: its deletion is accepted.
+  func reinsert(_ object: NSManagedObject) throws {
+    guard object.snapshot != nil else { return acceptDeletion(of: object) }
     updated.remove(object)
     object.state.remove(.updated)
     object.state.insert(.inserted)
     if object.isFault, let snapshot = object.snapshot { object.take(snapshot) }
+    // Where only a to-many changed, the snapshot has the values.
+    if object.ownValues.isEmpty, let snapshot = object.snapshot {
+      object.ownValues = snapshot.values
+    }
     object.snapshot = nil
+    try restoreLinks(of: object)
     inserted.append(object)
+    reinserted.append(object)
     noteState(of: object)
+  }
+
+  /// The rows of a join table went with the row, so all members that are known are links to make.
+  ///
+  /// Members that are gone too are left out. What a to-one on the other side says is as the store has
+  /// it.
+  private func restoreLinks(of object: NSManagedObject) throws {
+    var linked: [NSManagedObject] = []
+    let links = object.template.toManys
+    object.forEachToMany { storage in
+      let link = links[Int(storage.index)]
+      if storage.isLoaded, !link.hasInverse || link.slot.inverseIsToMany {
+        linked += storage.members.items.filter { !$0.key.isTemporary }
+      } else {
+        storage.unload()
+      }
+    }
+    var gone: Set<ObjectIdentifier> = []
+    for (binding, members) in groupedByBinding(linked) {
+      guard let rows = newestRows(of: binding) else { throw removedStoreError }
+      let references = members.references
+      rows.forget(references)
+      for (member, row) in zip(members, try rows.orderedRows(references)) where row == nil {
+        gone.insert(ObjectIdentifier(member))
+      }
+    }
+    object.forEachToMany { storage in
+      guard storage.isLoaded else { return }
+      storage.forget(gone)
+      storage.becomeNew()
+      object.changedToManys.insert(Int(storage.index))
+    }
   }
 
   /// The store deleted the object, and so it is here.
@@ -160,6 +216,17 @@ extension NSManagedObjectContext {
 }
 
 extension NSManagedObject {
+  /// Whether a to-one that must lead somewhere was changed and leads nowhere.
+  fileprivate final var hasMissingDestination: Bool {
+    !state.contains(.fault)
+      && template.toOnes.contains { link in
+        guard let rowIndex = link.slot.rowIndex, !link.slot.description.isOptional else {
+          return false
+        }
+        return changed.contains(rowIndex) && value(at: rowIndex).isNull
+      }
+  }
+
   /// Keeps what changed here on top of a newer row.
   final func rebase(onto row: Row, storeWins: Bool = false) {
     guard !state.contains(.fault) else {

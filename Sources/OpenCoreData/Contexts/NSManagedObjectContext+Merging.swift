@@ -140,7 +140,10 @@ extension NSManagedObjectContext {
     var result: [NSManagedObject] = []
     for key in keys {
       guard let object = registry.object(key), !object.state.contains(.inserted) else { continue }
-      leaveRelationships(object)
+      result.append(object)
+    }
+    leaveRelationships(result)
+    for object in result {
       switch true {
       case object.state.contains(.deleted): deleted.remove(object)
       case object.state.contains(.updated): updated.remove(object)
@@ -148,40 +151,21 @@ extension NSManagedObjectContext {
       }
       object.state.remove([.updated, .needsWillSave])
       object.state.insert(.deleted)
-      registry.remove(key)
+      registry.remove(object.key)
       noteState(of: object)
-      result.append(object)
     }
     return result
   }
 
-  /// Objects that refer to one that is gone no longer do.
-  private func leaveRelationships(_ object: NSManagedObject) {
-    for (index, link) in object.template.toOnes.enumerated() where link.hasInverse {
-      guard let other = object.registeredToOne(at: index) else { continue }
-      if link.slot.inverseIsToMany {
-        other.toManyStorage(ifTouched: link.inverseIndex)?.forget(object)
-      } else {
-        other.dropToOne(object, at: link.inverseIndex)
-      }
-    }
-    for (index, link) in object.template.toManys.enumerated() where link.hasInverse {
-      for other in object.toManyStorage(ifTouched: index)?.members.items ?? [] {
-        if link.slot.inverseIsToMany {
-          other.toManyStorage(ifTouched: link.inverseIndex)?.forget(object)
-        } else {
-          other.dropToOne(object, at: link.inverseIndex)
-        }
-      }
-    }
-  }
-
   private func mergeUpdates(_ keys: [ObjectKey]) -> [NSManagedObject] {
     var result: [NSManagedObject] = []
+    var strangers: [ObjectKey] = []
     for key in keys {
-      guard let object = registry.object(key), !object.state.contains(.inserted),
-        !object.state.contains(.deleted)
-      else { continue }
+      guard let object = registry.object(key) else {
+        strangers.append(key)
+        continue
+      }
+      guard !object.state.contains(.inserted), !object.state.contains(.deleted) else { continue }
       let before = object.snapshot
       object.forEachToMany { $0.unload() }
       if object.state.contains(.fault) {
@@ -194,7 +178,61 @@ extension NSManagedObjectContext {
       invalidateInverses(of: object, before: before)
       result.append(object)
     }
+    showToOwners(strangers)
     return result
+  }
+
+  /// A row that no object here stands for may have come to an owner that is here.
+  ///
+  /// A context's save names the owner too; an import or a batch request names the moved row alone.
+  private func showToOwners(_ keys: [ObjectKey]) {
+    for (store, keys) in Dictionary(grouping: keys, by: \.store) {
+      guard let binding = persistentStoreCoordinator?.binding(number: store),
+        !binding.isContextual, let rows = rows(of: binding)
+      else { continue }
+      let wanted = keys.map(\.reference).filter { reference in
+        binding.template(number: reference.entityNumber)?.toOnes.contains(where: \.hasInverse)
+          ?? false
+      }
+      guard !wanted.isEmpty else { continue }
+      do {
+        for case .some(let row) in try rows.passingRows(wanted) {
+          guard let template = binding.template(number: row.reference.entityNumber) else {
+            continue
+          }
+          for link in template.toOnes where link.hasInverse {
+            guard let rowIndex = link.slot.rowIndex, case .reference(let owner) = row[rowIndex],
+              let other = registeredObject(ObjectKey(store: store, reference: owner))
+            else { continue }
+            unload(link, of: other)
+          }
+        }
+      } catch {
+        unloadInverses(of: wanted.compactMap { binding.template(number: $0.entityNumber) }, error)
+      }
+    }
+  }
+
+  private func unload(_ link: ObjectTemplate.Link, of owner: NSManagedObject) {
+    if link.slot.inverseIsToMany {
+      owner.toManyStorage(ifTouched: link.inverseIndex)?.unload()
+    } else {
+      owner.invalidateToOne(at: link.inverseIndex)
+    }
+  }
+
+  /// Where changed rows could not be read, everything that they may belong to is read again.
+  private func unloadInverses(of templates: [ObjectTemplate], _ error: any Error) {
+    couldNotPrefetch("read the rows of a merge", error)
+    var seen: Set<ObjectIdentifier> = []
+    let links = templates.filter { seen.insert(ObjectIdentifier($0)).inserted }
+      .flatMap { $0.toOnes.filter(\.hasInverse) }
+    for object in registry.objects {
+      for link in links
+      where object.template.layout.isMemberOrSub(of: link.slot.destinationEntity) {
+        unload(link, of: object)
+      }
+    }
   }
 
   /// Changes here stay on top of the newer row, as `refresh(_:mergeChanges:)` has it.
@@ -225,8 +263,14 @@ extension NSManagedObjectContext {
 
   /// To-many relationships in memory that a changed to-one column belongs to are loaded again.
   private func invalidateInverses(of object: NSManagedObject, before: Row?) {
-    let after = object.state.contains(.prefetched) || !object.isFault ? object.snapshot : nil
-    let now = after ?? (try? row(for: object))?.found
+    var now = object.state.contains(.prefetched) || !object.isFault ? object.snapshot : nil
+    if now == nil {
+      do {
+        now = try row(for: object).found
+      } catch {
+        return unloadInverses(of: [object.template], error)
+      }
+    }
     for link in object.template.toOnes where link.hasInverse {
       guard let rowIndex = link.slot.rowIndex else { continue }
       let old = before?[rowIndex]
@@ -234,11 +278,7 @@ extension NSManagedObjectContext {
       guard before == nil || old != new else { continue }
       for case .reference(let reference)? in [old, new] {
         guard let other = registeredObject(reference, from: object) else { continue }
-        if link.slot.inverseIsToMany {
-          other.toManyStorage(ifTouched: link.inverseIndex)?.unload()
-        } else {
-          other.invalidateToOne(at: link.inverseIndex)
-        }
+        unload(link, of: other)
       }
     }
   }
@@ -255,15 +295,6 @@ extension NSManagedObjectContext {
 }
 
 extension NSManagedObject {
-  /// A destination is gone; its identity in the row goes with it.
-  final func dropToOne(_ object: NSManagedObject, at index: Int) {
-    if !toOneObjects.isEmpty, toOneObjects[index] === object { toOneObjects[index] = nil }
-    guard !state.contains(.fault), let rowIndex = template.toOnes[index].slot.rowIndex,
-      value(at: rowIndex) == object.rowReference
-    else { return }
-    values[rowIndex] = .null
-  }
-
   /// The other side of a one-to-one changed in the store.
   final func invalidateToOne(at index: Int) {
     guard !hasChanges else { return }

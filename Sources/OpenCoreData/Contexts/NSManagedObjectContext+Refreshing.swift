@@ -61,6 +61,8 @@ extension NSManagedObjectContext {
     deleted.removeAll()
     unpropagated = []
     assignments = [:]
+    conflictChecks = []
+    reinserted = []
     readFailure = nil
     for object in fresh {
       forget(object)
@@ -105,6 +107,7 @@ extension NSManagedObjectContext {
     unpropagated = []
     assignments = [:]
     conflictChecks = []
+    reinserted = []
     readFailure = nil
     formerKeys = [:]
     incrementalRows = [:]

@@ -244,6 +244,7 @@ extension NSManagedObjectContext {
     deleted.removeAll()
     assignments = [:]
     conflictChecks = []
+    reinserted = []
     undoRecorder?.forgetImages()
     for object in changes.inserted { clean(object) }
     for object in changes.updated { clean(object) }

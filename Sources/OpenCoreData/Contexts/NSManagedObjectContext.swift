@@ -77,6 +77,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var unpropagated: [NSManagedObject] = []
   /// Stores that the app chose for new objects.
   var assignments: [ObjectIdentifier: StoreBinding] = [:]
+  /// Objects whose rows another context deleted and this save writes again.
+  var reinserted: [NSManagedObject] = []
   /// What keeps the delete rules of some objects waiting.
   var deletionFailure: ReadFailure?
   /// The first read that failed since the last save.

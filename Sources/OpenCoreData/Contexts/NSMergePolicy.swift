@@ -86,7 +86,7 @@ open class NSMergePolicy: NSObject, @unchecked Sendable {
       if let row = try conflict.persistedRow ?? context.newestRow(of: conflict).found {
         resolve(object, row, context)
       } else {
-        resolveVanished(object, context)
+        try resolveVanished(object, context)
       }
     }
   }
@@ -119,14 +119,17 @@ open class NSMergePolicy: NSObject, @unchecked Sendable {
   }
 
   /// The row is gone: the object goes too, or its row is written again.
-  private func resolveVanished(_ object: NSManagedObject, _ context: NSManagedObjectContext) {
+  private func resolveVanished(
+    _ object: NSManagedObject,
+    _ context: NSManagedObjectContext
+  ) throws {
     if object.isDeleted {
       object.state.insert(.vanished)
       return
     }
     switch mergeType {
     case .mergeByPropertyObjectTrumpMergePolicyType, .overwriteMergePolicyType:
-      context.reinsert(object)
+      try context.reinsert(object)
     default:
       context.acceptDeletion(of: object)
     }

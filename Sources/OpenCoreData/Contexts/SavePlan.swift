@@ -31,7 +31,10 @@ final class SavePlan {
     self.updated.reserveCapacity(updated)
   }
 
-  func insert(_ object: NSManagedObject) throws {
+  ///
+  /// The links of an object whose row is written again are made from this side, whichever side of the
+  /// relationship else makes them.
+  func insert(_ object: NSManagedObject, again: Bool = false) throws {
     try resolveToOnes(of: object)
     changes.inserted.append(
       RowChanges.Insertion(
@@ -41,7 +44,7 @@ final class SavePlan {
       )
     )
     inserted.append(object)
-    try addToManys(of: object)
+    try addToManys(of: object, makesLinks: again)
   }
 
   func update(_ object: NSManagedObject) throws {
@@ -56,7 +59,8 @@ final class SavePlan {
       }
     }
     let toManys = try addToManys(of: object)
-    guard !rows.isEmpty || !toManys.isEmpty, let snapshot = object.snapshot else { return }
+    guard !rows.isEmpty || !toManys.isEmpty else { return }
+    guard let snapshot = object.snapshot else { return conflict(object, toManys) }
     changes.updated.append(
       RowChanges.Update(
         reference: object.key.reference,
@@ -65,6 +69,23 @@ final class SavePlan {
         changed: rows,
         changedToManys: toManys.slots,
         row: row(of: object, version: snapshot.version + 1)
+      )
+    )
+    updated.append(object)
+  }
+
+  /// Only the inverse of a fault changed, and its row is gone: a version that no row has makes this
+  /// a conflict.
+  private func conflict(_ object: NSManagedObject, _ toManys: SlotSet) {
+    let layout = object.template.layout
+    changes.updated.append(
+      RowChanges.Update(
+        reference: object.key.reference,
+        layout: layout,
+        expectedVersion: -1,
+        changed: [],
+        changedToManys: toManys.slots,
+        values: [RowValue](repeating: .null, count: layout.rowWidth)
       )
     )
     updated.append(object)
@@ -127,12 +148,22 @@ final class SavePlan {
     }
   }
 
+  /// A destination whose row is gone is a conflict, as where it was never read.
+  private func expectRow(of destination: NSManagedObject) {
+    changes.checks.append(
+      RowChanges.Check(reference: destination.key.reference, expectedVersion: -1)
+    )
+  }
+
   private func requireRow(
     _ destination: NSManagedObject,
     of object: NSManagedObject,
     _ link: ObjectTemplate.Link
   ) throws {
-    if destination.binding === object.binding, !destination.key.isTemporary { return }
+    if destination.binding === object.binding, !destination.key.isTemporary {
+      if destination.state.contains(.vanished) { expectRow(of: destination) }
+      return
+    }
     guard destination.binding != nil, !destination.key.isTemporary else {
       throw ValidationError.make(
         NSManagedObjectValidationError,
@@ -155,7 +186,10 @@ final class SavePlan {
 
   /// Adds the rows of join tables and orders; returns which to-manys changed.
   @discardableResult
-  private func addToManys(of object: NSManagedObject) throws -> SlotSet {
+  private func addToManys(
+    of object: NSManagedObject,
+    makesLinks: Bool = false
+  ) throws -> SlotSet {
     var changed = SlotSet()
     guard object.hasToManys else { return changed }
     for (index, link) in object.template.toManys.enumerated() {
@@ -163,7 +197,8 @@ final class SavePlan {
         continue
       }
       changed.insert(index)
-      if link.writesLinks { try addLinks(of: object, storage, link) }
+      let isJoined = !link.hasInverse || link.slot.inverseIsToMany
+      if link.writesLinks || makesLinks && isJoined { try addLinks(of: object, storage, link) }
       guard link.slot.isOrdered else { continue }
       let members = object.loadedToMany(at: index).members.items
       for member in members { try requireRow(member, of: object, link) }
@@ -265,7 +300,11 @@ extension NSManagedObjectContext {
       plans.append(made)
       return made
     }
-    for object in inserted.objects { try plan(object).insert(object) }
+    let again = Set(reinserted.map { ObjectIdentifier($0) })
+    for object in inserted.objects {
+      let isAgain = !again.isEmpty && again.contains(ObjectIdentifier(object))
+      try plan(object).insert(object, again: isAgain)
+    }
     for object in updated.objects { try plan(object).update(object) }
     for object in deleted.objects
     where !object.state.contains(.vanished) && !object.state.contains(.inserted) {

@@ -17,7 +17,9 @@ extension NSManagedObject {
   /// The destination if it is in memory already.
   final func registeredToOne(at index: Int) -> NSManagedObject? {
     if !toOneObjects.isEmpty, let object = toOneObjects[index] { return object }
-    guard !state.contains(.fault), let rowIndex = template.toOnes[index].slot.rowIndex,
+    // The row that is attached to a fault says it too.
+    guard !state.contains(.fault) || snapshot != nil,
+      let rowIndex = template.toOnes[index].slot.rowIndex,
       case .reference(let reference) = value(at: rowIndex), let context
     else { return nil }
     return context.registeredObject(reference, from: self)

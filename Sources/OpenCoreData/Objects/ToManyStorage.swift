@@ -102,6 +102,9 @@ final class ToManyStorage {
     return list.contains(object)
   }
 
+  /// Whether the object had no row when it got its members.
+  var isNewlyMade: Bool { isNew }
+
   /// Members that the store does not know of yet.
   var added: [NSManagedObject] { isNew ? members.items : edits?.added.items ?? [] }
 
@@ -239,6 +242,14 @@ final class ToManyStorage {
     }
     edits?.added.remove(object, keepingOrder: isOrdered)
     edits?.removed.remove(object, keepingOrder: false)
+  }
+
+  /// The same for several objects.
+  func forget(_ gone: Set<ObjectIdentifier>) {
+    let lost =
+      members.items.filter { gone.contains(ObjectIdentifier($0)) }
+      + (isLoaded ? [] : added.filter { gone.contains(ObjectIdentifier($0)) })
+    for object in lost { forget(object) }
   }
 
   /// The store has now what is here.

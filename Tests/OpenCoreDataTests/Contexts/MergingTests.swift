@@ -138,4 +138,130 @@ struct MergingTests {
     settle(viewer)
     viewer.performAndWait { #expect(reader.name == "Eve") }
   }
+
+  /// A viewer that knows a reader with three loans, and the identifiers of the loans.
+  private func viewer(
+    of library: Library
+  ) throws -> (viewer: NSManagedObjectContext, reader: Reader, books: [NSManagedObjectID]) {
+    let setup = library.context()
+    let books = try setup.performAndWait {
+      let reader = Reader(context: setup)
+      let books = (0..<3).map { _ in Book(context: setup) }
+      reader.loans = Set(books)
+      let subject = Subject(context: setup)
+      subject.books = Set(books)
+      try setup.save()
+      return books.map(\.objectID)
+    }
+    let viewer = library.context()
+    let reader = try viewer.performAndWait {
+      let found = try viewer.fetch(NSFetchRequest<Reader>(entityName: "Reader"))
+      return try #require(found.first)
+    }
+    return (viewer, reader, books)
+  }
+
+  @Test("Members that a batch deleted leave loaded relationships when the deletion is merged")
+  func batchDeletion() throws {
+    let library = try Library()
+    let (viewer, reader, books) = try viewer(of: library)
+    try viewer.performAndWait {
+      let subject = try #require(
+        try viewer.fetch(NSFetchRequest<Subject>(entityName: "Subject")).first
+      )
+      #expect(reader.loans.count == 3)
+      #expect(subject.books.count == 3)
+      try viewer.execute(NSBatchDeleteRequest(objectIDs: [books[0]]))
+      NSManagedObjectContext.mergeChanges(
+        fromRemoteContextSave: [NSDeletedObjectIDsKey: [books[0]]],
+        into: [viewer]
+      )
+      #expect(reader.loans.count == 2)
+      #expect(subject.books.count == 2)
+      #expect(reader.loans.allSatisfy { $0.managedObjectContext === viewer })
+    }
+  }
+
+  @Test("An owner that another process deleted leaves its members")
+  func ownerDeletion() throws {
+    let library = try Library()
+    let (viewer, reader, books) = try viewer(of: library)
+    try viewer.performAndWait {
+      let held = books.compactMap { viewer.object(with: $0) as? Book }
+      #expect(held.allSatisfy { $0.loanedTo === reader })
+      let other = try library.reopened().newBackgroundContext()
+      try other.performAndWait {
+        for reader in try other.fetch(NSFetchRequest<Reader>(entityName: "Reader")) {
+          other.delete(reader)
+        }
+        try other.save()
+      }
+      NSManagedObjectContext.mergeChanges(
+        fromRemoteContextSave: [NSDeletedObjectIDsKey: [reader.objectID]],
+        into: [viewer]
+      )
+      #expect(held.allSatisfy { $0.loanedTo == nil })
+    }
+  }
+
+  @Test("A row that an import moves appears in its new owner's loaded members")
+  func movedRow() throws {
+    let library = try Library()
+    let (viewer, reader, books) = try viewer(of: library)
+    viewer.automaticallyMergesChangesFromParent = true
+    let second = try viewer.performAndWait {
+      let second = Reader(context: viewer)
+      try viewer.save()
+      #expect(second.loans.isEmpty)
+      #expect(reader.isFault || reader.hasFault(forRelationshipNamed: "loans"))
+      return second
+    }
+    let store = try #require(library.container.persistentStoreCoordinator.sqliteStore())
+    let target = try #require(second.objectID.reference)
+    let book = try #require(books[0].reference)
+    guard case .toOne(let index)? = books[0].entity.layout.slot(named: "loanedTo"),
+      let slot = books[0].entity.layout.toOnes[index].rowIndex
+    else {
+      Issue.record("The layout has no loanedTo.")
+      return
+    }
+    try store.write(author: "import", contextName: nil) { transaction in
+      try transaction.update(book, set: [slot: .reference(target)])
+    }
+    settle(viewer)
+    viewer.performAndWait { #expect(second.loans.map(\.objectID) == [books[0]]) }
+  }
+
+  @Test("A commit of another coordinator is noticed by the first fetch after the opening")
+  func firstFetch() throws {
+    let library = try Library()
+    let setup = library.context()
+    let url = try setup.performAndWait {
+      let reader = Reader(context: setup)
+      reader.name = "Ada"
+      try setup.save()
+      return reader.objectID.uriRepresentation()
+    }
+    let second = try library.reopened()
+    let viewer = second.newBackgroundContext()
+    let identifier = try #require(
+      second.persistentStoreCoordinator.managedObjectID(forURIRepresentation: url)
+    )
+    let reader = try viewer.performAndWait {
+      let reader = try #require(viewer.object(with: identifier) as? Reader)
+      #expect(reader.name == "Ada")
+      return reader
+    }
+    try setup.performAndWait {
+      try setup.fetch(NSFetchRequest<Reader>(entityName: "Reader")).first?.name = "Eve"
+      try setup.save()
+    }
+    try viewer.performAndWait {
+      let request = NSFetchRequest<Reader>(entityName: "Reader")
+      request.shouldRefreshRefetchedObjects = true
+      _ = try viewer.fetch(request)
+      viewer.refresh(reader, mergeChanges: false)
+      #expect(reader.name == "Eve")
+    }
+  }
 }
