@@ -125,8 +125,16 @@ extension NSManagedObjectContext {
   /// Passes the changes to the parent, which keeps them until it is saved itself.
   func save(into parent: NSManagedObjectContext) throws {
     try validateChanges()
-    parent.performAndWait {
+    try parent.performAndWait {
       var own: [ObjectIdentifier: NSManagedObject] = [:]
+      // What the parent cannot read it cannot change: then nothing is passed on.
+      try parent.reportingReadFailure {
+        for object in updated.objects {
+          let target = parent.ownObject(object.key)
+          if !object.changed.isEmpty { target?.fireIfFault() }
+          own[ObjectIdentifier(object)] = target
+        }
+      }
       for object in inserted.objects {
         let made = object.template.type.make(
           entity: object.template.layout.entity,
@@ -134,9 +142,6 @@ extension NSManagedObjectContext {
           key: object.key
         )
         own[ObjectIdentifier(object)] = made
-      }
-      for object in updated.objects {
-        own[ObjectIdentifier(object)] = parent.ownObject(object.key)
       }
       func counterpart(_ object: NSManagedObject) -> NSManagedObject? {
         own[ObjectIdentifier(object)] ?? parent.ownObject(object.key)
@@ -179,15 +184,67 @@ extension NSManagedObjectContext {
         }
       } else {
         let index = slot - layout.attributes.count
-        target.setToOne(object.toOne(at: index).flatMap(counterpart), at: index)
+        let destination = object.toOne(at: index).flatMap(counterpart)
+        // What the parent is about to delete is no destination, as its delete rule would have it.
+        let isGone = destination?.state.contains(.deleted) ?? false
+        target.setToOne(isGone ? nil : destination, at: index)
       }
     }
     for index in object.changedToManys.slots {
-      let members = object.loadedToMany(at: index).members.items.filter {
-        !$0.state.contains(.deleted)
-      }
-      target.setToMany(members.compactMap(counterpart), at: index)
+      guard let storage = object.toManyStorage(ifTouched: index) else { continue }
+      push(storage, at: index, of: object.template.toManys[index], into: target, counterpart)
     }
+  }
+
+  /// Passes what was added and removed, and no more: members that came to the parent or left it
+  /// meanwhile are the parent's.
+  private func push(
+    _ storage: ToManyStorage,
+    at index: Int,
+    of link: ObjectTemplate.Link,
+    into target: NSManagedObject,
+    _ counterpart: (NSManagedObject) -> NSManagedObject?
+  ) {
+    // Where the inverse is to-one it has told the parent of the members already.
+    if !link.hasInverse || link.slot.inverseIsToMany || link.slot.isOrdered {
+      for member in storage.removed.items {
+        if let own = counterpart(member) { target.inverseRemoved(own, from: index) }
+      }
+      for member in storage.added where !member.state.contains(.deleted) {
+        guard let own = counterpart(member), !own.state.contains(.deleted) else { continue }
+        target.inverseAdded(own, to: index)
+      }
+    }
+    guard storage.isOrdered, storage.isReordered || storage.isNewlyMade else { return }
+    let wanted = storage.members.items.compactMap(counterpart)
+    let known = target.loadedToMany(at: index)
+    let order = Self.order(of: known.members.items, as: wanted)
+    if known.isLoaded, !known.members.items.elementsEqual(order, by: ===) {
+      target.reorderToMany(order, at: index)
+    }
+  }
+
+  /// Members in another order; those of which the order says nothing stay behind their neighbours.
+  private static func order(
+    of members: [NSManagedObject],
+    as wanted: [NSManagedObject]
+  ) -> [NSManagedObject] {
+    var present = Set<ObjectIdentifier>()
+    for member in members { present.insert(ObjectIdentifier(member)) }
+    let ordered = wanted.filter { present.contains(ObjectIdentifier($0)) }
+    let known = Set(ordered.map { ObjectIdentifier($0) })
+    // What follows each member that the order names; nil for what is before all of them.
+    var followers: [ObjectIdentifier?: [NSManagedObject]] = [:]
+    var last: ObjectIdentifier?
+    for member in members {
+      if known.contains(ObjectIdentifier(member)) {
+        last = ObjectIdentifier(member)
+      } else {
+        followers[last, default: []].append(member)
+      }
+    }
+    return (followers[nil] ?? [])
+      + ordered.flatMap { [$0] + (followers[ObjectIdentifier($0)] ?? []) }
   }
 
   private func rebaseOnParent(_ object: NSManagedObject) {

@@ -101,4 +101,106 @@ struct ChildContextTests {
     second.performAndWait {}
     second.performAndWait { #expect(seen.name == "Eve") }
   }
+
+  @Test("A child's save leaves members alone that came to its parent meanwhile")
+  func membersOfParent() throws {
+    let library = try Library()
+    let parent = library.context()
+    let (reader, subject, first) = try parent.performAndWait {
+      let reader = Reader(context: parent)
+      let subject = Subject(context: parent)
+      let book = Book(context: parent)
+      book.loanedTo = reader
+      book.subjects = [subject]
+      try parent.save()
+      return (reader, subject, book)
+    }
+    let child = child(of: parent)
+    let (ownReader, ownSubject) = try child.performAndWait {
+      let ownReader = try #require(child.object(with: reader.objectID) as? Reader)
+      let ownSubject = try #require(child.object(with: subject.objectID) as? Subject)
+      #expect(ownReader.loans.count == 1)
+      #expect(ownSubject.books.count == 1)
+      return (ownReader, ownSubject)
+    }
+    let came = parent.performAndWait {
+      let book = Book(context: parent)
+      book.title = "Came"
+      book.loanedTo = reader
+      book.subjects = [subject]
+      parent.delete(first)
+      parent.processPendingChanges()
+      return book
+    }
+    try child.performAndWait {
+      let book = Book(context: child)
+      book.title = "Child's"
+      ownReader.loans.insert(book)
+      ownSubject.books.insert(book)
+      try child.save()
+    }
+    try parent.performAndWait {
+      #expect(came.loanedTo === reader)
+      #expect(Set(reader.loans.map(\.title)) == ["Came", "Child's"])
+      #expect(Set(subject.books.map(\.title)) == ["Came", "Child's"])
+      try parent.save()
+    }
+    let check = library.context()
+    try check.performAndWait {
+      let found = try check.fetch(NSFetchRequest<Book>(entityName: "Book"))
+      #expect(Set(found.map(\.title)) == ["Came", "Child's"])
+      #expect(found.allSatisfy { $0.loanedTo != nil && $0.subjects.count == 1 })
+    }
+  }
+
+  @Test(
+    "A child's order of members goes to the parent, whose additions stay behind their neighbours"
+  )
+  func order() throws {
+    let library = try Library()
+    let parent = library.context()
+    func chapter(_ heading: String, _ context: NSManagedObjectContext) -> NSManagedObject {
+      let made = NSEntityDescription.insertNewObject(forEntityName: "Chapter", into: context)
+      made.setValue(heading, forKey: "heading")
+      return made
+    }
+    func headings(_ book: NSManagedObject) -> [String] {
+      book.mutableOrderedSetValue(forKey: "chapters").compactMap {
+        ($0 as? NSManagedObject)?.value(forKey: "heading") as? String
+      }
+    }
+    let book = try parent.performAndWait {
+      let book = Book(context: parent)
+      let chapters = book.mutableOrderedSetValue(forKey: "chapters")
+      for heading in ["a", "b", "c"] { chapters.add(chapter(heading, parent)) }
+      try parent.save()
+      return book
+    }
+    let child = child(of: parent)
+    let own = try child.performAndWait {
+      let own = try #require(child.object(with: book.objectID) as? Book)
+      #expect(headings(own) == ["a", "b", "c"])
+      return own
+    }
+    parent.performAndWait {
+      book.mutableOrderedSetValue(forKey: "chapters").add(chapter("parent", parent))
+    }
+    try child.performAndWait {
+      let chapters = own.mutableOrderedSetValue(forKey: "chapters")
+      chapters.moveObjects(at: IndexSet(integer: 2), to: 0)
+      chapters.remove(try #require(chapters.lastObject))
+      chapters.insert(chapter("child", child), at: 1)
+      #expect(headings(own) == ["c", "child", "a"])
+      try child.save()
+    }
+    try parent.performAndWait {
+      #expect(headings(book) == ["c", "parent", "child", "a"])
+      try parent.save()
+    }
+    let check = library.context()
+    try check.performAndWait {
+      let found = try #require(try check.fetch(NSFetchRequest<Book>(entityName: "Book")).first)
+      #expect(headings(found) == ["c", "parent", "child", "a"])
+    }
+  }
 }
