@@ -86,13 +86,20 @@ extension NSManagedObjectContext {
       collect { try object.validateForDelete() }
     }
     for object in inserted.objects { collect { try object.validateForInsert() } }
-    for object in updated.objects where !object.state.contains(.fault) {
+    try readUnreadOwners()
+    for object in updated.objects where object.hasValuesToValidate(isChild: isChild) {
       collect { try object.validateForUpdate() }
     }
     processPendingChanges()
     // What could not be read cannot be judged.
     try raiseReadFailure()
     try ValidationError.raise(failures)
+  }
+
+  /// Reads the rows of faults that changes of their inverses have to be checked against.
+  private func readUnreadOwners() throws {
+    let owners = updated.objects.filter { $0.state.contains(.fault) && $0.isCheckedAsFault }
+    if !owners.isEmpty { try attachRows(to: owners, isSaving: true) }
   }
 
   // MARK: Stores

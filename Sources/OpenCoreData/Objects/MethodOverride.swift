@@ -18,6 +18,10 @@ struct MethodOverride {
     ) throws {}
   }
 
+  private final class ValidatingForUpdate: NSManagedObject {
+    override func validateForUpdate() throws {}
+  }
+
   private final class AwakingFromFetch: NSManagedObject {
     override func awakeFromFetch() {}
   }
@@ -31,6 +35,7 @@ struct MethodOverride {
   }
 
   static let validateValue = MethodOverride(seenIn: ValidatingValue.self)
+  static let validateForUpdate = MethodOverride(seenIn: ValidatingForUpdate.self)
   static let awakeFromFetch = MethodOverride(seenIn: AwakingFromFetch.self)
 
   static let willTurnIntoFault = MethodOverride(seenIn: TurningIntoFault.self)

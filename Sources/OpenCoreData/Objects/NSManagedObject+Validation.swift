@@ -23,6 +23,21 @@ extension NSManagedObject {
     try ValidationError.raise(failures, object: self)
   }
 
+  /// Whether a fault that got or lost members by their inverses has to be checked.
+  ///
+  /// Its attributes are as they were saved, so it need not be read where only those are limited.
+  final var isCheckedAsFault: Bool {
+    if template.validatesUpdate { return true }
+    let changed = changedToManys
+    return template.validation.relationships.contains { $0.isToMany && changed.contains($0.index) }
+  }
+
+  /// Whether an updated object can be checked; the save itself reports a fault without a row.
+  final func hasValuesToValidate(isChild: Bool) -> Bool {
+    guard state.contains(.fault) else { return true }
+    return isCheckedAsFault && (isChild || state.contains(.prefetched))
+  }
+
   private final func validate(into failures: inout [NSError], _ body: () throws -> Void) {
     do {
       try body()

@@ -50,6 +50,8 @@ final class ObjectTemplate: @unchecked Sendable {
   let validation: ValidationPlan
   /// Whether the class has a check of its own for single values.
   let validatesValues: Bool
+  /// Whether the class has a check of its own for objects that were changed.
+  let validatesUpdate: Bool
   /// Whether the class wants to know of its objects being loaded.
   let awakesFromFetch: Bool
   /// Whether nobody wants to know of an object that is loaded or turned into a fault.
@@ -84,6 +86,7 @@ final class ObjectTemplate: @unchecked Sendable {
     sharedRelationships = Self.slots(of: layout.toManys) { $0.inverseIsToMany }
     validation = ValidationPlan(layout: layout)
     validatesValues = MethodOverride.validateValue.isPresent(in: type)
+    validatesUpdate = MethodOverride.validateForUpdate.isPresent(in: type)
     awakesFromFetch = MethodOverride.awakeFromFetch.isPresent(in: type)
     fadesQuietly =
       !awakesFromFetch && !MethodOverride.willTurnIntoFault.isPresent(in: type)

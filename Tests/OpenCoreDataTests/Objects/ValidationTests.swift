@@ -227,4 +227,55 @@ struct ValidationTests {
       try reader.validateValue(&text, forKeyPath: "self.name")
     }
   }
+
+  /// A box that holds two items, and what a save says after a third is put into the box by its
+  /// inverse, while the box itself was never read.
+  private func overfilled(_ boxClass: String, maximum: Int) throws -> NSError? {
+    let model = ItemModel.make()
+    let box = try #require(model.entitiesByName["Box"])
+    box.managedObjectClassName = boxClass
+    try #require(box.relationshipsByName["items"]).maxCount = maximum
+    let container = NSPersistentContainer(name: "Items", managedObjectModel: model)
+    container.persistentStoreDescriptions = [
+      NSPersistentStoreDescription(url: URL(fileURLWithPath: "/dev/null"))
+    ]
+    var failure: (any Error)?
+    container.loadPersistentStores { _, error in failure = error }
+    if let failure { throw failure }
+    let setup = container.newBackgroundContext()
+    let identifier = try setup.performAndWait {
+      let box = ItemModel.insert("Box", into: setup)
+      for _ in 0..<2 { ItemModel.insert(into: setup).setValue(box, forKey: "box") }
+      try setup.save()
+      return box.objectID
+    }
+    let context = container.newBackgroundContext()
+    return context.performAndWait {
+      ItemModel.insert(into: context).setValue(context.object(with: identifier), forKey: "box")
+      do {
+        try context.save()
+        return nil
+      } catch {
+        return error as NSError
+      }
+    }
+  }
+
+  @Test("An owner that was never read is checked when its inverse gives it a member too many")
+  func countOfFault() throws {
+    let error = try overfilled("NSManagedObject", maximum: 2)
+    #expect(error?.code == NSValidationRelationshipExceedsMaximumCountError)
+    #expect(try overfilled("NSManagedObject", maximum: 3) == nil)
+  }
+
+  @Test("A class's own check is asked about an owner that was never read")
+  func overrideOfFault() throws {
+    let error = try overfilled(NSStringFromClass(RefusingBox.self), maximum: 0)
+    #expect(error?.domain == "RefusingBox")
+  }
+}
+
+/// A box whose changes are all refused.
+final class RefusingBox: NSManagedObject {
+  override func validateForUpdate() throws { throw NSError(domain: "RefusingBox", code: 1) }
 }
