@@ -127,7 +127,7 @@ extension NSManagedObjectContext {
       userInfo: changes.mergedIdentifiersUserInfo
     )
     tellChildren(changes)
-    for object in changes.deleted { forget(object) }
+    for object in changes.deleted { forgetDeleted(object) }
   }
 
   private func forgetCachedRows(_ rows: ChangedRows) {

@@ -165,7 +165,7 @@ extension NSManagedObjectContext {
     postSave(changes)
     tellChildren(changes)
     parent.performAndWait { parent.tellChildren(changes, except: self) }
-    for object in changes.deleted { forget(object) }
+    for object in changes.deleted { forgetDeleted(object) }
   }
 
   private func push(

@@ -66,6 +66,7 @@ extension NSManagedObjectContext {
     readFailure = nil
     for object in fresh {
       forget(object)
+      cutRelationships(of: object)
       touch(object, .touchedDelete)
     }
     for object in gone where object.state.contains(.inserted) { forget(object) }

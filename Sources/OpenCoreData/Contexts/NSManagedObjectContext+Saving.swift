@@ -237,7 +237,7 @@ extension NSManagedObjectContext {
     for (plan, _) in commits {
       coordinator.contextDidSave(self, plan.binding, plan.changes)
     }
-    for object in changes.deleted { forget(object) }
+    for object in changes.deleted { forgetDeleted(object) }
   }
 
   /// Empties the lists; what was saved is clean.

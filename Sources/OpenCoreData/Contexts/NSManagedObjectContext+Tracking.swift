@@ -218,8 +218,22 @@ extension NSManagedObjectContext {
     guard !deleted.isEmpty else { return }
     for object in deleted.objects where object.state.contains(.inserted) {
       deleted.remove(object)
-      forget(object)
+      forgetDeleted(object)
     }
+  }
+
+  /// Cuts the ties between the context and an object that is gone from the store.
+  func forgetDeleted(_ object: NSManagedObject) {
+    forget(object)
+    // Undoing the deletion brings the relationships back.
+    if undoRecorder == nil { cutRelationships(of: object) }
+  }
+
+  /// Lets go of the objects that one refers to: objects that refer to each other would never be
+  /// freed once their context does not know them.
+  func cutRelationships(of object: NSManagedObject) {
+    object.toOneObjects = []
+    object.dropToManys()
   }
 
   /// Cuts the ties between the context and an object.

@@ -92,4 +92,52 @@ struct DeletingTests {
       #expect(notes.objects("DidSave", NSDeletedObjectsKey) == nil)
     }
   }
+
+  @Test("Objects that a cascade deleted are freed once the deletion is saved")
+  func cascadeIsFreed() throws {
+    let library = try Library()
+    let context = library.context()
+    weak var weakBook: NSManagedObject?
+    weak var weakChapter: NSManagedObject?
+    try context.performAndWait {
+      let book = Book(context: context)
+      let chapter = NSEntityDescription.insertNewObject(forEntityName: "Chapter", into: context)
+      chapter.setValue(book, forKey: "book")
+      try context.save()
+      context.delete(book)
+      try context.save()
+      (weakBook, weakChapter) = (book, chapter)
+    }
+    context.performAndWait { context.reset() }
+    #expect(weakBook == nil)
+    #expect(weakChapter == nil)
+  }
+
+  @Test("Objects whose deletion is merged are freed")
+  func mergedDeletionIsFreed() throws {
+    let library = try Library()
+    let context = library.context()
+    weak var weakBook: NSManagedObject?
+    weak var weakChapter: NSManagedObject?
+    try context.performAndWait {
+      let book = Book(context: context)
+      let chapter = NSEntityDescription.insertNewObject(forEntityName: "Chapter", into: context)
+      chapter.setValue(book, forKey: "book")
+      try context.save()
+      let other = library.context()
+      try other.performAndWait {
+        other.delete(other.object(with: book.objectID))
+        try other.save()
+      }
+      NSManagedObjectContext.mergeChanges(
+        fromRemoteContextSave: [NSDeletedObjectIDsKey: [book.objectID, chapter.objectID]],
+        into: [context]
+      )
+      #expect(book.managedObjectContext == nil)
+      (weakBook, weakChapter) = (book, chapter)
+    }
+    context.performAndWait { context.reset() }
+    #expect(weakBook == nil)
+    #expect(weakChapter == nil)
+  }
 }
