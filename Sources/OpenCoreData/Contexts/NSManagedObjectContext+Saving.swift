@@ -106,23 +106,29 @@ extension NSManagedObjectContext {
 
   private func saveToStores() throws {
     let coordinator = try requireCoordinator()
-    try obtainKeys(for: inserted.objects, coordinator)
+    var stores = coordinator.persistentStores
     var attempts = 0
     while true {
-      try attachRows(to: updated.objects + deleted.objects, isSaving: true)
-      let plans = try savePlans(coordinator)
-      try raiseReadFailure()
       do {
-        try commit(plans, coordinator)
-        return
-      } catch let failure as StoreCommitFailure {
+        try obtainKeys(for: inserted.objects, coordinator)
+        try attachRows(to: updated.objects + deleted.objects, isSaving: true)
+        let plans = try savePlans(coordinator)
+        try raiseReadFailure()
+        return try commit(plans, coordinator)
+      } catch {
         attempts += 1
-        switch failure.cause {
-        case let conflict as RowConflictError:
-          try resolve(conflict, in: failure.binding, attempts: attempts)
-        case let conflict as RowConstraintError:
-          try resolve(conflict, in: failure.binding, attempts: attempts)
-        default: throw CoreDataError.facade(failure.cause)
+        let failure = error as? StoreCommitFailure
+        switch (failure?.cause, failure?.binding) {
+        case (let conflict as RowConflictError, let binding?):
+          try resolve(conflict, in: binding, attempts: attempts)
+        case (let conflict as RowConstraintError, let binding?):
+          try resolve(conflict, in: binding, attempts: attempts)
+        default:
+          // A store that was moved while the save waited for it takes the save at its new place.
+          let now = coordinator.persistentStores
+          let isMoved = now.count == stores.count && !now.elementsEqual(stores, by: ===)
+          stores = now
+          guard isMoved else { throw CoreDataError.facade(failure?.cause ?? error) }
         }
       }
     }

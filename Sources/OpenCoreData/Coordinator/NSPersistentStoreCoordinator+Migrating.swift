@@ -3,7 +3,8 @@ import Foundation
 extension NSPersistentStoreCoordinator {
   /// Copies a store to another place or to another type, and takes the copy in its place.
   ///
-  /// The old store is removed from the coordinator; its file stays. Objects and their identifiers
+  /// The old store is removed from the coordinator; its file stays. Saves of other threads wait until
+  /// the new store is in place, and are written to it. Objects and their identifiers
   /// stand for the same objects in the new store. `NSPersistentStoreCoordinatorStoresDidChange` has
   /// both stores under `NSUUIDChangedPersistentStoresKey`, the old one first.
   ///
@@ -57,15 +58,30 @@ extension NSPersistentStoreCoordinator {
     let url = try place(of: storeType, target)
     let isFile = try storeType != NSInMemoryStoreType && StorePlace.hasFile(at: url)
     if isFile { try requireFree(url, storeType, options) }
-    let (made, opened): (NSPersistentStore, StoreBinding)
-    do {
-      (made, opened) = try copy(store, rows, to: url, options, storeType)
-    } catch {
-      if isFile { try? SQLiteStore.removeFiles(of: url) }
-      throw error
+    postExchangeWillBegin(with: store)
+    // Saves wait from before the copy is begun until the new store has the old one's place, and are
+    // written to the new one then.
+    let made = try withoutWrites(to: store) {
+      let (made, opened): (NSPersistentStore, StoreBinding)
+      do {
+        (made, opened) = try copy(store, rows, to: url, options, storeType)
+      } catch {
+        if isFile { try? SQLiteStore.removeFiles(of: url) }
+        throw error
+      }
+      exchange(store, binding, for: made, opened)
+      return made
     }
-    replace(store, binding, by: made, opened)
+    postExchange(of: store, for: made)
     return made
+  }
+
+  private func withoutWrites<Result>(
+    to store: NSPersistentStore,
+    _ body: () throws -> Result
+  ) throws -> Result {
+    guard let sqlite = store as? SQLiteStore else { return try body() }
+    return try sqlite.withoutWrites(body)
   }
 
   private func requireFree(

@@ -138,17 +138,14 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
 
   /// Takes a store in the place of another; the binding, and with it all identifiers, stay where
   /// the rows have the same numbers and keys.
-  func replace(
+  ///
+  /// No write goes to the old store meanwhile; ``postExchange(of:for:)`` follows when writes go on.
+  func exchange(
     _ old: NSPersistentStore,
     _ binding: StoreBinding,
-    by new: NSPersistentStore,
+    for new: NSPersistentStore,
     _ opened: StoreBinding
   ) {
-    NotificationCenter.default.post(
-      name: .NSPersistentStoreCoordinatorWillRemoveStore,
-      object: old
-    )
-    postStoresWillChange(NSUUIDChangedPersistentStoresKey, [old, new])
     old.willRemove(from: self)
     let keepsKeys = opened.numbersRows(as: binding)
     if keepsKeys { binding.takeOver(opened) } else { opened.takeIdentifier() }
@@ -163,6 +160,18 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     new.didAdd(to: self)
     observeCommits(of: keepsKeys ? binding : opened)
     (old as? SQLiteStore)?.close()
+  }
+
+  /// Posted before a store is copied and exchanged, while handlers can still save to it.
+  func postExchangeWillBegin(with old: NSPersistentStore) {
+    NotificationCenter.default.post(
+      name: .NSPersistentStoreCoordinatorWillRemoveStore,
+      object: old
+    )
+    postStoresWillChange(NSUUIDChangedPersistentStoresKey, [old])
+  }
+
+  func postExchange(of old: NSPersistentStore, for new: NSPersistentStore) {
     NotificationCenter.default.post(
       name: .NSPersistentStoreCoordinatorStoresDidChange,
       object: self,

@@ -173,4 +173,139 @@ struct MigratingStoreTests {
     )
     #expect(memory.type == NSInMemoryStoreType)
   }
+
+  @Test(
+    "Saves of another thread while a store is moved are in the new store",
+    arguments: [NSSQLiteStoreType, NSInMemoryStoreType]
+  )
+  func savesMeanwhile(target: String) throws {
+    let stack = try CatalogStack(folder.file("busy.sqlite"))
+    try stack.fill()
+    let old = try #require(stack.coordinator.persistentStores.first)
+    let saver = Saver(stack.container)
+    saver.start()
+    while saver.count < 20 {}
+    let new = try stack.coordinator.migratePersistentStore(
+      old,
+      to: folder.file("moved.sqlite"),
+      options: nil,
+      withType: target
+    )
+    let before = saver.count
+    while saver.count < before + 20, saver.failure == nil {}
+    saver.stop()
+    #expect(saver.failure == nil)
+    #expect(stack.coordinator.persistentStores == [new])
+    let reader = stack.container.newBackgroundContext()
+    let request = NSFetchRequest<NSManagedObject>(entityName: "Work")
+    #expect(try reader.performAndWait { try reader.count(for: request) } == 3 + saver.count)
+  }
+
+  @Test("Large values are in the copy that a replacement makes, and stay where it fails")
+  func externalValues() throws {
+    let model = ItemModel.make()
+    let note = try #require(model.entitiesByName["Note"])
+    let data = NSAttributeDescription()
+    data.name = "data"
+    data.attributeType = .binaryDataAttributeType
+    data.isOptional = true
+    data.allowsExternalBinaryDataStorage = true
+    note.properties.append(data)
+    func store(_ name: String, _ byte: UInt8) throws -> URL {
+      let url = folder.file(name)
+      let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+      let store = try coordinator.addPersistentStore(
+        ofType: NSSQLiteStoreType,
+        configurationName: nil,
+        at: url
+      )
+      let context = NSManagedObjectContext(.privateQueue)
+      context.persistentStoreCoordinator = coordinator
+      try context.performAndWait {
+        let object = NSEntityDescription.insertNewObject(forEntityName: "Note", into: context)
+        object.setValue(Data(repeating: byte, count: 200_000), forKey: "data")
+        try context.save()
+      }
+      try coordinator.remove(store)
+      return url
+    }
+    func bytes(_ url: URL) throws -> [Data?] {
+      let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+      let store = try coordinator.addPersistentStore(
+        ofType: NSSQLiteStoreType,
+        configurationName: nil,
+        at: url
+      )
+      defer { #expect(throws: Never.self) { try coordinator.remove(store) } }
+      let context = NSManagedObjectContext(.privateQueue)
+      context.persistentStoreCoordinator = coordinator
+      return try context.performAndWait {
+        try context.fetch(NSFetchRequest<NSManagedObject>(entityName: "Note"))
+          .map { $0.value(forKey: "data") as? Data }
+      }
+    }
+    let (old, new) = (try store("old.sqlite", 1), try store("new.sqlite", 2))
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    // Open elsewhere in the process, the old store is not replaced.
+    let other = NSPersistentStoreCoordinator(managedObjectModel: model)
+    let held = try other.addPersistentStore(
+      ofType: NSSQLiteStoreType,
+      configurationName: nil,
+      at: old
+    )
+    #expect(throws: CocoaError.self) {
+      try coordinator.replacePersistentStore(at: old, withPersistentStoreFrom: new, type: .sqlite)
+    }
+    try other.remove(held)
+    let folderOfOld = folder.file(".old_SUPPORT/_EXTERNAL_DATA").path
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folderOfOld).count == 1)
+    #expect(try bytes(old) == [Data(repeating: 1, count: 200_000)])
+    try coordinator.replacePersistentStore(at: old, withPersistentStoreFrom: new, type: .sqlite)
+    #expect(try bytes(old) == [Data(repeating: 2, count: 200_000)])
+    #expect(try bytes(new) == [Data(repeating: 2, count: 200_000)])
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folderOfOld).count == 1)
+  }
+}
+
+/// Saves one object after another on a thread of its own.
+private final class Saver: @unchecked Sendable {
+  // Unchecked: the lock guards what changes.
+
+  private let lock = NSLock()
+  private let container: NSPersistentContainer
+  private let done = DispatchSemaphore(value: 0)
+  private var guardedCount = 0
+  private var guardedFailure: (any Error)?
+  private var isStopped = false
+
+  init(_ container: NSPersistentContainer) {
+    self.container = container
+  }
+
+  var count: Int { lock.withLock { guardedCount } }
+  var failure: (any Error)? { lock.withLock { guardedFailure } }
+
+  func start() {
+    Thread.detachNewThread { [self] in
+      let context = container.newBackgroundContext()
+      while !lock.withLock({ isStopped || guardedFailure != nil }) {
+        context.performAndWait {
+          do {
+            NSEntityDescription.insertNewObject(forEntityName: "Work", into: context)
+              .setValue("Busy", forKey: "title")
+            try context.save()
+            lock.withLock { guardedCount += 1 }
+          } catch {
+            lock.withLock { guardedFailure = error }
+          }
+        }
+      }
+      done.signal()
+    }
+  }
+
+  func stop() {
+    lock.withLock { isStopped = true }
+    done.wait()
+  }
 }

@@ -29,38 +29,88 @@ extension SQLiteStore {
     effects: Effects
   ) throws {
     // The file itself is replaced, not a link to it.
-    let destination = destination.resolvingSymlinksInPath()
-    guard destination.standardizedFileURL != source.resolvingSymlinksInPath().standardizedFileURL
+    let file = destination.resolvingSymlinksInPath()
+    guard file.standardizedFileURL != source.resolvingSymlinksInPath().standardizedFileURL
     else { return }
+    let isForced = flag(NSPersistentStoreForceDestroyOption, in: options)
     try translatingFile(source) {
       _ = try StoreFile.inspect(source)
-      try requireFolder(of: destination)
-      let draft = destination.deletingLastPathComponent()
-        .appendingPathComponent(".\(destination.lastPathComponent)-\(effects.uuid().uuidString)")
+      try requireFolder(of: file)
+      let draft = file.deletingLastPathComponent()
+        .appendingPathComponent(".\(file.lastPathComponent)-\(effects.uuid().uuidString)")
       defer { try? FileManager.default.removeItem(at: draft) }
-      try StoreFile.connection(to: source, busyTimeout: 10).copy(to: draft.path)
-      if FileManager.default.fileExists(atPath: destination.path) {
-        if !flag(NSPersistentStoreForceDestroyOption, in: options) {
-          try requireUnused(destination, options)
+      let files = ExternalFiles(store: destination, copy: source, effects: effects)
+      do {
+        try copying(source) {
+          try $0.copy(to: draft.path)
+          try files.bring()
         }
-        settleLog(of: destination)
+        if FileManager.default.fileExists(atPath: file.path) {
+          if !isForced {
+            // A connection to a file that lost its name would save to nowhere.
+            if OpenStoreFiles.shared.isOpen(file) { throw openError(file) }
+            try requireUnused(file, options)
+          }
+          try settleLog(of: file, isForced: isForced)
+        }
+        guard rename(draft.path, file.path) == 0 else {
+          throw StoreError(
+            .fileWriteUnknown,
+            "The store at \(file.path) cannot be replaced; it has what it had.",
+            remedy: "Check the permissions of the folder.",
+            context: [NSFilePathErrorKey: file.path]
+          )
+        }
+      } catch {
+        files.takeBack()
+        throw error
       }
-      guard rename(draft.path, destination.path) == 0 else {
-        throw StoreError(
-          .fileWriteUnknown,
-          "The store at \(destination.path) cannot be replaced; it is as it was.",
-          remedy: "Check the permissions of the folder.",
-          context: [NSFilePathErrorKey: destination.path]
-        )
+      files.forget()
+    }
+  }
+
+  /// Lends a connection that reads a store's file, with the file's write lock held meanwhile: what is
+  /// read is of one moment, and no file of a large value goes while it is copied.
+  private static func copying(
+    _ source: URL,
+    _ body: (SQLiteConnection) throws -> Void
+  ) throws {
+    let manager = FileManager.default
+    // The log of a process that died is read by a connection of its own, and so is a file that
+    // nobody can write.
+    let isLogLeft =
+      StoreFile.size(source.path + "-wal") > 0 && !manager.fileExists(atPath: source.path + "-shm")
+    let canLock =
+      manager.isWritableFile(atPath: source.path)
+      && manager.isWritableFile(atPath: source.deletingLastPathComponent().path)
+    guard canLock, !isLogLeft else {
+      return try body(StoreFile.connection(to: source, busyTimeout: 10))
+    }
+    let lock = try SQLiteConnection(path: source.path, mode: .readWrite, busyTimeout: 10)
+    try lock.transaction {
+      try body(SQLiteConnection(path: source.path, mode: .readOnly, busyTimeout: 10))
+    }
+  }
+
+  /// Runs the body while no thread and no other process writes to the store.
+  func withoutWrites<Result>(_ body: () throws -> Result) throws -> Result {
+    try withWriter { writer in
+      guard !isInMemory, !isReadOnly, !writer.connection.isInTransaction else {
+        return try body()
       }
-      try copyExternalData(from: source, to: destination)
+      return try writer.connection.transaction(.immediate) { try body() }
     }
   }
 
   /// Copies the open store to a file that does not exist yet.
   func copy(to destination: URL) throws {
     try Self.requireFolder(of: destination)
-    try withWriter { try $0.connection.copy(to: destination.path) }
+    // A connection in a transaction cannot copy the file, and the writing one may be in one.
+    if isInMemory {
+      try withWriter { try $0.connection.copy(to: destination.path) }
+    } else {
+      try withReader { try $0.connection.copy(to: destination.path) }
+    }
     if !isInMemory, let url { try Self.copyExternalData(from: url, to: destination) }
   }
 
@@ -142,16 +192,32 @@ extension SQLiteStore {
     try connection.transaction(.exclusive) {}
   }
 
-  /// Brings the log of a store home that is about to be replaced.
-  private static func settleLog(of url: URL) {
+  /// Brings the log of a store that is about to be replaced into its file.
+  ///
+  /// A log that another connection of this process has open stays: without it the file would lose
+  /// commits.
+  private static func settleLog(of url: URL, isForced: Bool) throws {
+    var isBusy = false
     do {
       let connection = try SQLiteConnection(path: url.path, mode: .readWrite, busyTimeout: 0)
-      try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    } catch {
+      isBusy = try connection.scalar("PRAGMA wal_checkpoint(TRUNCATE)") == .integer(1)
+    } catch let error as SQLiteError {
       // A damaged store may be replaced too.
+      isBusy = error.isBusy
     }
+    guard !isBusy || isForced else { throw openError(url) }
     for suffix in ["-wal", "-shm", "-journal"] {
+      // What is not there need not be removed.
       try? FileManager.default.removeItem(atPath: url.path + suffix)
     }
+  }
+
+  private static func openError(_ url: URL) -> StoreError {
+    StoreError(
+      .timeout,
+      "The store at \(url.path) is open, so it is not replaced.",
+      remedy: "Remove it from its coordinators first.",
+      context: [NSFilePathErrorKey: url.path]
+    )
   }
 }
