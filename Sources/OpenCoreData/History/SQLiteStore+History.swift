@@ -28,8 +28,9 @@ extension SQLiteStore {
       switch bound {
       case .date(let date): first = try history.lastTransaction(before: date)
       case .token(let token):
-        first = token?.transactionNumbers[identifier ?? ""] ?? 0
-        try requireKept(after: first, history)
+        let number = token?.transactionNumbers[identifier ?? ""]
+        if let number { try requireKept(after: number, history) }
+        first = number ?? 0
       }
       return try transactions(after: first, history)
     }
@@ -57,15 +58,23 @@ extension SQLiteStore {
     }
   }
 
-  /// A reader who has missed what was deleted must not believe that it has seen everything.
+  /// A reader that has missed what was deleted must not believe that it has seen everything.
+  ///
+  /// Nor may one whose token is of a later state than the file's, which was put back from an older
+  /// copy: the numbers after it are given out again.
   private func requireKept(after token: Int64, _ history: HistoryReader) throws {
     let last = try history.lastTransactionNumber()
-    guard token > 0, token < last else { return }
+    guard token != last else { return }
     let oldest = try history.firstTransactionNumber() ?? last + 1
-    guard oldest > token + 1 else { return }
+    guard token > last || oldest > token + 1 else { return }
+    let reason =
+      token > last
+      ? "The history of the store at \(path) ends before transaction \(token): the file is of an "
+        + "earlier time than the token."
+      : "The history after transaction \(token) of the store at \(path) has been deleted."
     throw StoreError(
       .historyTokenExpired,
-      "The history after transaction \(token) of the store at \(path) has been deleted.",
+      reason,
       remedy: "Read the objects themselves, then go on from the current token.",
       context: ["NSFilePath": path]
     )
@@ -119,14 +128,20 @@ extension SQLiteStore {
 }
 
 extension HistoryReader {
-  /// The last transaction before a moment; 0 where there is none.
+  /// The last transaction that has only transactions before a moment before it; 0 where there is
+  /// none.
+  ///
+  /// A clock may have been set back, so that a later transaction has an earlier time. What is younger
+  /// than the moment is neither passed over nor deleted for that.
   func lastTransaction(before date: Date) throws -> Int64 {
-    let value = try connection.scalar(
-      "SELECT MAX(Z_PK) FROM ATRANSACTION WHERE ZTIMESTAMP < ?",
+    let first = try connection.scalar(
+      "SELECT MIN(Z_PK) FROM ATRANSACTION WHERE ZTIMESTAMP >= ?",
       [.real(date.timeIntervalSinceReferenceDate)]
     )
-    guard case .integer(let number)? = value else { return 0 }
-    return number
+    if case .integer(let number)? = first { return number - 1 }
+    guard case .integer(let last)? = try connection.scalar("SELECT MAX(Z_PK) FROM ATRANSACTION")
+    else { return 0 }
+    return last
   }
 
   /// The transactions after one, without their changes.

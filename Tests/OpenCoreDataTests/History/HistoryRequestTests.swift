@@ -1,6 +1,7 @@
 import Foundation
 import OpenCoreData
 import Testing
+import WatershedSQLite
 
 @Suite("History requests")
 struct HistoryRequestTests {
@@ -322,5 +323,69 @@ struct HistoryRequestTests {
     let coordinator = warehouse.container.persistentStoreCoordinator
     #expect(coordinator.currentPersistentHistoryToken(fromStores: nil) == nil)
     #expect(try warehouse.history().isEmpty)
+  }
+
+  private func code(_ body: () throws -> Void) -> Int? {
+    do {
+      try body()
+      return nil
+    } catch {
+      return (error as NSError).code
+    }
+  }
+
+  @Test("The token of an empty history expires when what came after it is deleted")
+  func emptyToken() throws {
+    let warehouse = try Warehouse()
+    let coordinator = warehouse.container.persistentStoreCoordinator
+    let start = try #require(coordinator.currentPersistentHistoryToken(fromStores: nil))
+    let context = warehouse.context()
+    try context.performAndWait {
+      for _ in 0..<2 {
+        _ = NSEntityDescription.insertNewObject(forEntityName: "Bin", into: context)
+        try context.save()
+      }
+      try context.execute(NSPersistentHistoryChangeRequest.fetchHistory(after: start))
+      try context.execute(NSPersistentHistoryChangeRequest.deleteHistory(before: Date()))
+      let error = code {
+        try context.execute(NSPersistentHistoryChangeRequest.fetchHistory(after: start))
+      }
+      #expect(error == NSPersistentHistoryTokenExpiredError)
+    }
+  }
+
+  @Test("A token of a later time than the file's has expired")
+  func laterToken() throws {
+    let world = try World()
+    let context = world.warehouse.context()
+    let url = world.warehouse.url
+    try context.performAndWait {
+      try SQLiteConnection(path: url.path, mode: .readWrite)
+        .execute(
+          "DELETE FROM ACHANGE WHERE ZTRANSACTIONID = 3; DELETE FROM ATRANSACTION WHERE Z_PK = 3"
+        )
+      let error = code {
+        try context.execute(NSPersistentHistoryChangeRequest.fetchHistory(after: world.tokens[2]))
+      }
+      #expect(error == NSPersistentHistoryTokenExpiredError)
+    }
+  }
+
+  @Test("By date no younger transaction is passed over or deleted after the clock went back")
+  func clockWentBack() throws {
+    let world = try World()
+    let url = world.warehouse.url
+    let now = Date()
+    try SQLiteConnection(path: url.path, mode: .readWrite).execute(
+      "UPDATE ATRANSACTION SET ZTIMESTAMP = \(now.timeIntervalSinceReferenceDate) "
+        + "+ CASE Z_PK WHEN 1 THEN -10 WHEN 2 THEN 10 ELSE -5 END"
+    )
+    #expect(try world.transactions(.fetchHistory(after: now)).map(\.author) == ["widget", nil])
+    let context = world.warehouse.context()
+    _ = try context.performAndWait {
+      try context.execute(NSPersistentHistoryChangeRequest.deleteHistory(before: now))
+    }
+    let all = try world.transactions(.fetchHistory(after: nil as NSPersistentHistoryToken?))
+    #expect(all.map(\.author) == ["widget", nil])
   }
 }
