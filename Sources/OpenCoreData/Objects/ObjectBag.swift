@@ -87,8 +87,26 @@ struct ObjectBag {
 
   mutating func insert(_ object: NSManagedObject, at index: Int) {
     settle()
+    // The places behind it are counted up; a table that has no room is made again when it is needed.
+    guard table.count < (items.count + 1) * 2 else {
+      shift(from: index, by: 1)
+      items.insert(object, at: index)
+      table[entry(of: object)] = Int32(index + 1)
+      return
+    }
     table = []
     items.insert(object, at: index)
+  }
+
+  /// Changes the places in the table that are not before an index.
+  ///
+  /// It goes through the table once without looking at an object, which costs a small part of making
+  /// the table again.
+  private mutating func shift(from index: Int, by difference: Int32) {
+    let first = Int32(index + 1)
+    table.withUnsafeMutableBufferPointer { table in
+      for entry in table.indices where table[entry] >= first { table[entry] += difference }
+    }
   }
 
   /// Removes the object; where the order does not matter, the last item takes its place.
@@ -96,8 +114,11 @@ struct ObjectBag {
   mutating func remove(_ object: NSManagedObject, keepingOrder: Bool) -> Bool {
     guard let index = index(of: object) else { return false }
     if keepingOrder {
+      if !table.isEmpty {
+        vacate(entry(of: object))
+        shift(from: index + 1, by: -1)
+      }
       items.remove(at: index)
-      table = []
       return true
     }
     if !table.isEmpty { vacate(entry(of: object)) }
