@@ -10,6 +10,7 @@ extension NSManagedObjectContext {
       readTimes[object.key].map { now - $0 > stalenessInterval } ?? true
     }
     for object in stale { readTimes[object.key] = now }
+    dropOldReadTimes(now)
     if !stale.isEmpty { rows.forget(stale.map(\.key.reference)) }
   }
 
@@ -18,7 +19,18 @@ extension NSManagedObjectContext {
     guard stalenessInterval > 0 else { return }
     let now = uptime
     for object in objects { readTimes[object.key] = now }
+    dropOldReadTimes(now)
   }
+
+  /// An object that was read too long ago counts as one that was not read, so its time need not be
+  /// kept; looked for when there are twice as many as were left the last time.
+  private func dropOldReadTimes(_ now: Double) {
+    guard readTimes.count > readTimesLimit else { return }
+    readTimes = readTimes.filter { now - $0.value <= stalenessInterval }
+    readTimesLimit = max(Self.fewReadTimes, readTimes.count * 2)
+  }
+
+  static let fewReadTimes = 1024
 
   private var uptime: Double { persistentStoreCoordinator?.effects.clock.uptime ?? 0 }
 }

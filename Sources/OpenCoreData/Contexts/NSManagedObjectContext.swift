@@ -153,6 +153,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   }
   /// When objects were read, in seconds of uptime; only where an age was set.
   var readTimes: [ObjectKey: Double] = [:]
+  /// Beyond so many of them those that are too old are dropped.
+  var readTimesLimit = NSManagedObjectContext.fewReadTimes
   /// Whether the context keeps all its objects alive.
   open var retainsRegisteredObjects = false {
     didSet {

@@ -107,8 +107,9 @@ package final class RowBuilder {
     switch value {
     case .null: null()
     case .integer(let value): integer(value)
-    case .double(let value): double(value)
-    case .date(let value): date(value)
+    // SQLite has no NaN: it stores NULL, and so the row holds null.
+    case .double(let value): if value.isNaN { null() } else { double(value) }
+    case .date(let value): if value.isNaN { null() } else { date(value) }
     case .reference(let value): reference(entityNumber: value.entityNumber, key: value.key)
     case .string(let text):
       text.withBytes { utf8 in

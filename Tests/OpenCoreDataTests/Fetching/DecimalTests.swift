@@ -136,4 +136,18 @@ struct DecimalTests {
       try expect(["post 0"])
     }
   }
+
+  @Test("A list of any length finds a decimal of more digits than a double has")
+  func longList() throws {
+    try with { context in
+      for count in [3, 600] {
+        let request = NSFetchRequest<WorldPost>(entityName: "Post")
+        let list =
+          (0..<count).map { decimal("\($0).5") }
+          + [decimal("12345678901234567890.12"), decimal("0.2")]
+        request.predicate = NSPredicate(format: "price IN %@", list)
+        #expect(try Set(context.fetch(request).map(\.title)) == ["post 1", "post 2"])
+      }
+    }
+  }
 }

@@ -235,4 +235,12 @@ private enum StorePages {
     let attributes = try? FileManager.default.attributesOfItem(atPath: url.path)
     return ((attributes?[.size] as? NSNumber)?.intValue ?? 0) / 4096
   }
+
+  @Test("A file that gives an entity a negative number is refused as damaged")
+  func negativeNumber() throws {
+    try CatalogStack(url).close()
+    try SQLiteConnection(path: url.path, mode: .readWrite)
+      .execute("UPDATE Z_PRIMARYKEY SET Z_ENT = -1 WHERE Z_NAME = 'Work'")
+    #expect(error { _ = try CatalogStack(url) }?.code == 259)
+  }
 }

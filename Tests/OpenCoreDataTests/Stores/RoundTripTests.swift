@@ -168,8 +168,24 @@ struct RoundTripTests {
       }
     }
     #expect(files() == 1)
-    #expect(try store.row(reference)?.values[slot] == .data(Data(repeating: 2, count: 300_000)))
+    #expect(
+      try store.row(reference).found?.values[slot] == .data(Data(repeating: 2, count: 300_000))
+    )
     try store.write(author: nil) { try $0.delete(reference) }
     #expect(files() == 0)
+  }
+
+  @Test("A number that is none is null in the cache, as it is in the file")
+  func notANumber() throws {
+    let library = try Library()
+    let context = library.context()
+    try context.performAndWait {
+      let book = Book(context: context)
+      book.setValue(Double.nan, forKey: "weight")
+      try context.save()
+      #expect(book.value(forKey: "weight") == nil)
+      context.refresh(book, mergeChanges: false)
+      #expect(book.value(forKey: "weight") == nil)
+    }
   }
 }

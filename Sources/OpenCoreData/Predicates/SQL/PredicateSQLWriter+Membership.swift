@@ -1,4 +1,5 @@
 import Foundation
+import WatershedSQLite
 
 extension PredicateSQLWriter {
   /// Longer lists go to SQLite as one JSON value: a statement's parameters are bounded, and its
@@ -105,7 +106,7 @@ private struct LongList {
       case .integer(let number): integers.append(number)
       case .reference(let reference): integers.append(reference.key)
       case .double(let number), .date(let number): add(number)
-      case .decimal(let number): add(number.value.asDouble)
+      case .decimal: add(stored: RowCoding.sqlite(value))
       // SQLite ends a JSON string at an escaped zero.
       case .string(let text):
         if text.utf8.contains(0) {
@@ -117,6 +118,16 @@ private struct LongList {
       case .data(let data): bytes.append(Self.digits(data))
       case .uuid(let uuid): bytes.append(withUnsafeBytes(of: uuid.uuid) { Self.digits($0) })
       }
+    }
+  }
+
+  /// A decimal as its column holds it: a whole number, a real where that is exact, else text.
+  private mutating func add(stored value: SQLiteValue) {
+    switch value {
+    case .integer(let number): integers.append(number)
+    case .real(let number): add(number)
+    case .text(let text): texts.append(text)
+    case .blob, .null: break
     }
   }
 

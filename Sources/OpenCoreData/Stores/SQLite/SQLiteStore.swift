@@ -108,6 +108,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     super.metadata = opened.metadata
     if opened.isReadOnly { isReadOnly = true }
     if !isInMemory { OpenStoreFiles.shared.opened(url) }
+    if !isInMemory { try noteDataVersion() }
     if postsRemoteChanges { watchFile() }
   }
 
@@ -269,6 +270,17 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   }
 
   // MARK: Other processes
+
+  /// Notes the file's version at the opening: rows are cached from then on, and a commit of another
+  /// process after it makes them old.
+  private func noteDataVersion() throws {
+    try withWriter { writer in
+      guard case .integer(let version)? = try writer.connection.scalar("PRAGMA data_version") else {
+        return
+      }
+      shared.withLock { $0.dataVersion = version }
+    }
+  }
 
   /// With the writer held: empties the cache where another process has written since the last look.
   private func noticeForeignCommits(_ writer: StoreConnection) throws {

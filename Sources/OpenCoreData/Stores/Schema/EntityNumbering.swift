@@ -43,6 +43,14 @@ enum EntityNumbering {
       visit(root, superNumber: 0, rootNumber: 0)
     }
     guard let existing else { return result }
+    // Numbers are places of tables in memory; no store gives out others.
+    for entity in existing.numbers where entity.number <= 0 {
+      throw StoreError(
+        .fileReadCorrupt,
+        "The file numbers the entity \(entity.name) with \(entity.number), which no store does.",
+        remedy: "Restore the file from a backup."
+      )
+    }
     return try resolve(result, against: existing)
   }
 
