@@ -14,11 +14,7 @@ extension NSManagedObjectContext {
   ///
   /// What was asked for stays as it was: a fault stays a fault, a relationship unloaded, and a
   /// deletion whose rules need it waits. The next save throws the error.
-  ///
-  /// **Differs from Core Data:** Core Data raises an exception. Here values of the fault read as nil
-  /// and relationships as empty, and the context's next save throws the error once. A change that
-  /// could not be kept, such as a value that was set on the fault, fails every save until
-  /// `rollback()` or `reset()`. Where inaccessible faults do not count as deleted, the program stops.
+  /// See `shouldDeleteInaccessibleFaults` for what apps see of it.
   func couldNotRead(_ what: String, _ error: any Error) {
     let sentence = "CoreData could not \(what): \(error)"
     guard shouldDeleteInaccessibleFaults else { fatalError(sentence) }

@@ -142,6 +142,12 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// Whether deletions are passed on at the end of the turn, and not before.
   open var propagatesDeletesAtEndOfEvent = true
   /// Whether a fault whose row is gone becomes a deleted object, and is no fatal error.
+  ///
+  /// **Differs from Core Data:** a store that could not be read is no row that is gone, and raises no
+  /// exception where this is true. The object stays a fault whose values read as nil, a relationship
+  /// stays unloaded and reads as empty, and the context's next save throws the error once. A change
+  /// that could not be kept, such as a value that was set on the fault, fails every save until
+  /// `rollback()` or `reset()`.
   open var shouldDeleteInaccessibleFaults = true
   /// How old cached values may be, in seconds, when a fault is loaded; below 0, as at first, is any
   /// age, and 0 reads the store each time.
