@@ -41,8 +41,11 @@ struct StoreCopier {
   func copy(to target: SQLiteStore) throws {
     for root in roots {
       let references = try references(root)
-      guard let last = references.last else { continue }
-      _ = try target.reserveKeys(for: root, count: Int(last.key))
+      // Contexts may have keys of objects that they have yet to save.
+      let given = try (source as? SQLiteStore)?.lastKey(of: root) ?? 0
+      let last = max(references.last?.key ?? 0, given)
+      guard last > 0 else { continue }
+      _ = try target.reserveKeys(for: root, count: Int(last))
       for portion in portions(references) { try insert(portion, into: target) }
     }
     for root in roots {
@@ -176,6 +179,19 @@ extension SQLiteStore {
           [.integer(row.version), .integer(row.reference.key)]
         )
       }
+    }
+  }
+
+  /// The last key that was given out in an entity's inheritance tree.
+  func lastKey(of entity: NSEntityDescription) throws -> Int64 {
+    let table = try table(of: entity)
+    return try withReader { reader in
+      let found = try reader.connection.scalar(
+        "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?",
+        [.integer(Int64(table.rootNumber))]
+      )
+      if case .integer(let last)? = found { return last }
+      return 0
     }
   }
 
