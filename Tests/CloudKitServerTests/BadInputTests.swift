@@ -202,6 +202,66 @@ struct BadInputTests {
     bytes.replaceSubrange((colon + 1)..<end, with: piece)
   }
 
+  @Test(
+    "A client's sequence number beyond what JSON readers agree on is refused by both readers",
+    arguments: [
+      ("-9223372036854775808", "0"), ("9223372036854775807", "0"), ("-1", "0"), ("1", "-1"),
+      ("9007199254740993", "0"), ("1", "9223372036854775807"), ("1", "-9223372036854775808"),
+    ]
+  )
+  func sequences(sequence: String, acknowledged: String) async throws {
+    let person = try await TestServer().person().extended
+    try await person.makeZone()
+    // An escape by number makes `JSONReader` leave the body to `JSONDecoder`.
+    for extra in ["", #","\u0061":1"#] {
+      let body = Self.sequenced("d", sequence, acknowledged, extra)
+      let response = await person.send(.modifyRecords, Data(body.utf8))
+      #expect(response.status == 400)
+      let error = try WireCoding.decode(ErrorDictionary.self, from: response.body)
+      #expect(error.serverErrorCode == .badRequest)
+    }
+    // The greatest that is allowed still works.
+    let body = Self.sequenced("d", "9007199254740992", "9007199254740992", "")
+    #expect(await person.send(.modifyRecords, Data(body.utf8)).status == 200)
+  }
+
+  @Test("A device name of a sequence has at most 255 bytes", arguments: [-1, 0, 1])
+  func deviceNames(over: Int) async throws {
+    let person = try await TestServer().person().extended
+    try await person.makeZone()
+    let name = String(repeating: "d", count: 255 + over)
+    for extra in ["", #","\u0061":1"#] {
+      let body = Self.sequenced(name, "1", "0", extra)
+      let response = await person.send(.modifyRecords, Data(body.utf8))
+      #expect(response.status == (over > 0 ? 400 : 200))
+    }
+  }
+
+  private static func sequenced(
+    _ device: String,
+    _ sequence: String,
+    _ acknowledged: String,
+    _ extra: String
+  ) -> String {
+    #"{"zoneID":{"zoneName":"notes"},"clientSequence":{"device":"\#(device)","#
+      + #""sequence":\#(sequence),"acknowledged":\#(acknowledged)},"operations":[{"#
+      + #""operationType":"forceUpdate","record":{"recordName":"a","recordType":"Note"}}]\#(extra)}"#
+  }
+
+  @Test("A value that is a list of lists is refused at any depth", arguments: [2, 100, 500])
+  func nestedLists(depth: Int) async throws {
+    let person = try await TestServer().person()
+    try await person.makeZone()
+    let value =
+      String(repeating: "[", count: depth) + "1" + String(repeating: "]", count: depth)
+    let body =
+      #"{"zoneID":{"zoneName":"notes"},"operations":[{"operationType":"create","record":{"#
+      + #""recordName":"a","recordType":"Note","fields":{"l":{"value":\#(value)}}}}]}"#
+    let response = await person.send(.modifyRecords, Data(body.utf8))
+    #expect(String(decoding: response.body, as: UTF8.self).contains("BAD_REQUEST"))
+    #expect(response.status != 500)
+  }
+
   @Test("A body that nests without end is refused")
   func nesting() async throws {
     let person = try await TestServer().person()

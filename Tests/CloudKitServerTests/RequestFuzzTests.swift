@@ -12,7 +12,8 @@ struct RequestFuzzTests {
   static let seed = TestSeed.value
 
   private static let bodies = [
-    #"{"operations":[{"operationType":"create","record":{"recordName":"r","recordType":"Note","fields":{"t":{"value":"x","type":"STRING"},"n":{"value":1},"d":{"value":1.5,"type":"DOUBLE"},"p":{"value":{"latitude":1,"longitude":2}},"f":{"value":{"fileChecksum":"AQ==","receipt":"a.b","size":1}},"l":{"value":["a"],"type":"STRING_LIST"},"r":{"value":{"recordName":"q","action":"NONE"}}}}}],"zoneID":{"zoneName":"notes"},"atomic":true}"#,
+    #"{"operations":[{"operationType":"create","record":{"recordName":"r","recordType":"Note","fields":{"t":{"value":"x","type":"STRING"},"n":{"value":1},"d":{"value":1.5,"type":"DOUBLE"},"p":{"value":{"latitude":1,"longitude":2}},"f":{"value":{"fileChecksum":"AQ==","receipt":"a.b","size":1}},"l":{"value":["a"],"type":"STRING_LIST"},"r":{"value":{"recordName":"q","action":"NONE"}}}}}],"zoneID":{"zoneName":"notes"},"atomic":true,"clientSequence":{"device":"d","sequence":1,"acknowledged":0}}"#,
+    #"{"zoneID":{"zoneName":"notes"},"clientSequence":{"device":"d","sequence":9223372036854775807,"acknowledged":-9223372036854775808},"operations":[{"operationType":"forceUpdate","record":{"recordName":"r","recordType":"Note","fields":{"b":{"value":"QUJD","type":"BYTES","sealedType":"STRING"},"a":{"value":{"fileChecksum":"AQ==","blob":"../../x"}}},"parent":{"recordName":"r"},"created":{"timestamp":-9223372036854775808}}}]}"#,
     #"{"query":{"recordType":"Note","filterBy":[{"comparator":"EQUALS","fieldName":"t","fieldValue":{"value":"x"}}],"sortBy":[{"fieldName":"n"}]},"zoneID":{"zoneName":"notes"},"resultsLimit":5,"continuationMarker":"a.b"}"#,
     #"{"zones":[{"zoneID":{"zoneName":"notes"},"syncToken":"abc.def","resultsLimit":2,"reverse":true}]}"#,
     #"{"operations":[{"operationType":"create","subscription":{"subscriptionID":"s","subscriptionType":"query","query":{"recordType":"Note"},"firesOn":["create"]}}]}"#,
@@ -25,7 +26,12 @@ struct RequestFuzzTests {
   private static let oddities = [
     "null", "[]", "{}", "-1", "1e999", "9223372036854775808", "\"\"", "\"\\ud800\"", "\u{0}", "\"",
     "true", "0.1", "[[[[[[[[", "{\"a\":{\"a\":{\"a\":", "\u{FEFF}", "\\", "\"___recordID\"",
-    "18446744073709551616", "\"DELETE_SELF\"", "\"ASSETID\"", "\"../../x\"", "\"<script>\"",
+    "18446744073709551616", "-9223372036854775808", "9223372036854775807", "9007199254740993",
+    "\"sealedType\"", "\"blob\"", "\"DELETE_SELF\"", "\"ASSETID\"", "\"../../x\"", "\"<script>\"",
+  ]
+
+  private static let extremes = [
+    "-9223372036854775808", "9223372036854775807", "-1", "0", "9007199254740993", "4294967296",
   ]
 
   static func broken(_ text: String, _ random: SeededRandomness) -> Data {
@@ -50,6 +56,13 @@ struct RequestFuzzTests {
         let odd = oddities[Int(random.next() % UInt64(oddities.count))]
         if let range = string.range(of: #""[a-zA-Z]+""#, options: .regularExpression) {
           bytes = Array(string.replacingCharacters(in: range, with: odd).utf8)
+        }
+        // A number for a number, at the ends of its type.
+        if let range = string.range(of: #":-?[0-9]+"#, options: .regularExpression) {
+          let extreme = extremes[Int(random.next() % UInt64(extremes.count))]
+          if random.next() % 2 == 0 {
+            bytes = Array(string.replacingCharacters(in: range, with: ":" + extreme).utf8)
+          }
         }
       }
     }

@@ -209,7 +209,8 @@ struct ModifyCall: Sendable {
     batch.acknowledged = WriteBatch.Acknowledgement(
       user: user,
       device: sequence.device,
-      sequence: max(sequence.acknowledged, sequence.sequence - Self.keptReplies)
+      // Numbers are never negative, so the difference cannot overflow.
+      sequence: max(sequence.acknowledged, max(0, sequence.sequence) - Self.keptReplies)
     )
   }
 

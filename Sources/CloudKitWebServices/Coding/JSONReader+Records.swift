@@ -287,6 +287,8 @@ extension ClientSequence: JSONReadable {
     }
     guard let device, let sequence, let acknowledged else { throw JSONReader.Unusual() }
     self.init(device: device, sequence: sequence, acknowledged: acknowledged)
+    // The decoder names the value that is out of range.
+    guard isValid else { throw JSONReader.Unusual() }
   }
 }
 

@@ -9,6 +9,12 @@ package struct ClientSequence: Codable, Hashable, Sendable {
   /// Replies up to and with this number have arrived and need not be kept.
   package var acknowledged: Int64
 
+  /// The numbers that a request may hold: those that every JSON reader reads exactly, so that no
+  /// arithmetic of the server overflows.
+  package static let numbers: ClosedRange<Int64> = 0...(1 << 53)
+  /// Bytes of a device's name: it is kept with each reply and each record.
+  package static let deviceLength = 255
+
   package init(
     device: String,
     sequence: Int64,
@@ -17,5 +23,38 @@ package struct ClientSequence: Codable, Hashable, Sendable {
     self.device = device
     self.sequence = sequence
     self.acknowledged = acknowledged
+  }
+
+  private enum CodingKeys: String, CodingKey { case device, sequence, acknowledged }
+
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    func number(_ key: CodingKeys) throws -> Int64 {
+      let number = try container.decode(Int64.self, forKey: key)
+      guard Self.numbers.contains(number) else {
+        throw DecodingError.dataCorruptedError(
+          forKey: key,
+          in: container,
+          debugDescription: "Expected a number from 0 to \(Self.numbers.upperBound)"
+        )
+      }
+      return number
+    }
+    device = try container.decode(String.self, forKey: .device)
+    guard device.utf8.count <= Self.deviceLength else {
+      throw DecodingError.dataCorruptedError(
+        forKey: .device,
+        in: container,
+        debugDescription: "A device name has at most \(Self.deviceLength) bytes"
+      )
+    }
+    sequence = try number(.sequence)
+    acknowledged = try number(.acknowledged)
+  }
+
+  /// Whether a request may hold it.
+  var isValid: Bool {
+    device.utf8.count <= Self.deviceLength && Self.numbers.contains(sequence)
+      && Self.numbers.contains(acknowledged)
   }
 }
