@@ -23,14 +23,14 @@ struct EncryptedFieldTests {
     return try await person.modify([operation], sequence: sequence)[0]
   }
 
-  private func stored(_ person: Person, _ name: String = "r") throws -> StoredRecord {
+  private func partition(_ person: Person) throws -> PartitionID {
     let storage = person.server.service.storage
     let owner = try storage.read { snapshot in
       try snapshot.account(userName: "ada").flatMap {
         try snapshot.user(container: TestServer.container, account: $0.id)
       }
     }
-    let id = try storage.partition(
+    return try storage.partition(
       PartitionKey(
         container: TestServer.container,
         environment: .development,
@@ -38,8 +38,12 @@ struct EncryptedFieldTests {
         owner: owner?.recordName ?? ""
       )
     )
+  }
+
+  private func stored(_ person: Person, _ name: String = "r") throws -> StoredRecord {
+    let id = try partition(person)
     return try #require(
-      try storage.read { snapshot in
+      try person.server.service.storage.read { snapshot in
         let zone = try snapshot.zones(in: id, named: [TestServer.zone.zoneName])[0]
         let key = RecordKey(zone: zone.number, name: name)
         return try snapshot.records(in: id, keys: [key])[key]
@@ -142,6 +146,89 @@ struct EncryptedFieldTests {
     let reply = await person.send(.modifyRecords, Data(body.utf8))
     let item = try WireCoding.decode(RecordsResponse.self, from: reply.body).records[0]
     #expect(item.error?.serverErrorCode == .badRequest)
+  }
+
+  @Test(
+    "The keys that only the storage has are refused from clients, by both readers",
+    arguments: [
+      #""b":{"value":"QUJD","type":"BYTES","sealedType":"STRING"}"#,
+      #""b":{"value":"QUJD","sealedType":"STRING"}"#,
+      #""f":{"value":{"fileChecksum":"AQ==","blob":"x"},"type":"ASSETID"}"#,
+      #""f":{"value":{"fileChecksum":"AQ==","blob":"x"}}"#,
+    ]
+  )
+  func storedKeys(field: String) async throws {
+    let person = try await TestServer().person()
+    try await person.makeZone()
+    for extra in ["", #","\u0061":1"#] {
+      let body =
+        #"{"operations":[{"operationType":"create","desiredKeys":[],"record":{"recordName":"p","#
+        + #""recordType":"T","fields":{\#(field)}}}],"zoneID":{"zoneName":"notes"}\#(extra)}"#
+      let response = await person.send(.modifyRecords, Data(body.utf8))
+      let item = try WireCoding.decode(RecordsResponse.self, from: response.body).records[0]
+      #expect(item.error?.serverErrorCode == .badRequest)
+    }
+  }
+
+  @Test("A record whose envelope does not open fails alone, and its field stays unnamed")
+  func unreadable() async throws {
+    let server = try await TestServer()
+    try await server.service.importSchema(
+      TestSchema.text(
+        #"RECORD TYPE Note ("___recordID" REFERENCE QUERYABLE, hidden ENCRYPTED STRING, "#
+          + "plain STRING);"
+      ),
+      container: TestServer.container
+    )
+    let person = try await server.person().extended
+    try await person.makeZone()
+    _ = try await save(person, "sealed").get()
+    _ = try await save(person, "open", fields: ["plain": FieldValue(.string("x"))]).get()
+    // A byte on the disk has changed.
+    var record = try stored(person, "sealed")
+    var fields = try record.decodedFields()
+    guard case .bytes(var bytes)? = fields["hidden"]?.content else {
+      Issue.record("the field is not sealed")
+      return
+    }
+    bytes[bytes.count - 1] ^= 1
+    fields["hidden"]?.content = .bytes(bytes)
+    record.fields = try WireCoding.encode(fields)
+    var batch = WriteBatch(partition: try partition(person))
+    batch.records = [record]
+    try server.service.storage.commit(batch)
+
+    let feed = try await person.changes()
+    let found = try await person.query(RecordQuery(recordType: "Note"))
+    let looked: RecordsResponse = try await person.call(
+      .lookupRecords,
+      LookupRecordsRequest(
+        records: ["sealed", "open"].map { LookupRecord(recordName: $0) },
+        zoneID: TestServer.zone
+      )
+    )
+    for items in [feed.records, found.records, looked.records] {
+      #expect(items.compactMap(\.item?.recordName) == ["open"])
+      let error = try #require(items.compactMap(\.error).first)
+      #expect(error.serverErrorCode == .internalError)
+      #expect(error.recordName == "sealed")
+      #expect(error.reason?.contains("hidden") == false)
+    }
+  }
+
+  @Test("Bytes that an earlier server kept as if they were sealed are read as what they are")
+  func keptWithoutSeal() async throws {
+    let kept = Data(#"{"value":"QUJD","type":"BYTES","sealedType":"STRING"}"#.utf8)
+    let value = try WireCoding.decode(FieldValue.self, from: kept, origin: .storage)
+    let vault = try await TestServer().service.vault
+    let place = FieldVault.Place(
+      container: "c",
+      environment: .development,
+      partition: PartitionID(rawValue: 1),
+      record: RecordKey(zone: ZoneNumber(1), name: "r"),
+      field: "b"
+    )
+    #expect(try vault.open(value, at: place) == FieldValue(.bytes(Data("ABC".utf8))))
   }
 
   @Test("After a rotation old values still open and new ones are sealed with the new key")

@@ -137,7 +137,7 @@ extension CloudKitService {
       switch item.content {
       case .record(let record):
         guard wanted?.contains(record.type) ?? true else { continue }
-        try rendering.write(record, shape, to: &json)
+        try rendering.writeItem(record, shape, to: &json)
       case .gone(let key, let type): json.record(rendering.tombstone(key, type))
       case .hidden: continue
       }

@@ -56,7 +56,7 @@ extension CloudKitService {
       }
       json.key("records")
       json.beginArray()
-      for record in page.records { try rendering.write(record, shape, to: &json) }
+      for record in page.records { try rendering.writeItem(record, shape, to: &json) }
       json.endArray()
       json.member(
         "syncToken",

@@ -252,7 +252,8 @@ struct ModifyCall: Sendable {
           desiredKeys: nil,
           numbersAsStrings: shape.numbersAsStrings
         )
-        error.extension?.serverRecord = try rendering.dictionary(current, whole)
+        // Without the record, where it cannot be shown, the other items still have their answer.
+        error.extension?.serverRecord = try? rendering.dictionary(current, whole)
       }
       // Differs from CloudKit's document, which lists EXISTS: the live service says CONFLICT, and
       // clients written against it look for that. Ours are told which of the two it is.

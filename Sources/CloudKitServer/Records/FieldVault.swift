@@ -121,7 +121,13 @@ final class FieldVault: Sendable {
 
   /// The value as its readers see it.
   func open(_ value: FieldValue, at place: Place) throws -> FieldValue {
-    guard value.sealedType != nil, case .bytes(let envelope) = value.content else { return value }
+    guard value.isEncrypted, value.sealedType != nil, case .bytes(let envelope) = value.content
+    else {
+      // Earlier servers took `sealedType` from clients: without the flag it is no envelope.
+      var plain = value
+      plain.sealedType = nil
+      return plain
+    }
     var rest = envelope
     guard rest.popFirst() == Self.version, let length = rest.popFirst(), rest.count >= length else {
       throw UnreadableEnvelope(reason: "its format is not known", place: place)

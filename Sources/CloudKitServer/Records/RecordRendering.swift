@@ -79,6 +79,77 @@ struct RecordRendering {
     json.endObject()
   }
 
+  /// About how many bytes a record has in a reply, never far below.
+  ///
+  /// References and files are shown with more than is kept of them: a zone, a URL.
+  func weight(of record: RecordRow) -> Int {
+    var bytes = record.size + 768
+    if !context.isExtended, record.contents.contains(.references) {
+      let zone = (zoneIDs[record.zone]?.count ?? 0) + 10
+      bytes += record.size / Self.leastReference * zone
+    }
+    if record.contents.contains(.assets) { bytes += record.size * 3 }
+    return bytes
+  }
+
+  /// `{"recordName":"a"}`, and a comma: no kept reference is shorter.
+  private static let leastReference = 20
+
+  /// Writes a record of a list; one that cannot be shown leaves an error in its place, so that the
+  /// other records of the reply are not lost with it.
+  func writeItem(_ record: RecordRow, _ shape: Shape, to json: inout JSONWriter) throws {
+    let mark = json.mark
+    do {
+      try write(record, shape, to: &json)
+    } catch {
+      json.takeBack(to: mark)
+      let name = record.text(.name)
+      // The field and the reason are for the operator's log, not for other readers of the record.
+      service.logger.error(
+        "a record cannot be shown",
+        metadata: ["record": "\(name)", "error": "\(error)"]
+      )
+      try write(Self.unreadable(name), to: &json)
+    }
+  }
+
+  func writeItem(_ record: StoredRecord, _ shape: Shape, to json: inout JSONWriter) throws {
+    try writeItem(RecordRow(record), shape, to: &json)
+  }
+
+  /// Writes what a save is answered with where the caller may write a record and not read it: its
+  /// identity, and of the fields those that the caller sent.
+  func writeReceipt(
+    _ record: StoredRecord,
+    _ sent: Set<String>,
+    _ shape: Shape,
+    to json: inout JSONWriter
+  ) throws {
+    var own = shape
+    own.desiredKeys = shape.desiredKeys.map { $0.intersection(sent) } ?? sent
+    let whole = try dictionary(record, own)
+    var receipt = RecordDictionary(
+      recordName: whole.recordName,
+      recordType: whole.recordType,
+      recordChangeTag: whole.recordChangeTag,
+      fields: whole.fields
+    )
+    receipt.zoneID = whole.zoneID
+    receipt.modified = whole.modified
+    receipt.deleted = false
+    receipt.writesNumbersAsStrings = whole.writesNumbersAsStrings
+    receipt.hasPluginFields = whole.hasPluginFields
+    json.record(receipt)
+  }
+
+  static func unreadable(_ name: String) -> ErrorDictionary {
+    ErrorDictionary(
+      .internalError,
+      "the server cannot read this record; its log says why",
+      recordName: name
+    )
+  }
+
   func write(_ error: ErrorDictionary, to json: inout JSONWriter) throws {
     json.encoded(try WireCoding.encode(context.stripped(error)))
   }
@@ -132,7 +203,7 @@ struct RecordRendering {
     _ field: String
   ) throws -> FieldValue {
     let value = try service.vault.open(
-      try WireCoding.decode(FieldValue.self, from: Data(json)),
+      try WireCoding.decode(FieldValue.self, from: Data(json), origin: .storage),
       at: FieldVault.Place(
         container: context.container,
         environment: context.environment,

@@ -3,7 +3,8 @@ import Foundation
 
 extension StoredRecord {
   func decodedFields() throws -> [String: FieldValue] {
-    fields.isEmpty ? [:] : try WireCoding.decode([String: FieldValue].self, from: fields)
+    guard !fields.isEmpty else { return [:] }
+    return try WireCoding.decode([String: FieldValue].self, from: fields, origin: .storage)
   }
 
   /// The values of a field as an index sees them: one, one per element, or none.

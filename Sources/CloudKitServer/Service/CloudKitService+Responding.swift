@@ -1,7 +1,6 @@
 import CloudKitWebServices
 import Foundation
 import Logging
-import WatershedPostgreSQL
 import WatershedSQLite
 
 extension CloudKitService {
@@ -138,13 +137,7 @@ extension CloudKitService {
         retryAfter: 60
       )
     }
-    let isTechnical = error is SQLiteError || error is PostgreSQLError || isOfFiles
-    return ErrorDictionary(
-      .internalError,
-      isTechnical
-        ? "the server could not do this; its log says why"
-        : "the server could not do this: \(error)"
-    )
+    return ErrorDictionary(.internalError, "the server could not do this; its log says why")
   }
 
   func addCommonHeaders(

@@ -7,8 +7,8 @@ package protocol JSONReadable: Decodable {
 
 extension JSONReadable {
   /// Nil where `JSONDecoder` has to look at it.
-  static func read(_ json: Data) -> Self? {
-    var reader = JSONReader(json)
+  static func read(_ json: Data, _ origin: WireCoding.Origin = .wire) -> Self? {
+    var reader = JSONReader(json, origin)
     do {
       let value = try Self(reading: &reader)
       try reader.end()
@@ -185,7 +185,7 @@ extension FieldValue: JSONReadable {
       case "isEncrypted" where !isFlagged:
         isEncrypted = try json.flag() ?? false
         isFlagged = true
-      case "sealedType" where !isSealed:
+      case "sealedType" where !isSealed && json.origin == .storage:
         sealedType = try json.text().flatMap(FieldType.init(rawValue:))
         isSealed = true
       case "type", "value", "isEncrypted", "sealedType": throw JSONReader.Unusual()

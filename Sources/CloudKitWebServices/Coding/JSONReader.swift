@@ -18,7 +18,12 @@ package struct JSONReader {
   /// More members than any of the shapes has; their names are compared one by one.
   private static let memberLimit = 32
 
-  package init(_ json: Data) { bytes = [UInt8](json) }
+  let origin: WireCoding.Origin
+
+  package init(_ json: Data, _ origin: WireCoding.Origin = .wire) {
+    bytes = [UInt8](json)
+    self.origin = origin
+  }
 
   // MARK: Structure
 
@@ -140,7 +145,9 @@ package struct JSONReader {
       index = place
       let start = try skip()
       let json = Data(bytes[start..<index])
-      guard let value = try? JSONDecoder().decode(Value.self, from: json) else { throw error }
+      guard let value = try? WireCoding.decoder(origin).decode(Value.self, from: json) else {
+        throw error
+      }
       return value
     }
   }

@@ -19,18 +19,58 @@ package enum WireCoding {
     }
   }
 
-  /// What comes by the thousand is read by a reader of its own, with the same outcome.
+  /// Where JSON comes from, which decides the keys that it may have.
+  package enum Origin: Sendable {
+    /// A client or a server at the other end of a connection.
+    case wire
+    /// The server's own storage. Only there are `sealedType` of a value and `blob` of an asset:
+    /// a client that sent them could make the server open, or hand out, what it never stored.
+    case storage
+  }
+
+  /// Frequent types have a reader of their own, with the same outcome.
   package static func decode<Value: Decodable>(
     _ type: Value.Type,
-    from data: Data
+    from data: Data,
+    origin: Origin = .wire
   ) throws(MalformedBody) -> Value {
-    if let readable = type as? any JSONReadable.Type, let value = readable.read(data) as? Value {
+    if let readable = type as? any JSONReadable.Type,
+      let value = readable.read(data, origin) as? Value
+    {
       return value
     }
     do {
-      return try JSONDecoder().decode(type, from: data)
+      return try decoder(origin).decode(type, from: data)
     } catch {
       throw MalformedBody(error, in: data)
+    }
+  }
+
+  static func decoder(_ origin: Origin) -> JSONDecoder {
+    let decoder = JSONDecoder()
+    if let key = CodingUserInfoKey.jsonOrigin { decoder.userInfo[key] = origin }
+    return decoder
+  }
+}
+
+extension CodingUserInfoKey {
+  fileprivate static let jsonOrigin = CodingUserInfoKey(rawValue: "watershed.origin")
+}
+
+extension Decoder {
+  /// Refuses a key that only the server's storage has.
+  func checkStored<Key>(
+    _ key: Key,
+    in container: KeyedDecodingContainer<Key>
+  ) throws {
+    guard container.contains(key) else { return }
+    let origin = CodingUserInfoKey.jsonOrigin.flatMap { userInfo[$0] as? WireCoding.Origin }
+    guard origin == .storage else {
+      throw DecodingError.dataCorruptedError(
+        forKey: key,
+        in: container,
+        debugDescription: "The key '\(key.stringValue)' cannot be set by a client"
+      )
     }
   }
 }

@@ -33,4 +33,25 @@ package struct AssetValue: Codable, Hashable, Sendable {
     self.downloadURL = downloadURL
     self.blob = blob
   }
+
+  private enum CodingKeys: String, CodingKey {
+    case fileChecksum, size, receipt, wrappingKey, referenceChecksum, downloadURL, blob
+  }
+
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    try decoder.checkStored(.blob, in: container)
+    func text(_ key: CodingKeys) throws -> String? {
+      try container.decodeIfPresent(String.self, forKey: key)
+    }
+    self.init(
+      fileChecksum: try text(.fileChecksum),
+      size: try container.decodeIfPresent(Int64.self, forKey: .size),
+      receipt: try text(.receipt),
+      wrappingKey: try text(.wrappingKey),
+      referenceChecksum: try text(.referenceChecksum),
+      downloadURL: try text(.downloadURL),
+      blob: try text(.blob)
+    )
+  }
 }

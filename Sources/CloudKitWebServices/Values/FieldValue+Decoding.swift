@@ -13,6 +13,7 @@ extension FieldValue: Decodable {
     }
     let container = try decoder.container(keyedBy: FieldValueKeys.self)
     isEncrypted = try container.decodeIfPresent(Bool.self, forKey: .isEncrypted) ?? false
+    try decoder.checkStored(.sealedType, in: container)
     sealedType = try container.decodeIfPresent(String.self, forKey: .sealedType)
       .flatMap { FieldType(rawValue: $0) }
     var tag = try container.decodeIfPresent(String.self, forKey: .type)

@@ -12,6 +12,21 @@ package enum UntaggedValue: Hashable, Sendable {
   case list([UntaggedValue])
 }
 
+/// An element of a list, which is refused before its own elements are read: the depth of what a
+/// client sends never becomes the depth of the stack.
+private struct ListElement: Decodable {
+  var value: UntaggedValue
+
+  init(from decoder: any Decoder) throws {
+    guard (try? decoder.unkeyedContainer()) == nil else {
+      throw DecodingError.dataCorrupted(
+        .init(codingPath: decoder.codingPath, debugDescription: "A list cannot hold lists")
+      )
+    }
+    value = try UntaggedValue(from: decoder)
+  }
+}
+
 extension UntaggedValue: Codable {
   private enum Shape: String, CodingKey {
     case latitude, longitude, recordName, fileChecksum, receipt, downloadURL
@@ -38,13 +53,7 @@ extension UntaggedValue: Codable {
       return
     }
     if (try? decoder.unkeyedContainer()) != nil {
-      let elements = try [UntaggedValue](from: decoder)
-      if elements.contains(where: { if case .list = $0 { true } else { false } }) {
-        throw DecodingError.dataCorrupted(
-          .init(codingPath: decoder.codingPath, debugDescription: "A list cannot hold lists")
-        )
-      }
-      self = .list(elements)
+      self = .list(try [ListElement](from: decoder).map(\.value))
       return
     }
     let single = try decoder.singleValueContainer()
