@@ -139,8 +139,13 @@ private struct Cast {
     self.people = people
   }
 
-  func outcome(of request: Request, by caller: Caller) async throws -> Outcome {
-    let person = try #require(people[caller])
+  func outcome(
+    of request: Request,
+    by caller: Caller,
+    isExtended: Bool
+  ) async throws -> Outcome {
+    var person = try #require(people[caller])
+    person.isExtended = isExtended
     let zoneID = String(decoding: try WireCoding.encode(tree.zone), as: UTF8.self)
     let body = request.body.replacing("$zone", with: zoneID)
       .replacing("$guid", with: tree.share.shortGUID ?? "")
@@ -168,13 +173,13 @@ struct AccessMatrixTests {
     "+": .success,
   ]
 
-  @Test("Every endpoint answers every caller as the matrix says")
-  func answers() async throws {
+  @Test("Every endpoint answers every caller as the matrix says", arguments: [false, true])
+  func answers(isExtended: Bool) async throws {
     for (request, row) in matrix {
       // Each row begins with the same world: what one caller did must not help the next.
       let cast = try await Cast()
       for (caller, letter) in zip(Caller.allCases, row.split(separator: " ")) {
-        let outcome = try await cast.outcome(of: request, by: caller)
+        let outcome = try await cast.outcome(of: request, by: caller, isExtended: isExtended)
         #expect(
           outcome == Self.letters[String(letter)],
           "\(request.testDescription) by \(caller.rawValue)"
@@ -183,8 +188,8 @@ struct AccessMatrixTests {
     }
   }
 
-  @Test("Nothing of what is hidden is in any byte that others get")
-  func taint() async throws {
+  @Test("Nothing of what is hidden is in any byte that others get", arguments: [false, true])
+  func taint(isExtended: Bool) async throws {
     let cast = try await Cast()
     let secret = "s3cr3t-marker"
     try await cast.tree.owner.save(.forceUpdate, "c", ["title": .string(secret)])
@@ -192,7 +197,8 @@ struct AccessMatrixTests {
     let zoneID = String(decoding: try WireCoding.encode(cast.tree.zone), as: UTF8.self)
     for (request, _) in matrix {
       for caller in Caller.allCases where caller != .owner {
-        let person = try #require(cast.people[caller])
+        var person = try #require(cast.people[caller])
+        person.isExtended = isExtended
         let body = request.body.replacing("$zone", with: zoneID)
           .replacing("$guid", with: cast.tree.share.shortGUID ?? "")
         let response = await person.send(request.endpoint, Data(body.utf8), in: request.scope)
@@ -200,5 +206,111 @@ struct AccessMatrixTests {
         #expect(!text.contains(secret), "\(request.testDescription) by \(caller.rawValue)")
       }
     }
+  }
+
+  /// Types of the public database that only a record's creator reads.
+  private static let guardedTypes = TestSchema.text(
+    """
+    RECORD TYPE Letter (text STRING, n INT64, GRANT READ, WRITE TO "_creator",
+      GRANT CREATE TO "_icloud");
+    RECORD TYPE Box (text STRING, n INT64, GRANT READ TO "_creator",
+      GRANT CREATE, WRITE TO "_icloud");
+    RECORD TYPE Note (link REFERENCE, GRANT READ TO "_world", GRANT CREATE TO "_icloud",
+      GRANT WRITE TO "_creator");
+    RECORD TYPE Pointer (link REFERENCE, GRANT READ, WRITE TO "_creator",
+      GRANT CREATE TO "_icloud");
+    """
+  )
+
+  @Test(
+    "An answer about a record that the caller may not read holds nothing of it",
+    arguments: [false, true],
+    RecordOperationType.allCases
+  )
+  func unreadable(isExtended: Bool, type: RecordOperationType) async throws {
+    let secret = "s3cr3t-marker"
+    let server = try await TestServer()
+    try await server.service.importSchema(Self.guardedTypes, container: TestServer.container)
+    let (ada, eve) = (try await server.person("ada"), try await server.person("eve"))
+    let adasName = try await ada.userRecordName
+    for (name, recordType) in [("letter", "Letter"), ("box", "Box")] {
+      try await ada.save(
+        .create,
+        name,
+        ["text": .string(secret), "n": .int64(1)],
+        recordType: recordType,
+        in: .public,
+        zone: nil
+      )
+    }
+    let caller = isExtended ? eve.extended : eve
+    for name in ["letter", "box"] {
+      for recordType in ["Letter", "Box", nil] {
+        for tag in ["wrong", nil] {
+          let request = ModifyRecordsRequest(operations: [
+            .make(type, name, ["n": .int64(2)], tag: tag, recordType: recordType)
+          ])
+          let response = await caller.send(
+            .modifyRecords,
+            try WireCoding.encode(request),
+            in: .public
+          )
+          let text = String(decoding: response.body, as: UTF8.self)
+          #expect(!text.contains(secret), "\(text)")
+          #expect(!text.contains(adasName), "\(text)")
+          #expect(!text.contains("serverRecord"), "\(text)")
+        }
+      }
+    }
+    // Her own answers are whole.
+    try await ada.save(.forceUpdate, "letter", recordType: "Letter", in: .public, zone: nil)
+    #expect(
+      try await ada.lookup("letter", in: .public, zone: nil).content("text") == .string(secret)
+    )
+  }
+
+  @Test("The record that holds back a deletion is named to its readers only")
+  func hiddenHolder() async throws {
+    let server = try await TestServer()
+    try await server.service.importSchema(Self.guardedTypes, container: TestServer.container)
+    let (ada, eve) = (try await server.person("ada"), try await server.person("eve"))
+    // Anybody writes a box, so anybody's reference holds it.
+    try await ada.save(.create, "target", recordType: "Box", in: .public, zone: nil)
+    let link = FieldContent.reference(ReferenceValue(recordName: "target", action: .validate))
+    try await eve.save(
+      .create,
+      "h1dden",
+      ["link": link],
+      recordType: "Pointer",
+      in: .public,
+      zone: nil
+    )
+    let result = try await ada.modify([.make(.forceDelete, "target")], in: .public, zone: nil)[0]
+    #expect(result.error?.serverErrorCode == .validatingReferenceError)
+    #expect(result.error?.reason?.contains("h1dden") == false)
+  }
+
+  @Test("A stranger's VALIDATE reference keeps no public record from being deleted by its creator")
+  func strangersHold() async throws {
+    let server = try await TestServer()
+    try await server.service.importSchema(Self.guardedTypes, container: TestServer.container)
+    let (ada, eve) = (try await server.person("ada"), try await server.person("eve"))
+    for name in ["a", "b"] {
+      try await ada.save(.create, name, recordType: "Note", in: .public, zone: nil)
+      let link = FieldContent.reference(ReferenceValue(recordName: name, action: .validate))
+      let author = name == "a" ? eve : ada
+      try await author.save(
+        .create,
+        "\(name)-link",
+        ["link": link],
+        recordType: "Note",
+        in: .public,
+        zone: nil
+      )
+    }
+    try await ada.save(.forceDelete, "a", in: .public, zone: nil)
+    // Her own reference holds, as in a private database.
+    let own = try await ada.modify([.make(.forceDelete, "b")], in: .public, zone: nil)[0]
+    #expect(own.error?.serverErrorCode == .validatingReferenceError)
   }
 }

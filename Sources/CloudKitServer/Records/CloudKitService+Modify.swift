@@ -243,7 +243,10 @@ struct ModifyCall: Sendable {
       numbersAsStrings: operation.numbersAsStrings ?? request.numbersAsStrings
     )
     switch item {
-    case .saved(let record): try rendering.write(record, shape, to: &json)
+    case .saved(let record, isReadable: true): try rendering.write(record, shape, to: &json)
+    case .saved(let record, isReadable: false):
+      let sent = Set((operation.record.fields ?? [:]).keys)
+      try rendering.writeReceipt(record, sent, shape, to: &json)
     case .deleted(let name): json.record(RecordDictionary(recordName: name, deleted: true))
     case .failed(var error, let current):
       error.recordName = name

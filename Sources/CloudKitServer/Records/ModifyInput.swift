@@ -113,7 +113,8 @@ struct ModifyInput: Sendable {
 /// What `records/modify` does: results in the order of operations, and what to write.
 struct ModifyPlan: Sendable {
   enum Item: Sendable {
-    case saved(StoredRecord)
+    /// A record that the caller may not read shows nothing but what the caller wrote.
+    case saved(StoredRecord, isReadable: Bool)
     case deleted(name: String)
     case failed(ErrorDictionary, current: StoredRecord?)
   }

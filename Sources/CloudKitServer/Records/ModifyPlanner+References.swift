@@ -55,14 +55,15 @@ extension ModifyPlanner {
   }
 
   private mutating func checkHolder(of key: RecordKey, _ index: Int) {
-    guard let holder = referrers(of: key).first(where: { $0.action == .validate }) else { return }
+    let holder = referrers(of: key).first { $0.action == .validate && holds($0.source, key) }
+    guard let holder else { return }
     failures[index] = Failure(
       error: ErrorDictionary(
         .validatingReferenceError,
-        // Whoever does not see the record that holds this one does not learn its name.
-        visible(holder.source) == nil
-          ? "another record refers to the record '\(key.name)'"
-          : "'\(holder.source.name)' refers to the record '\(key.name)'"
+        // The name of the record that holds this one is told to its readers only.
+        visible(holder.source).map(mayRead) == true
+          ? "'\(holder.source.name)' refers to the record '\(key.name)'"
+          : "another record refers to the record '\(key.name)'"
       )
     )
   }
@@ -146,5 +147,23 @@ extension ModifyPlanner {
         )
       }
     }
+  }
+
+  /// Whether a record that refers to another one may keep it from being deleted.
+  ///
+  /// In the public database anybody may refer to a record, and so only a reference counts that was
+  /// made by a person who may write its target: strangers do not decide what a person can delete.
+  ///
+  /// Differs from CloudKit, which does not say whose references count there.
+  private func holds(_ source: RecordKey, _ target: RecordKey) -> Bool {
+    guard input.scope == .public, !input.isErasing, let record = deleted[target],
+      let holder = current(source)
+    else { return true }
+    let author = RecordAccess(
+      scope: .public,
+      schema: schema.schema,
+      user: holder.created.userRecordName
+    )
+    return author.allows(.write, type: record.type, creator: record.created.userRecordName)
   }
 }

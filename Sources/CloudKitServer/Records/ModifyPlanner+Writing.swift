@@ -5,7 +5,7 @@ import Foundation
 extension ModifyPlanner {
   func failedAtomically() -> ModifyPlan {
     let items = input.operations.indices.map { index -> ModifyPlan.Item in
-      if let failure = failures[index] { return .failed(failure.error, current: failure.current) }
+      if let failure = failures[index] { return failed(failure) }
       return .failed(
         ErrorDictionary(.atomicError, "another item of the atomic batch failed"),
         current: nil
@@ -155,12 +155,17 @@ extension ModifyPlanner {
   private func items(_ batch: WriteBatch, _ written: [RecordKey: Int]) -> [ModifyPlan.Item] {
     input.operations.indices.map { index in
       let operation = input.operations[index]
-      if let failure = failures[index] { return .failed(failure.error, current: failure.current) }
+      if let failure = failures[index] { return failed(failure) }
       guard let key = operation.key, !operation.type.isDelete, let place = written[key] else {
         return .deleted(name: operation.record.recordName ?? "")
       }
-      return .saved(batch.records[place])
+      let record = batch.records[place]
+      return .saved(record, isReadable: mayRead(record))
     }
+  }
+
+  private func failed(_ failure: Failure) -> ModifyPlan.Item {
+    .failed(failure.error, current: failure.current.flatMap { mayRead($0) ? $0 : nil })
   }
 
   // MARK: Indexes

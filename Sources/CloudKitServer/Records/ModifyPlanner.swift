@@ -144,6 +144,8 @@ struct ModifyPlanner {
       throw ErrorDictionary(.notFound, "Record not found")
     }
     if let found, operation.type != .create, found.type != type {
+      // The type of a record is told to those only who may write it.
+      try checkAccess(.write, found, key)
       throw ErrorDictionary(
         .badRequest,
         "record '\(key.name)' has the type \(found.type), not \(type)",
@@ -271,6 +273,11 @@ struct ModifyPlanner {
       user: input.stamping.user,
       roles: input.roles
     )
+  }
+
+  /// Whether the caller may see a record: names and contents of others stay out of every reply.
+  func mayRead(_ record: StoredRecord) -> Bool {
+    access().allows(.read, type: record.type, creator: record.created.userRecordName)
   }
 
   private func checkAccess(
