@@ -123,6 +123,26 @@ struct ReferenceTests {
     #expect(last[0].error?.serverErrorCode == (count > 4 ? .badRequest : nil))
   }
 
+  @Test("A deletion takes along at most so many records in all", arguments: [3, 4, 5])
+  func cascadeLimit(count: Int) async throws {
+    let person = try await TestServer(limits: { $0.recordsPerCascade = 4 }).person().extended
+    try await person.makeZone()
+    try await person.save(.create, "n0")
+    for index in 1...count {
+      let target = ReferenceValue(recordName: "n\(index - 1)", action: .deleteSelf)
+      try await person.save(.create, "n\(index)", ["r": .reference(target)])
+    }
+    if count <= 4 {
+      try await person.save(.forceDelete, "n0")
+    } else {
+      let error = await #expect(throws: ErrorDictionary.self) {
+        try await person.save(.forceDelete, "n0")
+      }
+      #expect(error?.extension?.code == .limitExceeded)
+      #expect(try await person.lookup("n\(count)").recordName == "n\(count)")
+    }
+  }
+
   @Test("Of a batch that brings too many the last ones fail, or all where it is atomic")
   func referrerLimitInBatch() async throws {
     let server = try await TestServer(limits: { $0.deleteSelfReferrers = 4 })

@@ -152,6 +152,47 @@ struct ShareMakingTests {
     #expect(try await tree.sharedNames() == ["a", "b", "root", "share"])
   }
 
+  @Test("A tree whose names fall with the depth is shared without one stack frame per level")
+  func deepTree() async throws {
+    let depth = 4000
+    let owner = try await TestServer { limits in
+      limits.parentDepth = 20_000
+      limits.itemsPerRequest = depth
+    }.person()
+    try await owner.makeZone()
+    func name(_ level: Int) -> String { "n\(1_000_000 - level)" }
+    let results = try await owner.modify(
+      (0..<depth).map { level in
+        .make(.create, name(level), parent: level == 0 ? nil : name(level - 1))
+      }
+    )
+    #expect(results.allSatisfy { $0.error == nil })
+    let share = try await owner.share(name(0))
+    #expect(share.recordName == "share")
+  }
+
+  @Test("A record has at most so many records above it", arguments: [-1, 0, 1])
+  func depthLimit(over: Int) async throws {
+    let owner = try await TestServer(limits: { $0.parentDepth = 6 }).person().extended
+    try await owner.makeZone()
+    // In one batch and in two: ancestors are found in the batch and in the storage.
+    for (prefix, split) in [("a", 7 + over), ("b", 3)] {
+      let operations = (0..<(7 + over)).map { level in
+        RecordOperation.make(
+          .create,
+          "\(prefix)\(level)",
+          parent: level == 0 ? nil : "\(prefix)\(level - 1)"
+        )
+      }
+      var results = try await owner.modify(Array(operations.prefix(split)))
+      if split < operations.count {
+        results += try await owner.modify(Array(operations.dropFirst(split)))
+      }
+      let errors = results.compactMap(\.error).filter { $0.serverErrorCode != .atomicError }
+      #expect(errors.map(\.extension?.code) == (over > 0 ? [.limitExceeded] : []))
+    }
+  }
+
   @Test("A zone is shared as a whole or record by record, not both")
   func exclusive() async throws {
     let tree = try await SharedTree()

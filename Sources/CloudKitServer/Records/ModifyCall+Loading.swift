@@ -11,6 +11,7 @@ extension ModifyCall {
 
     var existing = try snapshot.records(in: id, keys: Array(keys(of: operations)))
     let references = try loadReferences(operations, &existing, snapshot)
+    let parents = try loadParents(operations, existing, snapshot)
     let sharing = try loadSharing(operations, &existing, zones, snapshot)
     let types = Set(existing.values.map(\.type) + operations.compactMap(\.record.recordType))
     let isAtomic =
@@ -30,6 +31,7 @@ extension ModifyCall {
       database: database,
       existing: existing,
       references: references,
+      parents: parents,
       activeIndexes: try snapshot.activeIndexes(in: id, types: types.sorted())
         .mapValues { $0.sorted().map(ActiveIndex.init) },
       schema: SchemaDraft(
@@ -151,11 +153,45 @@ extension ModifyCall {
           next.insert(reference.source)
         }
       }
+      guard chased.count - deleted.count <= service.limits.recordsPerCascade else {
+        throw ErrorDictionary(
+          .badRequest,
+          "more than \(service.limits.recordsPerCascade) records would be deleted along; delete "
+            + "those that refer to the record first",
+          extension: ErrorExtension(code: .limitExceeded)
+        )
+      }
       let unknown = sources.filter { existing[$0] == nil }
       existing.merge(try snapshot.records(in: id, keys: Array(unknown))) { old, _ in old }
       wanted = next.filter { found[$0] == nil }
     }
     return found
+  }
+
+  /// What is above the new parents of records, level by level and no higher than a tree may be.
+  private func loadParents(
+    _ operations: [KeyedOperation],
+    _ existing: [RecordKey: StoredRecord],
+    _ snapshot: any StorageSnapshot
+  ) throws -> [RecordKey: String] {
+    var parents: [RecordKey: String] = [:]
+    var level: Set<RecordKey> = []
+    for operation in operations {
+      guard let key = operation.key, let parent = operation.record.parent,
+        existing[key]?.parent != parent.recordName
+      else { continue }
+      let parentKey = RecordKey(zone: key.zone, name: parent.recordName)
+      // The parent itself is among the existing records.
+      guard let next = existing[parentKey]?.parent else { continue }
+      level.insert(RecordKey(zone: key.zone, name: next))
+    }
+    for _ in 0...service.limits.parentDepth where !level.isEmpty {
+      let found = try snapshot.parents(in: id, of: Array(level))
+      parents.merge(found) { old, _ in old }
+      level = Set(found.map { RecordKey(zone: $0.key.zone, name: $0.value) })
+        .filter { parents[$0] == nil }
+    }
+    return parents
   }
 
   /// A save keeps its parent, an update the references it does not mention; these are looked at too.

@@ -94,6 +94,8 @@ struct ModifyInput: Sendable {
   var existing: [RecordKey: StoredRecord]
   /// References to records that are deleted, and to the targets of new references.
   var references: [RecordKey: [StoredReference]]
+  /// The parents of stored records above those that get a new parent.
+  var parents: [RecordKey: String] = [:]
   /// By record type, in the order of their names.
   var activeIndexes: [String: [ActiveIndex]]
   var schema: SchemaDraft
@@ -116,6 +118,7 @@ struct ModifyPlan: Sendable {
     /// A record that the caller may not read shows nothing but what the caller wrote.
     case saved(StoredRecord, isReadable: Bool)
     case deleted(name: String)
+    /// `current` is the record that stood in the way; nil where the caller may not read it.
     case failed(ErrorDictionary, current: StoredRecord?)
   }
 

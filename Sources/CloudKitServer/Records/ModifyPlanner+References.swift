@@ -19,12 +19,23 @@ extension ModifyPlanner {
   mutating func checkTargets() {
     // In the order of the request: of too many referrers the last ones fail.
     let order = savedBy.sorted { $0.value < $1.value }
+    var depths: [RecordKey: Int] = [:]
     for (key, index) in order {
       guard let draft = saved[key] else { continue }
       var targets = binding(draft)
       // A parent that went since it was set hinders no later save.
       if let parent = draft.stored.parent, input.existing[key]?.parent != parent {
         targets.append(StoredReference(source: key, target: parent, action: .validate))
+        if isTooDeep(key, &depths) {
+          failures[index] = Failure(
+            error: ErrorDictionary(
+              .badRequest,
+              "'\(key.name)' would have more than \(input.limits.parentDepth) records above it",
+              extension: ErrorExtension(code: .limitExceeded)
+            )
+          )
+          continue
+        }
       }
       for reference in targets {
         let target = RecordKey(zone: key.zone, name: reference.target)
@@ -49,6 +60,37 @@ extension ModifyPlanner {
     }
   }
 
+  /// Whether more records are above a saved one than a tree may have.
+  ///
+  /// What is below a record that moves is not counted: a share counts the levels that it takes in.
+  private func isTooDeep(_ key: RecordKey, _ depths: inout [RecordKey: Int]) -> Bool {
+    var path: [RecordKey] = []
+    var next: RecordKey? = key
+    var depth = -1
+    while let key = next {
+      if let known = depths[key] {
+        depth = known
+        break
+      }
+      // Records of a circle meet themselves here; they are refused for that, by another check.
+      depths[key] = 0
+      path.append(key)
+      next = parent(of: key)
+    }
+    for key in path.reversed() {
+      depth += 1
+      depths[key] = depth
+    }
+    return depth > input.limits.parentDepth
+  }
+
+  /// The parent of a record after the batch.
+  private func parent(of key: RecordKey) -> RecordKey? {
+    let name =
+      saved[key].map(\.stored.parent) ?? (input.existing[key]?.parent ?? input.parents[key])
+    return name.map { RecordKey(zone: key.zone, name: $0) }
+  }
+
   /// Fails deletions that a VALIDATE reference holds back.
   mutating func checkHolders() {
     for (key, index) in deletedBy where saved[key] == nil { checkHolder(of: key, index) }
@@ -66,6 +108,24 @@ extension ModifyPlanner {
           : "another record refers to the record '\(key.name)'"
       )
     )
+  }
+
+  /// Whether a record that refers to another one may keep it from being deleted.
+  ///
+  /// In the public database anybody may refer to a record, and so only a reference counts that was
+  /// made by a person who may write its target: strangers do not decide what a person can delete.
+  ///
+  /// Differs from CloudKit, which does not say whose references count there.
+  private func holds(_ source: RecordKey, _ target: RecordKey) -> Bool {
+    guard input.scope == .public, !input.isErasing, let record = deleted[target],
+      let holder = current(source)
+    else { return true }
+    let author = RecordAccess(
+      scope: .public,
+      schema: schema.schema,
+      user: holder.created.userRecordName
+    )
+    return author.allows(.write, type: record.type, creator: record.created.userRecordName)
   }
 
   /// Living references to a record as the batch leaves them.
@@ -147,23 +207,5 @@ extension ModifyPlanner {
         )
       }
     }
-  }
-
-  /// Whether a record that refers to another one may keep it from being deleted.
-  ///
-  /// In the public database anybody may refer to a record, and so only a reference counts that was
-  /// made by a person who may write its target: strangers do not decide what a person can delete.
-  ///
-  /// Differs from CloudKit, which does not say whose references count there.
-  private func holds(_ source: RecordKey, _ target: RecordKey) -> Bool {
-    guard input.scope == .public, !input.isErasing, let record = deleted[target],
-      let holder = current(source)
-    else { return true }
-    let author = RecordAccess(
-      scope: .public,
-      schema: schema.schema,
-      user: holder.created.userRecordName
-    )
-    return author.allows(.write, type: record.type, creator: record.created.userRecordName)
   }
 }

@@ -50,6 +50,12 @@ package struct ServiceLimits: Hashable, Sendable {
   package var deviceLifetime = 30.0 * 24 * 60 * 60
   /// Seconds after which a long poll answers `null`.
   package var longPollTimeout = 45.0
+  /// Records that the deletions of one request may take along in all, through references to
+  /// references: they are read in the lane of the writers, which others wait for.
+  package var recordsPerCascade = 10_000
+  /// Records above one another, from a record up to the one without a parent, and levels below a
+  /// record that comes into a share: each level is read by itself.
+  package var parentDepth = 1000
   /// Seconds that traces of deleted records are kept; older change tokens have expired.
   package var traceLifetime = 90.0 * 24 * 60 * 60
   /// Seconds that commit events are kept for other processes.

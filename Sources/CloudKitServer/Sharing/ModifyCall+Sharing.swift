@@ -189,7 +189,16 @@ extension ModifyCall {
     /// The share a record is in before the batch; what is below it in another begins there.
     var shares: [RecordKey: String] = [:]
     for key in movers { shares[key] = existing[key]?.membership?.share }
+    var depth = 0
     while !level.isEmpty {
+      depth += 1
+      guard depth <= service.limits.parentDepth + 1 else {
+        throw ErrorDictionary(
+          .badRequest,
+          "below a record are more than \(service.limits.parentDepth) levels",
+          extension: ErrorExtension(code: .limitExceeded)
+        )
+      }
       var next: Set<RecordKey> = []
       for child in try snapshot.children(in: id, of: level.sorted { $0.name < $1.name })
       where input.childrenByKey[child.key] == nil {

@@ -64,36 +64,61 @@ extension ModifyPlanner {
   }
 
   /// The share a record is in after the batch.
+  ///
+  /// Walks up to the first ancestor whose share is known and notes it for all on the way. It is a
+  /// loop: clients choose how deep trees are, and the stack of a thread is small.
   private mutating func place(_ key: RecordKey) throws -> String? {
-    if let known = placing.places[key] { return known }
-    // Going round in a circle leads to no root.
-    placing.places[key] = .some(nil)
-    let place = try computedPlace(key)
-    placing.places[key] = .some(place)
-    return place
+    var path: [RecordKey] = []
+    var next: RecordKey? = key
+    var share: String?
+    while let key = next {
+      if let known = placing.places[key] {
+        share = known
+        break
+      }
+      // A path that comes back to itself leads to no root.
+      placing.places[key] = .some(nil)
+      path.append(key)
+      switch try step(from: key) {
+      case .ends(let found):
+        share = found
+        next = nil
+      case .continues(let parent): next = RecordKey(zone: key.zone, name: parent)
+      }
+    }
+    for key in path { placing.places[key] = .some(share) }
+    return share
   }
 
-  private mutating func computedPlace(_ key: RecordKey) throws -> String? {
+  private enum Step {
+    case ends(String?)
+    case continues(parent: String)
+
+    init(parent: String?) { self = parent.map { .continues(parent: $0) } ?? .ends(nil) }
+  }
+
+  /// What a record itself says of its share; else its parent decides.
+  private func step(from key: RecordKey) throws -> Step {
     if let draft = saved[key] {
-      if draft.stored.isShare { return key.name }
-      if let share = try shareBeginning(at: key) { return share }
-      guard let parent = draft.stored.parent else { return nil }
-      return try place(RecordKey(zone: key.zone, name: parent))
+      if draft.stored.isShare { return .ends(key.name) }
+      if let share = try shareBeginning(at: key) { return .ends(share) }
+      return Step(parent: draft.stored.parent)
     }
-    guard deleted[key] == nil else { return nil }
+    guard deleted[key] == nil else { return .ends(nil) }
     if touchedRoots[key] != nil {
-      if let share = try shareBeginning(at: key) { return share }
-      guard let parent = input.existing[key]?.parent else { return nil }
-      return try place(RecordKey(zone: key.zone, name: parent))
+      if let share = try shareBeginning(at: key) { return .ends(share) }
+      return Step(parent: input.existing[key]?.parent)
     }
     if let child = loadedChild(key) {
       if child.isRoot, let share = child.child.membership?.share, !ends(share, key.zone) {
-        return share
+        return .ends(share)
       }
-      return try place(RecordKey(zone: key.zone, name: child.child.parent))
+      return .continues(parent: child.child.parent)
     }
-    guard let share = current(key)?.membership?.share, !ends(share, key.zone) else { return nil }
-    return share
+    guard let share = current(key)?.membership?.share, !ends(share, key.zone) else {
+      return .ends(nil)
+    }
+    return .ends(share)
   }
 
   private func ends(_ share: String, _ zone: ZoneNumber) -> Bool {
@@ -143,17 +168,20 @@ extension ModifyPlanner {
     return savedBy[RecordKey(zone: root.zone, name: share)] ?? 0
   }
 
-  private func isItsOwnAncestor(_ key: RecordKey) -> Bool {
+  private mutating func isItsOwnAncestor(_ key: RecordKey) -> Bool {
     var seen: Set<RecordKey> = []
     var next = saved[key]?.stored.parent
     while let name = next {
       let parent = RecordKey(zone: key.zone, name: name)
       if parent == key { return true }
+      if placing.checkedAncestors.contains(parent) { return false }
       guard seen.insert(parent).inserted else { return false }
       next =
         saved[parent]?.stored.parent ?? loadedChild(parent)?.child.parent
         ?? (saved[parent] == nil ? input.existing[parent]?.parent : nil)
     }
+    // A way up that came to a root: a record below it is in no circle.
+    placing.checkedAncestors.formUnion(seen)
     return false
   }
 

@@ -34,6 +34,8 @@ struct Placing {
   var places: [RecordKey: String?] = [:]
   /// Records that are not saved but come into a share or leave one.
   var moves: [Move] = []
+  /// Records above others that were followed up to their roots.
+  var checkedAncestors: Set<RecordKey> = []
 
   struct Move {
     var key: RecordKey

@@ -118,6 +118,8 @@ package protocol StorageSnapshot {
   func shares(in id: PartitionID, zone: ZoneNumber) throws -> [StoredRecord]
   /// A share's members by where they stand in its feed.
   func members(in id: PartitionID, _ range: ShareRange) throws -> [RecordRow]
+  /// The parents of those records that have one.
+  func parents(in id: PartitionID, of keys: [RecordKey]) throws -> [RecordKey: String]
   /// A share's departures by when they were.
   func departures(in id: PartitionID, _ range: ShareRange) throws -> [StoredDeparture]
   /// Who was in a share at a moment, by when they came in; the range is about that too.

@@ -167,6 +167,25 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
   // MARK: Replies, subscriptions, assets
 
   func reply(
+  func parents(in id: PartitionID, of keys: [RecordKey]) throws -> [RecordKey: String] {
+    var found: [RecordKey: String] = [:]
+    for (zone, keys) in Dictionary(grouping: keys, by: \.zone) {
+      let rows = try connection.query(
+        connection.dialect.rows(
+          "name, parent",
+          of: "records",
+          where: "partition = $1 AND zone = $2",
+          and: "name",
+          among: "$3",
+          isCluster: firstLooks != nil
+        ),
+        [partition(id), .integer(zone.rawValue), .texts(keys.map(\.name))]
+      ) { (RecordKey(zone: zone, name: $0.text(0)), $0.optionalText(1)) }
+      for (key, parent) in rows { found[key] = parent }
+    }
+    return found
+  }
+
     in id: PartitionID,
     user: String,
     device: String,
