@@ -142,6 +142,17 @@ package final class SQLiteConnection: @unchecked Sendable {
     _ values: [SQLiteValue] = [],
     _ map: (SQLiteStatement) throws -> Row
   ) throws -> [Row] {
+    try query(sql, values, through: { _ in false }, map)
+  }
+
+  /// Runs a query and maps its rows up to the first that `isLast` is true of; later rows are never
+  /// read.
+  package func query<Row>(
+    _ sql: String,
+    _ values: [SQLiteValue] = [],
+    through isLast: (Row) -> Bool,
+    _ map: (SQLiteStatement) throws -> Row
+  ) throws -> [Row] {
     let statement = try statement(sql)
     statement.bind(values)
     defer {
@@ -149,7 +160,11 @@ package final class SQLiteConnection: @unchecked Sendable {
       statement.clearBindings()
     }
     var rows: [Row] = []
-    while try statement.step() { rows.append(try map(statement)) }
+    while try statement.step() {
+      let row = try map(statement)
+      rows.append(row)
+      if isLast(row) { break }
+    }
     return rows
   }
 

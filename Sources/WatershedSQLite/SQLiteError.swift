@@ -29,6 +29,8 @@ package struct SQLiteError: Error, CustomStringConvertible, Sendable {
   package var isConstraint: Bool { code == SQLITE_CONSTRAINT }
   /// The file is not a database, or is damaged.
   package var isNotADatabase: Bool { code == SQLITE_NOTADB || code == SQLITE_CORRUPT }
+  /// The statement was ended because its reader asked for that.
+  package var isInterrupted: Bool { code == SQLITE_INTERRUPT }
   /// The disk is full.
   package var isFull: Bool { code == SQLITE_FULL }
   /// The file cannot be written.

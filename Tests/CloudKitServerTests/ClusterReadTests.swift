@@ -92,7 +92,7 @@ struct ClusterReadTests {
           first,
           counter: counter,
           isReversed: isReversed,
-          limit: 10
+          size: FeedPage.Size(records: 10, bytes: .max, weight: \.size)
         )
         #expect(page.items.map(\.position.change.rawValue) == [1])
         #expect(page.token.counter == counter)
@@ -102,7 +102,7 @@ struct ClusterReadTests {
         ChangeToken(zone: Self.zone, id, counter: counter),
         counter: ChangeNumber(2),
         isReversed: false,
-        limit: 10
+        size: FeedPage.Size(records: 10, bytes: .max, weight: \.size)
       )
       #expect(next.items.map(\.position.change.rawValue) == [2])
     }

@@ -169,4 +169,116 @@ struct QueryPageTests {
     #expect(common.count > 5)
     #expect(common.joined().elementsEqual((0..<60).filter { $0 != 55 }.map { "n\(100 + $0)" }))
   }
+
+  /// Orders that no index has: the whole of it, and the part of a page.
+  private static let unindexedOrders: [(name: String, json: String)] = [
+    ("a group larger than the budget", #"[{"fieldName":"title"},{"fieldName":"count"}]"#),
+    (
+      "groups smaller than the budget, downwards",
+      #"[{"fieldName":"at","ascending":false},{"fieldName":"count"}]"#
+    ),
+    (
+      "the farthest first",
+      #"[{"fieldName":"place","ascending":false,"relativeLocation":{"latitude":0,"longitude":0}}]"#
+    ),
+    (
+      "the nearest first",
+      #"[{"fieldName":"place","relativeLocation":{"latitude":0,"longitude":0}}]"#
+    ),
+  ]
+
+  @Test(
+    "Each order looks at so many records for a page, and finds every record once",
+    arguments: unindexedOrders.map(\.json)
+  )
+  func orderBudget(sortBy: String) async throws {
+    let person = try await QueriedNotes.world { limits in
+      limits.recordsScanned = 10
+      limits.recordsOrdered = 10
+      limits.recordsSortedInMemory = 5
+    }
+    _ = try await person.modify(
+      (0..<60).map { number in
+        var fields: [String: FieldContent] = [
+          "count": .int64(Int64(number * 7 % 60)), "title": .string("same"),
+          "at": .timestamp(Int64(number / 4)), "body": .string(number % 10 == 3 ? "rare" : "x"),
+        ]
+        // Some on one latitude, some without a place.
+        if number % 5 != 0 {
+          fields["place"] = .location(
+            LocationValue(latitude: 1 + Double(number / 30), longitude: Double(number))
+          )
+        }
+        return .make(.create, "n\(100 + number)", fields)
+      }
+    )
+    for filter in [
+      "",
+      #","filterBy":{"comparator":"CONTAINS_ALL_TOKENS","fieldName":"body","#
+        + #""fieldValue":{"value":"rare"}}"#,
+    ] {
+      var names: [String] = []
+      var marker: String?
+      var pages = 0
+      repeat {
+        let rest =
+          #""zoneID":{"zoneName":"notes"},"resultsLimit":7"#
+          + (marker.map { #","continuationMarker":"\#($0)""# } ?? "")
+        let body = #"{"query":{"recordType":"Note"\#(filter),"sortBy":\#(sortBy)},\#(rest)}"#
+        let response = await person.send(.queryRecords, Data(body.utf8))
+        try #require(response.status == 200)
+        let page = try WireCoding.decode(QueryRecordsResponse.self, from: response.body)
+        #expect(page.names.count <= 7)
+        names += page.names
+        marker = page.continuationMarker
+        pages += 1
+      } while marker != nil && pages < 100
+      let expected =
+        filter.isEmpty
+        ? ["a", "b", "c", "d"] + (0..<60).map { "n\(100 + $0)" }
+        : (0..<60).filter { $0 % 10 == 3 }.map { "n\(100 + $0)" }
+      #expect(names.sorted() == expected)
+      #expect(pages > 1 || !filter.isEmpty)
+      if sortBy.contains(#""at""#), filter.isEmpty {
+        // Groups that the budget holds are in the order of the whole.
+        let found = names.filter { $0.hasPrefix("n1") }
+        #expect(
+          found
+            == (0..<60).sorted { left, right in
+              left / 4 != right / 4 ? left / 4 > right / 4 : left * 7 % 60 < right * 7 % 60
+            }.map { "n\(100 + $0)" }
+        )
+      }
+    }
+  }
+
+  @Test(
+    "A query is sorted by at most so many fields; one that comes again counts once",
+    arguments: [2, 3, 4]
+  )
+  func sortKeys(count: Int) async throws {
+    let person = try await QueriedNotes.world()
+    let fields = ["count", "at", "title", "___recordID"].prefix(count)
+    let keys = fields.map { #"{"fieldName":"\#($0)"}"# }.joined(separator: ",")
+    let found = try await person.answer(#","sortBy":[\#(keys)]"#)
+    #expect(
+      found == (count > 3 ? ["a query is sorted by at most 3 fields"] : ["a", "b", "c", "d"])
+    )
+    let same = Array(repeating: #"{"fieldName":"count"}"#, count: 100).joined(separator: ",")
+    #expect(try await person.answer(#","sortBy":[\#(same)]"#) == ["a", "b", "c", "d"])
+  }
+
+  @Test("The filters of a query have at most so many values together", arguments: [-1, 0, 1])
+  func values(over: Int) async throws {
+    let person = try await QueriedNotes.world { $0.valuesPerQuery = 11 }
+    func filter(_ count: Int) -> String {
+      let values = (0..<count).map(String.init).joined(separator: ",")
+      return #"{"comparator":"IN","fieldName":"count","fieldValue":{"value":[\#(values)]}}"#
+    }
+    let found = try await person.answer(#","filterBy":[\#(filter(5)),\#(filter(6 + over))]"#)
+    #expect(
+      found
+        == (over > 0 ? ["the filters of a query have at most 11 values"] : ["a", "b", "c", "d"])
+    )
+  }
 }

@@ -29,9 +29,10 @@ final class RealService: Sendable {
   /// How many requests the service has answered.
   var requestCount: Int { requests.withLock { $0 } }
 
-  init() async throws {
+  init(limits change: (inout ServiceLimits) -> Void = { _ in }) async throws {
     var limits = ServiceLimits()
     limits.passwordRounds = 2
+    change(&limits)
     service = try CloudKitService(
       ServiceConfiguration(baseURL: "http://service.test", limits: limits)
     )

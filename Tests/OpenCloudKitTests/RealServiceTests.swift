@@ -18,6 +18,21 @@ struct RealServiceTests {
     return record
   }
 
+  @Test("Records that are too many bytes for one reply are fetched in several")
+  func largeFetch() async throws {
+    let service = try await RealService(limits: { $0.bytesPerReply = 10_000 })
+    let database = try await service.device("one").privateCloudDatabase
+    try await database.save(zone)
+    let notes = (0..<9).map { note("n\($0)", String(repeating: "x", count: 3000)) }
+    let saved = try await database.modifyRecords(saving: notes, deleting: [])
+    for result in saved.saveResults.values { _ = try result.get() }
+    let before = service.requestCount
+    let found = try await database.records(for: notes.map(\.recordID))
+    #expect(found.count == 9)
+    for result in found.values { #expect((try result.get()["title"] as? String)?.count == 3000) }
+    #expect(service.requestCount - before > 1)
+  }
+
   @Test("What one device saves another device fetches, with every kind of value")
   func everyValue() async throws {
     let service = try await RealService()

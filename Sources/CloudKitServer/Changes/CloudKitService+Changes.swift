@@ -5,38 +5,63 @@ import Foundation
 extension CloudKitService {
   func changedRecords(_ request: ZoneChangesOptions, _ context: RequestContext) async throws -> Data
   {
-    var json = JSONWriter(capacity: 1024)
-    try write(changes: request, context, to: &json)
-    return json.finished()
+    try await reading(context) { [self] control in
+      var json = JSONWriter(capacity: 1024)
+      try write(changes: request, context, bytes: limits.bytesPerPage, control, to: &json)
+      return json.finished()
+    }
   }
 
   func zoneChanges(_ request: ZoneChangesRequest, _ context: RequestContext) async throws -> Data {
     _ = try context.participant()
     try checkCount(request.zones.count)
-    var json = JSONWriter(capacity: 1024)
-    json.beginObject()
-    json.key("zones")
-    json.beginArray()
-    for zone in request.zones {
-      var options = zone
-      options.feed = zone.feed.filled(from: request.feed)
-      let mark = json.mark
-      do {
-        try write(changes: options, context, to: &json)
-      } catch var error as ErrorDictionary {
-        json.takeBack(to: mark)
-        error.zoneID = options.zoneID
-        json.encoded(try WireCoding.encode(context.stripped(error)))
+    try checkOncePerZone(request.zones.map(\.zoneID), context)
+    return try await reading(context) { [self] control in
+      var json = JSONWriter(capacity: 1024)
+      json.beginObject()
+      json.key("zones")
+      json.beginArray()
+      for zone in request.zones {
+        var options = zone
+        options.feed = zone.feed.filled(from: request.feed)
+        let mark = json.mark
+        do {
+          // The zones of a request share the room of one reply.
+          let left = limits.bytesPerPage - json.count
+          try write(changes: options, context, bytes: left, control, to: &json)
+        } catch var error as ErrorDictionary {
+          json.takeBack(to: mark)
+          error.zoneID = options.zoneID
+          json.encoded(try WireCoding.encode(context.stripped(error)))
+        }
+      }
+      json.endArray()
+      json.endObject()
+      return json.finished()
+    }
+  }
+
+  /// Refuses a request that names a zone twice: each time it would be read and sent again.
+  private func checkOncePerZone(
+    _ zones: [ZoneID],
+    _ context: RequestContext
+  ) throws(ErrorDictionary) {
+    var seen: Set<ZoneID> = []
+    for zone in zones {
+      // All zones of a private database are the caller's, however the owner is spelled.
+      let owner = context.scope == .shared ? zone.ownerRecordName : nil
+      let plain = ZoneID(zoneName: zone.zoneName, ownerRecordName: owner)
+      guard seen.insert(plain).inserted else {
+        throw ErrorDictionary(.badRequest, "the zone '\(zone.zoneName)' is named more than once")
       }
     }
-    json.endArray()
-    json.endObject()
-    return json.finished()
   }
 
   private func write(
     changes options: ZoneChangesOptions,
     _ context: RequestContext,
+    bytes: Int,
+    _ control: ReadControl,
     to json: inout JSONWriter
   ) throws {
     _ = try context.participant()
@@ -45,7 +70,8 @@ extension CloudKitService {
     }
     let sent = Result { try open(options.syncToken) }
     let mark = json.mark
-    try storage.read(foreseeing: try foreseen(options, try? sent.get(), context)) { snapshot in
+    let reads = try foreseen(options, try? sent.get(), context, bytes)
+    try storage.read(foreseeing: reads, control: control) { snapshot in
       // Of a run whose connection broke.
       json.takeBack(to: mark)
       let database = try target(of: [options.zoneID], context, snapshot)
@@ -55,19 +81,22 @@ extension CloudKitService {
       let counter = try snapshot.database(database.id).counter
       let token = try check(sent.get(), zone: zone, database.id, counter: counter, context)
       try checkFreshness(token, zones.row(named: options.zoneID.zoneName), view)
-      let page = try FeedPage(
-        ZoneFeed(snapshot: snapshot, partition: database.id, zone: zone, view: view),
-        token,
-        counter: counter,
-        isReversed: options.feed.reverse ?? false,
-        limit: try pageSize(options.feed.resultsLimit)
-      )
       let rendering = RecordRendering(
         service: self,
         partition: database.id,
         zones: zones,
         context: context
       )
+      let limit = try pageSize(options.feed.resultsLimit)
+      let page =
+        bytes > 0
+        ? try FeedPage(
+          ZoneFeed(snapshot: snapshot, partition: database.id, zone: zone, view: view),
+          token,
+          counter: counter,
+          isReversed: options.feed.reverse ?? false,
+          size: FeedPage.Size(records: limit, bytes: bytes, weight: rendering.weight(of:))
+        ) : FeedPage(postponing: token)
       json.beginObject()
       json.key("moreComing")
       json.boolean(page.isMoreComing)
@@ -85,12 +114,13 @@ extension CloudKitService {
   private func foreseen(
     _ options: ZoneChangesOptions,
     _ token: ChangeToken?,
-    _ context: RequestContext
+    _ context: RequestContext,
+    _ bytes: Int
   ) throws -> [ForeseenRead] {
     guard context.scope == .private else { return [] }
     let id = try partition(context)
     var reads: [ForeseenRead] = [.zones(id, named: [options.zoneID.zoneName]), .database(id)]
-    if let token, let zone = token.zone, token.partition == id,
+    if let token, let zone = token.zone, token.partition == id, bytes > 0,
       // What is wrong with a request is said in its turn.
       let limit = try? pageSize(options.feed.resultsLimit)
     {

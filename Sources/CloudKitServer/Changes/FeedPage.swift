@@ -2,24 +2,52 @@ import CloudKitWebServices
 
 /// One page of a zone's feed, and the token that goes on after it.
 struct FeedPage {
+  /// Where a page ends.
+  struct Size {
+    var records: Int
+    var bytes: Int
+    /// How many bytes a record will have in the reply.
+    var weight: (RecordRow) -> Int
+
+    /// How many of the items are the page: one at least, wherever there is one.
+    func count(of items: [ZoneFeed.Item]) -> Int {
+      var sum = 0
+      for (index, item) in items.prefix(records).enumerated() {
+        if index > 0, sum >= bytes { return index }
+        if case .record(let record) = item.content { sum += weight(record) } else { sum += 256 }
+      }
+      return min(items.count, records)
+    }
+  }
+
   private(set) var items: [ZoneFeed.Item]
   let isMoreComing: Bool
   let token: ChangeToken
+
+  /// A page without anything: the reply has no room left, and the token stays where it was.
+  init(postponing token: ChangeToken) {
+    items = []
+    isMoreComing = true
+    self.token = token
+  }
 
   init(
     _ feed: ZoneFeed,
     _ token: ChangeToken,
     counter: ChangeNumber,
     isReversed: Bool,
-    limit: Int
+    size: Size
   ) throws {
-    var found = try feed.items(Self.range(token, isReversed: isReversed, limit: limit))
+    var range = Self.range(token, isReversed: isReversed, limit: size.records)
+    range.bytes = size.bytes
+    var found = try feed.items(range)
     // What has come since the counter was read is for the next page: what came before it may be
     // missing here. It ends a page, and begins one that is newest first.
     let isNewer = { (item: ZoneFeed.Item) in item.position.change > counter }
     if !isReversed { found.removeAll(where: isNewer) }
-    isMoreComing = found.count > limit
-    if isMoreComing { found.removeLast() }
+    let count = size.count(of: found)
+    isMoreComing = found.count > count
+    found.removeLast(found.count - count)
     let last = found.last?.position
     found.removeAll(where: isNewer)
     var next = ChangeToken(

@@ -48,6 +48,8 @@ struct ZoneFeed {
     /// Who starts from nothing need not hear of what is gone.
     var isFirst = false
     var limit: Int
+    /// Records behind so many bytes need not be read, but for the first.
+    var bytes = Int.max
 
     /// All that happened in a zone within it.
     func changes(of zone: ZoneNumber) -> ChangeRange {
@@ -57,7 +59,8 @@ struct ZoneFeed {
         through: before.map { ChangeNumber($0.change.rawValue - 1) },
         isReversed: isReversed,
         includesTombstones: !isFirst,
-        limit: limit
+        limit: limit,
+        bytes: bytes
       )
     }
   }
@@ -169,7 +172,8 @@ struct ZoneFeed {
         after: after,
         through: through,
         isReversed: range.isReversed,
-        limit: range.limit
+        limit: range.limit,
+        bytes: range.bytes
       )
     }
   }

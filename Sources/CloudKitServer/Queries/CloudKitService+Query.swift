@@ -23,28 +23,46 @@ extension CloudKitService {
     let marker = try openMarker(of: request, context)
     try await activate(plan.indexes, of: name, id)
 
-    return try storage.read { snapshot in
+    return try await reading(context) { [self] control in
+      try page(of: plan, after: marker, id, isWide, access, request, context, control)
+    }
+  }
+
+  private func page(
+    of plan: QueryPlan,
+    after marker: QueryMarker?,
+    _ id: PartitionID,
+    _ isWide: Bool,
+    _ access: RecordAccess,
+    _ request: QueryRecordsRequest,
+    _ context: RequestContext,
+    _ control: ReadControl
+  ) throws -> Data {
+    let zoneID = request.zoneID ?? .defaultZone
+    return try storage.read(control) { snapshot in
       var database = try target(of: [zoneID], context, snapshot)
       if isWide { database.rows = try snapshot.livingZones(in: id) }
       let zones = ZoneDirectory(database, context)
-      let run = QueryRun(
-        plan: plan,
-        snapshot: snapshot,
-        id: id,
-        zone: isWide ? nil : try zones.number(of: zoneID),
-        limit: try pageSize(request.resultsLimit),
-        limits: limits
-      ) {
-        database.sees($0)
-          && access.allows(.read, type: $0.type, creator: $0.created.userRecordName)
-      }
-      let page = try run.page(after: marker)
       let rendering = RecordRendering(
         service: self,
         partition: id,
         zones: zones,
         context: context
       )
+      let run = QueryRun(
+        plan: plan,
+        snapshot: snapshot,
+        id: id,
+        zone: isWide ? nil : try zones.number(of: zoneID),
+        limit: try pageSize(request.resultsLimit),
+        limits: limits,
+        weight: { rendering.weight(of: RecordRow($0)) },
+        control: control
+      ) {
+        database.sees($0)
+          && access.allows(.read, type: $0.type, creator: $0.created.userRecordName)
+      }
+      let page = try run.page(after: marker)
       let shape = RecordRendering.Shape(
         desiredKeys: request.desiredKeys,
         numbersAsStrings: request.numbersAsStrings

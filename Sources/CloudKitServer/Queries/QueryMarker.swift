@@ -6,11 +6,55 @@ import Foundation
 struct QueryMarker: Codable, Hashable, Sendable {
   /// The index whose order the pages have, where the query asks for none.
   var source: String?
-  var position: QueryPosition
+  /// The last record that was answered; nil: none of the window yet.
+  var position: QueryPosition?
+  /// The part of the index that is put in order, where that is not all of it.
+  var window: QueryWindow?
 
-  init(source: String? = nil, position: QueryPosition) {
+  init(source: String? = nil, position: QueryPosition?, window: QueryWindow? = nil) {
     self.source = source
     self.position = position
+    self.window = window
+  }
+}
+
+/// The stretch of an index whose records one page, or several, put in order.
+///
+/// A query whose order no index has looks at no more records than one page may, puts those in order
+/// and answers them, page by page; then comes the next stretch. Where all that the filters leave fits
+/// into one stretch the order is that of the whole.
+///
+/// Differs from CloudKit, which does not say what such a query costs or when it gives up.
+struct QueryWindow: Codable, Hashable, Sendable {
+  /// For each walk of the strategy: the entry before the stretch; nil: from the beginning.
+  var from: [QueryPosition?]
+  /// For each walk: the last entry of the stretch; nil: as far as the budget reaches.
+  var through: [QueryPosition?]?
+
+  init(from: [QueryPosition?], through: [QueryPosition?]? = nil) {
+    self.from = from
+    self.through = through
+  }
+}
+
+extension QueryPosition {
+  init(_ entry: IndexPosition) { self.init(keys: [entry.key.bytes], entry.record) }
+
+  /// The entry of an index that it stands for.
+  var entry: IndexPosition? {
+    keys.first.map { IndexPosition(key: IndexKey(bytes: $0), record: record) }
+  }
+}
+
+extension IndexPosition {
+  /// The order of an index: by key, then by the record's name, then by its zone.
+  func precedes(_ other: IndexPosition, isDescending: Bool) -> Bool {
+    let (first, second) = isDescending ? (other, self) : (self, other)
+    if first.key != second.key { return first.key < second.key }
+    if first.record.name != second.record.name {
+      return first.record.name.utf8.lexicographicallyPrecedes(second.record.name.utf8)
+    }
+    return first.record.zone.rawValue < second.record.zone.rawValue
   }
 }
 

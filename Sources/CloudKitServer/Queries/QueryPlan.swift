@@ -21,15 +21,16 @@ struct QueryPlan: Sendable {
     else {
       throw Self.tooMuch("a query has at most \(limits.clausesPerQuery) filters and sorts")
     }
-    var keys: [QueryOrder.Key] = []
-    for sort in query.sortBy ?? [] {
-      if let key = try Self.key(sort, type) { keys.append(key) }
-    }
-    order = QueryOrder(keys: keys)
+    order = QueryOrder(keys: try Self.keys(query.sortBy ?? [], type, limits))
+    var values = 0
     for filter in query.filterBy ?? [] {
       let condition = try QueryCondition(filter, type, user: user)
       guard max(condition.operands.count, condition.tokens.count) <= limits.valuesPerFilter else {
         throw Self.tooMuch("a filter has at most \(limits.valuesPerFilter) values")
+      }
+      values += condition.operands.count + condition.tokens.count
+      guard values <= limits.valuesPerQuery else {
+        throw Self.tooMuch("the filters of a query have at most \(limits.valuesPerQuery) values")
       }
       conditions.append(condition)
     }
@@ -40,6 +41,25 @@ struct QueryPlan: Sendable {
 
   private static func tooMuch(_ reason: String) -> ErrorDictionary {
     ErrorDictionary(.badRequest, reason, extension: ErrorExtension(code: .limitExceeded))
+  }
+
+  /// The keys of an order; a field that was named before orders nothing that is left.
+  private static func keys(
+    _ sorts: [QuerySort],
+    _ type: RecordTypeSchema,
+    _ limits: ServiceLimits
+  ) throws(ErrorDictionary) -> [QueryOrder.Key] {
+    var keys: [QueryOrder.Key] = []
+    for sort in sorts {
+      guard let key = try Self.key(sort, type),
+        !keys.contains(where: { $0.field.name == key.field.name && $0.place == key.place })
+      else { continue }
+      keys.append(key)
+    }
+    guard keys.count <= limits.sortKeysPerQuery else {
+      throw tooMuch("a query is sorted by at most \(limits.sortKeysPerQuery) fields")
+    }
+    return keys
   }
 
   private static func key(

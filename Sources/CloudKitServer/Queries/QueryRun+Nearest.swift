@@ -11,60 +11,119 @@ extension QueryRun {
     let range: IndexRange
     let isDescending: Bool
     var reached: IndexPosition?
+    /// Where the stretch of the page ends.
+    var last: IndexPosition?
     /// Degrees from the place within which all was seen; nil: the end.
     var frontier: Double? = 0
+    /// Whether entries are left behind the end of the stretch.
+    var hasPassed = false
+
+    /// Before the first entry: where a side stands that no entry was read of.
+    var start: IndexPosition {
+      IndexPosition(
+        key: isDescending ? range.upper : range.lower,
+        record: RecordKey(
+          zone: ZoneNumber(isDescending ? .max : .min),
+          name: isDescending ? "\u{10FFFF}" : ""
+        )
+      )
+    }
   }
 
+  /// The walks of a stretch: north, south, and those without a place.
   func nearest(
     to place: LocationValue,
     of key: QueryOrder.Key,
-    after: QueryPosition?
+    after marker: QueryMarker?
   ) throws -> Page {
+    let after = marker?.position
+    let window = marker?.window
     let index = RecordIndex.values(key.field.name)
     // A circle around whatever place bounds the walk.
     let circle = plan.narrowing.first { $0.index == index && $0.ranges.count == 1 }?.ranges.first
     let all = circle ?? IndexRange(lower: .leastNumber, upper: .leastNumber.afterPrefix)
     let center = IndexKey(.real(place.latitude))
+    func entry(_ list: [QueryPosition?]?, _ number: Int) -> IndexPosition? {
+      list.flatMap { number < $0.count ? $0[number] : nil }?.entry
+    }
+    func side(_ number: Int, _ range: IndexRange, isDescending: Bool) -> Side {
+      Side(
+        range: range,
+        isDescending: isDescending,
+        reached: entry(window?.from, number),
+        last: entry(window?.through, number)
+      )
+    }
     var sides = [
-      Side(range: IndexRange(lower: max(center, all.lower), upper: all.upper), isDescending: false),
-      Side(range: IndexRange(lower: all.lower, upper: min(center, all.upper)), isDescending: true),
+      side(
+        0,
+        IndexRange(lower: max(center, all.lower), upper: all.upper),
+        isDescending: false
+      ),
+      side(1, IndexRange(lower: all.lower, upper: min(center, all.upper)), isDescending: true),
     ]
-    var chosen = FirstInOrder(order: plan.order, count: limit + 1)
+    var chosen = firstInOrder
     func take(_ record: StoredRecord, _ fields: [String: FieldValue]) {
       let position = plan.order.position(of: record, fields)
       if let after, !plan.order.precedes(after, position) { return }
       chosen.insert(record, at: position)
     }
-    var size = 64
+    var left = budget(of: window)
+    var size = BatchSize(64)
     while let side = sides.indices.filter({ sides[$0].frontier != nil }).min(by: {
       sides[$0].frontier ?? 0 < sides[$1].frontier ?? 0
     }) {
       let complete = (sides.compactMap(\.frontier).min() ?? 0) * LocationValue.metresPerDegree
       // A millimetre for what rounding does.
-      if chosen.isWithin(IndexValue.real(complete - 0.001).orderedBytes) { break }
-      try advance(&sides[side], index, size, place, take)
-      size = min(size * 2, 512)
+      if chosen.isWithin(IndexValue.real(complete - 0.001).orderedBytes) {
+        // The walk has what it needs; where it began is still to be known.
+        var page = try page(of: &chosen)
+        page.marker?.window = window
+        return page
+      }
+      guard left > 0 else {
+        let end = sides.map { $0.reached ?? $0.start } + [entry(window?.from, 2) ?? .beforeMissing]
+        return try stretch(&chosen, window, through: end.map { QueryPosition($0) })
+      }
+      left -= try advance(&sides[side], index, min(size.count, left), &size, place, take)
+    }
+    if sides.contains(where: \.hasPassed) {
+      return try stretch(&chosen, window, through: window?.through)
     }
     // Farther than everyone who has a place.
     if circle == nil, !chosen.isFull {
-      _ = try visit(index, [IndexRange(only: IndexKey(.missing))]) { _, record, fields in
+      let outcome = try visit(
+        index,
+        [IndexRange(only: IndexKey(.missing))],
+        after: entry(window?.from, 2),
+        through: entry(window?.through, 2),
+        budget: max(left, 1)
+      ) { _, record, fields in
         take(record, fields)
         return true
       }
+      if case .exhausted(let reached) = outcome {
+        let end = sides.map { $0.reached ?? $0.start } + [reached ?? .beforeMissing]
+        return try stretch(&chosen, window, through: end.map { QueryPosition($0) })
+      }
+      if case .passed = outcome { return try stretch(&chosen, window, through: window?.through) }
     }
-    return chosen.page(limit: limit)
+    return try stretch(&chosen, window, through: nil)
   }
 
+  /// Looks at the next entries of a side, and returns how many they were.
   private func advance(
     _ side: inout Side,
     _ index: RecordIndex,
-    _ size: Int,
+    _ count: Int,
+    _ size: inout BatchSize,
     _ place: LocationValue,
     _ take: (StoredRecord, [String: FieldValue]) -> Void
-  ) throws {
+  ) throws -> Int {
+    try control.check()
     guard side.range.lower < side.range.upper else {
       side.frontier = nil
-      return
+      return 0
     }
     let entries = try snapshot.entries(
       in: id,
@@ -73,25 +132,40 @@ extension QueryRun {
         side.range,
         isDescending: side.isDescending,
         after: side.reached,
-        limit: size
+        limit: count
       )
     )
     let records = try snapshot.records(in: id, keys: entries.map(\.record))
     var latitude: Double?
     for entry in entries {
+      if let last = side.last, last.precedes(entry, isDescending: side.isDescending) {
+        side.frontier = nil
+        side.hasPassed = true
+        return entries.count
+      }
+      side.reached = entry
       guard let record = records[entry.record], !record.isDeleted, record.type == plan.type.name
       else { continue }
       let fields = try record.decodedFields()
       latitude = record.indexValues(of: index.name, fields).first?.real ?? latitude
       if isReadable(record), plan.matches(record, fields) { take(record, fields) }
     }
-    side.reached = entries.last ?? side.reached
-    if entries.count < size {
+    size.adapt(to: records)
+    if entries.count < count {
       side.frontier = nil
     } else if let latitude {
       side.frontier = abs(latitude - place.latitude)
     }
+    return entries.count
   }
+}
+
+extension IndexPosition {
+  /// Before the first record that has no place.
+  fileprivate static let beforeMissing = IndexPosition(
+    key: IndexKey(.missing),
+    record: RecordKey(zone: ZoneNumber(.min), name: "")
+  )
 }
 
 extension IndexKey {

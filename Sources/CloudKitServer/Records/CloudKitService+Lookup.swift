@@ -7,8 +7,18 @@ extension CloudKitService {
     _ context: RequestContext
   ) async throws -> Data {
     try checkCount(request.records.count)
+    return try await reading(context) { [self] control in
+      try found(request, context, control)
+    }
+  }
+
+  private func found(
+    _ request: LookupRecordsRequest,
+    _ context: RequestContext,
+    _ control: ReadControl
+  ) throws -> Data {
     let named = request.records.map { $0.zoneID ?? request.zoneID ?? .defaultZone }
-    return try storage.read { snapshot in
+    return try storage.read(control) { snapshot in
       // The request's own zone too: its token may be asked for, whatever zones the records name.
       let asked = named + [request.zoneID ?? .defaultZone]
       let databases = try targets(of: asked, context, snapshot)
@@ -25,7 +35,7 @@ extension CloudKitService {
       for (owner, database) in databases.byOwner {
         let wanted = zip(named, keys).filter { databases.owner(of: $0.0) == owner }
           .compactMap { try? $0.1.get() }
-        found[owner] = try snapshot.records(in: database.id, keys: wanted)
+        found[owner] = try records(wanted, in: database.id, snapshot)
           .filter { database.sees($0.value) }
       }
       // One container and environment, whoever owns the zones.
@@ -61,7 +71,10 @@ extension CloudKitService {
             desiredKeys: wanted.desiredKeys ?? request.desiredKeys,
             numbersAsStrings: request.numbersAsStrings
           )
-          try rendering.write(record, shape, to: &json)
+          try rendering.writeItem(record, shape, to: &json)
+          try checkReply(json.count, count: index + 1)
+        } catch let error as ReplyTooLarge {
+          throw error.dictionary
         } catch var error as ErrorDictionary {
           error.recordName = wanted.recordName
           try rendering.write(error, to: &json)
@@ -76,6 +89,38 @@ extension CloudKitService {
       json.endObject()
       return json.finished()
     }
+  }
+
+  /// Reads records piece by piece, so that no more of them are in memory than a reply may hold.
+  private func records(
+    _ keys: [RecordKey],
+    in id: PartitionID,
+    _ snapshot: any StorageSnapshot
+  ) throws -> [RecordKey: StoredRecord] {
+    let unique = Array(Set(keys))
+    var found: [RecordKey: StoredRecord] = [:]
+    var bytes = 0
+    for start in stride(from: 0, to: unique.count, by: Self.recordsPerRead) {
+      let piece = unique[start..<min(start + Self.recordsPerRead, unique.count)]
+      let records = try snapshot.records(in: id, keys: Array(piece))
+      bytes += records.values.reduce(0) { $0 + $1.fields.count }
+      do {
+        try checkReply(bytes, count: unique.count)
+      } catch {
+        throw error.dictionary
+      }
+      found.merge(records) { old, _ in old }
+    }
+    return found
+  }
+
+  /// At a megabyte each they fit beside what the reply may hold.
+  private static let recordsPerRead = 50
+
+  /// Refuses a reply of several records that has become too large.
+  func checkReply(_ bytes: Int, count: Int) throws(ReplyTooLarge) {
+    guard bytes > limits.bytesPerReply, count > 1 else { return }
+    throw ReplyTooLarge(limit: limits.bytesPerReply)
   }
 
   /// The zone's newest token, where the request asked for one.
@@ -93,6 +138,20 @@ extension CloudKitService {
     return try seal(
       ChangeToken(zone: row.number, database.id, counter: counter, stay: view?.wholeSince),
       context
+    )
+  }
+}
+
+/// A reply that has no further page would hold too much.
+struct ReplyTooLarge: Error {
+  var limit: Int
+
+  var dictionary: ErrorDictionary {
+    ErrorDictionary(
+      .badRequest,
+      "the records of the reply have more than \(limit) bytes together; name fewer of them, or "
+        + "fewer desiredKeys",
+      extension: ErrorExtension(code: .limitExceeded)
     )
   }
 }

@@ -134,6 +134,12 @@ struct ModifyCall: Sendable {
     for (index, (item, operation)) in zip(plan.items, request.operations).enumerated() {
       let name = input.operations[index].record.recordName
       try render(item, operation, named: name, rendering, to: &json)
+      // Nothing is written yet: the client sends fewer operations at a time.
+      do throws(ReplyTooLarge) {
+        try service.checkReply(json.count, count: plan.items.count)
+      } catch {
+        throw error.dictionary
+      }
     }
     json.endArray()
     guard var batch = plan.batch else {

@@ -22,6 +22,8 @@ package final class CloudKitService: Sendable {
   let signatures = SignatureLedger()
   let requests = RequestThrottle()
   let quotas = QuotaLedger()
+  /// Reads that may look at much wait for threads of their own.
+  let reads: ReadQueue
   /// Writes queue here instead of blocking threads of the pool on the disk.
   var writing: Lane { writers[0] }
   /// As many as the storage can use at a time; a partition's writes queue in one of them.
@@ -103,6 +105,11 @@ package final class CloudKitService: Sendable {
     writers = (0..<storage.writerCount).map {
       configuration.effects.waitingLane("server storage \($0)")
     }
+    reads = ReadQueue(
+      threads: configuration.limits.readThreads,
+      waiting: configuration.limits.waitingReads,
+      effects: configuration.effects
+    )
     hashing = configuration.effects.lane("server passwords")
     address = Mutex("")
     baseURL = configuration.baseURL

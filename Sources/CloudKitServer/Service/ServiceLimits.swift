@@ -4,12 +4,34 @@ package struct ServiceLimits: Hashable, Sendable {
   package var itemsPerRequest = 200
   /// Records of one reply.
   package var recordsPerReply = 200
-  /// Filters, and keys of the order, of one query.
+  /// Bytes of records in one page of a feed or a query, as they will be written.
+  ///
+  /// A page that reaches them ends there, with a token or marker for the rest; it holds one record at
+  /// least.
+  package var bytesPerPage = 16 * 1_048_576
+  /// Bytes of records that one look-up, or the reply of one `records/modify`, may hold.
+  ///
+  /// It has no further page, so a larger one is refused and the client asks for fewer records.
+  package var bytesPerReply = 64 * 1_048_576
+  /// Filters of one query.
   package var clausesPerQuery = 100
+  /// Fields in the order of one query: each is computed for every record that is looked at.
+  package var sortKeysPerQuery = 3
+  /// Values of all filters of one query together: each is a place in an index to be looked up.
+  package var valuesPerQuery = 2000
   /// Values, or words, of one filter.
   package var valuesPerFilter = 1000
   /// Records that one query looks at before it answers with what it has and a marker.
   package var recordsScanned = 10_000
+  /// The same where no index has the order and the records are put in order in memory: beyond as
+  /// many, each stretch of them is in order by itself.
+  package var recordsOrdered = 50_000
+  /// Seconds that one look-up, query or feed may read; the time in line counts.
+  package var readTime = 20.0
+  /// Threads that these reads have beside the pool; one person has half of them at most.
+  package var readThreads = 4
+  /// Reads that may wait for a thread; a further one is asked to come again.
+  package var waitingReads = 1000
   /// Records that a filter may leave for them to be put in order in memory; where it leaves more,
   /// the index of the order is walked instead.
   package var recordsSortedInMemory = 1000

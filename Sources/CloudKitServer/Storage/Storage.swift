@@ -13,12 +13,13 @@ package protocol Storage: Sendable {
   /// How many commits can be under way at a time.
   var writerCount: Int { get }
 
-  /// Runs the body on one consistent view.
+  /// Runs the body on one consistent view, until it returns or the control ends it with `ReadOver`.
   ///
   /// Where asking is a trip to another process, the questions that are foreseen take one trip, and
   /// each other one takes its own.
   func read<Result>(
     foreseeing reads: [ForeseenRead],
+    control: ReadControl?,
     _ body: (any StorageSnapshot) throws -> Result
   ) throws -> Result
 
@@ -74,9 +75,18 @@ package protocol Storage: Sendable {
 extension Storage {
   /// Runs the body on one consistent view.
   package func read<Result>(
+    foreseeing reads: [ForeseenRead] = [],
     _ body: (any StorageSnapshot) throws -> Result
   ) throws -> Result {
-    try read(foreseeing: [], body)
+    try read(foreseeing: reads, control: nil, body)
+  }
+
+  /// Runs the body on one consistent view, until the control ends it.
+  func read<Result>(
+    _ control: ReadControl,
+    _ body: (any StorageSnapshot) throws -> Result
+  ) throws -> Result {
+    try read(foreseeing: [], control: control, body)
   }
 }
 
@@ -212,3 +222,6 @@ package struct ChangeRange: Hashable, Sendable {
   package var includesTombstones = true
   package var limit: Int
 }
+  /// Records behind so many bytes need not be read, but for the first, which says that there are
+  /// some.
+  package var bytes = Int.max

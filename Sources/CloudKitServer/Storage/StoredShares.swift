@@ -47,6 +47,9 @@ package struct ShareRange: Hashable, Sendable {
   package var through: ChangeNumber?
   package var isReversed = false
   package var limit: Int
+  /// Records behind so many bytes need not be read, but for the first, which says that there are
+  /// some.
+  package var bytes = Int.max
 }
 
 /// What a short ID leads to; stable for its root, whether or not the root is shared now.

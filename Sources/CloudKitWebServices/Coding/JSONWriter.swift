@@ -8,7 +8,8 @@ package struct JSONWriter: ~Copyable {
   /// the many small pieces whether it is shared.
   private var memory: UnsafeMutableRawPointer
   private var capacity: Int
-  private var count = 0
+  /// Bytes written so far.
+  package private(set) var count = 0
   private var needsComma = false
   /// Whether every value so far has a form in JSON.
   package private(set) var isExact = true

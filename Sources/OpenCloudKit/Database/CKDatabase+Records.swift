@@ -26,27 +26,18 @@ extension CKDatabase {
     _ recordIDs: [CKRecord.ID],
     desiredKeys: [CKRecord.FieldKey]?
   ) async throws(CKError) -> [CKRecord.ID: Result<CKRecord, CKError>] {
-    let client = try container.client()
     var results: [CKRecord.ID: Result<CKRecord, CKError>] = [:]
     for (zoneID, ids) in Self.grouped(recordIDs, by: \.zoneID) {
-      for slice in Self.slices(ids, of: RecordModification.operationLimit) {
-        let reply = try await client.call(
-          .lookupRecords,
-          scope: databaseScope,
-          body: LookupRecordsRequest(
-            records: slice.map { LookupRecord(recordName: $0.recordName) },
-            zoneID: mapping.wire(zoneID),
-            desiredKeys: desiredKeys
-          ),
-          repeatable: true,
-          zone: zoneID,
-          as: RecordsResponse.self
-        )
-        guard reply.records.count == slice.count else {
-          throw CKError(
-            .internalError,
-            "The service answered \(reply.records.count) of \(slice.count) look-ups."
-          )
+      var slices = Array(Self.slices(ids, of: RecordModification.operationLimit).reversed())
+      while let slice = slices.popLast() {
+        let reply: RecordsResponse
+        do {
+          reply = try await lookUp(slice, in: zoneID, desiredKeys: desiredKeys)
+        } catch  where error.code == .limitExceeded && slice.count > 1 {
+          // Together they are more than one reply holds.
+          slices.append(Array(slice[(slice.count / 2)...]))
+          slices.append(Array(slice[..<(slice.count / 2)]))
+          continue
         }
         for (recordID, item) in zip(slice, reply.records) {
           results[recordID] = result(item, in: zoneID)
@@ -54,6 +45,32 @@ extension CKDatabase {
       }
     }
     return results
+  }
+
+  private func lookUp(
+    _ recordIDs: [CKRecord.ID],
+    in zoneID: CKRecordZone.ID,
+    desiredKeys: [CKRecord.FieldKey]?
+  ) async throws(CKError) -> RecordsResponse {
+    let reply = try await container.client().call(
+      .lookupRecords,
+      scope: databaseScope,
+      body: LookupRecordsRequest(
+        records: recordIDs.map { LookupRecord(recordName: $0.recordName) },
+        zoneID: mapping.wire(zoneID),
+        desiredKeys: desiredKeys
+      ),
+      repeatable: true,
+      zone: zoneID,
+      as: RecordsResponse.self
+    )
+    guard reply.records.count == recordIDs.count else {
+      throw CKError(
+        .internalError,
+        "The service answered \(reply.records.count) of \(recordIDs.count) look-ups."
+      )
+    }
+    return reply
   }
 
   func result(

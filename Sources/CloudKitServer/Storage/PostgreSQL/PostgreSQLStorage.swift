@@ -142,8 +142,10 @@ package final class PostgreSQLStorage: Storage {
 
   package func read<Result>(
     foreseeing reads: [ForeseenRead],
+    control: ReadControl?,
     _ body: (any StorageSnapshot) throws -> Result
   ) throws -> Result {
+    try control?.check()
     let isCluster = isCluster.withLock { $0 }
     // A cluster is asked in order: the counter must be older than what is read beside it.
     let statements = isCluster ? [] : reads.map { $0.statement(.postgreSQL) }

@@ -56,6 +56,14 @@ protocol SQLSession {
     _ map: (Row) throws -> Result
   ) throws -> [Result]
 
+  /// Runs a query and maps its rows up to the first that `isLast` is true of, that one included.
+  func query<Result>(
+    _ sql: String,
+    _ values: [SQLValue],
+    through isLast: (Result) -> Bool,
+    _ map: (Row) throws -> Result
+  ) throws -> [Result]
+
   /// Runs a statement without an answer, at the latest before the next query or the commit, and
   /// once for each list of values.
   func run(_ sql: String, each values: [[SQLValue]]) throws
@@ -72,5 +80,17 @@ protocol SQLSession {
 }
 
 extension SQLSession {
+  /// For an engine whose answers come as a whole.
+  func query<Result>(
+    _ sql: String,
+    _ values: [SQLValue],
+    through isLast: (Result) -> Bool,
+    _ map: (Row) throws -> Result
+  ) throws -> [Result] {
+    let found = try query(sql, values, map)
+    let end = found.firstIndex(where: isLast).map { $0 + 1 } ?? found.count
+    return end < found.count ? Array(found.prefix(end)) : found
+  }
+
   func run(_ sql: String, _ values: [SQLValue]) throws { try run(sql, each: [values]) }
 }

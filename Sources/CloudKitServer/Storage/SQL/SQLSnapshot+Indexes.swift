@@ -80,14 +80,3 @@ extension SQLSnapshot {
     }
   }
 }
-
-extension IndexPosition {
-  fileprivate func precedes(_ other: IndexPosition, isDescending: Bool) -> Bool {
-    let (left, right) = isDescending ? (other, self) : (self, other)
-    if left.key != right.key { return left.key < right.key }
-    if left.record.name != right.record.name {
-      return left.record.name.utf8.lexicographicallyPrecedes(right.record.name.utf8)
-    }
-    return left.record.zone.rawValue < right.record.zone.rawValue
-  }
-}

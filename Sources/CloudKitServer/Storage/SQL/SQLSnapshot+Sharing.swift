@@ -65,12 +65,15 @@ extension SQLSnapshot {
 
   func members(in id: PartitionID, _ range: ShareRange) throws -> [RecordRow] {
     try recordRows(
-      """
-      SELECT \(Self.recordColumns) FROM records
-      WHERE partition = $1 AND zone = $2 AND share = $3 AND seen > $4 AND seen <= $5
-      ORDER BY seen \(range.isReversed ? "DESC" : "ASC") LIMIT $6
-      """,
-      values(id, range)
+      SQLStatement(
+        sql: """
+          SELECT \(Self.recordColumns) FROM records
+          WHERE partition = $1 AND zone = $2 AND share = $3 AND seen > $4 AND seen <= $5
+          ORDER BY seen \(range.isReversed ? "DESC" : "ASC") LIMIT $6
+          """,
+        values: values(id, range)
+      ),
+      bytes: range.bytes
     )
   }
 

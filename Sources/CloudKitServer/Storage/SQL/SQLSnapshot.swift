@@ -104,10 +104,19 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
     )
   }
 
-  /// Reads the rows of one page.
-  func recordRows(_ sql: String, _ values: [SQLValue]) throws -> [RecordRow] {
+  /// Reads the rows of one page, up to the first behind so many bytes.
+  func recordRows(_ statement: SQLStatement, bytes limit: Int) throws -> [RecordRow] {
     let memory = RowMemory()
-    return try connection.query(sql, values) { recordRow($0, memory) }
+    var bytes = 0
+    return try connection.query(
+      statement.sql,
+      statement.values,
+      through: { (row: RecordRow) in
+        defer { bytes += row.size }
+        return bytes >= limit
+      },
+      { recordRow($0, memory) }
+    )
   }
 
   private func recordRow(_ row: Session.Row, _ memory: RowMemory) -> RecordRow {
@@ -177,6 +186,15 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
           where: "partition = $1 AND zone = $2",
           and: "name",
           among: "$3",
+  func changes(in id: PartitionID, _ range: ChangeRange) throws -> [RecordRow] {
+    _ = try partition(id)
+    let statement = ForeseenRead.changes(id, range).statement(connection.dialect)
+    return try recordRows(statement, bytes: range.bytes)
+  }
+
+  // MARK: Replies, subscriptions, assets
+
+  func reply(
           isCluster: firstLooks != nil
         ),
         [partition(id), .integer(zone.rawValue), .texts(keys.map(\.name))]

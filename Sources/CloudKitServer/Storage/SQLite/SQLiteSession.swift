@@ -17,6 +17,16 @@ struct SQLiteSession: SQLSession {
     return try connection.query(sql, values.map(\.sqlite), map)
   }
 
+  func query<Result>(
+    _ sql: String,
+    _ values: [SQLValue],
+    through isLast: (Result) -> Bool,
+    _ map: (SQLiteStatement) throws -> Result
+  ) throws -> [Result] {
+    try SQLValue.check(values)
+    return try connection.query(sql, values.map(\.sqlite), through: isLast, map)
+  }
+
   func run(_ sql: String, each values: [[SQLValue]]) throws {
     guard !values.isEmpty else { return }
     let statement = try connection.statement(sql)

@@ -97,12 +97,31 @@ package final class SQLiteStorage: Storage {
   /// Answers are a call away, foreseen or not.
   package func read<Result>(
     foreseeing reads: [ForeseenRead],
+    control: ReadControl?,
     _ body: (any StorageSnapshot) throws -> Result
   ) throws -> Result {
     guard readers != nil else {
-      return try writing.withLock { try body(snapshot(writer)) }
+      return try writing.withLock {
+        try Self.controlled(writer, control) { try body(snapshot(writer)) }
+      }
     }
-    return try reading { try body(snapshot($0)) }
+    return try reading { reader in
+      try Self.controlled(reader, control) { try body(snapshot(reader)) }
+    }
+  }
+
+  /// Ends a statement that runs when the control says so.
+  private static func controlled<Result>(
+    _ connection: SQLiteConnection,
+    _ control: ReadControl?,
+    _ body: () throws -> Result
+  ) throws -> Result {
+    guard let control else { return try body() }
+    do {
+      return try connection.interrupting(when: { control.isOver }, body)
+    } catch let error as SQLiteError where error.isInterrupted {
+      throw ReadOver()
+    }
   }
 
   private func snapshot(_ connection: SQLiteConnection) -> SQLSnapshot<SQLiteSession> {

@@ -1,0 +1,34 @@
+import CloudKitWebServices
+import Effects
+import Synchronization
+
+/// Ends a read: its request was cancelled, or its time is over.
+///
+/// SQLite asks in the middle of a statement, a query between two batches of records.
+package final class ReadControl: Sendable {
+  private let clock: any EffectClock
+  private let end: Double
+  private let isCancelled = Atomic<Bool>(false)
+
+  package init(seconds: Double, clock: any EffectClock) {
+    self.clock = clock
+    end = clock.uptime + seconds
+  }
+
+  package func cancel() { isCancelled.store(true, ordering: .relaxed) }
+
+  package var isOver: Bool { isCancelled.load(ordering: .relaxed) || clock.uptime > end }
+
+  package func check() throws { if isOver { throw ReadOver() } }
+}
+
+/// A read was ended before it was done.
+struct ReadOver: Error {
+  var dictionary: ErrorDictionary {
+    ErrorDictionary(
+      .tryAgainLater,
+      "the read took too long; ask for less, or again when the server is less busy",
+      retryAfter: 10
+    )
+  }
+}

@@ -1,0 +1,124 @@
+import CloudKitWebServices
+import Effects
+import Foundation
+import Synchronization
+import Testing
+import WatershedSQLite
+
+@testable import CloudKitServer
+
+/// Slow reads: where they run, how long, and who waits for them.
+@Suite("Slow reads")
+struct ReadQueueTests {
+  /// A read that goes on until the test lets it end.
+  private final class Gate: Sendable {
+    private let condition = NSCondition()
+    private let isOpen = Mutex(false)
+    let entered = Mutex(0)
+
+    func pass() {
+      entered.withLock { $0 += 1 }
+      condition.lock()
+      while !isOpen.withLock({ $0 }) { condition.wait() }
+      condition.unlock()
+    }
+
+    func open() {
+      condition.lock()
+      isOpen.withLock { $0 = true }
+      condition.broadcast()
+      condition.unlock()
+    }
+  }
+
+  private var effects: Effects {
+    Effects(clock: StoppedClock(), randomness: SeededRandomness(seed: 1), tasks: PoolTaskSpawner())
+  }
+
+  @Test("One person's slow reads leave threads for others, and their own further reads wait")
+  func fairness() async throws {
+    let queue = ReadQueue(threads: 4, waiting: 10, effects: effects)
+    let gate = Gate()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<6 {
+        group.addTask { try await queue.run(for: "eve") { gate.pass() } }
+      }
+      // However long Eve's reads take, Ada's and Bob's are answered.
+      for person in ["ada", "bob", "ada", "bob"] {
+        #expect(try await queue.run(for: person) { 1 } == 1)
+      }
+      #expect(gate.entered.withLock { $0 } <= 2)
+      gate.open()
+      try await group.waitForAll()
+    }
+    #expect(gate.entered.withLock { $0 } == 6)
+  }
+
+  @Test("Beyond so many reads in line a further one is asked to come again")
+  func lineLimit() async throws {
+    let queue = ReadQueue(threads: 1, waiting: 0, effects: effects)
+    let gate = Gate()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await queue.run(for: "eve") { gate.pass() } }
+      while gate.entered.withLock({ $0 }) == 0 { await Task.yield() }
+      let error = await #expect(throws: ErrorDictionary.self) {
+        try await queue.run(for: "ada") { 1 }
+      }
+      #expect(error?.serverErrorCode == .tryAgainLater)
+      #expect(error?.retryAfter == 1)
+      gate.open()
+      try await group.waitForAll()
+    }
+  }
+
+  @Test("A read that failed gives its thread back")
+  func failure() async throws {
+    struct Failure: Error {}
+    let queue = ReadQueue(threads: 1, waiting: 1, effects: effects)
+    for _ in 0..<3 {
+      await #expect(throws: Failure.self) { try await queue.run(for: "a") { throw Failure() } }
+    }
+    #expect(try await queue.run(for: "b") { 1 } == 1)
+  }
+
+  @Test("A statement ends when its reader's time is over or its request is gone")
+  func interruption() throws {
+    let clock = StoppedClock()
+    let connection = try SQLiteConnection(path: ":memory:")
+    let endless =
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT MAX(i) FROM n"
+    for isCancelled in [false, true] {
+      let control = ReadControl(seconds: 20, clock: clock)
+      var questions = 0
+      let error = #expect(throws: SQLiteError.self) {
+        try connection.interrupting(
+          when: {
+            questions += 1
+            if questions == 3 {
+              if isCancelled { control.cancel() } else { clock.advance(seconds: 21) }
+            }
+            return control.isOver
+          },
+          { _ = try connection.scalar(endless) }
+        )
+      }
+      #expect(error?.isInterrupted == true)
+    }
+    // The connection is as good as before.
+    #expect(try connection.scalar("SELECT 7") == .integer(7))
+  }
+
+  @Test("A query whose time is over is answered as such, and the next one runs")
+  func time() async throws {
+    let server = try await TestServer(isLenient: true, limits: { $0.readTime = -1 })
+    let person = try await server.person()
+    try await person.makeZone()
+    let late = try await person.failure(
+      .lookupRecords,
+      LookupRecordsRequest(records: [LookupRecord(recordName: "a")], zoneID: TestServer.zone)
+    )
+    #expect(late.serverErrorCode == .tryAgainLater)
+    #expect(late.retryAfter == 10)
+    #expect(await server.service.isReady())
+  }
+}
