@@ -286,4 +286,49 @@ struct AssetTests {
       #expect([403, 404].contains(await server.send(method, path).status))
     }
   }
+
+  @Test("An upload URL is good for one file: a repetition gets the first reply, another file none")
+  func once() async throws {
+    let person = try await world()
+    let path = try await person.uploadPath()
+    func send(_ text: String) async -> WebServiceResponse {
+      await person.server.send("POST", path, body: Data(text.utf8))
+    }
+    let first = await send("one")
+    #expect(first.status == 200)
+    // The reply was lost on its way: the client sends the file again.
+    let again = await send("one")
+    #expect(again.status == 200)
+    let other = await send("two")
+    let error = try WireCoding.decode(ErrorDictionary.self, from: other.body)
+    #expect(error.serverErrorCode == .accessDenied)
+    #expect(try await person.server.service.assetFileCount() == 1)
+    let file = try WireCoding.decode(UploadedFileResponse.self, from: again.body).singleFile
+    try await person.save(.create, "a", ["file": .asset(file)])
+    let saved = try await person.lookup("a").content("file")?.assets.first
+    let bytes = await person.download(try #require(saved?.downloadURL)).body
+    #expect(bytes == Data("one".utf8))
+  }
+
+  @Test("The quota is asked at the upload itself", arguments: [-1, 0, 1])
+  func uploadQuota(over: Int) async throws {
+    let person = try await TestServer(limits: { $0.userQuota = 5000 }).person()
+    try await person.makeZone()
+    // All URLs are given out while there is room.
+    let paths = [try await person.uploadPath(), try await person.uploadPath()]
+    var statuses: [Int] = []
+    for (path, size) in zip(paths, [3000, 2000 + over]) {
+      let response = await person.server.service.respond(
+        to: WebServiceRequest(
+          method: "POST",
+          path: path,
+          headers: ["content-length": "\(size)"],
+          body: Data(count: size)
+        )
+      )
+      statuses.append(response.status)
+    }
+    #expect(statuses == [200, over > 0 ? 413 : 200])
+    #expect(try await person.server.service.assetFileCount() == (over > 0 ? 1 : 2))
+  }
 }

@@ -41,7 +41,11 @@ extension AssetValue {
 
 /// What an upload URL permits.
 struct UploadPermit: Codable, Hashable, Sendable {
+  /// One file for each.
+  var id: String
   var partition: PartitionID
+  var scope: DatabaseScope
+  var user: String
   /// Milliseconds since 1970.
   var expires: Int64
 }

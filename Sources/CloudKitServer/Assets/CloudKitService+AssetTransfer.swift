@@ -121,6 +121,11 @@ extension CloudKitService {
     {
       throw tooLarge
     }
+    // A form has a little more than its file.
+    let announced = request.headers["content-length"].flatMap { Int64($0) } ?? .max
+    let room = min(max(announced, 0), Int64(limits.assetSize))
+    try await reserve(room, for: permit)
+    defer { uploads.release(room, permit) }
     let place = AssetPlace(permit.partition, effects.randomness.bytes(20).hexadecimal)
     let upload = try await assets.begin(place)
     let arrival = AssetArrival(limit: limits.assetSize, form: form)
@@ -132,13 +137,11 @@ extension CloudKitService {
       }
       if let rest = try arrival.finish() { try await upload.write(rest) }
       guard arrival.fits else { throw tooLarge }
-      try await upload.finish()
     } catch {
       await upload.cancel()
       throw error
     }
     let (digest, size) = arrival.result()
-    quotas.add(size, in: permit.partition)
     var value = AssetValue(
       fileChecksum: digest.checksum,
       size: size,
@@ -149,6 +152,7 @@ extension CloudKitService {
       referenceChecksum: digest.checksum,
       blob: place.file
     )
+    value = try await keepOnce(value, upload, place, permit)
     value.receipt = try receipt(permit.partition, for: value)
     return WebServiceResponse(
       status: 200,

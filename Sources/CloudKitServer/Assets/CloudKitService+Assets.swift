@@ -6,7 +6,7 @@ import Foundation
 extension CloudKitService {
   func uploadAssets(_ request: UploadTokensRequest, _ context: RequestContext) async throws -> Data
   {
-    _ = try context.user()
+    let user = try context.user().userRecordName
     guard request.tokens.count <= limits.itemsPerRequest else {
       throw ErrorDictionary(
         .badRequest,
@@ -16,12 +16,15 @@ extension CloudKitService {
     }
     let id = try uploadPartition(request.zoneID, context)
     try await checkQuota(context, id)
-    let permit = UploadPermit(
-      partition: id,
-      expires: now + Int64(limits.uploadURLLifetime * 1000)
-    )
     let tokens = try request.tokens.map { token in
-      UploadToken(
+      let permit = UploadPermit(
+        id: effects.randomness.bytes(16).hexadecimal,
+        partition: id,
+        scope: context.scope,
+        user: user,
+        expires: now + Int64(limits.uploadURLLifetime * 1000)
+      )
+      return UploadToken(
         recordName: token.recordName ?? effects.uuid().uuidString,
         fieldName: token.fieldName,
         url: "\(assetURL)/assets/upload/\(try signer.seal(permit, for: .upload))"

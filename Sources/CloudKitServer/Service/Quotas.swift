@@ -52,7 +52,7 @@ extension CloudKitService {
   }
 
   /// Bytes of a database's records and files.
-  private func usedBytes(in partition: PartitionID) async throws -> Int64 {
+  func usedBytes(in partition: PartitionID) async throws -> Int64 {
     if let known = quotas.bytes(in: partition, now: now) { return known }
     let records = try storage.read { try $0.recordBytes(in: partition) }
     let files = try await assets.files(in: partition).reduce(0) { $0 + $1.size }

@@ -23,6 +23,7 @@ package struct DirectoryEntry: Hashable, Sendable {
     case schemaErasing = "schema-erasing"
     case serverKey = "server-key"
     case signature
+    case upload
   }
 
   /// A fact's place.
