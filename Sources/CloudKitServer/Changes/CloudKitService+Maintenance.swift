@@ -3,22 +3,28 @@ import Foundation
 
 /// What a server does now and then.
 extension CloudKitService {
-  /// Forgets what was deleted long ago; tokens older than that have expired.
+  /// Forgets what was deleted long ago, whose older tokens have expired, and replies that no device
+  /// will ask for again.
   package func collectTraces() async throws {
     let oldest = now - Int64(limits.traceLifetime * 1000)
+    let oldestReply = now - Int64(limits.replyLifetime * 1000)
     for id in try storage.read({ try $0.partitions() }) {
       try await write(to: id) { [storage] in
-        let (expired, zones) = try storage.read { snapshot in
+        let (expired, zones, hasReplies) = try storage.read { snapshot in
           let expired = try snapshot.expiredTraces(in: id, before: oldest)
-          return (expired, expired.isEmpty ? [] : try snapshot.livingZones(in: id))
+          return (
+            expired, expired.isEmpty ? [] : try snapshot.livingZones(in: id),
+            try snapshot.hasReplies(in: id, before: oldestReply)
+          )
         }
         var batch = WriteBatch(partition: id)
+        if hasReplies { batch.forgetsRepliesBefore = oldestReply }
         batch.collectedZones = zones.compactMap { zone in
           expired[zone.number].map {
             WriteBatch.CollectedZone(name: zone.name, number: zone.number, horizon: $0)
           }
         }
-        return (batch.collectedZones.isEmpty ? nil : batch, ())
+        return (batch.collectedZones.isEmpty && !hasReplies ? nil : batch, ())
       }
     }
   }

@@ -212,6 +212,15 @@ struct ModifyCall: Sendable {
       sequence: sequence.sequence,
       body: try service.vault.seal(mark + reply, for: replyPurpose(sequence))
     )
+    let now = service.now
+    let limit = service.limits.sequenceDevices
+    if service.sequenceDevices.isDue(id, user, sequence.device, now: now, limit: limit) {
+      batch.replyRules = WriteBatch.ReplyRules(
+        now: now,
+        oldest: now - Int64(service.limits.replyLifetime * 1000),
+        devices: limit
+      )
+    }
     batch.acknowledged = WriteBatch.Acknowledgement(
       user: user,
       device: sequence.device,

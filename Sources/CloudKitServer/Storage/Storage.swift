@@ -118,6 +118,8 @@ package protocol StorageSnapshot {
   ) throws -> [StoredZone]
   func records(in id: PartitionID, keys: [RecordKey]) throws -> [RecordKey: StoredRecord]
   func references(in id: PartitionID, to targets: [RecordKey]) throws -> [StoredReference]
+  /// The parents of those records that have one.
+  func parents(in id: PartitionID, of keys: [RecordKey]) throws -> [RecordKey: String]
   func changes(in id: PartitionID, _ range: ChangeRange) throws -> [RecordRow]
   /// The newest tombstone or departure of each zone among those older than a time, in milliseconds.
   func expiredTraces(in id: PartitionID, before time: Int64) throws -> [ZoneNumber: ChangeNumber]
@@ -128,8 +130,6 @@ package protocol StorageSnapshot {
   func shares(in id: PartitionID, zone: ZoneNumber) throws -> [StoredRecord]
   /// A share's members by where they stand in its feed.
   func members(in id: PartitionID, _ range: ShareRange) throws -> [RecordRow]
-  /// The parents of those records that have one.
-  func parents(in id: PartitionID, of keys: [RecordKey]) throws -> [RecordKey: String]
   /// A share's departures by when they were.
   func departures(in id: PartitionID, _ range: ShareRange) throws -> [StoredDeparture]
   /// Who was in a share at a moment, by when they came in; the range is about that too.
@@ -149,6 +149,8 @@ package protocol StorageSnapshot {
     device: String,
     sequence: Int64
   ) throws -> StoredReply?
+  /// Whether replies are kept of devices that were silent since a time, in milliseconds.
+  func hasReplies(in id: PartitionID, before time: Int64) throws -> Bool
   func subscriptions(in id: PartitionID, user: String) throws -> [StoredSubscription]
   /// Everybody's subscriptions to queries over these types, and to zones and the database.
   func subscriptions(in id: PartitionID, types: [String]) throws -> [OwnedSubscription]
@@ -191,7 +193,7 @@ package protocol StorageSnapshot {
   func users(account: String) throws -> [StoredUser]
   /// The partitions that belong to a container's user.
   func partitions(container: String, owner: String) throws -> [PartitionKey: PartitionID]
-  /// Bytes of the records in a partition, assets not counted.
+  /// Bytes of everything in a partition that clients can make more of, assets not counted.
   func recordBytes(in id: PartitionID) throws -> Int64
   /// How many records of a type are in a partition.
   func recordCount(in id: PartitionID, type: String) throws -> Int64
@@ -221,7 +223,7 @@ package struct ChangeRange: Hashable, Sendable {
   package var isReversed = false
   package var includesTombstones = true
   package var limit: Int
-}
   /// Records behind so many bytes need not be read, but for the first, which says that there are
   /// some.
   package var bytes = Int.max
+}

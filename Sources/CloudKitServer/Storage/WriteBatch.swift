@@ -44,6 +44,10 @@ package struct WriteBatch: Sendable {
   package var reply: StoredReply?
   /// Replies of this device up to this sequence are forgotten.
   package var acknowledged: Acknowledgement?
+  /// Bounds what is kept of the devices of the reply's user.
+  package var replyRules: ReplyRules?
+  /// Replies of devices that were silent since this time go; milliseconds since 1970.
+  package var forgetsRepliesBefore: Int64?
   package var savedSubscriptions: [SubscriptionWrite] = []
   package var deletedSubscriptions: [SubscriptionWrite] = []
   /// People whose subscriptions and replies in the partition go.
@@ -110,6 +114,14 @@ package struct WriteBatch: Sendable {
     package var user: String
     package var device: String
     package var sequence: Int64
+  }
+
+  package struct ReplyRules: Hashable, Sendable {
+    /// Milliseconds since 1970.
+    package var now: Int64
+    /// Devices that were silent since this time are forgotten.
+    package var oldest: Int64
+    package var devices: Int
   }
 
   package struct EventWrite: Hashable, Sendable {

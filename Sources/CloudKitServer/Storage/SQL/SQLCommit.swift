@@ -289,11 +289,64 @@ struct SQLCommit<Session: SQLSession> {
           ]
         ]
       )
+      if let rules = batch.replyRules { try bound(reply, rules, partition) }
+    }
+    if let time = batch.forgetsRepliesBefore {
+      let silent = try session.query(
+        "SELECT user_record, device FROM reply_devices WHERE partition = $1 AND at < $2",
+        [.integer(partition.rawValue), .integer(time)]
+      ) { (user: $0.text(0), device: $0.text(1)) }
+      for (user, devices) in Dictionary(grouping: silent, by: \.user) {
+        try forget(devices.map(\.device), of: user, partition)
+      }
+    }
+  }
+
+  /// Notes the device of a reply, and forgets those of its user that are silent or too many.
+  private func bound(
+    _ reply: StoredReply,
+    _ rules: WriteBatch.ReplyRules,
+    _ partition: PartitionID
+  ) throws {
+    try session.insert(
+      into: StorageTables.replyDevices,
+      .replaced,
+      [
+        [
+          .integer(partition.rawValue), .text(reply.user), .text(reply.device),
+          .integer(rules.now),
+        ]
+      ]
+    )
+    let others = try session.query(
+      """
+      SELECT device, at FROM reply_devices
+      WHERE partition = $1 AND user_record = $2 AND device <> $3 ORDER BY at DESC, device
+      """,
+      [.integer(partition.rawValue), .text(reply.user), .text(reply.device)]
+    ) { (device: $0.text(0), at: $0.int64(1)) }
+    let gone = others.enumerated().filter {
+      $0.element.at < rules.oldest || $0.offset >= rules.devices - 1
+    }
+    try forget(gone.map(\.element.device), of: reply.user, partition)
+  }
+
+  private func forget(_ devices: [String], of user: String, _ partition: PartitionID) throws {
+    guard !devices.isEmpty else { return }
+    // The list goes over as a value: on a cluster the two tables may be on different machines.
+    for table in ["replies", "reply_devices"] {
+      try session.run(
+        """
+        DELETE FROM \(table)
+        WHERE partition = $1 AND user_record = $2 AND \(session.dialect.among("device", "$3"))
+        """,
+        [.integer(partition.rawValue), .text(user), .texts(devices)]
+      )
     }
   }
 
   private func writeSubscriptions(_ partition: PartitionID) throws {
-    for table in ["replies", "subscriptions"] {
+    for table in ["replies", "reply_devices", "subscriptions"] {
       try session.run(
         "DELETE FROM \(table) WHERE partition = $1 AND user_record = $2",
         each: batch.forgottenUsers.map { [.integer(partition.rawValue), .text($0)] }

@@ -50,13 +50,22 @@ extension SQLSnapshot {
   }
 
   func recordBytes(in id: PartitionID) throws -> Int64 {
-    try connection.query(
-      """
-      SELECT CAST(COALESCE(SUM(LENGTH(fields) + LENGTH(name)), 0) AS BIGINT) FROM records
-      WHERE partition = $1
-      """,
-      [partition(id)]
-    ) { $0.int64(0) }.first ?? 0
+    // Everything that a client can make more of.
+    let parts = [
+      ("records", "LENGTH(fields) + LENGTH(name) + COALESCE(LENGTH(sharing), 0)"),
+      ("index_entries", "LENGTH(value) + LENGTH(name) + LENGTH(field)"),
+      ("departures", "LENGTH(name) + LENGTH(share)"),
+      ("record_references", "LENGTH(target) + LENGTH(source)"),
+      ("replies", "LENGTH(body) + LENGTH(device)"),
+      ("subscriptions", "LENGTH(body) + LENGTH(id)"),
+    ]
+    return try parts.reduce(0) { sum, part in
+      let found = try connection.query(
+        "SELECT CAST(COALESCE(SUM(\(part.1)), 0) AS BIGINT) FROM \(part.0) WHERE partition = $1",
+        [partition(id)]
+      ) { $0.int64(0) }
+      return sum + (found.first ?? 0)
+    }
   }
 
   private func entry(_ row: Session.Row) throws -> DirectoryEntry {

@@ -167,15 +167,6 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
     return found
   }
 
-  func changes(in id: PartitionID, _ range: ChangeRange) throws -> [RecordRow] {
-    _ = try partition(id)
-    let memory = RowMemory()
-    return try query(.changes(id, range)) { recordRow($0, memory) }
-  }
-
-  // MARK: Replies, subscriptions, assets
-
-  func reply(
   func parents(in id: PartitionID, of keys: [RecordKey]) throws -> [RecordKey: String] {
     var found: [RecordKey: String] = [:]
     for (zone, keys) in Dictionary(grouping: keys, by: \.zone) {
@@ -186,15 +177,6 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
           where: "partition = $1 AND zone = $2",
           and: "name",
           among: "$3",
-  func changes(in id: PartitionID, _ range: ChangeRange) throws -> [RecordRow] {
-    _ = try partition(id)
-    let statement = ForeseenRead.changes(id, range).statement(connection.dialect)
-    return try recordRows(statement, bytes: range.bytes)
-  }
-
-  // MARK: Replies, subscriptions, assets
-
-  func reply(
           isCluster: firstLooks != nil
         ),
         [partition(id), .integer(zone.rawValue), .texts(keys.map(\.name))]
@@ -204,6 +186,15 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
     return found
   }
 
+  func changes(in id: PartitionID, _ range: ChangeRange) throws -> [RecordRow] {
+    _ = try partition(id)
+    let statement = ForeseenRead.changes(id, range).statement(connection.dialect)
+    return try recordRows(statement, bytes: range.bytes)
+  }
+
+  // MARK: Replies, subscriptions, assets
+
+  func reply(
     in id: PartitionID,
     user: String,
     device: String,
@@ -218,6 +209,13 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
     ) {
       StoredReply(user: user, device: device, sequence: sequence, body: $0.blob(0))
     }.first
+  }
+
+  func hasReplies(in id: PartitionID, before time: Int64) throws -> Bool {
+    try !connection.query(
+      "SELECT 1 FROM reply_devices WHERE partition = $1 AND at < $2 LIMIT 1",
+      [partition(id), .integer(time)]
+    ) { _ in true }.isEmpty
   }
 
   func subscriptions(in id: PartitionID, user: String) throws -> [StoredSubscription] {

@@ -20,9 +20,9 @@ struct StorageFormat: Sendable {
   var steps: [Step]
 
   static let current = StorageFormat(
-    version: 5,
+    version: 6,
     oldestServer: 2,
-    steps: [secondVersion, thirdVersion, fourthVersion, fifthVersion]
+    steps: [secondVersion, thirdVersion, fourthVersion, fifthVersion, sixthVersion]
   )
 
   /// Makes the tables, or brings them to this version, inside a transaction of its own.

@@ -33,7 +33,7 @@ enum StorageTables {
 
   static let partitioned = [
     databases, zones, records, departures, references, assetUses, activeIndexes, indexEntries,
-    replies, subscriptions,
+    replies, replyDevices, subscriptions,
   ]
 
   static let databases = StorageTable(
@@ -141,6 +141,15 @@ enum StorageTables {
       .bytes("body"),
     ],
     key: ["partition", "user_record", "device", "sequence"]
+  )
+
+  /// When a device of a user last sent a batch with a number.
+  static let replyDevices = StorageTable(
+    "reply_devices",
+    .partition,
+    [.integer("partition"), .text("user_record"), .text("device"), .integer("at")],
+    key: ["partition", "user_record", "device"],
+    indexes: [.init("reply_devices_by_time", ["partition", "at"])]
   )
 
   static let subscriptions = StorageTable(

@@ -1,0 +1,49 @@
+import Synchronization
+
+/// Devices whose batches with a number were noted lately: once an hour is enough for replies that are
+/// kept for a day.
+final class SequenceDevices: Sendable {
+  private struct User: Hashable {
+    var partition: PartitionID
+    var name: String
+  }
+
+  private struct Noted {
+    var device: String
+    var time: Int64
+  }
+
+  private static let interval: Int64 = 3_600_000
+  /// Bounds the memory; what is forgotten is noted once more.
+  private static let users = 10_000
+
+  private let noted = Mutex<[User: [Noted]]>([:])
+
+  /// Whether the device is to be noted, which the caller then does.
+  ///
+  /// No more devices of a user are remembered than the storage keeps: one that another one displaced
+  /// there is due again.
+  func isDue(
+    _ partition: PartitionID,
+    _ user: String,
+    _ device: String,
+    now: Int64,
+    limit: Int
+  ) -> Bool {
+    let key = User(partition: partition, name: user)
+    return noted.withLock { noted in
+      var devices = noted[key] ?? []
+      if let known = devices.first(where: { $0.device == device }),
+        now - known.time < Self.interval
+      {
+        return false
+      }
+      devices.removeAll { $0.device == device }
+      devices.append(Noted(device: device, time: now))
+      if devices.count > limit { devices.removeFirst(devices.count - limit) }
+      if noted.count >= Self.users { noted.removeAll() }
+      noted[key] = devices
+      return true
+    }
+  }
+}
