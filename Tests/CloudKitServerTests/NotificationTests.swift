@@ -230,4 +230,70 @@ struct NotificationTests {
     let names = listed.subscriptions.compactMap { $0.item?.subscriptionID }
     #expect(names.sorted() == ["kept", "twice"])
   }
+
+  @Test("A user has at most so many subscriptions in a database", arguments: [-1, 0, 1])
+  func subscriptionLimit(over: Int) async throws {
+    let server = try await TestServer(limits: { $0.subscriptionsPerUser = 4 })
+    let person = try await server.person().extended
+    func save(
+      _ names: [String],
+      _ type: SubscriptionOperationType
+    ) async throws
+      -> [ItemResult<Subscription>]
+    {
+      let request = ModifySubscriptionsRequest(
+        operations: names.map {
+          SubscriptionOperation(
+            operationType: type,
+            subscription: Subscription(subscriptionID: $0, subscriptionType: .database)
+          )
+        }
+      )
+      let reply: SubscriptionsResponse = try await person.call(.modifySubscriptions, request)
+      return reply.subscriptions
+    }
+    let names = (0..<(4 + over)).map { "s\($0)" }
+    let made =
+      try await save(Array(names.prefix(2)), .create) + save(Array(names.dropFirst(2)), .create)
+    #expect(made.compactMap { $0.error?.extension?.code } == (over > 0 ? [.limitExceeded] : []))
+    // Those that are there can be changed.
+    #expect(try await save(["s0"], .update)[0].error == nil)
+  }
+
+  @Test("A subscription has at most so many bytes and filters")
+  func subscriptionSize() async throws {
+    let person = try await TestServer { limits in
+      limits.subscriptionSize = 2000
+      limits.clausesPerQuery = 3
+    }.person().extended
+    func code(_ subscription: Subscription) async throws -> ErrorExtensionCode? {
+      let reply: SubscriptionsResponse = try await person.call(
+        .modifySubscriptions,
+        ModifySubscriptionsRequest(operations: [
+          SubscriptionOperation(operationType: .create, subscription: subscription)
+        ])
+      )
+      return reply.subscriptions[0].error?.extension?.code
+    }
+    func subscription(_ text: String, filters: Int) -> Subscription {
+      Subscription(
+        subscriptionType: .query,
+        query: RecordQuery(
+          recordType: "Note",
+          filterBy: (0..<filters).map { _ in
+            QueryFilter(
+              comparator: .equals,
+              fieldName: "n",
+              fieldValue: FieldValue(.int64(1))
+            )
+          }
+        ),
+        notificationInfo: NotificationInfo(alertBody: text)
+      )
+    }
+    #expect(try await code(subscription("x", filters: 3)) == nil)
+    #expect(try await code(subscription("x", filters: 4)) == .limitExceeded)
+    let long = String(repeating: "x", count: 2000)
+    #expect(try await code(subscription(long, filters: 1)) == .limitExceeded)
+  }
 }

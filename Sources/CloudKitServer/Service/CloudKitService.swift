@@ -22,6 +22,9 @@ package final class CloudKitService: Sendable {
   let signatures = SignatureLedger()
   let requests = RequestThrottle()
   let quotas = QuotaLedger()
+  let uploads = UploadLedger()
+  let matchers = SubscriptionMatchers()
+  let sequenceDevices = SequenceDevices()
   /// Reads that may look at much wait for threads of their own.
   let reads: ReadQueue
   /// Writes queue here instead of blocking threads of the pool on the disk.

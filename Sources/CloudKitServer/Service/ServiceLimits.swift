@@ -71,6 +71,16 @@ package struct ServiceLimits: Hashable, Sendable {
   /// How long the token of a device is kept that does not listen, in seconds.
   package var deviceLifetime = 30.0 * 24 * 60 * 60
   /// Seconds after which a long poll answers `null`.
+  /// Uploads that one person may have under way at a time.
+  package var openUploads = 32
+  /// Seconds that the reply of a batch with a sequence number is kept, after the device's last batch.
+  package var replyLifetime = 24.0 * 60 * 60
+  /// Devices of one user, in one database, whose replies are kept; the longest unused goes first.
+  package var sequenceDevices = 64
+  /// Subscriptions of one user in one database: each may be matched with every save.
+  package var subscriptionsPerUser = 500
+  /// Bytes of one subscription.
+  package var subscriptionSize = 32 * 1024
   package var longPollTimeout = 45.0
   /// Records that the deletions of one request may take along in all, through references to
   /// references: they are read in the lane of the writers, which others wait for.

@@ -77,6 +77,23 @@ extension CloudKitService {
               throw ErrorDictionary(.notFound, "Subscription not found")
             }
             try Self.check(&subscription, zones, context)
+            guard known.contains(name) || known.count < limits.subscriptionsPerUser else {
+              throw ErrorDictionary(
+                .badRequest,
+                "a user has at most \(limits.subscriptionsPerUser) subscriptions in a database",
+                extension: ErrorExtension(code: .limitExceeded)
+              )
+            }
+            let body = try WireCoding.encode(subscription)
+            let filters = subscription.query?.filterBy?.count ?? 0
+            guard body.count <= limits.subscriptionSize, filters <= limits.clausesPerQuery else {
+              throw ErrorDictionary(
+                .badRequest,
+                "a subscription has at most \(limits.subscriptionSize) bytes and "
+                  + "\(limits.clausesPerQuery) filters",
+                extension: ErrorExtension(code: .limitExceeded)
+              )
+            }
             known.insert(name)
             // The last operation on a name counts.
             batch.savedSubscriptions.removeAll { $0.subscription.id == name }
@@ -87,7 +104,7 @@ extension CloudKitService {
                 subscription: StoredSubscription(
                   id: name,
                   recordType: subscription.query?.recordType ?? "",
-                  body: try WireCoding.encode(subscription)
+                  body: body
                 )
               )
             )

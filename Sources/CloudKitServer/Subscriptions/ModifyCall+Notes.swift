@@ -46,17 +46,19 @@ extension ModifyCall {
     let queries = input.subscriptions.filter { !$0.subscription.recordType.isEmpty }
     guard !queries.isEmpty else { return }
     let schema = batch.schema?.stored.schema ?? input.schema.schema
+    let access = RecordAccess(scope: context.scope, schema: schema)
     let byType = Dictionary(grouping: queries, by: \.subscription.recordType)
     var spent: Set<String> = []
-    for event in try events(batch, input) {
+    for var event in try events(batch, input) {
       for owned in byType[event.type] ?? [] {
         let key = "\(owned.user)/\(owned.subscription.id)"
         guard !spent.contains(key) else { continue }
         // One that cannot be read or does not fit the schema any more fires for nothing.
-        guard let subscription = try? owned.subscription.subscription(),
-          let matcher = SubscriptionMatcher(subscription, schema, user: owned.user, context),
-          let fields = matcher.match(event)
+        guard let type = schema[recordType: event.type],
+          let matcher = service.matchers.matcher(of: owned, type, context),
+          let fields = try matcher.match(&event, access)
         else { continue }
+        let subscription = matcher.subscription
         note.fired.append(
           CommitNote.Fired(
             user: owned.user,
@@ -119,60 +121,26 @@ struct RecordEvent {
 
   var type: String { after?.type ?? before?.type ?? "" }
 
+  /// The fields before and after, decoded once for all subscriptions.
+  private var decoded: [[String: FieldValue]?]?
+
+  init(before: StoredRecord?, after: StoredRecord?, zoneName: String) {
+    self.before = before
+    self.after = after
+    self.zoneName = zoneName
+  }
+
+  /// The records that a subscription is matched with, the newer one first.
+  mutating func states() -> [(record: StoredRecord, fields: [String: FieldValue])] {
+    let records = [after, before].compactMap(\.self)
+    let fields = decoded ?? records.map { try? $0.decodedFields() }
+    decoded = fields
+    return zip(records, fields).compactMap { record, fields in fields.map { (record, $0) } }
+  }
+
   var reason: PushNotification.Reason {
     if after == nil { return .deleted }
     return before == nil ? .created : .updated
-  }
-}
-
-/// Whether a query subscription fires.
-struct SubscriptionMatcher {
-  private let subscription: Subscription
-  private let conditions: [QueryCondition]
-  private let access: RecordAccess
-
-  /// Nil where the query does not fit the schema.
-  init?(
-    _ subscription: Subscription,
-    _ schema: DatabaseSchema,
-    user: String,
-    _ context: RequestContext
-  ) {
-    guard let query = subscription.query, let name = query.recordType,
-      let type = schema[recordType: name],
-      let plan = try? QueryPlan(
-        query,
-        type,
-        container: context.container,
-        user: user,
-        allowsUnindexed: true
-      )
-    else { return nil }
-    self.subscription = subscription
-    conditions = plan.conditions
-    access = RecordAccess(scope: context.scope, schema: schema, user: user)
-  }
-
-  /// The fields that the payload may show, or nil where it does not fire.
-  ///
-  /// A creation is judged by what was made, a deletion by what was there, a change by both: who
-  /// keeps a list of what matches hears of what leaves it too.
-  func match(_ event: RecordEvent) -> [String: FieldValue]? {
-    let reasons = subscription.firesOn ?? ["create", "update", "delete"]
-    guard reasons.contains(where: { $0.lowercased() == event.reason.word }) else { return nil }
-    if let zone = subscription.zoneID {
-      guard zone.zoneName == event.zoneName else { return nil }
-    } else if subscription.zoneWide == false, event.zoneName != ZoneID.defaultZoneName {
-      return nil
-    }
-    for record in [event.after, event.before].compactMap({ $0 }) {
-      guard access.allows(.read, type: record.type, creator: record.created.userRecordName),
-        let fields = try? record.decodedFields(),
-        conditions.allSatisfy({ $0.holds(for: record, fields) })
-      else { continue }
-      return fields
-    }
-    return nil
   }
 }
 

@@ -1,0 +1,113 @@
+import CloudKitWebServices
+import Foundation
+import Synchronization
+
+/// Whether a query subscription fires.
+struct SubscriptionMatcher: Sendable {
+  let subscription: Subscription
+  private let user: String
+  private let conditions: [QueryCondition]
+  private let reasons: Set<String>
+
+  /// Nil where the query does not fit the type.
+  init?(
+    _ subscription: Subscription,
+    _ type: RecordTypeSchema,
+    user: String,
+    _ context: RequestContext
+  ) {
+    guard let query = subscription.query, query.recordType == type.name,
+      let plan = try? QueryPlan(
+        RecordQuery(recordType: type.name, filterBy: query.filterBy),
+        type,
+        container: context.container,
+        user: user,
+        allowsUnindexed: true
+      )
+    else { return nil }
+    self.subscription = subscription
+    self.user = user
+    conditions = plan.conditions
+    reasons = Set((subscription.firesOn ?? ["create", "update", "delete"]).map { $0.lowercased() })
+  }
+
+  /// The fields that the payload may show, or nil where it does not fire.
+  ///
+  /// A creation is judged by what was made, a deletion by what was there, a change by both: a client
+  /// that keeps a list of what matches is notified of what leaves it too.
+  func match(_ event: inout RecordEvent, _ everyone: RecordAccess) throws -> [String: FieldValue]? {
+    guard reasons.contains(event.reason.word) else { return nil }
+    if let zone = subscription.zoneID {
+      guard zone.zoneName == event.zoneName else { return nil }
+    } else if subscription.zoneWide == false, event.zoneName != ZoneID.defaultZoneName {
+      return nil
+    }
+    var access = everyone
+    access.user = user
+    for (record, fields) in event.states() {
+      guard access.allows(.read, type: record.type, creator: record.created.userRecordName),
+        conditions.allSatisfy({ $0.holds(for: record, fields) })
+      else { continue }
+      return fields
+    }
+    return nil
+  }
+}
+
+/// Matchers of subscriptions that were met lately, so that a save does not read and plan each of
+/// thousands again.
+final class SubscriptionMatchers: Sendable {
+  private struct Key: Hashable {
+    var container: String
+    var environment: ContainerEnvironment
+    var scope: DatabaseScope
+    var user: String
+    var id: String
+  }
+
+  private struct Entry {
+    /// What it was made of; where either is another one now, it is made again.
+    var body: Data
+    var type: RecordTypeSchema
+    /// Nil: the subscription fires for nothing.
+    var matcher: SubscriptionMatcher?
+  }
+
+  private struct State {
+    var entries: [Key: Entry] = [:]
+    /// Bytes of the subscriptions, which a matcher has about as many of.
+    var bytes = 0
+  }
+
+  /// Bounds the memory; what is forgotten is made again.
+  private static let limit = 16 * 1_048_576
+
+  private let state = Mutex(State())
+
+  func matcher(
+    of owned: OwnedSubscription,
+    _ type: RecordTypeSchema,
+    _ context: RequestContext
+  ) -> SubscriptionMatcher? {
+    let key = Key(
+      container: context.container,
+      environment: context.environment,
+      scope: context.scope,
+      user: owned.user,
+      id: owned.subscription.id
+    )
+    let body = owned.subscription.body
+    let known = state.withLock { $0.entries[key] }
+    if let known, known.body == body, known.type == type { return known.matcher }
+    let matcher = (try? owned.subscription.subscription()).flatMap {
+      SubscriptionMatcher($0, type, user: owned.user, context)
+    }
+    state.withLock { state in
+      let size = body.count + 512
+      if state.bytes + size > Self.limit { state = State() }
+      state.bytes += size - (state.entries[key].map { $0.body.count + 512 } ?? 0)
+      state.entries[key] = Entry(body: body, type: type, matcher: matcher)
+    }
+    return matcher
+  }
+}
