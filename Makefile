@@ -44,6 +44,9 @@ docs: setup ## Write the API documentation to .build/docs
 coverage: setup ## Rewrite Documentation/Coverage.md (needs WATERSHED_SHARED)
 	@scripts/coverage
 
+limits: setup ## Rewrite Documentation/Limits.md from ServiceLimits
+	WATERSHED_WRITE_LIMITS=1 swift test --disable-xctest --filter LimitsPageTests
+
 differences: ## Rewrite Documentation/Differences.md from the doc comments
 	python3 scripts/differences.py "Core Data" Sources/OpenCoreData >Documentation/Differences.md
 

@@ -37,6 +37,7 @@ package struct ServiceLimits: Hashable, Sendable {
   package var recordsSortedInMemory = 1000
   /// Bytes of a record's fields, assets not counted.
   package var recordSize = 1_048_576
+  /// Bytes of one file.
   package var assetSize = 50 * 1_048_576
   /// Bytes of any request but an upload: 200 records of full size in base64 would be more, and
   /// nobody sends that.
@@ -47,30 +48,27 @@ package struct ServiceLimits: Hashable, Sendable {
   package var administrationSize = 4 * 1_048_576
   /// Records that one record's deletion may take along directly.
   package var deleteSelfReferrers = 750
+  /// Records that the deletions of one request may take along in all, through references to
+  /// references: they are read in the lane of the writers, which others wait for.
+  package var recordsPerCascade = 10_000
+  /// Records above one another, from a record up to the one without a parent, and levels below a
+  /// record that comes into a share: each level is read by itself.
+  package var parentDepth = 1000
   /// Characters of record and zone names.
   package var nameLength = 255
+  /// Living zones of one database.
   package var zonesPerDatabase = 1000
-  /// Beside the owner.
+  /// People who take part in one share, beside its owner.
   package var participantsPerShare = 100
   /// People who ask to take part in one share; more are not heard before these are answered.
   package var requestersPerShare = 100
-  /// People who may not ask any more.
+  /// People who may not ask to take part in one share any more.
   package var blockedPerShare = 1000
   /// Records that one request may bring into shares or out of them, beyond those it saves: their
   /// names are held in memory.
   package var recordsPerShareChange = 200_000
   /// Seconds that an upload URL lives.
   package var uploadURLLifetime = 15.0 * 60
-  /// Seconds that a download URL lives.
-  package var downloadURLLifetime = 60.0 * 60
-  /// Seconds in which an uploaded file must be saved in a record.
-  package var receiptLifetime = 24.0 * 60 * 60
-  /// Seconds that a sign-in lives, not kept and kept; use renews it.
-  package var sessionLifetime = 30.0 * 60
-  package var keptSessionLifetime = 14.0 * 24 * 60 * 60
-  /// How long the token of a device is kept that does not listen, in seconds.
-  package var deviceLifetime = 30.0 * 24 * 60 * 60
-  /// Seconds after which a long poll answers `null`.
   /// Uploads that one person may have under way at a time.
   package var openUploads = 32
   /// Seconds that the reply of a batch with a sequence number is kept, after the device's last batch.
@@ -81,13 +79,18 @@ package struct ServiceLimits: Hashable, Sendable {
   package var subscriptionsPerUser = 500
   /// Bytes of one subscription.
   package var subscriptionSize = 32 * 1024
+  /// Seconds that a download URL lives.
+  package var downloadURLLifetime = 60.0 * 60
+  /// Seconds in which an uploaded file must be saved in a record.
+  package var receiptLifetime = 24.0 * 60 * 60
+  /// Seconds that a sign-in lives that is not kept; use renews it.
+  package var sessionLifetime = 30.0 * 60
+  /// Seconds that a sign-in lives that is kept; use renews it.
+  package var keptSessionLifetime = 14.0 * 24 * 60 * 60
+  /// How long the token of a device is kept that does not listen, in seconds.
+  package var deviceLifetime = 30.0 * 24 * 60 * 60
+  /// Seconds after which a long poll answers `null`.
   package var longPollTimeout = 45.0
-  /// Records that the deletions of one request may take along in all, through references to
-  /// references: they are read in the lane of the writers, which others wait for.
-  package var recordsPerCascade = 10_000
-  /// Records above one another, from a record up to the one without a parent, and levels below a
-  /// record that comes into a share: each level is read by itself.
-  package var parentDepth = 1000
   /// Seconds that traces of deleted records are kept; older change tokens have expired.
   package var traceLifetime = 90.0 * 24 * 60 * 60
   /// Seconds that commit events are kept for other processes.
@@ -96,7 +99,7 @@ package struct ServiceLimits: Hashable, Sendable {
   package var newsInterval = 2.0
   /// Sign-ins with a wrong password before an account rests.
   package var failedSignIns = 10
-  /// Seconds that it rests.
+  /// Seconds that an account rests after these.
   package var signInPause = 15.0 * 60
   /// The cost of scrypt for a password, a power of two: 32,768 takes 32 MB and a tenth of a second.
   package var passwordRounds = 32_768
@@ -104,20 +107,23 @@ package struct ServiceLimits: Hashable, Sendable {
   package var signatureWindow = 600.0
   /// Seconds that a device may stay away before it must sign in again; each use starts them anew.
   package var refreshTokenLifetime = 180.0 * 24 * 60 * 60
-  /// Seconds that the link of an invitation or of a password reset works.
+  /// Seconds that the link of an invitation works.
   package var invitationLifetime = 7.0 * 24 * 60 * 60
+  /// Seconds that the link of a password reset works.
   package var passwordResetLifetime = 60.0 * 60
   /// Seconds between an account's deletion and the removal of what it owns.
   package var purgeDelay = 30.0 * 24 * 60 * 60
   /// Seconds that the audit log goes back.
   package var auditLifetime = 400.0 * 24 * 60 * 60
-  /// Requests that one user, or one address that is not signed in, may send in a second on average
-  /// and in one burst; nil: as many as they like.
+  /// Requests that one user, or one address that is not signed in, may send in a second on average;
+  /// none: as many as they like.
   package var requestsPerSecond: Double?
+  /// Requests that they may send at once.
   package var requestBurst = 200.0
-  /// Bytes that one user's databases may hold in a container, assets included; nil: no limit.
+  /// Bytes that one user's databases may hold in a container, assets included; none: no
+  /// limit.
   package var userQuota: Int64?
-  /// The same for a container's public database.
+  /// Bytes that a container's public database may hold; none: no limit.
   package var publicQuota: Int64?
   /// Seconds that the file of an asset stays after the last record that used it: longer than any URL
   /// lives and any backup is kept.
