@@ -22,6 +22,19 @@ struct BadInputTests {
     #expect(error.serverErrorCode == .notFound)
   }
 
+  @Test("Every answer forbids browsers to guess its type")
+  func nosniff() async throws {
+    let server = try await TestServer()
+    let person = try await server.person()
+    for path in [
+      person.path(.listZones, .private), person.path(.listZones, .shared) + "x", "/nothing",
+      "/sign-in", "/webcourier/a/b", "/assets/download/x",
+    ] {
+      let response = await server.send("GET", path)
+      #expect(response.headers["x-content-type-options"] == "nosniff", "\(path)")
+    }
+  }
+
   @Test("A method that an endpoint does not have is refused")
   func methods() async throws {
     let person = try await TestServer().person()

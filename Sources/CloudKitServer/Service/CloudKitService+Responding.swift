@@ -149,6 +149,8 @@ extension CloudKitService {
     if response.headers[WebServiceName.contentType] == nil, response.status != 204 {
       response.headers[WebServiceName.contentType] = "application/json; charset=UTF-8"
     }
+    // A browser takes no answer for anything but what it says it is.
+    response.headers["x-content-type-options"] = "nosniff"
     response.headers[WebServiceName.requestUUID] = uuid
     response.headers["x-apple-cloudkit-version"] = "1.0"
     if let origin = request.headers["origin"], mayRead(origin, request, route) {
