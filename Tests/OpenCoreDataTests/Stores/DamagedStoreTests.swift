@@ -26,6 +26,15 @@ struct DamagedStoreTests {
     try FileManager.default.contentsOfDirectory(atPath: folder.url.path).sorted()
   }
 
+  @Test("A file that gives an entity a negative number is refused as damaged")
+  func negativeNumber() throws {
+    try CatalogStack(url).close()
+    try SQLiteConnection(path: url.path, mode: .readWrite)
+      .execute("UPDATE Z_PRIMARYKEY SET Z_ENT = -1 WHERE Z_NAME = 'Work'")
+    let refused = error { _ = try CatalogStack(url) }
+    #expect(refused?.code == 259)
+  }
+
   @Test("A zero-length file keeps the place of a new store")
   func reserved() throws {
     try Data().write(to: url)
@@ -234,13 +243,5 @@ private enum StorePages {
   static func count(_ url: URL) -> Int {
     let attributes = try? FileManager.default.attributesOfItem(atPath: url.path)
     return ((attributes?[.size] as? NSNumber)?.intValue ?? 0) / 4096
-  }
-
-  @Test("A file that gives an entity a negative number is refused as damaged")
-  func negativeNumber() throws {
-    try CatalogStack(url).close()
-    try SQLiteConnection(path: url.path, mode: .readWrite)
-      .execute("UPDATE Z_PRIMARYKEY SET Z_ENT = -1 WHERE Z_NAME = 'Work'")
-    #expect(error { _ = try CatalogStack(url) }?.code == 259)
   }
 }
