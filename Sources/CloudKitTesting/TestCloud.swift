@@ -29,6 +29,7 @@ public final class TestCloud: Sendable {
     var limits = ServiceLimits()
     // Nobody attacks a test.
     limits.passwordRounds = 1
+    limits.passwordRule = .any
     change(&limits)
     service = try CloudKitService(
       ServiceConfiguration(

@@ -28,6 +28,7 @@ struct TestCloud: Sendable {
   ) async throws {
     var limits = ServiceLimits()
     limits.passwordRounds = 10
+    limits.passwordRule = .any
     var configuration = ServiceConfiguration(dataFolder: folder, limits: limits)
     adjust(&configuration)
     let service = try CloudKitService(configuration)

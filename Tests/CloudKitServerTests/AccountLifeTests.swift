@@ -182,7 +182,7 @@ struct AccountLifeTests {
 
   @Test("A reset link sets a new password once, and signs every device out")
   func passwordReset() async throws {
-    let server = try await TestServer()
+    let server = try await TestServer(limits: { $0.passwordRule.shortest = 6 })
     let person = try await server.person()
     let device = try await signIn(server, "phone")
     let url = try await server.service.passwordResetURL(for: "ada")

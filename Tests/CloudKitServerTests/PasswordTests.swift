@@ -10,7 +10,7 @@ struct PasswordTests {
     let made = try PasswordHash.make(
       "pleaseletmein",
       salt: Data("SodiumChloride".utf8),
-      rounds: 16_384
+      cost: PasswordCost(stored: 16_384)
     )
     #expect(
       made.hexadecimal
@@ -44,6 +44,91 @@ struct PasswordTests {
       let stored = try server.service.storage.read { try $0.account(userName: "old") }
       #expect(stored?.passwordHash.count == 64)
     }
+  }
+
+  @Test("A hash of a lower cost opens its account and is replaced by one of today's cost")
+  func raisedCost() async throws {
+    try await withTemporaryFolder { folder in
+      let before = try await TestServer(folder: folder, limits: { $0.passwordRepetitions = 1 })
+      _ = try await before.person()
+      await before.service.shutdown()
+      let server = try await TestServer(folder: folder, seed: 2, limits: { $0.passwordRounds = 4 })
+      func cost() throws -> PasswordCost? {
+        try server.service.storage.read { try $0.account(userName: "ada") }
+          .map { PasswordCost(stored: $0.passwordRounds) }
+      }
+      #expect(try cost() != PasswordCost(server.service.limits))
+      for _ in 0..<2 {
+        _ = try await server.service.signIn(
+          userName: "ada",
+          password: "secret",
+          container: TestServer.container
+        )
+        #expect(try cost() == PasswordCost(server.service.limits))
+      }
+      await server.service.shutdown()
+    }
+  }
+
+  @Test("The default cost is what OWASP asks for: 32,768 rounds of 1 KB, three times")
+  func defaultCost() {
+    let cost = PasswordCost(ServiceLimits())
+    #expect(cost.rounds == 32_768)
+    #expect(cost.repetitions == 3)
+    #expect(PasswordCost(stored: cost.stored) == cost)
+    #expect(PasswordCost(stored: 32_768).repetitions == 1)
+  }
+
+  @Test("A password that one keyboard composes and another does not opens the account from both")
+  func normalForm() async throws {
+    let server = try await TestServer()
+    let (composed, decomposed) = ("caf\u{E9} au lait", "cafe\u{301} au lait")
+    for (name, password) in [("a", composed), ("b", decomposed)] {
+      try await server.service.createAccount(userName: name, password: password)
+      for typed in [composed, decomposed] {
+        _ = try await server.service.signIn(
+          userName: name,
+          password: typed,
+          container: TestServer.container
+        )
+      }
+    }
+  }
+
+  @Test(
+    "Passwords that are guessed first are refused, and others are not",
+    arguments: [
+      ("password", false), ("Passwort2024!", false), ("1234567890", false), ("qwertyuiop", false),
+      ("aaaaaaaaaaaa", false), ("abcabcabcabc", false), ("ada.lovelace", false), ("short", false),
+      ("correct horse battery staple", false), ("IloveYou!!", false), ("0987654321", false),
+      ("tulips on the sill", true), ("k7f2m-9xq4p-aaaaa", true), ("zwölf Boxkämpfer", true),
+      (String(repeating: "ab1-", count: 257), false),
+    ]
+  )
+  func rule(password: String, isTaken: Bool) {
+    let objection = PasswordRule().objection(to: password, userName: "Ada.Lovelace")
+    #expect((objection == nil) == isTaken, "\(objection ?? "")")
+  }
+
+  @Test("Administrators cannot give an account a password that its owner could not choose")
+  func administrators() async throws {
+    let server = try await TestServer(
+      limits: { $0.passwordRule = PasswordRule() },
+      administratorToken: "operator's token"
+    )
+    let administrator = Administrator(server: server, token: "operator's token")
+    let weak = #"{"userName":"eve","password":"x"}"#
+    #expect(await administrator.send("users/create", weak).status == 400)
+    #expect(try !server.service.hasAccount(named: "eve"))
+    let good = #"{"userName":"eve","password":"tulips on the sill"}"#
+    #expect(await administrator.send("users/create", good).status == 200)
+    let changes = #"{"userName":"eve","changes":{"password":"password123"}}"#
+    #expect(await administrator.send("users/update", changes).status == 400)
+    _ = try await server.service.signIn(
+      userName: "eve",
+      password: "tulips on the sill",
+      container: TestServer.container
+    )
   }
 }
 

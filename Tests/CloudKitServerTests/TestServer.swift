@@ -47,6 +47,7 @@ struct TestServer {
   ) async throws {
     var limits = ServiceLimits()
     limits.passwordRounds = 2
+    limits.passwordRule = .any
     change(&limits)
     let effects = Effects(
       clock: clock,

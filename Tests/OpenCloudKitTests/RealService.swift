@@ -32,6 +32,7 @@ final class RealService: Sendable {
   init(limits change: (inout ServiceLimits) -> Void = { _ in }) async throws {
     var limits = ServiceLimits()
     limits.passwordRounds = 2
+    limits.passwordRule = .any
     change(&limits)
     service = try CloudKitService(
       ServiceConfiguration(baseURL: "http://service.test", limits: limits)

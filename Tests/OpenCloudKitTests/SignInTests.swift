@@ -42,6 +42,7 @@ struct SignInTests {
     init() async throws {
       var limits = ServiceLimits()
       limits.passwordRounds = 2
+      limits.passwordRule = .any
       service = try CloudKitService(
         ServiceConfiguration(
           baseURL: "http://service.test",

@@ -34,7 +34,7 @@ extension CloudKitService {
         ),
         AccountPage.Field(
           name: "password",
-          label: "Password, at least \(Self.shortestPassword) characters",
+          label: "Password, at least \(limits.passwordRule.shortest) characters",
           type: "password",
           autocomplete: "new-password"
         ),
@@ -52,7 +52,8 @@ extension CloudKitService {
         userName: form["user"] ?? "",
         password: form["password"] ?? "",
         emailAddress: form["email"].flatMap { $0.isEmpty ? nil : $0 },
-        invitation: invitation
+        invitation: invitation,
+        from: SenderAddress(request.clientAddress)
       )
     } catch let error as AdministrationError {
       page.message = error.description
@@ -73,7 +74,7 @@ extension CloudKitService {
       fields: [
         AccountPage.Field(
           name: "password",
-          label: "Password, at least \(Self.shortestPassword) characters",
+          label: "Password, at least \(limits.passwordRule.shortest) characters",
           type: "password",
           autocomplete: "new-password"
         )
@@ -85,7 +86,8 @@ extension CloudKitService {
     do {
       try await resetPassword(
         code: target.query["code"] ?? "",
-        password: request.form["password"] ?? ""
+        password: request.form["password"] ?? "",
+        from: SenderAddress(request.clientAddress)
       )
     } catch let error as AdministrationError {
       page.message = error.description
@@ -124,7 +126,11 @@ extension CloudKitService {
       guard !call.container.isEmpty, call.container.count <= limits.nameLength else {
         throw ErrorDictionary(.badRequest, "invalid container")
       }
-      let account = try await checkPassword(userName: call.userName, password: call.password)
+      let account = try await checkPassword(
+        userName: call.userName,
+        password: call.password,
+        from: SenderAddress(request.clientAddress)
+      )
       return try reply(
         try await startGrant(
           account: account,
@@ -143,7 +149,11 @@ extension CloudKitService {
       return try reply([String: String]())
     case "delete":
       let call = try WireCoding.decode(DeleteCall.self, from: request.body)
-      let account = try await checkPassword(userName: call.userName, password: call.password)
+      let account = try await checkPassword(
+        userName: call.userName,
+        password: call.password,
+        from: SenderAddress(request.clientAddress)
+      )
       try await deleteAccount(account.userName)
       audit("account.delete", by: account.userName, about: account.userName)
       return try reply([String: String]())

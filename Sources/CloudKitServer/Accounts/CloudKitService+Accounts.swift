@@ -85,34 +85,25 @@ extension CloudKitService {
 
   /// Changes an account; a new password or a shut account ends every session of it.
   package func changeAccount(_ userName: String, _ changes: AccountChanges) async throws {
-    let named = try account(named: userName)
-    // Hashed before the transaction, and written into the account as it is then.
-    var hashed: StoredAccount?
-    if let password = changes.password {
-      guard !password.isEmpty else {
-        throw AdministrationError(description: "A password has at least one character.")
-      }
-      var account = named
-      account.passwordSalt = effects.randomness.bytes(16)
-      account.passwordRounds = limits.passwordRounds
-      account.passwordHash = try PasswordHash.make(
-        password,
-        salt: account.passwordSalt,
-        rounds: account.passwordRounds
-      )
-      hashed = account
+    try await changeAccount(userName, changes, from: nil)
+  }
+
+  private func changeAccount(
+    _ userName: String,
+    _ changes: AccountChanges,
+    from sender: SenderAddress?
+  ) async throws {
+    let id = try account(named: userName).id
+    let secret = try await changes.password.asyncMap { password in
+      try checkNew(password, userName: userName)
+      return try await newSecret(password, from: sender)
     }
-    let withPassword = hashed
     try await write { [storage] in
       try storage.read { snapshot in
-        guard var account = try snapshot.account(id: named.id) else {
+        guard var account = try snapshot.account(id: id) else {
           throw AdministrationError(description: "There is no account \"\(userName)\".")
         }
-        if let withPassword {
-          account.passwordSalt = withPassword.passwordSalt
-          account.passwordRounds = withPassword.passwordRounds
-          account.passwordHash = withPassword.passwordHash
-        }
+        if let secret { account.set(secret) }
         if let name = changes.givenName { account.givenName = name }
         if let name = changes.familyName { account.familyName = name }
         if let address = changes.emailAddress { account.emailAddress = address }
@@ -227,18 +218,14 @@ extension CloudKitService {
     userName: String,
     password: String,
     emailAddress: String?,
-    invitation code: String?
+    invitation code: String?,
+    from sender: SenderAddress?
   ) async throws {
     let found = try code.flatMap { try invitation($0) }
     guard found != nil || configuration.registration == .open else {
       throw AdministrationError(
         description:
           "This server takes new accounts by invitation, and this invitation is not good."
-      )
-    }
-    guard password.count >= Self.shortestPassword else {
-      throw AdministrationError(
-        description: "A password has at least \(Self.shortestPassword) characters."
       )
     }
     guard !userName.isEmpty, userName.count <= limits.nameLength else {
@@ -251,7 +238,8 @@ extension CloudKitService {
       password: password,
       emailAddress: emailAddress,
       isAdministrator: found?.invitation.isAdministrator ?? false,
-      using: found?.entry
+      using: found?.entry,
+      from: sender
     )
     audit("account.register", by: userName, about: userName)
   }
@@ -263,8 +251,6 @@ extension CloudKitService {
     else { return nil }
     return (entry, try WireCoding.decode(Invitation.self, from: entry.body))
   }
-
-  static let shortestPassword = 10
 
   // MARK: Password reset
 
@@ -286,17 +272,13 @@ extension CloudKitService {
   }
 
   /// Sets the password that a reset link's holder chose; the link is used up.
-  func resetPassword(code: String, password: String) async throws {
+  func resetPassword(code: String, password: String, from sender: SenderAddress?) async throws {
     let key = DirectoryEntry.Key(.passwordReset, Self.digest(code))
     let entry = try storage.read { try $0.entry(key) }
     guard let entry, (entry.expires ?? 0) > now,
       let account = try storage.read({ try $0.account(id: entry.owner) })
     else { throw AdministrationError(description: "This link is not good any more.") }
-    guard password.count >= Self.shortestPassword else {
-      throw AdministrationError(
-        description: "A password has at least \(Self.shortestPassword) characters."
-      )
-    }
+    try checkNew(password, userName: account.userName)
     // The link goes first: two that use it at once must not both succeed.
     try await write {
       var batch = WriteBatch()
@@ -304,8 +286,8 @@ extension CloudKitService {
       batch.removedEntries = [key]
       return (batch, ())
     }
-    try await changeAccount(account.userName, AccountChanges(password: password))
-    signIns.noteSuccess(of: account.userName.lowercased())
+    try await changeAccount(account.userName, AccountChanges(password: password), from: sender)
+    try await forgetFailures(of: account.userName)
     audit("account.reset-password", by: account.userName, about: account.userName)
   }
 }

@@ -26,7 +26,8 @@ extension CloudKitService {
       familyName: familyName,
       emailAddress: emailAddress,
       isAdministrator: isAdministrator,
-      using: nil
+      using: nil,
+      from: nil
     )
   }
 
@@ -40,18 +41,20 @@ extension CloudKitService {
     emailAddress: String? = nil,
     isAdministrator: Bool,
     identity: VouchedIdentity? = nil,
-    using invitation: DirectoryEntry?
+    using invitation: DirectoryEntry?,
+    from sender: SenderAddress?
   ) async throws -> String {
     guard !userName.isEmpty, !password.isEmpty else {
       throw AdministrationError(description: "An account needs a user name and a password.")
     }
-    let salt = effects.randomness.bytes(16)
+    try checkNew(password, userName: userName)
+    let secret = try await newSecret(password, from: sender)
     let account = StoredAccount(
       id: effects.uuid().uuidString,
       userName: userName,
-      passwordSalt: salt,
-      passwordHash: try PasswordHash.make(password, salt: salt, rounds: limits.passwordRounds),
-      passwordRounds: limits.passwordRounds,
+      passwordSalt: secret.salt,
+      passwordHash: secret.hash,
+      passwordRounds: secret.cost.stored,
       givenName: givenName,
       familyName: familyName,
       emailAddress: emailAddress ?? (userName.contains("@") ? userName : nil)
@@ -122,7 +125,7 @@ extension CloudKitService {
     container: String,
     isKept: Bool = true
   ) async throws -> String {
-    let account = try await checkPassword(userName: userName, password: password)
+    let account = try await checkPassword(userName: userName, password: password, from: nil)
     return try await startSession(account: account, container: container, isKept: isKept)
   }
 
@@ -177,51 +180,6 @@ extension CloudKitService {
   }
 
   // MARK: Sessions
-
-  /// The account of a right password.
-  func checkPassword(userName: String, password: String) async throws -> StoredAccount {
-    let name = userName.lowercased()
-    if let seconds = signIns.pause(for: name, now: now, limits: limits) {
-      throw ErrorDictionary(
-        .throttled,
-        "too many wrong passwords, try again later",
-        retryAfter: seconds
-      )
-    }
-    let known = try storage.read { try $0.account(userName: userName) }
-    // An unknown name costs the same time as a wrong password.
-    let hash = try await hashing.run { [limits] in
-      try known.map { try PasswordHash.make(password, like: $0) }
-        ?? PasswordHash.make(password, salt: Data(count: 16), rounds: limits.passwordRounds)
-    }
-    guard let known, PasswordHash.isEqual(hash, known.passwordHash),
-      try !storage.read({ try $0.state(of: known.id).0.isDisabled })
-    else {
-      signIns.noteFailure(of: name, now: now, limits: limits)
-      throw ErrorDictionary(.authenticationFailed, "wrong user name or password")
-    }
-    signIns.noteSuccess(of: name)
-    if !PasswordHash.isCurrent(known) { try await renewHash(of: known, password) }
-    return known
-  }
-
-  /// Replaces a hash that an earlier version made.
-  private func renewHash(of account: StoredAccount, _ password: String) async throws {
-    var renewed = account
-    renewed.passwordSalt = effects.randomness.bytes(16)
-    renewed.passwordRounds = limits.passwordRounds
-    renewed.passwordHash = try PasswordHash.make(
-      password,
-      salt: renewed.passwordSalt,
-      rounds: renewed.passwordRounds
-    )
-    let stored = renewed
-    try await write {
-      var batch = WriteBatch()
-      batch.accounts = [stored]
-      return (batch, ())
-    }
-  }
 
   func startSession(
     account: StoredAccount,

@@ -97,7 +97,7 @@ extension CloudKitService {
 }
 
 extension Optional {
-  fileprivate func asyncMap<Result>(
+  func asyncMap<Result>(
     _ transform: (Wrapped) async throws -> Result
   ) async rethrows -> Result? {
     guard let self else { return nil }

@@ -29,11 +29,16 @@ extension CloudKitService {
     }
     do {
       return try await delete(
-        checkPassword(userName: form["user"] ?? "", password: form["password"] ?? "")
+        checkPassword(
+          userName: form["user"] ?? "",
+          password: form["password"] ?? "",
+          from: SenderAddress(request.clientAddress)
+        )
       )
     } catch let error as ErrorDictionary {
       page.message = wrongPasswordMessage(error)
       return page.response(status: error.serverErrorCode.httpStatus, nonce: nonce)
+        .retrying(after: error)
     }
   }
 

@@ -35,11 +35,16 @@ extension CloudKitService {
       return page.response(nonce: nonce)
     }
     do {
-      let account = try await checkPassword(userName: userName, password: password)
+      let account = try await checkPassword(
+        userName: userName,
+        password: password,
+        from: SenderAddress(request.clientAddress)
+      )
       return try await letIn(account, code, waiting)
     } catch let error as ErrorDictionary where error.serverErrorCode != .notFound {
       page.message = wrongPasswordMessage(error)
       return page.response(status: error.serverErrorCode.httpStatus, nonce: nonce)
+        .retrying(after: error)
     }
   }
 

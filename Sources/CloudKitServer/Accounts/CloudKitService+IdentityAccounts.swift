@@ -85,7 +85,8 @@ extension CloudKitService {
       emailAddress: identity.emailAddress,
       isAdministrator: found?.invitation.isAdministrator ?? false,
       identity: identity,
-      using: found?.entry
+      using: found?.entry,
+      from: nil
     )
     audit("account.register", by: userName, about: userName, detail: identity.issuer)
     guard let account = try storage.read({ try $0.account(id: id) }) else {

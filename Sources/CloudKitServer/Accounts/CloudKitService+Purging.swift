@@ -29,7 +29,11 @@ extension CloudKitService {
       let identities = try storage.read {
         try $0.entries(DirectoryRange(.identity, owner: account))
       }
-      batch.removedEntries = [AccountState.key(account)] + identities.map(\.key)
+      let networks = try storage.read {
+        try $0.entries(DirectoryRange(.knownNetwork, owner: account, limit: .max))
+      }
+      batch.removedEntries =
+        [AccountState.key(account)] + identities.map(\.key) + networks.map(\.key)
       if let number = try storage.read({ try $0.phoneNumber(ofAccount: account) }) {
         batch.removedEntries.append(DirectoryEntry.Key(.phoneNumber, number))
       }

@@ -71,7 +71,8 @@ extension CloudKitService {
     do {
       let account = try await checkPassword(
         userName: form["user"] ?? "",
-        password: form["password"] ?? ""
+        password: form["password"] ?? "",
+        from: SenderAddress(request.clientAddress)
       )
       let token = try await startSession(
         account: account,
@@ -81,11 +82,8 @@ extension CloudKitService {
       return handOver(token, apiToken, to: boundOrigin(target, apiToken), container: container)
     } catch let error as ErrorDictionary {
       page.message = wrongPasswordMessage(error)
-      var response = page.response(status: error.serverErrorCode.httpStatus, nonce: nonce)
-      if let seconds = error.retryAfter {
-        response.headers[WebServiceName.retryAfter] = String(Int(seconds.rounded(.up)))
-      }
-      return response
+      return page.response(status: error.serverErrorCode.httpStatus, nonce: nonce)
+        .retrying(after: error)
     }
   }
 
@@ -142,6 +140,16 @@ extension CloudKitService {
     if !apiToken.allowedOrigins.isEmpty { return apiToken.allowedOrigins.contains(origin) }
     guard let host = URLComponents(string: origin)?.host else { return false }
     return ["localhost", "127.0.0.1", "::1", "[::1]"].contains(host) || origin == baseURL
+  }
+}
+
+extension WebServiceResponse {
+  /// With the time after which to come back, where an error names one.
+  func retrying(after error: ErrorDictionary) -> WebServiceResponse {
+    guard let seconds = error.retryAfter else { return self }
+    var response = self
+    response.headers[WebServiceName.retryAfter] = String(Int(seconds.rounded(.up)))
+    return response
   }
 }
 

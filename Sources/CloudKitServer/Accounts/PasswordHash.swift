@@ -2,25 +2,49 @@ import Crypto
 import CryptoExtras
 import Foundation
 
-/// A password's hash: scrypt (RFC 7914) with blocks of 8 and one lane.
+/// What hashing a password costs, as scrypt counts it.
+struct PasswordCost: Hashable, Sendable {
+  /// A power of two, times 1 KB of memory.
+  var rounds: Int
+  /// How often the work is repeated, one after the other.
+  var repetitions: Int
+
+  init(_ limits: ServiceLimits) {
+    // A power of two, as the algorithm asks.
+    rounds =
+      limits.passwordRounds < 2
+      ? 2 : 1 << (Int.bitWidth - (limits.passwordRounds - 1).leadingZeroBitCount)
+    repetitions = max(limits.passwordRepetitions, 1)
+  }
+
+  /// Reads an account's column: the rounds in the lower 32 bits, the repetitions above them.
+  ///
+  /// Earlier versions left these zero and meant one.
+  init(stored: Int) {
+    rounds = stored & 0xFFFF_FFFF
+    repetitions = max(stored >> 32, 1)
+  }
+
+  var stored: Int { repetitions << 32 | rounds }
+}
+
+/// A password's hash: scrypt (RFC 7914) with blocks of 8.
 ///
-/// A hash of 32 bytes was made by an earlier version with PBKDF2; it still opens its account, and the
-/// sign-in that proves the password replaces it.
+/// A hash of 32 bytes was made by an earlier version with PBKDF2. It and hashes of a lower cost still
+/// open their accounts, and the sign-in that proves the password replaces them.
 enum PasswordHash {
   private static let size = 64
   private static let blockSize = 8
 
-  static func make(_ password: String, salt: Data, rounds: Int) throws -> Data {
-    // A power of two, as the algorithm asks.
-    let cost = rounds < 2 ? 2 : 1 << (Int.bitWidth - (rounds - 1).leadingZeroBitCount)
+  static func make(_ password: String, salt: Data, cost: PasswordCost) throws -> Data {
     let key = try KDF.Scrypt.deriveKey(
       from: Data(password.utf8),
       salt: salt,
       outputByteCount: size,
-      rounds: cost,
+      rounds: cost.rounds,
       blockSize: blockSize,
-      parallelism: 1,
-      maxMemory: 256 * cost * blockSize
+      parallelism: cost.repetitions,
+      maxMemory: 256 * (cost.rounds + cost.repetitions) * blockSize
     )
     return key.withUnsafeBytes { Data($0) }
   }
@@ -28,11 +52,22 @@ enum PasswordHash {
   /// The hash that a password has to be compared with.
   static func make(_ password: String, like account: StoredAccount) throws -> Data {
     isCurrent(account)
-      ? try make(password, salt: account.passwordSalt, rounds: account.passwordRounds)
+      ? try make(
+        password,
+        salt: account.passwordSalt,
+        cost: PasswordCost(stored: account.passwordRounds)
+      )
       : older(password, salt: account.passwordSalt, rounds: account.passwordRounds)
   }
 
-  static func isCurrent(_ account: StoredAccount) -> Bool { account.passwordHash.count == size }
+  private static func isCurrent(_ account: StoredAccount) -> Bool {
+    account.passwordHash.count == size
+  }
+
+  /// Whether a hash is of the kind and cost that new ones have.
+  static func isCurrent(_ account: StoredAccount, _ cost: PasswordCost) -> Bool {
+    isCurrent(account) && PasswordCost(stored: account.passwordRounds) == cost
+  }
 
   /// PBKDF2 with HMAC-SHA256 (RFC 8018, 5.2), one block.
   private static func older(_ password: String, salt: Data, rounds: Int) -> Data {

@@ -19,13 +19,11 @@ extension CloudKitService {
     guard target.parts.count == 4, target.parts[1] == "1", request.method == "POST" else {
       throw ErrorDictionary(.notFound, "could not find handler for endpoint")
     }
-    guard request.body.count <= limits.requestSize else {
-      throw ErrorDictionary(.badRequest, "request is larger than \(limits.requestSize) bytes")
-    }
     var call = AdminCall(noun: target.parts[2], verb: target.parts[3], body: request.body, by: "")
     let reply: Data
     if call.noun == "session", call.verb == "start" {
-      reply = try call.write(try await startAdminSession(try call.read()))
+      try throttleAddress(request)
+      reply = try call.write(try await startAdminSession(try call.read(), request))
     } else {
       (call.by, call.isOperator) = try administrator(request)
       do {
@@ -80,8 +78,15 @@ extension CloudKitService {
     return (account.userName, false)
   }
 
-  private func startAdminSession(_ signIn: AdminSignIn) async throws -> AdminSession {
-    let account = try await checkPassword(userName: signIn.userName, password: signIn.password)
+  private func startAdminSession(
+    _ signIn: AdminSignIn,
+    _ request: WebServiceRequest
+  ) async throws -> AdminSession {
+    let account = try await checkPassword(
+      userName: signIn.userName,
+      password: signIn.password,
+      from: SenderAddress(request.clientAddress)
+    )
     guard try storage.read({ try $0.state(of: account.id).0.isAdministrator }) else {
       throw ErrorDictionary(.accessDenied, "\(account.userName) is not an administrator")
     }

@@ -48,11 +48,6 @@ extension CloudKitService {
       )
     case "create":
       let user: NewUser = try call.read()
-      guard user.password.count >= Self.shortestPassword else {
-        throw AdministrationError(
-          description: "A password has at least \(Self.shortestPassword) characters."
-        )
-      }
       try checkAddress(user.emailAddress, isFreeFor: user.userName)
       let id = try await createAccount(
         userName: user.userName,

@@ -18,7 +18,6 @@ package final class CloudKitService: Sendable {
   let vault: FieldVault
   let notifications: NotificationHub
   let sessions = SessionCache()
-  let signIns = SignInGuard()
   let signatures = SignatureLedger()
   let requests = RequestThrottle()
   let quotas = QuotaLedger()
@@ -38,8 +37,8 @@ package final class CloudKitService: Sendable {
   let announcements = AnnouncementLedger()
   /// Notes of this process's commits whose delivery failed.
   let undelivered = Mutex<[CommitNote]>([])
-  /// Passwords are hashed one at a time: each takes 32 MB, and the pool has other work.
-  let hashing: Lane
+  /// Passwords are hashed one at a time, behind a bounded queue.
+  let hashing: HashingQueue
   private let address: Mutex<String>
   private let closed = Atomic<Bool>(false)
 
@@ -113,7 +112,7 @@ package final class CloudKitService: Sendable {
       waiting: configuration.limits.waitingReads,
       effects: configuration.effects
     )
-    hashing = configuration.effects.lane("server passwords")
+    hashing = HashingQueue(configuration.effects.lane("server passwords"))
     address = Mutex("")
     baseURL = configuration.baseURL
     storage.listen { [weak self] news in self?.hear(news) }

@@ -42,7 +42,17 @@ extension CloudKitService {
     guard let rate = limits.requestsPerSecond, rate > 0 else { return }
     let sender =
       context.principal.map { "user \($0.userRecordName)" }
-      ?? "address \(request.clientAddress ?? "")"
+      ?? "address \(SenderAddress(request.clientAddress)?.network ?? "")"
+    if let seconds = requests.delay(for: sender, rate: rate, burst: limits.requestBurst, now: now) {
+      throw ErrorDictionary(.throttled, "too many requests, slow down", retryAfter: seconds)
+    }
+  }
+
+  /// Refuses an address that calls pages and account endpoints too often, before anything is read
+  /// of the request's body or looked up.
+  func throttleAddress(_ request: WebServiceRequest) throws {
+    guard let rate = limits.requestsPerSecond, rate > 0 else { return }
+    let sender = "address \(SenderAddress(request.clientAddress)?.network ?? "")"
     if let seconds = requests.delay(for: sender, rate: rate, burst: limits.requestBurst, now: now) {
       throw ErrorDictionary(.throttled, "too many requests, slow down", retryAfter: seconds)
     }
@@ -50,7 +60,7 @@ extension CloudKitService {
 
   /// Refuses an address that makes accounts or guesses links in quantity: ten, then one a minute.
   func throttleStrangers(_ request: WebServiceRequest) throws {
-    let sender = "stranger \(request.clientAddress ?? "")"
+    let sender = "stranger \(SenderAddress(request.clientAddress)?.network ?? "")"
     if let seconds = requests.delay(for: sender, rate: 1.0 / 60, burst: 10, now: now) {
       throw ErrorDictionary(.throttled, "too many attempts from this address", retryAfter: seconds)
     }

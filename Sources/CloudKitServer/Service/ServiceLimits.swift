@@ -42,6 +42,9 @@ package struct ServiceLimits: Hashable, Sendable {
   /// Bytes of any request but an upload: 200 records of full size in base64 would be more, and
   /// nobody sends that.
   package var requestSize = 64 * 1_048_576
+  /// The same for requests that name neither a user token nor a server key: reads of a public
+  /// database are small.
+  package var anonymousRequestSize = 1_048_576
   /// Bytes of a form of a page, or of a call about an account: a few names, a password, a link.
   package var formSize = 64 * 1024
   /// Bytes of an administrator's call: the largest is a schema, about a kilobyte for each type.
@@ -97,12 +100,31 @@ package struct ServiceLimits: Hashable, Sendable {
   package var eventLifetime = 60.0 * 60
   /// Seconds between two looks for the commits of other processes.
   package var newsInterval = 2.0
-  /// Sign-ins with a wrong password before an account rests.
+
+  // Passwords
+  /// Sign-ins with a wrong password before a name rests for one network: an IPv4 address or 64 bits
+  /// of an IPv6 address.
   package var failedSignIns = 10
-  /// Seconds that an account rests after these.
+  /// The same for one network over all names: a family or a school shares an address.
+  package var failedSignInsPerNetwork = 30
+  /// The same for one name over all networks that it was not signed in from: NIST SP 800-63B allows
+  /// at most 100.
+  package var failedSignInsPerAccount = 100
+  /// Seconds that a name or a network rests.
   package var signInPause = 15.0 * 60
-  /// The cost of scrypt for a password, a power of two: 32,768 takes 32 MB and a tenth of a second.
+  /// Seconds that a network stays known to a name after a sign-in.
+  package var knownNetworkLifetime = 90.0 * 24 * 60 * 60
+  /// The cost of scrypt for a password, a power of two: 32,768 takes 32 MB.
   package var passwordRounds = 32_768
+  /// How often scrypt repeats its work, one after the other: with 32,768 rounds three times are what
+  /// OWASP asks for, in a quarter of the memory of its other choice (131,072 rounds, once).
+  package var passwordRepetitions = 3
+  /// What a new password must be.
+  package var passwordRule = PasswordRule()
+  /// Sign-ins that may wait for the one lane that hashes passwords: ten seconds' work.
+  package var waitingHashes = 40
+  /// The same for one network, so that none takes the whole queue.
+  package var waitingHashesPerNetwork = 8
   /// Seconds that the date of a signed request may be off, either way.
   package var signatureWindow = 600.0
   /// Seconds that a device may stay away before it must sign in again; each use starts them anew.

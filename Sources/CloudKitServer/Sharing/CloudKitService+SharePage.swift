@@ -40,26 +40,28 @@ extension CloudKitService {
         return form["ask"] == nil
           ? try await join(person, known, page) : try await ask(person, known, page, request)
       }
-      if isPost { return try await signIn(form, known, page) }
+      if isPost { return try await signIn(form, known, page, request) }
       show(try? locate(known, principal: nil), in: &page)
       page.step = .signIn(userName: "")
       return page.response()
     } catch let error as ErrorDictionary {
       page.message = Self.sentence(for: error)
       page.step = .signIn(userName: form["user"] ?? "")
-      return page.response(status: error.serverErrorCode.httpStatus)
+      return page.response(status: error.serverErrorCode.httpStatus).retrying(after: error)
     }
   }
 
   private func signIn(
     _ form: [String: String],
     _ guid: StoredShortGUID,
-    _ page: SharePage
+    _ page: SharePage,
+    _ request: WebServiceRequest
   ) async throws -> WebServiceResponse {
     var page = page
     let account = try await checkPassword(
       userName: form["user"] ?? "",
-      password: form["password"] ?? ""
+      password: form["password"] ?? "",
+      from: SenderAddress(request.clientAddress)
     )
     let user = try await user(account: account.id, container: guid.container)
     let signedIn = SignedIn(

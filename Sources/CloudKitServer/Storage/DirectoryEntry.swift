@@ -16,6 +16,7 @@ package struct DirectoryEntry: Hashable, Sendable {
     case identity
     case identityAttempt = "identity-attempt"
     case invitation
+    case knownNetwork = "known-network"
     case passwordReset = "password-reset"
     case phoneNumber = "phone-number"
     case purgedPartition = "purged-partition"
@@ -24,6 +25,7 @@ package struct DirectoryEntry: Hashable, Sendable {
     case serverKey = "server-key"
     case signature
     case upload
+    case signInCount = "sign-in-count"
   }
 
   /// A fact's place.

@@ -1,0 +1,121 @@
+import CloudKitWebServices
+import Effects
+import Foundation
+
+/// A password as an account keeps it.
+struct PasswordSecret: Sendable {
+  var salt: Data
+  var hash: Data
+  var cost: PasswordCost
+}
+
+extension StoredAccount {
+  mutating func set(_ secret: PasswordSecret) {
+    passwordSalt = secret.salt
+    passwordHash = secret.hash
+    passwordRounds = secret.cost.stored
+  }
+}
+
+/// Passwords: new ones, and the ones that people sign in with.
+extension CloudKitService {
+  /// Refuses a new password that is easy to guess, from administrators too.
+  func checkNew(_ password: String, userName: String) throws {
+    guard let objection = limits.passwordRule.objection(to: password, userName: userName) else {
+      return
+    }
+    throw AdministrationError(description: objection)
+  }
+
+  /// Hashes a new password, in the lane of all hashing.
+  func newSecret(_ password: String, from sender: SenderAddress?) async throws -> PasswordSecret {
+    let salt = effects.randomness.bytes(16)
+    let cost = PasswordCost(limits)
+    let text = PasswordRule.normalized(password)
+    return try await hashing.withPlace(of: sender, limits) { lane in
+      try await lane.run {
+        PasswordSecret(
+          salt: salt,
+          hash: try PasswordHash.make(text, salt: salt, cost: cost),
+          cost: cost
+        )
+      }
+    }
+  }
+
+  /// The account of a right password.
+  ///
+  /// The attempt counts as failed until the password is known to be right, so that attempts at the
+  /// same time are judged no more often than attempts in turn.
+  func checkPassword(
+    userName: String,
+    password: String,
+    from sender: SenderAddress?
+  ) async throws -> StoredAccount {
+    let wrong = ErrorDictionary(.authenticationFailed, "wrong user name or password")
+    // Counted in bytes first: the characters of a long text take long to count.
+    guard userName.utf8.count <= 4 * limits.nameLength, userName.count <= limits.nameLength else {
+      throw wrong
+    }
+    let attempt = SignInAttempt(userName: userName, sender: sender, limits: limits)
+    return try await hashing.withPlace(of: sender, limits) { lane in
+      try await reserve(attempt)
+      let known = try storage.read { try $0.account(userName: userName) }
+      let cost = PasswordCost(limits)
+      let isRight = try await lane.run {
+        try Self.forms(of: password).contains { form in
+          // An unknown name costs the same time as a wrong password.
+          let hash =
+            try known.map { try PasswordHash.make(form, like: $0) }
+            ?? PasswordHash.make(form, salt: Data(count: 16), cost: cost)
+          return known.map { PasswordHash.isEqual(hash, $0.passwordHash) } ?? false
+        }
+      }
+      guard let known, isRight, try !storage.read({ try $0.state(of: known.id).0.isDisabled })
+      else {
+        logger.notice(
+          "a sign-in failed",
+          metadata: ["client": "\(sender?.text ?? "this process")"]
+        )
+        throw wrong
+      }
+      try await settle(attempt, of: known.id)
+      guard !PasswordHash.isCurrent(known, cost) else { return known }
+      return try await renewHash(of: known, password, lane)
+    }
+  }
+
+  /// What is compared: the normal form, and the text as it was typed where an earlier version hashed
+  /// it like that.
+  private static func forms(of password: String) -> [String] {
+    let normal = PasswordRule.normalized(password)
+    return normal.utf8.elementsEqual(password.utf8) ? [normal] : [normal, password]
+  }
+
+  /// Replaces a hash of an earlier kind or a lower cost, unless the password has changed meanwhile.
+  private func renewHash(
+    of account: StoredAccount,
+    _ password: String,
+    _ lane: Lane
+  ) async throws -> StoredAccount {
+    let salt = effects.randomness.bytes(16)
+    let cost = PasswordCost(limits)
+    let text = PasswordRule.normalized(password)
+    let secret = try await lane.run {
+      PasswordSecret(
+        salt: salt,
+        hash: try PasswordHash.make(text, salt: salt, cost: cost),
+        cost: cost
+      )
+    }
+    return try await write { [storage] in
+      guard var renewed = try storage.read({ try $0.account(id: account.id) }),
+        renewed.passwordHash == account.passwordHash
+      else { return (nil, account) }
+      renewed.set(secret)
+      var batch = WriteBatch()
+      batch.accounts = [renewed]
+      return (batch, renewed)
+    }
+  }
+}

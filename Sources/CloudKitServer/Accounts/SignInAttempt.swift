@@ -1,0 +1,178 @@
+import CloudKitWebServices
+import Foundation
+
+/// One try to sign in with a password: which counts it is part of.
+///
+/// Three counts bound guessing. Of a name from one network: ten, so that a stranger elsewhere does
+/// not lock the owner out. Of a network over all names: thirty, against one password tried on many
+/// names. Of a name over all networks: a hundred, against many senders; networks that signed in to
+/// the name before pass this one. Keys are digests, so that a name's length costs nothing.
+struct SignInAttempt: Sendable {
+  /// A count that an attempt is part of.
+  struct Bucket: Hashable, Sendable {
+    var key: DirectoryEntry.Key
+    var limit: Int
+    /// Networks that the name was signed in from are not counted here.
+    var sparesKnownNetworks: Bool
+    /// A success shows that the failures before it were the owner's.
+    var isClearedBySuccess: Bool
+  }
+
+  let buckets: [Bucket]
+  /// Where a success from this network is remembered; nil without a network.
+  let known: DirectoryEntry.Key?
+
+  init(userName: String, sender: SenderAddress?, limits: ServiceLimits) {
+    let name = StoredAccount.folded(userName)
+    let network = sender?.network ?? ""
+    func key(_ kind: DirectoryEntry.Kind, _ parts: String...) -> DirectoryEntry.Key {
+      DirectoryEntry.Key(kind, CloudKitService.digest(parts.joined(separator: "\0")))
+    }
+    var buckets = [
+      Bucket(
+        key: key(.signInCount, "name and network", network, name),
+        limit: limits.failedSignIns,
+        sparesKnownNetworks: false,
+        isClearedBySuccess: true
+      )
+    ]
+    if sender != nil {
+      buckets += [
+        Bucket(
+          key: key(.signInCount, "network", network),
+          limit: limits.failedSignInsPerNetwork,
+          sparesKnownNetworks: false,
+          isClearedBySuccess: false
+        ),
+        Bucket(
+          key: key(.signInCount, "name", name),
+          limit: limits.failedSignInsPerAccount,
+          sparesKnownNetworks: true,
+          isClearedBySuccess: false
+        ),
+      ]
+    }
+    self.buckets = buckets
+    known = sender == nil ? nil : key(.knownNetwork, network, name)
+  }
+}
+
+/// How often passwords failed lately; kept in the storage, so that it outlasts a restart and is one
+/// for all servers of a database.
+struct SignInCount: Codable, Hashable, Sendable {
+  var failures = 0
+
+  /// The count of an entry; a new one where there is none or its time is over.
+  init(_ entry: DirectoryEntry?, now: Int64) throws {
+    guard let entry, (entry.expires ?? 0) > now else { return }
+    self = try WireCoding.decode(SignInCount.self, from: entry.body)
+  }
+}
+
+extension CloudKitService {
+  /// Counts an attempt as failed before its password is hashed, so that attempts at the same time
+  /// cannot pass the limit together; `settle` takes it back where the password was right.
+  func reserve(_ attempt: SignInAttempt) async throws {
+    // Refusals are the common case of a flood, and take no write.
+    try refuseExhausted(attempt, now)
+    let time = now
+    let pause = Int64(limits.signInPause * 1000)
+    try await write { [storage] in
+      try storage.read { snapshot in
+        var batch = WriteBatch()
+        let isKnown = try self.isKnown(attempt, snapshot)
+        for bucket in attempt.buckets where !(isKnown && bucket.sparesKnownNetworks) {
+          let entry = try snapshot.entry(bucket.key)
+          var count = try SignInCount(entry, now: time)
+          try self.refuse(count, entry, bucket, time)
+          count.failures += 1
+          // A window begins with its first failure; the rest begins with the last one.
+          let isNew = count.failures == 1 || count.failures >= bucket.limit
+          batch.expectedEntries[bucket.key] = .some(entry?.revision)
+          batch.savedEntries.append(
+            DirectoryEntry(
+              bucket.key,
+              revision: (entry?.revision ?? 0) + 1,
+              expires: isNew ? time + pause : entry?.expires,
+              body: try WireCoding.encode(count)
+            )
+          )
+        }
+        return (batch, ())
+      }
+    }
+  }
+
+  /// Takes a reserved failure back and remembers the network.
+  func settle(_ attempt: SignInAttempt, of account: String) async throws {
+    let time = now
+    let lifetime = Int64(limits.knownNetworkLifetime * 1000)
+    try await write { [storage] in
+      try storage.read { snapshot in
+        var batch = WriteBatch()
+        let isKnown = try self.isKnown(attempt, snapshot)
+        for bucket in attempt.buckets where !(isKnown && bucket.sparesKnownNetworks) {
+          guard var entry = try snapshot.entry(bucket.key) else { continue }
+          batch.expectedEntries[bucket.key] = .some(entry.revision)
+          var count = try SignInCount(entry, now: time)
+          count.failures -= 1
+          if bucket.isClearedBySuccess || count.failures <= 0 {
+            batch.removedEntries.append(bucket.key)
+          } else {
+            entry.revision += 1
+            entry.body = try WireCoding.encode(count)
+            batch.savedEntries.append(entry)
+          }
+        }
+        if let key = attempt.known {
+          batch.savedEntries.append(
+            DirectoryEntry(key, owner: account, expires: time + lifetime)
+          )
+        }
+        return (batch, ())
+      }
+    }
+  }
+
+  /// Forgets failures of a name, such as after its password was reset.
+  func forgetFailures(of userName: String) async throws {
+    let attempt = SignInAttempt(userName: userName, sender: nil, limits: limits)
+    try await write {
+      var batch = WriteBatch()
+      batch.removedEntries = attempt.buckets.map(\.key)
+      return (batch, ())
+    }
+  }
+
+  private func refuseExhausted(_ attempt: SignInAttempt, _ time: Int64) throws {
+    try storage.read { snapshot in
+      let isKnown = try isKnown(attempt, snapshot)
+      for bucket in attempt.buckets where !(isKnown && bucket.sparesKnownNetworks) {
+        let entry = try snapshot.entry(bucket.key)
+        try refuse(try SignInCount(entry, now: time), entry, bucket, time)
+      }
+    }
+  }
+
+  private func refuse(
+    _ count: SignInCount,
+    _ entry: DirectoryEntry?,
+    _ bucket: SignInAttempt.Bucket,
+    _ time: Int64
+  ) throws {
+    guard count.failures >= bucket.limit else { return }
+    throw ErrorDictionary(
+      .throttled,
+      "too many wrong passwords, try again later",
+      retryAfter: max(1, Double((entry?.expires ?? time) - time) / 1000)
+    )
+  }
+
+  private func isKnown(
+    _ attempt: SignInAttempt,
+    _ snapshot: any StorageSnapshot
+  ) throws -> Bool {
+    guard let key = attempt.known, let entry = try snapshot.entry(key) else { return false }
+    return (entry.expires ?? 0) > now
+  }
+}

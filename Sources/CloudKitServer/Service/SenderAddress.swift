@@ -1,0 +1,45 @@
+import Foundation
+
+/// The network that a request came from, as far as one sender can choose addresses in it.
+///
+/// An IPv4 address stands for itself. Of an IPv6 address the first 64 bits count: a provider gives
+/// at least that network to each customer, who then has 2^64 addresses to send from.
+package struct SenderAddress: Hashable, Sendable {
+  /// Names the network in keys of counters.
+  package let network: String
+  /// The address as it stands in the log.
+  let text: String
+
+  /// Reads an address with or without a port and brackets; nil where there is none, as for a request
+  /// of this process.
+  package init?(_ text: String?) {
+    guard let text, !text.isEmpty else { return nil }
+    self.text = String(text.prefix(64))
+    network = Self.network(of: Self.withoutPort(text)) ?? "unknown"
+  }
+
+  /// The address in `[::1]:443`, `192.0.2.1:443`, or a plain address.
+  package static func withoutPort(_ text: some StringProtocol) -> String {
+    if text.hasPrefix("[") {
+      return String(text.dropFirst().prefix { $0 != "]" })
+    }
+    let colons = text.utf8.count { $0 == UInt8(ascii: ":") }
+    return colons == 1 ? String(text.prefix { $0 != ":" }) : String(text)
+  }
+
+  private static func network(of text: String) -> String? {
+    // Enough for any address with a zone index.
+    guard text.utf8.count <= 64 else { return nil }
+    var four = in_addr()
+    if inet_pton(AF_INET, text, &four) == 1 {
+      return withUnsafeBytes(of: &four) { Data($0).hexadecimal }
+    }
+    var six = in6_addr()
+    let plain = String(text.prefix { $0 != "%" })
+    guard inet_pton(AF_INET6, plain, &six) == 1 else { return nil }
+    let bytes = withUnsafeBytes(of: &six) { Data($0) }
+    // An IPv4 address in IPv6's form counts as what it is.
+    let mapped = Data(count: 10) + Data([0xFF, 0xFF])
+    return (bytes.starts(with: mapped) ? bytes.suffix(4) : bytes.prefix(8)).hexadecimal
+  }
+}
