@@ -1,5 +1,4 @@
 import Foundation
-import HummingbirdTLS
 import NIOSSL
 
 extension CloudKitHTTPServer {
@@ -14,6 +13,22 @@ extension CloudKitHTTPServer {
     package var bodyLimit: Int
     /// Seconds after which a connection that sends nothing is closed.
     package var idleSeconds: Int64
+    /// Seconds after which a connection that takes nothing of its answer is closed.
+    package var unreadSeconds: Int64
+    /// Bytes of request bodies in memory, over all connections; half of it for one network.
+    package var bufferLimit: Int
+    /// Seconds in which a body must have come by `leastBodyRate`, again and again.
+    package var bodyWindow: Int64
+    /// Bytes in a second that a body has to come with: less than the slowest telephone line.
+    package var leastBodyRate: Int
+    /// Seconds in which a body that is kept in memory must be here.
+    package var bodySeconds: Int64
+    /// Connections at a time.
+    package var connectionLimit: Int
+    /// Connections of one network: an IPv4 address or 64 bits of an IPv6 address.
+    ///
+    /// The devices of an office share one; trusted proxies and this machine are not counted.
+    package var connectionsPerNetwork: Int
     /// Absent: plain HTTP, for loopback or behind a proxy.
     package var tls: TLS?
     /// Proxies whose word about a client's address is taken.
@@ -26,6 +41,13 @@ extension CloudKitHTTPServer {
       port: Int = 0,
       bodyLimit: Int = 60_000_000,
       idleSeconds: Int64 = 120,
+      unreadSeconds: Int64 = 120,
+      bufferLimit: Int = 256 * 1_048_576,
+      bodyWindow: Int64 = 30,
+      leastBodyRate: Int = 1024,
+      bodySeconds: Int64 = 15 * 60,
+      connectionLimit: Int = 10_000,
+      connectionsPerNetwork: Int = 512,
       tls: TLS? = nil,
       trustedProxies: TrustedProxies = .none,
       showsMetrics: Bool = false
@@ -34,6 +56,13 @@ extension CloudKitHTTPServer {
       self.port = port
       self.bodyLimit = bodyLimit
       self.idleSeconds = idleSeconds
+      self.unreadSeconds = unreadSeconds
+      self.bufferLimit = bufferLimit
+      self.bodyWindow = bodyWindow
+      self.leastBodyRate = leastBodyRate
+      self.bodySeconds = bodySeconds
+      self.connectionLimit = connectionLimit
+      self.connectionsPerNetwork = connectionsPerNetwork
       self.tls = tls
       self.trustedProxies = trustedProxies
       self.showsMetrics = showsMetrics
@@ -54,10 +83,20 @@ extension CloudKitHTTPServer {
       do {
         let chain = try NIOSSLCertificate.fromPEMFile(certificatePath)
         let key = try NIOSSLPrivateKey(file: keyPath, format: .pem)
-        return .makeServerConfiguration(
+        var configuration = TLSConfiguration.makeServerConfiguration(
           certificateChain: chain.map { .certificate($0) },
           privateKey: .privateKey(key)
         )
+        // RFC 9325: no older versions, and of 1.2 the suites with forward secrecy and AEAD. Those of
+        // 1.3 are all like that.
+        configuration.minimumTLSVersion = .tlsv12
+        configuration.cipherSuiteValues = [
+          .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+          .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+          .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+          .TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+        ]
+        return configuration
       } catch {
         throw .unreadableCertificate(certificatePath, keyPath, "\(error)")
       }

@@ -34,7 +34,8 @@ extension CloudKitHTTPServer {
         background: { await service.runMaintenance() },
         isReady: { await service.isReady() },
         metrics: { service.metricsText },
-        bodyLimit: { service.limits.bytes($0) }
+        bodyLimit: { service.bodyLimit(of: $0) },
+        hostRefusal: { service.hostRefusal($0) }
       )
     )
   }

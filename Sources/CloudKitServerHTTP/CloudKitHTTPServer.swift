@@ -2,7 +2,6 @@ import CloudKitServer
 import CloudKitWebServices
 import Foundation
 import HummingbirdCore
-import HummingbirdTLS
 import Logging
 import NIOCore
 import NIOPosix
@@ -38,8 +37,10 @@ package struct CloudKitHTTPServer: Service {
     package var isReady: @Sendable () async -> Bool
     /// More lines for the page of metrics.
     package var metrics: @Sendable () -> String
-    /// Bytes that a body may have, by the rules of its route.
-    package var bodyLimit: @Sendable (RouteRules.Body) -> Int
+    /// Bytes that the body of a request may have, from the request without its body.
+    package var bodyLimit: @Sendable (WebServiceRequest) -> Int
+    /// What a page answers under a host name that is not the server's; nil where it is.
+    package var hostRefusal: @Sendable (WebServiceRequest) -> WebServiceResponse?
 
     package init(
       respond: @escaping Respond,
@@ -49,7 +50,8 @@ package struct CloudKitHTTPServer: Service {
       background: @escaping @Sendable () async -> Void = {},
       isReady: @escaping @Sendable () async -> Bool = { true },
       metrics: @escaping @Sendable () -> String = { "" },
-      bodyLimit: @escaping @Sendable (RouteRules.Body) -> Int = { _ in .max }
+      bodyLimit: @escaping @Sendable (WebServiceRequest) -> Int = { _ in .max },
+      hostRefusal: @escaping @Sendable (WebServiceRequest) -> WebServiceResponse? = { _ in nil }
     ) {
       self.respond = respond
       self.transfer = transfer
@@ -59,6 +61,7 @@ package struct CloudKitHTTPServer: Service {
       self.isReady = isReady
       self.metrics = metrics
       self.bodyLimit = bodyLimit
+      self.hostRefusal = hostRefusal
     }
   }
 
@@ -93,7 +96,7 @@ package struct CloudKitHTTPServer: Service {
 
   private func run(onListening: @escaping @Sendable (ListeningAddress) async -> Void) async throws {
     let configuration = configuration
-    let connections = OpenConnections()
+    let connections = OpenConnections(ConnectionCounts(configuration))
     let server = try makeChannel(connections).server(
       configuration: ServerConfiguration(
         address: .hostname(configuration.host, port: configuration.port)
@@ -160,13 +163,14 @@ package struct CloudKitHTTPServer: Service {
         metrics: metrics,
         logger: logger,
         landingPage: landingPage,
-        handlers: handlers
+        handlers: handlers,
+        budget: BufferBudget(limit: configuration.bufferLimit)
       ),
       connections: connections,
       idleTime: .seconds(configuration.idleSeconds)
     )
     guard let tls = configuration.tls else { return plain }
-    return try TLSChannel(plain, tlsConfiguration: tls.load())
+    return SecureChannel(plain: plain, certificates: try CertificateStore(tls, logger))
   }
 }
 

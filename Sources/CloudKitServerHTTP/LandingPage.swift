@@ -16,7 +16,15 @@ package struct LandingPage: Hashable, Sendable {
     }
   }
 
-  package var containers: [Container]
+  /// Nil where the reader may not know them.
+  package var containers: [Container]?
+
+  /// What strangers are shown.
+  package static var forEveryone: LandingPage {
+    var page = LandingPage()
+    page.containers = nil
+    return page
+  }
 
   package init(containers: [Container] = []) {
     self.containers = containers
@@ -38,6 +46,7 @@ package struct LandingPage: Hashable, Sendable {
   }
 
   private var containerSection: String {
+    guard let containers else { return "" }
     guard !containers.isEmpty else { return "<p>It has no containers yet.</p>" }
     let rows = containers.map { container in
       let link = container.signInURL.map {

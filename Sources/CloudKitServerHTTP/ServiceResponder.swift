@@ -13,7 +13,11 @@ struct ServiceResponder: Sendable {
   let logger: Logger
   let landingPage: @Sendable () async -> LandingPage
   let handlers: CloudKitHTTPServer.Handlers
+  let budget: BufferBudget
   let date = HTTPDate()
+
+  /// Bytes of a refused body that are let in and dropped, so that the client reads the answer.
+  var dropLimit: Int { max(configuration.bodyLimit, 1_048_576) }
 
   // MARK: Requests
 
@@ -25,16 +29,18 @@ struct ServiceResponder: Sendable {
     )
     let route = Route(path: head.uri)
     let rules = route.rules
+    let request = WebServiceRequest(
+      // A long poll that is answered has given its notification away, so it is read by GET alone.
+      method: head.method == .HEAD && rules.exchange != .poll ? "GET" : head.method.rawValue,
+      path: head.uri.isEmpty ? "/" : head.uri,
+      headers: headers,
+      clientAddress: client
+    )
     return IncomingRequest(
-      request: WebServiceRequest(
-        method: head.method == .HEAD ? "GET" : head.method.rawValue,
-        path: head.uri.isEmpty ? "/" : head.uri,
-        headers: headers,
-        clientAddress: client
-      ),
+      request: request,
       route: route,
       kind: kind(of: head, rules),
-      bodyLimit: min(configuration.bodyLimit, handlers.bodyLimit(rules.body)),
+      bodyLimit: min(configuration.bodyLimit, handlers.bodyLimit(request)),
       isHead: head.method == .HEAD,
       peer: peer
     )
@@ -88,20 +94,32 @@ struct ServiceResponder: Sendable {
     StreamedResponse(.bodyTooLarge(limit: incoming.bodyLimit, headers: incoming.request.headers))
   }
 
+  /// The answer where the process holds as many bytes of bodies as it may.
+  func noRoom(_ incoming: IncomingRequest) -> StreamedResponse {
+    StreamedResponse(.noRoom(headers: incoming.request.headers))
+  }
+
   // MARK: Pages of the adapter
 
   private func ownPage(_ incoming: IncomingRequest) async -> WebServiceResponse? {
     guard case .section(let section) = incoming.route else { return nil }
     switch section {
-    case .landing: return await landingPage().response
+    case .landing:
+      if let refusal = handlers.hostRefusal(incoming.request) { return refusal }
+      // Names of containers, and links with a token in them, are for the developer at this machine.
+      var response = (isLocal(incoming) ? await landingPage() : .forEveryone).response
+      if configuration.tls != nil {
+        response.headers["strict-transport-security"] = HTMLPage.transportSecurity
+      }
+      return response
     case .health, .healthz: return .json(200, #"{"status":"ok"}"#)
     case .ready, .readyz:
       return await handlers.isReady()
         ? .json(200, #"{"status":"ready"}"#) : .json(503, #"{"status":"not ready"}"#)
     case .metrics:
-      // The figures tell how much the server is used: they are for this machine and for whoever
-      // the configuration shows them to.
-      guard configuration.showsMetrics || Self.isLoopback(incoming.peer) else { return nil }
+      // The figures tell how much the server is used: they are for programs of this machine, unless
+      // the configuration shows them to all.
+      guard configuration.showsMetrics || isLocal(incoming) else { return nil }
       return WebServiceResponse(
         status: 200,
         headers: [
@@ -114,8 +132,23 @@ struct ServiceResponder: Sendable {
     }
   }
 
-  private static func isLoopback(_ peer: String?) -> Bool {
-    peer == "127.0.0.1" || peer == "::1"
+  /// Whether a program of this machine asks for itself.
+  ///
+  /// The peer alone does not say so: a proxy of this machine is a loopback peer too, and a page whose
+  /// name somebody bound to 127.0.0.1 asks from here under that name.
+  private func isLocal(_ incoming: IncomingRequest) -> Bool {
+    let headers = incoming.request.headers
+    let isForwarded = Self.forwardingHeaders.contains { headers[$0] != nil }
+    let host = SenderAddress.withoutPort(headers["host"] ?? "127.0.0.1")
+    return !isForwarded && Self.isLoopback(incoming.peer)
+      && Self.isLoopback(incoming.request.clientAddress)
+      && (Self.isLoopback(host) || host.lowercased() == "localhost")
+  }
+
+  private static let forwardingHeaders = ["x-forwarded-for", "forwarded", "x-real-ip", "via"]
+
+  private static func isLoopback(_ address: String?) -> Bool {
+    address == "127.0.0.1" || address == "::1"
   }
 
   // MARK: Heads

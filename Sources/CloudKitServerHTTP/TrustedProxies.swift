@@ -1,3 +1,4 @@
+import CloudKitServer
 import Foundation
 
 /// The proxies whose word about the client is taken.
@@ -30,7 +31,8 @@ package struct TrustedProxies: Hashable, Sendable {
   func client(peer: String?, forwardedFor: String?) -> String? {
     guard let peer, contains(peer), let forwardedFor else { return peer }
     let seen = forwardedFor.split(separator: ",").map {
-      $0.trimmingCharacters(in: .whitespaces)
+      // Some proxies add the client's port, which is another one with each connection.
+      SenderAddress.withoutPort($0.trimmingCharacters(in: .whitespaces))
     }
     // Nobody but proxies: the farthest one is the client, such as a health check.
     return seen.last { !contains($0) } ?? seen.first ?? peer

@@ -13,16 +13,39 @@ extension WebServiceResponse {
       uuid: uuid,
       extension: wantsDetail ? ErrorExtension(code: .limitExceeded) : nil
     )
-    return WebServiceResponse(
+    return refusal(error, uuid: uuid, headers: headers)
+  }
+
+  /// The answer to a request that finds no room for its body; it is sent again later.
+  static func noRoom(headers: [String: String]) -> WebServiceResponse {
+    let uuid = UUID().uuidString
+    let error = ErrorDictionary(
+      .tryAgainLater,
+      "the server is busy with other requests",
+      uuid: uuid,
+      retryAfter: 1
+    )
+    var response = refusal(error, uuid: uuid, headers: headers)
+    response.headers[WebServiceName.retryAfter] = "1"
+    return response
+  }
+
+  private static func refusal(
+    _ error: ErrorDictionary,
+    uuid: String,
+    headers: [String: String]
+  ) -> WebServiceResponse {
+    WebServiceResponse(
       status: error.serverErrorCode.httpStatus,
       headers: [
         "content-type": "application/json; charset=UTF-8",
         "access-control-allow-origin": headers["origin"] ?? "*",
-        "access-control-expose-headers": "X-Apple-Request-UUID",
+        "access-control-expose-headers": "X-Apple-Request-UUID, Retry-After",
         "x-apple-cloudkit-version": "1.0",
+        "x-content-type-options": "nosniff",
         WebServiceName.requestUUID: uuid,
       ],
-      body: (try? WireCoding.encode(error)) ?? Data(#"{"serverErrorCode":"QUOTA_EXCEEDED"}"#.utf8)
+      body: (try? WireCoding.encode(error)) ?? Data(#"{"serverErrorCode":"TRY_AGAIN_LATER"}"#.utf8)
     )
   }
 }

@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import CloudKitServer
 import CloudKitServerHTTP
 import CloudKitWebServices
 import Foundation
@@ -73,7 +74,7 @@ struct AdapterTests {
       logger: .quiet,
       handlers: .init(
         respond: { WebServiceResponse(status: 200, body: Data("\($0.body.count)".utf8)) },
-        bodyLimit: { $0 == .form ? 100 : 1000 }
+        bodyLimit: { Route(path: $0.path).rules.body == .form ? 100 : 1000 }
       )
     ).start()
     var statuses: [Int] = []

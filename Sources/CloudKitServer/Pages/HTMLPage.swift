@@ -24,6 +24,9 @@ package struct HTMLPage {
     self.style = style
   }
 
+  /// Browsers that opened a page over HTTPS use nothing else for this name, for a year.
+  package static let transportSecurity = "max-age=31536000"
+
   private var html: String {
     """
     <!DOCTYPE html>
@@ -59,6 +62,8 @@ package struct HTMLPage {
         "referrer-policy": "no-referrer",
         "x-frame-options": "DENY",
         "x-content-type-options": "nosniff",
+        "cross-origin-resource-policy": "same-origin",
+        "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
       ],
       body: Data(html.utf8)
     )

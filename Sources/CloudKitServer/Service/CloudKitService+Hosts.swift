@@ -27,6 +27,11 @@ extension CloudKitService {
     return configuration.allowedHosts.isEmpty && (Self.isAddress(own) || own == "localhost")
   }
 
+  /// The page that refuses a host name which is not the server's; nil where it is.
+  package func hostRefusal(_ request: WebServiceRequest) -> WebServiceResponse? {
+    isPageHost(request) ? nil : strangeHostPage(request)
+  }
+
   /// What a page's visitor is told under a name that is not the server's.
   func strangeHostPage(_ request: WebServiceRequest) -> WebServiceResponse {
     AccountPage(

@@ -32,7 +32,8 @@ extension CloudKitService {
       throw ErrorDictionary(.tryAgainLater, "the server is stopping", retryAfter: 1)
     }
     if rules.isPage, !isPageHost(request) { return strangeHostPage(request) }
-    try checkBody(of: request, rules)
+    try checkBody(of: request)
+    if rules.isPage || route == .section(.account) { try throttleAddress(request) }
     switch route {
     case .api(let path, let endpoint):
       return try await respondToAPI(request, target, path, endpoint)
@@ -72,17 +73,6 @@ extension CloudKitService {
     .notFound,
     "could not find handler for endpoint"
   )
-
-  /// Refuses a body that is larger than its route allows.
-  private func checkBody(of request: WebServiceRequest, _ rules: RouteRules) throws {
-    let limit = limits.bytes(rules.body)
-    guard request.body.count > limit else { return }
-    throw ErrorDictionary(
-      .badRequest,
-      "request is larger than \(limit) bytes",
-      extension: ErrorExtension(code: .limitExceeded)
-    )
-  }
 
   /// What a browser asks before a request that is not simple.
   func preflight(_ request: WebServiceRequest) -> WebServiceResponse {
@@ -153,6 +143,11 @@ extension CloudKitService {
     response.headers["x-content-type-options"] = "nosniff"
     response.headers[WebServiceName.requestUUID] = uuid
     response.headers["x-apple-cloudkit-version"] = "1.0"
+    // A reply is what its type says: a browser that guesses could find a script in it.
+    response.headers["x-content-type-options"] = "nosniff"
+    if response.headers["content-security-policy"] != nil, baseURL.hasPrefix("https:") {
+      response.headers["strict-transport-security"] = HTMLPage.transportSecurity
+    }
     if let origin = request.headers["origin"], mayRead(origin, request, route) {
       response.headers["access-control-allow-origin"] = origin
       response.headers["access-control-expose-headers"] =

@@ -16,10 +16,14 @@ package struct RequestTarget: Sendable {
 
   var first: String { parts.first ?? "" }
 
-  /// Reads `a=b&c=d` as queries and HTML forms write it; the first of equal names counts.
+  /// Items of a query or a form; our pages have ten, and no client's query has more than twenty.
+  static let itemLimit = 100
+
+  /// Reads `a=b&c=d` as queries and HTML forms write it; the first of equal names counts, and items
+  /// beyond the limit are not read.
   static func form(_ text: String, plusIsSpace: Bool = false) -> [String: String] {
     var items: [String: String] = [:]
-    for item in text.split(separator: "&") {
+    for item in text.split(separator: "&", maxSplits: itemLimit).prefix(itemLimit) {
       let halves = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       let value = halves.count > 1 ? String(halves[1]) : ""
       let name = unescape(halves[0])

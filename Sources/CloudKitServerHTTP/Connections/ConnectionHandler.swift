@@ -29,6 +29,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
   private var isInputClosed = false
   private var lastActivity = NIODeadline.now()
   private var hasIdleTimer = false
+  private var hasReaderTimer = false
+  /// Since when the socket has not taken a piece of the answer.
+  private var unreadSince: NIODeadline?
   /// Whoever reads an upload has enough for now.
   private var isHoldingReads = false
   private var hasHeldRead = false
@@ -43,7 +46,12 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
-    connections.add(context.channel)
+    guard connections.add(context.channel) else {
+      // Unread and unanswered: an answer would cost what the limit saves.
+      isClosing = true
+      let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+      return context.eventLoop.execute { bound.value.close(promise: nil) }
+    }
     watchIdleness(context)
   }
 
@@ -67,8 +75,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
     self.exchange = nil
     exchange.upload?.finish(ChannelError.ioOnClosedChannel)
     if exchange.incoming.kind == .poll { exchange.task?.cancel() }
-    // A task that runs tells how it ended.
-    if exchange.task == nil { responder.note(exchange, status: 499) }
+    // A task that runs notes how it ended, and has the body until then.
+    guard exchange.task == nil else { return }
+    exchange.drop(responder.budget)
+    responder.note(exchange, status: 499)
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -101,12 +111,32 @@ final class ConnectionHandler: ChannelDuplexHandler {
   private func endIdleness() {
     hasIdleTimer = false
     guard let context else { return }
-    // The end of the answer begins to watch anew.
+    // The end of the answer begins to watch again.
     if let exchange, exchange.isReceived { return }
     if NIODeadline.now() >= lastActivity + idleTime {
       context.close(promise: nil)
     } else {
       watchIdleness(context)
+    }
+  }
+
+  /// Closes the connection when the client takes nothing of its answer for a while.
+  private func watchReader(_ context: ChannelHandlerContext, since: NIODeadline = .now()) {
+    guard !hasReaderTimer else { return }
+    hasReaderTimer = true
+    let due = since + .seconds(responder.configuration.unreadSeconds)
+    context.eventLoop.assumeIsolated().scheduleTask(deadline: due) { [weak self] in
+      self?.endUnread()
+    }
+  }
+
+  private func endUnread() {
+    hasReaderTimer = false
+    guard let context, let since = unreadSince ?? listening?.unreadSince else { return }
+    if NIODeadline.now() >= since + .seconds(responder.configuration.unreadSeconds) {
+      context.close(promise: nil)
+    } else {
+      watchReader(context, since: since)
     }
   }
 
@@ -123,12 +153,12 @@ final class ConnectionHandler: ChannelDuplexHandler {
   }
 
   private func begin(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
-    let exchange = Exchange(responder.incoming(head, context.remoteAddress?.ipAddress), head)
+    let incoming = responder.incoming(head, context.remoteAddress?.ipAddress)
+    let exchange = Exchange(incoming, head)
     self.exchange = exchange
     responder.began()
-    let limit = exchange.incoming.bodyLimit
     if exchange.isExpectant {
-      if exchange.incoming.kind != .transfer, exchange.announced > limit {
+      if exchange.incoming.kind != .transfer, exchange.announced > exchange.limit {
         // It gets the answer in place of leave to send.
         return send(responder.tooLarge(exchange.incoming), exchange, context)
       }
@@ -141,14 +171,52 @@ final class ConnectionHandler: ChannelDuplexHandler {
   private func take(_ part: ByteBuffer, _ context: ChannelHandlerContext) {
     guard let exchange else { return }
     exchange.received += part.readableBytes
+    watchPace(of: exchange, context)
     if let early = exchange.early {
       // A refusal waits for the body to be over, but not for one without end.
-      if exchange.received > exchange.incoming.bodyLimit { send(early, exchange, context) }
+      if exchange.received > responder.configuration.bodyLimit { send(early, exchange, context) }
     } else if let upload = exchange.upload {
       if case .stopProducing = upload.yield(part) { isHoldingReads = true }
-    } else {
-      exchange.keep(part, limit: exchange.incoming.bodyLimit)
+    } else if exchange.received > max(exchange.limit, responder.dropLimit) {
+      send(responder.tooLarge(exchange.incoming), exchange, context)
+    } else if !exchange.keep(part, responder.budget) {
+      exchange.early = responder.noRoom(exchange.incoming)
     }
+  }
+
+  /// Ends a request whose body comes too slowly, or a body in memory that is never over.
+  ///
+  /// What comes with the head or right after it needs no timer.
+  private func watchPace(of exchange: Exchange, _ context: ChannelHandlerContext) {
+    guard exchange.pace == nil,
+      exchange.announced == 0 || exchange.received < exchange.announced
+    else { return }
+    exchange.pace = exchange.received
+    schedulePaceCheck(of: exchange, context)
+  }
+
+  private func schedulePaceCheck(of exchange: Exchange, _ context: ChannelHandlerContext) {
+    let window = TimeAmount.seconds(responder.configuration.bodyWindow)
+    context.eventLoop.assumeIsolated().scheduleTask(in: window) { [weak self] in
+      self?.checkPace(of: exchange)
+    }
+  }
+
+  private func checkPace(of exchange: Exchange) {
+    guard self.exchange === exchange, !exchange.isReceived, let context else { return }
+    let configuration = responder.configuration
+    let came = exchange.received - (exchange.pace ?? 0)
+    let least = configuration.leastBodyRate * Int(max(configuration.bodyWindow, 1))
+    let isLate =
+      exchange.incoming.kind == .whole
+      && exchange.start.duration(to: .now) > .seconds(configuration.bodySeconds)
+    // A reader that holds the upload back is not the client's fault.
+    guard isHoldingReads || (came >= least && !isLate) else {
+      responder.note(exchange, status: 408)
+      return context.close(promise: nil)
+    }
+    exchange.pace = exchange.received
+    schedulePaceCheck(of: exchange, context)
   }
 
   private func endRequest(_ context: ChannelHandlerContext) {
@@ -159,7 +227,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     case .transfer: exchange.upload?.finish()
     case .events: openEvents(exchange, context)
     case .whole, .poll:
-      guard exchange.received <= exchange.incoming.bodyLimit else {
+      guard exchange.received <= exchange.limit else {
         return send(responder.tooLarge(exchange.incoming), exchange, context)
       }
       answer(exchange, context)
@@ -221,10 +289,12 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
   /// The answer of a task.
   fileprivate func finish(_ exchange: Exchange, _ response: StreamedResponse) {
+    // The task that held the body has ended.
+    exchange.release(responder.budget)
     guard self.exchange === exchange, let context else {
       return responder.note(exchange, status: response.status)
     }
-    guard exchange.isReceived || exchange.received > exchange.incoming.bodyLimit else {
+    guard exchange.isReceived || exchange.received > responder.configuration.bodyLimit else {
       // A refusal that did not look at the body: it is let in and dropped, so that the client reads
       // the answer.
       exchange.early = response
@@ -242,6 +312,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     _ context: ChannelHandlerContext
   ) {
     exchange.early = nil
+    exchange.drop(responder.budget)
     let isLast = !exchange.isKeptAlive || isInputClosed || !exchange.isReceived
     let head = responder.head(of: response, exchange, isLast: isLast)
     responder.note(exchange, status: response.status, headers: head.headers)
@@ -263,7 +334,11 @@ final class ConnectionHandler: ChannelDuplexHandler {
   /// A piece of an answer; the future is over when the socket has taken it.
   fileprivate func write(_ bytes: ByteBuffer, _ exchange: Exchange) -> EventLoopFuture<Void>? {
     guard self.exchange === exchange, let context else { return nil }
-    return context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(bytes))))
+    unreadSince = .now()
+    watchReader(context)
+    let written = context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(bytes))))
+    written.assumeIsolated().whenComplete { [weak self] _ in self?.unreadSince = nil }
+    return written
   }
 
   /// The end of an answer that a task has sent.
@@ -316,10 +391,17 @@ final class ConnectionHandler: ChannelDuplexHandler {
       .recvAllocator,
       value: FixedSizeRecvByteBufferAllocator(capacity: 64)
     )
-    let listening = ListeningConnection(stream, context) { [unowned self] in
-      self.listening = nil
-      if let exchange = self.exchange { end(exchange, isLast: true) }
-    }
+    let listening = ListeningConnection(
+      stream,
+      context,
+      onSend: { [unowned self] in
+        watchReader(context)
+      },
+      onEnd: { [unowned self] in
+        self.listening = nil
+        if let exchange = self.exchange { end(exchange, isLast: true) }
+      }
+    )
     self.listening = listening
     listening.begin()
   }

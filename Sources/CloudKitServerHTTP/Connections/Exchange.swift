@@ -10,12 +10,20 @@ final class Exchange {
   let isKeptAlive: Bool
   /// Bytes of the body as announced.
   let announced: Int
+  /// Bytes that the body may have.
+  let limit: Int
+  /// Whose share of the process's buffers the body is part of.
+  let network: String?
   /// The client waits for leave to send its body.
   let isExpectant: Bool
   let start = ContinuousClock().now
 
   /// The body so far, of requests that are read whole.
   var body = ByteBuffer()
+  /// Bytes taken of the process's buffers.
+  var buffered = 0
+  /// Bytes that had come when the pace was checked last; nil: nothing checks it yet.
+  var pace: Int?
   /// Bytes of the body that have come.
   var received = 0
   /// All of the request is here.
@@ -31,28 +39,48 @@ final class Exchange {
 
   init(_ incoming: IncomingRequest, _ head: HTTPRequestHead) {
     self.incoming = incoming
+    limit = incoming.bodyLimit
+    network = SenderAddress(incoming.request.clientAddress)?.network
     version = head.version
     isKeptAlive = head.isKeepAlive
     announced = incoming.request.headers["content-length"].flatMap { Int($0) } ?? 0
     isExpectant = incoming.request.headers["expect"] != nil
   }
 
-  /// Keeps a piece of the body, up to a limit.
-  func keep(_ part: ByteBuffer, limit: Int) {
+  /// Keeps a piece of the body, up to its limit; false where the process has no room for it.
+  func keep(_ part: ByteBuffer, _ budget: BufferBudget) -> Bool {
     guard received <= limit else {
       // Clients read the answer only after they have sent what they began to send, so what is too
       // large is let in and dropped rather than cut off.
-      body = ByteBuffer()
-      return
+      drop(budget)
+      return true
     }
+    guard budget.take(part.readableBytes, for: network) else {
+      drop(budget)
+      return false
+    }
+    buffered += part.readableBytes
     guard body.readableBytes > 0 || part.readableBytes < announced else {
       body = part
-      return
+      return true
     }
     if body.capacity == 0 { body.reserveCapacity(min(announced, limit, Self.reserve)) }
     body.writeImmutableBuffer(part)
+    return true
+  }
+
+  /// Forgets the body.
+  func drop(_ budget: BufferBudget) {
+    body = ByteBuffer()
+    release(budget)
+  }
+
+  /// Gives back what the body has taken of the process's buffers.
+  func release(_ budget: BufferBudget) {
+    budget.release(buffered, for: network)
+    buffered = 0
   }
 
   /// Bytes taken on a client's word alone.
-  private static let reserve = 1 << 20
+  private static let reserve = 1 << 16
 }

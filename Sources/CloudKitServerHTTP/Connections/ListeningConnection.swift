@@ -10,14 +10,23 @@ import NIOHTTP1
 final class ListeningConnection {
   private var stream: EventStream
   private let context: ChannelHandlerContext
+  private let onSend: () -> Void
   private let onEnd: () -> Void
   private var wait: EventWait?
   private var isOver = false
+  /// Since when the socket has not taken the last event.
+  private(set) var unreadSince: NIODeadline?
 
-  /// `onEnd` is called when the stream has ended by itself.
-  init(_ stream: EventStream, _ context: ChannelHandlerContext, onEnd: @escaping () -> Void) {
+  /// `onSend` is called before each piece, `onEnd` when the stream has ended by itself.
+  init(
+    _ stream: EventStream,
+    _ context: ChannelHandlerContext,
+    onSend: @escaping () -> Void,
+    onEnd: @escaping () -> Void
+  ) {
     self.stream = stream
     self.context = context
+    self.onSend = onSend
     self.onEnd = onEnd
   }
 
@@ -31,9 +40,12 @@ final class ListeningConnection {
   }
 
   private func send(_ bytes: ByteBuffer) {
+    unreadSince = .now()
+    onSend()
     let part = NIOAny(HTTPServerResponsePart.body(.byteBuffer(bytes)))
     let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
     context.writeAndFlush(part).whenComplete { result in
+      bound.value.unreadSince = nil
       if case .success = result { bound.value.awaitEvent() }
     }
   }

@@ -6,21 +6,37 @@ final class OpenConnections: Sendable {
   /// Told to each connection when the server begins to stop.
   struct Stopping: Sendable {}
 
+  private struct Connection {
+    var channel: any Channel
+    var peer: String?
+  }
+
   private struct State {
-    var channels: [ObjectIdentifier: any Channel] = [:]
+    var counts: ConnectionCounts
+    var connections: [ObjectIdentifier: Connection] = [:]
     var waiting: CheckedContinuation<Void, Never>?
   }
 
-  private let state = Mutex(State())
+  private let state: Mutex<State>
 
-  func add(_ channel: any Channel) {
-    state.withLock { $0.channels[ObjectIdentifier(channel)] = channel }
+  init(_ counts: ConnectionCounts) { state = Mutex(State(counts: counts)) }
+
+  /// Whether the connection may be served; false where there are too many.
+  func add(_ channel: any Channel) -> Bool {
+    let peer = channel.remoteAddress?.ipAddress
+    return state.withLock { state in
+      guard state.counts.admit(peer) else { return false }
+      state.connections[ObjectIdentifier(channel)] = Connection(channel: channel, peer: peer)
+      return true
+    }
   }
 
   func remove(_ channel: any Channel) {
     let waiting = state.withLock { state -> CheckedContinuation<Void, Never>? in
-      state.channels[ObjectIdentifier(channel)] = nil
-      guard state.channels.isEmpty else { return nil }
+      if let gone = state.connections.removeValue(forKey: ObjectIdentifier(channel)) {
+        state.counts.end(gone.peer)
+      }
+      guard state.connections.isEmpty else { return nil }
       defer { state.waiting = nil }
       return state.waiting
     }
@@ -37,7 +53,7 @@ final class OpenConnections: Sendable {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let isOver = state.withLock { state in
-          guard !state.channels.isEmpty else { return true }
+          guard !state.connections.isEmpty else { return true }
           state.waiting = continuation
           return false
         }
@@ -48,5 +64,5 @@ final class OpenConnections: Sendable {
     }
   }
 
-  private var all: [any Channel] { state.withLock { Array($0.channels.values) } }
+  private var all: [any Channel] { state.withLock { $0.connections.values.map(\.channel) } }
 }

@@ -224,20 +224,25 @@ struct ServeCommand: AsyncParsableCommand {
     try? note.write(in: folder.url)
   }
 
-  /// Links to the sign-in pages carry the API token, so only this machine is shown them.
+  /// Names of containers and links to sign-in pages, which carry the API token, are for a developer
+  /// at this machine: a server with a public address or behind a proxy makes none, and the HTTP
+  /// adapter shows them to programs of this machine only.
   private static func landingPage(
     of service: CloudKitService,
     _ settings: ServerConfiguration,
     apiToken: String
   ) -> @Sendable () async -> LandingPage {
-    let isLoopback = ["127.0.0.1", "localhost", "::1"].contains(settings.host)
+    let isPrivate =
+      ["127.0.0.1", "localhost", "::1"].contains(settings.host) && settings.publicURL == nil
+      && settings.trustedProxies.isEmpty
     let isDevelopment = settings.environment == .development
     let container = settings.container
     return {
+      guard isPrivate else { return .forEveryone }
       let names = (try? service.containers()) ?? []
       return LandingPage(
         containers: names.map { name in
-          let hasSignIn = isLoopback && (isDevelopment || name == container)
+          let hasSignIn = isDevelopment || name == container
           return LandingPage.Container(
             identifier: name,
             signInURL: hasSignIn

@@ -1,0 +1,249 @@
+import AsyncHTTPClient
+import CloudKitServer
+import CloudKitWebServices
+import Foundation
+import Logging
+import NIOCore
+import Testing
+
+@testable import CloudKitServerHTTP
+
+/// What connections may cost: buffers, slow bodies, unread answers, and their number.
+@Suite("Bounds of connections")
+struct ConnectionBoundsTests {
+  private static let ok = CloudKitHTTPServer.Handlers { _ in
+    WebServiceResponse(status: 200, body: Data("ok".utf8))
+  }
+
+  @Test("A body over its path's limit is refused with status 413, whatever the server's limit")
+  func pathLimit() async throws {
+    try await withTemporaryFolder { folder in
+      try await TestCloud.run(in: folder) { cloud in
+        for (size, status) in [(65_536, 401), (65_537, 413), (3_000_000, 413)] {
+          let reply = try await cloud.post(
+            cloud.url + "/delete-account",
+            Data(repeating: 65, count: size)
+          )
+          #expect(reply.status == status)
+        }
+      }
+    }
+  }
+
+  @Test("Bodies share the process's buffers: what finds no room comes again, and room comes back")
+  func buffers() async throws {
+    try await withServer(.init(bufferLimit: 1000), Self.ok) { port in
+      try await RawLine.withLine(to: port) { line in
+        for size in [400, 600, 400, 500, 501] {
+          let body = String(repeating: "x", count: size)
+          try await line.send(post("/x", length: size) + body)
+          let head = try await line.read(through: "\r\n\r\n")
+          #expect(head.hasPrefix(size > 500 ? "HTTP/1.1 503 " : "HTTP/1.1 200 "))
+          if size > 500 {
+            #expect(head.contains("Retry-After: 1\r\n") || head.contains("retry-after: 1\r\n"))
+            _ = try await line.read(through: "}")
+          } else {
+            _ = try await line.read(through: "ok")
+          }
+        }
+      }
+    }
+  }
+
+  @Test("One network takes half of the buffers at most, and leaves the rest to others")
+  func shares() {
+    let budget = BufferBudget(limit: 100)
+    #expect(budget.take(50, for: "a"))
+    #expect(!budget.take(1, for: "a"))
+    #expect(budget.take(50, for: "b"))
+    #expect(!budget.take(1, for: "c"))
+    budget.release(50, for: "a")
+    #expect(budget.take(10, for: "a"))
+    budget.release(10, for: "a")
+    budget.release(50, for: "b")
+    #expect(budget.total == 0)
+  }
+
+  @Test("A body that comes too slowly ends its connection", arguments: ["/x", "/assets/upload/x"])
+  func slowBody(path: String) async throws {
+    let handlers = CloudKitHTTPServer.Handlers(
+      respond: { _ in WebServiceResponse(status: 200) },
+      transfer: { _, body in
+        try? await body { _ in }
+        return StreamedResponse(WebServiceResponse(status: 204))
+      }
+    )
+    try await withServer(.init(bodyWindow: 0), handlers) { port in
+      try await RawLine.withLine(to: port) { line in
+        try await line.send(post(path, length: 1000) + "begun")
+        let reply = try await line.readToEnd()
+        #expect(reply == "")
+      }
+    }
+  }
+
+  @Test("An answer that is not read is given up")
+  func unread() async throws {
+    let (ends, ended) = AsyncStream.makeStream(of: Void.self)
+    let handlers = CloudKitHTTPServer.Handlers(
+      respond: { _ in WebServiceResponse(status: 204) },
+      transfer: { _, _ in
+        let piece = Data(count: 262_144)
+        return StreamedResponse(
+          status: 200,
+          headers: [:],
+          body: .stream(Int64.max) { sink in
+            do {
+              while true { try await sink(piece) }
+            } catch {
+              ended.yield()
+              throw error
+            }
+          }
+        )
+      }
+    )
+    try await withServer(.init(unreadSeconds: 0), handlers) { port in
+      try await RawLine.withLine(to: port) { line in
+        try await line.send("GET /assets/download/x HTTP/1.1\r\nHost: h\r\n\r\n")
+        _ = await ends.first { _ in true }
+      }
+    }
+  }
+
+  @Test("No more connections are served than the configuration says")
+  func connections() async throws {
+    try await withServer(.init(connectionLimit: 1), Self.ok) { port in
+      try await RawLine.withLine(to: port) { first in
+        try await first.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n")
+        _ = try await first.read(through: "ok")
+        try await RawLine.withLine(to: port) { second in
+          let all = try await second.readToEnd()
+          #expect(all == "")
+        }
+      }
+      try await RawLine.withLine(to: port) { third in
+        try await third.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n")
+        let reply = try await third.read(through: "ok")
+        #expect(reply.hasPrefix("HTTP/1.1 200 "))
+      }
+    }
+  }
+
+  @Test("A network has its share of the connections; trusted proxies and this machine have theirs")
+  func networks() throws {
+    var configuration = CloudKitHTTPServer.Configuration(
+      connectionLimit: 10,
+      connectionsPerNetwork: 2
+    )
+    configuration.trustedProxies = try #require(TrustedProxies(["10.0.0.1"]))
+    var counts = ConnectionCounts(configuration)
+    let peers = [
+      "2001:db8::1", "2001:db8::2", "2001:db8::3", "192.0.2.1", "10.0.0.1", "10.0.0.1", "10.0.0.1",
+      "127.0.0.1", "127.0.0.1", "127.0.0.1",
+    ]
+    var admitted = peers.map { counts.admit($0) }
+    #expect(admitted == [true, true, false] + Array(repeating: true, count: 7))
+    counts.end("2001:db8::1")
+    admitted = ["2001:db8::3", "192.0.2.1", "127.0.0.1"].map { counts.admit($0) }
+    #expect(admitted == [true, true, false])
+  }
+
+  @Test("A HEAD request takes no notification from a long poll")
+  func headOfPoll() async throws {
+    let handlers = CloudKitHTTPServer.Handlers { request in
+      WebServiceResponse(status: request.method == "HEAD" ? 400 : 200)
+    }
+    try await withServer(.init(), handlers) { port in
+      try await RawLine.withLine(to: port) { line in
+        try await line.send("HEAD /webcourier/x HTTP/1.1\r\nHost: h\r\n\r\n")
+        let head = try await line.read(through: "\r\n\r\n")
+        #expect(head.hasPrefix("HTTP/1.1 400 "))
+      }
+    }
+  }
+
+  // MARK: Exposure
+
+  private static let proxied = CloudKitHTTPServer.Configuration(
+    trustedProxies: TrustedProxies(["127.0.0.1"]) ?? .none
+  )
+
+  @Test(
+    "Metrics, containers and links with tokens are for programs of this machine alone",
+    arguments: [
+      ("Host: 127.0.0.1:1\r\n", true), ("Host: localhost\r\n", true),
+      ("Host: 127.0.0.1\r\nX-Forwarded-For: 8.8.8.8\r\n", false),
+      ("Host: 127.0.0.1\r\nX-Forwarded-For: 127.0.0.1\r\n", false),
+      ("Host: 127.0.0.1\r\nForwarded: for=8.8.8.8\r\n", false),
+      ("Host: rebound.example\r\n", false), ("Host: cloud.example.org\r\n", false),
+    ]
+  )
+  func exposure(headers: String, isShown: Bool) async throws {
+    let page = LandingPage(containers: [
+      .init(identifier: "iCloud.tenant", signInURL: "/sign-in?ckAPIToken=SECRET")
+    ])
+    for configuration in [Self.proxied, .init()] {
+      let handlers = CloudKitHTTPServer.Handlers { _ in WebServiceResponse(status: 404) }
+      try await withServer(configuration, handlers, page: page) { port in
+        try await RawLine.withLine(to: port) { line in
+          let end = "Connection: close\r\n\r\n"
+          try await line.send("GET / HTTP/1.1\r\n\(headers)\(end)")
+          let root = try await line.readToEnd()
+          #expect(root.hasPrefix("HTTP/1.1 200 "))
+          #expect(root.contains("iCloud.tenant") == isShown)
+          #expect(root.contains("SECRET") == isShown)
+        }
+        try await RawLine.withLine(to: port) { line in
+          try await line.send("GET /metrics HTTP/1.1\r\n\(headers)Connection: close\r\n\r\n")
+          let metrics = try await line.readToEnd()
+          #expect(metrics.hasPrefix(isShown ? "HTTP/1.1 200 " : "HTTP/1.1 404 "))
+        }
+      }
+    }
+  }
+
+  @Test("The page at / is served under the server's own names only")
+  func rootHost() async throws {
+    try await withTemporaryFolder { folder in
+      try await TestCloud.run(
+        in: folder,
+        adjust: { $0.allowedHosts = ["cloud.example.org"] }
+      ) { cloud in
+        for (host, status) in [("cloud.example.org", 200), ("evil.example", 403)] {
+          var request = HTTPClientRequest(url: cloud.url + "/")
+          request.headers.replaceOrAdd(name: "host", value: host)
+          let reply = try await send(request)
+          #expect(reply.status == status)
+          #expect(!reply.text.contains(TestCloud.container))
+        }
+      }
+    }
+  }
+
+  private func post(_ path: String, length: Int) -> String {
+    "POST \(path) HTTP/1.1\r\nHost: h\r\nContent-Length: \(length)\r\n\r\n"
+  }
+
+  private func withServer(
+    _ configuration: CloudKitHTTPServer.Configuration,
+    _ handlers: CloudKitHTTPServer.Handlers,
+    page: LandingPage = LandingPage(),
+    _ body: (_ port: Int) async throws -> Void
+  ) async throws {
+    let server = try await CloudKitHTTPServer(
+      configuration: configuration,
+      logger: .quiet,
+      landingPage: { page },
+      handlers: handlers
+    ).start()
+    let outcome: Result<Void, any Error>
+    do {
+      outcome = .success(try await body(server.address.port))
+    } catch {
+      outcome = .failure(error)
+    }
+    try await server.stop()
+    try outcome.get()
+  }
+}
