@@ -124,10 +124,10 @@ extension CloudKitService {
         return (batch, ())
       }
     }
-    if changes.password != nil || changes.isDisabled == true { sessions.forgetSessions() }
+    if changes.password != nil || changes.isDisabled == true { credentialsEnded() }
   }
 
-  /// Ends every session and device of an account.
+  /// Ends every session and device of an account, and the addresses for events that they were given.
   func endSessions(
     of account: String,
     _ snapshot: any StorageSnapshot,
@@ -137,6 +137,11 @@ extension CloudKitService {
     batch.removedEntries += try snapshot.entries(
       DirectoryRange(.refreshToken, owner: account, limit: .max)
     ).map(\.key)
+    // Links that an administrator gave out are for the account as it was.
+    batch.removedEntries += try snapshot.entries(
+      DirectoryRange(.passwordReset, owner: account, limit: .max)
+    ).map(\.key)
+    try endDevices(of: account, snapshot, in: &batch) { _ in true }
   }
 
   // MARK: Deletion
@@ -158,7 +163,7 @@ extension CloudKitService {
         return (batch, ())
       }
     }
-    sessions.forgetSessions()
+    credentialsEnded()
     if purgesNow { try await purge(account.id) }
   }
 

@@ -191,11 +191,28 @@ extension CloudKitService {
       container: container,
       isKept: isKept
     )
-    return try await write {
-      var batch = WriteBatch()
-      batch.sessions = [session]
-      return (batch, token)
+    return try await write { [storage] in
+      try storage.read { snapshot in
+        var batch = WriteBatch()
+        try self.expectOpen(account, snapshot, in: &batch)
+        batch.sessions = [session]
+        return (batch, token)
+      }
     }
+  }
+
+  /// Refuses to sign in to an account that was shut, removed or given another password since it was
+  /// read; of two servers at once too.
+  func expectOpen(
+    _ account: StoredAccount,
+    _ snapshot: any StorageSnapshot,
+    in batch: inout WriteBatch
+  ) throws {
+    let (state, revision) = try snapshot.state(of: account.id)
+    guard !state.isDisabled,
+      try snapshot.account(id: account.id)?.passwordHash == account.passwordHash
+    else { throw ErrorDictionary(.authenticationFailed, "the account may not sign in") }
+    batch.expectedEntries[AccountState.key(account.id)] = .some(revision)
   }
 
   /// A new user token and the session to be stored for it.

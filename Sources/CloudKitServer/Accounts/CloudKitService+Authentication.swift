@@ -75,24 +75,44 @@ extension CloudKitService {
     // Use renews a session, with a write only once in half its life.
     let lifetime = session.isKept ? limits.keptSessionLifetime : limits.sessionLifetime
     if Double(session.expires - now) < lifetime * 500 {
-      session.expires = now + Int64(lifetime * 1000)
-      let renewed = session
-      let isOpen = try await write { [storage] in
-        // What is in memory may have been ended at another server: it must not come back.
-        guard try storage.read({ try $0.session(digest: digest) }) != nil else {
-          return (nil, false)
-        }
-        var batch = WriteBatch()
-        batch.sessions = [renewed]
-        return (batch, true)
-      }
-      guard isOpen else {
-        sessions.forgetSessions()
-        return nil
-      }
+      guard let renewed = try await renew(session, lifetime) else { return nil }
+      session = renewed
     }
     sessions.note(session, now: now)
-    return Principal(account: session.account, userRecordName: session.userRecordName)
+    return Principal(
+      account: session.account,
+      userRecordName: session.userRecordName,
+      session: digest
+    )
+  }
+
+  /// Moves a session's end on, up to its greatest age; nil where it was ended meanwhile.
+  ///
+  /// The age is kept from the first renewal on: before it, the end says when the session began.
+  private func renew(_ session: StoredSession, _ lifetime: Double) async throws -> StoredSession? {
+    let age = session.isKept ? limits.keptSessionAge : limits.sessionAge
+    let key = DirectoryEntry.Key(.sessionEnd, session.digest)
+    let time = now
+    return try await write { [storage] in
+      try storage.read { snapshot -> (WriteBatch?, StoredSession?) in
+        guard var found = try snapshot.session(digest: session.digest), found.expires > time else {
+          return (nil, nil)
+        }
+        let known = try snapshot.entry(key)
+        let end = known?.expires ?? found.expires + Int64((age - lifetime) * 1000)
+        let next = min(time + Int64(lifetime * 1000), end)
+        guard next > found.expires else { return (nil, found) }
+        found.expires = next
+        var batch = WriteBatch()
+        if known == nil {
+          batch.savedEntries = [DirectoryEntry(key, owner: found.account, expires: end)]
+        }
+        batch.renewedSessions = [
+          WriteBatch.SessionRenewal(digest: found.digest, expires: found.expires)
+        ]
+        return (batch, found)
+      }
+    }
   }
 }
 

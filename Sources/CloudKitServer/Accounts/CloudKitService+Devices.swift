@@ -37,11 +37,14 @@ extension CloudKitService {
       used: now
     )
     let entry = try self.entry(id, grant, revision: 1)
-    try await write {
-      var batch = WriteBatch()
-      batch.sessions = [session]
-      batch.savedEntries = [entry]
-      return (batch, ())
+    try await write { [storage] in
+      try storage.read { snapshot in
+        var batch = WriteBatch()
+        try self.expectOpen(account, snapshot, in: &batch)
+        batch.sessions = [session]
+        batch.savedEntries = [entry]
+        return (batch, ())
+      }
     }
     return DeviceCredentials(
       webAuthToken: token,
@@ -98,6 +101,7 @@ extension CloudKitService {
       batch.expectedEntries[saved.key] = .some(known.revision)
       batch.savedEntries = [saved]
       batch.sessions = [session]
+      batch.supersededSessions = grant.sessions.filter { !next.sessions.contains($0) }
       return (batch, true)
     }
     guard isDone else {
@@ -134,12 +138,15 @@ extension CloudKitService {
         throw AdministrationError(description: "There is no device with the ID \(id).")
       }
       let grant = try WireCoding.decode(RefreshGrant.self, from: entry.body)
-      var batch = WriteBatch()
-      batch.removedEntries = [entry.key]
-      batch.endedSessions = grant.sessions
-      return (batch, ())
+      return try storage.read { snapshot in
+        var batch = WriteBatch()
+        batch.removedEntries = [entry.key]
+        batch.endedSessions = grant.sessions
+        try self.endDevices(of: grant.account, snapshot, in: &batch) { $0.grant == id }
+        return (batch, ())
+      }
     }
-    sessions.forgetSessions()
+    credentialsEnded()
   }
 
   /// Ends everything that an account is signed in with.
@@ -152,6 +159,6 @@ extension CloudKitService {
         return (batch, ())
       }
     }
-    sessions.forgetSessions()
+    credentialsEnded()
   }
 }

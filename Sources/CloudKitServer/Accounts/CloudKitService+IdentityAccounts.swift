@@ -54,7 +54,7 @@ extension CloudKitService {
       }
     }
     guard let linked else { return nil }
-    sessions.forgetSessions()
+    credentialsEnded()
     audit("account.link", by: linked.userName, about: linked.userName, detail: identity.issuer)
     return linked
   }

@@ -39,7 +39,7 @@ extension CloudKitService {
       }
       return (batch, ())
     }
-    sessions.forgetSessions()
+    credentialsEnded()
   }
 
   // MARK: Others' databases

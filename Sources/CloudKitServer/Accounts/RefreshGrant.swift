@@ -13,7 +13,7 @@ struct RefreshGrant: Codable, Hashable, Sendable {
   var device: String
   var current: String
   var previous: String?
-  /// Digests of the user tokens that it fetched last, to be ended with it.
+  /// Digests of the user tokens of it that are good, to be ended with it.
   var sessions: [String]
   /// Milliseconds since 1970.
   var created: Int64
@@ -41,7 +41,11 @@ struct RefreshGrant: Codable, Hashable, Sendable {
     return grant
   }
 
-  private static let keptSessions = 8
+  /// The new one, and the one before: requests that are on their way have it.
+  ///
+  /// All others are ended when the next one is made, so that ending the grant ends these two and
+  /// nothing lives on.
+  private static let keptSessions = 2
 
   static func key(_ id: String) -> DirectoryEntry.Key { DirectoryEntry.Key(.refreshToken, id) }
 }

@@ -99,10 +99,13 @@ extension CloudKitService {
       expires: now + Int64(limits.sessionLifetime * 1000),
       isKept: false
     )
-    try await write {
-      var batch = WriteBatch()
-      batch.sessions = [session]
-      return (batch, ())
+    try await write { [storage] in
+      try storage.read { snapshot in
+        var batch = WriteBatch()
+        try self.expectOpen(account, snapshot, in: &batch)
+        batch.sessions = [session]
+        return (batch, ())
+      }
     }
     audit("admin.sign-in", by: account.userName, about: account.userName)
     return AdminSession(token: token)

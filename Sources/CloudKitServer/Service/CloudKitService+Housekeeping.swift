@@ -8,13 +8,13 @@ extension CloudKitService {
   ///
   /// Safe to run again, after a crash in the middle and in several processes at once.
   package func housekeep() async throws {
-    let (time, deviceExpiry) = (now, self.deviceExpiry)
+    let time = now
     try await write {
       var batch = WriteBatch()
       batch.sweepsExpiredBefore = time
-      batch.newDeviceExpiry = deviceExpiry
       return (batch, ())
     }
+    endUnboundListeners()
     try await finishErasings()
     try await purgeDeletedAccounts()
     try await forgetPurgedPartitions()

@@ -128,7 +128,11 @@ package final class CloudKitService: Sendable {
   /// Word of commits; of its own this process has told its listeners by itself.
   private func hear(_ news: StorageNews) {
     switch news {
-    case .directory: sessions.forgetSessions()
+    case .directory:
+      sessions.forgetSessions()
+      // A commit of this process is followed by the same call, outside the writer's lane.
+      guard !writers.contains(where: \.isCurrent) else { return }
+      telling.async { [weak self] in self?.endUnboundListeners() }
     case .events:
       guard !writers.contains(where: \.isCurrent) else { return }
       // Storage that does not answer now may do so with the next news, or the next maintenance.

@@ -68,6 +68,8 @@ struct RequestContext: Sendable {
 struct Principal: Hashable, Sendable {
   var account: String
   var userRecordName: String
+  /// The digest of the user token; nil where another proof stands for one.
+  var session: String?
 }
 
 extension CloudKitService {

@@ -90,8 +90,15 @@ package struct ServiceLimits: Hashable, Sendable {
   package var sessionLifetime = 30.0 * 60
   /// Seconds that a sign-in lives that is kept; use renews it.
   package var keptSessionLifetime = 14.0 * 24 * 60 * 60
-  /// How long the token of a device is kept that does not listen, in seconds.
-  package var deviceLifetime = 30.0 * 24 * 60 * 60
+  /// Seconds after which a sign-in ends however much it is used, not kept and kept: a copied token
+  /// must not live for ever.
+  package var sessionAge = 24.0 * 60 * 60
+  package var keptSessionAge = 90.0 * 24 * 60 * 60
+  /// Seconds after which a device that does not listen is forgotten.
+  package var deviceLifetime = 90.0 * 24 * 60 * 60
+  /// Devices of one person in a container's environment; one more forgets the one that has not
+  /// listened for longest.
+  package var devicesPerUser = 50
   /// Seconds after which a long poll answers `null`.
   package var longPollTimeout = 45.0
   /// Seconds that traces of deleted records are kept; older change tokens have expired.

@@ -7,7 +7,7 @@ struct Signer: Sendable {
   /// What a text is good for; one made for one purpose never serves another.
   enum Purpose: String, CaseIterable {
     case changeToken, continuation, upload, receipt, download, shareAcceptance, signIn, identity,
-      identityTicket, publicVisit
+      identityTicket, publicVisit, unownedDevice
   }
 
   /// Of each purpose, made of the server's secret.

@@ -10,8 +10,7 @@ package struct DirectoryEntry: Hashable, Sendable {
     case accountState = "account"
     case assetGarbage = "asset-garbage"
     case audit
-    /// A device's token, until it has not been listened with for long.
-    case device
+    case deviceBinding = "device-binding"
     case deviceCode = "device-code"
     case identity
     case identityAttempt = "identity-attempt"
@@ -23,6 +22,7 @@ package struct DirectoryEntry: Hashable, Sendable {
     case refreshToken = "refresh-token"
     case schemaErasing = "schema-erasing"
     case serverKey = "server-key"
+    case sessionEnd = "session-end"
     case signature
     case upload
     case signInCount = "sign-in-count"

@@ -44,6 +44,9 @@ package struct StoredSession: Hashable, Sendable {
 
 /// A device or page that waits for notifications.
 package struct StoredDevice: Hashable, Sendable {
+  /// The digest of its token, which names it in the storage and in memory.
+  ///
+  /// A row of before digests has the token itself, and no request finds it any more.
   package var token: String
   package var container: String
   package var environment: ContainerEnvironment

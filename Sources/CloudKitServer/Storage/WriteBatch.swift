@@ -68,7 +68,13 @@ package struct WriteBatch: Sendable {
   package var apiTokens: [StoredAPIToken] = []
   package var sessions: [StoredSession] = []
   package var endedSessions: [String] = []
+  /// Sessions that a device has left behind; caches may keep these for their few seconds.
+  package var supersededSessions: [String] = []
+  /// New ends of sessions that are still there; one that was ended meanwhile stays ended.
+  package var renewedSessions: [SessionRenewal] = []
   package var devices: [StoredDevice] = []
+  /// Digests of devices' tokens.
+  package var removedDevices: [String] = []
   /// Accounts that go, with their sessions and users.
   package var removedAccounts: [String] = []
   package var removedAPITokens: [String] = []
@@ -80,10 +86,9 @@ package struct WriteBatch: Sendable {
   package var unlinkedPartitions: [PartitionID] = []
   package var savedEntries: [DirectoryEntry] = []
   package var removedEntries: [DirectoryEntry.Key] = []
-  /// Sessions and entries that ended before this time go; milliseconds since 1970.
+  /// Sessions and entries that ended before this time go, and devices without an entry; milliseconds
+  /// since 1970.
   package var sweepsExpiredBefore: Int64?
-  /// With it: when devices without an entry of their own go.
-  package var newDeviceExpiry: Int64?
 
   package init(partition: PartitionID? = nil) {
     self.partition = partition
@@ -95,7 +100,15 @@ package struct WriteBatch: Sendable {
   }
 
   /// Ends something that servers keep in memory.
-  var changesCachedDirectory: Bool { !endedSessions.isEmpty || !removedAPITokens.isEmpty }
+  var changesCachedDirectory: Bool {
+    !endedSessions.isEmpty || !removedAPITokens.isEmpty || !removedDevices.isEmpty
+  }
+
+  package struct SessionRenewal: Hashable, Sendable {
+    package var digest: String
+    /// Milliseconds since 1970.
+    package var expires: Int64
+  }
 
   package struct ExpectedSchema: Hashable, Sendable {
     package var container: String

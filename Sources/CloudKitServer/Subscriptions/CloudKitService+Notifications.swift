@@ -12,44 +12,111 @@ extension CloudKitService {
     guard ContainerEnvironment(rawValue: environment) != nil else {
       throw ErrorDictionary(.badRequest, "invalid value for 'apnsEnvironment'")
     }
-    let fresh = effects.randomness.bytes(32).hexadecimal
-    let name = request.clientId.flatMap(deviceName)
-    let device = try await write { [self] () -> (WriteBatch?, StoredDevice) in
-      let known = try request.apnsToken.flatMap { token in
-        try storage.read { try $0.device(token: token) }
-      }
-      // A token of another container, or one that nobody gave out, is replaced; so is the token of
-      // somebody else: who knows it would get what is meant for them.
-      let isUsable =
-        known?.container == context.container && known?.environment == context.environment
-        && (known?.userRecordName == nil
-          || known?.userRecordName == context.principal?.userRecordName)
-      let device = StoredDevice(
-        token: isUsable ? known?.token ?? fresh : fresh,
-        container: context.container,
-        environment: context.environment,
-        userRecordName: context.principal?.userRecordName,
-        clientID: name ?? context.clientID
-          ?? (isUsable ? known?.clientID : nil)
+    let name = request.clientId.flatMap(deviceName) ?? context.clientID
+    let token: String
+    if let principal = context.principal {
+      token = try await registerDevice(
+        of: principal,
+        known: request.apnsToken,
+        name: name,
+        context
       )
-      var batch = WriteBatch()
-      batch.savedEntries = [entry(device)]
-      if device != known { batch.devices = [device] }
-      return (batch, device)
-    }
-    notifications.note(device)
-    // A page hears of commits alone, as from Apple's service; our own clients are told to look first.
-    if device.token == fresh, !context.isExtended {
-      notifications.noteNothingMissed(by: fresh)
+    } else {
+      // No row is stored for it, so the token itself says what it is.
+      token = try signer.seal(
+        UnownedDevice(
+          container: context.container,
+          environment: context.environment,
+          clientID: name,
+          expires: now + Int64(limits.deviceLifetime * 1000)
+        ),
+        for: .unownedDevice
+      )
     }
     return try WireCoding.encode(
       DeviceTokenResponse(
         apnsEnvironment: environment,
-        apnsToken: device.token,
-        webcourierURL: "\(baseURL)/webcourier/\(device.token)",
-        eventStreamURL: context.isExtended ? "\(baseURL)/events/\(device.token)" : nil
+        apnsToken: token,
+        webcourierURL: "\(baseURL)/webcourier/\(token)",
+        eventStreamURL: context.isExtended ? "\(baseURL)/events/\(token)" : nil
       )
     )
+  }
+
+  /// A device without a person: it gets no notification that needs one, and no row is stored for it.
+  private struct UnownedDevice: Codable, Hashable, Sendable {
+    var container: String
+    var environment: ContainerEnvironment
+    var clientID: String?
+    /// Milliseconds since 1970.
+    var expires: Int64
+  }
+
+  /// Gives a person's device a token, or lets it keep its own.
+  private func registerDevice(
+    of principal: Principal,
+    known sent: String?,
+    name: String?,
+    _ context: RequestContext
+  ) async throws -> String {
+    let fresh = effects.randomness.bytes(32).hexadecimal
+    typealias Registered = (token: String, device: StoredDevice)
+    let (token, device) = try await write { [self] () -> (WriteBatch?, Registered) in
+      try storage.read { snapshot in
+        let known = try sent.flatMap { try snapshot.device(token: Self.digest($0)) }
+        // A token of another container, or one that this server did not give out, is replaced; so is
+        // the token of another person: its holder would get what is meant for this one.
+        let isUsable =
+          known?.container == context.container && known?.environment == context.environment
+          && known?.userRecordName == principal.userRecordName
+        let token = isUsable ? sent ?? fresh : fresh
+        let device = StoredDevice(
+          token: Self.digest(token),
+          container: context.container,
+          environment: context.environment,
+          userRecordName: principal.userRecordName,
+          clientID: name ?? (isUsable ? known?.clientID : nil)
+        )
+        var batch = WriteBatch()
+        batch.devices = [device]
+        batch.savedEntries = [
+          try entry(
+            try binding(of: principal, snapshot),
+            of: device.token,
+            account: principal.account
+          )
+        ]
+        if !isUsable { try makeRoom(for: device, snapshot, in: &batch) }
+        return (batch, (token, device))
+      }
+    }
+    notifications.note(device)
+    // A page hears of commits alone, as from Apple's service; our own clients are told to look first.
+    if token == fresh, !context.isExtended { notifications.noteNothingMissed(by: device.token) }
+    return token
+  }
+
+  /// Forgets the devices of a person that have not listened for longest, where there are too many.
+  private func makeRoom(
+    for device: StoredDevice,
+    _ snapshot: any StorageSnapshot,
+    in batch: inout WriteBatch
+  ) throws {
+    let others = try snapshot.devices(
+      container: device.container,
+      environment: device.environment,
+      user: device.userRecordName ?? ""
+    )
+    guard others.count >= limits.devicesPerUser else { return }
+    let oldest = try others.map { other in
+      (
+        token: other.token,
+        expires: try snapshot.entry(DeviceBinding.key(other.token))?.expires ?? 0
+      )
+    }.sorted { ($0.expires, $0.token) < ($1.expires, $1.token) }
+    let gone = oldest.prefix(others.count - limits.devicesPerUser + 1).map(\.token)
+    batch.removedDevices = gone
+    batch.removedEntries = gone.map(DeviceBinding.key)
   }
 
   /// The long poll: one notification, or `null` when none came for a while.
@@ -96,49 +163,42 @@ extension CloudKitService {
   /// Ends every poll and stream; the server is about to stop.
   package func endListening() { notifications.close() }
 
-  /// The device that a capability URL is for.
+  /// The digest of the token of the device that a capability URL is for.
   private func listen(_ target: RequestTarget) throws -> String {
     guard target.parts.count == 2 else {
       throw ErrorDictionary(.notFound, "could not find handler for endpoint")
     }
     let token = target.parts[1]
-    guard !isClosed else { return token }
-    guard let device = try storage.read({ try $0.device(token: token) }) else {
-      throw ErrorDictionary(.notFound, "this is not a webcourier URL of the server")
+    let digest = Self.digest(token)
+    guard !isClosed else { return digest }
+    let unknown = ErrorDictionary(.notFound, "this is not a webcourier URL of the server")
+    if let unowned = signer.open(token, as: UnownedDevice.self, for: .unownedDevice) {
+      guard unowned.expires > now else { throw unknown }
+      notifications.note(
+        StoredDevice(
+          token: digest,
+          container: unowned.container,
+          environment: unowned.environment,
+          clientID: unowned.clientID
+        )
+      )
+      return digest
     }
+    let found = try storage.read { snapshot -> StoredDevice? in
+      guard let device = try snapshot.device(token: digest), try isBound(device, snapshot) else {
+        return nil
+      }
+      try noteUse(of: device, snapshot)
+      return device
+    }
+    guard let device = found else { throw unknown }
     notifications.note(device)
-    keep(device)
-    if notifications.isFirstListening(of: token) {
+    if notifications.isFirstListening(of: digest) {
       try remind(device)
       // Only now: a storage that did not answer is asked again with the next poll.
-      notifications.noteListening(of: token)
+      notifications.noteListening(of: digest)
     }
-    return token
-  }
-
-  var deviceExpiry: Int64 { now + Int64(limits.deviceLifetime * 1000) }
-
-  private func entry(_ device: StoredDevice) -> DirectoryEntry {
-    DirectoryEntry(
-      DirectoryEntry.Key(.device, device.token),
-      owner: device.userRecordName ?? "",
-      expires: deviceExpiry
-    )
-  }
-
-  /// Notes that a device is in use, once in half of its time; who listens does not wait for it.
-  private func keep(_ device: StoredDevice) {
-    let key = DirectoryEntry.Key(.device, device.token)
-    let expires = (try? storage.read { try $0.entry(key) })??.expires ?? 0
-    guard Double(expires - now) < limits.deviceLifetime * 500 else { return }
-    effects.tasks.spawn { [self] in
-      // A device whose use is not noted is noted with its next poll.
-      try? await write { [self] in
-        var batch = WriteBatch()
-        batch.savedEntries = [entry(device)]
-        return (batch, ())
-      }
-    }
+    return digest
   }
 
   /// Notifications wait in memory only; after a restart a device is told to look once.

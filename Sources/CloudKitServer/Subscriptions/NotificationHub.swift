@@ -129,6 +129,21 @@ final class NotificationHub: Sendable {
     state.withLock { $0.devices[token]?.hasListened == false }
   }
 
+  /// The devices of people, by the digests of their tokens.
+  var ownedDevices: [String] {
+    state.withLock { state in state.byOwner.values.flatMap { $0 } }
+  }
+
+  /// Ends what listens for a device and forgets what is kept for it.
+  func end(_ token: String) {
+    let listeners = state.withLock { state -> [Listener] in
+      guard let device = state.devices.removeValue(forKey: token) else { return [] }
+      if let owner = device.owner { forget(token, of: owner, &state) }
+      return Array(device.listeners.values)
+    }
+    for listener in listeners { listener.serve(.closed) }
+  }
+
   private func forget(_ token: String, of owner: Owner, _ state: inout State) {
     state.byOwner[owner]?.remove(token)
     if state.byOwner[owner]?.isEmpty == true { state.byOwner[owner] = nil }

@@ -56,7 +56,15 @@ extension SQLCommit {
     )
     try session.run(
       "DELETE FROM sessions WHERE digest = $1",
-      each: batch.endedSessions.map { [.text($0)] }
+      each: (batch.endedSessions + batch.supersededSessions).map { [.text($0)] }
+    )
+    try session.run(
+      "UPDATE sessions SET expires = $1 WHERE digest = $2",
+      each: batch.renewedSessions.map { [.integer($0.expires), .text($0.digest)] }
+    )
+    try session.run(
+      "DELETE FROM devices WHERE token = $1",
+      each: batch.removedDevices.map { [.text($0)] }
     )
     try session.insert(
       into: StorageTables.devices,

@@ -49,46 +49,15 @@ extension SQLCommit {
       each: batch.removedAPITokens.map { [.text($0)] }
     )
     if let time = batch.sweepsExpiredBefore {
-      try sweepDevices(before: time)
       try session.run("DELETE FROM sessions WHERE expires < $1", [.integer(time)])
       try session.run("DELETE FROM directory_entries WHERE expires < $1", [.integer(time)])
-    }
-  }
-
-  /// Removes devices whose entry has expired.
-  ///
-  /// A device without an entry is of an earlier version: its time begins now.
-  private func sweepDevices(before time: Int64) throws {
-    let kind = SQLValue.text(DirectoryEntry.Kind.device.rawValue)
-    let expired = try session.query(
-      "SELECT name FROM directory_entries WHERE kind = $1 AND expires < $2",
-      [kind, .integer(time)]
-    ) { $0.text(0) }
-    try session.run("DELETE FROM devices WHERE token = $1", each: expired.map { [.text($0)] })
-    guard let expiry = batch.newDeviceExpiry else { return }
-    var last = ""
-    while true {
-      let tokens = try session.query(
-        "SELECT token FROM devices WHERE token > $1 ORDER BY token LIMIT 1000",
-        [.text(last)]
-      ) { $0.text(0) }
-      guard let end = tokens.last else { return }
-      last = end
-      let known = Set(
-        try session.query(
-          """
-          SELECT name FROM directory_entries
-          WHERE kind = $1 AND \(session.dialect.among("name", "$2"))
-          """,
-          [kind, .texts(tokens)]
-        ) { $0.text(0) }
-      )
-      try session.insert(
-        into: StorageTables.entries,
-        .ignored,
-        tokens.filter { !known.contains($0) }.map {
-          row(DirectoryEntry(DirectoryEntry.Key(.device, $0), expires: expiry))
-        }
+      try session.run(
+        """
+        DELETE FROM devices WHERE NOT EXISTS (
+          SELECT 1 FROM directory_entries WHERE kind = $1 AND name = devices.token
+        )
+        """,
+        [.text(DirectoryEntry.Kind.deviceBinding.rawValue)]
       )
     }
   }

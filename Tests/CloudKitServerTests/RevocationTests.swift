@@ -1,0 +1,254 @@
+import CloudKitWebServices
+import Foundation
+import Testing
+
+@testable import CloudKitServer
+
+/// What ends with a sign-in: sessions, refresh tokens, and the addresses that were given to it.
+@Suite("Revocation", .everyEngine)
+struct RevocationTests {
+  private func credentials(_ response: WebServiceResponse) throws -> DeviceCredentials {
+    guard response.status == 200 else {
+      throw try WireCoding.decode(ErrorDictionary.self, from: response.body)
+    }
+    return try WireCoding.decode(DeviceCredentials.self, from: response.body)
+  }
+
+  private func signIn(_ server: TestServer) async throws -> DeviceCredentials {
+    let body = #"{"userName":"ada","password":"secret","container":"\#(TestServer.container)"}"#
+    return try credentials(
+      await server.send(
+        "POST",
+        "/account/sign-in?ckAPIToken=\(server.apiToken)",
+        body: Data(body.utf8)
+      )
+    )
+  }
+
+  private func refresh(_ server: TestServer, _ token: String) async throws -> DeviceCredentials {
+    try credentials(
+      await server.send(
+        "POST",
+        "/account/refresh",
+        body: Data(#"{"refreshToken":"\#(token)"}"#.utf8)
+      )
+    )
+  }
+
+  private func status(_ server: TestServer, _ token: String) async -> Int {
+    await Person(server: server, webAuthToken: token).send(.listZones, Data("{}".utf8)).status
+  }
+
+  private func register(_ person: Person, token: String? = nil) async throws -> String {
+    let reply: DeviceTokenResponse = try await person.call(
+      .createToken,
+      DeviceTokenRequest(apnsEnvironment: "development", apnsToken: token),
+      in: nil
+    )
+    return reply.apnsToken
+  }
+
+  /// 200 where the address listens, at once because nothing is waited for.
+  private func listens(_ server: TestServer, _ token: String) throws -> Bool {
+    do {
+      _ = try server.service.openEventStream(path: "/events/\(token)", lastEventID: nil)
+      return true
+    } catch let error as ErrorDictionary where error.serverErrorCode == .notFound {
+      return false
+    }
+  }
+
+  // MARK: Sessions
+
+  @Test("Ending a device ends every user token that it ever fetched")
+  func everyToken() async throws {
+    let server = try await TestServer()
+    _ = try await server.person()
+    var device = try await signIn(server)
+    var tokens = [device.webAuthToken]
+    for _ in 0..<9 {
+      device = try await refresh(server, device.refreshToken)
+      tokens.append(device.webAuthToken)
+    }
+    // Requests on their way have the one before.
+    for token in tokens.suffix(2) { #expect(await status(server, token) == 200) }
+    let id = String(device.refreshToken.prefix { $0 != "." })
+    try await server.service.revokeDevice(id)
+    for token in tokens { #expect(await status(server, token) == 421) }
+  }
+
+  @Test("A renewal does not bring an ended session back")
+  func renewal() async throws {
+    let server = try await TestServer()
+    let ada = try await server.person()
+    let digest = CloudKitService.digest(try #require(ada.webAuthToken))
+    let storage = server.service.storage
+    func renew() throws {
+      var batch = WriteBatch()
+      batch.renewedSessions = [.init(digest: digest, expires: .max)]
+      try storage.commit(batch)
+    }
+    try renew()
+    #expect(try storage.read { try $0.session(digest: digest) }?.expires == .max)
+    try await server.service.signOutEverywhere("ada")
+    try renew()
+    #expect(try storage.read { try $0.session(digest: digest) } == nil)
+  }
+
+  @Test("A sign-in ends after ninety days, however much it is used")
+  func age() async throws {
+    let server = try await TestServer()
+    let token = try #require(try await server.person().webAuthToken)
+    for _ in 0..<12 {
+      server.clock.advance(seconds: 7.4 * 24 * 3600)
+      #expect(await status(server, token) == 200)
+    }
+    server.clock.advance(seconds: 1.3 * 24 * 3600)
+    #expect(await status(server, token) == 421)
+  }
+
+  @Test("A password that was right a moment ago opens no account that was changed since")
+  func changedMeanwhile() async throws {
+    let server = try await TestServer()
+    _ = try await server.person()
+    let service = server.service
+    for changes in [
+      CloudKitService.AccountChanges(password: "another secret"), .init(isDisabled: true),
+    ] {
+      let password = changes.password == nil ? "another secret" : "secret"
+      let account = try await service.checkPassword(
+        userName: "ada",
+        password: password,
+        from: nil
+      )
+      try await service.changeAccount("ada", changes)
+      await #expect(throws: ErrorDictionary.self) {
+        try await service.startSession(
+          account: account,
+          container: TestServer.container,
+          isKept: true
+        )
+      }
+      await #expect(throws: ErrorDictionary.self) {
+        try await service.startGrant(
+          account: account,
+          container: TestServer.container,
+          device: "x"
+        )
+      }
+    }
+  }
+
+  // MARK: Addresses for events
+
+  @Test("An address for events ends with the account's sign-ins, and does not come back with them")
+  func disabledAccount() async throws {
+    let server = try await TestServer()
+    let ada = try await server.person().extended
+    let token = try await register(ada)
+    #expect(try listens(server, token))
+    var stream = try server.service.openEventStream(path: "/events/\(token)", lastEventID: nil)
+    #expect(await stream.next() != nil)
+    async let end = stream.next()
+    try await server.service.changeAccount("ada", .init(isDisabled: true))
+    #expect(await end == nil)
+    #expect(try !listens(server, token))
+    try await server.service.changeAccount("ada", .init(isDisabled: false))
+    try await server.service.changeAccount("ada", .init(password: "another secret"))
+    #expect(try !listens(server, token))
+    #expect(await server.send("GET", "/webcourier/\(token)").status == 404)
+  }
+
+  @Test("Ending a device ends its address for events, and no other device's")
+  func revokedDevice() async throws {
+    let server = try await TestServer()
+    _ = try await server.person()
+    var tokens: [String] = []
+    var ids: [String] = []
+    for _ in 0..<2 {
+      var device = try await signIn(server)
+      let person = Person(server: server, webAuthToken: device.webAuthToken).extended
+      tokens.append(try await register(person))
+      ids.append(String(device.refreshToken.prefix { $0 != "." }))
+      // The address outlives the session that it was given to, as long as the device is signed in.
+      for _ in 0..<3 { device = try await refresh(server, device.refreshToken) }
+    }
+    server.clock.advance(seconds: 24 * 3600)
+    #expect(try listens(server, tokens[0]))
+    #expect(try listens(server, tokens[1]))
+    try await server.service.revokeDevice(ids[0])
+    #expect(try !listens(server, tokens[0]))
+    #expect(try listens(server, tokens[1]))
+  }
+
+  @Test("An address for events ends with the session of a page, or when it is not used for long")
+  func unused() async throws {
+    let server = try await TestServer(limits: { $0.keptSessionLifetime = 1000 * 24 * 3600 })
+    let ada = try await server.person().extended
+    let kept = try await register(ada)
+    let short = Person(
+      server: server,
+      webAuthToken: try await server.service.signIn(
+        userName: "ada",
+        container: TestServer.container,
+        isKept: false
+      )
+    )
+    let brief = try await register(short.extended)
+    #expect(try listens(server, brief))
+    server.clock.advance(seconds: 3600)
+    #expect(try !listens(server, brief))
+    for _ in 0..<3 {
+      server.clock.advance(seconds: 60 * 24 * 3600)
+      #expect(try listens(server, kept))
+      // The write that moves the end on is in the lane before this one.
+      _ = try await server.service.auditLines()
+    }
+    server.clock.advance(seconds: 91 * 24 * 3600)
+    #expect(try !listens(server, kept))
+    try await server.service.housekeep()
+    #expect(
+      try server.service.storage.read { try $0.device(token: CloudKitService.digest(kept)) } == nil
+    )
+  }
+
+  @Test("A person has fifty devices at most; without a person nothing is stored")
+  func quantity() async throws {
+    let server = try await TestServer()
+    let ada = try await server.person().extended
+    let first = try await register(ada)
+    for _ in 0..<49 {
+      server.clock.advance(seconds: 1)
+      _ = try await register(ada)
+    }
+    #expect(try listens(server, first))
+    // The same device again takes no room.
+    #expect(try await register(ada, token: first) == first)
+    server.clock.advance(seconds: 1)
+    let second = try await register(ada)
+    #expect(try listens(server, first))
+    #expect(try listens(server, second))
+    let nobodys = try await register(server.visitor.extended)
+    #expect(try listens(server, nobodys))
+    let stored = try server.service.storage.read {
+      try $0.device(token: CloudKitService.digest(nobodys))
+    }
+    #expect(stored == nil)
+    server.clock.advance(seconds: 91 * 24 * 3600)
+    #expect(try !listens(server, nobodys))
+  }
+
+  @Test("No token of a device is in the data folder")
+  func digests() async throws {
+    try await withTemporaryFolder { folder in
+      let server = try await TestServer(folder: folder)
+      let token = try await register(try await server.person().extended)
+      await server.service.shutdown()
+      let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
+      for case let file as URL in files ?? .init() {
+        guard let bytes = try? Data(contentsOf: file) else { continue }
+        #expect(bytes.range(of: Data(token.utf8)) == nil, "\(file.lastPathComponent)")
+      }
+    }
+  }
+}
