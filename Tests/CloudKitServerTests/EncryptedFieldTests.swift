@@ -238,7 +238,7 @@ struct EncryptedFieldTests {
       let person = try await server.person()
       try await person.makeZone()
       _ = try await save(person, "old").get()
-      let id = try server.service.vault.rotate()
+      let id = try server.service.rotateKeys(formerHaveLeaked: false)
       _ = try await save(person, "new").get()
       await server.service.shutdown()
 

@@ -133,7 +133,7 @@ struct StorageFingerprintTests {
       try await adoption.run()
       let service = try await CloudKitService.open(try configuration(folder, seed: 3))
       #expect(service.vault.keyIDs == ["2"])
-      #expect(try service.vault.rotate() == "3")
+      #expect(try service.rotateKeys(formerHaveLeaked: false) == "3")
       await service.shutdown()
       let again = try await StorageAdoption(try configuration(folder))
       #expect(again.lostKeys.isEmpty && !again.hasLostAssets)
@@ -147,7 +147,7 @@ struct StorageFingerprintTests {
       let service = try await CloudKitService.open(try configuration(first))
       let copy = folder.appendingPathComponent("copy.json")
       try FileManager.default.copyItem(at: file(first), to: copy)
-      #expect(try service.vault.rotate() == "2")
+      #expect(try service.rotateKeys(formerHaveLeaked: false) == "2")
       await service.shutdown()
       let refusal = await #expect(throws: KeyRingMismatch.self) {
         try await start(try configuration(first, keyFile: copy, seed: 2))

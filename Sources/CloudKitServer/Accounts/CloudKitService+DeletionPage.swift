@@ -20,7 +20,7 @@ extension CloudKitService {
     if form["with"] == Self.identityButton {
       return try await beginIdentity(request, to: .deleteAccount)
     }
-    if let account = try account(ofTicket: form["ticket"], for: .deleteAccount, request) {
+    if let account = try await account(ofTicket: form["ticket"], for: .deleteAccount, request) {
       return try await delete(account)
     }
     guard form["ticket"] == nil else {

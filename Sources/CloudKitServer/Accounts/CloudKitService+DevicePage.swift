@@ -27,7 +27,11 @@ extension CloudKitService {
     if form["with"] == Self.identityButton {
       return try await beginIdentity(request, to: .activate(code: code))
     }
-    if let account = try account(ofTicket: form["ticket"], for: .activate(code: code), request) {
+    if let account = try await account(
+      ofTicket: form["ticket"],
+      for: .activate(code: code),
+      request
+    ) {
       return try await letIn(account, code, waiting)
     }
     var page = consentPage(code, waiting, userName: form["user"] ?? "")

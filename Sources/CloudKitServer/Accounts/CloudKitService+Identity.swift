@@ -116,7 +116,7 @@ extension CloudKitService {
       ).response(status: 400, nonce: nonce)
     }
     do {
-      try await useUp(state, attempt)
+      try await useUp(state, until: attempt.expires)
       if let code = target.query["error"] {
         throw IdentityFailure(.refused, "the issuer answered \(Self.word(code))")
       }
@@ -138,16 +138,16 @@ extension CloudKitService {
     String(text.prefix(64).filter { $0.isASCII && ($0.isLetter || $0 == "_") })
   }
 
-  /// An attempt comes back once, whichever of several servers it comes to.
-  private func useUp(_ state: String, _ attempt: IdentityAttempt) async throws {
-    let key = DirectoryEntry.Key(.identityAttempt, Self.digest(state))
+  /// An attempt comes back once and a ticket serves once, whichever of several servers it comes to.
+  private func useUp(_ text: String, until expires: Int64) async throws {
+    let key = DirectoryEntry.Key(.identityAttempt, Self.digest(text))
     try await write { [storage] in
       guard try storage.read({ try $0.entry(key) }) == nil else {
         throw AdministrationError(description: "This sign-in was used already. Please begin again.")
       }
       var batch = WriteBatch()
       batch.expectedEntries[key] = .some(nil)
-      batch.savedEntries = [DirectoryEntry(key, expires: attempt.expires)]
+      batch.savedEntries = [DirectoryEntry(key, expires: expires)]
       return (batch, ())
     }
   }
@@ -211,20 +211,29 @@ extension CloudKitService {
     )
   }
 
-  /// Whose ticket a form brings for a purpose; nil where it brings none that is good.
+  /// Whose ticket a form brings for a purpose, which uses it up; nil where it brings no good one.
+  ///
+  /// A server without an issuer has given none out.
   func account(
     ofTicket text: String?,
     for purpose: IdentityAttempt.Purpose,
     _ request: WebServiceRequest
-  ) throws -> StoredAccount? {
-    guard let text, let browser = cookie(request),
+  ) async throws -> StoredAccount? {
+    guard configuration.identityProvider != nil, let text, let browser = cookie(request),
       let ticket = signer.open(text, as: IdentityTicket.self, for: .identityTicket),
       ticket.purpose == purpose, ticket.expires > now, ticket.browser == Self.digest(browser)
     else { return nil }
-    return try storage.read { snapshot in
+    let account = try storage.read { snapshot -> StoredAccount? in
       guard try !snapshot.state(of: ticket.account).0.isDisabled else { return nil }
       return try snapshot.account(id: ticket.account)
     }
+    guard let account else { return nil }
+    do {
+      try await useUp(text, until: ticket.expires)
+    } catch is AdministrationError {
+      return nil
+    }
+    return account
   }
 
   // MARK: Pages

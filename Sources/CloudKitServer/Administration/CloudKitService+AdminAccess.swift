@@ -150,6 +150,18 @@ extension CloudKitService {
     )
   }
 
+  private struct KeyRotation: Decodable {
+    /// Nothing that the former keys signed is to open anything.
+    var leaked: Bool?
+  }
+
+  /// Makes new keys for encrypted fields and for signing; returns the field key's ID.
+  func rotateKeys(formerHaveLeaked: Bool) throws -> String {
+    let id = try vault.rotate(now: now, formerHaveLeaked: formerHaveLeaked)
+    signer.use(vault.signingKeys)
+    return id
+  }
+
   func administerServer(_ call: AdminCall) async throws -> Data {
     switch call.verb {
     case "status": return try call.write(try status())
@@ -161,7 +173,8 @@ extension CloudKitService {
       audit("server.new-incarnation", by: call.by, about: storage.incarnation)
       return try call.write(["incarnation": storage.incarnation])
     case "rotate-key":
-      let id = try vault.rotate()
+      let rotation: KeyRotation = try call.read()
+      let id = try rotateKeys(formerHaveLeaked: rotation.leaked ?? false)
       audit("encryption.rotate", by: call.by, about: id)
       return try call.write(["keyID": id])
     default: throw call.unknown

@@ -45,18 +45,27 @@ final class FieldVault: Sendable {
   /// with `KeyRingMismatch`.
   ///
   /// Without a file the keys are lost with the vault, and the storage learns nothing of them.
-  init(file: URL?, storage: any Storage, randomness: any RandomSource) throws {
+  init(file: URL?, storage: any Storage, randomness: any RandomSource, now: Int64) throws {
     self.file = file
     self.storage = storage
     self.randomness = randomness
     guard let file else {
-      ring = Mutex(KeyRing(first: randomness.bytes(32)))
+      var made = KeyRing(first: randomness.bytes(32))
+      made.addSigningKey(randomness.bytes(32), now: now)
+      ring = Mutex(made)
       return
     }
     let isUsed = try storage.read { try $0.accountCount() } > 0
     ring = Mutex(
       try storage.changeFingerprints { known in
-        try KeyRing.open(file, known: &known.fieldKeys, isUsed: isUsed) { randomness.bytes(32) }
+        var opened = try KeyRing.open(file, known: &known.fieldKeys, isUsed: isUsed) {
+          randomness.bytes(32)
+        }
+        if opened.signingKeys.isEmpty {
+          opened.addSigningKey(randomness.bytes(32), now: now)
+          try opened.write(file)
+        }
+        return opened
       }
     )
   }
@@ -69,16 +78,25 @@ final class FieldVault: Sendable {
   /// Makes a new key, which seals from now on; the others still open what they sealed.
   ///
   /// The file comes before the fingerprint: after a crash between the two, the next start enters it.
-  func rotate() throws -> String {
+  ///
+  /// A new signing key comes with it; after a leak of the file, what the former ones sealed is good
+  /// for nothing but change tokens at once.
+  func rotate(now: Int64, formerHaveLeaked: Bool = false) throws -> String {
     guard let file else {
       return ring.withLock { ring in
         ring.add(randomness.bytes(32))
+        ring.addSigningKey(
+          randomness.bytes(32),
+          now: now,
+          formerHasLeaked: formerHaveLeaked
+        )
         return ring.current
       }
     }
     return try storage.changeFingerprints { known in
       var next = try KeyRing.open(file, known: &known.fieldKeys, isUsed: true) { Data() }
       next.add(randomness.bytes(32), besides: known.fieldKeys.keys)
+      next.addSigningKey(randomness.bytes(32), now: now, formerHasLeaked: formerHaveLeaked)
       try next.write(file)
       known.fieldKeys = next.fingerprints
       ring.withLock { $0 = next }
@@ -93,6 +111,24 @@ final class FieldVault: Sendable {
     try storage.changeFingerprints { known in
       try KeyRing.open(file, known: &known.fieldKeys, isUsed: true) { Data() }
     }.write(copy)
+  }
+
+  // MARK: Signing
+
+  /// The newest last.
+  var signingKeys: [SigningKey] { ring.withLock { $0.signingKeys } }
+
+  /// The signing keys of the file, which another server may have turned.
+  func reread() throws -> [SigningKey] {
+    guard let file, let found = try KeyRing.read(file), !found.signingKeys.isEmpty else {
+      return signingKeys
+    }
+    return ring.withLock { ring in
+      // A ring that has grown is taken whole: its newer field keys sealed what other servers wrote. A
+      // ring without the keys of this one is another data's; the next start refuses it.
+      if ring.keys.allSatisfy({ found.keys[$0.key] == $0.value }) { ring = found }
+      return ring.signingKeys
+    }
   }
 
   // MARK: Values

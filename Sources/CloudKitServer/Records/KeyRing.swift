@@ -10,13 +10,15 @@ import Musl
 import Darwin
 #endif
 
-/// The server's keys for encrypted fields, by ID; it is kept in a file beside the database, never in
+/// The server's keys for encrypted fields and for signing, by ID; it is kept in a file beside the database, never in
 /// it.
 struct KeyRing: Codable, Sendable {
   /// The key that seals.
   private(set) var current: String
   /// 32 bytes each; old ones stay as long as something they sealed does.
   private(set) var keys: [String: Data]
+  /// Nil in files of versions that signed with a secret of the database.
+  var signing: [SigningKey]?
 
   /// A ring of one key, whose number none of the known keys has.
   init(first key: Data, besides known: some Collection<String> = []) {

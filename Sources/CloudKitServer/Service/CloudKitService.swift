@@ -95,9 +95,15 @@ package final class CloudKitService: Sendable {
     vault = try FieldVault(
       file: configuration.fieldKeyFile,
       storage: storage,
-      randomness: configuration.effects.randomness
+      randomness: configuration.effects.randomness,
+      now: configuration.effects.now.wireMilliseconds
     )
-    signer = Signer(secret: storage.secret)
+    signer = Signer(
+      keys: vault.signingKeys,
+      former: storage.secret,
+      clock: configuration.effects.clock,
+      reread: { [vault] in try? vault.reread() }
+    )
     notifications = NotificationHub(
       effects: configuration.effects,
       timeout: configuration.limits.longPollTimeout

@@ -1,25 +1,82 @@
 import CloudKitWebServices
 import Crypto
+import Effects
 import Foundation
+import Synchronization
 
 /// Makes texts that only this server can make: change tokens, receipts, capability URLs.
-struct Signer: Sendable {
+///
+/// The newest key seals. Older ones open what they sealed as long as that is good, so that a new key
+/// signs no person out and lets no client begin again.
+final class Signer: Sendable {
   /// What a text is good for; one made for one purpose never serves another.
   enum Purpose: String, CaseIterable {
     case changeToken, continuation, upload, receipt, download, shareAcceptance, signIn, identity,
       identityTicket, publicVisit, unownedDevice
   }
 
-  /// Of each purpose, made of the server's secret.
-  private let keys: [Purpose: SymmetricKey]
-  private let secret: SymmetricKey
+  /// A signing key, and of each purpose the key made of it.
+  private struct Derived: Sendable {
+    var source: SigningKey
+    var keys: [Purpose: SymmetricKey]
 
-  init(secret: Data) {
-    let secret = SymmetricKey(data: secret)
-    self.secret = secret
-    keys = Dictionary(
-      uniqueKeysWithValues: Purpose.allCases.map { ($0, Self.key($0, of: secret)) }
-    )
+    init(_ source: SigningKey) {
+      self.source = source
+      let secret = SymmetricKey(data: source.key)
+      keys = Dictionary(
+        uniqueKeysWithValues: Purpose.allCases.map { purpose in
+          let code = HMAC<SHA256>.authenticationCode(
+            for: Data(purpose.rawValue.utf8),
+            using: secret
+          )
+          return (purpose, SymmetricKey(data: code))
+        }
+      )
+    }
+
+    func opens(_ purpose: Purpose, at time: Int64) -> Bool {
+      guard let retired = source.retired else { return true }
+      return purpose.outlivesKeys || time - retired < SigningKey.overlap
+    }
+  }
+
+  private struct State: Sendable {
+    /// The newest first.
+    var keys: [Derived]
+    /// When the file was read again last, in seconds of uptime.
+    var reread: Double?
+  }
+
+  /// Seconds between two looks at the file for a text that no known key opens.
+  private static let pause = 5.0
+
+  private let state: Mutex<State>
+  /// What earlier versions kept in the database: whoever has read one can seal with it, so it opens
+  /// nothing that is a right.
+  private let former: SigningKey?
+  private let clock: any EffectClock
+  private let readAgain: @Sendable () -> [SigningKey]?
+
+  /// `reread` gives the keys of the file, which another server may have changed.
+  init(
+    keys: [SigningKey],
+    former secret: Data?,
+    clock: any EffectClock,
+    reread: @escaping @Sendable () -> [SigningKey]? = { nil }
+  ) {
+    former = secret.map { SigningKey(id: "database", key: $0, retired: 0) }
+    self.clock = clock
+    readAgain = reread
+    state = Mutex(State(keys: Self.derived(keys, former)))
+  }
+
+  private static func derived(_ keys: [SigningKey], _ former: SigningKey?) -> [Derived] {
+    (keys.reversed() + [former].compactMap(\.self)).map { Derived($0) }
+  }
+
+  /// Takes the keys of a ring that has changed.
+  func use(_ keys: [SigningKey]) {
+    state.withLock { $0.keys = Self.derived(keys, former) }
   }
 
   /// Seals a value: nobody else can make the text, change it or read it.
@@ -27,7 +84,9 @@ struct Signer: Sendable {
   /// What a token counts is the business of the database's owner, not of whoever holds it.
   func seal(_ value: some Encodable, for purpose: Purpose) throws -> String {
     let payload = try WireCoding.encode(value)
-    let key = key(purpose)
+    guard let key = state.withLock({ $0.keys.first?.keys[purpose] }) else {
+      throw KeyRing.MissingKey(id: "signing")
+    }
     // One value has one text; a nonce made of the payload under the key never serves two payloads.
     let nonce = try AES.GCM.Nonce(
       data: Data(HMAC<SHA256>.authenticationCode(for: payload, using: key)).prefix(12)
@@ -44,26 +103,56 @@ struct Signer: Sendable {
     for purpose: Purpose
   ) -> Value? {
     let bytes = purpose.isKeptAsBytes ? Data(base64Encoded: text) : Data(base64URL: text)
-    guard let bytes, let box = try? AES.GCM.SealedBox(combined: bytes),
-      let payload = try? AES.GCM.open(box, using: key(purpose))
+    // Base64 has several texts for some bytes; a text that is good once must not come in another form.
+    guard let bytes, purpose.isKeptAsBytes || bytes.base64URL == text,
+      let box = try? AES.GCM.SealedBox(combined: bytes),
+      let payload = payload(of: box, for: purpose) ?? payloadAfterReading(of: box, for: purpose)
     else { return nil }
     return try? WireCoding.decode(type, from: payload)
   }
 
-  private func key(_ purpose: Purpose) -> SymmetricKey {
-    keys[purpose] ?? Self.key(purpose, of: secret)
+  private func payload(of box: AES.GCM.SealedBox, for purpose: Purpose) -> Data? {
+    let time = clock.now.wireMilliseconds
+    for key in state.withLock({ $0.keys }) where key.opens(purpose, at: time) {
+      if let key = key.keys[purpose], let payload = try? AES.GCM.open(box, using: key) {
+        return payload
+      }
+    }
+    return nil
   }
 
-  private static func key(_ purpose: Purpose, of secret: SymmetricKey) -> SymmetricKey {
-    SymmetricKey(
-      data: HMAC<SHA256>.authenticationCode(for: Data(purpose.rawValue.utf8), using: secret)
-    )
+  /// Looks whether another server has turned the keys.
+  private func payloadAfterReading(of box: AES.GCM.SealedBox, for purpose: Purpose) -> Data? {
+    let uptime = clock.uptime
+    let isDue = state.withLock { state in
+      if let last = state.reread, uptime - last < Self.pause { return false }
+      state.reread = uptime
+      return true
+    }
+    guard isDue, let keys = readAgain(),
+      keys.map(\.id)
+        != state.withLock({ $0.keys.reversed().map(\.source.id) })
+        .filter({ $0 != former?.id })
+    else { return nil }
+    use(keys)
+    return payload(of: box, for: purpose)
   }
 }
 
 extension Signer.Purpose {
   /// Some clients read Apple's tokens as base64, keep the bytes, and write them as base64 again.
   fileprivate var isKeptAsBytes: Bool { self == .changeToken || self == .continuation }
+
+  /// Whether texts of this purpose stay good for longer than keys overlap.
+  ///
+  /// They say where a reader stopped, or which file an upload made, and are of use to those alone who
+  /// may read or write there by other proofs: a copied key opens nothing with them.
+  fileprivate var outlivesKeys: Bool {
+    switch self {
+    case .changeToken, .continuation, .receipt, .unownedDevice: true
+    default: false
+    }
+  }
 }
 
 extension Data {

@@ -9,7 +9,7 @@ package protocol Storage: Sendable {
   /// Changes when the data was replaced by an older copy.
   var incarnation: String { get }
   /// Signs tokens and capability URLs.
-  var secret: Data { get }
+  var secret: Data? { get }
   /// How many commits can be under way at a time.
   var writerCount: Int { get }
 

@@ -10,7 +10,7 @@ import WatershedSQLite
 /// Transactions are short and see what was committed before each statement; what a commit rests on
 /// is locked when it is checked (`SQLCommit`). A read sees one moment.
 package final class PostgreSQLStorage: Storage {
-  package let secret: Data
+  package let secret: Data?
   private let identity: Mutex<String>
   private let pool: PostgreSQLPool
   private let partitions = Mutex<[PartitionKey: PartitionID]>([:])
@@ -60,7 +60,7 @@ package final class PostgreSQLStorage: Storage {
         let facts = ServiceFacts(session: session)
         try facts.settle(in: try Self.origin(session), effects.randomness)
         return (
-          secret: try facts.secret(effects.randomness),
+          secret: try facts.secret,
           incarnation: try facts.incarnation(effects.randomness)
         )
       }

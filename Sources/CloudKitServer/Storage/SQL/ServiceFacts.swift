@@ -62,8 +62,9 @@ struct ServiceFacts<Session: SQLSession> {
     try session.run("DELETE FROM events", [])
   }
 
-  func secret(_ randomness: any RandomSource) throws -> Data {
-    try kept("secret") { randomness.bytes(32) }
+  /// What earlier versions signed with; later ones have their keys in a file.
+  var secret: Data? {
+    get throws { try self["secret"] }
   }
 
   func incarnation(_ randomness: any RandomSource) throws -> String {

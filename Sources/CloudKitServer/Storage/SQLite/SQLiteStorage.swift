@@ -7,7 +7,7 @@ import WatershedSQLite
 /// The embedded storage: one SQLite file in WAL mode, every commit on the disk before it is
 /// acknowledged.
 package final class SQLiteStorage: Storage {
-  package let secret: Data
+  package let secret: Data?
   private let identity: Mutex<String>
   private let writer: SQLiteConnection
   /// Guards the writer; the file's readers have connections of their own.
@@ -64,7 +64,7 @@ package final class SQLiteStorage: Storage {
     let facts = ServiceFacts(session: session)
     let kept = try writer.transaction {
       try format.prepare(session)
-      let secret = try facts.secret(effects.randomness)
+      let secret = try facts.secret
       var incarnation = try facts.incarnation(effects.randomness)
       var count: Int64 = 0
       if let folder {
