@@ -46,7 +46,7 @@ extension CloudKitHTTPServer {
       bodyWindow: Int64 = 30,
       leastBodyRate: Int = 1024,
       bodySeconds: Int64 = 15 * 60,
-      connectionLimit: Int = 10_000,
+      connectionLimit: Int = 20_000,
       connectionsPerNetwork: Int = 512,
       tls: TLS? = nil,
       trustedProxies: TrustedProxies = .none,

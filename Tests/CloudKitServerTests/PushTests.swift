@@ -213,7 +213,7 @@ struct PushTests {
 
   @Test("A commit wakes its own listeners among a thousand, and no other")
   func manyListeners() async throws {
-    let server = try await TestServer()
+    let server = try await TestServer(limits: { $0.devicesPerUser = 1000 })
     let (ada, bob) = (try await server.person("ada"), try await server.person("bob"))
     try await ada.makeZone()
     for person in [ada, bob] {

@@ -57,7 +57,7 @@ struct ServeTests {
       #expect(facts["webAuthToken"] == nil)
       let link = try #require(facts["invitationURL"] as? String)
       #expect(try await get(link).text.contains("Make the account"))
-      #expect(try await post(link, "user=ada&password=0123456789").text.contains("is there"))
+      #expect(try await post(link, "user=ada&password=tulips+on+the+sill").text.contains("is there"))
       server.terminate()
       _ = try await server.finish()
       let users = try await CommandProcess.run("users", "list", "--data", folder.path)
