@@ -16,7 +16,10 @@ struct ServerConfiguration: Codable, Hashable, Sendable {
   var port = 8080
   /// The container that the banner speaks of.
   var container = "iCloud.org.example.app"
-  var environment = ContainerEnvironment.development
+  /// Absent: development for this machine alone, production where others reach the server.
+  var environment: ContainerEnvironment?
+  /// Lets a server that others reach serve the development environment, with its demo account.
+  var allowPublicDevelopment = false
   /// Where clients reach the server when a proxy is before it.
   var publicURL: String?
   /// Where assets are fetched from: an origin of their own.
@@ -33,14 +36,18 @@ struct ServerConfiguration: Codable, Hashable, Sendable {
   var registration = RegistrationPolicy.invitation
   /// In development, answer queries that CloudKit's index rules refuse.
   var allowUnindexedQueries = false
-  /// Requests that one user may send in a second; absent: as many as they like.
-  var rateLimit: Double?
-  /// Requests that may come at once before the rate counts.
-  var rateBurst: Double?
-  /// Bytes that one user may store in a container.
-  var userQuota: Int64?
-  /// Bytes that a container's public database may hold.
-  var publicQuota: Int64?
+  /// Requests that one user, or one network without a user, may send in a second.
+  ///
+  /// Null in the file: as many as they like. The default is ten times what a busy device sends.
+  var rateLimit: Double? = 50
+  /// Requests that may come at once before the rate counts: a first sync of several apps.
+  var rateBurst: Double? = 500
+  /// Bytes that one user may store in a container; null in the file: any number.
+  ///
+  /// The default is what a photo library of years takes.
+  var userQuota: Int64? = 20 * 1_073_741_824
+  /// Bytes that a container's public database may hold; null in the file: any number.
+  var publicQuota: Int64? = 50 * 1_073_741_824
   /// Bytes of one asset.
   var assetLimit: Int?
   /// The file with the keys of encrypted fields; absent: in the data folder, beside the database.
@@ -92,7 +99,8 @@ extension ServerConfiguration {
   static let keys: [(name: String, kind: Kind)] = [
     ("data", .text), ("database", .text), ("host", .text), ("port", .wholeNumber),
     ("container", .text),
-    ("environment", .text), ("publicURL", .text), ("assetURL", .text), ("tlsCertificate", .text),
+    ("environment", .text), ("allowPublicDevelopment", .flag), ("publicURL", .text),
+    ("assetURL", .text), ("tlsCertificate", .text),
     ("tlsKey", .text), ("trustedProxies", .list), ("allowedHosts", .list),
     ("registration", .text), ("allowUnindexedQueries", .flag), ("rateLimit", .number),
     ("rateBurst", .number), ("userQuota", .wholeNumber), ("publicQuota", .wholeNumber),
@@ -158,9 +166,18 @@ extension ServerConfiguration {
     return shown
   }
 
+  private var isOpen: Bool { !["127.0.0.1", "::1", "localhost"].contains(host) }
+
+  /// Whether other machines reach the server, by itself or through a proxy.
+  var isExposed: Bool { isOpen || publicURL != nil || !trustedProxies.isEmpty }
+
+  /// The environment that is served.
+  var servedEnvironment: ContainerEnvironment {
+    environment ?? (isExposed ? .production : .development)
+  }
+
   /// What a server runs with, and its operator should know.
   var warnings: [String] {
-    let isOpen = !["127.0.0.1", "::1", "localhost"].contains(host)
     guard isOpen, tlsCertificate == nil, trustedProxies.isEmpty else { return [] }
     return [
       "host: \(host) lets other machines in without TLS; name a certificate, or the proxy that "
@@ -217,6 +234,12 @@ extension ServerConfiguration {
       found.append("s3.endpoint: \(s3.endpoint) is not an address")
     }
     if let openID { found += openID.problems(registration: registration) }
+    if isExposed, servedEnvironment == .development, !allowPublicDevelopment {
+      found.append(
+        "environment: development has a demo account and tokens for every container, and others "
+          + "reach this server; choose production, or set allowPublicDevelopment"
+      )
+    }
     return found
   }
 }

@@ -179,7 +179,7 @@ struct ServeCommand: AsyncParsableCommand {
     let welcome = try await Welcome.prepare(
       service,
       container: settings.container,
-      environment: settings.environment
+      environment: settings.servedEnvironment
     )
     let isJSON = json
     let path = folder.url.path
@@ -235,7 +235,7 @@ struct ServeCommand: AsyncParsableCommand {
     let isPrivate =
       ["127.0.0.1", "localhost", "::1"].contains(settings.host) && settings.publicURL == nil
       && settings.trustedProxies.isEmpty
-    let isDevelopment = settings.environment == .development
+    let isDevelopment = settings.servedEnvironment == .development
     let container = settings.container
     return {
       guard isPrivate else { return .forEveryone }
