@@ -26,7 +26,7 @@ extension CloudKitService {
         ),
         AccountPage.Field(
           name: "email",
-          label: "E-mail address (lets others find you)",
+          label: "E-mail address (others find you by it once it is confirmed)",
           type: "email",
           value: form["email"] ?? "",
           autocomplete: "email",

@@ -13,6 +13,8 @@ extension CloudKitService {
     package var phoneNumber: String?
     package var isAdministrator: Bool
     package var isDisabled: Bool
+    /// Others do not find the account by its address until an administrator sets it; nil: they do.
+    package var hasUnverifiedAddress: Bool?
     /// Milliseconds since 1970.
     package var deletedAt: Int64?
     package var sessions: Int
@@ -65,6 +67,7 @@ extension CloudKitService {
           phoneNumber: try snapshot.phoneNumber(ofAccount: account.id),
           isAdministrator: state.isAdministrator,
           isDisabled: state.isDisabled,
+          hasUnverifiedAddress: state.hasUnverifiedAddress,
           deletedAt: state.deletedAt,
           sessions: try snapshot.sessions(account: account.id).filter { $0.expires > now }.count
         )
@@ -111,6 +114,8 @@ extension CloudKitService {
         var state = before
         if let flag = changes.isAdministrator { state.isAdministrator = flag }
         if let flag = changes.isDisabled { state.isDisabled = flag }
+        // An administrator who sets an address, the same one too, stands for it.
+        if changes.emailAddress != nil { state.hasUnverifiedAddress = nil }
         var batch = WriteBatch()
         batch.accounts = [account]
         batch.expectedEntries[AccountState.key(account.id)] = .some(revision)
@@ -243,6 +248,7 @@ extension CloudKitService {
       password: password,
       emailAddress: emailAddress,
       isAdministrator: found?.invitation.isAdministrator ?? false,
+      hasUnverifiedAddress: true,
       using: found?.entry,
       from: sender
     )

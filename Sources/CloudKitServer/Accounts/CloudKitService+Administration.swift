@@ -40,12 +40,16 @@ extension CloudKitService {
     familyName: String? = nil,
     emailAddress: String? = nil,
     isAdministrator: Bool,
+    hasUnverifiedAddress: Bool = false,
     identity: VouchedIdentity? = nil,
     using invitation: DirectoryEntry?,
     from sender: SenderAddress?
   ) async throws -> String {
     guard !userName.isEmpty, !password.isEmpty else {
       throw AdministrationError(description: "An account needs a user name and a password.")
+    }
+    if let objection = PersonName.objection(to: userName) {
+      throw AdministrationError(description: objection)
     }
     try checkNew(password, userName: userName)
     let secret = try await newSecret(password, from: sender)
@@ -68,7 +72,8 @@ extension CloudKitService {
       }
       var batch = WriteBatch()
       batch.accounts = [account]
-      let state = AccountState(isAdministrator: isAdministrator)
+      var state = AccountState(isAdministrator: isAdministrator)
+      if hasUnverifiedAddress, account.emailAddress != nil { state.hasUnverifiedAddress = true }
       if state != AccountState() {
         batch.savedEntries = [try state.entry(account.id, revision: 1)]
       }

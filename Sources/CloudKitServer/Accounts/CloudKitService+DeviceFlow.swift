@@ -29,7 +29,7 @@ extension CloudKitService {
       secret: Self.digest(secret),
       apiToken: apiToken.token,
       container: container,
-      device: String((form["device_name"] ?? "a device").prefix(limits.nameLength)),
+      device: PersonName.device(form["device_name"], limit: limits.nameLength),
       interval: DeviceAuthorization.firstInterval
     )
     let entry = DirectoryEntry(

@@ -29,7 +29,7 @@ extension CloudKitService {
     let grant = RefreshGrant(
       account: account.id,
       container: container,
-      device: String(device.prefix(limits.nameLength)),
+      device: PersonName.device(device, limit: limits.nameLength),
       current: Self.digest(secret),
       previous: nil,
       sessions: [session.digest],

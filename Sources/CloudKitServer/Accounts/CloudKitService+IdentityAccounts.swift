@@ -34,14 +34,13 @@ extension CloudKitService {
 
   /// Gives the one account with the verified address to its owner.
   ///
-  /// Addresses are verified by nobody here: whoever made the account with somebody else's must be
-  /// out of it, so its password and its sessions end.
+  /// An account whose holder typed the address is not given away with what it holds: its shares and
+  /// data are that holder's. The password and the sessions of the linked one end all the same.
   private func linkByEmail(_ identity: VouchedIdentity) async throws -> StoredAccount? {
     guard let address = identity.emailAddress else { return nil }
     let linked = try await write { [storage] () -> (WriteBatch?, StoredAccount?) in
       try storage.read { snapshot in
-        let found = try snapshot.accounts(emailAddress: address)
-        guard found.count == 1, var account = found.first,
+        guard var account = try snapshot.account(owning: address),
           try snapshot.entries(DirectoryRange(.identity, owner: account.id)).isEmpty
         else { return (nil, nil) }
         account.passwordHash = self.effects.randomness.bytes(account.passwordHash.count)
@@ -116,7 +115,7 @@ extension VouchedIdentity {
     // Only a verified address may look like one: others are found by it.
     let preferred = userName.map { $0 == emailAddress ? $0 : String($0.prefix { $0 != "@" }) }
     let names = [preferred, emailAddress, givenName].compactMap(\.self)
-      .filter { !$0.isEmpty && $0.count <= limit - 4 }
+      .filter { !$0.isEmpty && $0.count <= limit - 4 && PersonName.objection(to: $0) == nil }
     guard let first = names.first else { return [] }
     return names + (2...99).map { "\(first.prefix { $0 != "@" })-\($0)" }
   }

@@ -129,7 +129,7 @@ extension CloudKitService {
         if let name = info.userRecordName {
           known = try snapshot.user(container: context.container, recordName: name)
         } else if let address = info.emailAddress,
-          let account = try snapshot.accounts(emailAddress: address).first
+          let account = try snapshot.account(owning: address)
         {
           known = try snapshot.user(container: context.container, account: account.id)
         } else if let number = info.phoneNumber,

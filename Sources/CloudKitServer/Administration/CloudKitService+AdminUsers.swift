@@ -99,11 +99,17 @@ extension CloudKitService {
   }
 
   /// Others find a person by the address, so that two people cannot have the same.
+  ///
+  /// One that its holder typed does not keep the owner out: an administrator knows better.
   private func checkAddress(_ address: String?, isFreeFor userName: String) throws {
     guard let address, !address.isEmpty else { return }
-    let others = try storage.read { try $0.accounts(emailAddress: address) }
-      .filter { $0.userName.lowercased() != userName.lowercased() }
-    guard let other = others.first else { return }
+    let other = try storage.read { snapshot in
+      try snapshot.accounts(emailAddress: address).first { account in
+        try StoredAccount.folded(account.userName) != StoredAccount.folded(userName)
+          && snapshot.state(of: account.id).0.hasUnverifiedAddress != true
+      }
+    }
+    guard let other else { return }
     throw AdministrationError(
       description: "\(other.userName) has the e-mail address \(address) already."
     )

@@ -254,7 +254,7 @@ extension CloudKitService {
     if let user = info.userRecordName { return try person(named: user, context, snapshot) }
     var account: String?
     if let address = info.emailAddress, !address.isEmpty {
-      account = try snapshot.accounts(emailAddress: address).first?.id
+      account = try snapshot.account(owning: address)?.id
     } else if let number = info.phoneNumber {
       account = try snapshot.account(phoneNumber: number)
     }
