@@ -127,7 +127,15 @@ extension CloudKitService {
         retryAfter: 60
       )
     }
-    return ErrorDictionary(.internalError, "the server could not do this; its log says why")
+    // Only sentences that were written for people: other errors name fields, records and files that the
+    // caller may not know.
+    let isSentence = error is AdministrationError || error is BackupError
+    return ErrorDictionary(
+      .internalError,
+      isSentence
+        ? "the server could not do this: \(error)"
+        : "the server could not do this; its log says why"
+    )
   }
 
   func addCommonHeaders(
