@@ -43,6 +43,7 @@ struct LimitsPageTests {
     case let number as Int64: grouped(Int(number))
     case let number as Double:
       number == number.rounded() ? grouped(Int(number)) : "\(number)"
+    case let rule as PasswordRule: "\(grouped(rule.shortest)) to \(grouped(rule.longest))"
     default: "none"
     }
   }

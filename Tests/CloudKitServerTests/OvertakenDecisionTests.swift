@@ -61,7 +61,11 @@ struct OvertakenDecisionTests {
       }
       try await group.waitForAll()
     }
-    let account = try await service.checkPassword(userName: "ada", password: "a new password")
+    let account = try await service.checkPassword(
+      userName: "ada",
+      password: "a new password",
+      from: nil
+    )
     #expect(account.givenName?.hasPrefix("Ada ") == true)
     #expect(account.familyName == "Example")
   }

@@ -75,7 +75,10 @@ extension CloudKitService {
     // Use renews a session, with a write only once in half its life.
     let lifetime = session.isKept ? limits.keptSessionLifetime : limits.sessionLifetime
     if Double(session.expires - now) < lifetime * 500 {
-      guard let renewed = try await renew(session, lifetime) else { return nil }
+      guard let renewed = try await renew(session, lifetime) else {
+        sessions.forgetSessions()
+        return nil
+      }
       session = renewed
     }
     sessions.note(session, now: now)

@@ -127,15 +127,7 @@ extension CloudKitService {
         retryAfter: 60
       )
     }
-    // Only sentences that were written for people: other errors name fields, records and files that the
-    // caller may not know.
-    let isSentence = error is AdministrationError || error is BackupError
-    return ErrorDictionary(
-      .internalError,
-      isSentence
-        ? "the server could not do this: \(error)"
-        : "the server could not do this; its log says why"
-    )
+    return ErrorDictionary(.internalError, "the server could not do this; its log says why")
   }
 
   func addCommonHeaders(
@@ -151,8 +143,6 @@ extension CloudKitService {
     response.headers["x-content-type-options"] = "nosniff"
     response.headers[WebServiceName.requestUUID] = uuid
     response.headers["x-apple-cloudkit-version"] = "1.0"
-    // A reply is what its type says: a browser that guesses could find a script in it.
-    response.headers["x-content-type-options"] = "nosniff"
     if response.headers["content-security-policy"] != nil, baseURL.hasPrefix("https:") {
       response.headers["strict-transport-security"] = HTMLPage.transportSecurity
     }

@@ -90,9 +90,10 @@ package struct ServiceLimits: Hashable, Sendable {
   package var sessionLifetime = 30.0 * 60
   /// Seconds that a sign-in lives that is kept; use renews it.
   package var keptSessionLifetime = 14.0 * 24 * 60 * 60
-  /// Seconds after which a sign-in ends however much it is used, not kept and kept: a copied token
-  /// must not live for ever.
+  /// Seconds after which a sign-in that is not kept ends however much it is used: a copied token must
+  /// not live for ever.
   package var sessionAge = 24.0 * 60 * 60
+  /// Seconds after which a kept one does.
   package var keptSessionAge = 90.0 * 24 * 60 * 60
   /// Seconds after which a device that does not listen is forgotten.
   package var deviceLifetime = 90.0 * 24 * 60 * 60
@@ -126,7 +127,8 @@ package struct ServiceLimits: Hashable, Sendable {
   /// How often scrypt repeats its work, one after the other: with 32,768 rounds three times are what
   /// OWASP asks for, in a quarter of the memory of its other choice (131,072 rounds, once).
   package var passwordRepetitions = 3
-  /// What a new password must be.
+  /// Characters that a new password has at least, and bytes at most; those that are guessed first are
+  /// refused.
   package var passwordRule = PasswordRule()
   /// Sign-ins that may wait for the one lane that hashes passwords: ten seconds' work.
   package var waitingHashes = 40

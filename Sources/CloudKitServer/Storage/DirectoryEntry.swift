@@ -10,6 +10,7 @@ package struct DirectoryEntry: Hashable, Sendable {
     case accountState = "account"
     case assetGarbage = "asset-garbage"
     case audit
+    /// What a device's token stands on, until it has not been listened with for long.
     case deviceBinding = "device-binding"
     case deviceCode = "device-code"
     case identity
@@ -24,8 +25,8 @@ package struct DirectoryEntry: Hashable, Sendable {
     case serverKey = "server-key"
     case sessionEnd = "session-end"
     case signature
-    case upload
     case signInCount = "sign-in-count"
+    case upload
   }
 
   /// A fact's place.
