@@ -302,7 +302,7 @@ let package = Package(
     .testTarget(
       name: "WatershedCommandsTests",
       dependencies: [
-        "watershed",
+        "WatershedCommands", "watershed",
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
         .product(name: "NIOCore", package: "swift-nio"),
       ],
