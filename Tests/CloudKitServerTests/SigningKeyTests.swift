@@ -60,7 +60,7 @@ struct SigningKeyTests {
       as: String.self,
       for: purpose
     )
-    let isHarmless = [.changeToken, .continuation, .receipt, .unownedDevice].contains(purpose)
+    let isHarmless = [.changeToken, .continuation, .unownedDevice].contains(purpose)
     #expect(opened == (isHarmless ? "x" : nil))
   }
 

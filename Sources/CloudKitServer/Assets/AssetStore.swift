@@ -36,6 +36,18 @@ package struct AssetPlace: Hashable, Sendable {
     self.partition = partition
     self.file = file
   }
+
+  /// Whether a name is one that this server gives to files.
+  ///
+  /// A file store makes a path of it, so a name from a sealed text is checked too: whoever has a key that
+  /// sealed it must not choose a path.
+  static func isFileName(_ name: String) -> Bool {
+    (16...128).contains(name.utf8.count)
+      && name.utf8.allSatisfy { byte in
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+          || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
+      }
+  }
 }
 
 /// A file as a list shows it.

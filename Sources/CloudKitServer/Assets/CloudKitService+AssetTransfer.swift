@@ -166,7 +166,9 @@ extension CloudKitService {
     _ request: WebServiceRequest,
     _ text: String
   ) async throws -> StreamedResponse {
-    guard let permit = signer.open(text, as: DownloadPermit.self, for: .download) else {
+    guard let permit = signer.open(text, as: DownloadPermit.self, for: .download),
+      AssetPlace.isFileName(permit.file)
+    else {
       throw ErrorDictionary(.accessDenied, "this is not a download URL of the server")
     }
     guard permit.expires > now else {

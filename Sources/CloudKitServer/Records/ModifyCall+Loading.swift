@@ -229,7 +229,7 @@ extension CloudKitService {
     )
     if let text = asset.receipt {
       guard let receipt = signer.open(text, as: UploadReceipt.self, for: .receipt),
-        receipt.partition == id, receipt.expires > now,
+        receipt.partition == id, receipt.expires > now, AssetPlace.isFileName(receipt.file),
         asset.fileChecksum == nil || asset.fileChecksum == receipt.checksum
       else { throw failure }
       return AssetValue(

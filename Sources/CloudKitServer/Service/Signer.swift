@@ -145,11 +145,12 @@ extension Signer.Purpose {
 
   /// Whether texts of this purpose stay good for longer than keys overlap.
   ///
-  /// They say where a reader stopped, or which file an upload made, and are of use to those alone who
-  /// may read or write there by other proofs: a copied key opens nothing with them.
+  /// They say where a reader stopped, or which device waits without a user, and are of use to those
+  /// alone who may read there by other proofs: a copied key opens nothing with them. A receipt names a
+  /// file, so one that is sealed with a copied key must not be good.
   fileprivate var outlivesKeys: Bool {
     switch self {
-    case .changeToken, .continuation, .receipt, .unownedDevice: true
+    case .changeToken, .continuation, .unownedDevice: true
     default: false
     }
   }
