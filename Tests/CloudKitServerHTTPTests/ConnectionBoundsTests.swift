@@ -4,6 +4,7 @@ import CloudKitWebServices
 import Foundation
 import Logging
 import NIOCore
+import Synchronization
 import Testing
 
 @testable import CloudKitServerHTTP
@@ -107,6 +108,33 @@ struct ConnectionBoundsTests {
       try await RawLine.withLine(to: port) { line in
         try await line.send("GET /assets/download/x HTTP/1.1\r\nHost: h\r\n\r\n")
         _ = await ends.first { _ in true }
+      }
+    }
+  }
+
+  @Test("Pipelined requests are answered as fast as the client reads, not into memory")
+  func pipelined() async throws {
+    let answered = Mutex(0)
+    let body = Data(repeating: UInt8(ascii: "x"), count: 70_000) + Data("ok".utf8)
+    let handlers = CloudKitHTTPServer.Handlers(
+      respond: { _ in
+        answered.withLock { $0 += 1 }
+        return WebServiceResponse(status: 200, body: body)
+      }
+    )
+    let requests = 400
+    // What the sockets of both sides may hold is a few megabytes; all answers are 28.
+    let outstanding = 250
+    try await withServer(.init(), handlers) { port in
+      try await RawLine.withLine(to: port) { line in
+        try await line.send(
+          String(repeating: "GET /x HTTP/1.1\r\nHost: h\r\n\r\n", count: requests)
+        )
+        for read in 1...requests {
+          let answer = try await line.read(through: "xok")
+          #expect(answer.contains("200 OK"))
+          #expect(answered.withLock { $0 } - read <= outstanding)
+        }
       }
     }
   }

@@ -35,6 +35,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
   /// Whoever reads an upload has enough for now.
   private var isHoldingReads = false
   private var hasHeldRead = false
+  /// The end of an answer waits for the client to take what was written of it.
+  private var hasHeldEnd = false
 
   init(responder: ServiceResponder, connections: OpenConnections, idleTime: TimeAmount) {
     self.responder = responder
@@ -90,6 +92,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     switch event {
     case ChannelEvent.inputClosed:
       isInputClosed = true
+      // The rest of an answer is on its way; the connection ends behind it.
+      guard !hasHeldEnd else { return }
       guard let exchange, listening == nil else { return context.close(promise: nil) }
       if exchange.incoming.kind == .poll { exchange.task?.cancel() }
     case is OpenConnections.Stopping:
@@ -234,13 +238,23 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
   }
 
+  /// A client that does not take its answers is not read from: what it asks next would be answered
+  /// into memory.
   func read(context: ChannelHandlerContext) {
-    if isHoldingReads { hasHeldRead = true } else { context.read() }
+    if isHoldingReads || !context.channel.isWritable { hasHeldRead = true } else { context.read() }
   }
 
-  fileprivate func readOn() {
-    isHoldingReads = false
-    guard hasHeldRead else { return }
+  func channelWritabilityChanged(context: ChannelHandlerContext) {
+    if context.channel.isWritable {
+      finishHeldEnd(context)
+      readOn(isHolding: isHoldingReads)
+    }
+    context.fireChannelWritabilityChanged()
+  }
+
+  fileprivate func readOn(isHolding: Bool = false) {
+    isHoldingReads = isHolding
+    guard hasHeldRead, !isHoldingReads, context?.channel.isWritable == true else { return }
     hasHeldRead = false
     context?.read()
   }
@@ -274,6 +288,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
   }
 
   private func openEvents(_ exchange: Exchange, _ context: ChannelHandlerContext) {
+    // Nothing reads its body, and the stream may be open for days.
+    exchange.drop(responder.budget)
     let line = line(exchange, context)
     exchange.task = Task { [responder, incoming = exchange.incoming] in
       if let stream = responder.openEvents(incoming) {
@@ -359,8 +375,16 @@ final class ConnectionHandler: ChannelDuplexHandler {
     // Before the end is written, for the next request may arrive meanwhile.
     self.exchange = nil
     guard isLast else {
-      context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
-      return watchIdleness(context)
+      watchIdleness(context)
+      context.flush()
+      guard context.channel.isWritable else {
+        // NIO hands the next pipelined request over with the end of this answer, so the end waits until
+        // the client has taken the answer.
+        hasHeldEnd = true
+        unreadSince = .now()
+        return watchReader(context)
+      }
+      return context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
     }
     isClosing = true
     // To a client that is still sending, a closed socket would take the answer away: it is told that
@@ -372,6 +396,18 @@ final class ConnectionHandler: ChannelDuplexHandler {
       bound.value.close(mode: mode)
     }.whenFailure { _ in
       bound.value.close(promise: nil)
+    }
+  }
+
+  /// Writes the end of an answer that the client has taken meanwhile.
+  private func finishHeldEnd(_ context: ChannelHandlerContext) {
+    guard hasHeldEnd else { return }
+    hasHeldEnd = false
+    unreadSince = nil
+    let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+    let isLast = isInputClosed
+    context.writeAndFlush(wrapOutboundOut(.end(nil))).whenComplete { _ in
+      if isLast { bound.value.close(promise: nil) }
     }
   }
 
