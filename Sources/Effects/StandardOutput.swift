@@ -35,8 +35,9 @@ public struct StandardOutputError: Error, Hashable, Sendable, CustomStringConver
 
 /// Writes bytes to a descriptor to the last one.
 enum DescriptorWriter {
-  /// Returns zero, or the error that ended it.
-  static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int32 {
+  /// Returns zero, or the error that ended it; a pipe whose reader takes nothing for `patience`
+  /// milliseconds ends it with `EAGAIN`, a negative one waits for ever.
+  static func write(_ bytes: [UInt8], to descriptor: Int32, patience: Int32 = -1) -> Int32 {
     bytes.withUnsafeBytes { whole in
       var rest = whole[...]
       while !rest.isEmpty {
@@ -53,7 +54,9 @@ enum DescriptorWriter {
         if code == EAGAIN {
           // A pipe that does not block is full: its reader is slow.
           var pipe = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-          if poll(&pipe, 1, -1) < 0, errno != EINTR { return errno }
+          let ready = poll(&pipe, 1, patience)
+          if ready == 0 { return EAGAIN }
+          if ready < 0, errno != EINTR { return errno }
         } else if code != EINTR {
           return code
         }
