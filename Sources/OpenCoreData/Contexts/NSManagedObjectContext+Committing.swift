@@ -18,13 +18,15 @@ extension NSManagedObjectContext {
   func commit(_ plans: [SavePlan], _ coordinator: NSPersistentStoreCoordinator) throws {
     // In one order everywhere, or two contexts would wait for each other. Stores of the app's own
     // commit first, while all others can still take back what they wrote.
-    let wanted = plans.filter { !$0.changes.isEmpty && $0.binding.rows != nil }
+    let wanted = plans.filter { !$0.changes.isEmpty }
       .sorted {
         ($0.binding.isCustom ? 1 : 0, $0.binding.number)
           < ($1.binding.isCustom ? 1 : 0, $1.binding.number)
       }
     var commits: Commits = []
     guard let first = wanted.first else { return finishSave(commits, coordinator) }
+    // A save into a store that was removed would be lost without a word.
+    guard wanted.allSatisfy({ $0.binding.rows != nil }) else { throw removedStoreError }
     var current = first.binding
     // What was committed is announced whatever becomes of the rest, once no store is locked.
     let announcements = CommitAnnouncements()
@@ -44,7 +46,9 @@ extension NSManagedObjectContext {
     _ current: inout StoreBinding,
     _ announcements: CommitAnnouncements
   ) throws {
-    guard let plan = plans.first, let rows = rows(of: plan.binding) else { return }
+    guard let plan = plans.first else { return }
+    // Removed while this save waited for another store's lock.
+    guard let rows = rows(of: plan.binding) else { throw removedStoreError }
     current = plan.binding
     let rest = plans.dropFirst()
     if plan.binding.isCustom {

@@ -90,6 +90,15 @@ extension NSPersistentStoreCoordinator {
     _ options: [AnyHashable: Any]?
   ) throws {
     guard StoreFile.size(url.path) > 0 else { return }
+    // Also where the destination may be destroyed: its file, and what others save to it, would be gone
+    // before the copy is made. The store itself is open, so its own place is refused too.
+    guard !OpenStoreFiles.shared.isOpen(url) else {
+      throw StoreError(
+        .fileWriteFileExists,
+        "The store at \(url.path) is open.",
+        remedy: "Remove it from its coordinator first, or choose another place."
+      )
+    }
     if NSPersistentStore.flag(NSPersistentStoreForceDestroyOption, in: options) {
       try SQLiteStore.removeFiles(of: url)
       return

@@ -201,6 +201,48 @@ struct MigratingStoreTests {
     #expect(try reader.performAndWait { try reader.count(for: request) } == 3 + saver.count)
   }
 
+  @Test("An open store is no place to migrate to, even if what is there may be destroyed")
+  func ontoAnOpenStore() throws {
+    let stack = try CatalogStack(folder.file("here.sqlite"))
+    try stack.fill()
+    let other = try CatalogStack(folder.file("there.sqlite"))
+    try other.fill()
+    let store = try #require(stack.coordinator.persistentStores.first)
+    for name in ["here.sqlite", "there.sqlite"] {
+      #expect(throws: CocoaError.self) {
+        try stack.coordinator.migratePersistentStore(
+          store,
+          to: folder.file(name),
+          options: [NSPersistentStoreForceDestroyOption: true],
+          withType: NSSQLiteStoreType
+        )
+      }
+    }
+    let request = NSFetchRequest<NSManagedObject>(entityName: "Work")
+    for stack in [stack, other] {
+      let reader = stack.container.newBackgroundContext()
+      #expect(try reader.performAndWait { try reader.count(for: request) } == 3)
+    }
+  }
+
+  @Test("A save into a store that was removed fails and keeps the changes")
+  func removedStore() throws {
+    let stack = try CatalogStack(folder.file("removed.sqlite"))
+    let author = try stack.fill()
+    let store = try #require(stack.coordinator.persistentStores.first)
+    try stack.coordinator.remove(store)
+    try stack.coordinator.addPersistentStore(
+      ofType: NSSQLiteStoreType,
+      configurationName: nil,
+      at: folder.file("other.sqlite")
+    )
+    stack.context.performAndWait {
+      author.setValue("Maria", forKey: "name")
+      #expect(throws: CocoaError.self) { try stack.context.save() }
+      #expect(stack.context.hasChanges)
+    }
+  }
+
   @Test("Large values are in the copy that a replacement makes, and stay where it fails")
   func externalValues() throws {
     let model = ItemModel.make()
