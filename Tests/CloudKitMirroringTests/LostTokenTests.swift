@@ -103,6 +103,22 @@ struct LostTokenTests {
     withExtendedLifetime(first) {}
   }
 
+  @Test("Another account that comes without an event makes no news of another server")
+  func otherAccount() async throws {
+    let world = try await World()
+    let phone = try await ScriptedDevice("phone", in: world)
+    try phone.save { _ = $0.make("Post", ["title": "a"]) }
+    try await phone.sync()
+    let before = try phone.mirror.read { try $0.zone(MirrorNames.zone) }
+    phone.cloud.setAccount(.available(userRecordName: "another"))
+    phone.cloud.onZoneChanges { _ in throw CloudFailure.tokenExpired(.otherServer) }
+    await #expect(throws: (any Error).self) { try await phone.sync() }
+    #expect(try phone.mirror.read { try $0.zone(MirrorNames.zone) } == before)
+    #expect(try phone.mirror.read { try $0.pendingCount() } == 0)
+    #expect(try phone.titles() == ["a"])
+    try await phone.quit()
+  }
+
   @Test("A store that moves to another environment is sent there as a whole")
   func otherEnvironment() async throws {
     let world = try await World()

@@ -12,6 +12,8 @@ final class ScriptedCloud: MirrorCloud {
     var calls: [String] = []
     var modify: (@Sendable (CloudBatch) async throws -> [CloudOutcome]?)?
     var lookup: (@Sendable ([String]) async throws -> CloudLookup?)?
+    var account: CloudAccount?
+    var zoneChanges: (@Sendable (Data?) async throws -> CloudZoneChanges?)?
   }
 
   private let base: CloudKitDatabase
@@ -35,10 +37,19 @@ final class ScriptedCloud: MirrorCloud {
     state.withLock { $0.lookup = body }
   }
 
+  /// Answers from now on that this account is signed in.
+  func setAccount(_ account: CloudAccount?) { state.withLock { $0.account = account } }
+
+  /// Answers requests for a zone's changes, by their tokens; nil passes one on.
+  func onZoneChanges(_ body: (@Sendable (Data?) async throws -> CloudZoneChanges?)?) {
+    state.withLock { $0.zoneChanges = body }
+  }
+
   private func note(_ call: String) { state.withLock { $0.calls.append(call) } }
 
   func account() async throws -> CloudAccount {
     note("account")
+    if let account = state.withLock({ $0.account }) { return account }
     return try await base.account()
   }
 
@@ -63,6 +74,8 @@ final class ScriptedCloud: MirrorCloud {
     keys: [String]
   ) async throws -> CloudZoneChanges {
     note("zoneChanges")
+    let script = state.withLock { $0.zoneChanges }
+    if let page = try await script?(token) { return page }
     return try await base.zoneChanges(zone, after: token, limit: limit, keys: keys)
   }
 

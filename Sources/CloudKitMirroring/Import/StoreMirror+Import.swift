@@ -87,10 +87,18 @@ extension StoreMirror {
         guard changes.isMoreComing else { break }
       } catch CloudFailure.tokenExpired(let loss) where token != nil {
         token = nil
-        if loss == .otherServer { try reread(.otherServer) }
+        if loss == .otherServer { try await rereadOtherServer() }
       }
     }
     return token == first ? nil : token
+  }
+
+  /// Reads the zone of another server from its start.
+  private func rereadOtherServer() async throws {
+    // The token of another account looks the same, and that account is not to get these objects.
+    try await checkAccount()
+    try checkAccountEpoch()
+    try reread(.otherServer)
   }
 
   /// Has the zone read from its start, to compare.
@@ -133,7 +141,7 @@ extension StoreMirror {
       } catch CloudFailure.tokenExpired(let loss) where zone.token != nil {
         switch loss {
         case .expired: try reread(.expired)
-        case .otherServer: try reread(.otherServer)
+        case .otherServer: try await rereadOtherServer()
         case .otherZone:
           losses += 1
           guard losses < 3 else { throw CloudFailure.tokenExpired(loss) }
