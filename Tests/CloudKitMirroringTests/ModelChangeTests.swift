@@ -48,6 +48,16 @@ struct ModelChangeTests {
     return model
   }
 
+  /// The first version without notes, and so without the relationships that lead to them.
+  private static func modelWithoutNotes() -> NSManagedObjectModel {
+    let model = NSManagedObjectModel()
+    model.entities = [
+      BlogModel.entity("Page", [BlogModel.attribute("number", .integer64AttributeType)]),
+      BlogModel.entity("Label", [BlogModel.attribute("name", .stringAttributeType)]),
+    ]
+    return model
+  }
+
   private func fill(_ device: TestDevice, count: Int = 3) throws {
     try device.save { context in
       let label = context.make("Label", ["name": "l"])
@@ -169,6 +179,52 @@ struct ModelChangeTests {
     try await world.settle(phone, pad)
     #expect(try values(phone, "Article", "headline") == ["offline"])
     #expect(try values(pad, "Note", "title") == ["offline"])
+    for device in [phone, pad] { try await device.quit() }
+  }
+
+  @Test("An entity that a new version drops loses none of its records on other devices")
+  func droppedEntity() async throws {
+    let world = try await World(model: Self.model(1))
+    let (old, pad) = (try await world.device("phone"), try await world.device("pad"))
+    try fill(old)
+    try await world.settle(old, pad)
+    old.faults.isOnline = false
+    try old.save { context in
+      for note in try context.all("Note") { note.setValue("offline", forKey: "text") }
+    }
+    try await old.quit()
+    let phone = try await world.device("phone", model: Self.modelWithoutNotes())
+    try await world.settle(phone, pad, phone)
+    #expect(try counts(pad, "Note", "Page", "Label") == [3, 3, 1])
+    #expect(try values(pad, "Note", "title") == ["note 0", "note 1", "note 2"])
+    try pad.save { context in
+      let label = try #require(try context.all("Label").first)
+      #expect((label.value(forKey: "notes") as? NSSet)?.count == 3)
+    }
+    for device in [phone, pad] { try await device.quit() }
+  }
+
+  @Test("The objects and links of an entity return with the version that has it again")
+  func returningEntity() async throws {
+    let world = try await World(model: Self.model(1))
+    let (old, pad) = (try await world.device("phone"), try await world.device("pad"))
+    try fill(old)
+    try await world.settle(old, pad)
+    try await old.quit()
+    let without = try await world.device("phone", model: Self.modelWithoutNotes())
+    try await without.sync()
+    try await without.quit()
+    let phone = try await world.device("phone", model: Self.model(1))
+    try await world.settle(phone, pad, phone)
+    #expect(try counts(pad, "Note", "Page", "Label") == [3, 3, 1])
+    #expect(try counts(phone, "Note", "Page", "Label") == [3, 3, 1])
+    for device in [phone, pad] {
+      try device.save { context in
+        let label = try #require(try context.all("Label").first)
+        #expect((label.value(forKey: "notes") as? NSSet)?.count == 3)
+        #expect(try context.all("Page").allSatisfy { $0.value(forKey: "note") != nil })
+      }
+    }
     for device in [phone, pad] { try await device.quit() }
   }
 

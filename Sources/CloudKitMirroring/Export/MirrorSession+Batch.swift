@@ -97,8 +97,7 @@ extension MirrorSession {
     guard let entity = mapping.entity(named: record.entityName),
       let reference = reference(of: record), let row = try rows.row(reference)
     else {
-      // The object went without history telling: a row that is not there cannot be sent.
-      try forget(record, group: record.group)
+      try holdBack(record)
       return nil
     }
     let now = try serialize(row, entity)
@@ -135,6 +134,19 @@ extension MirrorSession {
       operation: operation,
       fileContents: now.fileContents.filter { changed.set[$0.key] != nil }
     )
+  }
+
+  /// Keeps back an edit whose object this store does not have, because a new model or a migration
+  /// dropped it.
+  ///
+  /// Other devices have the object: only a deletion in the history is sent as one.
+  private func holdBack(_ record: BookedRecord) throws {
+    guard record.tag != nil else { return try forget(record, group: record.group) }
+    var record = record
+    record.key = nil
+    record.parked =
+      "This store has no object of the entity \(record.entityName) for the record; its edit waits."
+    try books.update(record)
   }
 
   private func candidate(_ edge: BookedEdge) throws -> Candidate? {

@@ -148,7 +148,7 @@ extension MirrorSession {
       known.base = former
       try applyUpdate(known, record, entity, reading, generation: generation, &effect)
     } else {
-      try applyInsert(record, entity, generation: generation, &effect)
+      try applyInsert(record, entity, known: nil, generation: generation, &effect)
     }
   }
 
@@ -157,6 +157,7 @@ extension MirrorSession {
   private func applyInsert(
     _ record: CloudRecord,
     _ entity: EntityMapping,
+    known: BookedRecord?,
     generation: Int64,
     _ effect: inout ImportEffect
   ) throws {
@@ -169,17 +170,24 @@ extension MirrorSession {
       values[toOne.index] = try destination(toOne, in: record)
     }
     let reference = try rows.insert(entity.layout, values: values)
-    var booked = BookedRecord(
-      name: record.name,
-      recordType: record.recordType,
-      entityName: entity.entityName,
-      key: reference.key
-    )
+    var booked =
+      known
+      ?? BookedRecord(
+        name: record.name,
+        recordType: record.recordType,
+        entityName: entity.entityName,
+        key: reference.key
+      )
+    booked.entityName = entity.entityName
+    booked.key = reference.key
+    booked.pending = .nothing
+    booked.properties = []
+    booked.parked = nil
     booked.tag = record.tag
     booked.stamps = record.stamps
     booked.base = record.fields.asBase
     booked.generation = generation
-    try books.insert(booked)
+    if known == nil { try books.insert(booked) } else { try books.update(booked) }
     try books.forgetUnreadable(record.name)
     effect.inserted.append(record.name)
   }
@@ -212,6 +220,10 @@ extension MirrorSession {
           fields: record.fields,
           reason: "Another device edited an object that was deleted here."
         )
+      }
+      guard known.pending == .delete || known.sentKind == .delete else {
+        // An earlier model or a migration dropped the object, and this model has its entity.
+        return try applyInsert(record, entity, known: known, generation: generation, &effect)
       }
       return try books.update(known)
     }

@@ -30,7 +30,16 @@ extension MirrorSession {
       )
     }
     for (first, second) in kinds {
-      guard let one = mapping.present(first), let other = mapping.present(second) else { continue }
+      guard let one = mapping.present(first), let other = mapping.present(second) else {
+        // The migration dropped the links: a later model that has them again makes them again, and
+        // does not take them for links that were removed here.
+        try rows.connection.run(
+          "UPDATE WSMIRROR_EDGE SET LINKED = 0 WHERE FIRSTENTITY = ? AND FIRSTRELATIONSHIP = ? "
+            + "AND SECONDENTITY = ? AND SECONDRELATIONSHIP = ?",
+          [first, second].flatMap { [.text($0.entityName), .text($0.relationship)] }
+        )
+        continue
+      }
       let relationship = EdgeRelationship(one, other)
       guard (first, second) != (relationship.first, relationship.second) else { continue }
       let isInOrder = relationship.first == one

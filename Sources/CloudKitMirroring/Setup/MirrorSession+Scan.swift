@@ -128,12 +128,23 @@ extension MirrorSession {
     group: Int64
   ) throws {
     var position = start
+    let isMigrated = try books.integer(.readsWithNewModel) == 1
+    // What the app deleted since the scan began is a deletion; only the rest was dropped.
+    if isMigrated, try !hasHistoryGap() { try foldHistory() }
     while true {
       let records = try books.records(entity: entityName, after: position, limit: 500)
       for record in records {
         guard let key = record.key, key <= end else { return }
         position = key
-        if !present.contains(key) { try forget(record, group: group) }
+        guard !present.contains(key) else { continue }
+        if isMigrated {
+          // The migration dropped the object; a deletion would have been in the history.
+          var record = record
+          record.key = nil
+          try books.update(record)
+        } else {
+          try forget(record, group: group)
+        }
       }
       if records.count < 500 { return }
     }
