@@ -1,3 +1,4 @@
+import CloudKitWebServices
 import Foundation
 import OpenCloudKit
 import Testing
@@ -34,5 +35,19 @@ struct RetryPolicyTests {
     #expect(policy.decision(afterAttempt: 1, error: limited(3), jitter: 0) == .retry(after: 3))
     #expect(policy.decision(afterAttempt: 1, error: limited(5), jitter: 0) == .retry(after: 5))
     #expect(policy.decision(afterAttempt: 1, error: limited(6), jitter: 0) == .giveUp)
+  }
+
+  @Test("A wait that a service asks for is a finite number of seconds and at most a day")
+  func boundedWaits() {
+    func asked(_ text: String) -> Double? {
+      ServiceClient.retryAfter(
+        WebServiceResponse(status: 503, headers: ["retry-after": text], body: Data())
+      )
+    }
+    #expect(asked("1.5") == 1.5)
+    #expect(asked("-3") == 0)
+    #expect(asked("86400") == 86_400)
+    #expect(asked("1e300") == 86_400)
+    for text in ["inf", "-inf", "nan", "soon"] { #expect(asked(text) == nil, "\(text)") }
   }
 }

@@ -166,7 +166,7 @@ extension ServiceClient {
         remedy: "Ask for another code."
       )
     case "slow_down":
-      let seconds = response.headers[WebServiceName.retryAfter].flatMap { Double($0) } ?? 60
+      let seconds = Self.retryAfter(response) ?? 60
       return CKError(.requestRateLimited, reason, userInfo: [CKErrorRetryAfterKey: seconds])
     default:
       return CKError(.serverRejectedRequest, "The service refused: \(reason)")

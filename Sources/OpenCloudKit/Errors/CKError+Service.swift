@@ -24,7 +24,8 @@ extension CKError {
     retryAfter: Double? = nil
   ) {
     var userInfo: [String: Any] = [Self.serverErrorCodeKey: wire.serverErrorCode.rawValue]
-    if let seconds = wire.retryAfter ?? retryAfter { userInfo[CKErrorRetryAfterKey] = seconds }
+    let asked = wire.retryAfter.flatMap(RetryPolicy.bounded)
+    if let seconds = asked ?? retryAfter { userInfo[CKErrorRetryAfterKey] = seconds }
     if let uuid = wire.uuid { userInfo["RequestUUID"] = uuid }
     if let page = wire.redirectURL { userInfo[Self.signInURLKey] = page }
     if let cause = wire.extension?.cause { userInfo[Self.changeTokenCauseKey] = cause.rawValue }

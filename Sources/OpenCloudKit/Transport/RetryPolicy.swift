@@ -46,4 +46,14 @@ package struct RetryPolicy: Hashable, Sendable {
     let full = min(longestDelay, firstDelay * exp2(doublings))
     return full / 2 + full / 2 * jitter
   }
+
+  /// The longest wait that a service can ask for: a day, in seconds.
+  private static let longestAsked = 86_400.0
+
+  /// What a service asked to wait, from none to a day; nil for what is not a finite number.
+  ///
+  /// A wait without an end would stop the client for good.
+  package static func bounded(_ seconds: Double) -> Double? {
+    seconds.isFinite ? min(max(seconds, 0), longestAsked) : nil
+  }
 }

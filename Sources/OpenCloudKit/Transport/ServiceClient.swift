@@ -351,13 +351,19 @@ package final class ServiceClient: Sendable {
     }
   }
 
+  /// The seconds that a reply asks to wait; nil where it does not name a number.
+  package static func retryAfter(_ response: WebServiceResponse) -> Double? {
+    response.headers[WebServiceName.retryAfter].flatMap { Double($0) }
+      .flatMap(RetryPolicy.bounded)
+  }
+
   /// The error that a reply with a failing status means.
   package func error(
     of response: WebServiceResponse,
     scope: CKDatabase.Scope?,
     zone: CKRecordZone.ID
   ) -> CKError {
-    let retryAfter = response.headers[WebServiceName.retryAfter].flatMap { Double($0) }
+    let retryAfter = Self.retryAfter(response)
     guard let dictionary = try? WireCoding.decode(ErrorDictionary.self, from: response.body)
     else { return CKError(status: response.status, retryAfter: retryAfter) }
     return CKError(
