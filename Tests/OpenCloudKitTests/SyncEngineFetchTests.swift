@@ -145,6 +145,86 @@ struct SyncEngineFetchTests {
     #expect(reader.log.contains("zones +0 -1"))
   }
 
+  /// A reader of a zone that is made again after it was read.
+  private func readerOfRecreatedZone(
+    _ service: RealService
+  ) async throws -> (SyncedNotes, CKSyncEngine) {
+    let database = try await service.device("one").privateCloudDatabase
+    try await database.save(CKRecordZone(zoneID: SyncedNotes.zoneID))
+    let record = CKRecord(recordType: "Note", recordID: SyncedNotes.recordID("a"))
+    record["text"] = "old"
+    try await database.save(record)
+    let notes = SyncedNotes()
+    let engine = Self.engine(notes, on: try await service.device("two"))
+    try await engine.fetchChanges()
+    try await database.deleteRecordZone(withID: SyncedNotes.zoneID)
+    try await database.save(CKRecordZone(zoneID: SyncedNotes.zoneID))
+    notes.clearLog()
+    return (notes, engine)
+  }
+
+  @Test("A zone whose token expired is not reported as deleted while a save of it was refused")
+  func refusedSave() async throws {
+    let service = try await RealService()
+    let (notes, engine) = try await readerOfRecreatedZone(service)
+    service.intercept { request in
+      guard request.path.contains("records/modify") else { return nil }
+      return WebServiceResponse(
+        status: 413,
+        body: Data("{\"serverErrorCode\":\"QUOTA_EXCEEDED\"}".utf8)
+      )
+    }
+    notes.write("only", "copy", on: engine)
+    for _ in 0..<2 {
+      let error = await #expect(throws: CKError.self) { try await engine.fetchChanges() }
+      #expect(error?.withPartialErrors.contains { $0.code == .changeTokenExpired } == true)
+      #expect(notes.texts == ["a": "old", "only": "copy"])
+      #expect(engine.state.pendingRecordZoneChanges.isEmpty)
+    }
+    // The refusal outlives the engine.
+    let state = try JSONDecoder().decode(
+      CKSyncEngine.State.Serialization.self,
+      from: JSONEncoder().encode(try #require(notes.serialization))
+    )
+    let next = Self.engine(notes, on: engine.database.container, state: state)
+    await #expect(throws: CKError.self) { try await next.fetchChanges() }
+    #expect(notes.texts == ["a": "old", "only": "copy"])
+    #expect(!notes.log.contains("zones +0 -1"))
+    // The app adds the change again when there is space.
+    service.intercept(nil)
+    notes.write("only", "copy", on: next)
+    try await next.fetchChanges()
+    #expect(notes.texts == ["only": "copy"])
+    #expect(notes.log.contains("zones +0 -1"))
+  }
+
+  @Test("A pending change without a record does not hold up a zone whose token expired")
+  func changeWithoutRecord() async throws {
+    let service = try await RealService()
+    let (notes, engine) = try await readerOfRecreatedZone(service)
+    notes.change { $0.keepsPending = true }
+    engine.state.add(pendingRecordZoneChanges: [.saveRecord(SyncedNotes.recordID("gone"))])
+    try await engine.fetchChanges()
+    #expect(notes.texts.isEmpty)
+    #expect(notes.log.contains("zones +0 -1"))
+    #expect(engine.state.pendingRecordZoneChanges.count == 1)
+  }
+
+  @Test("A change that is added while the delegate has nothing to send holds up an expired zone")
+  func changeAddedMeanwhile() async throws {
+    let service = try await RealService()
+    let (notes, engine) = try await readerOfRecreatedZone(service)
+    notes.change { contents in
+      contents.keepsPending = true
+      contents.meanwhile = { notes.write("late", "copy", on: $0) }
+    }
+    engine.state.add(pendingRecordZoneChanges: [.saveRecord(SyncedNotes.recordID("gone"))])
+    await #expect(throws: CKError.self) { try await engine.fetchChanges() }
+    #expect(notes.texts == ["a": "old", "late": "copy"])
+    try await engine.fetchChanges()
+    #expect(notes.texts == ["late": "copy"])
+  }
+
   @Test("A service that went back to an older copy is read again, and no deletion is reported")
   func olderCopy() async throws {
     let service = try await RealService()

@@ -135,6 +135,50 @@ struct SyncEngineStateTests {
     }
   }
 
+  @Test("Void feeds of the shared database question the zones that were not fetched yet, too")
+  func unconfirmed() {
+    var state = SyncEngineState()
+    state.didFetch(changed: [zoneA, zoneB], deleted: [], token: "1")
+    state.didFetch(zoneA, token: "a", moreComing: false)
+    state.restartFeeds(.shared)
+    #expect(state.unconfirmedZones == [zoneA, zoneB])
+    state.didFetch(changed: [zoneA], deleted: [], token: "2")
+    #expect(state.unconfirmedZones == [zoneB])
+  }
+
+  @Test("A refused save is remembered until it succeeds or the app deletes or removes it")
+  func refusals() throws {
+    var state = SyncEngineState()
+    func send(_ names: [String], _ error: CKError?) {
+      let changes = names.map { CKSyncEngine.PendingRecordZoneChange.saveRecord(record($0)) }
+      state.add(changes)
+      for mark in state.recordChanges.marks(of: changes) { state.didSend(mark, error) }
+    }
+    send(["1", "2", "3"], CKError(.quotaExceeded))
+    send(["4"], CKError(.networkFailure))
+    // The error brings the service's version.
+    send(["5"], CKError(.serverRecordChanged))
+    #expect(state.refusedRecords == [record("1"), record("2"), record("3")])
+    #expect(state.recordChanges.changes == [.saveRecord(record("4"))])
+    state = try JSONDecoder().decode(SyncEngineState.self, from: JSONEncoder().encode(state))
+    send(["1"], nil)
+    state.add([.deleteRecord(record("2"))])
+    #expect(state.refusedRecords == [record("3")])
+    state.remove([.saveRecord(record("3"))])
+    #expect(!state.hasRefusedRecords(in: zoneA))
+
+    // The app removed it while it was under way.
+    state.add([.saveRecord(record("6"))])
+    let marks = state.recordChanges.marks(of: [.saveRecord(record("6"))])
+    state.remove([.saveRecord(record("6"))])
+    for mark in marks { state.didSend(mark, CKError(.quotaExceeded)) }
+    #expect(state.refusedRecords.isEmpty)
+
+    send(["7"], CKError(.quotaExceeded))
+    state.didFetch(changed: [], deleted: [zoneA], token: "1")
+    #expect(state.refusedRecords.isEmpty)
+  }
+
   @Test("A damaged state is refused with an error")
   func damage() {
     for text in ["{}", "{\"version\":2}", "{\"version\":1,\"zones\":[{\"name\":\"\"}]}", "[]", ""] {

@@ -16,6 +16,8 @@ final class SyncedNotes: CKSyncEngineDelegate {
     /// Runs once, when the next batch is asked for: what the person does meanwhile.
     var meanwhile: (@Sendable (CKSyncEngine) -> Void)?
     var isAtomic = false
+    /// Whether changes without a record stay pending.
+    var keepsPending = false
     var prioritized: [CKRecordZone.ID] = []
   }
 
@@ -144,7 +146,9 @@ final class SyncedNotes: CKSyncEngineDelegate {
         ($0.texts[recordID.recordName], $0.records[recordID.recordName])
       }
       guard let text else {
-        syncEngine.state.remove(pendingRecordZoneChanges: [.saveRecord(recordID)])
+        if !self.contents.withLock({ $0.keepsPending }) {
+          syncEngine.state.remove(pendingRecordZoneChanges: [.saveRecord(recordID)])
+        }
         return nil
       }
       let record = known ?? CKRecord(recordType: "Note", recordID: recordID)

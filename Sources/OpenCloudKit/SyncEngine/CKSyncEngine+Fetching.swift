@@ -78,7 +78,7 @@ extension CKSyncEngine {
       )
     )
     state.update { state in
-      for zoneID in gone { state.forget(zoneID) }
+      for zoneID in gone { state.didDelete(zoneID) }
     }
     await tellOfState()
   }
@@ -201,8 +201,10 @@ extension CKSyncEngine {
   /// forgotten what was deleted since. A reading from the beginning names only what is there now:
   /// without a deletion the app would keep the other records for ever, and make them again with
   /// their next edit. What the app has changed and not sent is sent first, since the app deletes it
-  /// with the zone's records. Where some of it cannot be sent the zone stays as it is, until a later
-  /// fetch.
+  /// with the zone's records. Where some of it fails, or the service refused to save a record before,
+  /// the zone stays as it is: this device may have the only copy. A later fetch tries again; it
+  /// restarts the zone when every refused record was saved, or the app deleted it or removed its
+  /// change. A change that the delegate was asked for and has no record of does not hold the zone up.
   ///
   /// Apple does not document what its engine does then.
   private func restart(
@@ -211,19 +213,23 @@ extension CKSyncEngine {
     _ expiry: CKError
   ) async throws(CKError) {
     if state.value.hasUntrackedChanges || state.value.hasChangesToSend(in: zoneID) {
+      let offered: Offered?
       do {
-        try await send(
+        offered = try await send(
           SendChangesContext(
             reason: context.reason,
             options: SendChangesOptions(scope: .zoneIDs([zoneID]))
           )
         )
       } catch {
-        // The delegate knows of the changes that were refused. Those that it made again are pending.
-        if SyncEngineState.retries(error) { throw error }
+        // The delegate may add a refused change again when it has handled the event.
+        throw SyncEngineState.retries(error) ? error : expiry
       }
-      if state.value.hasChangesToSend(in: zoneID) { throw expiry }
+      guard let offered, state.untrackedCount == offered.untracked else { throw expiry }
+      let added = state.value.recordChanges.changes(since: offered.changes)
+      if added.contains(where: { $0.recordID.zoneID == zoneID }) { throw expiry }
     }
+    if state.value.hasRefusedRecords(in: zoneID) { throw expiry }
     await tell(
       .fetchedDatabaseChanges(
         Event.FetchedDatabaseChanges(

@@ -7,27 +7,39 @@ extension CKSyncEngine {
     func hasFailed(_ id: AnyHashable) -> Bool { failures[id] != nil }
   }
 
-  /// Sends what is pending and tells the delegate what came of it.
-  func send(_ context: SendChangesContext) async throws(CKError) {
+  /// What the delegate had been offered to send when it had nothing more to send.
+  struct Offered: Sendable {
+    /// Those of them that are still pending have no record.
+    var changes: PendingChanges<CKRecord.ID, PendingRecordZoneChange>
+    /// How often the app had said that it has untracked changes.
+    var untracked: Int
+  }
+
+  /// Sends what is pending and reports the outcome to the delegate.
+  ///
+  /// Returns what the delegate was offered; nil where there is no delegate any more.
+  @discardableResult
+  func send(_ context: SendChangesContext) async throws(CKError) -> Offered? {
     let database = self.database.pinned(to: try await ensureAccount())
       .configured(configuration: nil, group: context.options.operationGroup)
     await tell(.willSendChanges(Event.WillSendChanges(context: context)))
-    var failure: CKError?
+    let outcome: Result<Offered?, CKError>
     do throws(CKError) {
-      try await sendAll(context, to: database)
+      outcome = .success(try await sendAll(context, to: database))
     } catch {
-      failure = error
+      outcome = .failure(error)
     }
     await tellOfState()
     await tell(.didSendChanges(Event.DidSendChanges(context: context)))
-    if let failure { throw failure }
+    return try outcome.get()
   }
 
   private func sendAll(
     _ context: SendChangesContext,
     to database: CKDatabase
-  ) async throws(CKError) {
+  ) async throws(CKError) -> Offered? {
     var progress = Progress()
+    var offered: Offered?
     while true {
       if Task.isCancelled { throw CKError(transport: CancellationError()) }
       let changes = state.pendingDatabaseChanges.filter {
@@ -41,10 +53,12 @@ extension CKSyncEngine {
       // What is added while the delegate makes the batch may not be in it.
       let before = state.value.recordChanges
       let untracked = state.untrackedCount
-      guard let batch = await delegate?.nextRecordZoneChangeBatch(context, syncEngine: self),
+      guard let delegate else { break }
+      guard let batch = await delegate.nextRecordZoneChangeBatch(context, syncEngine: self),
         batch.count > 0
       else {
         if context.options.scope == .all { state.settleUntrackedChanges(untracked) }
+        offered = Offered(changes: before, untracked: untracked)
         break
       }
       let rest = Self.part(of: batch, after: progress)
@@ -52,6 +66,7 @@ extension CKSyncEngine {
       try await send(rest, pendingBefore: before, to: database, &progress)
     }
     if !progress.failures.isEmpty { throw .partialFailure(progress.failures) }
+    return offered
   }
 
   /// The part of a batch that was not refused during this send.
@@ -120,7 +135,7 @@ extension CKSyncEngine {
       for mark in doomedMarks where gone.contains(mark.change.recordID.zoneID) {
         state.recordChanges.settle(mark)
       }
-      for zoneID in gone { state.forget(zoneID) }
+      for zoneID in gone { state.didDelete(zoneID) }
     }
     await tell(
       .sentDatabaseChanges(
@@ -160,8 +175,7 @@ extension CKSyncEngine {
       for mark in marks {
         // What was not tried stays as it is.
         guard let error = errors[mark.change.recordID] else { continue }
-        if let error, SyncEngineState.retries(error) { continue }
-        state.recordChanges.settle(mark)
+        state.didSend(mark, error)
       }
     }
     await tell(

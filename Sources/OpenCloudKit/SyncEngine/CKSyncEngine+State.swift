@@ -81,13 +81,17 @@ extension CKSyncEngine {
     /// Adds records to save or delete; of two changes of one record the later one counts.
     public final func add(pendingRecordZoneChanges: [CKSyncEngine.PendingRecordZoneChange]) {
       guard !pendingRecordZoneChanges.isEmpty else { return }
-      touch(.added) { $0.value.recordChanges.add(pendingRecordZoneChanges) }
+      touch(.added) { $0.value.add(pendingRecordZoneChanges) }
     }
 
-    /// Takes back records to save or delete.
+    /// Removes records to save or delete from what is pending.
+    ///
+    /// Removing a save that the service refused, which is not pending any more, says that the app does
+    /// not need it: until then, or until the record is saved or deleted, the engine does not report
+    /// the record's zone as deleted because of an expired change token.
     public final func remove(pendingRecordZoneChanges: [CKSyncEngine.PendingRecordZoneChange]) {
       guard !pendingRecordZoneChanges.isEmpty else { return }
-      touch(.removed) { $0.value.recordChanges.remove(pendingRecordZoneChanges) }
+      touch(.removed) { $0.value.remove(pendingRecordZoneChanges) }
     }
 
     private func touch(_ touch: Touch, _ change: (inout Box) -> Void) {

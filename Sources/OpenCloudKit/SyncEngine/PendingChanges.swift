@@ -59,6 +59,20 @@ package struct PendingChanges<Key: Hashable & Sendable, Change: Hashable & Senda
     changes.map { Mark(change: $0, moment: entries[key($0)]?.moment ?? 0) }
   }
 
+  /// Whether a marked change was pending and has been removed since.
+  package func hasRemoved(_ mark: Mark) -> Bool {
+    mark.moment != 0 && entries[key(mark.change)] == nil
+  }
+
+  /// The changes that were added, or added again, after an older version of these.
+  package func changes(since older: PendingChanges) -> [Change] {
+    entries.filter { key, entry in
+      guard let old = older.entries[key] else { return true }
+      return old.moment != entry.moment || old.change != entry.change
+    }
+    .values.sorted { $0.order < $1.order }.map(\.change)
+  }
+
   /// Removes a change that was dealt with, unless it was added again meanwhile.
   package mutating func settle(_ mark: Mark) {
     let key = key(mark.change)

@@ -22,6 +22,9 @@ package struct SyncEngineState: Sendable {
   package var recordChanges = PendingChanges<
     CKRecord.ID, CKSyncEngine.PendingRecordZoneChange
   >(by: \.recordID)
+  /// The records that the service refused to save and of which it has no version that the delegate
+  /// was given: this device may have the only copy.
+  package private(set) var refusedRecords: Set<CKRecord.ID> = []
   /// Whether the app has changes that it keeps track of itself.
   package var hasUntrackedChanges = false
   /// The subscription that was found or made.
@@ -69,7 +72,7 @@ package struct SyncEngineState: Sendable {
       let named = Set(changed + deleted)
       unconfirmedZones.removeAll { named.contains($0) }
     }
-    for zoneID in deleted { forget(zoneID) }
+    for zoneID in deleted { didDelete(zoneID) }
     for zoneID in changed { noteChanges(in: zoneID) }
   }
 
@@ -86,9 +89,15 @@ package struct SyncEngineState: Sendable {
     parkedRecords.removeAll { $0.zoneID == zoneID }
   }
 
+  /// Forgets a zone whose deletion the delegate was given, and what was refused of its records.
+  package mutating func didDelete(_ zoneID: CKRecordZone.ID) {
+    forget(zoneID)
+    refusedRecords = refusedRecords.filter { $0.zoneID != zoneID }
+  }
+
   /// Notes that a zone is to be read from its beginning.
   package mutating func restart(_ zoneID: CKRecordZone.ID) {
-    forget(zoneID)
+    didDelete(zoneID)
     noteChanges(in: zoneID)
   }
 
@@ -99,8 +108,7 @@ package struct SyncEngineState: Sendable {
   /// users', who keep them. What a private database does not name may be on this device only.
   package mutating func restartFeeds(_ scope: CKDatabase.Scope) {
     if scope == .shared {
-      let known = Set(unconfirmedZones)
-      unconfirmedZones += zoneTokens.keys.filter { !known.contains($0) }
+      unconfirmedZones += Set(zoneTokens.keys).union(unfetchedZones).subtracting(unconfirmedZones)
         .sorted { ($0.ownerName, $0.zoneName) < ($1.ownerName, $1.zoneName) }
     }
     databaseToken = nil
@@ -126,6 +134,11 @@ package struct SyncEngineState: Sendable {
     recordChanges.changes.contains { $0.recordID.zoneID == zoneID }
   }
 
+  /// Whether a zone has records that the service refused to save.
+  package func hasRefusedRecords(in zoneID: CKRecordZone.ID) -> Bool {
+    refusedRecords.contains { $0.zoneID == zoneID }
+  }
+
   /// The zone to fetch next: one that the app wants first, or the one told of first.
   ///
   /// `done` are the zones that this fetch has ended with.
@@ -138,6 +151,43 @@ package struct SyncEngineState: Sendable {
   }
 
   // MARK: Sending
+
+  /// Adds the app's changes; a record that the app deletes need not be saved any more.
+  package mutating func add(_ changes: [CKSyncEngine.PendingRecordZoneChange]) {
+    recordChanges.add(changes)
+    for case .deleteRecord(let recordID) in changes { refusedRecords.remove(recordID) }
+  }
+
+  /// Removes the app's changes; a save that the app removes does not count as refused any more.
+  package mutating func remove(_ changes: [CKSyncEngine.PendingRecordZoneChange]) {
+    recordChanges.remove(changes)
+    for case .saveRecord(let recordID) in changes { refusedRecords.remove(recordID) }
+  }
+
+  /// Notes the outcome of a change that was sent.
+  ///
+  /// A change that failed for a passing reason stays pending. A save that was refused is remembered
+  /// until it succeeds, unless the error brought the service's version of the record or the app
+  /// removed the change meanwhile.
+  package mutating func didSend(
+    _ mark: PendingChanges<CKRecord.ID, CKSyncEngine.PendingRecordZoneChange>.Mark,
+    _ error: CKError?
+  ) {
+    if let error, Self.retries(error) { return }
+    switch mark.change {
+    case .saveRecord(let recordID):
+      if let error {
+        let isDelivered = error.code == .serverRecordChanged
+        if !isDelivered, !recordChanges.hasRemoved(mark) { refusedRecords.insert(recordID) }
+      } else {
+        refusedRecords.remove(recordID)
+      }
+    case .deleteRecord(let recordID):
+      // The app has no copy of it.
+      refusedRecords.remove(recordID)
+    }
+    recordChanges.settle(mark)
+  }
 
   /// Whether the engine deals with an error itself: it keeps the change and tries again.
   ///
@@ -158,7 +208,7 @@ package struct SyncEngineState: Sendable {
 extension SyncEngineState: Codable {
   private enum CodingKeys: String, CodingKey {
     case version, user, databaseToken, zones, unfetched, databaseChanges, recordChanges
-    case hasUntrackedChanges, subscriptionID, parked, unconfirmed
+    case hasUntrackedChanges, subscriptionID, parked, unconfirmed, refused
   }
 
   /// The form of the archive; a reader refuses one it does not know.
@@ -184,6 +234,16 @@ extension SyncEngineState: Codable {
   private struct Record: Codable {
     var zone: Zone
     var name: String
+
+    init(_ recordID: CKRecord.ID) {
+      zone = Zone(recordID.zoneID)
+      name = recordID.recordName
+    }
+
+    func recordID() throws -> CKRecord.ID {
+      guard !name.isEmpty else { throw SyncEngineState.damage("a record without a name") }
+      return CKRecord.ID(recordName: name, zoneID: try zone.zoneID())
+    }
   }
 
   private struct Change: Codable {
@@ -220,10 +280,9 @@ extension SyncEngineState: Codable {
       ?? []
     // States of earlier versions have none.
     let parked = try container.decodeIfPresent([Record].self, forKey: .parked) ?? []
-    parkedRecords = try parked.map { record in
-      guard !record.name.isEmpty else { throw Self.damage("a record without a name") }
-      return CKRecord.ID(recordName: record.name, zoneID: try record.zone.zoneID())
-    }
+    parkedRecords = try parked.map { try $0.recordID() }
+    let refused = try container.decodeIfPresent([Record].self, forKey: .refused) ?? []
+    refusedRecords = Set(try refused.map { try $0.recordID() })
     databaseChanges.add(
       try container.decode([Change].self, forKey: .databaseChanges).map { change in
         let zoneID = try change.zone.zoneID()
@@ -253,10 +312,12 @@ extension SyncEngineState: Codable {
       try container.encode(unconfirmedZones.map { Zone($0) }, forKey: .unconfirmed)
     }
     if !parkedRecords.isEmpty {
-      try container.encode(
-        parkedRecords.map { Record(zone: Zone($0.zoneID), name: $0.recordName) },
-        forKey: .parked
-      )
+      try container.encode(parkedRecords.map { Record($0) }, forKey: .parked)
+    }
+    if !refusedRecords.isEmpty {
+      let refused = refusedRecords.map { Record($0) }
+        .sorted { ($0.zone.owner, $0.zone.name, $0.name) < ($1.zone.owner, $1.zone.name, $1.name) }
+      try container.encode(refused, forKey: .refused)
     }
     try container.encode(
       databaseChanges.changes.map { change in
