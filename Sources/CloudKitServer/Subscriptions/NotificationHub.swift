@@ -61,6 +61,10 @@ final class NotificationHub: Sendable {
   private struct State {
     var devices: [String: Device] = [:]
     var byOwner: [Owner: Set<String>] = [:]
+    /// The number at which logs begin, above every number of devices that were removed in this run.
+    ///
+    /// A device that comes back with a number of its former log has to fetch: it lies before.
+    var firstNumber: Int64 = 0
     /// When idle devices were forgotten last.
     var lastSweep = 0.0
     var nextListener: UInt64 = 0
@@ -101,8 +105,8 @@ final class NotificationHub: Sendable {
       if state.devices[stored.token] == nil {
         makeRoom(&state)
         state.devices[stored.token] = Device(
-          log: NotificationLog(startingAt: 0),
-          polled: 0,
+          log: NotificationLog(startingAt: state.firstNumber),
+          polled: state.firstNumber,
           lastUse: effects.clock.uptime
         )
       }
@@ -137,11 +141,18 @@ final class NotificationHub: Sendable {
   /// Ends what listens for a device and forgets what is kept for it.
   func end(_ token: String) {
     let listeners = state.withLock { state -> [Listener] in
-      guard let device = state.devices.removeValue(forKey: token) else { return [] }
+      guard let device = remove(token, &state) else { return [] }
       if let owner = device.owner { forget(token, of: owner, &state) }
       return Array(device.listeners.values)
     }
     for listener in listeners { listener.serve(.closed) }
+  }
+
+  @discardableResult
+  private func remove(_ token: String, _ state: inout State) -> Device? {
+    guard let device = state.devices.removeValue(forKey: token) else { return nil }
+    state.firstNumber = max(state.firstNumber, device.log.newest + 1)
+    return device
   }
 
   private func forget(_ token: String, of owner: Owner, _ state: inout State) {
@@ -157,7 +168,7 @@ final class NotificationHub: Sendable {
       for (token, device) in state.devices
       where device.listeners.isEmpty && now - device.lastUse > Self.idleTime {
         if let owner = device.owner { forget(token, of: owner, &state) }
-        state.devices[token] = nil
+        remove(token, &state)
       }
     }
     guard state.devices.count >= deviceLimit else { return }
@@ -165,7 +176,7 @@ final class NotificationHub: Sendable {
       .sorted { $0.value.lastUse < $1.value.lastUse }
     for (token, device) in idle.prefix(deviceLimit / 10 + 1) {
       if let owner = device.owner { forget(token, of: owner, &state) }
-      state.devices[token] = nil
+      remove(token, &state)
     }
   }
 
