@@ -63,6 +63,22 @@ struct DeliveryTests {
     #expect(try await listener.next() == nil)
   }
 
+  @Test("Events of a storage that went over to another history are delivered from its newest on")
+  func otherHistory() async throws {
+    let service = server.service
+    // The lost history was further.
+    service.newsPosition.withLock { $0 = EventPosition(transaction: .max, number: .max) }
+    try service.storage.beginNewIncarnation()
+    try await service.deliverNews()
+    let newest = try service.storage.newestEvent()
+    try #require(service.newsPosition.withLock { $0 } <= newest)
+    let batch = try await person.decide([.make(.create, "r")], zone: TestServer.zone)
+    try service.storage.commit(batch)
+    _ = try settledEvents()
+    try await service.deliverNews()
+    #expect(try await listener.next()?.ck?.met?.sid == "db")
+  }
+
   @Test("An event of another server is delivered once, however many look for news at a time")
   func concurrentLooks() async throws {
     let user: UserIdentity = try await person.call(.caller, [String: String](), in: .public)

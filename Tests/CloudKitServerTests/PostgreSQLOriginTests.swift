@@ -56,4 +56,26 @@ struct PostgreSQLOriginTests {
       )
     }
   }
+
+  @Test("A commit to a partition that the database lost makes the storage look it up again")
+  func lostPartition() async throws {
+    try await TestEngine.runOnPostgreSQL { storage, url in
+      let key = PartitionKey(
+        container: "iCloud.test",
+        environment: .development,
+        scope: .private,
+        owner: "_ada"
+      )
+      let lost = try storage.partition(key)
+      let connection = try PostgreSQLConnection(url: url)
+      try connection.execute("DELETE FROM databases WHERE partition = \(lost.rawValue)")
+      try connection.execute("DELETE FROM partitions WHERE partition = \(lost.rawValue)")
+      var batch = WriteBatch()
+      batch.partition = lost
+      #expect(throws: ExpectationFailed.partition) { try storage.commit(batch) }
+      let found = try storage.partition(key)
+      batch.partition = found
+      try storage.commit(batch)
+    }
+  }
 }

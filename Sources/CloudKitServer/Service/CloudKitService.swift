@@ -32,6 +32,8 @@ package final class CloudKitService: Sendable {
   private let writers: [Lane]
   /// The event up to which this process's listeners have been given everything.
   let newsPosition: Mutex<EventPosition>
+  /// The incarnation of the storage that this position belongs to.
+  let newsIncarnation: Mutex<String>
   /// Delivers events to listeners, one after the other.
   let telling: Lane
   let announcements = AnnouncementLedger()
@@ -108,6 +110,7 @@ package final class CloudKitService: Sendable {
       effects: configuration.effects,
       timeout: configuration.limits.longPollTimeout
     )
+    newsIncarnation = Mutex(storage.incarnation)
     newsPosition = Mutex(try storage.newestEvent())
     telling = configuration.effects.lane("server news")
     writers = (0..<storage.writerCount).map {

@@ -100,6 +100,9 @@ package enum StorageNews: String, Hashable, Sendable, CaseIterable {
 
 /// What a batch was decided on has changed since; decide again.
 package struct ExpectationFailed: Error, Hashable, Sendable {
+  /// The storage does not have the partition.
+  package static let partition = ExpectationFailed(what: "partition")
+
   package var what: String
 }
 

@@ -55,9 +55,13 @@ extension CloudKitService {
       try deliver(note)
     } catch {
       // What is committed stays committed. The delivery is tried again with the next news.
-      undelivered.withLock { notes in
-        if notes.count < Self.undeliveredLimit { notes.append(note) }
-      }
+      keepUndelivered(note)
+    }
+  }
+
+  private func keepUndelivered(_ note: CommitNote) {
+    undelivered.withLock { notes in
+      if notes.count < Self.undeliveredLimit { notes.append(note) }
     }
   }
 
@@ -79,7 +83,10 @@ extension CloudKitService {
       defer { notes = [] }
       return notes
     }
-    for note in late { try? deliver(note) }
+    for note in late {
+      do { try deliver(note) } catch { keepUndelivered(note) }
+    }
+    try followIncarnation()
     while true {
       let events = try storage.events(after: newsPosition.withLock { $0 }, limit: 500)
       guard !events.isEmpty else { return }
@@ -92,6 +99,16 @@ extension CloudKitService {
         newsPosition.withLock { $0 = max($0, event.position) }
       }
     }
+  }
+
+  /// Continues with another history's events where the storage went over to one: a position of the
+  /// old history may be greater than all positions to come.
+  private func followIncarnation() throws {
+    let incarnation = storage.incarnation
+    guard newsIncarnation.withLock({ $0 }) != incarnation else { return }
+    let newest = try storage.newestEvent()
+    newsPosition.withLock { $0 = min($0, newest) }
+    newsIncarnation.withLock { $0 = incarnation }
   }
 
   private func deliver(_ note: CommitNote, of event: StoredEvent) throws {

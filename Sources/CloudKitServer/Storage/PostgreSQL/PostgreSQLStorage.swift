@@ -103,8 +103,22 @@ package final class PostgreSQLStorage: Storage {
         return try facts.incarnation(effects.randomness)
       }
     }
-    identity.withLock { $0 = incarnation }
+    adopt(incarnation)
     isOriginOpen.withLock { $0 = false }
+  }
+
+  /// Takes over the incarnation that the PostgreSQL has.
+  ///
+  /// Another one has another history: what this process remembers of partitions, sessions and keys
+  /// may not be in it.
+  private func adopt(_ incarnation: String) {
+    let isOther = identity.withLock { identity in
+      defer { identity = incarnation }
+      return identity != incarnation
+    }
+    guard isOther else { return }
+    partitions.withLock { $0.removeAll() }
+    news.tell(.directory)
   }
 
   /// Reads again what the service keeps about itself.
@@ -116,7 +130,7 @@ package final class PostgreSQLStorage: Storage {
         try format.check(session)
         return try ServiceFacts(session: session).incarnation(effects.randomness)
       }
-      identity.withLock { $0 = incarnation }
+      adopt(incarnation)
       try lookForCluster()
     } catch let error as StorageVersionError {
       outdated.withLock { $0 = error }
@@ -200,7 +214,13 @@ package final class PostgreSQLStorage: Storage {
   }
 
   package func commit(_ batch: WriteBatch) throws {
-    try writing { try SQLCommit(session: $0, batch: batch).run() }
+    do {
+      try writing { try SQLCommit(session: $0, batch: batch).run() }
+    } catch let error as ExpectationFailed {
+      // A partition that the database does not have is looked up again.
+      if error == .partition { forgetPartition(batch.partition) }
+      throw error
+    }
     if batch.event != nil { news.tell(.events) }
     if batch.changesCachedDirectory { news.tell(.directory) }
   }
@@ -214,12 +234,18 @@ package final class PostgreSQLStorage: Storage {
     while id == nil {
       id = try writing { try PartitionDirectory(session: $0).make(key, effects.randomness) }
     }
-    guard let id else { throw ExpectationFailed(what: "partition") }
+    guard let id else { throw ExpectationFailed.partition }
     partitions.withLock { partitions in
       if partitions.count >= Self.partitionLimit { partitions.removeAll() }
       partitions[key] = id
     }
     return id
+  }
+
+  private func forgetPartition(_ id: PartitionID?) {
+    partitions.withLock { partitions in
+      partitions = partitions.filter { $0.value != id }
+    }
   }
 
   package func fillIndex(

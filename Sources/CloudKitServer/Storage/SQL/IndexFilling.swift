@@ -27,7 +27,7 @@ struct IndexFilling<Session: SQLSession> {
       "SELECT indexes FROM databases WHERE partition = $1 \(session.dialect.locked)",
       [.integer(partition.rawValue)]
     ) { $0.int64(0) }
-    guard !locked.isEmpty else { throw ExpectationFailed(what: "partition") }
+    guard !locked.isEmpty else { throw ExpectationFailed.partition }
     guard let state = try state(), state.encoding == IndexKey.version else {
       try begin()
       return false

@@ -66,7 +66,7 @@ struct SQLCommit<Session: SQLSession> {
       """,
       [.integer(partition.rawValue)]
     ) { (counter: ChangeNumber($0.int64(0)), indexes: $0.int64(1)) }.first
-    guard let found else { throw ExpectationFailed(what: "partition") }
+    guard let found else { throw ExpectationFailed.partition }
     if let expected = batch.expectedCounter, found.counter != expected {
       throw ExpectationFailed(what: "counter")
     }
