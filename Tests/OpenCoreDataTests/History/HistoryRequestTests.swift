@@ -362,7 +362,10 @@ struct HistoryRequestTests {
     try context.performAndWait {
       try SQLiteConnection(path: url.path, mode: .readWrite)
         .execute(
-          "DELETE FROM ACHANGE WHERE ZTRANSACTIONID = 3; DELETE FROM ATRANSACTION WHERE Z_PK = 3"
+          """
+          DELETE FROM ACHANGE WHERE ZTRANSACTIONID = 3; DELETE FROM ATRANSACTION WHERE Z_PK = 3;
+          UPDATE Z_PRIMARYKEY SET Z_MAX = 2 WHERE Z_NAME = 'TRANSACTION'
+          """
         )
       let error = code {
         try context.execute(NSPersistentHistoryChangeRequest.fetchHistory(after: world.tokens[2]))
