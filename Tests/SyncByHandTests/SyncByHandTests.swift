@@ -48,7 +48,7 @@ struct SyncByHandTests {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
     let service = try CloudKitService(ServiceConfiguration())
-    try await service.createAccount(userName: "anna", password: "secret")
+    try await service.createAccount(userName: "anna", password: "correct horse")
     let configuration = CKContainerConfiguration(
       url: URL(string: "http://127.0.0.1"),
       containerIdentifiers: [Self.containerIdentifier],

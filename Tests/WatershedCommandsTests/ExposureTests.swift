@@ -45,8 +45,8 @@ struct ExposureTests {
     let usual = try configuration([:])
     #expect(usual.rateLimit == 50)
     #expect(usual.rateBurst == 500)
-    #expect(usual.userQuota == 20 * 1_073_741_824)
-    #expect(usual.publicQuota == 50 * 1_073_741_824)
+    #expect(usual.userQuota == Int64(20 * 1_073_741_824))
+    #expect(usual.publicQuota == Int64(50 * 1_073_741_824))
     let file = FileManager.default.temporaryDirectory.appendingPathComponent(
       "watershed-exposure-\(UUID().uuidString).json"
     )
