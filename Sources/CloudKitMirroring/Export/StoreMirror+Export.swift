@@ -135,7 +135,7 @@ extension StoreMirror {
     isRepeat: Bool,
     _ total: inout BatchSettlement
   ) async throws -> Bool {
-    try checkAccountEpoch()
+    try await checkAccountEpoch()
     let started = effects.clock.uptime
     journal.note(
       .export,
@@ -248,7 +248,7 @@ extension StoreMirror {
       throw failure
     case .zoneMissing:
       try await checkAccount()
-      try checkAccountEpoch()
+      try await checkAccountEpoch()
       try write(MirrorAuthor.exporting) { try $0.abandon(batch) }
       try await recoverLostZone(cause: "A batch found no zone.")
       return false

@@ -97,7 +97,7 @@ extension StoreMirror {
   private func rereadOtherServer() async throws {
     // The token of another account looks the same, and that account is not to get these objects.
     try await checkAccount()
-    try checkAccountEpoch()
+    try await checkAccountEpoch()
     try reread(.otherServer)
   }
 
@@ -155,7 +155,7 @@ extension StoreMirror {
         try await recoverLostZone(cause: "The zone is not on the server.")
         continue
       }
-      try checkAccountEpoch()
+      try await checkAccountEpoch()
       let isNews =
         page.token != zone.token || !page.records.isEmpty || !page.unreadable.isEmpty
         || zone.rereading != nil

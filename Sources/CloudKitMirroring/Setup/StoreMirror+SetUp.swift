@@ -25,12 +25,16 @@ extension StoreMirror {
     }
   }
 
-  /// Throws where the account may have changed since the round began: what is under way belongs to the
-  /// person who was signed in then.
-  func checkAccountEpoch() throws {
-    let isSame = state.withLock { $0.workingEpoch == $0.accountEpoch }
-    guard isSame else {
-      throw CloudFailure.notAuthenticated(reason: "The account changed during the sync.")
+  /// Asks whose account it is where that may have changed since the round began: what is under way
+  /// belongs to the person who was signed in then.
+  ///
+  /// A notification of an account names no container, so it may be about another one's.
+  func checkAccountEpoch() async throws {
+    while let epoch = state.withLock({ state in
+      state.workingEpoch == state.accountEpoch ? nil : state.accountEpoch
+    }) {
+      try await checkAccount()
+      state.withLock { $0.workingEpoch = epoch }
     }
   }
 
@@ -135,7 +139,7 @@ extension StoreMirror {
   func recoverLostZone(cause: String) async throws {
     // Another person's database lacks the zone too, and is not to get this one's.
     try await checkAccount()
-    try checkAccountEpoch()
+    try await checkAccountEpoch()
     journal.note(
       .reset,
       .zoneLost,
