@@ -288,6 +288,7 @@ struct NotificationTests {
             )
           }
         ),
+        firesOn: ["create"],
         notificationInfo: NotificationInfo(alertBody: text)
       )
     }
