@@ -1,6 +1,6 @@
 # Every command here works on a fresh clone; the Swift toolchain is all it asks for.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz lint format bench docs coverage differences clean
+.PHONY: help setup demo test fuzz lint format bench docs coverage differences release clean
 
 SWIFT_PATHS := Package.swift Sources Plugins Tests Benchmarks/Sources $(wildcard Examples/*/Package.swift Examples/*/Sources)
 
@@ -37,6 +37,9 @@ format: ## Format every Swift file
 
 bench: setup ## Measure against raw limits in the same run; ARGS picks benchmarks
 	WATERSHED_BENCHMARKS=1 WATERSHED_WITHOUT_FIXTURES=1 swift run -c release --scratch-path .build-bench benchmarks $(ARGS)
+
+release: setup ## Write dist/: tarball, Debian package, digests, bill of materials
+	@scripts/release
 
 docs: setup ## Write the API documentation to .build/docs
 	@scripts/docs
