@@ -1,6 +1,6 @@
 # Every command here works on a fresh clone; the Swift toolchain is all it asks for.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz lint format bench docs coverage differences release clean
+.PHONY: help setup demo test fuzz lint format bench docs coverage limits handbook differences release clean
 
 SWIFT_PATHS := Package.swift Sources Plugins Tests Benchmarks/Sources $(wildcard Examples/*/Package.swift Examples/*/Sources)
 
@@ -49,6 +49,9 @@ coverage: setup ## Rewrite Documentation/Coverage.md (needs WATERSHED_SHARED)
 
 limits: setup ## Rewrite Documentation/Limits.md from ServiceLimits
 	WATERSHED_WRITE_LIMITS=1 swift test --disable-xctest --filter LimitsPageTests
+
+handbook: setup ## Rewrite the tables of Documentation/Operating that are made of the source
+	WATERSHED_WRITE_HANDBOOK=1 swift test --disable-xctest --filter 'ConfigurationPageTests|MessagesPageTests'
 
 differences: ## Rewrite Documentation/Differences.md from the doc comments
 	python3 scripts/differences.py "Core Data" Sources/OpenCoreData >Documentation/Differences.md

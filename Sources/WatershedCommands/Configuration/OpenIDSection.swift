@@ -5,15 +5,21 @@ import CloudKitServerHTTP
 struct OpenIDSection: Codable, Hashable, Sendable {
   /// As the issuer names itself, such as `https://login.example.org`.
   var issuer: String
-  /// What the issuer calls this server; it must know the address `…/sign-in/return` of it.
+  /// What the issuer calls this server; `publicURL` with `/sign-in/return` is the redirect address
+  /// to register there.
   var clientID: String
+  /// The client's secret; absent for a public client, which proves itself by PKCE alone.
   var clientSecret: String?
   /// What the button says after "Sign in with"; absent: the issuer's host.
   var name: String?
+  /// What the issuer is asked for; absent: `openid`, `email` and `profile`.
   var scopes: [String]?
-  /// An address that the issuer has verified opens the account that has it.
+  /// An e-mail address that the issuer has verified opens the account that has it.
+  ///
+  /// Absent: false. With open registration it is refused.
   var linksByEmail: Bool?
-  /// Who may make an account by signing in there; absent: who may here.
+  /// Who may make an account by signing in there: `closed`, `invitation` or `open`; absent: as
+  /// `registration` says.
   var registration: RegistrationPolicy?
 
   var settings: OpenIDSettings {

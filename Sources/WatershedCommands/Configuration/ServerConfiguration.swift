@@ -7,69 +7,93 @@ import Foundation
 ///
 /// Each key has one name in all three: `rateLimit` in the file, `WATERSHED_RATE_LIMIT` in the
 /// environment, and for those that have one, `--rate-limit` as a flag.
+///
+/// The comments of the properties are the meanings in `Documentation/Operating/Configuration.md`
+/// (`make handbook`).
 struct ServerConfiguration: Codable, Hashable, Sendable {
-  /// The folder that everything is kept in.
+  /// The folder for the database file, assets, keys and the operator's token; with PostgreSQL, a
+  /// bucket and a key file of their own, only the token and the lock remain in it.
   var data = "./watershed-data"
-  /// A PostgreSQL for everything but assets, as `postgresql://USER@HOST/NAME`.
+  /// A PostgreSQL for everything but assets, as `postgresql://USER@HOST/NAME`; absent: an SQLite
+  /// file in the data folder.
   var database: String?
+  /// The address to listen on; `0.0.0.0` and `::` let other machines connect.
   var host = "127.0.0.1"
+  /// The TCP port to listen on; 0 takes any free one.
   var port = 8080
-  /// The container that the banner speaks of.
+  /// The container that the banner names, with an API token for it.
   var container = "iCloud.org.example.app"
-  /// Absent: development for this machine alone, production where others reach the server.
+  /// The side of containers that the banner's API token is for: `development` or `production`.
+  ///
+  /// Absent: development where only this machine reaches the server, otherwise production.
   var environment: ContainerEnvironment?
-  /// Lets a server that others reach serve the development environment, with its demo account.
+  /// Lets a server that other machines reach start with `environment` set to `development`, which
+  /// has a demo account and tokens for every container.
   var allowPublicDevelopment = false
-  /// Where clients reach the server when a proxy is before it.
+  /// The address that clients use, such as `https://cloud.example.org`.
+  ///
+  /// Links, upload and download URLs begin with it, and pages are served under its host name.
   var publicURL: String?
-  /// Where assets are fetched from: an origin of their own.
+  /// Where assets are uploaded to and fetched from, such as `https://files.example.org`.
+  ///
+  /// It leads to the same server under another origin. Absent: `publicURL`.
   var assetURL: String?
-  /// A certificate chain and its key in PEM, for HTTPS.
+  /// A certificate chain in PEM, for HTTPS without a proxy; read again when the file changes.
   var tlsCertificate: String?
+  /// The private key of `tlsCertificate` in PEM; the two are given together.
   var tlsKey: String?
-  /// Proxies whose `X-Forwarded-For` is taken: addresses and networks such as `10.0.0.0/8`.
+  /// Proxies whose `X-Forwarded-For` is believed: addresses, and networks such as `10.0.0.0/8`.
   var trustedProxies: [String] = []
   /// Host names that the admin API and the pages for people answer under, besides the machine's own
   /// and the public URL's.
   var allowedHosts: [String] = []
-  /// Who may make an account: closed, invitation or open.
+  /// Who may make an account on the sign-up page: `closed` (administrators make all accounts),
+  /// `invitation` or `open`.
   var registration = RegistrationPolicy.invitation
-  /// In development, answer queries that CloudKit's index rules refuse.
+  /// In the development environment, answers queries that CloudKit's index rules refuse.
   var allowUnindexedQueries = false
-  /// Requests that one user, or one network without a user, may send in a second.
+  /// Requests that one user, or one network without a user, may send in a second on average.
   ///
-  /// Null in the file: as many as they like. The default is ten times what a busy device sends.
+  /// Null in the file: no limit. The default is ten times what a busy device sends.
   var rateLimit: Double? = 50
-  /// Requests that may come at once before the rate counts: a first sync of several apps.
+  /// Requests that one of them may send at once before the rate counts.
   var rateBurst: Double? = 500
-  /// Bytes that one user may store in a container; null in the file: any number.
-  ///
-  /// The default is what a photo library of years takes.
+  /// Bytes that one user may store in a container, assets included; null in the file: no limit.
   var userQuota: Int64? = 20 * 1_073_741_824
-  /// Bytes that a container's public database may hold; null in the file: any number.
+  /// Bytes that a container's public database may hold; null in the file: no limit.
   var publicQuota: Int64? = 50 * 1_073_741_824
-  /// Bytes of one asset.
+  /// Bytes of one asset; absent: `assetSize` of the limits.
   var assetLimit: Int?
-  /// The file with the keys of encrypted fields; absent: in the data folder, beside the database.
+  /// The file with the keys of encrypted fields and of signatures.
+  ///
+  /// Absent: `field-keys.json` in the data folder. Servers that share a database need the same file.
   var keyFile: String?
-  /// Shows `/metrics` to others than this machine.
+  /// Shows `/metrics` to other machines and through proxies.
   var publicMetrics = false
-  /// What is logged: trace, debug, info, notice, warning, error or critical.
+  /// The least level that is logged: `trace`, `debug`, `info`, `notice`, `warning`, `error` or
+  /// `critical`.
+  ///
+  /// Each request is a line of the level `info`.
   var logLevel = "warning"
-  /// How: text or json.
+  /// The form of log lines on the standard error: `text` or `json`.
   var logFormat = "text"
-  /// Assets in a bucket instead of the data folder.
+  /// An S3 bucket for assets, instead of the data folder.
   var s3: S3Settings?
-  /// An OpenID Connect issuer that people can sign in at.
+  /// An OpenID Connect issuer that people can sign in at, beside passwords.
   var openID: OpenIDSection?
 
   struct S3Settings: Codable, Hashable, Sendable {
+    /// The address of the store, such as `https://s3.eu-central-1.amazonaws.com`.
     var endpoint: String
+    /// The name of the bucket, which exists already.
     var bucket: String
+    /// The region that signatures of requests name.
     var region: String = "us-east-1"
+    /// The ID of the access key.
     var accessKey: String
+    /// The secret of the access key.
     var secretKey: String
-    /// What stands before the names of files.
+    /// A prefix of the names of all objects, so that several servers can use one bucket.
     var prefix: String = ""
 
     init(from decoder: any Decoder) throws {

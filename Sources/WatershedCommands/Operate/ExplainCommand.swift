@@ -23,7 +23,7 @@ struct ExplainCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let all = Self.texts.map { Explanation(code: $0.0, meaning: $0.1, remedy: $0.2) }
+    let all = Self.texts.map { Explanation(code: $0.code, meaning: $0.meaning, remedy: $0.remedy) }
     guard let code else {
       try output.write(
         "codes",
@@ -46,7 +46,9 @@ struct ExplainCommand: AsyncParsableCommand {
     }
   }
 
-  private static let texts: [(String, String, String)] = [
+  /// Each code with its meaning and its remedy; `Documentation/Operating/Troubleshooting.md` is made of
+  /// them (`make handbook`).
+  static let texts: [(code: String, meaning: String, remedy: String)] = [
     (
       "ACCESS_DENIED", "The type's grants, the share or the zone do not allow this.",
       "Look at the type's GRANT lines: watershed schema export."

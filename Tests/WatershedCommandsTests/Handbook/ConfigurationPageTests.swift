@@ -1,0 +1,171 @@
+import ArgumentParser
+import Foundation
+import Testing
+
+@testable import WatershedCommands
+
+/// The table of `Configuration.md`, held against `ServerConfiguration` and the flags of `serve`.
+@Suite("The page of the configuration")
+struct ConfigurationPageTests {
+  private static let sources = Watershed.packageRoot
+    .appendingPathComponent("Sources/WatershedCommands/Configuration")
+
+  private struct Row {
+    var key: String
+    var variable: String
+    var flag: String?
+    var kind: String
+    var standard: String
+    var meaning: String
+  }
+
+  /// The doc comments of a type's stored properties, by name.
+  private func meanings(of type: String, in file: String) throws -> [String: String] {
+    let text = try String(
+      contentsOf: Self.sources.appendingPathComponent(file),
+      encoding: .utf8
+    )
+    var found: [String: String] = [:]
+    var comment: [String] = []
+    var isInType = false
+    for line in text.split(separator: "\n") {
+      let text = line.trimmingCharacters(in: .whitespaces)
+      if isInType, text.hasPrefix("struct ") || text.hasPrefix("init(") || text.hasPrefix("func ") {
+        break
+      }
+      if text.hasPrefix("struct \(type):") { isInType = true }
+      if text.hasPrefix("///") {
+        comment.append(text.dropFirst(3).trimmingCharacters(in: .whitespaces))
+      } else {
+        if isInType, let match = text.wholeMatch(of: /var (\w+)( =|:).*/), !text.hasSuffix("{") {
+          found[String(match.1)] = comment.filter { !$0.isEmpty }.joined(separator: " ")
+        }
+        comment = []
+      }
+    }
+    return found
+  }
+
+  /// A default as the page shows it.
+  private func text(_ value: Any) -> String {
+    let mirror = Mirror(reflecting: value)
+    if mirror.displayStyle == .optional {
+      return mirror.children.first.map { text($0.value) } ?? "none"
+    }
+    if let policy = value as? any RawRepresentable { return text(policy.rawValue) }
+    if let list = value as? [String] {
+      return list.isEmpty ? "none" : list.map { "`\($0)`" }.joined(separator: ", ")
+    }
+    if let string = value as? String { return string.isEmpty ? "empty" : "`\(string)`" }
+    if let number = value as? Double {
+      return number == number.rounded() ? "`\(Int64(number))`" : "`\(number)`"
+    }
+    return "`\(value)`"
+  }
+
+  private func defaults(of value: Any) -> [String: String] {
+    Dictionary(
+      Mirror(reflecting: value).children.map { ($0.label ?? "", text($0.value)) },
+      uniquingKeysWith: { $1 }
+    )
+  }
+
+  /// The flag of `serve` that a variable has, `--rate-limit` for `WATERSHED_RATE_LIMIT`.
+  private func flag(_ variable: String, _ help: [Substring]) -> String? {
+    let name = variable.dropFirst("WATERSHED_".count).lowercased()
+    let flag = "--" + name.replacing("_", with: "-")
+    return help.contains { $0 == flag } ? flag : nil
+  }
+
+  /// The kind of a value, without the article that messages have.
+  private func kind(_ kind: ServerConfiguration.Kind) -> String {
+    kind == .flag
+      ? kind.rawValue : String(kind.rawValue.replacing(/^an?\ /, with: "", maxReplacements: 1))
+  }
+
+  private func rows() throws -> [Row] {
+    let help = ServeCommand.helpMessage(columns: 200).split { $0.isWhitespace }
+    let values = defaults(of: ServerConfiguration())
+    let meanings = try meanings(of: "ServerConfiguration", in: "ServerConfiguration.swift")
+    #expect(Set(values.keys) == Set(ServerConfiguration.keys.map(\.name)))
+    var rows: [Row] = []
+    for key in ServerConfiguration.keys {
+      guard let section = ServerConfiguration.sections.first(where: { $0.name == key.name }) else {
+        let variable = ServerConfiguration.variable(key.name)
+        rows.append(
+          Row(
+            key: key.name,
+            variable: variable,
+            flag: flag(variable, help),
+            kind: kind(key.kind),
+            standard: values[key.name] ?? "",
+            meaning: meanings[key.name] ?? ""
+          )
+        )
+        continue
+      }
+      rows.append(
+        Row(
+          key: key.name,
+          variable: "",
+          flag: nil,
+          kind: kind(key.kind),
+          standard: values[key.name] ?? "",
+          meaning: meanings[key.name] ?? ""
+        )
+      )
+      rows += try sectionRows(section, help)
+    }
+    return rows
+  }
+
+  private func sectionRows(
+    _ section: ServerConfiguration.Section,
+    _ help: [Substring]
+  ) throws -> [Row] {
+    let isS3 = section.name == "s3"
+    let meanings =
+      try isS3
+      ? meanings(of: "S3Settings", in: "ServerConfiguration.swift")
+      : meanings(of: "OpenIDSection", in: "OpenIDSection.swift")
+    // With what it cannot do without, and nothing else.
+    let least = try JSONEncoder().encode(
+      Dictionary(section.required.map { ($0, "") }, uniquingKeysWith: { $1 })
+    )
+    let values =
+      try isS3
+      ? defaults(of: JSONDecoder().decode(ServerConfiguration.S3Settings.self, from: least))
+      : defaults(of: JSONDecoder().decode(OpenIDSection.self, from: least))
+    #expect(Set(values.keys) == Set(section.keys.map(\.name)))
+    return section.keys.map { key in
+      let variable = ServerConfiguration.variable(key.name, in: section.prefix)
+      return Row(
+        key: "\(section.name).\(key.name)",
+        variable: variable,
+        flag: flag(variable, help),
+        kind: kind(key.kind),
+        standard: section.required.contains(key.name) ? "required" : values[key.name] ?? "",
+        meaning: meanings[key.name] ?? ""
+      )
+    }
+  }
+
+  @Test("The page has every key with its variable, its flag, its default and its meaning")
+  func page() throws {
+    let titles = ["Key", "Variable", "Flag of `serve`", "Value", "Default", "Meaning"]
+    let lines =
+      try [GeneratedPart.row(titles), "|---|---|---|---|---|---|"]
+      + rows().map { row in
+        GeneratedPart.row([
+          "`\(row.key)`", row.variable.isEmpty ? "" : "`\(row.variable)`",
+          row.flag.map { "`\($0)`" } ?? "", row.kind, row.standard, row.meaning,
+        ])
+      }
+    try GeneratedPart.hold(lines.map { $0 + "\n" }.joined(), on: "Configuration.md")
+  }
+
+  @Test("Every key says what it is for")
+  func meanings() throws {
+    for row in try rows() { #expect(!row.meaning.isEmpty, "\(row.key)") }
+  }
+}
