@@ -138,4 +138,50 @@ struct SignInAttemptTests {
       #expect(response.headers["retry-after"] != nil, "\(path)")
     }
   }
+
+  @Test("Networks of one site count together, and do not lock a name for the others")
+  func site() async throws {
+    let server = try await TestServer()
+    _ = try await server.person()
+    #expect(await signIn(server, "secret", from: "2001:db8:0:ffff::1").status == 200)
+    var judged = 0
+    for number in 0..<100 {
+      let address = "2001:db8:0:\(String(number, radix: 16))::1"
+      if await signIn(server, "wrong", from: address).status == 401 { judged += 1 }
+    }
+    #expect(judged == 30)
+    // A network that signed in before is not counted with its site, and other sites are open.
+    #expect(await signIn(server, "secret", from: "2001:db8:0:fffe::1").status == 429)
+    #expect(await signIn(server, "secret", from: "2001:db8:0:ffff::1").status == 200)
+    #expect(await signIn(server, "secret", from: "2001:db8:1::1").status == 200)
+  }
+
+  @Test("One password tried on many names from many networks stops their site")
+  func siteOverNames() async throws {
+    let server = try await TestServer()
+    _ = try await server.person()
+    var judged = 0
+    for number in 0..<200 {
+      let address = "2001:db8:0:\(String(number, radix: 16))::1"
+      if await signIn(server, "p", as: "n\(number)", from: address).status == 401 { judged += 1 }
+    }
+    #expect(judged == 120)
+    #expect(await signIn(server, "secret", from: "2001:db8:1::1").status == 200)
+  }
+
+  @Test("A new password ends the rest of the account on every network")
+  func afterReset() async throws {
+    let server = try await TestServer()
+    _ = try await server.person()
+    for address in [Self.owner, Self.stranger] {
+      for _ in 0..<10 { _ = await signIn(server, "wrong", from: address) }
+      #expect(await signIn(server, "secret", from: address).status == 429)
+    }
+    let url = try await server.service.passwordResetURL(for: "ada")
+    let path = String(url.dropFirst("http://127.0.0.1:8080".count))
+    let body = Data("password=another+secret".utf8)
+    #expect(await server.send("POST", path, body: body).status == 200)
+    #expect(await signIn(server, "another secret", from: Self.owner).status == 200)
+    #expect(await signIn(server, "another secret", from: Self.stranger).status == 200)
+  }
 }

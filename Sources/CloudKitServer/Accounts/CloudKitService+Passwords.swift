@@ -58,7 +58,8 @@ extension CloudKitService {
       throw wrong
     }
     let attempt = SignInAttempt(userName: userName, sender: sender, limits: limits)
-    return try await hashing.withPlace(of: sender, limits) { lane in
+    let isKnown = try isKnown(attempt)
+    return try await hashing.withPlace(of: sender, isKnown: isKnown, limits) { lane in
       try await reserve(attempt)
       let known = try storage.read { try $0.account(userName: userName) }
       let cost = PasswordCost(limits)

@@ -3,10 +3,11 @@ import Foundation
 
 /// One try to sign in with a password: which counts it is part of.
 ///
-/// Three counts bound guessing. Of a name from one network: ten, so that a stranger elsewhere does
+/// Counts bound guessing. Of a name from one network: ten, so that a stranger elsewhere does
 /// not lock the owner out. Of a network over all names: thirty, against one password tried on many
-/// names. Of a name over all networks: a hundred, against many senders; networks that signed in to
-/// the name before pass this one. Keys are digests, so that a name's length costs nothing.
+/// names. Of a name over all networks: a hundred, against many senders. An IPv6 network is part of a
+/// site, which one sender may have whole: the site has counts of both kinds too. Networks that signed
+/// in to the name before pass the last three. Keys are digests, so that a name's length costs nothing.
 struct SignInAttempt: Sendable {
   /// A count that an attempt is part of.
   struct Bucket: Hashable, Sendable {
@@ -16,6 +17,8 @@ struct SignInAttempt: Sendable {
     var sparesKnownNetworks: Bool
     /// A success shows that the failures before it were the owner's.
     var isClearedBySuccess: Bool
+    /// The owner of the entry: what finds all counts of one name, over all networks.
+    var owner = ""
   }
 
   let buckets: [Bucket]
@@ -28,15 +31,17 @@ struct SignInAttempt: Sendable {
     func key(_ kind: DirectoryEntry.Kind, _ parts: String...) -> DirectoryEntry.Key {
       DirectoryEntry.Key(kind, CloudKitService.digest(parts.joined(separator: "\0")))
     }
+    let owner = Self.owner(ofCountsFor: userName)
     var buckets = [
       Bucket(
         key: key(.signInCount, "name and network", network, name),
         limit: limits.failedSignIns,
         sparesKnownNetworks: false,
-        isClearedBySuccess: true
+        isClearedBySuccess: true,
+        owner: owner
       )
     ]
-    if sender != nil {
+    if let sender {
       buckets += [
         Bucket(
           key: key(.signInCount, "network", network),
@@ -48,12 +53,35 @@ struct SignInAttempt: Sendable {
           key: key(.signInCount, "name", name),
           limit: limits.failedSignInsPerAccount,
           sparesKnownNetworks: true,
-          isClearedBySuccess: false
+          isClearedBySuccess: false,
+          owner: owner
         ),
       ]
+      if sender.isPartOfSite {
+        buckets += [
+          Bucket(
+            key: key(.signInCount, "site", sender.site),
+            limit: limits.failedSignInsPerSite,
+            sparesKnownNetworks: true,
+            isClearedBySuccess: false
+          ),
+          Bucket(
+            key: key(.signInCount, "name and site", sender.site, name),
+            limit: limits.failedSignInsOfNamePerSite,
+            sparesKnownNetworks: true,
+            isClearedBySuccess: false,
+            owner: owner
+          ),
+        ]
+      }
     }
     self.buckets = buckets
     known = sender == nil ? nil : key(.knownNetwork, network, name)
+  }
+
+  /// The owner of the counts of a name; a digest too, since a name may be no account's.
+  static func owner(ofCountsFor userName: String) -> String {
+    CloudKitService.digest("sign-in counts\0\(StoredAccount.folded(userName))")
   }
 }
 
@@ -92,6 +120,7 @@ extension CloudKitService {
           batch.savedEntries.append(
             DirectoryEntry(
               bucket.key,
+              owner: bucket.owner,
               revision: (entry?.revision ?? 0) + 1,
               expires: isNew ? time + pause : entry?.expires,
               body: try WireCoding.encode(count)
@@ -134,12 +163,15 @@ extension CloudKitService {
     }
   }
 
-  /// Forgets failures of a name, such as after its password was reset.
+  /// Forgets the failures of a name from all networks, such as after its password was reset: they
+  /// were guesses at a password that is no more, or the owner's own.
   func forgetFailures(of userName: String) async throws {
-    let attempt = SignInAttempt(userName: userName, sender: nil, limits: limits)
-    try await write {
+    let owner = SignInAttempt.owner(ofCountsFor: userName)
+    try await write { [storage] in
       var batch = WriteBatch()
-      batch.removedEntries = attempt.buckets.map(\.key)
+      batch.removedEntries = try storage.read {
+        try $0.entries(DirectoryRange(.signInCount, owner: owner, limit: .max))
+      }.map(\.key)
       return (batch, ())
     }
   }
@@ -166,6 +198,11 @@ extension CloudKitService {
       "too many wrong passwords, try again later",
       retryAfter: max(1, Double((entry?.expires ?? time) - time) / 1000)
     )
+  }
+
+  /// Whether the name was signed in from the sender's network lately.
+  func isKnown(_ attempt: SignInAttempt) throws -> Bool {
+    try storage.read { try isKnown(attempt, $0) }
   }
 
   private func isKnown(

@@ -7,8 +7,14 @@ import Foundation
 package struct SenderAddress: Hashable, Sendable {
   /// Names the network in keys of counters.
   package let network: String
+  /// Names the site: an IPv4 address, or the first 48 bits of an IPv6 address, which is the most that
+  /// providers give to one customer (RFC 6177).
+  package let site: String
   /// The address as it stands in the log.
   let text: String
+
+  /// Whether the site has more than this network.
+  var isPartOfSite: Bool { site != network }
 
   /// Reads an address with or without a port and brackets; nil where there is none, as for a request
   /// of this process.
@@ -16,6 +22,8 @@ package struct SenderAddress: Hashable, Sendable {
     guard let text, !text.isEmpty else { return nil }
     self.text = String(text.prefix(64))
     network = Self.network(of: Self.withoutPort(text)) ?? "unknown"
+    // 64 bits are sixteen digits.
+    site = network.count == 16 ? String(network.prefix(12)) : network
   }
 
   /// The address in `[::1]:443`, `192.0.2.1:443`, or a plain address.

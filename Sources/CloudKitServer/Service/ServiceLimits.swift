@@ -115,6 +115,14 @@ package struct ServiceLimits: Hashable, Sendable {
   package var failedSignIns = 10
   /// The same for one network over all names: a family or a school shares an address.
   package var failedSignInsPerNetwork = 30
+  /// The same for one site over all names: 48 bits of an IPv6 address, which one customer of a
+  /// provider may have whole.
+  package var failedSignInsPerSite = 120
+  /// The same for one name from one site.
+  ///
+  /// Networks that the name was signed in from are counted in neither of the two: in some places a
+  /// site is many customers.
+  package var failedSignInsOfNamePerSite = 30
   /// The same for one name over all networks that it was not signed in from: NIST SP 800-63B allows
   /// at most 100.
   package var failedSignInsPerAccount = 100
@@ -134,6 +142,13 @@ package struct ServiceLimits: Hashable, Sendable {
   package var waitingHashes = 40
   /// The same for one network, so that none takes the whole queue.
   package var waitingHashesPerNetwork = 8
+  /// The same for one site, 48 bits of an IPv6 address.
+  package var waitingHashesPerSite = 12
+  /// Of all of them, places that are kept for names that were signed in from the sender's network
+  /// before, and for calls of the server's own process.
+  package var waitingHashesOfKnown = 10
+  /// Of the kept places, how many one network may take.
+  package var waitingHashesPerKnownNetwork = 3
   /// Seconds that the date of a signed request may be off, either way.
   package var signatureWindow = 600.0
   /// Seconds that a device may stay away before it must sign in again; each use starts them anew.
