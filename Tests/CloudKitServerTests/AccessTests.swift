@@ -288,6 +288,75 @@ struct AccessTests {
     #expect(!String(decoding: script.body, as: UTF8.self).contains("<strong><script>"))
   }
 
+  @Test("The state of an app's sign-in link comes back with the token")
+  func state() async throws {
+    let server = try await TestServer()
+    _ = try await server.person()
+    let token = try await server.service.createAPIToken(
+      container: TestServer.container,
+      redirectURL: "myapp://signed-in"
+    )
+    let path = "/sign-in?ckAPIToken=\(token)&container=\(TestServer.container)"
+    let body = Data("user=ada&password=secret".utf8)
+    let redirect = await server.send("POST", "\(path)&state=a%26b%20c", body: body)
+    #expect(redirect.headers["location"]?.hasSuffix("&state=a%26b%20c") == true)
+    let long = String(repeating: "x", count: 513)
+    #expect(await server.send("POST", "\(path)&state=\(long)", body: body).status == 401)
+  }
+
+  @Test(
+    "A form that a page of another site sends is refused",
+    arguments: [
+      (["origin": "https://evil.example"], 403), (["sec-fetch-site": "cross-site"], 403),
+      (["sec-fetch-site": "same-site", "origin": "null"], 403),
+      (["sec-fetch-site": "same-origin", "origin": "null"], 200), (["origin": "null"], 200),
+      (["origin": "http://127.0.0.1:8080", "host": "127.0.0.1:8080"], 200), ([:], 200),
+    ]
+  )
+  func foreignForms(headers: [String: String], status: Int) async throws {
+    let server = try await TestServer()
+    _ = try await server.person()
+    let page = "/sign-in?ckAPIToken=\(server.apiToken)&container=\(TestServer.container)"
+    let response = await server.service.respond(
+      to: WebServiceRequest(
+        method: "POST",
+        path: page,
+        headers: headers,
+        body: Data("user=ada&password=secret".utf8)
+      )
+    )
+    #expect(response.status == status)
+  }
+
+  @Test(
+    "In production a page of the person's machine gets a token only where its API token says so"
+  )
+  func localPages() async throws {
+    let server = try await TestServer()
+    _ = try await server.person()
+    for (origins, environment, isHandedOver) in [
+      ([], ContainerEnvironment.development, true), ([], .production, false),
+      (["http://localhost:3000"], .production, true),
+    ] {
+      var asker = server.visitor
+      asker.environment = environment
+      asker.apiToken = try await server.service.createAPIToken(
+        environment: environment,
+        allowedOrigins: origins
+      )
+      asker.origin = "http://localhost:3000"
+      let link = try #require(await response(asker).1?.redirectURL)
+      let page = await server.send(
+        "POST",
+        String(link.dropFirst("http://127.0.0.1:8080".count)),
+        body: Data("user=ada&password=secret".utf8)
+      )
+      #expect(page.status == 200)
+      let html = String(decoding: page.body, as: UTF8.self)
+      #expect(html.contains("const token") == isHandedOver, "\(environment) \(origins)")
+    }
+  }
+
   @Test("After ten wrong passwords an account rests", arguments: [9, 10])
   func guessing(failures: Int) async throws {
     let server = try await TestServer()

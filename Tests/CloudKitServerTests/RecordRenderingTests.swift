@@ -214,7 +214,7 @@ struct RecordRenderingTests {
             shape,
             zone: zones.id(named: "notes"),
             isExtended: isExtended
-          ) { try service.downloadable($0, id) }
+          ) { try service.downloadable($0, id, for: GivingCredential(context)) }
           var fromRow = JSONWriter()
           var fromRecord = JSONWriter()
           try rendering.write(row, shape, to: &fromRow)

@@ -139,6 +139,156 @@ struct RevocationTests {
     }
   }
 
+  @Test("A session that ended while it was read is not kept in memory")
+  func cacheGeneration() {
+    let cache = SessionCache()
+    let session = StoredSession(
+      digest: "d",
+      container: "c",
+      account: "a",
+      userRecordName: "_u",
+      expires: .max,
+      isKept: true
+    )
+    let generation = cache.generation
+    cache.forgetSessions()
+    cache.note(session, readIn: generation, now: 0)
+    #expect(cache.session(digest: "d", now: 0) == nil)
+    cache.note(session, readIn: cache.generation, now: 0)
+    #expect(cache.session(digest: "d", now: 0) == session)
+  }
+
+  @Test("A program that was let in gets nothing once the account's sign-ins have ended")
+  func consentThatEnded() async throws {
+    let server = try await TestServer()
+    _ = try await server.person()
+    for change in 0..<3 {
+      let device = try await allowedProgram(server)
+      switch change {
+      case 0: try await server.service.signOutEverywhere("ada")
+      case 1: try await server.service.changeAccount("ada", .init(password: "secret"))
+      default:
+        // Another person has the name now.
+        try await server.service.deleteAccount("ada", purgesNow: true)
+        _ = try await server.person()
+      }
+      #expect(await fetchTokens(server, device).status == 400, "\(change)")
+    }
+    #expect(await fetchTokens(server, try await allowedProgram(server)).status == 200)
+  }
+
+  private struct DeviceCode: Decodable {
+    var device_code: String
+    var user_code: String
+  }
+
+  /// The code of a program that ada has let in.
+  private func allowedProgram(_ server: TestServer) async throws -> String {
+    let asked = await server.send(
+      "POST",
+      "/account/device",
+      body: Data("client_id=\(server.apiToken)&scope=\(TestServer.container)".utf8)
+    )
+    let code = try WireCoding.decode(DeviceCode.self, from: asked.body)
+    let page = await server.send(
+      "POST",
+      "/activate",
+      body: Data("code=\(code.user_code)&user=ada&password=secret".utf8)
+    )
+    #expect(page.status == 200)
+    return code.device_code
+  }
+
+  private func fetchTokens(_ server: TestServer, _ code: String) async -> WebServiceResponse {
+    await server.send(
+      "POST",
+      "/account/token",
+      body: Data(
+        "grant_type=\(CloudKitService.deviceGrant)&device_code=\(code)&client_id=\(server.apiToken)"
+          .utf8
+      )
+    )
+  }
+
+  // MARK: Addresses of files
+
+  /// An upload address and a download address that a person was given.
+  private func fileAddresses(_ person: Person) async throws -> (up: String, down: String) {
+    func url() async throws -> String {
+      let reply: UploadTokensResponse = try await person.call(
+        .uploadAssets,
+        UploadTokensRequest(
+          tokens: [UploadTokenField(fieldName: "file", recordType: "Note")],
+          zoneID: TestServer.zone
+        )
+      )
+      return String(try reply.tokens[0].get().url.dropFirst("http://127.0.0.1:8080".count))
+    }
+    let name = UUID().uuidString
+    let sent = await person.server.send("POST", try await url(), body: Data("bytes".utf8))
+    let value = try WireCoding.decode(UploadedFileResponse.self, from: sent.body).singleFile
+    let saved = try await person.save(.create, name, ["file": .asset(value)])
+    let down = try #require(saved.content("file")?.assets.first?.downloadURL)
+    return (
+      try await url(), String(down.dropFirst("http://127.0.0.1:8080".count))
+    )
+  }
+
+  private func statuses(
+    _ server: TestServer,
+    _ addresses: (up: String, down: String)
+  ) async -> [Int] {
+    [
+      await server.send("POST", addresses.up, body: Data("more".utf8)).status,
+      await server.send("GET", addresses.down).status,
+    ]
+  }
+
+  @Test("Addresses of files end with the account's sign-ins", arguments: 0..<3)
+  func fileAddressesOfAccount(end: Int) async throws {
+    let server = try await TestServer()
+    let ada = try await server.person()
+    try await ada.makeZone()
+    let addresses = try await fileAddresses(ada)
+    let again = try await fileAddresses(ada)
+    #expect(await statuses(server, again) == [200, 200])
+    switch end {
+    case 0: try await server.service.changeAccount("ada", .init(isDisabled: true))
+    case 1: try await server.service.changeAccount("ada", .init(password: "secret"))
+    default: try await server.service.signOutEverywhere("ada")
+    }
+    #expect(await statuses(server, addresses) == [403, 403])
+  }
+
+  @Test("Addresses of files outlive the device's renewals, and end with the device")
+  func fileAddressesOfDevice() async throws {
+    let server = try await TestServer()
+    let ada = try await server.person()
+    try await ada.makeZone()
+    var device = try await signIn(server)
+    let person = Person(server: server, webAuthToken: device.webAuthToken)
+    let addresses = try await fileAddresses(person)
+    for _ in 0..<3 { device = try await refresh(server, device.refreshToken) }
+    #expect(await statuses(server, addresses) == [200, 200])
+    let others = try await fileAddresses(ada)
+    let id = String(device.refreshToken.prefix { $0 != "." })
+    try await server.service.revokeDevice(id)
+    #expect(await statuses(server, addresses) == [403, 403])
+    #expect(await statuses(server, others) == [200, 200])
+  }
+
+  @Test("Addresses of files end with the API token that they were asked for with")
+  func fileAddressesOfToken() async throws {
+    let server = try await TestServer()
+    var ada = try await server.person()
+    try await ada.makeZone()
+    let token = try await server.service.createAPIToken()
+    ada.apiToken = token
+    let addresses = try await fileAddresses(ada)
+    try await server.service.removeAPIToken(token)
+    #expect(await statuses(server, addresses) == [403, 403])
+  }
+
   // MARK: Addresses for events
 
   @Test("An address for events ends with the account's sign-ins, and does not come back with them")

@@ -124,6 +124,27 @@ struct AdministeringTests {
       #expect(begun.output == "\(after ?? "")\n")
       let key = try await world.run("server", "rotate-key", "--output", "text")
       #expect(key.output == "2\n", "\(key.errors)")
+      #expect(try await world.run("server", "rotate-key", "--leaked").exitCode == 64)
+      let third = try await world.run("server", "rotate-key", "--leaked", "-y", "--output", "text")
+      #expect(third.output == "3\n", "\(third.errors)")
+    }
+  }
+
+  @Test("The operator's token is renewed in its file, and the former one opens nothing")
+  func operatorsToken() async throws {
+    try await withServer { world in
+      let file = URL(fileURLWithPath: world.data).appendingPathComponent("admin-token")
+      let former = try String(contentsOf: file, encoding: .utf8)
+      #expect(try await world.run("server", "renew-token").exitCode == 0)
+      let next = try String(contentsOf: file, encoding: .utf8)
+      #expect(next != former)
+      let mode = try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions]
+      #expect((mode as? NSNumber)?.intValue == 0o600)
+      #expect(try await world.run("server", "status").exitCode == 0)
+      try Data(former.utf8).write(to: file)
+      #expect(try await world.run("server", "status").exitCode != 0)
+      try Data(next.utf8).write(to: file)
+      #expect(try await world.run("server", "status").exitCode == 0)
     }
   }
 

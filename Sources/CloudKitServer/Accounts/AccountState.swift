@@ -8,6 +8,8 @@ struct AccountState: Codable, Hashable, Sendable {
   var isDisabled = false
   /// Milliseconds since 1970; nil where nobody asked for deletion.
   var deletedAt: Int64?
+  /// Of a deleted account: whether it was shut before, and stays so when the deletion is taken back.
+  var wasDisabled: Bool?
   /// The person typed the account's e-mail address, and nothing has shown that it is theirs.
   ///
   /// Others do not find the account by it. Nil: an administrator or an issuer gave it.

@@ -1,9 +1,66 @@
 import CloudKitWebServices
 import Foundation
 
-/// The API tokens that a server is started with.
+/// API tokens: the apps' own, and those that the server made for its banner and commands.
 extension CloudKitService {
-  /// The first API token that opens the container in the environment; made at the first start.
+  /// What the storage knows of a token that was sent.
+  func apiToken(_ text: String) throws -> StoredAPIToken? {
+    try storage.read { try $0.apiToken(digest: Self.digest(text)) }
+  }
+
+  /// Makes an API token; without a container it opens any container of the environment.
+  ///
+  /// The token is in the reply and nowhere else: the storage keeps its digest.
+  package func createAPIToken(
+    container: String? = nil,
+    environment: ContainerEnvironment = .development,
+    allowedOrigins: [String] = [],
+    redirectURL: String? = nil
+  ) async throws -> String {
+    try await createAPIToken(
+      container: container,
+      environment: environment,
+      allowedOrigins: allowedOrigins,
+      redirectURL: redirectURL,
+      isOwn: false
+    )
+  }
+
+  private func createAPIToken(
+    container: String?,
+    environment: ContainerEnvironment,
+    allowedOrigins: [String] = [],
+    redirectURL: String? = nil,
+    isOwn: Bool
+  ) async throws -> String {
+    let text = effects.randomness.bytes(32).hexadecimal
+    let token = StoredAPIToken(
+      digest: Self.digest(text),
+      prefix: StoredAPIToken.prefix(of: text),
+      sealed: isOwn ? try vault.seal(Data(text.utf8), for: Self.ownTokenPurpose) : nil,
+      container: container,
+      environment: environment,
+      allowedOrigins: allowedOrigins,
+      redirectURL: redirectURL
+    )
+    return try await write {
+      var batch = WriteBatch()
+      batch.apiTokens = [token]
+      batch.container = container
+      return (batch, text)
+    }
+  }
+
+  // MARK: The server's own
+
+  private static let ownTokenPurpose = "API token"
+
+  /// The server's own API token for any container in development; made at the first start.
+  package func bootstrapAPIToken() async throws -> String {
+    try await ownAPIToken(container: nil, environment: .development)
+  }
+
+  /// The server's own API token that opens the container in the environment; made where there is none.
   ///
   /// In development it opens every container, so that a second app needs no second token. The
   /// container is there from then on.
@@ -11,30 +68,60 @@ extension CloudKitService {
     opening container: String,
     environment: ContainerEnvironment
   ) async throws -> String {
-    let known = try storage.read { try $0.apiTokens() }.first {
+    let token = try await ownAPIToken(
+      container: environment == .development ? nil : container,
+      environment: environment
+    )
+    try await write {
+      var batch = WriteBatch()
+      batch.container = container
+      return (batch, ())
+    }
+    return token
+  }
+
+  /// A token that can be shown again: it is kept sealed, with a key that is not in the database.
+  private func ownAPIToken(
+    container: String?,
+    environment: ContainerEnvironment
+  ) async throws -> String {
+    let known = try storage.read { try $0.apiTokens() }.filter {
       $0.environment == environment && ($0.container == nil || $0.container == container)
         && $0.allowedOrigins.isEmpty && $0.redirectURL == nil
     }
-    if let known {
-      try await write {
-        var batch = WriteBatch()
-        batch.container = container
-        return (batch, ())
+    for token in known {
+      // One whose key is gone is still the apps' that have it; the server makes itself another.
+      guard let sealed = token.sealed,
+        let bytes = try? vault.open(sealed, for: Self.ownTokenPurpose)
+      else { continue }
+      let text = String(decoding: bytes, as: UTF8.self)
+      if Self.digest(text) == token.digest { return text }
+    }
+    return try await createAPIToken(container: container, environment: environment, isOwn: true)
+  }
+
+  // MARK: Removal
+
+  /// Ends an API token, by itself or by the first characters of it that lists show: apps that use it
+  /// are refused from now on.
+  package func removeAPIToken(_ text: String) async throws {
+    try await write { [storage] in
+      let found = try storage.read { snapshot in
+        if let token = try snapshot.apiToken(digest: Self.digest(text)) { return [token] }
+        return try snapshot.apiTokens().filter { !$0.prefix.isEmpty && $0.prefix == text }
       }
-      return known.token
-    }
-    let token = StoredAPIToken(
-      token: effects.randomness.bytes(32).hexadecimal,
-      container: environment == .development ? nil : container,
-      environment: environment,
-      allowedOrigins: [],
-      redirectURL: nil
-    )
-    return try await write {
+      guard let token = found.first else {
+        throw AdministrationError(description: "There is no such API token.")
+      }
+      guard found.count == 1 else {
+        throw AdministrationError(
+          description: "Several API tokens begin with \(text); give the whole token."
+        )
+      }
       var batch = WriteBatch()
-      batch.apiTokens = [token]
-      batch.container = container
-      return (batch, token.token)
+      batch.removedAPITokens = [token.digest]
+      return (batch, ())
     }
+    sessions.forgetSessions()
   }
 }

@@ -117,9 +117,7 @@ extension CloudKitService {
     case "token": return try await respondToTokenRequest(request)
     case "sign-in":
       let call = try WireCoding.decode(SignInCall.self, from: request.body)
-      let apiToken = try storage.read {
-        try $0.apiToken(target.query[WebServiceName.apiToken] ?? "")
-      }
+      let apiToken = try apiToken(target.query[WebServiceName.apiToken] ?? "")
       guard let apiToken, apiToken.container == nil || apiToken.container == call.container,
         request.headers["origin"].map({ allows($0, apiToken) }) ?? true
       else { throw ErrorDictionary(.authenticationFailed, "unknown API token") }

@@ -113,7 +113,14 @@ extension CloudKitService {
         let (before, revision) = try snapshot.state(of: account.id)
         var state = before
         if let flag = changes.isAdministrator { state.isAdministrator = flag }
-        if let flag = changes.isDisabled { state.isDisabled = flag }
+        if let flag = changes.isDisabled {
+          // A deleted account opens by being restored: an open one would be purged with new data.
+          if before.deletedAt == nil {
+            state.isDisabled = flag
+          } else {
+            state.wasDisabled = flag ? true : nil
+          }
+        }
         // An administrator who sets an address, the same one too, stands for it.
         if changes.emailAddress != nil { state.hasUnverifiedAddress = nil }
         var batch = WriteBatch()
@@ -130,6 +137,7 @@ extension CloudKitService {
       }
     }
     if changes.password != nil || changes.isDisabled == true { credentialsEnded() }
+    if changes.password != nil { try await forgetFailures(of: userName) }
   }
 
   /// Ends every session and device of an account, and the addresses for events that they were given.
@@ -142,10 +150,13 @@ extension CloudKitService {
     batch.removedEntries += try snapshot.entries(
       DirectoryRange(.refreshToken, owner: account, limit: .max)
     ).map(\.key)
-    // Links that an administrator gave out are for the account as it was.
-    batch.removedEntries += try snapshot.entries(
-      DirectoryRange(.passwordReset, owner: account, limit: .max)
-    ).map(\.key)
+    // Links that an administrator gave out are for the account as it was, and so is the consent to a
+    // program that has not fetched its tokens yet.
+    for kind in [DirectoryEntry.Kind.passwordReset, .deviceCode] {
+      batch.removedEntries += try snapshot.entries(
+        DirectoryRange(kind, owner: account, limit: .max)
+      ).map(\.key)
+    }
     try endDevices(of: account, snapshot, in: &batch) { _ in true }
   }
 
@@ -159,6 +170,7 @@ extension CloudKitService {
       try storage.read { snapshot in
         let (before, revision) = try snapshot.state(of: account.id)
         var state = before
+        if before.deletedAt == nil, before.isDisabled { state.wasDisabled = true }
         state.deletedAt = before.deletedAt ?? time
         state.isDisabled = true
         var batch = WriteBatch()
@@ -172,14 +184,21 @@ extension CloudKitService {
     if purgesNow { try await purge(account.id) }
   }
 
-  /// Takes back a deletion whose purge has not come yet.
+  /// Takes back a deletion whose purge has not come yet; an account that was shut before stays shut.
   package func restoreAccount(_ userName: String) async throws {
     let account = try account(named: userName)
     try await write { [storage] in
       let (before, revision) = try storage.read { try $0.state(of: account.id) }
+      guard before.deletedAt != nil else {
+        throw AdministrationError(
+          description:
+            "The account \"\(userName)\" is not deleted; `users update` opens a shut one."
+        )
+      }
       var state = before
       state.deletedAt = nil
-      state.isDisabled = false
+      state.isDisabled = before.wasDisabled ?? false
+      state.wasDisabled = nil
       var batch = WriteBatch()
       batch.expectedEntries[AccountState.key(account.id)] = .some(revision)
       batch.savedEntries = [try state.entry(account.id, revision: (revision ?? 0) + 1)]
@@ -298,7 +317,6 @@ extension CloudKitService {
       return (batch, ())
     }
     try await changeAccount(account.userName, AccountChanges(password: password), from: sender)
-    try await forgetFailures(of: account.userName)
     audit("account.reset-password", by: account.userName, about: account.userName)
   }
 }

@@ -2,7 +2,7 @@ import CloudKitWebServices
 import Crypto
 import Foundation
 
-/// What an administrator does: accounts, API tokens, sign-ins, schemas.
+/// What an administrator does: accounts, sign-ins, schemas.
 extension CloudKitService {
   /// A failure of an administrator's call, in a sentence.
   package struct AdministrationError: Error, Hashable, Sendable, CustomStringConvertible {
@@ -91,36 +91,6 @@ extension CloudKitService {
       }
       return (batch, account.id)
     }
-  }
-
-  /// Makes an API token; without a container it opens any container of the environment.
-  package func createAPIToken(
-    container: String? = nil,
-    environment: ContainerEnvironment = .development,
-    allowedOrigins: [String] = [],
-    redirectURL: String? = nil
-  ) async throws -> String {
-    let token = StoredAPIToken(
-      token: effects.randomness.bytes(32).hexadecimal,
-      container: container,
-      environment: environment,
-      allowedOrigins: allowedOrigins,
-      redirectURL: redirectURL
-    )
-    return try await write {
-      var batch = WriteBatch()
-      batch.apiTokens = [token]
-      batch.container = container
-      return (batch, token.token)
-    }
-  }
-
-  /// The first API token for any container in development; made at the first start.
-  package func bootstrapAPIToken() async throws -> String {
-    let known = try storage.read { try $0.apiTokens() }
-    let first = known.first { $0.container == nil && $0.environment == .development }
-    if let first { return first.token }
-    return try await createAPIToken()
   }
 
   /// Signs a person in without the page and returns the web auth token.

@@ -14,9 +14,7 @@ extension CloudKitService {
     guard let text = sent.isEmpty ? visit?.apiToken : sent else {
       throw ErrorDictionary(.authenticationFailed, "no auth method found")
     }
-    let known = try sessions.apiToken(text, now: now) {
-      try storage.read { try $0.apiToken(text) }
-    }
+    let known = try sessions.apiToken(text, now: now) { try apiToken(text) }
     guard let apiToken = known, apiToken.environment == path.environment,
       apiToken.container == nil || apiToken.container == path.container
     else { throw ErrorDictionary(.authenticationFailed, "unknown API token") }
@@ -67,6 +65,7 @@ extension CloudKitService {
   /// Who the token is, or nil where it is unknown, for another container, or over.
   private func principal(token: String, container: String) async throws -> Principal? {
     let digest = Self.digest(token)
+    let generation = sessions.generation
     var session = sessions.session(digest: digest, now: now)
     if session == nil {
       session = try storage.read { try $0.session(digest: digest) }
@@ -81,11 +80,15 @@ extension CloudKitService {
       }
       session = renewed
     }
-    sessions.note(session, now: now)
+    sessions.note(session, readIn: generation, now: now)
+    let account = session.account
     return Principal(
-      account: session.account,
+      account: account,
       userRecordName: session.userRecordName,
-      session: digest
+      session: digest,
+      grant: try sessions.grant(of: digest) {
+        try storage.read { try grant(ofSession: digest, account: account, $0) }
+      }
     )
   }
 

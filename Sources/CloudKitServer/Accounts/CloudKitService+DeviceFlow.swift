@@ -13,7 +13,7 @@ extension CloudKitService {
   func beginDeviceAuthorization(_ request: WebServiceRequest) async throws -> WebServiceResponse {
     let form = request.form
     let container = form["scope"] ?? ""
-    let apiToken = try storage.read { try $0.apiToken(form["client_id"] ?? "") }
+    let apiToken = try apiToken(form["client_id"] ?? "")
     guard let apiToken, apiToken.container == nil || apiToken.container == container else {
       return try refusal("invalid_client", "the client_id is no API token of the server")
     }
@@ -27,7 +27,7 @@ extension CloudKitService {
     let userCode = DeviceAuthorization.userCode { effects.randomness.next() }
     let authorization = DeviceAuthorization(
       secret: Self.digest(secret),
-      apiToken: apiToken.token,
+      apiToken: apiToken.digest,
       container: container,
       device: PersonName.device(form["device_name"], limit: limits.nameLength),
       interval: DeviceAuthorization.firstInterval
@@ -79,7 +79,7 @@ extension CloudKitService {
     guard halves.count == 2 else { return try refusal("invalid_grant", "unknown device code") }
     let key = DeviceAuthorization.key(halves[0])
     let digest = Self.digest(halves[1])
-    let client = form["client_id"] ?? ""
+    let client = Self.digest(form["client_id"] ?? "")
     let now = now
     typealias Outcome = (authorization: DeviceAuthorization, verdict: DeviceAuthorization.Verdict)
     let outcome: Outcome? = try await write { [storage] () -> (WriteBatch?, Outcome?) in
@@ -110,9 +110,9 @@ extension CloudKitService {
     case .pending: return try refusal("authorization_pending", "nobody has typed the code yet")
     case .slowDown: return try refusal("slow_down", "ask less often")
     case .denied: return try refusal("access_denied", "the person did not let the program in")
-    case .allowed(let userName):
+    case .allowed(let id):
       guard let authorization = outcome?.authorization,
-        let account = try? account(named: userName),
+        let account = try storage.read({ try $0.account(id: id) }),
         try !storage.read({ try $0.state(of: account.id).0.isDisabled })
       else { return try refusal("access_denied", "the account is not there any more") }
       return try reply(

@@ -57,7 +57,7 @@ extension CloudKitService {
     _ code: String,
     _ waiting: DeviceAuthorization
   ) async throws -> WebServiceResponse {
-    try await answer(.allowed(userName: account.userName), to: code)
+    try await answer(.allowed(account: account.id), to: code, owner: account.id)
     audit("device.allow", by: account.userName, about: waiting.device)
     return AccountPage(
       title: Self.activationTitle,
@@ -94,7 +94,12 @@ extension CloudKitService {
     return authorization.answer == .none ? authorization : nil
   }
 
-  private func answer(_ answer: DeviceAuthorization.Answer, to code: String) async throws {
+  /// Notes the answer; an entry with an owner ends with the owner's sign-ins.
+  private func answer(
+    _ answer: DeviceAuthorization.Answer,
+    to code: String,
+    owner: String = ""
+  ) async throws {
     let key = DeviceAuthorization.key(code)
     let isDone = try await write { [storage] () -> (WriteBatch?, Bool) in
       guard var entry = try storage.read({ try $0.entry(key) }) else { return (nil, false) }
@@ -104,6 +109,7 @@ extension CloudKitService {
       var batch = WriteBatch()
       batch.expectedEntries[key] = .some(entry.revision)
       entry.revision += 1
+      entry.owner = owner
       entry.body = try WireCoding.encode(authorization)
       batch.savedEntries = [entry]
       return (batch, true)

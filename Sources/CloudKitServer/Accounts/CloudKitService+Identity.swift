@@ -167,7 +167,7 @@ extension CloudKitService {
     case .activate(let code): return try activationPage(code, for: account, attempt)
     case .deleteAccount: return try deletionPage(for: account, attempt)
     }
-    let known = try storage.read { try $0.apiToken(signIn.apiToken) }
+    let known = try apiToken(signIn.apiToken)
     guard let apiToken = known,
       apiToken.container == nil || apiToken.container == signIn.container
     else { throw AdministrationError(description: "This sign-in link is not valid any more.") }
@@ -177,7 +177,13 @@ extension CloudKitService {
       isKept: isKept
     )
     let origin = signIn.origin.flatMap { allows($0, apiToken) ? $0 : nil }
-    return handOver(token, apiToken, to: origin, container: signIn.container)
+    return handOver(
+      token,
+      apiToken,
+      to: origin,
+      container: signIn.container,
+      state: signIn.state
+    )
   }
 
   // MARK: Tickets

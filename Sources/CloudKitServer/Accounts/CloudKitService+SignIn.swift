@@ -9,7 +9,15 @@ extension CloudKitService {
     var container: String
     /// The page that asked, and the only one that gets the answer; nil where none did.
     var origin: String?
+    /// What an app put into the link, and compares with what comes to its redirect address.
+    var state: String?
   }
+
+  /// The parameter of a sign-in link that comes back with the token, as OAuth's does (RFC 6749,
+  /// 10.12): an app that sends one takes no token of a sign-in that it did not begin.
+  private static let stateName = "state"
+  /// Bytes that it may have.
+  private static let stateLimit = 512
 
   /// The link to the sign-in page, bound to the page that asked.
   func signInURL(_ request: SignInRequest) throws -> String {
@@ -33,11 +41,12 @@ extension CloudKitService {
       throw ErrorDictionary(.badRequest, "\(request.method) is not possible here")
     }
     let container = target.query["container"] ?? ""
-    let known = try storage.read {
-      try $0.apiToken(target.query[WebServiceName.apiToken] ?? "")
-    }
+    let text = target.query[WebServiceName.apiToken] ?? ""
+    let known = try apiToken(text)
+    let state = target.query[Self.stateName]
     guard let apiToken = known, !container.isEmpty,
-      apiToken.container == nil || apiToken.container == container
+      apiToken.container == nil || apiToken.container == container,
+      (state?.utf8.count ?? 0) <= Self.stateLimit
     else {
       return AccountPage(title: "Sign in", message: "This sign-in link is not valid.")
         .response(status: 401, nonce: nonce)
@@ -60,9 +69,10 @@ extension CloudKitService {
         request,
         to: .signIn(
           SignInRequest(
-            apiToken: apiToken.token,
+            apiToken: text,
             container: container,
-            origin: boundOrigin(target, apiToken)
+            origin: boundOrigin(target, apiToken),
+            state: state
           ),
           isKept: form["keep"] != nil
         )
@@ -79,7 +89,13 @@ extension CloudKitService {
         container: container,
         isKept: form["keep"] != nil
       )
-      return handOver(token, apiToken, to: boundOrigin(target, apiToken), container: container)
+      return handOver(
+        token,
+        apiToken,
+        to: boundOrigin(target, apiToken),
+        container: container,
+        state: state
+      )
     } catch let error as ErrorDictionary {
       page.message = wrongPasswordMessage(error)
       return page.response(status: error.serverErrorCode.httpStatus, nonce: nonce)
@@ -93,7 +109,7 @@ extension CloudKitService {
   private func boundOrigin(_ target: RequestTarget, _ apiToken: StoredAPIToken) -> String? {
     guard let text = target.query["request"],
       let bound = signer.open(text, as: SignInRequest.self, for: .signIn),
-      bound.apiToken == apiToken.token, bound.container == target.query["container"],
+      Self.digest(bound.apiToken) == apiToken.digest, bound.container == target.query["container"],
       let origin = bound.origin, allows(origin, apiToken)
     else { return nil }
     return origin
@@ -104,15 +120,17 @@ extension CloudKitService {
     _ token: String,
     _ apiToken: StoredAPIToken,
     to origin: String?,
-    container: String
+    container: String,
+    state: String?
   ) -> WebServiceResponse {
     if let address = apiToken.redirectURL {
       let separator = address.contains("?") ? "&" : "?"
       let value = WebServicePath.escape(token)
+      let echo = state.map { "&\(Self.stateName)=\(WebServicePath.escape($0))" } ?? ""
       return WebServiceResponse(
         status: 303,
         headers: [
-          "location": "\(address)\(separator)ckWebAuthToken=\(value)&ckSession=\(value)",
+          "location": "\(address)\(separator)ckWebAuthToken=\(value)&ckSession=\(value)\(echo)",
           "cache-control": "no-store",
           "referrer-policy": "no-referrer",
           WebServiceName.contentType: "text/plain; charset=UTF-8",
@@ -135,11 +153,15 @@ extension CloudKitService {
   }
 
   /// Whether pages of an origin may use an API token: the origins it names or, where it names none, a
-  /// page of this machine or of the server itself.
+  /// page of the server itself and, in development, one of the developer's machine.
+  ///
+  /// In production any program of a person's machine could serve such a page.
   func allows(_ origin: String, _ apiToken: StoredAPIToken) -> Bool {
     if !apiToken.allowedOrigins.isEmpty { return apiToken.allowedOrigins.contains(origin) }
-    guard let host = URLComponents(string: origin)?.host else { return false }
-    return ["localhost", "127.0.0.1", "::1", "[::1]"].contains(host) || origin == baseURL
+    if origin == baseURL { return true }
+    guard apiToken.environment == .development, let host = URLComponents(string: origin)?.host
+    else { return false }
+    return ["localhost", "127.0.0.1", "::1", "[::1]"].contains(host)
   }
 }
 

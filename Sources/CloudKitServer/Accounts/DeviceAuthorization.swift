@@ -5,12 +5,14 @@ struct DeviceAuthorization: Codable, Hashable, Sendable {
   /// What the person said so far.
   enum Answer: Codable, Hashable, Sendable {
     case none
-    case allowed(userName: String)
+    /// By the account's ID: its name may be another account's before the program asks.
+    case allowed(account: String)
     case denied
   }
 
   /// The digest of what only the program knows.
   var secret: String
+  /// The digest of the API token that is the program's client ID.
   var apiToken: String
   var container: String
   /// What the program calls the device.
@@ -27,7 +29,7 @@ struct DeviceAuthorization: Codable, Hashable, Sendable {
     /// It asked too soon, and has to ask less often from now on.
     case slowDown
     case denied
-    case allowed(userName: String)
+    case allowed(account: String)
   }
 
   /// Five seconds are what the standard expects of a program that was told nothing.
@@ -46,7 +48,7 @@ struct DeviceAuthorization: Codable, Hashable, Sendable {
     switch answer {
     case .none: return .pending
     case .denied: return .denied
-    case .allowed(let userName): return .allowed(userName: userName)
+    case .allowed(let account): return .allowed(account: account)
     }
   }
 

@@ -16,7 +16,11 @@ final class SessionCache: Sendable {
   private struct State {
     var sessions: [String: Met] = [:]
     var apiTokens: [String: MetToken] = [:]
+    /// The grants of sessions; of a page's session, nil.
+    var grants: [String: String?] = [:]
     var containers: Set<String> = []
+    /// Grows each time sessions are forgotten.
+    var generation = 0
   }
 
   /// Bounds the memory; forgetting costs one look-up.
@@ -33,14 +37,31 @@ final class SessionCache: Sendable {
     }
   }
 
-  func note(_ session: StoredSession, now: Int64) {
+  /// To be taken before the storage is read, and given to `note` with what was found.
+  var generation: Int { state.withLock { $0.generation } }
+
+  /// Keeps a session that was read in a generation; not one of an earlier generation, which may have
+  /// ended after it was read.
+  func note(_ session: StoredSession, readIn generation: Int, now: Int64) {
     state.withLock { state in
+      guard state.generation == generation else { return }
       if state.sessions.count >= Self.limit { state.sessions.removeAll() }
       let checked = state.sessions[session.digest].map { met in
         now - met.checked < Self.freshness ? met.checked : now
       }
       state.sessions[session.digest] = Met(session: session, checked: checked ?? now)
     }
+  }
+
+  /// The grant that a session belongs to: it never changes, and is read once.
+  func grant(of digest: String, _ read: () throws -> String?) rethrows -> String? {
+    if let known = state.withLock({ $0.grants[digest] }) { return known }
+    let grant = try read()
+    state.withLock { state in
+      if state.grants.count >= Self.limit { state.grants.removeAll() }
+      state.grants[digest] = .some(grant)
+    }
+    return grant
   }
 
   /// The token as it was a moment ago, or else as it is read.
@@ -52,8 +73,10 @@ final class SessionCache: Sendable {
     if let met = state.withLock({ $0.apiTokens[text] }), now - met.checked < Self.freshness {
       return met.token
     }
+    let generation = generation
     guard let token = try read() else { return nil }
     state.withLock { state in
+      guard state.generation == generation else { return }
       if state.apiTokens.count >= Self.limit { state.apiTokens.removeAll() }
       state.apiTokens[text] = MetToken(token: token, checked: now)
     }
@@ -63,7 +86,9 @@ final class SessionCache: Sendable {
   /// Forgets who is signed in and by what; the storage is asked again.
   func forgetSessions() {
     state.withLock { state in
+      state.generation += 1
       state.sessions.removeAll()
+      state.grants.removeAll()
       state.apiTokens.removeAll()
     }
   }

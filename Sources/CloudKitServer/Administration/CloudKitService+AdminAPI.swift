@@ -62,7 +62,7 @@ extension CloudKitService {
       throw ErrorDictionary(.authenticationFailed, "the admin API takes a bearer token")
     }
     let token = String(header.dropFirst("bearer ".count)).trimmingCharacters(in: .whitespaces)
-    if let own = configuration.administratorToken, !own.isEmpty,
+    if let own = administratorToken.withLock({ $0 }), !own.isEmpty,
       PasswordHash.isEqual(Data(Self.digest(token).utf8), Data(Self.digest(own).utf8))
     {
       return ("operator", true)

@@ -5,7 +5,8 @@ import Foundation
 extension CloudKitService {
   /// An API token as an administrator sees it.
   package struct APITokenDescription: Codable, Hashable, Sendable {
-    package var token: String
+    /// The first characters of it; the whole token was shown when it was made.
+    package var prefix: String
     /// Nil: any container of the environment.
     package var container: String?
     package var environment: ContainerEnvironment
@@ -16,7 +17,7 @@ extension CloudKitService {
   package func apiTokenDescriptions() throws -> [APITokenDescription] {
     try storage.read { try $0.apiTokens() }.map {
       APITokenDescription(
-        token: $0.token,
+        prefix: $0.prefix,
         container: $0.container,
         environment: $0.environment,
         allowedOrigins: $0.allowedOrigins,
@@ -25,24 +26,16 @@ extension CloudKitService {
     }
   }
 
-  /// Ends an API token: apps that use it are refused from now on.
-  package func removeAPIToken(_ token: String) async throws {
-    try await write { [storage] in
-      guard try storage.read({ try $0.apiToken(token) }) != nil else {
-        throw AdministrationError(description: "There is no API token \(token).")
-      }
-      var batch = WriteBatch()
-      batch.removedAPITokens = [token]
-      return (batch, ())
-    }
-    sessions.forgetSessions()
-  }
-
   private struct NewToken: Decodable {
     var container: String?
     var environment: ContainerEnvironment?
     var allowedOrigins: [String]?
     var redirectURL: String?
+  }
+
+  private struct OwnToken: Decodable {
+    var container: String
+    var environment: ContainerEnvironment?
   }
 
   private struct NamedToken: Decodable {
@@ -67,10 +60,20 @@ extension CloudKitService {
       )
       audit("token.create", by: call.by, about: new.container ?? "")
       return try call.write(["token": token])
+    case "own":
+      let own: OwnToken = try call.read()
+      guard !own.container.isEmpty, own.container.count <= limits.nameLength else {
+        throw AdministrationError(description: "Name the container that the token is to open.")
+      }
+      let token = try await apiToken(
+        opening: own.container,
+        environment: own.environment ?? .development
+      )
+      return try call.write(["token": token])
     case "remove":
       let token: NamedToken = try call.read()
       try await removeAPIToken(token.token)
-      audit("token.remove", by: call.by, about: String(token.token.prefix(8)))
+      audit("token.remove", by: call.by, about: StoredAPIToken.prefix(of: token.token))
       return AdminCall.done
     default: throw call.unknown
     }
@@ -162,6 +165,15 @@ extension CloudKitService {
     return id
   }
 
+  /// Makes a new operator's token, and refuses the former one from now on.
+  func renewAdministratorToken() throws {
+    guard let renew = configuration.renewAdministratorToken else {
+      throw AdministrationError(description: "This server keeps no operator's token.")
+    }
+    // One after the other: of two at once, the file and the server must keep the same one.
+    try administratorToken.withLock { $0 = try renew() }
+  }
+
   func administerServer(_ call: AdminCall) async throws -> Data {
     switch call.verb {
     case "status": return try call.write(try status())
@@ -175,8 +187,17 @@ extension CloudKitService {
     case "rotate-key":
       let rotation: KeyRotation = try call.read()
       let id = try rotateKeys(formerHaveLeaked: rotation.leaked ?? false)
-      audit("encryption.rotate", by: call.by, about: id)
+      audit(
+        "encryption.rotate",
+        by: call.by,
+        about: id,
+        detail: rotation.leaked == true ? "the former keys have leaked" : nil
+      )
       return try call.write(["keyID": id])
+    case "renew-token":
+      try renewAdministratorToken()
+      audit("server.renew-token", by: call.by, about: "")
+      return AdminCall.done
     default: throw call.unknown
     }
   }

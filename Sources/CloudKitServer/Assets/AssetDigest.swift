@@ -48,6 +48,8 @@ struct UploadPermit: Codable, Hashable, Sendable {
   var user: String
   /// Milliseconds since 1970.
   var expires: Int64
+  /// Nil in URLs of earlier versions.
+  var credential: GivingCredential?
 }
 
 /// What an upload proves: these bytes are here, for this partition.
@@ -63,5 +65,8 @@ struct UploadReceipt: Codable, Hashable, Sendable {
 struct DownloadPermit: Codable, Hashable, Sendable {
   var partition: PartitionID
   var file: String
+  /// Milliseconds since 1970.
   var expires: Int64
+  /// Nil in URLs of earlier versions.
+  var credential: GivingCredential?
 }

@@ -111,6 +111,7 @@ extension CloudKitService {
     guard permit.expires > now else {
       throw ErrorDictionary(.accessDenied, "the upload URL has expired")
     }
+    try checkHolds(permit.credential)
     let tooLarge = ErrorDictionary(
       .quotaExceeded,
       "an asset has at most \(limits.assetSize) bytes"
@@ -174,6 +175,7 @@ extension CloudKitService {
     guard permit.expires > now else {
       throw ErrorDictionary(.accessDenied, "the download URL has expired")
     }
+    try checkHolds(permit.credential)
     let place = AssetPlace(permit.partition, permit.file)
     guard let size = try await assets.size(of: place) else {
       throw ErrorDictionary(.notFound, "the asset is no longer there")

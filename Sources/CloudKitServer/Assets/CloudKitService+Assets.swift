@@ -16,13 +16,15 @@ extension CloudKitService {
     }
     let id = try uploadPartition(request.zoneID, context)
     try await checkQuota(context, id)
+    let credential = GivingCredential(context)
     let tokens = try request.tokens.map { token in
       let permit = UploadPermit(
         id: effects.randomness.bytes(16).hexadecimal,
         partition: id,
         scope: context.scope,
         user: user,
-        expires: now + Int64(limits.uploadURLLifetime * 1000)
+        expires: now + Int64(limits.uploadURLLifetime * 1000),
+        credential: credential
       )
       return UploadToken(
         recordName: token.recordName ?? effects.uuid().uuidString,
@@ -106,14 +108,20 @@ extension CloudKitService {
     )
   }
 
-  /// The asset as a reply shows it: without its place, with a URL that lives for a while.
-  func downloadable(_ asset: AssetValue, _ id: PartitionID) throws -> AssetValue {
+  /// The asset as a reply shows it: without its place, with a URL that lives for a while, and as long
+  /// as the credential that it is given to.
+  func downloadable(
+    _ asset: AssetValue,
+    _ id: PartitionID,
+    for credential: GivingCredential
+  ) throws -> AssetValue {
     var value = asset.withoutPlace
     guard let file = asset.fileName else { return value }
     let permit = DownloadPermit(
       partition: id,
       file: file,
-      expires: now + Int64(limits.downloadURLLifetime * 1000)
+      expires: now + Int64(limits.downloadURLLifetime * 1000),
+      credential: credential
     )
     value.downloadURL = "\(assetURL)/assets/download/\(try signer.seal(permit, for: .download))"
     return value

@@ -19,6 +19,12 @@ struct ServerKey: Codable, Hashable, Sendable {
   /// What stands for the key among the accounts of a container's users.
   static func account(of id: String) -> String { "server-key:\(id)" }
 
+  /// The ID of the key that an account stands for; nil for a person's.
+  static func id(ofAccount account: String) -> String? {
+    let prefix = Self.account(of: "")
+    return account.hasPrefix(prefix) ? String(account.dropFirst(prefix.count)) : nil
+  }
+
   static func key(_ id: String) -> DirectoryEntry.Key { DirectoryEntry.Key(.serverKey, id) }
 
   /// Reads a public key, or a private one whose public half is taken.

@@ -19,6 +19,8 @@ struct RecordRendering {
   private let service: CloudKitService
   private let partition: PartitionID
   private let context: RequestContext
+  /// What addresses of files are given to.
+  private let credential: GivingCredential
   /// As JSON: every record of a reply repeats one of them.
   private let zoneIDs: [ZoneNumber: Data]
 
@@ -32,6 +34,7 @@ struct RecordRendering {
     self.partition = partition
     self.zones = zones
     self.context = context
+    credential = GivingCredential(context)
     zoneIDs = zones.encodedIDs()
   }
 
@@ -255,7 +258,7 @@ struct RecordRendering {
 
   private func withDownloadURLs(_ value: FieldValue) throws -> FieldValue {
     func complete(_ asset: AssetValue) throws -> AssetValue {
-      try service.downloadable(asset, partition)
+      try service.downloadable(asset, partition, for: credential)
     }
     var value = value
     switch value.content {

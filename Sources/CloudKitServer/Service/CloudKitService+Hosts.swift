@@ -42,6 +42,30 @@ extension CloudKitService {
     ).response(status: 403, nonce: nonce)
   }
 
+  /// Whether a page of another site sent a form: it could sign a visitor in to an account that is not
+  /// theirs, and keep what they write there.
+  ///
+  /// Browsers say it in `Sec-Fetch-Site`; older ones name the page in `Origin`, which is `null` for our
+  /// own pages, since they send no referrer. Programs that are no browsers say neither.
+  func isForeignForm(_ request: WebServiceRequest) -> Bool {
+    guard request.method == "POST" else { return false }
+    if let site = request.headers["sec-fetch-site"]?.lowercased() {
+      return site != "same-origin" && site != "none"
+    }
+    guard let origin = request.headers["origin"], origin != "null" else { return false }
+    guard let page = URLComponents(string: origin)?.host?.lowercased() else { return true }
+    let own = [request.headers["host"].map { "http://\($0)" }, baseURL]
+    return !own.contains { $0.flatMap { URLComponents(string: $0)?.host?.lowercased() } == page }
+  }
+
+  /// What a visitor is told whose form came from elsewhere.
+  func foreignFormPage() -> WebServiceResponse {
+    AccountPage(
+      title: "Not sent from here",
+      message: "Another site sent this form. Open the page itself, and try again."
+    ).response(status: 403, nonce: nonce)
+  }
+
   private static let brackets = CharacterSet(charactersIn: "[]")
 
   private static func isAddress(_ name: String) -> Bool {

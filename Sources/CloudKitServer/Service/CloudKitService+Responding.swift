@@ -32,6 +32,7 @@ extension CloudKitService {
       throw ErrorDictionary(.tryAgainLater, "the server is stopping", retryAfter: 1)
     }
     if rules.isPage, !isPageHost(request) { return strangeHostPage(request) }
+    if rules.isPage, isForeignForm(request) { return foreignFormPage() }
     try checkBody(of: request)
     if rules.isPage || route == .section(.account) { try throttleAddress(request) }
     switch route {
@@ -162,7 +163,7 @@ extension CloudKitService {
     case .none: return false
     case .ofToken:
       guard let text = RequestTarget(request.path).query[WebServiceName.apiToken],
-        let token = try? storage.read({ try $0.apiToken(text) }), !token.allowedOrigins.isEmpty
+        let token = try? apiToken(text), !token.allowedOrigins.isEmpty
       else { return true }
       return allows(origin, token)
     }

@@ -41,6 +41,8 @@ package final class CloudKitService: Sendable {
   let undelivered = Mutex<[CommitNote]>([])
   /// Passwords are hashed one at a time, behind a bounded queue.
   let hashing: HashingQueue
+  /// Opens the admin API; it can be renewed while the server runs.
+  let administratorToken: Mutex<String?>
   private let address: Mutex<String>
   private let closed = Atomic<Bool>(false)
 
@@ -122,6 +124,7 @@ package final class CloudKitService: Sendable {
       effects: configuration.effects
     )
     hashing = HashingQueue(configuration.effects.lane("server passwords"))
+    administratorToken = Mutex(configuration.administratorToken)
     address = Mutex("")
     baseURL = configuration.baseURL
     storage.listen { [weak self] news in self?.hear(news) }

@@ -70,6 +70,8 @@ struct Principal: Hashable, Sendable {
   var userRecordName: String
   /// The digest of the user token; nil where another proof stands for one.
   var session: String?
+  /// The device's grant that the user token belongs to; nil for a page's.
+  var grant: String?
 }
 
 extension CloudKitService {

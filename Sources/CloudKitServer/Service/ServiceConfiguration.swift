@@ -22,6 +22,8 @@ package struct ServiceConfiguration: Sendable {
   package var identityProvider: (any IdentityProvider)?
   /// Opens the admin API; nil leaves it to the accounts of administrators.
   package var administratorToken: String?
+  /// Replaces that token where it is kept, and gives the new one; nil where it is kept nowhere.
+  package var renewAdministratorToken: (@Sendable () throws -> String)?
   /// Host names that the admin API and the pages for people answer under, besides the machine's own
   /// and the base URL's.
   package var allowedHosts: [String]
@@ -51,6 +53,7 @@ package struct ServiceConfiguration: Sendable {
     registration: RegistrationPolicy = .invitation,
     identityProvider: (any IdentityProvider)? = nil,
     administratorToken: String? = nil,
+    renewAdministratorToken: (@Sendable () throws -> String)? = nil,
     allowedHosts: [String] = [],
     logger: Logger = Logger(label: "watershed", factory: { _ in SwiftLogNoOpLogHandler() }),
     assetStore: (any AssetStore)? = nil,
@@ -67,6 +70,7 @@ package struct ServiceConfiguration: Sendable {
     self.registration = registration
     self.identityProvider = identityProvider
     self.administratorToken = administratorToken
+    self.renewAdministratorToken = renewAdministratorToken
     self.allowedHosts = allowedHosts.map { $0.lowercased() }
     self.logger = logger
     self.assetStore = assetStore

@@ -20,13 +20,18 @@ package struct StoredUser: Hashable, Sendable {
   package var recordName: String
 }
 
-/// A container's API token.
+/// A container's API token; only its digest is kept.
 package struct StoredAPIToken: Hashable, Sendable {
-  package var token: String
+  package var digest: String
+  /// The first characters of the token, by which people tell it from others.
+  package var prefix: String
+  /// The token itself, sealed with a key that is not in the database; only of tokens that the server
+  /// made for its own banner and commands.
+  package var sealed: Data?
   /// Nil: any container of the environment, created on first use.
   package var container: String?
   package var environment: ContainerEnvironment
-  /// Empty: pages of this machine and of the server itself.
+  /// Empty: pages of the server itself and, in development, of this machine.
   package var allowedOrigins: [String]
   package var redirectURL: String?
 }

@@ -182,7 +182,7 @@ package protocol StorageSnapshot {
     environment: ContainerEnvironment,
     user: String
   ) throws -> [StoredShareLink]
-  func apiToken(_ token: String) throws -> StoredAPIToken?
+  func apiToken(digest: String) throws -> StoredAPIToken?
   func apiTokens() throws -> [StoredAPIToken]
   func session(digest: String) throws -> StoredSession?
   func device(token: String) throws -> StoredDevice?

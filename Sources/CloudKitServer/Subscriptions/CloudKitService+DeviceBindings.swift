@@ -18,19 +18,8 @@ struct DeviceBinding: Codable, Hashable, Sendable {
 
 extension CloudKitService {
   /// What a device that registers now is bound to; a server key has neither grant nor session.
-  func binding(
-    of principal: Principal,
-    _ snapshot: any StorageSnapshot
-  ) throws -> DeviceBinding {
-    guard let session = principal.session else { return DeviceBinding() }
-    let grants = try snapshot.entries(
-      DirectoryRange(.refreshToken, owner: principal.account, limit: .max)
-    )
-    for entry in grants {
-      let grant = try WireCoding.decode(RefreshGrant.self, from: entry.body)
-      if grant.sessions.contains(session) { return DeviceBinding(grant: entry.key.name) }
-    }
-    return DeviceBinding(session: session)
+  func binding(of principal: Principal) -> DeviceBinding {
+    principal.grant.map { DeviceBinding(grant: $0) } ?? DeviceBinding(session: principal.session)
   }
 
   /// The entry to be saved for a device.
@@ -60,9 +49,8 @@ extension CloudKitService {
       return try snapshot.session(digest: session).map { $0.expires > now } ?? false
     }
     // A server key's device ends with the key.
-    let prefix = ServerKey.account(of: "")
-    guard entry.owner.hasPrefix(prefix) else { return false }
-    return try snapshot.entry(ServerKey.key(String(entry.owner.dropFirst(prefix.count)))) != nil
+    guard let key = ServerKey.id(ofAccount: entry.owner) else { return false }
+    return try snapshot.entry(ServerKey.key(key)) != nil
   }
 
   /// Moves the end of an address on that is used, with a write once in half its life.

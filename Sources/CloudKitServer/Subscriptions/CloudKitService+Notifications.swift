@@ -81,7 +81,7 @@ extension CloudKitService {
         batch.devices = [device]
         batch.savedEntries = [
           try entry(
-            try binding(of: principal, snapshot),
+            binding(of: principal),
             of: device.token,
             account: principal.account
           )

@@ -22,6 +22,7 @@ extension ServerConfiguration {
     _ logger: Logger
   ) throws {
     configuration.administratorToken = token
+    configuration.renewAdministratorToken = { [dataURL] in try AdminTokenFile.renew(in: dataURL) }
     configuration.allowsUnindexedQueriesInDevelopment = allowUnindexedQueries
     configuration.allowedHosts = allowedHosts.map { $0.lowercased() }
     configuration.registration = registration

@@ -94,7 +94,6 @@ struct DatabaseOptions: ParsableArguments {
   }
 
   private struct UserToken: Decodable { var webAuthToken: String }
-  private struct Tokens: Decodable { var tokens: [CloudKitService.APITokenDescription] }
 
   private func knownAPIToken(_ connection: AdminConnection) async throws -> String {
     if let apiToken { return apiToken }
@@ -107,21 +106,16 @@ struct DatabaseOptions: ParsableArguments {
         exit: ExitCodes.usage
       )
     }
-    let known: Tokens = try await connection.call("tokens/list", NoReply())
-    let fitting = known.tokens.first {
-      $0.environment == environment && ($0.container == nil || $0.container == containerId)
-        && $0.allowedOrigins.isEmpty
-    }
-    if let fitting { return fitting.token }
     struct Body: Encodable {
       var container: String
       var environment: ContainerEnvironment
     }
-    let made: [String: String] = try await connection.call(
-      "tokens/create",
+    // Tokens of apps cannot be looked up; the server has one of its own for commands.
+    let own: [String: String] = try await connection.call(
+      "tokens/own",
       Body(container: containerId, environment: environment)
     )
-    return made["token"] ?? ""
+    return own["token"] ?? ""
   }
 }
 

@@ -69,4 +69,20 @@ enum AdminTokenFile {
     }
     return token
   }
+
+  /// Another token in place of the former one; a crash leaves one of the two.
+  static func renew(in folder: URL) throws -> String {
+    let token = newToken()
+    let file = folder.appendingPathComponent(name)
+    let next = folder.appendingPathComponent("\(name).next")
+    let isMade = FileManager.default.createFile(
+      atPath: next.path,
+      contents: Data((token + "\n").utf8),
+      attributes: [.posixPermissions: 0o600]
+    )
+    guard isMade, rename(next.path, file.path) == 0, read(in: folder) == token else {
+      throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: file.path])
+    }
+    return token
+  }
 }

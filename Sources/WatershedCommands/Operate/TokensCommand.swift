@@ -12,7 +12,9 @@ struct TokensCommand: AsyncParsableCommand {
   )
 
   struct List: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "List the API tokens.")
+    static let configuration = CommandConfiguration(
+      abstract: "List the API tokens, by the first characters of each."
+    )
 
     @OptionGroup var server: ServerOptions
     @OptionGroup var output: OutputOptions
@@ -29,11 +31,11 @@ struct TokensCommand: AsyncParsableCommand {
           reply.tokens,
           columns: reply.tokens.map { token in
             [
-              token.token, token.container ?? "any", token.environment.rawValue,
+              token.prefix, token.container ?? "any", token.environment.rawValue,
               token.allowedOrigins.joined(separator: " "), token.redirectURL ?? "",
             ]
           },
-          titles: ["token", "container", "environment", "origins", "redirect"]
+          titles: ["prefix", "container", "environment", "origins", "redirect"]
         )
       }
     }
@@ -41,8 +43,11 @@ struct TokensCommand: AsyncParsableCommand {
 
   struct Add: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Add an API token and print it.",
-      discussion: "Without origins it serves native apps, and pages of this machine."
+      abstract: "Add an API token and print it, this once: the server keeps its digest.",
+      discussion: """
+        Without origins it serves native apps, pages of the server itself and, in development, pages \
+        of this machine.
+        """
     )
 
     @OptionGroup var server: ServerOptions
@@ -90,7 +95,8 @@ struct TokensCommand: AsyncParsableCommand {
     @OptionGroup var server: ServerOptions
     @OptionGroup var output: OutputOptions
     @OptionGroup var consent: ConsentOptions
-    @Argument(help: "The API token.") var apiToken: String
+    @Argument(help: "The API token, or its first characters as `tokens list` shows them.")
+    var apiToken: String
 
     func run() async throws {
       try await perform("the token was not removed") {

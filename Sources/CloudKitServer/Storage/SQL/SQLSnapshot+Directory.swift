@@ -187,7 +187,9 @@ extension SQLSnapshot {
 
   private func apiToken(_ row: Session.Row) throws -> StoredAPIToken {
     StoredAPIToken(
-      token: row.text(0),
+      digest: row.text(0),
+      prefix: row.text(5),
+      sealed: row.optionalBlob(6),
       container: row.optionalText(1),
       environment: ContainerEnvironment(rawValue: row.text(2)) ?? .development,
       allowedOrigins: try JSONDecoder().decode([String].self, from: Data(row.text(3).utf8)),
@@ -195,13 +197,13 @@ extension SQLSnapshot {
     )
   }
 
-  func apiToken(_ token: String) throws -> StoredAPIToken? {
+  func apiToken(digest: String) throws -> StoredAPIToken? {
     try connection.query(
       """
-      SELECT token, container, environment, allowed_origins, redirect_url FROM api_tokens
-      WHERE token = $1
+      SELECT token, container, environment, allowed_origins, redirect_url, prefix, sealed
+      FROM api_tokens WHERE token = $1
       """,
-      [.text(token)],
+      [.text(digest)],
       apiToken
     ).first
   }
@@ -209,8 +211,8 @@ extension SQLSnapshot {
   func apiTokens() throws -> [StoredAPIToken] {
     try connection.query(
       """
-      SELECT token, container, environment, allowed_origins, redirect_url FROM api_tokens
-      ORDER BY token
+      SELECT token, container, environment, allowed_origins, redirect_url, prefix, sealed
+      FROM api_tokens ORDER BY token
       """,
       [],
       apiToken

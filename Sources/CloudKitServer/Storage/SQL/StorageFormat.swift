@@ -10,6 +10,8 @@ struct StorageFormat: Sendable {
     /// The oldest server that understands the tables afterwards.
     var oldestServer: Int64
     var statements: @Sendable (SQLDialect) -> [String]
+    /// What follows the statements and SQL alone cannot do, as to hash a column.
+    var convert: (@Sendable (any SQLSession) throws -> Void)?
   }
 
   /// The version that this server makes and knows.
@@ -20,9 +22,11 @@ struct StorageFormat: Sendable {
   var steps: [Step]
 
   static let current = StorageFormat(
-    version: 6,
-    oldestServer: 2,
-    steps: [secondVersion, thirdVersion, fourthVersion, fifthVersion, sixthVersion]
+    version: 7,
+    oldestServer: 7,
+    steps: [
+      secondVersion, thirdVersion, fourthVersion, fifthVersion, sixthVersion, seventhVersion,
+    ]
   )
 
   /// Makes the tables, or brings them to this version, inside a transaction of its own.
@@ -49,6 +53,7 @@ struct StorageFormat: Sendable {
     if dialect == .postgreSQL { try changeTablesInSequence(session) }
     for step in missing {
       for statement in step.statements(dialect) { try session.run(statement, []) }
+      try step.convert?(session)
       try note(step.version, step.oldestServer, session)
     }
   }

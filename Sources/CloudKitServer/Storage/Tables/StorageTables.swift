@@ -242,8 +242,10 @@ enum StorageTables {
     "api_tokens",
     .directory,
     [
+      // The token's digest; the name is of the versions that kept the token itself.
       .text("token"), .text("container").optional, .text("environment"),
-      .text("allowed_origins"), .text("redirect_url").optional,
+      .text("allowed_origins"), .text("redirect_url").optional, .text("prefix").optional,
+      .bytes("sealed").optional,
     ],
     key: ["token"]
   )

@@ -1,0 +1,64 @@
+import CloudKitWebServices
+
+/// What an address for a file was given to: with its end the address ends too.
+///
+/// Addresses are rights in themselves, good for a while. A device that is revoked, an account that is
+/// shut or whose password changes, an API token or key that is removed must not leave any behind.
+struct GivingCredential: Codable, Hashable, Sendable {
+  /// The digest of the API token; nil where a key signed the request.
+  var apiToken: String?
+  /// The grant of a device that stays signed in; its sessions come and go.
+  var grant: String?
+  /// The digest of the user token, where no grant has it.
+  var session: String?
+  /// The ID of the server-to-server key.
+  var key: String?
+
+  init(_ context: RequestContext) {
+    if !context.apiToken.isEmpty { apiToken = CloudKitService.digest(context.apiToken) }
+    guard let principal = context.principal else { return }
+    if let grant = principal.grant {
+      self.grant = grant
+    } else if let session = principal.session {
+      self.session = session
+    } else {
+      key = ServerKey.id(ofAccount: principal.account)
+    }
+  }
+
+  /// Whether every part of it still holds.
+  func holds(in snapshot: any StorageSnapshot, now: Int64) throws -> Bool {
+    if let apiToken, try snapshot.apiToken(digest: apiToken) == nil { return false }
+    if let key, try snapshot.entry(ServerKey.key(key)) == nil { return false }
+    if let grant {
+      let entry = try snapshot.entry(RefreshGrant.key(grant))
+      return (entry?.expires ?? 0) > now
+    }
+    if let session { return (try snapshot.session(digest: session)?.expires ?? 0) > now }
+    return true
+  }
+}
+
+extension CloudKitService {
+  /// The grant that a session belongs to, for good; nil for the session of a page.
+  func grant(
+    ofSession digest: String,
+    account: String,
+    _ snapshot: any StorageSnapshot
+  ) throws -> String? {
+    let grants = try snapshot.entries(
+      DirectoryRange(.refreshToken, owner: account, limit: .max)
+    )
+    return try grants.first { entry in
+      try WireCoding.decode(RefreshGrant.self, from: entry.body).sessions.contains(digest)
+    }?.key.name
+  }
+
+  /// Refuses an address whose credential is over; one of an earlier version ends with its time alone.
+  func checkHolds(_ credential: GivingCredential?) throws {
+    guard let credential else { return }
+    guard try storage.read({ try credential.holds(in: $0, now: now) }) else {
+      throw ErrorDictionary(.accessDenied, "what this URL was given to has ended; ask for another")
+    }
+  }
+}

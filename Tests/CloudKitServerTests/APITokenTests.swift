@@ -1,0 +1,118 @@
+import CloudKitWebServices
+import Foundation
+import Testing
+import WatershedPostgreSQL
+import WatershedSQLite
+
+@testable import CloudKitServer
+
+/// API tokens: shown once, kept as digests.
+@Suite("API tokens", .everyEngine)
+struct APITokenTests {
+  private func opens(_ token: String, _ server: TestServer) async -> Bool {
+    var visitor = server.visitor
+    visitor.apiToken = token
+    return await visitor.send(.caller, Data("{}".utf8), in: .public).status != 401
+  }
+
+  @Test("No API token is in the data folder, of the apps or of the server itself")
+  func digests() async throws {
+    try await withTemporaryFolder { folder in
+      let server = try await TestServer(folder: folder)
+      let token = try await server.service.createAPIToken(container: TestServer.container)
+      await server.service.shutdown()
+      try expectAbsent([token, server.apiToken], in: folder)
+    }
+  }
+
+  @Test("The server shows its own token again after a restart, and no other")
+  func ownToken() async throws {
+    try await withTemporaryFolder { folder in
+      let first = try await TestServer(folder: folder)
+      let app = try await first.service.createAPIToken()
+      await first.service.shutdown()
+      let second = try await TestServer(folder: folder, seed: 2)
+      #expect(second.apiToken == first.apiToken)
+      #expect(
+        try await second.service.apiToken(opening: "c", environment: .development)
+          == first.apiToken
+      )
+      #expect(await opens(app, second))
+      // Removed, it does not come back.
+      try await second.service.removeAPIToken(second.apiToken)
+      #expect(await !opens(second.apiToken, second))
+      let next = try await second.service.bootstrapAPIToken()
+      #expect(next != second.apiToken)
+      #expect(await opens(next, second))
+      await second.service.shutdown()
+    }
+  }
+
+  @Test("A token is removed by itself or by its first characters, where one token has them")
+  func removal() async throws {
+    let server = try await TestServer()
+    let service = server.service
+    let token = try await service.createAPIToken()
+    #expect(await opens(token, server))
+    await #expect(throws: CloudKitService.AdministrationError.self) {
+      try await service.removeAPIToken("")
+    }
+    await #expect(throws: CloudKitService.AdministrationError.self) {
+      try await service.removeAPIToken(String(token.prefix(7)))
+    }
+    try await service.removeAPIToken(String(token.prefix(8)))
+    #expect(await !opens(token, server))
+    #expect(await opens(server.apiToken, server))
+  }
+
+  @Test("Tokens that an earlier version kept as they are become digests, and open what they did")
+  func earlierTokens() async throws {
+    try await withTemporaryFolder { folder in
+      let first = try await TestServer(folder: folder)
+      await first.service.shutdown()
+      let token = String(repeating: "0123456789abcdef", count: 4)
+      let statements = [
+        "ALTER TABLE api_tokens DROP COLUMN prefix", "ALTER TABLE api_tokens DROP COLUMN sealed",
+        "INSERT INTO api_tokens (token, environment, allowed_origins) "
+          + "VALUES ('\(token)', 'development', '[]')",
+        "INSERT INTO devices (token, container, environment) "
+          + "VALUES ('device of old', 'c', 'development')",
+      ]
+      if let url = TestEngine.knownURL(for: folder) {
+        let connection = try PostgreSQLConnection(url: url)
+        try connection.transaction {
+          for statement in statements { try connection.queue(statement) }
+          let facts = ServiceFacts(session: PostgreSQLSession(connection: connection))
+          try facts.set("format", 6)
+          try facts.set("oldest server", 2)
+        }
+      } else {
+        let path = folder.appendingPathComponent("watershed.sqlite").path
+        let connection = try SQLiteConnection(path: path)
+        for statement in statements + ["PRAGMA user_version = 6"] {
+          try connection.execute(statement)
+        }
+        let facts = ServiceFacts(session: SQLiteSession(connection: connection))
+        try facts.set("format", 6)
+        try facts.set("oldest server", 2)
+      }
+      let second = try await TestServer(folder: folder, seed: 2)
+      #expect(await opens(token, second))
+      let prefixes = try second.service.apiTokenDescriptions().map(\.prefix)
+      #expect(prefixes.contains("01234567"))
+      #expect(try second.service.storage.read { try $0.device(token: "device of old") } == nil)
+      await second.service.shutdown()
+      if TestEngine.current == .sqlite { try expectAbsent([token], in: folder) }
+    }
+  }
+
+  private func expectAbsent(_ tokens: [String], in folder: URL) throws {
+    let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
+    for case let file as URL in files ?? .init() {
+      guard let bytes = try? Data(contentsOf: file) else { continue }
+      for token in tokens {
+        #expect(bytes.range(of: Data(token.utf8)) == nil, "\(file.lastPathComponent)")
+      }
+    }
+  }
+}
