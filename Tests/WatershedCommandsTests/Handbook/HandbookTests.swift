@@ -88,7 +88,8 @@ struct HandbookTests {
   private static let otherNames: Set<String> = [
     "affectedRecords", "apiToken", "baseURL", "bytesIn", "bytesOut", "emailAddress", "familyName",
     "forceReplace", "givenName", "hasAdministrator", "isAdministrator", "isDisabled", "keyID",
-    "migratePersistentStore", "phoneNumber", "redirectURL", "refreshToken", "requestID",
+    "migratePersistentStore", "phoneNumber", "recordName", "redirectURL", "refreshToken",
+    "requestID",
     "serverErrorCode", "userName", "userRecordName", "webAuthToken",
   ]
 
