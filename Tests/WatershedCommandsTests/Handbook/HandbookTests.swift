@@ -88,8 +88,8 @@ struct HandbookTests {
   private static let otherNames: Set<String> = [
     "affectedRecords", "apiToken", "baseURL", "bytesIn", "bytesOut", "emailAddress", "familyName",
     "forceReplace", "givenName", "hasAdministrator", "isAdministrator", "isDisabled", "keyID",
-    "migratePersistentStore", "phoneNumber", "recordName", "redirectURL", "refreshToken",
-    "requestID",
+    "migratePersistentStore", "phoneNumber", "privateDatabasePartition",
+    "publicDatabasePartition", "recordName", "redirectURL", "refreshToken", "requestID",
     "serverErrorCode", "userName", "userRecordName", "webAuthToken",
   ]
 
