@@ -27,8 +27,10 @@ struct HandbookPage: Sendable {
     var prose: [String] = []
     var isInBlock = false
     for line in text.components(separatedBy: "\n") {
-      if line.hasPrefix("```") {
-        if !isInBlock { blocks.append(Block(info: String(line.dropFirst(3)), lines: [])) }
+      // A fence within a step of a list is indented.
+      let fence = line.drop { $0 == " " }
+      if fence.hasPrefix("```") {
+        if !isInBlock { blocks.append(Block(info: String(fence.dropFirst(3)), lines: [])) }
         isInBlock.toggle()
       } else if isInBlock {
         blocks[blocks.count - 1].lines.append(line)
