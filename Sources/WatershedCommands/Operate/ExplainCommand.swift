@@ -163,7 +163,7 @@ struct ExplainCommand: AsyncParsableCommand {
       "Check that the folder is there and yours."
     ),
     (
-      "NOT_CONFIRMED", "The command would remove something and nobody could be asked.", "Add --yes."
+      "NOT_CONFIRMED", "The command would remove something, and there is no terminal to ask on.", "Add --yes."
     ),
   ]
 }
