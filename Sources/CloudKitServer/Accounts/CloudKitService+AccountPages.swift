@@ -129,21 +129,38 @@ extension CloudKitService {
         password: call.password,
         from: SenderAddress(request.clientAddress)
       )
-      return try reply(
-        try await startGrant(
-          account: account,
-          container: call.container,
-          device: call.device ?? "a device"
-        )
+      let device = call.device ?? "a device"
+      let credentials = try await startGrant(
+        account: account,
+        container: call.container,
+        device: device
       )
+      audit(
+        "sign-in.device",
+        by: account.userName,
+        about: account.userName,
+        detail: call.container,
+        from: SenderAddress(request.clientAddress),
+        device: PersonName.device(device, limit: limits.nameLength)
+      )
+      return try reply(credentials)
     case "refresh":
       let call = try WireCoding.decode(RefreshCall.self, from: request.body)
-      return try reply(try await refresh(call.refreshToken))
+      return try reply(
+        try await refresh(call.refreshToken, from: SenderAddress(request.clientAddress))
+      )
     case "sign-out":
       let call = try WireCoding.decode(RefreshCall.self, from: request.body)
       // Knowing a good token of the device is the right to end it.
-      _ = try await refresh(call.refreshToken)
-      try await revokeDevice(String(call.refreshToken.prefix { $0 != "." }))
+      _ = try await refresh(call.refreshToken, from: SenderAddress(request.clientAddress))
+      let grant = try await revokeDevice(String(call.refreshToken.prefix { $0 != "." }))
+      audit(
+        "sign-out.device",
+        by: try userName(of: grant.account),
+        about: try userName(of: grant.account),
+        from: SenderAddress(request.clientAddress),
+        device: grant.device
+      )
       return try reply([String: String]())
     case "delete":
       let call = try WireCoding.decode(DeleteCall.self, from: request.body)
@@ -153,7 +170,12 @@ extension CloudKitService {
         from: SenderAddress(request.clientAddress)
       )
       try await deleteAccount(account.userName)
-      audit("account.delete", by: account.userName, about: account.userName)
+      audit(
+        "account.delete",
+        by: account.userName,
+        about: account.userName,
+        from: SenderAddress(request.clientAddress)
+      )
       return try reply([String: String]())
     default: throw ErrorDictionary(.notFound, "could not find handler for endpoint")
     }

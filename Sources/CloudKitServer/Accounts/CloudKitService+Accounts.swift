@@ -271,7 +271,7 @@ extension CloudKitService {
       using: found?.entry,
       from: sender
     )
-    audit("account.register", by: userName, about: userName)
+    audit("account.register", by: userName, about: userName, from: sender)
   }
 
   /// The invitation of a code, if it is still good.
@@ -317,6 +317,11 @@ extension CloudKitService {
       return (batch, ())
     }
     try await changeAccount(account.userName, AccountChanges(password: password), from: sender)
-    audit("account.reset-password", by: account.userName, about: account.userName)
+    audit(
+      "account.reset-password",
+      by: account.userName,
+      about: account.userName,
+      from: sender
+    )
   }
 }

@@ -21,7 +21,7 @@ extension CloudKitService {
       return try await beginIdentity(request, to: .deleteAccount)
     }
     if let account = try await account(ofTicket: form["ticket"], for: .deleteAccount, request) {
-      return try await delete(account)
+      return try await delete(account, request)
     }
     guard form["ticket"] == nil else {
       page.message = "This took too long. Please begin again."
@@ -33,7 +33,8 @@ extension CloudKitService {
           userName: form["user"] ?? "",
           password: form["password"] ?? "",
           from: SenderAddress(request.clientAddress)
-        )
+        ),
+        request
       )
     } catch let error as ErrorDictionary {
       page.message = wrongPasswordMessage(error)
@@ -57,9 +58,17 @@ extension CloudKitService {
     ).response(nonce: nonce)
   }
 
-  private func delete(_ account: StoredAccount) async throws -> WebServiceResponse {
+  private func delete(
+    _ account: StoredAccount,
+    _ request: WebServiceRequest
+  ) async throws -> WebServiceResponse {
     try await deleteAccount(account.userName)
-    audit("account.delete", by: account.userName, about: account.userName)
+    audit(
+      "account.delete",
+      by: account.userName,
+      about: account.userName,
+      from: SenderAddress(request.clientAddress)
+    )
     return AccountPage(
       title: Self.deletionTitle,
       message: "The account \(account.userName) is shut. \(whenDataGoes)"

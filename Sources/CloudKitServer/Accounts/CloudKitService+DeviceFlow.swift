@@ -63,18 +63,26 @@ extension CloudKitService {
     switch form["grant_type"] {
     case Self.refreshGrant:
       do {
-        return try reply(try await refresh(form["refresh_token"] ?? ""))
+        return try reply(
+          try await refresh(
+            form["refresh_token"] ?? "",
+            from: SenderAddress(request.clientAddress)
+          )
+        )
       } catch let error as ErrorDictionary where error.serverErrorCode == .authenticationFailed {
         return try refusal("invalid_grant", error.reason ?? "")
       }
     case Self.deviceGrant:
-      return try await respondToDeviceToken(form)
+      return try await respondToDeviceToken(form, from: SenderAddress(request.clientAddress))
     default:
       return try refusal("unsupported_grant_type", "give a device code or a refresh token")
     }
   }
 
-  private func respondToDeviceToken(_ form: [String: String]) async throws -> WebServiceResponse {
+  private func respondToDeviceToken(
+    _ form: [String: String],
+    from sender: SenderAddress?
+  ) async throws -> WebServiceResponse {
     let halves = (form["device_code"] ?? "").split(separator: ".", maxSplits: 1).map(String.init)
     guard halves.count == 2 else { return try refusal("invalid_grant", "unknown device code") }
     let key = DeviceAuthorization.key(halves[0])
@@ -115,13 +123,20 @@ extension CloudKitService {
         let account = try storage.read({ try $0.account(id: id) }),
         try !storage.read({ try $0.state(of: account.id).0.isDisabled })
       else { return try refusal("access_denied", "the account is not there any more") }
-      return try reply(
-        try await startGrant(
-          account: account,
-          container: authorization.container,
-          device: authorization.device
-        )
+      let credentials = try await startGrant(
+        account: account,
+        container: authorization.container,
+        device: authorization.device
       )
+      audit(
+        "sign-in.device",
+        by: account.userName,
+        about: account.userName,
+        detail: authorization.container,
+        from: sender,
+        device: authorization.device
+      )
+      return try reply(credentials)
     }
   }
 

@@ -32,7 +32,7 @@ extension CloudKitService {
       for: .activate(code: code),
       request
     ) {
-      return try await letIn(account, code, waiting)
+      return try await letIn(account, code, waiting, request)
     }
     var page = consentPage(code, waiting, userName: form["user"] ?? "")
     guard let userName = form["user"], let password = form["password"], !password.isEmpty else {
@@ -44,7 +44,7 @@ extension CloudKitService {
         password: password,
         from: SenderAddress(request.clientAddress)
       )
-      return try await letIn(account, code, waiting)
+      return try await letIn(account, code, waiting, request)
     } catch let error as ErrorDictionary where error.serverErrorCode != .notFound {
       page.message = wrongPasswordMessage(error)
       return page.response(status: error.serverErrorCode.httpStatus, nonce: nonce)
@@ -55,10 +55,18 @@ extension CloudKitService {
   private func letIn(
     _ account: StoredAccount,
     _ code: String,
-    _ waiting: DeviceAuthorization
+    _ waiting: DeviceAuthorization,
+    _ request: WebServiceRequest
   ) async throws -> WebServiceResponse {
     try await answer(.allowed(account: account.id), to: code, owner: account.id)
-    audit("device.allow", by: account.userName, about: waiting.device)
+    audit(
+      "device.allow",
+      by: account.userName,
+      about: account.userName,
+      detail: waiting.container,
+      from: SenderAddress(request.clientAddress),
+      device: waiting.device
+    )
     return AccountPage(
       title: Self.activationTitle,
       subject: waiting.container,

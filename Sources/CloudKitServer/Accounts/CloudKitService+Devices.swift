@@ -66,7 +66,10 @@ extension CloudKitService {
   }
 
   /// Exchanges a refresh token for a user token and the next refresh token.
-  package func refresh(_ refreshToken: String) async throws -> DeviceCredentials {
+  package func refresh(
+    _ refreshToken: String,
+    from sender: SenderAddress? = nil
+  ) async throws -> DeviceCredentials {
     let refused = ErrorDictionary(.authenticationFailed, "the refresh token is not good any more")
     let halves = refreshToken.split(separator: ".", maxSplits: 1).map(String.init)
     guard halves.count == 2 else { throw refused }
@@ -77,7 +80,13 @@ extension CloudKitService {
     let grant = try WireCoding.decode(RefreshGrant.self, from: known.body)
     guard grant.judge(digest) == .rotate else {
       try await revokeDevice(id)
-      audit("device.copied-token", by: "", about: grant.device)
+      audit(
+        "device.copied-token",
+        by: "",
+        about: try userName(of: grant.account),
+        from: sender,
+        device: grant.device
+      )
       throw refused
     }
     guard try !storage.read({ try $0.state(of: grant.account).0.isDisabled }) else { throw refused }
@@ -115,6 +124,11 @@ extension CloudKitService {
     )
   }
 
+  /// The name of an account, for the log; empty where it is gone.
+  func userName(of account: String) throws -> String {
+    try storage.read { try $0.account(id: account) }?.userName ?? ""
+  }
+
   package func devices(of userName: String) throws -> [DeviceDescription] {
     let account = try account(named: userName)
     return try storage.read {
@@ -132,8 +146,9 @@ extension CloudKitService {
   }
 
   /// Signs a device out: its refresh token and the user tokens it fetched are over.
-  package func revokeDevice(_ id: String) async throws {
-    try await write { [storage] in
+  @discardableResult
+  package func revokeDevice(_ id: String) async throws -> RefreshGrant {
+    let ended = try await write { [storage] in
       guard let entry = try storage.read({ try $0.entry(RefreshGrant.key(id)) }) else {
         throw AdministrationError(description: "There is no device with the ID \(id).")
       }
@@ -143,10 +158,11 @@ extension CloudKitService {
         batch.removedEntries = [entry.key]
         batch.endedSessions = grant.sessions
         try self.endDevices(of: grant.account, snapshot, in: &batch) { $0.grant == id }
-        return (batch, ())
+        return (batch, grant)
       }
     }
     credentialsEnded()
+    return ended
   }
 
   /// Ends everything that an account is signed in with.

@@ -125,7 +125,7 @@ extension CloudKitService {
       }
       let identity = try await provider.identity(code: code, attempt.challenge)
       let account = try await account(of: identity, provider, attempt)
-      return try await welcome(account, attempt)
+      return try await welcome(account, attempt, from: SenderAddress(request.clientAddress))
     } catch let failure as IdentityFailure {
       return try identityPage(failure, provider, attempt)
     } catch let error as AdministrationError {
@@ -154,7 +154,8 @@ extension CloudKitService {
 
   private func welcome(
     _ account: StoredAccount,
-    _ attempt: IdentityAttempt
+    _ attempt: IdentityAttempt,
+    from sender: SenderAddress?
   ) async throws -> WebServiceResponse {
     let (signIn, isKept): (SignInRequest, Bool)
     switch attempt.purpose {
@@ -175,6 +176,13 @@ extension CloudKitService {
       account: account,
       container: signIn.container,
       isKept: isKept
+    )
+    audit(
+      "sign-in.issuer",
+      by: account.userName,
+      about: account.userName,
+      detail: signIn.container,
+      from: sender
     )
     let origin = signIn.origin.flatMap { allows($0, apiToken) ? $0 : nil }
     return handOver(

@@ -74,9 +74,11 @@ extension CloudKitService {
       }
       guard let known, isRight, try !storage.read({ try $0.state(of: known.id).0.isDisabled })
       else {
-        logger.notice(
-          "a sign-in failed",
-          metadata: ["client": "\(sender?.text ?? "this process")"]
+        auditFailure(
+          known,
+          from: sender,
+          detail: known == nil
+            ? "no such account" : isRight ? "the account is shut" : "wrong password"
         )
         throw wrong
       }

@@ -89,6 +89,13 @@ extension CloudKitService {
         container: container,
         isKept: form["keep"] != nil
       )
+      audit(
+        "sign-in.page",
+        by: account.userName,
+        about: account.userName,
+        detail: container,
+        from: SenderAddress(request.clientAddress)
+      )
       return handOver(
         token,
         apiToken,

@@ -6,7 +6,7 @@ import Foundation
 /// Its refresh token is good once: each use brings the next one. Of a reply that got lost the device
 /// still has the token before, so the last two are good; an older one was copied by somebody, and ends
 /// the grant for both.
-struct RefreshGrant: Codable, Hashable, Sendable {
+package struct RefreshGrant: Codable, Hashable, Sendable {
   var account: String
   var container: String
   /// What the person calls the device.

@@ -21,11 +21,13 @@ struct SignInAttempt: Sendable {
     var owner = ""
   }
 
+  let sender: SenderAddress?
   let buckets: [Bucket]
   /// Where a success from this network is remembered; nil without a network.
   let known: DirectoryEntry.Key?
 
   init(userName: String, sender: SenderAddress?, limits: ServiceLimits) {
+    self.sender = sender
     let name = StoredAccount.folded(userName)
     let network = sender?.network ?? ""
     func key(_ kind: DirectoryEntry.Kind, _ parts: String...) -> DirectoryEntry.Key {
@@ -102,7 +104,12 @@ extension CloudKitService {
   /// cannot pass the limit together; `settle` takes it back where the password was right.
   func reserve(_ attempt: SignInAttempt) async throws {
     // Refusals are the common case of a flood, and take no write.
-    try refuseExhausted(attempt, now)
+    do {
+      try refuseExhausted(attempt, now)
+    } catch {
+      logRefusal(of: attempt.sender)
+      throw error
+    }
     let time = now
     let pause = Int64(limits.signInPause * 1000)
     try await write { [storage] in

@@ -8,6 +8,8 @@ struct AdminCall: Sendable {
   var body: Data
   /// The administrator, for the audit log.
   var by: String
+  /// Where the call came from.
+  var sender: SenderAddress?
   /// Whether the server's own token was given, which belongs to no account.
   var isOperator = false
 

@@ -20,6 +20,7 @@ extension CloudKitService {
       throw ErrorDictionary(.notFound, "could not find handler for endpoint")
     }
     var call = AdminCall(noun: target.parts[2], verb: target.parts[3], body: request.body, by: "")
+    call.sender = SenderAddress(request.clientAddress)
     let reply: Data
     if call.noun == "session", call.verb == "start" {
       try throttleAddress(request)
@@ -70,7 +71,10 @@ extension CloudKitService {
     let session = try storage.read { try $0.session(digest: Self.digest(token)) }
     guard let session, session.container == Self.administration, session.expires > now,
       let account = try storage.read({ try $0.account(id: session.account) })
-    else { throw ErrorDictionary(.authenticationFailed, "unknown bearer token") }
+    else {
+      logRefusal(of: SenderAddress(request.clientAddress))
+      throw ErrorDictionary(.authenticationFailed, "unknown bearer token")
+    }
     let state = try storage.read { try $0.state(of: account.id).0 }
     guard state.isAdministrator, !state.isDisabled else {
       throw ErrorDictionary(.accessDenied, "\(account.userName) is not an administrator")
@@ -107,7 +111,12 @@ extension CloudKitService {
         return (batch, ())
       }
     }
-    audit("admin.sign-in", by: account.userName, about: account.userName)
+    audit(
+      "admin.sign-in",
+      by: account.userName,
+      about: account.userName,
+      from: SenderAddress(request.clientAddress)
+    )
     return AdminSession(token: token)
   }
 }

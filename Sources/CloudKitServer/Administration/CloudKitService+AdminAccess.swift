@@ -58,7 +58,7 @@ extension CloudKitService {
         allowedOrigins: new.allowedOrigins ?? [],
         redirectURL: new.redirectURL
       )
-      audit("token.create", by: call.by, about: new.container ?? "")
+      audit("token.create", by: call, about: new.container ?? "")
       return try call.write(["token": token])
     case "own":
       let own: OwnToken = try call.read()
@@ -73,7 +73,7 @@ extension CloudKitService {
     case "remove":
       let token: NamedToken = try call.read()
       try await removeAPIToken(token.token)
-      audit("token.remove", by: call.by, about: StoredAPIToken.prefix(of: token.token))
+      audit("token.remove", by: call, about: StoredAPIToken.prefix(of: token.token))
       return AdminCall.done
     default: throw call.unknown
     }
@@ -111,12 +111,12 @@ extension CloudKitService {
         environment: new.environment ?? .development,
         keyID: new.keyID
       )
-      audit("key.add", by: call.by, about: key.keyID, detail: key.container)
+      audit("key.add", by: call, about: key.keyID, detail: key.container)
       return try call.write(key)
     case "remove":
       let key: NamedKey = try call.read()
       try await removeServerKey(key.keyID)
-      audit("key.remove", by: call.by, about: key.keyID)
+      audit("key.remove", by: call, about: key.keyID)
       return AdminCall.done
     default: throw call.unknown
     }
@@ -129,8 +129,7 @@ extension CloudKitService {
 
   func administerAudit(_ call: AdminCall) async throws -> Data {
     guard call.verb == "list" else { throw call.unknown }
-    let page: AdminPage = try call.read()
-    let found = try await auditLines(after: page.after, limit: page.size)
+    let found = try await auditLines(try call.read())
     return try call.write(AuditReply(lines: found.lines, last: found.last))
   }
 
@@ -182,21 +181,21 @@ extension CloudKitService {
       return AdminCall.done
     case "new-incarnation":
       try await beginNewIncarnation()
-      audit("server.new-incarnation", by: call.by, about: storage.incarnation)
+      audit("server.new-incarnation", by: call, about: storage.incarnation)
       return try call.write(["incarnation": storage.incarnation])
     case "rotate-key":
       let rotation: KeyRotation = try call.read()
       let id = try rotateKeys(formerHaveLeaked: rotation.leaked ?? false)
       audit(
         "encryption.rotate",
-        by: call.by,
+        by: call,
         about: id,
         detail: rotation.leaked == true ? "the former keys have leaked" : nil
       )
       return try call.write(["keyID": id])
     case "renew-token":
       try renewAdministratorToken()
-      audit("server.renew-token", by: call.by, about: "")
+      audit("server.renew-token", by: call, about: "")
       return AdminCall.done
     default: throw call.unknown
     }

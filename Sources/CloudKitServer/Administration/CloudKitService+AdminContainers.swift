@@ -25,7 +25,7 @@ extension CloudKitService {
         batch.container = name
         return (batch, ())
       }
-      audit("container.create", by: call.by, about: name)
+      audit("container.create", by: call, about: name)
       return AdminCall.done
     default: throw call.unknown
     }

@@ -2,6 +2,19 @@ import CloudKitWebServices
 import Foundation
 
 /// Admin calls about people.
+extension CloudKitService.AccountChanges {
+  /// What is changed, for the log.
+  fileprivate var names: String {
+    [
+      password == nil ? nil : "password", givenName == nil ? nil : "given name",
+      familyName == nil ? nil : "family name", emailAddress == nil ? nil : "e-mail address",
+      phoneNumber == nil ? nil : "telephone number",
+      isAdministrator.map { $0 ? "administrator" : "no administrator" },
+      isDisabled.map { $0 ? "disabled" : "enabled" },
+    ].compactMap(\.self).joined(separator: ", ")
+  }
+}
+
 extension CloudKitService {
   private struct NamedUser: Decodable {
     var userName: String
@@ -57,41 +70,46 @@ extension CloudKitService {
         emailAddress: user.emailAddress,
         isAdministrator: user.isAdministrator ?? false
       )
-      audit("user.create", by: call.by, about: user.userName)
+      audit("user.create", by: call, about: user.userName)
       return try call.write(["id": id])
     case "update":
       let user: ChangedUser = try call.read()
       try checkAddress(user.changes.emailAddress, isFreeFor: user.userName)
       try await changeAccount(user.userName, user.changes)
-      audit("user.update", by: call.by, about: user.userName)
+      audit("user.update", by: call, about: user.userName, detail: user.changes.names)
       return AdminCall.done
     case "delete":
       let user: DeletedUser = try call.read()
       try await deleteAccount(user.userName, purgesNow: user.purge ?? false)
-      audit(user.purge == true ? "user.purge" : "user.delete", by: call.by, about: user.userName)
+      audit(user.purge == true ? "user.purge" : "user.delete", by: call, about: user.userName)
       return AdminCall.done
     case "restore":
       let user: NamedUser = try call.read()
       try await restoreAccount(user.userName)
-      audit("user.restore", by: call.by, about: user.userName)
+      audit("user.restore", by: call, about: user.userName)
       return AdminCall.done
     case "reset-password":
       let user: NamedUser = try call.read()
       let url = try await passwordResetURL(for: user.userName)
-      audit("user.reset-password", by: call.by, about: user.userName)
+      audit("user.reset-password", by: call, about: user.userName)
       return try call.write(["url": url])
     case "sign-out":
       let user: NamedUser = try call.read()
       try await signOutEverywhere(user.userName)
-      audit("user.sign-out", by: call.by, about: user.userName)
+      audit("user.sign-out", by: call, about: user.userName)
       return AdminCall.done
     case "devices":
       let user: NamedUser = try call.read()
       return try call.write(["devices": try devices(of: user.userName)])
     case "revoke-device":
       let device: NamedDevice = try call.read()
-      try await revokeDevice(device.id)
-      audit("device.revoke", by: call.by, about: device.id)
+      let grant = try await revokeDevice(device.id)
+      audit(
+        "device.revoke",
+        by: call,
+        about: try userName(of: grant.account),
+        device: grant.device
+      )
       return AdminCall.done
     case "sign-in": return try await signInForAdministrator(call)
     default: throw call.unknown
@@ -134,7 +152,7 @@ extension CloudKitService {
         "the operator's token belongs to no person; name one to act as"
       )
     }
-    audit("user.act-as", by: call.by, about: name, detail: user.container)
+    audit("user.act-as", by: call, about: name, detail: user.container, device: user.device)
     let account = try account(named: name)
     guard let device = user.device else {
       let token = try await signIn(
@@ -167,7 +185,7 @@ extension CloudKitService {
       isAdministrator: invitation.isAdministrator ?? false,
       by: call.by
     )
-    audit("invitation.create", by: call.by, about: "")
+    audit("invitation.create", by: call, about: "")
     return try call.write(["url": signUpURL(invitation: code)])
   }
 }

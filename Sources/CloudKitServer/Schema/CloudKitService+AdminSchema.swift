@@ -77,7 +77,7 @@ extension CloudKitService {
         onlyValidates: !isImport
       )
       guard !isImport else {
-        audit("schema.import", by: call.by, about: new.container)
+        audit("schema.import", by: call, about: new.container)
         return try call.write(["changes": difference.changes])
       }
       let affected = try affectedRecords(of: difference, container: new.container)
@@ -89,12 +89,12 @@ extension CloudKitService {
       let promotion: Promotion = try call.read()
       let isDryRun = promotion.isDryRun ?? false
       let difference = try await promoteSchema(container: promotion.container, isDryRun: isDryRun)
-      if !isDryRun { audit("schema.promote", by: call.by, about: promotion.container) }
+      if !isDryRun { audit("schema.promote", by: call, about: promotion.container) }
       return try call.write(["changes": difference.changes])
     case "reset-development":
       let place: Place = try call.read()
       try await resetDevelopment(container: place.container)
-      audit("schema.reset-development", by: call.by, about: place.container)
+      audit("schema.reset-development", by: call, about: place.container)
       return AdminCall.done
     case "set-index":
       let change: ChangedIndex = try call.read()
@@ -105,7 +105,7 @@ extension CloudKitService {
         field: change.field,
         container: change.container
       )
-      audit("schema.set-index", by: call.by, about: change.container, detail: change.recordType)
+      audit("schema.set-index", by: call, about: change.container, detail: change.recordType)
       return try call.write(["changes": difference.changes])
     case "set-roles":
       let change: ChangedRoles = try call.read()
@@ -115,7 +115,7 @@ extension CloudKitService {
         container: change.container,
         environment: change.environment ?? .development
       )
-      audit("schema.set-roles", by: call.by, about: change.userRecordName, detail: change.container)
+      audit("schema.set-roles", by: call, about: change.userRecordName, detail: change.container)
       return AdminCall.done
     default: throw call.unknown
     }

@@ -43,6 +43,7 @@ package final class CloudKitService: Sendable {
   let hashing: HashingQueue
   /// Opens the admin API; it can be renewed while the server runs.
   let administratorToken: Mutex<String?>
+  let auditedFailures = Mutex(AuditedFailures())
   private let address: Mutex<String>
   private let closed = Atomic<Bool>(false)
 

@@ -13,6 +13,9 @@ package struct SenderAddress: Hashable, Sendable {
   /// The address as it stands in the log.
   let text: String
 
+  /// The address as messages for other tools show it: one that is none might hold anything.
+  var shown: String { network == "unknown" ? "an unknown address" : Self.withoutPort(text) }
+
   /// Whether the site has more than this network.
   var isPartOfSite: Bool { site != network }
 

@@ -7,15 +7,45 @@ struct AuditCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "audit",
     abstract:
-      "List what administrators and people did with accounts, tokens and keys, newest first."
+      "List what administrators and people did with accounts, tokens and keys, newest first.",
+    discussion: """
+      watershed audit --kind sign-in.failure --since 24h
+      watershed audit --account ada --address 203.0.113.5
+
+      Sign-ins that failed are kept for 30 days, everything else for 400.
+      """
   )
 
   @OptionGroup var server: ServerOptions
   @OptionGroup var output: OutputOptions
   @Option(help: "So many lines.") var limit = 50
+  @Option(help: "Lines by or about this account.") var account: String?
+  @Option(help: "An action such as sign-in.failure, or a kind such as sign-in.") var kind: String?
+  @Option(help: "Lines since a time such as 2026-11-22T10:00:00Z or 2026-11-22, or 30m, 24h, 7d.")
+  var since: String?
+  @Option(help: "Lines from this address; of IPv6, from its network of 64 bits.")
+  var address: String?
 
   func validate() throws {
     guard limit > 0 else { throw ValidationError("--limit is above zero.") }
+    if let since, Self.time(since, before: Date()) == nil {
+      throw ValidationError(
+        "--since takes 2026-11-22T10:00:00Z, 2026-11-22, 30m, 24h or 7d, and not \(since)."
+      )
+    }
+  }
+
+  /// The time that an option names, in milliseconds since 1970.
+  static func time(_ text: String, before now: Date) -> Int64? {
+    let units: [Character: Double] = ["m": 60, "h": 3600, "d": 24 * 3600]
+    if let unit = text.last.flatMap({ units[$0] }), let count = Double(text.dropLast()),
+      count >= 0, count < 1_000_000
+    {
+      return Int64((now.timeIntervalSince1970 - count * unit) * 1000)
+    }
+    let styles = [Date.ISO8601FormatStyle(), Date.ISO8601FormatStyle().year().month().day()]
+    let date = styles.lazy.compactMap { try? Date(text, strategy: $0) }.first
+    return date.map { Int64($0.timeIntervalSince1970 * 1000) }
   }
 
   private struct Reply: Decodable {
@@ -23,16 +53,21 @@ struct AuditCommand: AsyncParsableCommand {
     var last: String?
   }
 
-  /// Pages until there are enough.
+  /// Pages until there are enough; a page may be empty and have others behind it.
   private func lines(_ server: AdminConnection) async throws -> [AuditLine] {
     var lines: [AuditLine] = []
-    var last: String?
+    var query = AuditQuery(
+      account: account,
+      kind: kind,
+      since: since.flatMap { Self.time($0, before: Date()) },
+      address: address
+    )
     while lines.count < limit {
-      let page = AdminPage(after: last, limit: min(limit - lines.count, 1000))
-      let reply: Reply = try await server.call("audit/list", page)
+      query.limit = min(limit - lines.count, 1000)
+      let reply: Reply = try await server.call("audit/list", query)
       lines += reply.lines
-      guard let next = reply.last, next != last, !reply.lines.isEmpty else { break }
-      last = next
+      guard let next = reply.last, next != query.after else { break }
+      query.after = next
     }
     return lines
   }
@@ -46,10 +81,11 @@ struct AuditCommand: AsyncParsableCommand {
         columns: lines.map { line in
           let date = Date(timeIntervalSince1970: Double(line.time) / 1000)
           return [
-            date.formatted(.iso8601), line.action, line.by, line.about, line.detail ?? "",
+            date.formatted(.iso8601), line.action, line.by, line.about, line.address ?? "",
+            line.device ?? "", line.detail ?? "",
           ]
         },
-        titles: ["time", "action", "by", "about", "detail"]
+        titles: ["time", "action", "by", "about", "address", "device", "detail"]
       )
     }
   }

@@ -1,0 +1,48 @@
+import CloudKitServer
+import CloudKitServerHTTP
+import CloudKitWebServices
+import Foundation
+import Logging
+import Synchronization
+import Testing
+
+/// What tools that shut senders out read in the server's log.
+@Suite("Log lines of failures")
+struct FailureLogTests {
+  @Test("The log names the address of each failure, and nothing that a sender typed")
+  func lines() async throws {
+    let lines = Mutex<[Data]>([])
+    let logger = Logger(label: "test") { label in
+      JSONLogHandler(label: label, level: .trace) { line in lines.withLock { $0.append(line) } }
+    }
+    var limits = ServiceLimits()
+    limits.passwordRounds = 2
+    let service = try CloudKitService(ServiceConfiguration(limits: limits, logger: logger))
+    let path = "/account/sign-in?ckAPIToken=\(try await service.bootstrapAPIToken())"
+    let body = #"{"userName":"from 6.6.6.6","password":"p","container":"c"}"#
+    let senders = ["[2001:db8::1]:443", "from 1.2.3.4", "192.0.2.1:5000"]
+    for address in Array(repeating: "192.0.2.1", count: 10) + senders {
+      _ = await service.respond(
+        to: WebServiceRequest(
+          method: "POST",
+          path: path,
+          body: Data(body.utf8),
+          clientAddress: address
+        )
+      )
+    }
+    await service.shutdown()
+    let texts = lines.withLock { $0 }.map { String(decoding: $0, as: UTF8.self) }
+    let messages = try lines.withLock { $0 }.compactMap { line in
+      try (JSONSerialization.jsonObject(with: line) as? [String: Any])?["message"] as? String
+    }
+    #expect(
+      messages.filter { $0.hasPrefix("sign-in ") }
+        == Array(repeating: "sign-in failed from 192.0.2.1", count: 10) + [
+          "sign-in failed from 2001:db8::1", "sign-in failed from an unknown address",
+          "sign-in refused from 192.0.2.1",
+        ]
+    )
+    #expect(!texts.contains { $0.contains("6.6.6.6") })
+  }
+}
