@@ -13,7 +13,8 @@ struct DoorMatrixTests {
   static let adminCalls = [
     "server/status", "server/housekeep", "server/rotate-key", "users/list", "users/create",
     "users/update", "users/delete", "users/restore", "users/reset-password", "users/sign-out",
-    "server/renew-token", "tokens/own", "users/devices", "users/revoke-device", "users/sign-in",
+    "server/renew-token", "tokens/own", "users/remove-factor", "users/devices",
+    "users/revoke-device", "users/sign-in",
     "invitations/create", "tokens/list",
     "tokens/create", "tokens/remove", "keys/list", "keys/add", "keys/remove", "schema/export",
     "schema/validate", "schema/import", "schema/diff", "schema/promote",

@@ -25,6 +25,12 @@ struct AccountPage {
           type: "password",
           autocomplete: "current-password"
         ),
+        Field(
+          name: "code",
+          label: "Code of your second factor, if you have one",
+          autocomplete: "one-time-code",
+          isRequired: false
+        ),
       ]
     }
   }

@@ -127,6 +127,7 @@ extension CloudKitService {
       let account = try await checkPassword(
         userName: call.userName,
         password: call.password,
+        code: call.code,
         from: SenderAddress(request.clientAddress)
       )
       let device = call.device ?? "a device"
@@ -167,6 +168,7 @@ extension CloudKitService {
       let account = try await checkPassword(
         userName: call.userName,
         password: call.password,
+        code: call.code,
         from: SenderAddress(request.clientAddress)
       )
       try await deleteAccount(account.userName)
@@ -192,6 +194,8 @@ extension CloudKitService {
   private struct SignInCall: Decodable {
     var userName: String
     var password: String
+    /// Of the second factor, where the account has one.
+    var code: String?
     var container: String
     var device: String?
   }
@@ -203,5 +207,6 @@ extension CloudKitService {
   private struct DeleteCall: Decodable {
     var userName: String
     var password: String
+    var code: String?
   }
 }

@@ -15,6 +15,8 @@ extension CloudKitService {
     package var isDisabled: Bool
     /// Others do not find the account by its address until an administrator sets it; nil: they do.
     package var hasUnverifiedAddress: Bool?
+    /// Nil: none.
+    package var hasSecondFactor: Bool?
     /// Milliseconds since 1970.
     package var deletedAt: Int64?
     package var sessions: Int
@@ -68,6 +70,9 @@ extension CloudKitService {
           isAdministrator: state.isAdministrator,
           isDisabled: state.isDisabled,
           hasUnverifiedAddress: state.hasUnverifiedAddress,
+          hasSecondFactor: try snapshot.secondFactor(of: account.id, now: now)?.0.isConfirmed
+            == true
+            ? true : nil,
           deletedAt: state.deletedAt,
           sessions: try snapshot.sessions(account: account.id).filter { $0.expires > now }.count
         )

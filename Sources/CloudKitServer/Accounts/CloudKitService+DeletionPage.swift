@@ -32,6 +32,7 @@ extension CloudKitService {
         checkPassword(
           userName: form["user"] ?? "",
           password: form["password"] ?? "",
+          code: form["code"],
           from: SenderAddress(request.clientAddress)
         ),
         request
@@ -85,8 +86,11 @@ extension CloudKitService {
 
   /// What a form says of a password that did not open the account.
   func wrongPasswordMessage(_ error: ErrorDictionary) -> String {
-    error.serverErrorCode == .throttled
-      ? "Too many attempts. Please wait a few minutes, then try again."
-      : "The user name or the password is not right."
+    if error.serverErrorCode == .throttled {
+      return "Too many attempts. Please wait a few minutes, then try again."
+    }
+    return error.reason == Self.codeNeeded
+      ? "This account has a second factor. Please give a code of it too."
+      : "The user name, the password or the code is not right."
   }
 }

@@ -42,6 +42,7 @@ extension CloudKitService {
       let account = try await checkPassword(
         userName: userName,
         password: password,
+        code: form["code"],
         from: SenderAddress(request.clientAddress)
       )
       return try await letIn(account, code, waiting, request)

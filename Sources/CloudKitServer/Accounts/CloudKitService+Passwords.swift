@@ -43,13 +43,14 @@ extension CloudKitService {
     }
   }
 
-  /// The account of a right password.
+  /// The account of a right password and, where it has a second factor, a right code.
   ///
   /// The attempt counts as failed until the password is known to be right, so that attempts at the
   /// same time are judged no more often than attempts in turn.
   func checkPassword(
     userName: String,
     password: String,
+    code: String? = nil,
     from sender: SenderAddress?
   ) async throws -> StoredAccount {
     let wrong = ErrorDictionary(.authenticationFailed, "wrong user name or password")
@@ -81,6 +82,12 @@ extension CloudKitService {
             ? "no such account" : isRight ? "the account is shut" : "wrong password"
         )
         throw wrong
+      }
+      do {
+        try await checkCode(code, of: known, from: sender)
+      } catch let error as ErrorDictionary where error.reason == Self.codeNeeded {
+        try await settle(attempt, of: known.id, isComplete: false)
+        throw error
       }
       try await settle(attempt, of: known.id)
       guard !PasswordHash.isCurrent(known, cost) else { return known }

@@ -33,7 +33,8 @@ extension CloudKitService {
         try $0.entries(DirectoryRange(.knownNetwork, owner: account, limit: .max))
       }
       batch.removedEntries =
-        [AccountState.key(account)] + identities.map(\.key) + networks.map(\.key)
+        [AccountState.key(account), SecondFactor.key(account)] + identities.map(\.key)
+        + networks.map(\.key)
       if let number = try storage.read({ try $0.phoneNumber(ofAccount: account) }) {
         batch.removedEntries.append(DirectoryEntry.Key(.phoneNumber, number))
       }

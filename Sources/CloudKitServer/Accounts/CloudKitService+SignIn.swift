@@ -82,6 +82,7 @@ extension CloudKitService {
       let account = try await checkPassword(
         userName: form["user"] ?? "",
         password: form["password"] ?? "",
+        code: form["code"],
         from: SenderAddress(request.clientAddress)
       )
       let token = try await startSession(

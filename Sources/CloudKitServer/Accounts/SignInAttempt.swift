@@ -19,6 +19,8 @@ struct SignInAttempt: Sendable {
     var isClearedBySuccess: Bool
     /// The owner of the entry: what finds all counts of one name, over all networks.
     var owner = ""
+    /// Seconds that what is counted rests; nil: as names and networks do.
+    var pause: Double?
   }
 
   let sender: SenderAddress?
@@ -81,6 +83,21 @@ struct SignInAttempt: Sendable {
     known = sender == nil ? nil : key(.knownNetwork, network, name)
   }
 
+  /// A try of a code after a right password; from all networks together.
+  init(codeOf account: StoredAccount, sender: SenderAddress?, limits: ServiceLimits) {
+    self.sender = sender
+    buckets = [
+      Bucket(
+        key: DirectoryEntry.Key(.signInCount, CloudKitService.digest("code\0\(account.id)")),
+        limit: limits.failedCodes,
+        sparesKnownNetworks: false,
+        isClearedBySuccess: true,
+        pause: limits.codePause
+      )
+    ]
+    known = nil
+  }
+
   /// The owner of the counts of a name; a digest too, since a name may be no account's.
   static func owner(ofCountsFor userName: String) -> String {
     CloudKitService.digest("sign-in counts\0\(StoredAccount.folded(userName))")
@@ -111,7 +128,7 @@ extension CloudKitService {
       throw error
     }
     let time = now
-    let pause = Int64(limits.signInPause * 1000)
+    let usual = limits.signInPause
     try await write { [storage] in
       try storage.read { snapshot in
         var batch = WriteBatch()
@@ -129,7 +146,8 @@ extension CloudKitService {
               bucket.key,
               owner: bucket.owner,
               revision: (entry?.revision ?? 0) + 1,
-              expires: isNew ? time + pause : entry?.expires,
+              expires: isNew
+                ? time + Int64((bucket.pause ?? usual) * 1000) : entry?.expires,
               body: try WireCoding.encode(count)
             )
           )
@@ -140,7 +158,14 @@ extension CloudKitService {
   }
 
   /// Takes a reserved failure back and remembers the network.
-  func settle(_ attempt: SignInAttempt, of account: String) async throws {
+  ///
+  /// Where the attempt was `isComplete` only in part, such as a right password without a code, no
+  /// other failure is forgotten and no network becomes known.
+  func settle(
+    _ attempt: SignInAttempt,
+    of account: String,
+    isComplete: Bool = true
+  ) async throws {
     let time = now
     let lifetime = Int64(limits.knownNetworkLifetime * 1000)
     try await write { [storage] in
@@ -152,7 +177,7 @@ extension CloudKitService {
           batch.expectedEntries[bucket.key] = .some(entry.revision)
           var count = try SignInCount(entry, now: time)
           count.failures -= 1
-          if bucket.isClearedBySuccess || count.failures <= 0 {
+          if (isComplete && bucket.isClearedBySuccess) || count.failures <= 0 {
             batch.removedEntries.append(bucket.key)
           } else {
             entry.revision += 1
@@ -160,7 +185,7 @@ extension CloudKitService {
             batch.savedEntries.append(entry)
           }
         }
-        if let key = attempt.known {
+        if isComplete, let key = attempt.known {
           batch.savedEntries.append(
             DirectoryEntry(key, owner: account, expires: time + lifetime)
           )

@@ -45,6 +45,8 @@ package struct AdminPage: Codable, Sendable {
 struct AdminSignIn: Decodable {
   var userName: String
   var password: String
+  /// Of the second factor, where the account has one.
+  var code: String?
 }
 
 /// What it answers.

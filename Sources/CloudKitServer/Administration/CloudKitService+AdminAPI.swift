@@ -89,6 +89,7 @@ extension CloudKitService {
     let account = try await checkPassword(
       userName: signIn.userName,
       password: signIn.password,
+      code: signIn.code,
       from: SenderAddress(request.clientAddress)
     )
     guard try storage.read({ try $0.state(of: account.id).0.isAdministrator }) else {

@@ -98,6 +98,15 @@ extension CloudKitService {
       try await signOutEverywhere(user.userName)
       audit("user.sign-out", by: call, about: user.userName)
       return AdminCall.done
+    case "remove-factor":
+      let user: NamedUser = try call.read()
+      guard try await removeSecondFactor(of: account(named: user.userName)) else {
+        throw AdministrationError(
+          description: "The account \"\(user.userName)\" has no second factor."
+        )
+      }
+      audit("second-factor.remove", by: call, about: user.userName)
+      return AdminCall.done
     case "devices":
       let user: NamedUser = try call.read()
       return try call.write(["devices": try devices(of: user.userName)])

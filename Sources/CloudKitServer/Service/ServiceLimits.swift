@@ -128,6 +128,12 @@ package struct ServiceLimits: Hashable, Sendable {
   package var failedSignInsPerAccount = 100
   /// Seconds that a name or a network rests.
   package var signInPause = 15.0 * 60
+  /// Wrong codes of an account's second factor, after right passwords and from all networks together,
+  /// before no code is taken for a while.
+  package var failedCodes = 10
+  /// Seconds of that: with three of a million codes good at a time, who has the password finds one
+  /// within years.
+  package var codePause = 60.0 * 60
   /// Seconds that a network stays known to a name after a sign-in.
   package var knownNetworkLifetime = 90.0 * 24 * 60 * 60
   /// The cost of scrypt for a password, a power of two: 32,768 takes 32 MB.

@@ -61,6 +61,7 @@ extension CloudKitService {
     let account = try await checkPassword(
       userName: form["user"] ?? "",
       password: form["password"] ?? "",
+      code: form["code"],
       from: SenderAddress(request.clientAddress)
     )
     let user = try await user(account: account.id, container: guid.container)
@@ -172,7 +173,9 @@ extension CloudKitService {
   private static func sentence(for error: ErrorDictionary) -> String {
     switch error.serverErrorCode {
     case .throttled: "Too many attempts. Please wait a few minutes, then try again."
-    case .authenticationFailed: "The user name or the password is not right."
+    case .authenticationFailed where error.reason == codeNeeded:
+      "This account has a second factor. Please give a code of it too."
+    case .authenticationFailed: "The user name, the password or the code is not right."
     case .notFound: "You are not invited to this share. Is this the right account?"
     default: error.reason ?? "This did not work. Please try again."
     }

@@ -63,6 +63,9 @@ struct SharePage {
        value="\(escape(userName))" required></label>
       <label>Password
       <input name="password" type="password" autocomplete="current-password" required></label>
+      <label>Code of your second factor, if you have one
+      <input name="code" autocomplete="one-time-code" autocapitalize="none"
+       spellcheck="false"></label>
       <button>Sign in to join</button>
       </form>
 

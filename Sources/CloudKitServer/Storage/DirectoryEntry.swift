@@ -22,6 +22,7 @@ package struct DirectoryEntry: Hashable, Sendable {
     case purgedPartition = "purged-partition"
     case refreshToken = "refresh-token"
     case schemaErasing = "schema-erasing"
+    case secondFactor = "second-factor"
     case serverKey = "server-key"
     case sessionEnd = "session-end"
     case signature

@@ -22,9 +22,12 @@ struct LoginCommand: AsyncParsableCommand {
   @Argument(help: "The administrator's name.") var name: String
   @Flag(help: "Read the password from the standard input.") var passwordStdin = false
 
+  @Option(help: "A code of the second factor, where the account has one.") var code: String?
+
   private struct Body: Encodable {
     var userName: String
     var password: String
+    var code: String?
   }
 
   func run() async throws {
@@ -32,7 +35,7 @@ struct LoginCommand: AsyncParsableCommand {
       guard let password = try PasswordPrompt.read(fromInput: passwordStdin), !password.isEmpty
       else { throw ValidationError("There is no password to sign in with.") }
       let session: AdminSession = try await server.connect {
-        try await $0.call("session/start", Body(userName: name, password: password))
+        try await $0.call("session/start", Body(userName: name, password: password, code: code))
       }
       var saved = SavedTokens.read()
       saved[.management] = session.token

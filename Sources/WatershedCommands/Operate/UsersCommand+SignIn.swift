@@ -22,6 +22,31 @@ extension UsersCommand {
     }
   }
 
+  struct RemoveFactor: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "remove-factor",
+      abstract: "Take a person's second factor away; the password alone opens the account then.",
+      discussion: "For who has lost the authenticator app and the recovery codes. The log notes it."
+    )
+
+    @OptionGroup var person: PersonOptions
+    @OptionGroup var consent: ConsentOptions
+
+    func run() async throws {
+      try await perform("the second factor of \(person.name) was not removed") {
+        let deed = "let \(person.name) sign in with the password alone"
+        guard try consent.isGiven(to: deed, person.output) else { return }
+        let _: NoReply = try await person.server.connect {
+          try await $0.call("users/remove-factor", ["userName": person.name])
+        }
+        try person.output.done(
+          "\(person.name) signs in with the password alone.",
+          ["userName": person.name]
+        )
+      }
+    }
+  }
+
   struct Invite: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Print a link with which somebody makes an account, once within a week."

@@ -9,7 +9,7 @@ struct UsersCommand: AsyncParsableCommand {
     abstract: "The people who may sign in: list, add, change, delete, sign in and out.",
     subcommands: [
       List.self, Add.self, Update.self, Delete.self, Restore.self, ResetPassword.self,
-      Invite.self, SignIn.self, SignOut.self, Devices.self, Revoke.self,
+      RemoveFactor.self, Invite.self, SignIn.self, SignOut.self, Devices.self, Revoke.self,
     ]
   )
 
@@ -37,6 +37,7 @@ struct UsersCommand: AsyncParsableCommand {
           columns: users.map { user in
             let notes = [
               user.isAdministrator ? "administrator" : nil,
+              user.hasSecondFactor == true ? "second factor" : nil,
               user.deletedAt != nil ? "deleted" : user.isDisabled ? "disabled" : nil,
             ].compactMap(\.self)
             return [

@@ -1,0 +1,162 @@
+import CloudKitWebServices
+import Foundation
+
+/// The second factor of accounts: set up, asked for, taken away.
+///
+/// It is asked for wherever a password is. An issuer that people sign in at has its own, and programs
+/// and devices that are signed in keep their tokens.
+extension CloudKitService {
+  /// What an authenticator app is set up with; shown once.
+  package struct SecondFactorOffer: Codable, Hashable, Sendable {
+    /// In base32, to be typed.
+    package var secret: String
+    /// The same as an address that apps open.
+    package var address: String
+  }
+
+  /// Why a right password alone opened nothing.
+  static let codeNeeded = "a code of the account's second factor is needed"
+
+  private static func purpose(_ account: String) -> String { "second factor \(account)" }
+
+  /// Makes a secret for a person's app; nothing is asked for until `confirmSecondFactor`.
+  func beginSecondFactor(of account: StoredAccount) async throws -> SecondFactorOffer {
+    let secret = effects.randomness.bytes(TimeCode.secretLength)
+    let factor = SecondFactor(
+      sealedSecret: try vault.seal(secret, for: Self.purpose(account.id))
+    )
+    let time = now
+    let expires = time + Int64(limits.passwordResetLifetime * 1000)
+    try await write { [storage] in
+      let entry = try storage.read { try $0.entry(SecondFactor.key(account.id)) }
+      if let known = try storage.read({ try $0.secondFactor(of: account.id, now: time) }),
+        known.0.isConfirmed
+      {
+        throw AdministrationError(
+          description: "The account has a second factor already; remove that one first."
+        )
+      }
+      var batch = WriteBatch()
+      batch.expectedEntries[SecondFactor.key(account.id)] = .some(entry?.revision)
+      batch.savedEntries = [
+        try factor.entry(account.id, revision: (entry?.revision ?? 0) + 1, expires: expires)
+      ]
+      return (batch, ())
+    }
+    return SecondFactorOffer(
+      secret: TimeCode.base32(secret),
+      address: TimeCode.address(secret, account: account.userName, issuer: host)
+    )
+  }
+
+  /// Begins to ask for codes, now that the person's app has made one; gives the recovery codes, which
+  /// are shown once.
+  func confirmSecondFactor(
+    of account: StoredAccount,
+    code: String,
+    from sender: SenderAddress?
+  ) async throws -> [String] {
+    let (shown, digests) = SecondFactor.recovery(account.id, effects.randomness.bytes)
+    try await useCode(code, of: account, from: sender) { factor in
+      guard !factor.isConfirmed else {
+        throw AdministrationError(description: "The account has a second factor already.")
+      }
+      factor.isConfirmed = true
+      factor.recovery = digests
+    }
+    audit("second-factor.add", by: account.userName, about: account.userName, from: sender)
+    return shown
+  }
+
+  /// New recovery codes in place of the former ones, for who has just proven both factors.
+  func renewRecoveryCodes(
+    of account: StoredAccount,
+    from sender: SenderAddress?
+  ) async throws -> [String] {
+    let (shown, digests) = SecondFactor.recovery(account.id, effects.randomness.bytes)
+    let time = now
+    try await write { [storage] in
+      guard
+        let (known, revision) = try storage.read({ try $0.secondFactor(of: account.id, now: time) }
+        ),
+        known.isConfirmed
+      else { throw AdministrationError(description: "The account has no second factor.") }
+      var factor = known
+      factor.recovery = digests
+      var batch = WriteBatch()
+      batch.expectedEntries[SecondFactor.key(account.id)] = .some(revision)
+      batch.savedEntries = [try factor.entry(account.id, revision: revision + 1)]
+      return (batch, ())
+    }
+    audit("second-factor.codes", by: account.userName, about: account.userName, from: sender)
+    return shown
+  }
+
+  /// Takes the factor away, so that the password alone opens the account again.
+  ///
+  /// False where there was none.
+  @discardableResult
+  func removeSecondFactor(of account: StoredAccount) async throws -> Bool {
+    let key = SecondFactor.key(account.id)
+    return try await write { [storage] in
+      guard let entry = try storage.read({ try $0.entry(key) }) else { return (nil, false) }
+      var batch = WriteBatch()
+      batch.expectedEntries[key] = .some(entry.revision)
+      batch.removedEntries = [key]
+      return (batch, true)
+    }
+  }
+
+  func hasSecondFactor(_ account: String) throws -> Bool {
+    try storage.read { try $0.secondFactor(of: account, now: now)?.0.isConfirmed } ?? false
+  }
+
+  /// Asks for the code where the account has a factor, after its password was right.
+  func checkCode(
+    _ code: String?,
+    of account: StoredAccount,
+    from sender: SenderAddress?
+  ) async throws {
+    guard try hasSecondFactor(account.id) else { return }
+    guard let code, !code.isEmpty else {
+      throw ErrorDictionary(.authenticationFailed, Self.codeNeeded)
+    }
+    try await useCode(code, of: account, from: sender) { _ in }
+  }
+
+  /// Uses a code up and changes the factor in the same transaction.
+  ///
+  /// An attempt counts as failed first, as with passwords; wrong codes count for the account whichever
+  /// network they come from, since who sends them has its password.
+  private func useCode(
+    _ code: String,
+    of account: StoredAccount,
+    from sender: SenderAddress?,
+    _ change: @escaping @Sendable (inout SecondFactor) throws -> Void
+  ) async throws {
+    let attempt = SignInAttempt(codeOf: account, sender: sender, limits: limits)
+    try await reserve(attempt)
+    let time = now
+    let isRight = try await write { [storage, vault] () -> (WriteBatch?, Bool) in
+      guard
+        let (known, revision) = try storage.read({ try $0.secondFactor(of: account.id, now: time) })
+      else { return (nil, false) }
+      let secret = try vault.open(known.sealedSecret, for: Self.purpose(account.id))
+      var factor = known
+      guard factor.use(String(code.prefix(64)), of: account.id, secret, now: time) else {
+        return (nil, false)
+      }
+      try change(&factor)
+      var batch = WriteBatch()
+      // Of two uses at once, on two servers too, the second finds another revision and the used step.
+      batch.expectedEntries[SecondFactor.key(account.id)] = .some(revision)
+      batch.savedEntries = [try factor.entry(account.id, revision: revision + 1)]
+      return (batch, true)
+    }
+    guard isRight else {
+      auditFailure(account, from: sender, detail: "wrong code")
+      throw ErrorDictionary(.authenticationFailed, "wrong code")
+    }
+    try await settle(attempt, of: account.id)
+  }
+}
