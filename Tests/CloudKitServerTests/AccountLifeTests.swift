@@ -325,6 +325,29 @@ struct AccountLifeTests {
     #expect(await person.send("server/status").status == 403)
   }
 
+  @Test("No sign-in of a page, an app or a program makes a session of the administration")
+  func administratorsContainer() async throws {
+    let admin = try await administrator()
+    let server = admin.server
+    _ = try await server.person()
+    try await server.service.changeAccount("ada", .init(isAdministrator: true))
+    for container in ["/admin", "/account", "a/b"] {
+      let json = #"{"userName":"ada","password":"secret","container":"\#(container)"}"#
+      let call = "/account/sign-in?ckAPIToken=\(server.apiToken)"
+      #expect(await server.send("POST", call, body: Data(json.utf8)).status == 400)
+      let page = "/sign-in?ckAPIToken=\(server.apiToken)&container=\(container)"
+      let form = Data("user=ada&password=secret".utf8)
+      #expect(await server.send("POST", page, body: form).status == 401)
+      let device = Data("client_id=\(server.apiToken)&scope=\(container)".utf8)
+      #expect(await server.send("POST", "/account/device", body: device).status == 400)
+      let act = #"{"userName":"ada","container":"\#(container)"}"#
+      #expect(await admin.send("users/sign-in", act).status == 400)
+      await #expect(throws: ErrorDictionary.self) {
+        try await server.service.signIn(userName: "ada", container: container)
+      }
+    }
+  }
+
   @Test(
     "The admin API answers under the server's own names only",
     arguments: [

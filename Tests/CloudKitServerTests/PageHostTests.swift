@@ -10,6 +10,7 @@ struct PageHostTests {
   /// Every page where people type passwords or give rights away.
   static let pages = [
     "/sign-in?container=iCloud.example", "/sign-up", "/reset-password?code=x", "/activate",
+    "/my-account",
     "/share/x", "/delete-account",
   ]
 

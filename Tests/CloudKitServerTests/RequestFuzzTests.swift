@@ -161,6 +161,7 @@ struct RequestFuzzTests {
     ("/activate", "code=BCDF-GHJK&user=ada&password=p&ticket=x&answer=deny"),
     ("/activate?user_code=BCDF-GHJK", "code=BCDF-GHJK&with=identity"),
     ("/delete-account", "user=nobody&password=p&ticket=abc"),
+    ("/my-account", "user=ada&password=p&session=x&do=password&new=q&code=1"),
     ("/sign-up?invitation=x", "user=x&email=a@b.c&password=0123456789"),
     ("/reset-password?code=x", "password=0123456789"),
     ("/sign-in/return?state=a.b&code=c", ""),

@@ -101,8 +101,8 @@ extension CloudKitService {
 
   // MARK: Calls of apps
 
-  /// `POST /account/{sign-in|refresh|sign-out|delete}`, bodies and replies in JSON, and
-  /// `POST /account/{device|token}`, in the forms of OAuth.
+  /// `POST /account/{sign-in|refresh|sign-out|delete}` and those of ``OwnAccountCall``, bodies and
+  /// replies in JSON, and `POST /account/{device|token}`, in the forms of OAuth.
   ///
   /// An extension: Apple's apps sign in with the system's account.
   func respondToAccount(
@@ -121,7 +121,9 @@ extension CloudKitService {
       guard let apiToken, apiToken.container == nil || apiToken.container == call.container,
         request.headers["origin"].map({ allows($0, apiToken) }) ?? true
       else { throw ErrorDictionary(.authenticationFailed, "unknown API token") }
-      guard !call.container.isEmpty, call.container.count <= limits.nameLength else {
+      guard !call.container.isEmpty, !call.container.contains("/"),
+        call.container.count <= limits.nameLength
+      else {
         throw ErrorDictionary(.badRequest, "invalid container")
       }
       let account = try await checkPassword(
@@ -179,7 +181,11 @@ extension CloudKitService {
         from: SenderAddress(request.clientAddress)
       )
       return try reply([String: String]())
-    default: throw ErrorDictionary(.notFound, "could not find handler for endpoint")
+    case let verb:
+      guard let call = OwnAccountCall(rawValue: verb) else {
+        throw ErrorDictionary(.notFound, "could not find handler for endpoint")
+      }
+      return try await respondToOwnAccount(call, request, target)
     }
   }
 

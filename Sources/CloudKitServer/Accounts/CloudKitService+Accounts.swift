@@ -96,10 +96,13 @@ extension CloudKitService {
     try await changeAccount(userName, changes, from: nil)
   }
 
-  private func changeAccount(
+  /// The same; `keeping` is the session that the person asks with, which stays with its device, and
+  /// an address that they typed is not verified.
+  func changeAccount(
     _ userName: String,
     _ changes: AccountChanges,
-    from sender: SenderAddress?
+    from sender: SenderAddress?,
+    keeping session: StoredSession? = nil
   ) async throws {
     let id = try account(named: userName).id
     let secret = try await changes.password.asyncMap { password in
@@ -127,7 +130,9 @@ extension CloudKitService {
           }
         }
         // An administrator who sets an address, the same one too, stands for it.
-        if changes.emailAddress != nil { state.hasUnverifiedAddress = nil }
+        if changes.emailAddress != nil {
+          state.hasUnverifiedAddress = session != nil ? true : nil
+        }
         var batch = WriteBatch()
         batch.accounts = [account]
         batch.expectedEntries[AccountState.key(account.id)] = .some(revision)
@@ -136,7 +141,7 @@ extension CloudKitService {
           try batch.setPhoneNumber(number, ofAccount: account.id, snapshot)
         }
         if changes.password != nil || state.isDisabled {
-          try self.endSessions(of: account.id, snapshot, in: &batch)
+          try self.endSessions(of: account.id, keeping: session, snapshot, in: &batch)
         }
         return (batch, ())
       }
@@ -145,16 +150,30 @@ extension CloudKitService {
     if changes.password != nil { try await forgetFailures(of: userName) }
   }
 
-  /// Ends every session and device of an account, and the addresses for events that they were given.
+  /// Ends every session and device of an account, and the addresses for events that they were given;
+  /// not the session that is kept, and the device that it belongs to.
   func endSessions(
     of account: String,
+    keeping kept: StoredSession? = nil,
     _ snapshot: any StorageSnapshot,
     in batch: inout WriteBatch
   ) throws {
-    batch.endedSessions += try snapshot.sessions(account: account).map(\.digest)
-    batch.removedEntries += try snapshot.entries(
+    let grants = try snapshot.entries(
       DirectoryRange(.refreshToken, owner: account, limit: .max)
-    ).map(\.key)
+    )
+    var stays: Set<String> = kept.map { [$0.digest] } ?? []
+    var keptGrant: String?
+    for entry in grants {
+      let sessions = try WireCoding.decode(RefreshGrant.self, from: entry.body).sessions
+      guard let kept, sessions.contains(kept.digest) else {
+        batch.removedEntries.append(entry.key)
+        continue
+      }
+      keptGrant = entry.key.name
+      stays.formUnion(sessions)
+    }
+    batch.endedSessions += try snapshot.sessions(account: account).map(\.digest)
+      .filter { !stays.contains($0) }
     // Links that an administrator gave out are for the account as it was, and so is the consent to a
     // program that has not fetched its tokens yet.
     for kind in [DirectoryEntry.Kind.passwordReset, .deviceCode] {
@@ -162,7 +181,10 @@ extension CloudKitService {
         DirectoryRange(kind, owner: account, limit: .max)
       ).map(\.key)
     }
-    try endDevices(of: account, snapshot, in: &batch) { _ in true }
+    try endDevices(of: account, snapshot, in: &batch) { binding in
+      if let grant = binding.grant { return grant != keptGrant }
+      return binding.session.map { !stays.contains($0) } ?? true
+    }
   }
 
   // MARK: Deletion

@@ -191,11 +191,17 @@ extension CloudKitService {
   }
 
   /// A new user token and the session to be stored for it.
+  ///
+  /// Names of containers hold no slash: sessions of the administration and of the accounts' page have
+  /// names with one, and begin in their own ways alone.
   func makeSession(
     account: String,
     container: String,
     isKept: Bool
   ) async throws -> (token: String, session: StoredSession) {
+    guard !container.isEmpty, !container.contains("/"), container.count <= limits.nameLength else {
+      throw ErrorDictionary(.badRequest, "invalid container")
+    }
     let token = effects.randomness.bytes(32).base64URL
     let user = try await user(account: account, container: container)
     let lifetime = isKept ? limits.keptSessionLifetime : limits.sessionLifetime

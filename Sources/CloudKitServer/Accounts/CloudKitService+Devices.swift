@@ -130,9 +130,12 @@ extension CloudKitService {
   }
 
   package func devices(of userName: String) throws -> [DeviceDescription] {
-    let account = try account(named: userName)
-    return try storage.read {
-      try $0.entries(DirectoryRange(.refreshToken, owner: account.id, limit: .max))
+    try devices(ofAccount: account(named: userName).id)
+  }
+
+  func devices(ofAccount account: String) throws -> [DeviceDescription] {
+    try storage.read {
+      try $0.entries(DirectoryRange(.refreshToken, owner: account, limit: .max))
     }.map { entry in
       let grant = try WireCoding.decode(RefreshGrant.self, from: entry.body)
       return DeviceDescription(

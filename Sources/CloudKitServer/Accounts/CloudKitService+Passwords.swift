@@ -51,6 +51,7 @@ extension CloudKitService {
     userName: String,
     password: String,
     code: String? = nil,
+    asksForCode: Bool = true,
     from sender: SenderAddress?
   ) async throws -> StoredAccount {
     let wrong = ErrorDictionary(.authenticationFailed, "wrong user name or password")
@@ -84,7 +85,7 @@ extension CloudKitService {
         throw wrong
       }
       do {
-        try await checkCode(code, of: known, from: sender)
+        if asksForCode { try await checkCode(code, of: known, from: sender) }
       } catch let error as ErrorDictionary where error.reason == Self.codeNeeded {
         try await settle(attempt, of: known.id, isComplete: false)
         throw error

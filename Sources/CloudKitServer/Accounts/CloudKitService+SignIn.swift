@@ -44,7 +44,7 @@ extension CloudKitService {
     let text = target.query[WebServiceName.apiToken] ?? ""
     let known = try apiToken(text)
     let state = target.query[Self.stateName]
-    guard let apiToken = known, !container.isEmpty,
+    guard let apiToken = known, !container.isEmpty, !container.contains("/"),
       apiToken.container == nil || apiToken.container == container,
       (state?.utf8.count ?? 0) <= Self.stateLimit
     else {

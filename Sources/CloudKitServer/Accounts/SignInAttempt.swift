@@ -58,7 +58,8 @@ struct SignInAttempt: Sendable {
           limit: limits.failedSignInsPerAccount,
           sparesKnownNetworks: true,
           isClearedBySuccess: false,
-          owner: owner
+          owner: owner,
+          pause: limits.accountPause
         ),
       ]
       if sender.isPartOfSite {

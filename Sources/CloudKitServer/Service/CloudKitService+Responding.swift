@@ -54,6 +54,7 @@ extension CloudKitService {
     case .resetPassword: return try await respondToPasswordReset(request, target)
     case .activate: return try await respondToActivation(request, target)
     case .deleteAccount: return try await respondToDeletion(request)
+    case .myAccount: return try await respondToOwnPage(request)
     case .account: return try await respondToAccount(request, target)
     case .admin: return try await respondToAdministrator(request, target)
     case .webcourier: return try await respondToWebcourier(request, target)

@@ -19,6 +19,7 @@ package enum Route: Hashable, Sendable {
     // Pages that people open.
     case activate
     case deleteAccount = "delete-account"
+    case myAccount = "my-account"
     case resetPassword = "reset-password"
     case share
     case signIn = "sign-in"
@@ -120,7 +121,7 @@ extension Route {
 extension Route.Section {
   package var rules: RouteRules {
     switch self {
-    case .activate, .deleteAccount, .resetPassword, .signIn, .signUp:
+    case .activate, .deleteAccount, .myAccount, .resetPassword, .signIn, .signUp:
       RouteRules(body: .form, isPage: true, label: rawValue)
     case .share: RouteRules(body: .form, isPage: true, shownParts: 1, label: rawValue)
     case .account: RouteRules(origins: .ofToken, body: .form, label: rawValue)

@@ -90,6 +90,8 @@ package struct ServiceLimits: Hashable, Sendable {
   package var sessionLifetime = 30.0 * 60
   /// Seconds that a sign-in lives that is kept; use renews it.
   package var keptSessionLifetime = 14.0 * 24 * 60 * 60
+  /// Seconds that the page of a person's own account stays open.
+  package var ownPageLifetime = 15.0 * 60
   /// Seconds after which a sign-in that is not kept ends however much it is used: a copied token must
   /// not live for ever.
   package var sessionAge = 24.0 * 60 * 60
@@ -128,6 +130,9 @@ package struct ServiceLimits: Hashable, Sendable {
   package var failedSignInsPerAccount = 100
   /// Seconds that a name or a network rests.
   package var signInPause = 15.0 * 60
+  /// Seconds that a name rests for all networks that it was not signed in from, and in which its
+  /// failures are counted: OWASP's ASVS allows 100 an hour.
+  package var accountPause = 60.0 * 60
   /// Wrong codes of an account's second factor, after right passwords and from all networks together,
   /// before no code is taken for a while.
   package var failedCodes = 10

@@ -1,0 +1,109 @@
+import CloudKitWebServices
+import Foundation
+
+/// Calls of apps about the account of the person who uses them.
+///
+/// They take an API token and the person's user token, as requests for data do. What would outlast the
+/// token asks for the password, and for a code where the account has a second factor.
+extension CloudKitService {
+  private struct Named: Decodable {
+    var id: String
+  }
+
+  private struct Proof: Decodable {
+    var password: String
+    var code: String?
+  }
+
+  private struct NewPassword: Decodable {
+    var password: String
+    var newPassword: String
+    var code: String?
+  }
+
+  private struct NewAddress: Decodable {
+    var password: String
+    var emailAddress: String
+    var code: String?
+  }
+
+  private struct Code: Decodable {
+    var code: String
+  }
+
+  func respondToOwnAccount(
+    _ call: OwnAccountCall,
+    _ request: WebServiceRequest,
+    _ target: RequestTarget
+  ) async throws -> WebServiceResponse {
+    let apiToken = try apiToken(target.query[WebServiceName.apiToken] ?? "")
+    let sender = SenderAddress(request.clientAddress)
+    guard let apiToken, request.headers["origin"].map({ allows($0, apiToken) }) ?? true else {
+      throw ErrorDictionary(.authenticationFailed, "unknown API token")
+    }
+    guard let token = target.webAuthToken, let own = try ownAccount(token, from: sender),
+      !own.isFresh, apiToken.container == nil || apiToken.container == own.session.container
+    else { throw ErrorDictionary(.authenticationFailed, "the user token is not good any more") }
+    let body: Data
+    do {
+      body = try await answer(call, request.body, own)
+    } catch let error as AdministrationError {
+      throw ErrorDictionary(.badRequest, error.description)
+    }
+    return WebServiceResponse(status: 200, headers: ["cache-control": "no-store"], body: body)
+  }
+
+  private func answer(
+    _ call: OwnAccountCall,
+    _ body: Data,
+    _ own: OwnAccount
+  ) async throws -> Data {
+    func read<Body: Decodable>(_ type: Body.Type = Body.self) throws -> Body {
+      try WireCoding.decode(type, from: body)
+    }
+    switch call {
+    case .overview: return try WireCoding.encode(try overview(own))
+    case .endSession: try await endSession(try read(Named.self).id, of: own)
+    case .endDevice: try await endDevice(try read(Named.self).id, of: own)
+    case .changePassword:
+      let change: NewPassword = try read()
+      try await changePassword(
+        of: own,
+        from: change.password,
+        to: change.newPassword,
+        code: change.code
+      )
+    case .changeAddress:
+      let change: NewAddress = try read()
+      try await changeAddress(
+        of: own,
+        to: change.emailAddress,
+        password: change.password,
+        code: change.code
+      )
+    case .beginSecondFactor:
+      return try WireCoding.encode(
+        try await beginSecondFactor(of: own, password: try read(Proof.self).password)
+      )
+    case .confirmSecondFactor:
+      let codes = try await confirmSecondFactor(
+        of: own.account,
+        code: try read(Code.self).code,
+        from: own.sender
+      )
+      return try WireCoding.encode(["recoveryCodes": codes])
+    case .removeSecondFactor:
+      let proof: Proof = try read()
+      try await removeSecondFactor(of: own, password: proof.password, code: proof.code)
+    case .renewRecoveryCodes:
+      let proof: Proof = try read()
+      let codes = try await renewRecoveryCodes(
+        of: own,
+        password: proof.password,
+        code: proof.code
+      )
+      return try WireCoding.encode(["recoveryCodes": codes])
+    }
+    return AdminCall.done
+  }
+}

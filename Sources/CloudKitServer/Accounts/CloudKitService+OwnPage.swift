@@ -1,0 +1,132 @@
+import CloudKitWebServices
+import Foundation
+
+/// The page `/my-account`: sign-ins, password, address and second factor of the person who opens it.
+extension CloudKitService {
+  static let ownPageTitle = "Your account"
+
+  func respondToOwnPage(_ request: WebServiceRequest) async throws -> WebServiceResponse {
+    let form = request.method == "POST" ? request.form : [:]
+    let sender = SenderAddress(request.clientAddress)
+    var page = AccountPage(
+      title: Self.ownPageTitle,
+      fields: AccountPage.Field.credentials(user: form["user"] ?? ""),
+      button: "Sign in"
+    )
+    guard request.method == "POST" else { return page.response(nonce: nonce) }
+    if let token = form["session"] {
+      guard let own = try ownAccount(token, from: sender), own.isFresh else {
+        page.message = "This took too long. Please sign in again."
+        return page.response(status: 401, nonce: nonce)
+      }
+      return try await act(form, token, own)
+    }
+    do {
+      let account = try await checkPassword(
+        userName: form["user"] ?? "",
+        password: form["password"] ?? "",
+        code: form["code"],
+        from: sender
+      )
+      let token = try await openOwnPage(of: account)
+      audit("sign-in.own-page", by: account.userName, about: account.userName, from: sender)
+      guard let own = try ownAccount(token, from: sender) else {
+        throw ErrorDictionary(.authenticationFailed, "the account may not sign in")
+      }
+      return try ownPage(own, token).response()
+    } catch let error as ErrorDictionary {
+      page.message = wrongPasswordMessage(error)
+      return page.response(status: error.serverErrorCode.httpStatus, nonce: nonce)
+        .retrying(after: error)
+    }
+  }
+
+  /// A session for the page alone: it opens no data, is not renewed and ends soon.
+  private func openOwnPage(of account: StoredAccount) async throws -> String {
+    let token = effects.randomness.bytes(32).base64URL
+    let session = StoredSession(
+      digest: Self.digest(token),
+      container: Self.ownPage,
+      account: account.id,
+      userRecordName: "",
+      expires: now + Int64(limits.ownPageLifetime * 1000),
+      isKept: false
+    )
+    return try await write { [storage] in
+      try storage.read { snapshot in
+        var batch = WriteBatch()
+        try self.expectOpen(account, snapshot, in: &batch)
+        batch.sessions = [session]
+        return (batch, token)
+      }
+    }
+  }
+
+  private func ownPage(
+    _ own: OwnAccount,
+    _ token: String,
+    message: String? = nil
+  ) throws -> OwnAccountPage {
+    OwnAccountPage(
+      overview: try overview(own),
+      session: token,
+      message: message,
+      shortestPassword: limits.passwordRule.shortest
+    )
+  }
+
+  /// Does what a form asks for, and shows the account as it is then.
+  private func act(
+    _ form: [String: String],
+    _ token: String,
+    _ own: OwnAccount
+  ) async throws -> WebServiceResponse {
+    var secret: SecondFactorOffer?
+    var codes: [String]?
+    var message: String?
+    let password = form["password"] ?? ""
+    do {
+      switch form["do"] {
+      case "device":
+        try await endDevice(form["id"] ?? "", of: own)
+        message = "The device is signed out."
+      case "session":
+        try await endSession(form["id"] ?? "", of: own)
+        message = "The sign-in has ended."
+      case "password":
+        try await changePassword(of: own, from: password, to: form["new"] ?? "")
+        message = "The password is changed. Every other device has to sign in again."
+      case "address":
+        try await changeAddress(of: own, to: form["email"] ?? "", password: password)
+        message = "The address is saved."
+      case "begin": secret = try await beginSecondFactor(of: own, password: password)
+      case "confirm":
+        codes = try await confirmSecondFactor(
+          of: own.account,
+          code: form["code"] ?? "",
+          from: own.sender
+        )
+        message = "The second factor is on."
+      case "codes":
+        codes = try await renewRecoveryCodes(of: own, password: password, code: nil)
+      case "remove":
+        try await removeSecondFactor(of: own, password: password, code: nil)
+        message = "The second factor is removed."
+      default: break
+      }
+    } catch let error as AdministrationError {
+      return try ownPage(own, token, message: error.description).response(status: 400)
+    } catch let error as ErrorDictionary {
+      return try ownPage(own, token, message: wrongPasswordMessage(error))
+        .response(status: error.serverErrorCode.httpStatus).retrying(after: error)
+    }
+    // Read again: the address or the name may be another one now.
+    guard let changed = try ownAccount(token, from: own.sender) else {
+      return AccountPage(title: Self.ownPageTitle, message: message).response(nonce: nonce)
+    }
+    var page = try ownPage(changed, token, message: message)
+    page.secret = secret
+    page.recoveryCodes = codes
+    return page.response()
+  }
+}

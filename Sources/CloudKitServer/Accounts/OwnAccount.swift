@@ -1,0 +1,236 @@
+import CloudKitWebServices
+import Foundation
+
+/// A person who asks about their own account, and the session that they ask with.
+struct OwnAccount: Sendable {
+  var account: StoredAccount
+  var session: StoredSession
+  var sender: SenderAddress?
+  /// Whether the session began moments ago with password and code, as that of the account's page:
+  /// it asks for the password again before a change, and for no second code.
+  var isFresh: Bool { session.container == CloudKitService.ownPage }
+}
+
+/// What a person may ask of their own account with their user token: `POST /account/…`.
+enum OwnAccountCall: String, CaseIterable, Sendable {
+  case overview
+  case endSession = "end-session"
+  case endDevice = "end-device"
+  case changePassword = "change-password"
+  case changeAddress = "change-address"
+  case beginSecondFactor = "begin-second-factor"
+  case confirmSecondFactor = "confirm-second-factor"
+  case removeSecondFactor = "remove-second-factor"
+  case renewRecoveryCodes = "renew-recovery-codes"
+}
+
+/// What a person sees of their own account.
+package struct AccountOverview: Codable, Hashable, Sendable {
+  /// A sign-in of a page, which ends by itself; a device's stands with the device.
+  package struct Session: Codable, Hashable, Sendable {
+    /// Half of a digest: it names the session and opens nothing.
+    package var id: String
+    package var container: String
+    /// Milliseconds since 1970.
+    package var expires: Int64
+    /// The one that asks.
+    package var isOwn: Bool
+  }
+
+  package var userName: String
+  package var emailAddress: String?
+  package var hasUnverifiedAddress: Bool
+  package var hasSecondFactor: Bool
+  /// Those that are left.
+  package var recoveryCodes: Int
+  package var devices: [CloudKitService.DeviceDescription]
+  package var sessions: [Session]
+}
+
+extension CloudKitService {
+  /// The container that stands in sessions of the page of a person's own account; no real one has
+  /// this name.
+  static let ownPage = "/account"
+
+  /// Whose account a user token is about; nil where it is not good, or an administrator's session.
+  func ownAccount(_ token: String, from sender: SenderAddress?) throws -> OwnAccount? {
+    try storage.read { snapshot in
+      guard let session = try snapshot.session(digest: Self.digest(token)), session.expires > now,
+        session.container == Self.ownPage || !session.container.hasPrefix("/"),
+        let account = try snapshot.account(id: session.account),
+        try !snapshot.state(of: account.id).0.isDisabled
+      else { return nil }
+      return OwnAccount(account: account, session: session, sender: sender)
+    }
+  }
+
+  func overview(_ own: OwnAccount) throws -> AccountOverview {
+    let id = own.account.id
+    let devices = try devices(ofAccount: id)
+    return try storage.read { snapshot in
+      let factor = try snapshot.secondFactor(of: id, now: now)?.0
+      let grants = try snapshot.entries(DirectoryRange(.refreshToken, owner: id, limit: .max))
+      let ofDevices = Set(
+        try grants.flatMap { try WireCoding.decode(RefreshGrant.self, from: $0.body).sessions }
+      )
+      let sessions = try snapshot.sessions(account: id).filter {
+        $0.expires > now && $0.container != Self.ownPage && !ofDevices.contains($0.digest)
+      }
+      return AccountOverview(
+        userName: own.account.userName,
+        emailAddress: own.account.emailAddress,
+        hasUnverifiedAddress: try snapshot.state(of: id).0.hasUnverifiedAddress == true,
+        hasSecondFactor: factor?.isConfirmed == true,
+        recoveryCodes: factor?.isConfirmed == true ? factor?.recovery.count ?? 0 : 0,
+        devices: devices,
+        sessions: sessions.map {
+          AccountOverview.Session(
+            id: Self.shownID($0),
+            container: $0.container,
+            expires: $0.expires,
+            isOwn: $0.digest == own.session.digest
+          )
+        }
+      )
+    }
+  }
+
+  private static func shownID(_ session: StoredSession) -> String {
+    String(session.digest.prefix(32))
+  }
+
+  // MARK: Ends of sign-ins
+
+  /// Ends one of the person's own sessions, and what it was given.
+  func endSession(_ id: String, of own: OwnAccount) async throws {
+    let account = own.account.id
+    try await write { [storage] in
+      try storage.read { snapshot in
+        let sessions = try snapshot.sessions(account: account)
+        guard let session = sessions.first(where: { Self.shownID($0) == id }) else {
+          throw AdministrationError(description: "There is no such sign-in any more.")
+        }
+        var batch = WriteBatch()
+        batch.endedSessions = [session.digest]
+        try self.endDevices(of: account, snapshot, in: &batch) { $0.session == session.digest }
+        return (batch, ())
+      }
+    }
+    credentialsEnded()
+    audit("sign-out.page", by: own.account.userName, about: own.account.userName, from: own.sender)
+  }
+
+  /// Ends one of the person's own devices; another person's is as unknown as one that never was.
+  func endDevice(_ id: String, of own: OwnAccount) async throws {
+    guard try devices(ofAccount: own.account.id).contains(where: { $0.id == id }) else {
+      throw AdministrationError(description: "There is no such device any more.")
+    }
+    let grant = try await revokeDevice(id)
+    audit(
+      "sign-out.device",
+      by: own.account.userName,
+      about: own.account.userName,
+      from: own.sender,
+      device: grant.device
+    )
+  }
+
+  // MARK: Changes
+
+  /// Refuses who does not know the account's password: a token alone changes nothing that would
+  /// outlast it.
+  private func prove(_ own: OwnAccount, _ password: String, code: String?) async throws {
+    let proven = try await checkPassword(
+      userName: own.account.userName,
+      password: password,
+      code: code,
+      asksForCode: !own.isFresh,
+      from: own.sender
+    )
+    guard proven.id == own.account.id else {
+      throw ErrorDictionary(.authenticationFailed, "wrong user name or password")
+    }
+  }
+
+  /// Sets another password; every other sign-in ends.
+  func changePassword(
+    of own: OwnAccount,
+    from password: String,
+    to next: String,
+    code: String? = nil
+  ) async throws {
+    try checkNew(next, userName: own.account.userName)
+    try await prove(own, password, code: code)
+    try await changeAccount(
+      own.account.userName,
+      AccountChanges(password: next),
+      from: own.sender,
+      keeping: own.session
+    )
+    audit(
+      "account.password",
+      by: own.account.userName,
+      about: own.account.userName,
+      from: own.sender
+    )
+  }
+
+  /// Sets another e-mail address, by which others find the person once an administrator stands for
+  /// it; an empty one takes it away.
+  func changeAddress(
+    of own: OwnAccount,
+    to address: String,
+    password: String,
+    code: String? = nil
+  ) async throws {
+    let isAddress =
+      address.contains("@") && address.utf8.count <= limits.nameLength
+      && PersonName.objection(to: address) == nil
+    guard address.isEmpty || isAddress else {
+      throw AdministrationError(description: "This is not an e-mail address.")
+    }
+    try await prove(own, password, code: code)
+    try await changeAccount(
+      own.account.userName,
+      AccountChanges(emailAddress: address),
+      from: own.sender,
+      keeping: own.session
+    )
+    audit(
+      "account.address",
+      by: own.account.userName,
+      about: own.account.userName,
+      from: own.sender
+    )
+  }
+
+  func beginSecondFactor(
+    of own: OwnAccount,
+    password: String
+  ) async throws -> SecondFactorOffer {
+    try await prove(own, password, code: nil)
+    return try await beginSecondFactor(of: own.account)
+  }
+
+  func removeSecondFactor(of own: OwnAccount, password: String, code: String?) async throws {
+    try await prove(own, password, code: code)
+    guard try await removeSecondFactor(of: own.account) else {
+      throw AdministrationError(description: "The account has no second factor.")
+    }
+    audit(
+      "second-factor.remove",
+      by: own.account.userName,
+      about: own.account.userName,
+      from: own.sender
+    )
+  }
+
+  func renewRecoveryCodes(
+    of own: OwnAccount,
+    password: String,
+    code: String?
+  ) async throws -> [String] {
+    try await prove(own, password, code: code)
+    return try await renewRecoveryCodes(of: own.account, from: own.sender)
+  }
+}

@@ -1,0 +1,181 @@
+import CloudKitWebServices
+import Foundation
+
+/// The page of a person's own account, once they have signed in on it.
+///
+/// Each form carries the session in a hidden field: there is no cookie that a page elsewhere could
+/// have a browser send.
+struct OwnAccountPage {
+  var overview: AccountOverview
+  var session: String
+  var message: String?
+  /// What is shown this once: a secret for an authenticator app, or recovery codes.
+  var secret: CloudKitService.SecondFactorOffer?
+  var recoveryCodes: [String]?
+  var shortestPassword: Int
+
+  func response(status: Int = 200) -> WebServiceResponse {
+    var page = CardPage.page(
+      heading: overview.userName,
+      """
+      \(CardPage.message(message))\(onceHTML)\(devicesHTML)\(sessionsHTML)\(factorHTML)\
+      \(changesHTML)
+      <p class="quiet"><a href="/delete-account">Delete the account</a></p>
+      """
+    )
+    page.keepsForms = true
+    return page.response(status: status)
+  }
+
+  // MARK: Parts
+
+  private var onceHTML: String {
+    var html = ""
+    if let secret {
+      html += """
+        <p>Add this to your authenticator app, then give the code that it shows:</p>
+        <p><code>\(escape(secret.secret))</code></p>
+        <p><code>\(escape(secret.address))</code></p>
+        \(form("Switch the second factor on", code, do: "confirm"))
+        """
+    }
+    if let recoveryCodes {
+      html += """
+        <p>Keep these recovery codes where you keep no passwords. Each opens the account once, in \
+        place of the app. They are not shown again.</p>
+        <p><code>\(recoveryCodes.map(escape).joined(separator: "<br>"))</code></p>
+
+        """
+    }
+    return html
+  }
+
+  private var devicesHTML: String {
+    let rows = overview.devices.map { device in
+      button(
+        "\(device.device), \(device.container), last used \(Self.day(device.used))",
+        "Sign out",
+        do: "device",
+        device.id
+      )
+    }
+    return "<h2>Devices</h2>\n"
+      + (rows.isEmpty ? "<p class=\"quiet\">None stays signed in.</p>\n" : rows.joined())
+  }
+
+  private var sessionsHTML: String {
+    guard !overview.sessions.isEmpty else { return "" }
+    return "<h2>Sign-ins of pages</h2>\n"
+      + overview.sessions.map { session in
+        let place = session.container.hasPrefix("/") ? "administration" : session.container
+        return button(
+          "\(place), until \(Self.day(session.expires))",
+          "End it",
+          do: "session",
+          session.id
+        )
+      }.joined()
+  }
+
+  private var factorHTML: String {
+    guard secret == nil else { return "" }
+    guard overview.hasSecondFactor else {
+      return form(
+        "Set up a second factor",
+        password,
+        do: "begin",
+        note: "A code of an authenticator app is asked for beside the password."
+      )
+    }
+    return form(
+      "Make new recovery codes",
+      password,
+      do: "codes",
+      note: "The account has a second factor; \(overview.recoveryCodes) recovery codes are left."
+    ) + form("Remove the second factor", password, do: "remove")
+  }
+
+  private var changesHTML: String {
+    let next = field(
+      "new",
+      "New password, at least \(shortestPassword) characters",
+      type: "password",
+      autocomplete: "new-password"
+    )
+    let address = field(
+      "email",
+      "E-mail address (others find you by it once it is confirmed)",
+      type: "email",
+      value: overview.emailAddress ?? "",
+      autocomplete: "email",
+      isRequired: false
+    )
+    return form(
+      "Change the password",
+      password + next,
+      do: "password",
+      note: "Every other sign-in ends."
+    ) + form("Change the e-mail address", address + password, do: "address")
+  }
+
+  // MARK: Forms
+
+  private var password: String {
+    field("password", "Password", type: "password", autocomplete: "current-password")
+  }
+
+  private var code: String { field("code", "Code", autocomplete: "one-time-code") }
+
+  private func field(
+    _ name: String,
+    _ label: String,
+    type: String = "text",
+    value: String = "",
+    autocomplete: String = "off",
+    isRequired: Bool = true
+  ) -> String {
+    """
+    <label>\(escape(label))
+    <input name="\(name)" type="\(type)" autocomplete="\(autocomplete)" value="\(escape(value))" \
+    \(isRequired ? "required" : "")></label>
+
+    """
+  }
+
+  private func form(
+    _ title: String,
+    _ fields: String,
+    do deed: String,
+    note: String? = nil
+  ) -> String {
+    """
+    <h2>\(escape(title))</h2>
+    \(note.map { "<p class=\"quiet\">\(escape($0))</p>\n" } ?? "")\
+    <form method="post">
+    \(hidden("session", session))\(hidden("do", deed))\(fields)<button>\(escape(title))</button>
+    </form>
+
+    """
+  }
+
+  private func button(_ text: String, _ label: String, do deed: String, _ id: String) -> String {
+    """
+    <form method="post">
+    \(hidden("session", session))\(hidden("do", deed))\(hidden("id", id))<p>\(escape(text))</p>
+    <button class="second">\(escape(label))</button>
+    </form>
+
+    """
+  }
+
+  private func hidden(_ name: String, _ value: String) -> String {
+    "<input name=\"\(name)\" type=\"hidden\" value=\"\(escape(value))\">\n"
+  }
+
+  private static func day(_ milliseconds: Int64) -> String {
+    Date(timeIntervalSince1970: Double(milliseconds) / 1000)
+      .formatted(.iso8601.year().month().day())
+  }
+
+  private func escape(_ text: String) -> String { HTMLPage.escape(text) }
+}
