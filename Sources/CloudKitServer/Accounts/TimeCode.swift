@@ -20,7 +20,7 @@ enum TimeCode {
     )
     // The last four bits say where the four bytes of the code begin (RFC 4226, 5.3).
     let offset = Int(hash[hash.count - 1] & 0xF)
-    let number = hash[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) } & 0x7FFF_FFFF
+    let number = hash[offset..<offset + 4].reduce(UInt32(0)) { $0 << 8 | UInt32($1) } & 0x7FFF_FFFF
     let text = String(number % 1_000_000)
     return String(repeating: "0", count: digits - text.count) + text
   }

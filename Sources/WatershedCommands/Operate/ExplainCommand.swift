@@ -125,7 +125,7 @@ struct ExplainCommand: AsyncParsableCommand {
     (
       "NO_API_TOKEN",
       "A user token goes with an API token, and only administrators can look one up.",
-      "Give --api-token; the server's banner and watershed tokens list have it."
+      "Give --api-token; the server's banner and watershed tokens own have it."
     ),
     (
       "NO_CONTAINER", "The server has no container of this name.",
@@ -163,7 +163,8 @@ struct ExplainCommand: AsyncParsableCommand {
       "Check that the folder is there and yours."
     ),
     (
-      "NOT_CONFIRMED", "The command would remove something, and there is no terminal to ask on.", "Add --yes."
+      "NOT_CONFIRMED", "The command would remove something, and there is no terminal to ask on.",
+      "Add --yes."
     ),
   ]
 }

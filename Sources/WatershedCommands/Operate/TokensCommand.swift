@@ -8,7 +8,7 @@ struct TokensCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "tokens",
     abstract: "API tokens, which name an app to the server: list, add, remove; and your own: save.",
-    subcommands: [List.self, Add.self, Remove.self, Save.self, Forget.self]
+    subcommands: [List.self, Own.self, Add.self, Remove.self, Save.self, Forget.self]
   )
 
   struct List: AsyncParsableCommand {
@@ -37,6 +37,37 @@ struct TokensCommand: AsyncParsableCommand {
           },
           titles: ["prefix", "container", "environment", "origins", "redirect"]
         )
+      }
+    }
+  }
+
+  struct Own: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Print the server's own API token for a container, the one of its banner.",
+      discussion: """
+        Tokens of apps are kept as digests and were shown when they were made. The server's own is kept \
+        sealed, with a key that is not in the database.
+        """
+    )
+
+    @OptionGroup var server: ServerOptions
+    @OptionGroup var output: OutputOptions
+    @Option(help: "The container's identifier.") var containerId: String
+    @Option(help: "The side of the container: development or production.")
+    var environment = ContainerEnvironment.development
+
+    private struct Body: Encodable {
+      var container: String
+      var environment: ContainerEnvironment
+    }
+
+    func run() async throws {
+      try await perform("the token cannot be shown") {
+        let body = Body(container: containerId, environment: environment)
+        let reply: [String: String] = try await server.connect {
+          try await $0.call("tokens/own", body)
+        }
+        try output.write(reply, text: reply["token"] ?? "")
       }
     }
   }
