@@ -114,6 +114,19 @@ struct SharePageTests {
     #expect(await page(tree, "POST", form: "seal=\(seal)").response.status == 421)
   }
 
+  @Test("A seal ends with the account's sign-ins")
+  func endedSeals() async throws {
+    for change in [
+      CloudKitService.AccountChanges(password: "secret"), .init(isDisabled: true),
+    ] {
+      let tree = try await SharedTree(accepts: false)
+      let (_, offer) = await page(tree, "POST", form: "user=bob&password=secret")
+      try await tree.server.service.changeAccount("bob", change)
+      let (joined, _) = await page(tree, "POST", form: "seal=\(try seal(offer))")
+      #expect(joined.status == 421)
+    }
+  }
+
   @Test("What people wrote is text in it, and nothing runs")
   func injection() async throws {
     let server = try await TestServer()

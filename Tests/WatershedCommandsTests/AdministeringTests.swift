@@ -130,6 +130,19 @@ struct AdministeringTests {
     }
   }
 
+  @Test("The server's own API token is shown again, and lists show the first characters of each")
+  func ownAPIToken() async throws {
+    try await withServer { world in
+      let place = ["tokens", "own", "--container-id", "iCloud.a", "--output", "text"]
+      let own = try await CommandProcess(place + ["--data", world.data]).finish().output
+      #expect(own.count == 65)
+      #expect(try await CommandProcess(place + ["--data", world.data]).finish().output == own)
+      let list = try await world.run("tokens", "list", "--output", "text").output
+      #expect(list.contains(own.prefix(8)))
+      #expect(!list.contains(own.prefix(9)))
+    }
+  }
+
   @Test("The operator's token is renewed in its file, and the former one opens nothing")
   func operatorsToken() async throws {
     try await withServer { world in

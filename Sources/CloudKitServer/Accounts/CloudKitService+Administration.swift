@@ -176,6 +176,18 @@ extension CloudKitService {
     }
   }
 
+  /// Stores a session of an account that is still as it was when it was proven.
+  func begin(_ session: StoredSession, of account: StoredAccount) async throws {
+    try await write { [storage] in
+      try storage.read { snapshot in
+        var batch = WriteBatch()
+        try self.expectOpen(account, snapshot, in: &batch)
+        batch.sessions = [session]
+        return (batch, ())
+      }
+    }
+  }
+
   /// Refuses to sign in to an account that was shut, removed or given another password since it was
   /// read; of two servers at once too.
   func expectOpen(

@@ -52,14 +52,8 @@ extension CloudKitService {
       expires: now + Int64(limits.ownPageLifetime * 1000),
       isKept: false
     )
-    return try await write { [storage] in
-      try storage.read { snapshot in
-        var batch = WriteBatch()
-        try self.expectOpen(account, snapshot, in: &batch)
-        batch.sessions = [session]
-        return (batch, token)
-      }
-    }
+    try await begin(session, of: account)
+    return token
   }
 
   private func ownPage(

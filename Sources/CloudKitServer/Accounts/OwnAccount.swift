@@ -74,7 +74,8 @@ extension CloudKitService {
         try grants.flatMap { try WireCoding.decode(RefreshGrant.self, from: $0.body).sessions }
       )
       let sessions = try snapshot.sessions(account: id).filter {
-        $0.expires > now && $0.container != Self.ownPage && !ofDevices.contains($0.digest)
+        $0.expires > now && ![Self.ownPage, Self.sharePage].contains($0.container)
+          && !ofDevices.contains($0.digest)
       }
       return AccountOverview(
         userName: own.account.userName,

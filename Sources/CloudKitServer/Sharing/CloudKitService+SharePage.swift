@@ -6,15 +6,13 @@ extension CloudKitService {
   /// Proves, in the form that joins, who signed in a moment ago.
   private struct SignedIn: Codable {
     var guid: String
-    var account: String
-    var user: String
-    /// Milliseconds since 1970.
-    var expires: Int64
-
-    var principal: Principal { Principal(account: account, userRecordName: user) }
+    /// The digest of a session, which ends with the account's other sign-ins.
+    var session: String
   }
 
   private static let sealLifetime: Int64 = 10 * 60 * 1000
+  /// The container that stands in such sessions; no real one has this name.
+  static let sharePage = "/share"
 
   func respondToSharePage(
     _ request: WebServiceRequest,
@@ -65,14 +63,28 @@ extension CloudKitService {
       from: SenderAddress(request.clientAddress)
     )
     let user = try await user(account: account.id, container: guid.container)
-    let signedIn = SignedIn(
-      guid: guid.guid,
+    let session = StoredSession(
+      digest: Self.digest(effects.randomness.bytes(32).base64URL),
+      container: Self.sharePage,
       account: account.id,
-      user: user.recordName,
-      expires: now + Self.sealLifetime
+      userRecordName: user.recordName,
+      expires: now + Self.sealLifetime,
+      isKept: false
     )
-    let seal = try signer.seal(signedIn, for: .shareAcceptance)
-    guard let located = try locateIfInvited(guid, principal: signedIn.principal) else {
+    try await begin(session, of: account)
+    audit(
+      "sign-in.share",
+      by: account.userName,
+      about: account.userName,
+      detail: guid.container,
+      from: SenderAddress(request.clientAddress)
+    )
+    let principal = Principal(account: account.id, userRecordName: user.recordName)
+    let seal = try signer.seal(
+      SignedIn(guid: guid.guid, session: session.digest),
+      for: .shareAcceptance
+    )
+    guard let located = try locateIfInvited(guid, principal: principal) else {
       // The same for a share that has ended or hears nobody: it tells nothing.
       page.message = Self.sentence(for: ShareState.notFound)
       page.step = .ask(person: account.userName, seal: seal)
@@ -91,11 +103,13 @@ extension CloudKitService {
   /// Who a form says has signed in a moment ago.
   private func signedIn(_ seal: String, _ guid: StoredShortGUID) throws -> Principal {
     guard let signedIn = signer.open(seal, as: SignedIn.self, for: .shareAcceptance),
-      signedIn.guid == guid.guid, signedIn.expires > now
+      signedIn.guid == guid.guid,
+      let session = try storage.read({ try $0.session(digest: signedIn.session) }),
+      session.container == Self.sharePage, session.expires > now
     else {
       throw ErrorDictionary(.authenticationRequired, "Please sign in again.")
     }
-    return signedIn.principal
+    return Principal(account: session.account, userRecordName: session.userRecordName)
   }
 
   private func join(
