@@ -31,13 +31,22 @@ struct ReadQueueTests {
     }
   }
 
+  /// Which readers had their turns, in order.
+  private final class Journal: Sendable {
+    private let names = Mutex<[String]>([])
+
+    var readers: [String] { names.withLock { $0 } }
+
+    func note(_ reader: String) { names.withLock { $0.append(reader) } }
+  }
+
   private var effects: Effects {
     Effects(clock: StoppedClock(), randomness: SeededRandomness(seed: 1), tasks: PoolTaskSpawner())
   }
 
   @Test("One person's slow reads leave threads for others, and their own further reads wait")
   func fairness() async throws {
-    let queue = ReadQueue(threads: 4, waiting: 10, effects: effects)
+    let queue = ReadQueue(threads: 4, waiting: 10, waitingPerReader: 10, effects: effects)
     let gate = Gate()
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<6 {
@@ -56,7 +65,7 @@ struct ReadQueueTests {
 
   @Test("Beyond so many reads in line a further one is asked to come again")
   func lineLimit() async throws {
-    let queue = ReadQueue(threads: 1, waiting: 0, effects: effects)
+    let queue = ReadQueue(threads: 1, waiting: 0, waitingPerReader: 10, effects: effects)
     let gate = Gate()
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { try await queue.run(for: "eve") { gate.pass() } }
@@ -71,10 +80,51 @@ struct ReadQueueTests {
     }
   }
 
+  @Test("Readers have their turns one after the other, and a bounded number of waiting reads each")
+  func turns() async throws {
+    let queue = ReadQueue(threads: 1, waiting: 10, waitingPerReader: 3, effects: effects)
+    let gate = Gate()
+    let journal = Journal()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await queue.run(for: "eve") { gate.pass() } }
+      while gate.entered.withLock({ $0 }) == 0 { await Task.yield() }
+      for (index, reader) in ["eve", "eve", "eve", "ada", "ada", "bob"].enumerated() {
+        group.addTask { try await queue.run(for: reader) { journal.note(reader) } }
+        while queue.waitingCount <= index { await Task.yield() }
+      }
+      let refused = await #expect(throws: ErrorDictionary.self) {
+        try await queue.run(for: "eve") {}
+      }
+      #expect(refused?.serverErrorCode == .tryAgainLater)
+      gate.open()
+      try await group.waitForAll()
+    }
+    #expect(journal.readers == ["eve", "ada", "bob", "eve", "ada", "eve"])
+  }
+
+  @Test("A read that is cancelled while it waits leaves the queue at once")
+  func cancelledWait() async throws {
+    let queue = ReadQueue(threads: 1, waiting: 10, waitingPerReader: 10, effects: effects)
+    let gate = Gate()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await queue.run(for: "eve") { gate.pass() } }
+      while gate.entered.withLock({ $0 }) == 0 { await Task.yield() }
+      let waiting = Task { try await queue.run(for: "ada") {} }
+      while queue.waitingCount == 0 { await Task.yield() }
+      waiting.cancel()
+      // The thread is still taken.
+      await #expect(throws: ReadOver.self) { try await waiting.value }
+      #expect(queue.waitingCount == 0)
+      gate.open()
+      try await group.waitForAll()
+    }
+    #expect(try await queue.run(for: "bob") { 1 } == 1)
+  }
+
   @Test("A read that failed gives its thread back")
   func failure() async throws {
     struct Failure: Error {}
-    let queue = ReadQueue(threads: 1, waiting: 1, effects: effects)
+    let queue = ReadQueue(threads: 1, waiting: 1, waitingPerReader: 10, effects: effects)
     for _ in 0..<3 {
       await #expect(throws: Failure.self) { try await queue.run(for: "a") { throw Failure() } }
     }

@@ -35,6 +35,8 @@ extension CloudKitService {
     _ context: RequestContext,
     _ target: RequestTarget
   ) async throws -> WebServiceResponse {
+    var context = context
+    context.network = SenderAddress(request.clientAddress)?.network ?? ""
     try throttle(context, request)
     try context.checkUser(expected: request.headers[WebServiceName.expectedUser])
     let rules = endpoint.rules

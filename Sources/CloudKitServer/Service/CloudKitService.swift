@@ -122,6 +122,7 @@ package final class CloudKitService: Sendable {
     reads = ReadQueue(
       threads: configuration.limits.readThreads,
       waiting: configuration.limits.waitingReads,
+      waitingPerReader: configuration.limits.waitingReadsPerReader,
       effects: configuration.effects
     )
     hashing = HashingQueue(configuration.effects.lane("server passwords"))

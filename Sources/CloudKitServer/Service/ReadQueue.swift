@@ -5,77 +5,136 @@ import Synchronization
 /// Where requests read that may look at many records: a few threads beside the pool, so that slow
 /// reads never keep the pool from other requests.
 ///
-/// One person has no more than half of the threads, however many requests they send: the others wait
-/// in line while another person's request passes.
+/// A reader is a person, or a network of callers who are not signed in. One reader has no more than
+/// half of the threads and a bounded number of places in the queue. Threads that become free go to the
+/// readers in turn, so a reader with many waiting reads delays another reader by one read at most for
+/// each thread.
 final class ReadQueue: Sendable {
   private struct Waiter {
-    var person: String
+    var id: UInt64
     var resume: CheckedContinuation<Lane, any Error>
   }
 
   private struct State {
     var idle: [Lane]
     var running: [String: Int] = [:]
-    var waiting: [Waiter] = []
+    var waiting: [String: [Waiter]] = [:]
+    /// The readers that wait, the next in turn first.
+    var turns: [String] = []
+    var count = 0
+    var nextID: UInt64 = 0
+
+    mutating func enqueue(_ waiter: Waiter, of reader: String) {
+      if waiting[reader, default: []].isEmpty { turns.append(reader) }
+      waiting[reader, default: []].append(waiter)
+      count += 1
+    }
+
+    /// Takes a waiter out of the queue, by its place among those of its reader.
+    mutating func remove(at index: Int, of reader: String) -> Waiter? {
+      guard var own = waiting[reader], own.indices.contains(index) else { return nil }
+      let waiter = own.remove(at: index)
+      waiting[reader] = own.isEmpty ? nil : own
+      if own.isEmpty { turns.removeAll { $0 == reader } }
+      count -= 1
+      return waiter
+    }
+
+    /// The next read that may begin; its reader's next turn comes after all others'.
+    mutating func next(mostPerReader: Int) -> (reader: String, waiter: Waiter)? {
+      let index = turns.firstIndex { running[$0, default: 0] < mostPerReader }
+      guard let index else { return nil }
+      let reader = turns.remove(at: index)
+      turns.append(reader)
+      guard let waiter = remove(at: 0, of: reader) else { return nil }
+      running[reader, default: 0] += 1
+      return (reader, waiter)
+    }
   }
 
   private let state: Mutex<State>
-  private let mostPerPerson: Int
+  private let mostPerReader: Int
   private let mostWaiting: Int
+  private let mostWaitingPerReader: Int
 
-  init(threads: Int, waiting: Int, effects: Effects) {
+  init(threads: Int, waiting: Int, waitingPerReader: Int, effects: Effects) {
     state = Mutex(
       State(idle: (0..<threads).map { effects.waitingLane("server reads \($0)") })
     )
-    mostPerPerson = max(1, threads / 2)
+    mostPerReader = max(1, threads / 2)
     mostWaiting = waiting
+    mostWaitingPerReader = waitingPerReader
   }
 
-  /// Runs the body on one of the threads when the person's turn has come.
+  /// Reads that wait for a thread.
+  var waitingCount: Int { state.withLock { $0.count } }
+
+  /// Runs the body on one of the threads when the reader's turn has come; a task that is cancelled
+  /// before leaves the queue.
   func run<Result: Sendable>(
-    for person: String,
+    for reader: String,
     _ body: @escaping @Sendable () throws -> Result
   ) async throws -> Result {
-    let lane = try await take(person)
-    defer { giveBack(lane, person) }
+    let lane = try await take(reader)
+    defer { giveBack(lane, reader) }
     return try await lane.run(body)
   }
 
-  private func take(_ person: String) async throws -> Lane {
-    try await withCheckedThrowingContinuation { continuation in
-      let outcome: Swift.Result<Lane, any Error>? = state.withLock { state in
-        if state.running[person, default: 0] < mostPerPerson, let lane = state.idle.popLast() {
-          state.running[person, default: 0] += 1
-          return .success(lane)
-        }
-        guard state.waiting.count < mostWaiting else {
-          return .failure(
-            ErrorDictionary(.tryAgainLater, "too many reads are waiting", retryAfter: 1)
-          )
-        }
-        state.waiting.append(Waiter(person: person, resume: continuation))
-        return nil
+  private func take(_ reader: String) async throws -> Lane {
+    let id = state.withLock { state in
+      state.nextID += 1
+      return state.nextID
+    }
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        let waiter = Waiter(id: id, resume: continuation)
+        if let outcome = begin(waiter, reader) { continuation.resume(with: outcome) }
       }
-      if let outcome { continuation.resume(with: outcome) }
+    } onCancel: {
+      leave(id, reader)
     }
   }
 
-  private func giveBack(_ lane: Lane, _ person: String) {
-    let next: CheckedContinuation<Lane, any Error>? = state.withLock { state in
-      let left = state.running[person, default: 1] - 1
-      state.running[person] = left > 0 ? left : nil
-      let index = state.waiting.firstIndex {
-        state.running[$0.person, default: 0] < mostPerPerson
+  /// Gives the read a thread, refuses it, or puts it into the queue; nil where it waits.
+  private func begin(_ waiter: Waiter, _ reader: String) -> Result<Lane, any Error>? {
+    state.withLock { state in
+      // Under the lock: a cancellation from now on finds the waiter in the queue.
+      guard !Task.isCancelled else { return .failure(ReadOver()) }
+      if state.running[reader, default: 0] < mostPerReader, let lane = state.idle.popLast() {
+        state.running[reader, default: 0] += 1
+        return .success(lane)
       }
-      guard let index else {
+      guard state.count < mostWaiting,
+        state.waiting[reader, default: []].count < mostWaitingPerReader
+      else {
+        return .failure(
+          ErrorDictionary(.tryAgainLater, "too many reads are waiting", retryAfter: 1)
+        )
+      }
+      state.enqueue(waiter, of: reader)
+      return nil
+    }
+  }
+
+  private func leave(_ id: UInt64, _ reader: String) {
+    let waiter = state.withLock { state -> Waiter? in
+      let index = state.waiting[reader]?.firstIndex { $0.id == id }
+      return index.flatMap { state.remove(at: $0, of: reader) }
+    }
+    waiter?.resume.resume(throwing: ReadOver())
+  }
+
+  private func giveBack(_ lane: Lane, _ reader: String) {
+    let next: Waiter? = state.withLock { state in
+      let left = state.running[reader, default: 1] - 1
+      state.running[reader] = left > 0 ? left : nil
+      guard let next = state.next(mostPerReader: mostPerReader) else {
         state.idle.append(lane)
         return nil
       }
-      let waiter = state.waiting.remove(at: index)
-      state.running[waiter.person, default: 0] += 1
-      return waiter.resume
+      return next.waiter
     }
-    next?.resume(returning: lane)
+    next?.resume.resume(returning: lane)
   }
 }
 
@@ -85,12 +144,11 @@ extension CloudKitService {
     _ context: RequestContext,
     _ body: @escaping @Sendable (ReadControl) throws -> Result
   ) async throws -> Result {
-    // Who is not signed in shares the turns of all who are not.
-    let person = context.principal?.account ?? ""
+    let reader = context.principal.map { "user \($0.account)" } ?? "network \(context.network)"
     let control = ReadControl(seconds: limits.readTime, clock: effects.clock)
     do {
       return try await withTaskCancellationHandler {
-        try await reads.run(for: person) {
+        try await reads.run(for: reader) {
           // A request that ended while it waited reads nothing.
           try control.check()
           return try body(control)

@@ -32,6 +32,8 @@ package struct ServiceLimits: Hashable, Sendable {
   package var readThreads = 4
   /// Reads that may wait for a thread; a further one is asked to come again.
   package var waitingReads = 1000
+  /// The same for one person, or for one network of callers who are not signed in.
+  package var waitingReadsPerReader = 100
   /// Records that a filter may leave for them to be put in order in memory; where it leaves more,
   /// the index of the order is walked instead.
   package var recordsSortedInMemory = 1000
