@@ -275,6 +275,9 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     var payloads: [String] = []
     while let notification = PQnotifies(handle) {
       payloads.append(String(cString: notification.pointee.extra))
+  /// Ends what the connection runs, from any thread.
+  package private(set) lazy var canceller = PostgreSQLCanceller(handle)
+
       PQfreemem(notification)
     }
     return payloads

@@ -1,9 +1,10 @@
-import CloudKitServer
 import CloudKitWebServices
 import Foundation
 import PostgreSQLServer
 import Testing
 import WatershedPostgreSQL
+
+@testable import CloudKitServer
 
 @Suite(
   "A PostgreSQL that goes away and comes back",
@@ -42,6 +43,41 @@ struct PostgreSQLFailureTests {
       try await person.save(.create, "r\(index)")
     }
     #expect(try await person.changes().names == (0..<5).map { "r\($0)" })
+  }
+
+  @Test("A read whose client has left ends its statement in PostgreSQL")
+  func cancelledRead() async throws {
+    let person = try await server().person()
+    try await person.makeZone()
+    try await person.save(.create, "r")
+    let blocker = try PostgreSQLConnection(url: url)
+    try blocker.queue("BEGIN")
+    try blocker.queue("LOCK TABLE records IN ACCESS EXCLUSIVE MODE")
+    try blocker.flush()
+    let read = Task {
+      try await person.failure(
+        .lookupRecords,
+        LookupRecordsRequest(
+          records: [LookupRecord(recordName: "r")],
+          zoneID: TestServer.zone
+        )
+      )
+    }
+    func waits() throws -> Bool {
+      try administrator.query(
+        "SELECT 1 FROM pg_stat_activity WHERE datname = $1 AND wait_event_type = 'Lock'",
+        [.text(name)]
+      ).count > 0
+    }
+    while try !waits() { await Task.yield() }
+    read.cancel()
+    // Refused as a read that has ended, not for the limit of the wait.
+    let refusal = try await read.value
+    #expect(refusal.retryAfter == 10)
+    #expect(try !waits())
+    try blocker.queue("ROLLBACK")
+    try blocker.flush()
+    #expect(try await person.changes().names == ["r"])
   }
 
   @Test("Out of reach, the server asks to try again; afterwards everything acknowledged is there")

@@ -4,18 +4,35 @@ import Synchronization
 
 /// Ends a read: its request was cancelled, or its time is over.
 ///
-/// SQLite asks in the middle of a statement, a query between two batches of records.
+/// SQLite asks in the middle of a statement, a query between two batches of records. PostgreSQL is
+/// sent a request to end the statement that it runs.
 package final class ReadControl: Sendable {
   private let clock: any EffectClock
   private let end: Double
   private let isCancelled = Atomic<Bool>(false)
+  private let stop = Mutex<(@Sendable () -> Void)?>(nil)
 
   package init(seconds: Double, clock: any EffectClock) {
     self.clock = clock
     end = clock.uptime + seconds
   }
 
-  package func cancel() { isCancelled.store(true, ordering: .relaxed) }
+  package func cancel() {
+    isCancelled.store(true, ordering: .relaxed)
+    stop.withLock { $0 }?()
+  }
+
+  /// Runs the body; a cancellation meanwhile calls `stop`, which must not wait.
+  func stopping<Result>(
+    by stop: @escaping @Sendable () -> Void,
+    _ body: () throws -> Result
+  ) throws -> Result {
+    self.stop.withLock { $0 = stop }
+    defer { self.stop.withLock { $0 = nil } }
+    // A cancellation before did not find it.
+    try check()
+    return try body()
+  }
 
   package var isOver: Bool { isCancelled.load(ordering: .relaxed) || clock.uptime > end }
 

@@ -22,6 +22,8 @@ package final class PostgreSQLStorage: Storage {
   private let isCluster = Mutex(false)
   /// Set when connections were lost: the PostgreSQL that answers next may be another one.
   private let isOriginOpen = Mutex(false)
+  /// Sends the requests that end statements, which wait for the server.
+  private let stops: Lane
   /// Set when another server took away what this one needs.
   private let outdated = Mutex<StorageVersionError?>(nil)
 
@@ -49,6 +51,7 @@ package final class PostgreSQLStorage: Storage {
   ) throws {
     self.effects = effects
     self.format = format
+    stops = effects.waitingLane("server cancellations")
     let pool = PostgreSQLPool(url: url, observer: observer)
     self.pool = pool
     let facts = try pool.use { connection in
@@ -165,19 +168,37 @@ package final class PostgreSQLStorage: Storage {
     let statements = isCluster ? [] : reads.map { $0.statement(.postgreSQL) }
     for statement in statements { try SQLValue.check(statement.values) }
     return try reading { connection in
-      let results = try connection.query(
-        statements.map { ($0.sql, $0.values.map(\.postgreSQL)) }
-      )
-      return try body(
-        SQLSnapshot(
-          connection: PostgreSQLSession(
-            connection: connection,
-            foreseen: Dictionary(zip(statements, results)) { $1 }
-          ),
-          schemas: schemas,
-          firstLooks: isCluster ? FirstLooks() : nil
+      try controlled(connection, control) {
+        let results = try connection.query(
+          statements.map { ($0.sql, $0.values.map(\.postgreSQL)) }
         )
-      )
+        return try body(
+          SQLSnapshot(
+            connection: PostgreSQLSession(
+              connection: connection,
+              foreseen: Dictionary(zip(statements, results)) { $1 }
+            ),
+            schemas: schemas,
+            firstLooks: isCluster ? FirstLooks() : nil
+          )
+        )
+      }
+    }
+  }
+
+  /// Ends the statement that runs when the control is cancelled.
+  private func controlled<Result>(
+    _ connection: PostgreSQLConnection,
+    _ control: ReadControl?,
+    _ body: () throws -> Result
+  ) throws -> Result {
+    guard let control else { return try body() }
+    let stop = StatementStop(connection.canceller)
+    defer { stop.end() }
+    do {
+      return try control.stopping(by: { [stops] in stops.async { stop.run() } }, body)
+    } catch let error as PostgreSQLError where error.isTimeout && control.isOver {
+      throw ReadOver()
     }
   }
 
