@@ -13,8 +13,15 @@ extension CloudKitHTTPServer {
     package var bodyLimit: Int
     /// Seconds after which a connection that sends nothing is closed.
     package var idleSeconds: Int64
-    /// Seconds after which a connection that takes nothing of its answer is closed.
-    package var unreadSeconds: Int64
+    /// Seconds in which a client must have taken of its answer by `leastReadRate`, again and again.
+    package var readWindow: Int64
+    /// Bytes in a second that a client has to take while bytes wait for it.
+    package var leastReadRate: Int
+    /// Seconds in which a client must have taken an answer that is kept in memory.
+    package var replySeconds: Int64
+    /// Bytes of answers in memory that wait for their clients, over all connections; half of it for
+    /// one network.
+    package var replyBufferLimit: Int
     /// Bytes of request bodies in memory, over all connections; half of it for one network.
     package var bufferLimit: Int
     /// Seconds in which a body must have come by `leastBodyRate`, again and again.
@@ -41,7 +48,10 @@ extension CloudKitHTTPServer {
       port: Int = 0,
       bodyLimit: Int = 60_000_000,
       idleSeconds: Int64 = 120,
-      unreadSeconds: Int64 = 120,
+      readWindow: Int64 = 60,
+      leastReadRate: Int = 1024,
+      replySeconds: Int64 = 15 * 60,
+      replyBufferLimit: Int = 256 * 1_048_576,
       bufferLimit: Int = 256 * 1_048_576,
       bodyWindow: Int64 = 30,
       leastBodyRate: Int = 1024,
@@ -56,7 +66,10 @@ extension CloudKitHTTPServer {
       self.port = port
       self.bodyLimit = bodyLimit
       self.idleSeconds = idleSeconds
-      self.unreadSeconds = unreadSeconds
+      self.readWindow = readWindow
+      self.leastReadRate = leastReadRate
+      self.replySeconds = replySeconds
+      self.replyBufferLimit = replyBufferLimit
       self.bufferLimit = bufferLimit
       self.bodyWindow = bodyWindow
       self.leastBodyRate = leastBodyRate

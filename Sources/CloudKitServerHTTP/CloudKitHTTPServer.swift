@@ -164,7 +164,8 @@ package struct CloudKitHTTPServer: Service {
         logger: logger,
         landingPage: landingPage,
         handlers: handlers,
-        budget: BufferBudget(limit: configuration.bufferLimit)
+        budget: BufferBudget(limit: configuration.bufferLimit),
+        replies: BufferBudget(limit: configuration.replyBufferLimit)
       ),
       connections: connections,
       idleTime: .seconds(configuration.idleSeconds)

@@ -10,6 +10,8 @@ struct IncomingRequest: Sendable {
   var kind: RouteRules.Exchange
   /// Bytes that its body may have.
   var bodyLimit: Int
+  /// Nothing is written for it, so that its work ends when its client has left.
+  var endsWithClient: Bool
   /// Only the head of the answer is wanted.
   var isHead: Bool
   /// The other end of the connection: the client, or a proxy before this server.

@@ -13,7 +13,10 @@ struct ServiceResponder: Sendable {
   let logger: Logger
   let landingPage: @Sendable () async -> LandingPage
   let handlers: CloudKitHTTPServer.Handlers
+  /// Of bodies that are kept in memory.
   let budget: BufferBudget
+  /// Of answers that wait to be written.
+  let replies: BufferBudget
   let date = HTTPDate()
 
   /// Bytes of a refused body that are let in and dropped, so that the client reads the answer.
@@ -41,6 +44,7 @@ struct ServiceResponder: Sendable {
       route: route,
       kind: kind(of: head, rules),
       bodyLimit: min(configuration.bodyLimit, handlers.bodyLimit(request)),
+      endsWithClient: rules.exchange == .poll || route.isRead,
       isHead: head.method == .HEAD,
       peer: peer
     )
@@ -94,7 +98,7 @@ struct ServiceResponder: Sendable {
     StreamedResponse(.bodyTooLarge(limit: incoming.bodyLimit, headers: incoming.request.headers))
   }
 
-  /// The answer where the process holds as many bytes of bodies as it may.
+  /// The answer where the process holds as many bytes of bodies, or of answers, as it may.
   func noRoom(_ incoming: IncomingRequest) -> StreamedResponse {
     StreamedResponse(.noRoom(headers: incoming.request.headers))
   }

@@ -104,12 +104,97 @@ struct ConnectionBoundsTests {
         )
       }
     )
-    try await withServer(.init(unreadSeconds: 0), handlers) { port in
+    try await withServer(.init(readWindow: 0), handlers) { port in
       try await RawLine.withLine(to: port) { line in
         try await line.send("GET /assets/download/x HTTP/1.1\r\nHost: h\r\n\r\n")
         _ = await ends.first { _ in true }
       }
     }
+  }
+
+  @Test("A client takes so many bytes in each window, and all of an answer in its time")
+  func pace() {
+    let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
+    func at(_ seconds: Int64) -> NIODeadline { start + .seconds(seconds) }
+    var pace = ReaderPace(window: .seconds(60), leastBytes: 100)
+    // Nothing waits.
+    #expect(pace.check(waiting: 0, at: start, deadline: nil) == .idle)
+    #expect(pace.wrote(waiting: 1000, at: start) == at(60))
+    // Further bytes behind those that wait do not put the measurement off.
+    #expect(pace.wrote(waiting: 1000, at: at(50)) == at(60))
+    #expect(pace.check(waiting: 1000, at: at(59), deadline: nil) == .waits(until: at(60)))
+    #expect(pace.check(waiting: 900, at: at(60), deadline: nil) == .waits(until: at(120)))
+    var patient = pace
+    #expect(patient.check(waiting: 800, at: at(120), deadline: at(120)) == .tooSlow)
+    #expect(pace.check(waiting: 801, at: at(120), deadline: nil) == .tooSlow)
+    // A client that has taken everything is measured anew with the next piece.
+    pace.caughtUp()
+    #expect(pace.check(waiting: 0, at: at(180), deadline: nil) == .idle)
+    #expect(pace.wrote(waiting: 50, at: at(200)) == at(260))
+  }
+
+  @Test("Answers that wait for clients share the process's room: what finds none comes again")
+  func replyRoom() async throws {
+    // More than the sockets of both sides hold.
+    let large = Data(repeating: UInt8(ascii: "x"), count: 30_000_000) + Data("ok".utf8)
+    let handlers = CloudKitHTTPServer.Handlers { request in
+      WebServiceResponse(
+        status: 200,
+        body: request.path == "/large" ? large : Data("short ok".utf8)
+      )
+    }
+    func get(_ path: String) -> String { "GET \(path) HTTP/1.1\r\nHost: h\r\n\r\n" }
+    try await withServer(.init(replyBufferLimit: 100_000_000), handlers) { port in
+      try await RawLine.withLine(to: port) { slow in
+        try await slow.send(get("/large"))
+        let head = try await slow.read(through: "\r\n\r\n")
+        #expect(head.hasPrefix("HTTP/1.1 200 "))
+        try await RawLine.withLine(to: port) { other in
+          try await other.send(get("/large"))
+          let refusal = try await other.read(through: "}")
+          #expect(refusal.hasPrefix("HTTP/1.1 503 "))
+          #expect(refusal.contains("TRY_AGAIN_LATER"))
+          try await other.send(get("/short"))
+          let short = try await other.read(through: "short ok")
+          #expect(short.hasPrefix("HTTP/1.1 200 "))
+        }
+      }
+      // The room comes back when the first client has gone.
+      var status = "HTTP/1.1 503 "
+      while status == "HTTP/1.1 503 " {
+        status = try await RawLine.withLine(to: port) { line in
+          try await line.send(get("/large"))
+          return String(try await line.read(through: "\r\n").prefix(13))
+        }
+      }
+      #expect(status == "HTTP/1.1 200 ")
+    }
+  }
+
+  @Test("A read whose client has left is cancelled")
+  func leftClient() async throws {
+    let path = "/database/1/c/production/public/records/query"
+    let (ends, ended) = AsyncStream.makeStream(of: Bool.self)
+    let (begins, begun) = AsyncStream.makeStream(of: Void.self)
+    let handlers = CloudKitHTTPServer.Handlers { _ in
+      let (never, continuation) = AsyncStream.makeStream(of: Void.self)
+      begun.yield()
+      // Ends with the task's cancellation alone.
+      for await _ in never {}
+      continuation.finish()
+      ended.yield(Task.isCancelled)
+      return WebServiceResponse(status: 200)
+    }
+    try await withServer(.init(), handlers) { port in
+      try await RawLine.withLine(to: port) { line in
+        try await line.send(post(path, length: 2) + "{}")
+        _ = await begins.first { _ in true }
+      }
+      #expect(await ends.first { _ in true } == true)
+    }
+    // A write is done to its end.
+    #expect(Route(path: path).isRead)
+    #expect(!Route(path: "/database/1/c/production/public/records/modify").isRead)
   }
 
   @Test("Pipelined requests are answered as fast as the client reads, not into memory")

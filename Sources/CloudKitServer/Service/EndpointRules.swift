@@ -15,6 +15,8 @@ struct EndpointRules: Hashable, Sendable {
   var callers: Callers
   /// A read without parameters, which clients also send as `GET`.
   var allowsGet = false
+  /// Nothing is written: the read ends when its client has left.
+  var isRead = false
   /// The path names a database.
   var needsDatabase = true
 }
@@ -25,8 +27,8 @@ extension Endpoint {
     switch self {
     case .lookupRecords, .queryRecords, .changedRecords, .zoneChanges, .databaseChanges,
       .changedZones, .lookupZones:
-      EndpointRules(callers: .usersAndVisitors)
-    case .listZones: EndpointRules(callers: .usersAndVisitors, allowsGet: true)
+      EndpointRules(callers: .usersAndVisitors, isRead: true)
+    case .listZones: EndpointRules(callers: .usersAndVisitors, allowsGet: true, isRead: true)
     case .modifyRecords, .modifyZones, .lookupSubscriptions, .modifySubscriptions,
       .lookupUsersByEmail, .lookupUsersByID, .uploadAssets, .rereferenceAssets:
       EndpointRules(callers: .users)

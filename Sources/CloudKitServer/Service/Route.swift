@@ -107,6 +107,11 @@ package struct RouteRules: Hashable, Sendable {
 }
 
 extension Route {
+  /// Whether nothing is written for a request of the route.
+  package var isRead: Bool {
+    if case .api(_, let endpoint) = self { endpoint.rules.isRead } else { false }
+  }
+
   package var rules: RouteRules {
     switch self {
     case .api(_, let endpoint):

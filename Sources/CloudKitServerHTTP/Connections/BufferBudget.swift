@@ -1,10 +1,11 @@
 import CloudKitServer
 import Synchronization
 
-/// Bytes of request bodies that the process holds in memory, over all connections.
+/// Bytes of request bodies, or of answers that wait to be written, that the process holds in memory
+/// over all connections.
 ///
-/// A limit of each body does not bound their sum. A part is for one network at most, so that one
-/// sender cannot keep the others' requests out.
+/// A limit of each one does not bound their sum. A part is for one network at most, so that one
+/// client cannot keep the others' requests out.
 final class BufferBudget: Sendable {
   private struct Held {
     var total = 0

@@ -29,10 +29,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
   private var isInputClosed = false
   private var lastActivity = NIODeadline.now()
   private var hasIdleTimer = false
-  private var hasReaderTimer = false
-  /// Since when the socket has not taken a piece of the answer.
-  private var unreadSince: NIODeadline?
-  /// Whoever reads an upload has enough for now.
+  private let reader: ReaderWatch
+  /// The reader of an upload has enough for now.
   private var isHoldingReads = false
   private var hasHeldRead = false
   /// The end of an answer waits for the client to take what was written of it.
@@ -42,6 +40,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     self.responder = responder
     self.connections = connections
     self.idleTime = idleTime
+    reader = ReaderWatch(responder.configuration)
   }
 
   // MARK: The connection
@@ -76,7 +75,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     guard let exchange else { return }
     self.exchange = nil
     exchange.upload?.finish(ChannelError.ioOnClosedChannel)
-    if exchange.incoming.kind == .poll { exchange.task?.cancel() }
+    if exchange.incoming.endsWithClient { exchange.task?.cancel() }
     // A task that runs notes how it ended, and has the body until then.
     guard exchange.task == nil else { return }
     exchange.drop(responder.budget)
@@ -95,7 +94,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
       // The rest of an answer is on its way; the connection ends behind it.
       guard !hasHeldEnd else { return }
       guard let exchange, listening == nil else { return context.close(promise: nil) }
-      if exchange.incoming.kind == .poll { exchange.task?.cancel() }
+      // A client that only closes its sending side cannot be told from one that has left. A read is
+      // given up, as by other servers; the answer to a write may still be read.
+      if exchange.incoming.endsWithClient { exchange.task?.cancel() }
     case is OpenConnections.Stopping:
       if let exchange, exchange.incoming.kind == .poll { exchange.task?.cancel() }
     default: context.fireUserInboundEventTriggered(event)
@@ -121,26 +122,6 @@ final class ConnectionHandler: ChannelDuplexHandler {
       context.close(promise: nil)
     } else {
       watchIdleness(context)
-    }
-  }
-
-  /// Closes the connection when the client takes nothing of its answer for a while.
-  private func watchReader(_ context: ChannelHandlerContext, since: NIODeadline = .now()) {
-    guard !hasReaderTimer else { return }
-    hasReaderTimer = true
-    let due = since + .seconds(responder.configuration.unreadSeconds)
-    context.eventLoop.assumeIsolated().scheduleTask(deadline: due) { [weak self] in
-      self?.endUnread()
-    }
-  }
-
-  private func endUnread() {
-    hasReaderTimer = false
-    guard let context, let since = unreadSince ?? listening?.unreadSince else { return }
-    if NIODeadline.now() >= since + .seconds(responder.configuration.unreadSeconds) {
-      context.close(promise: nil)
-    } else {
-      watchReader(context, since: since)
     }
   }
 
@@ -322,6 +303,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
     send(response, exchange, context)
   }
 
+  /// Sends an answer, or a refusal where the process holds as many bytes of answers as it may.
+  ///
+  /// What was written in the storage stays written: the client repeats the request, and a batch with a
+  /// sequence number is answered with the kept reply.
   private func send(
     _ response: StreamedResponse,
     _ exchange: Exchange,
@@ -329,6 +314,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
   ) {
     exchange.early = nil
     exchange.drop(responder.budget)
+    let response =
+      exchange.hold(response, responder.replies) ? response : responder.noRoom(exchange.incoming)
     let isLast = !exchange.isKeptAlive || isInputClosed || !exchange.isReceived
     let head = responder.head(of: response, exchange, isLast: isLast)
     responder.note(exchange, status: response.status, headers: head.headers)
@@ -337,10 +324,17 @@ final class ConnectionHandler: ChannelDuplexHandler {
     switch response.body {
     case .whole(let data) where data.count <= ConnectionLine.pieceSize:
       if !data.isEmpty {
-        context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(data: data)))), promise: nil)
+        let part = HTTPServerResponsePart.body(.byteBuffer(ByteBuffer(data: data)))
+        let written = context.write(wrapOutboundOut(part))
+        written.assumeIsolated().whenComplete { [replies = responder.replies] _ in
+          exchange.releaseReply(replies)
+        }
       }
       end(exchange, context, isLast)
     case .whole, .stream:
+      if case .whole = response.body {
+        reader.deadline = .now() + .seconds(responder.configuration.replySeconds)
+      }
       context.flush()
       let line = line(exchange, context)
       exchange.task = Task { await line.send(response.body, isLast: isLast) }
@@ -350,21 +344,23 @@ final class ConnectionHandler: ChannelDuplexHandler {
   /// A piece of an answer; the future is over when the socket has taken it.
   fileprivate func write(_ bytes: ByteBuffer, _ exchange: Exchange) -> EventLoopFuture<Void>? {
     guard self.exchange === exchange, let context else { return nil }
-    unreadSince = .now()
-    watchReader(context)
     let written = context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(bytes))))
-    written.assumeIsolated().whenComplete { [weak self] _ in self?.unreadSince = nil }
+    reader.wrote(context)
+    written.assumeIsolated().whenComplete { [reader] _ in reader.caughtUp() }
     return written
   }
 
   /// The end of an answer that a task has sent.
   fileprivate func end(_ exchange: Exchange, isLast: Bool) {
+    exchange.releaseReply(responder.replies)
+    reader.deadline = nil
     guard self.exchange === exchange, let context else { return }
     end(exchange, context, isLast || isInputClosed)
   }
 
   /// The answer broke off; the client must not take what it has for the whole.
   fileprivate func breakOff(_ exchange: Exchange) {
+    exchange.releaseReply(responder.replies)
     guard self.exchange === exchange else { return }
     context?.close(promise: nil)
   }
@@ -381,8 +377,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         // NIO hands the next pipelined request over with the end of this answer, so the end waits until
         // the client has taken the answer.
         hasHeldEnd = true
-        unreadSince = .now()
-        return watchReader(context)
+        return reader.wrote(context)
       }
       return context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
     }
@@ -403,7 +398,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
   private func finishHeldEnd(_ context: ChannelHandlerContext) {
     guard hasHeldEnd else { return }
     hasHeldEnd = false
-    unreadSince = nil
+    reader.caughtUp()
     let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
     let isLast = isInputClosed
     context.writeAndFlush(wrapOutboundOut(.end(nil))).whenComplete { _ in
@@ -430,9 +425,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     let listening = ListeningConnection(
       stream,
       context,
-      onSend: { [unowned self] in
-        watchReader(context)
-      },
+      reader,
       onEnd: { [unowned self] in
         self.listening = nil
         if let exchange = self.exchange { end(exchange, isLast: true) }

@@ -22,6 +22,8 @@ final class Exchange {
   var body = ByteBuffer()
   /// Bytes taken of the process's buffers.
   var buffered = 0
+  /// Bytes of the answer taken of the process's room for answers.
+  private var heldReply = 0
   /// Bytes that had come when the pace was checked last; nil: nothing checks it yet.
   var pace: Int?
   /// Bytes of the body that have come.
@@ -81,6 +83,30 @@ final class Exchange {
     buffered = 0
   }
 
+  /// Takes room for an answer until the socket has taken it; false where the process has none.
+  ///
+  /// A short one needs no room: it costs no more than its connection. Of a stream one piece is in
+  /// memory at a time.
+  func hold(_ response: StreamedResponse, _ budget: BufferBudget) -> Bool {
+    let bytes =
+      switch response.body {
+      case .whole(let data): data.count
+      case .stream(let length, _): Int(min(length, Int64(ConnectionLine.pieceSize)))
+      }
+    guard bytes > Self.shortReply, !incoming.isHead else { return true }
+    guard budget.take(bytes, for: network) else { return false }
+    heldReply = bytes
+    return true
+  }
+
+  /// Gives back the room of the answer.
+  func releaseReply(_ budget: BufferBudget) {
+    budget.release(heldReply, for: network)
+    heldReply = 0
+  }
+
+  /// Bytes of an answer that is held without being counted.
+  private static let shortReply = 1 << 14
   /// Bytes taken on a client's word alone.
   private static let reserve = 1 << 16
 }

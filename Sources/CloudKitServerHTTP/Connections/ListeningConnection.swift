@@ -10,29 +10,27 @@ import NIOHTTP1
 final class ListeningConnection {
   private var stream: EventStream
   private let context: ChannelHandlerContext
-  private let onSend: () -> Void
+  private let reader: ReaderWatch
   private let onEnd: () -> Void
   private var wait: EventWait?
   private var isOver = false
-  /// Since when the socket has not taken the last event.
-  private(set) var unreadSince: NIODeadline?
 
-  /// `onSend` is called before each piece, `onEnd` when the stream has ended by itself.
+  /// `onEnd` is called when the stream has ended by itself.
   init(
     _ stream: EventStream,
     _ context: ChannelHandlerContext,
-    onSend: @escaping () -> Void,
+    _ reader: ReaderWatch,
     onEnd: @escaping () -> Void
   ) {
     self.stream = stream
     self.context = context
-    self.onSend = onSend
+    self.reader = reader
     self.onEnd = onEnd
   }
 
   func begin() { send(ByteBuffer(data: stream.greeting)) }
 
-  /// Nobody reads it any more.
+  /// The client has left.
   func stop() {
     isOver = true
     wait?.cancel()
@@ -40,12 +38,12 @@ final class ListeningConnection {
   }
 
   private func send(_ bytes: ByteBuffer) {
-    unreadSince = .now()
-    onSend()
     let part = NIOAny(HTTPServerResponsePart.body(.byteBuffer(bytes)))
     let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-    context.writeAndFlush(part).whenComplete { result in
-      bound.value.unreadSince = nil
+    let written = context.writeAndFlush(part)
+    reader.wrote(context)
+    written.whenComplete { result in
+      bound.value.reader.caughtUp()
       if case .success = result { bound.value.awaitEvent() }
     }
   }
