@@ -42,6 +42,10 @@ extension CloudKitHTTPServer {
     package var trustedProxies: TrustedProxies
     /// Shows the page of metrics to others than this machine.
     package var showsMetrics: Bool
+    /// Where administration and metrics are served, and then nowhere else; nil: with everything.
+    package var administration: AdministrationListener?
+    /// Clients reach the server under a public address: no request counts as one of this machine.
+    package var hasPublicAddress = false
 
     package init(
       host: String = "127.0.0.1",
@@ -60,7 +64,8 @@ extension CloudKitHTTPServer {
       connectionsPerNetwork: Int = 512,
       tls: TLS? = nil,
       trustedProxies: TrustedProxies = .none,
-      showsMetrics: Bool = false
+      showsMetrics: Bool = false,
+      administration: AdministrationListener? = nil
     ) {
       self.host = host
       self.port = port
@@ -79,6 +84,7 @@ extension CloudKitHTTPServer {
       self.tls = tls
       self.trustedProxies = trustedProxies
       self.showsMetrics = showsMetrics
+      self.administration = administration
     }
   }
 

@@ -13,8 +13,12 @@ extension CloudKitHTTPServer {
     publicURL: String? = nil,
     logger: Logger,
     landingPage: (@Sendable () async -> LandingPage)? = nil,
-    onListening: @escaping @Sendable (ListeningAddress) async -> Void = { _ in }
+    onListening: @escaping @Sendable (ListeningAddress) async -> Void = { _ in },
+    onAdministration: @escaping @Sendable (ListeningAddress) async -> Void = { _ in }
   ) {
+    var configuration = configuration
+    let publicHost = publicURL.flatMap { URLComponents(string: $0)?.host }
+    configuration.hasPublicAddress = publicHost.map { !Self.isThisMachine($0) } ?? false
     self.init(
       configuration: configuration,
       logger: logger,
@@ -26,6 +30,7 @@ extension CloudKitHTTPServer {
         service.baseURL = publicURL ?? address.text
         await onListening(address)
       },
+      onAdministration: onAdministration,
       handlers: Handlers(
         respond: { await service.respond(to: $0) },
         transfer: { await service.respondToTransfer($0, body: $1) },
@@ -38,5 +43,9 @@ extension CloudKitHTTPServer {
         hostRefusal: { service.hostRefusal($0) }
       )
     )
+  }
+
+  private static func isThisMachine(_ host: String) -> Bool {
+    ["127.0.0.1", "localhost", "::1", "[::1]"].contains(host.lowercased())
   }
 }

@@ -71,20 +71,23 @@ package struct CloudKitHTTPServer: Service {
   private let landingPage: @Sendable () async -> LandingPage
   private let logger: Logger
   private let onListening: @Sendable (ListeningAddress) async -> Void
+  private let onAdministration: @Sendable (ListeningAddress) async -> Void
 
-  /// `onListening` is told the bound address before the first request is served; `background` runs
-  /// as long as the server does and is cancelled then.
+  /// `onListening` is called with the bound address before the first request is served,
+  /// `onAdministration` with the one of the listener for administration, where there is one.
   package init(
     configuration: Configuration = Configuration(),
     logger: Logger,
     landingPage: @escaping @Sendable () async -> LandingPage = { LandingPage() },
     onListening: @escaping @Sendable (ListeningAddress) async -> Void = { _ in },
+    onAdministration: @escaping @Sendable (ListeningAddress) async -> Void = { _ in },
     handlers: Handlers
   ) {
     self.configuration = configuration
     self.logger = logger
     self.landingPage = landingPage
     self.onListening = onListening
+    self.onAdministration = onAdministration
     self.handlers = handlers
   }
 
@@ -95,9 +98,64 @@ package struct CloudKitHTTPServer: Service {
   }
 
   private func run(onListening: @escaping @Sendable (ListeningAddress) async -> Void) async throws {
-    let configuration = configuration
+    var listeners = [
+      try listener(
+        configuration,
+        onListening,
+        withholdsAdministration: configuration.administration != nil
+      )
+    ]
+    if let own = configuration.ofAdministration {
+      listeners.append(try listener(own, onAdministration, withholdsAdministration: false))
+    }
+    // One for all streams: they would hold the stop up until their listeners go.
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { await handlers.background() }
+      try await withGracefulShutdownHandler {
+        try await withThrowingTaskGroup(of: Void.self) { servers in
+          for listener in listeners { servers.addTask { try await listener.run() } }
+          // The first that fails ends the others.
+          for try await _ in servers {}
+        }
+      } onGracefulShutdown: { [listeners] in
+        handlers.endEvents()
+        for listener in listeners { listener.connections.stop() }
+      }
+      for listener in listeners { await listener.connections.finish() }
+      group.cancelAll()
+    }
+  }
+
+  /// A socket that accepts connections, and those that it has accepted.
+  private struct Listener: Sendable {
+    let server: any Service
+    let connections: OpenConnections
+    let configuration: Configuration
+
+    func run() async throws {
+      do {
+        try await server.run()
+      } catch let error as IOError {
+        throw HTTPServerError(error, host: configuration.host, port: configuration.port)
+      } catch is SocketAddressError.UnknownHost {
+        throw HTTPServerError.unknownHost(configuration.host, "no such name is known")
+      }
+    }
+  }
+
+  /// Each listener has its own count of connections: however many clients come, an operator's calls
+  /// are taken.
+  private func listener(
+    _ configuration: Configuration,
+    _ onListening: @escaping @Sendable (ListeningAddress) async -> Void,
+    withholdsAdministration: Bool
+  ) throws -> Listener {
     let connections = OpenConnections(ConnectionCounts(configuration))
-    let server = try makeChannel(connections).server(
+    let server = try makeChannel(
+      configuration,
+      connections,
+      withholdsAdministration: withholdsAdministration
+    ).server(
       configuration: ServerConfiguration(
         address: .hostname(configuration.host, port: configuration.port)
       ),
@@ -113,24 +171,7 @@ package struct CloudKitHTTPServer: Service {
       eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
       logger: logger
     )
-    do {
-      // One for all streams: they would hold the stop up until their listeners go.
-      try await withThrowingTaskGroup(of: Void.self) { group in
-        group.addTask { await handlers.background() }
-        try await withGracefulShutdownHandler {
-          try await server.run()
-        } onGracefulShutdown: {
-          handlers.endEvents()
-          connections.stop()
-        }
-        await connections.finish()
-        group.cancelAll()
-      }
-    } catch let error as IOError {
-      throw HTTPServerError(error, host: configuration.host, port: configuration.port)
-    } catch is SocketAddressError.UnknownHost {
-      throw HTTPServerError.unknownHost(configuration.host, "no such name is known")
-    }
+    return Listener(server: server, connections: connections, configuration: configuration)
   }
 
   /// Starts serving in the background; returns once it listens.
@@ -156,7 +197,11 @@ package struct CloudKitHTTPServer: Service {
     return RunningHTTPServer(address: address, group: group, task: task)
   }
 
-  private func makeChannel(_ connections: OpenConnections) throws -> any ServerChildChannel {
+  private func makeChannel(
+    _ configuration: Configuration,
+    _ connections: OpenConnections,
+    withholdsAdministration: Bool
+  ) throws -> any ServerChildChannel {
     let plain = ConnectionChannel(
       responder: ServiceResponder(
         configuration: configuration,
@@ -164,6 +209,7 @@ package struct CloudKitHTTPServer: Service {
         logger: logger,
         landingPage: landingPage,
         handlers: handlers,
+        withholdsAdministration: withholdsAdministration,
         budget: BufferBudget(limit: configuration.bufferLimit),
         replies: BufferBudget(limit: configuration.replyBufferLimit)
       ),

@@ -13,6 +13,8 @@ struct ServiceResponder: Sendable {
   let logger: Logger
   let landingPage: @Sendable () async -> LandingPage
   let handlers: CloudKitHTTPServer.Handlers
+  /// Administration and metrics are served by another listener.
+  let withholdsAdministration: Bool
   /// Of bodies that are kept in memory.
   let budget: BufferBudget
   /// Of answers that wait to be written.
@@ -73,8 +75,18 @@ struct ServiceResponder: Sendable {
 
   /// The answer to a request that is here as a whole.
   func respond(to incoming: IncomingRequest) async -> WebServiceResponse {
+    if withholdsAdministration, Self.isOfAdministration(incoming.route) {
+      return .noHandler(headers: incoming.request.headers)
+    }
     if incoming.request.method == "GET", let page = await ownPage(incoming) { return page }
     return await handlers.respond(incoming.request)
+  }
+
+  private static func isOfAdministration(_ route: Route) -> Bool {
+    switch route {
+    case .section(.admin), .section(.metrics): true
+    default: false
+    }
   }
 
   /// A file goes from the connection to the asset store and back, never whole in memory.
@@ -138,20 +150,23 @@ struct ServiceResponder: Sendable {
 
   /// Whether a program of this machine asks for itself.
   ///
-  /// The peer alone does not say so: a proxy of this machine is a loopback peer too, and a page whose
-  /// name somebody bound to 127.0.0.1 asks from here under that name.
+  /// The peer alone does not say so: a proxy of this machine is a loopback peer too, and not every proxy
+  /// adds a header. A page whose name is bound to 127.0.0.1 asks from here under that name.
   private func isLocal(_ incoming: IncomingRequest) -> Bool {
+    guard !configuration.hasPublicAddress, let peer = incoming.peer,
+      !configuration.trustedProxies.contains(peer)
+    else { return false }
     let headers = incoming.request.headers
     let isForwarded = Self.forwardingHeaders.contains { headers[$0] != nil }
     let host = SenderAddress.withoutPort(headers["host"] ?? "127.0.0.1")
-    return !isForwarded && Self.isLoopback(incoming.peer)
+    return !isForwarded && Self.isLoopback(peer)
       && Self.isLoopback(incoming.request.clientAddress)
       && (Self.isLoopback(host) || host.lowercased() == "localhost")
   }
 
   private static let forwardingHeaders = ["x-forwarded-for", "forwarded", "x-real-ip", "via"]
 
-  private static func isLoopback(_ address: String?) -> Bool {
+  static func isLoopback(_ address: String?) -> Bool {
     address == "127.0.0.1" || address == "::1"
   }
 

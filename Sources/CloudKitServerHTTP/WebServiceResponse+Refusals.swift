@@ -30,6 +30,13 @@ extension WebServiceResponse {
     return response
   }
 
+  /// The answer to a path that this listener does not serve.
+  static func noHandler(headers: [String: String]) -> WebServiceResponse {
+    let uuid = UUID().uuidString
+    let error = ErrorDictionary(.notFound, "could not find handler for endpoint", uuid: uuid)
+    return refusal(error, uuid: uuid, headers: headers)
+  }
+
   private static func refusal(
     _ error: ErrorDictionary,
     uuid: String,

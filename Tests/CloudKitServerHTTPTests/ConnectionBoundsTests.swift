@@ -296,7 +296,11 @@ struct ConnectionBoundsTests {
     let page = LandingPage(containers: [
       .init(identifier: "iCloud.tenant", signInURL: "/sign-in?ckAPIToken=SECRET")
     ])
-    for configuration in [Self.proxied, .init()] {
+    // A proxy that adds no header is told by its address, and by the server's public one.
+    var named = CloudKitHTTPServer.Configuration()
+    named.hasPublicAddress = true
+    for (configuration, isDirect) in [(Self.proxied, false), (named, false), (.init(), true)] {
+      let isShown = isShown && isDirect
       let handlers = CloudKitHTTPServer.Handlers { _ in WebServiceResponse(status: 404) }
       try await withServer(configuration, handlers, page: page) { port in
         try await RawLine.withLine(to: port) { line in
@@ -313,6 +317,41 @@ struct ConnectionBoundsTests {
           #expect(metrics.hasPrefix(isShown ? "HTTP/1.1 200 " : "HTTP/1.1 404 "))
         }
       }
+    }
+  }
+
+  @Test("With a listener of their own, administration and metrics are not on the public one")
+  func administration() async throws {
+    let (addresses, found) = AsyncStream.makeStream(of: ListeningAddress.self)
+    let server = try await CloudKitHTTPServer(
+      configuration: .init(administration: AdministrationListener(host: "127.0.0.1", port: 0)),
+      logger: .quiet,
+      onAdministration: { found.yield($0) },
+      handlers: .init { WebServiceResponse(status: 200, body: Data($0.path.utf8)) }
+    ).start()
+    let own = try #require(await addresses.first { _ in true })
+    for (port, expected) in [(server.address.port, [404, 404, 200]), (own.port, [200, 200, 200])] {
+      var statuses: [Int] = []
+      for path in ["/admin/1/server/status", "/metrics", "/database/1/c/production/public/x"] {
+        var request = HTTPClientRequest(url: "http://127.0.0.1:\(port)\(path)")
+        // Nothing about a caller of the administration's listener is asked.
+        request.headers.add(name: "x-forwarded-for", value: "192.0.2.1")
+        statuses.append(try await send(request).status)
+      }
+      #expect(statuses == expected)
+    }
+    try await server.stop()
+  }
+
+  @Test("An address to listen on is read, and nothing else")
+  func administrationAddresses() {
+    #expect(
+      AdministrationListener("127.0.0.1:8081")
+        == AdministrationListener(host: "127.0.0.1", port: 8081)
+    )
+    #expect(AdministrationListener("[::1]:0") == AdministrationListener(host: "::1", port: 0))
+    for text in ["", "8081", ":8081", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "::1:80"] {
+      #expect(AdministrationListener(text) == nil)
     }
   }
 

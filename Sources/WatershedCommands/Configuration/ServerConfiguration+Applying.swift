@@ -60,7 +60,8 @@ extension ServerConfiguration {
       port: port,
       tls: tls,
       trustedProxies: TrustedProxies(trustedProxies) ?? .none,
-      showsMetrics: publicMetrics
+      showsMetrics: publicMetrics,
+      administration: adminListen.flatMap { AdministrationListener($0) }
     )
   }
 }

@@ -70,6 +70,10 @@ struct ServerConfiguration: Codable, Hashable, Sendable {
   var keyFile: String?
   /// Shows `/metrics` to other machines and through proxies.
   var publicMetrics = false
+  /// An address, such as `127.0.0.1:8081`, that has the admin API and `/metrics` for itself.
+  ///
+  /// The main address then answers 404 for both. Absent: the main address has them.
+  var adminListen: String?
   /// The least level that is logged: `trace`, `debug`, `info`, `notice`, `warning`, `error` or
   /// `critical`.
   ///
@@ -129,6 +133,7 @@ extension ServerConfiguration {
     ("registration", .text), ("allowUnindexedQueries", .flag), ("rateLimit", .number),
     ("rateBurst", .number), ("userQuota", .wholeNumber), ("publicQuota", .wholeNumber),
     ("assetLimit", .wholeNumber), ("keyFile", .text), ("publicMetrics", .flag),
+    ("adminListen", .text),
     ("logLevel", .text), ("logFormat", .text), ("s3", .object), ("openID", .object),
   ]
 
@@ -232,6 +237,9 @@ extension ServerConfiguration {
       if parts?.host == nil || !["http", "https"].contains(parts?.scheme ?? "") {
         found.append("\(name): \(text) is not an address such as https://cloud.example.org")
       }
+    }
+    if let adminListen, AdministrationListener(adminListen) == nil {
+      found.append("adminListen: \(adminListen) is not an address such as 127.0.0.1:8081")
     }
     if TrustedProxies(trustedProxies) == nil {
       found.append("trustedProxies: each is an address or a network such as 10.0.0.0/8")

@@ -184,6 +184,7 @@ struct ServeCommand: AsyncParsableCommand {
     let isJSON = json
     let path = folder.url.path
     let publicURL = settings.publicURL
+    let hasOwnAdministration = settings.adminListen != nil
     let server = CloudKitHTTPServer(
       service: service,
       configuration: settings.http,
@@ -191,7 +192,7 @@ struct ServeCommand: AsyncParsableCommand {
       logger: logger,
       landingPage: Self.landingPage(of: service, settings, apiToken: welcome.apiToken),
       onListening: { address in
-        Self.leaveNote(address, in: folder)
+        if !hasOwnAdministration { Self.leaveNote(address, in: folder) }
         let banner = ServeBanner(
           welcome: welcome,
           url: publicURL ?? address.text,
@@ -204,7 +205,9 @@ struct ServeCommand: AsyncParsableCommand {
           // Clients can be served without a reader of the banner.
           logger.warning("the banner was not written: \(error)")
         }
-      }
+      },
+      // Commands administer, and find everything else there too.
+      onAdministration: { Self.leaveNote($0, in: folder) }
     )
     var group = ServiceGroupConfiguration(
       services: [server],
