@@ -193,6 +193,21 @@ struct ShareMakingTests {
     }
   }
 
+  @Test("A record that would be its own ancestor is refused", arguments: [1, 2, 3, 10])
+  func circle(levels: Int) async throws {
+    let owner = try await TestServer().person().extended
+    try await owner.makeZone()
+    // The records between are in the storage alone.
+    for level in 0...levels {
+      let parent = level == 0 ? nil : "c\(level - 1)"
+      let made = try await owner.modify([.make(.create, "c\(level)", parent: parent)])
+      #expect(made.allSatisfy { $0.error == nil })
+    }
+    let results = try await owner.modify([.make(.forceUpdate, "c0", parent: "c\(levels)")])
+    #expect(results.map(\.error?.serverErrorCode) == [.badRequest])
+    #expect(results[0].error?.reason?.contains("ancestor") == true)
+  }
+
   @Test("A zone is shared as a whole or record by record, not both")
   func exclusive() async throws {
     let tree = try await SharedTree()

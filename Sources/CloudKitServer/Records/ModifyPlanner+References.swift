@@ -85,7 +85,7 @@ extension ModifyPlanner {
   }
 
   /// The parent of a record after the batch.
-  private func parent(of key: RecordKey) -> RecordKey? {
+  func parent(of key: RecordKey) -> RecordKey? {
     let name =
       saved[key].map(\.stored.parent) ?? (input.existing[key]?.parent ?? input.parents[key])
     return name.map { RecordKey(zone: key.zone, name: $0) }

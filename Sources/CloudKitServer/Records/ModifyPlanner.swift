@@ -82,7 +82,7 @@ struct ModifyPlanner {
     checkHolders()
     deleteReferrers()
     checkTargetsOfCascade()
-    placeRecords()
+    try placeRecords()
   }
 
   /// The living record as the batch sees it so far.

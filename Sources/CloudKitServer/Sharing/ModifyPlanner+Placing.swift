@@ -3,8 +3,11 @@ import Foundation
 
 /// Which records come into a share and which leave it.
 extension ModifyPlanner {
-  /// Computes where records stand after the batch, and refuses what nobody may do.
-  mutating func placeRecords() {
+  /// Computes where records stand after the batch, and refuses operations that would break the tree.
+  ///
+  /// Throws where a stored share cannot be read: nothing may build on it, and what is wrong with it is
+  /// for the log.
+  mutating func placeRecords() throws {
     do {
       try endShares()
       for key in saved.keys { try checkPlace(of: key) }
@@ -16,11 +19,6 @@ extension ModifyPlanner {
       try placeMoved()
     } catch let failure as PlacingError {
       failures[failure.index] = Failure(error: failure.error)
-    } catch {
-      // A stored share that cannot be read: nobody may build on it.
-      for index in input.operations.indices where failures[index] == nil {
-        failures[index] = Failure(error: ErrorDictionary(.internalError, "\(error)"))
-      }
     }
   }
 
@@ -168,17 +166,15 @@ extension ModifyPlanner {
     return savedBy[RecordKey(zone: root.zone, name: share)] ?? 0
   }
 
+  /// Whether the way up from a record comes back to it, through the batch and the storage.
   private mutating func isItsOwnAncestor(_ key: RecordKey) -> Bool {
     var seen: Set<RecordKey> = []
-    var next = saved[key]?.stored.parent
-    while let name = next {
-      let parent = RecordKey(zone: key.zone, name: name)
+    var next = parent(of: key)
+    while let parent = next {
       if parent == key { return true }
       if placing.checkedAncestors.contains(parent) { return false }
       guard seen.insert(parent).inserted else { return false }
-      next =
-        saved[parent]?.stored.parent ?? loadedChild(parent)?.child.parent
-        ?? (saved[parent] == nil ? input.existing[parent]?.parent : nil)
+      next = self.parent(of: parent)
     }
     // A way up that came to a root: a record below it is in no circle.
     placing.checkedAncestors.formUnion(seen)
