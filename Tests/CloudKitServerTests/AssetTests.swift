@@ -310,8 +310,12 @@ struct AssetTests {
     #expect(bytes == Data("one".utf8))
   }
 
-  @Test("The quota is asked at the upload itself", arguments: [-1, 0, 1])
-  func uploadQuota(over: Int) async throws {
+  @Test(
+    "The quota is asked at the upload itself",
+    arguments: [-1, 0, 1],
+    [true, false]
+  )
+  func uploadQuota(over: Int, isAnnounced: Bool) async throws {
     let person = try await TestServer(limits: { $0.userQuota = 5000 }).person()
     try await person.makeZone()
     // All URLs are given out while there is room.
@@ -322,7 +326,7 @@ struct AssetTests {
         to: WebServiceRequest(
           method: "POST",
           path: path,
-          headers: ["content-length": "\(size)"],
+          headers: isAnnounced ? ["content-length": "\(size)"] : [:],
           body: Data(count: size)
         )
       )

@@ -123,20 +123,27 @@ extension CloudKitService {
       throw tooLarge
     }
     // A form has a little more than its file.
-    let announced = request.headers["content-length"].flatMap { Int64($0) } ?? .max
-    let room = min(max(announced, 0), Int64(limits.assetSize))
-    try await reserve(room, for: permit)
-    defer { uploads.release(room, permit) }
+    let announced = request.headers["content-length"].flatMap { Int64($0) }
+    let room = try await beginUpload(
+      announced: announced.map { min(max($0, 0), Int64(limits.assetSize)) },
+      permit
+    )
+    defer { endUpload(room) }
     let place = AssetPlace(permit.partition, effects.randomness.bytes(20).hexadecimal)
     let upload = try await assets.begin(place)
     let arrival = AssetArrival(limit: limits.assetSize, form: form)
     do {
-      try await body { data in
+      try await body { [self] data in
         // What is beyond the limit is let in and dropped: clients read no answer before they have
         // sent everything.
-        if let part = try arrival.take(data) { try await upload.write(part) }
+        guard let part = try arrival.take(data) else { return }
+        try await extend(room, to: Int64(arrival.size))
+        try await upload.write(part)
       }
-      if let rest = try arrival.finish() { try await upload.write(rest) }
+      if let rest = try arrival.finish() {
+        try await extend(room, to: Int64(arrival.size))
+        try await upload.write(rest)
+      }
       guard arrival.fits else { throw tooLarge }
     } catch {
       await upload.cancel()
@@ -250,6 +257,9 @@ private final class AssetArrival: Sendable {
     self.limit = limit
     state = Mutex(State(form: form))
   }
+
+  /// Bytes of the file that have arrived.
+  var size: Int { state.withLock { $0.size } }
 
   var fits: Bool { state.withLock { $0.size <= limit } }
 

@@ -16,24 +16,28 @@ final class UploadLedger: Sendable {
     case full
   }
 
-  /// Takes room for an upload, of the room that is left beside other uploads; nil: no limit.
-  func reserve(
-    _ bytes: Int64,
-    _ permit: UploadPermit,
-    left: Int64?,
-    limit: Int
-  ) throws(Refusal) {
-    let refusal: Refusal? = state.withLock { state in
-      guard state.open[permit.user, default: 0] < limit else { return .tooMany }
-      if let left, state.bytes[permit.partition, default: 0] + bytes > left { return .full }
+  /// Counts an upload that begins.
+  func open(_ permit: UploadPermit, limit: Int) throws(Refusal) {
+    let isRefused = state.withLock { state in
+      guard state.open[permit.user, default: 0] < limit else { return true }
       state.open[permit.user, default: 0] += 1
-      state.bytes[permit.partition, default: 0] += bytes
-      return nil
+      return false
     }
-    if let refusal { throw refusal }
+    if isRefused { throw .tooMany }
   }
 
-  func release(_ bytes: Int64, _ permit: UploadPermit) {
+  /// Takes room of what is left beside other uploads; nil: no limit.
+  func take(_ bytes: Int64, _ permit: UploadPermit, left: Int64?) throws(Refusal) {
+    let isRefused = state.withLock { state in
+      if let left, state.bytes[permit.partition, default: 0] + bytes > left { return true }
+      state.bytes[permit.partition, default: 0] += bytes
+      return false
+    }
+    if isRefused { throw .full }
+  }
+
+  /// Ends an upload and gives back the room that it took.
+  func close(_ permit: UploadPermit, _ bytes: Int64) {
     state.withLock { state in
       let open = state.open[permit.user, default: 1] - 1
       state.open[permit.user] = open > 0 ? open : nil
@@ -43,28 +47,74 @@ final class UploadLedger: Sendable {
   }
 }
 
+/// The room that one upload has taken of its database's quota.
+final class UploadRoom: Sendable {
+  let permit: UploadPermit
+  fileprivate let taken = Mutex<Int64>(0)
+
+  init(_ permit: UploadPermit) { self.permit = permit }
+}
+
 /// An upload URL is good for one file: the room for it is taken when it begins to arrive, and what
 /// arrived is noted under the permit's ID.
 extension CloudKitService {
-  func reserve(_ bytes: Int64, for permit: UploadPermit) async throws {
-    let quota = permit.scope == .public ? limits.publicQuota : limits.userQuota
-    var left: Int64?
-    if let quota { left = quota - (try await usedBytes(in: permit.partition)) }
-    do {
-      try uploads.reserve(bytes, permit, left: left, limit: limits.openUploads)
+  /// Begins an upload; its room is taken at once where its size was announced, else as it arrives.
+  func beginUpload(announced: Int64?, _ permit: UploadPermit) async throws -> UploadRoom {
+    do throws(UploadLedger.Refusal) {
+      try uploads.open(permit, limit: limits.openUploads)
     } catch {
-      switch error {
-      case .tooMany:
-        throw ErrorDictionary(.throttled, "too many uploads at once", retryAfter: 1)
-      case .full:
-        throw ErrorDictionary(
-          .quotaExceeded,
-          "the database has no room for the file; delete something first",
-          extension: ErrorExtension(code: .limitExceeded)
-        )
-      }
+      throw refusal(error)
+    }
+    let room = UploadRoom(permit)
+    do {
+      if let announced { try await take(announced, room) }
+    } catch {
+      endUpload(room)
+      throw error
+    }
+    return room
+  }
+
+  func endUpload(_ room: UploadRoom) { uploads.close(room.permit, room.taken.withLock { $0 }) }
+
+  /// Takes room for so many bytes of an upload in all.
+  func extend(_ room: UploadRoom, to bytes: Int64) async throws {
+    let missing = bytes - room.taken.withLock { $0 }
+    guard missing > 0 else { return }
+    do {
+      // In blocks, so that few pieces ask.
+      try await take(max(missing, Self.uploadBlock), room)
+    } catch is ErrorDictionary where missing < Self.uploadBlock {
+      try await take(missing, room)
     }
   }
+
+  private func take(_ bytes: Int64, _ room: UploadRoom) async throws {
+    let quota = room.permit.scope == .public ? limits.publicQuota : limits.userQuota
+    var left: Int64?
+    if let quota { left = quota - (try await usedBytes(in: room.permit.partition)) }
+    do throws(UploadLedger.Refusal) {
+      try uploads.take(bytes, room.permit, left: left)
+    } catch {
+      throw refusal(error)
+    }
+    room.taken.withLock { $0 += bytes }
+  }
+
+  private func refusal(_ refusal: UploadLedger.Refusal) -> ErrorDictionary {
+    switch refusal {
+    case .tooMany: ErrorDictionary(.throttled, "too many uploads at once", retryAfter: 1)
+    case .full:
+      ErrorDictionary(
+        .quotaExceeded,
+        "the database has no room for the file; delete something first",
+        extension: ErrorExtension(code: .limitExceeded)
+      )
+    }
+  }
+
+  /// Bytes that an upload of unknown size takes at a time.
+  private static let uploadBlock: Int64 = 1_048_576
 
   /// Keeps a file that has arrived, the first one of its permit.
   ///
