@@ -5,27 +5,35 @@ import Synchronization
 /// Counts requests, a bucket of tokens for each sender: it fills at the rate and holds one burst.
 final class RequestThrottle: Sendable {
   private struct Bucket {
+    var rate: Double
+    var burst: Double
     var tokens: Double
     /// Milliseconds since 1970.
     var filled: Int64
+
+    /// Adds the tokens of the time that has passed.
+    mutating func fill(now: Int64) {
+      let passed = max(0, Double(now - filled) / 1000)
+      tokens = min(burst, tokens + passed * rate)
+      filled = now
+    }
   }
 
-  /// Bounds the memory; a sender that is forgotten has a full bucket again.
-  private static let limit = 100_000
-
+  /// Bounds the memory.
+  private let limit: Int
   private let buckets = Mutex<[String: Bucket]>([:])
+
+  init(limit: Int = 100_000) { self.limit = limit }
 
   /// Takes a token of the sender's bucket; seconds to wait where it is empty.
   func delay(for sender: String, rate: Double, burst: Double, now: Int64) -> Double? {
     buckets.withLock { buckets in
-      if buckets.count >= Self.limit, buckets[sender] == nil {
-        buckets = buckets.filter { Double(now - $0.value.filled) / 1000 * rate < burst }
-        if buckets.count >= Self.limit { buckets.removeAll() }
-      }
-      var bucket = buckets[sender] ?? Bucket(tokens: burst, filled: now)
-      let passed = max(0, Double(now - bucket.filled) / 1000)
-      bucket.tokens = min(burst, bucket.tokens + passed * rate)
-      bucket.filled = now
+      if buckets.count >= limit, buckets[sender] == nil { Self.evict(&buckets, limit, now) }
+      var bucket =
+        buckets[sender] ?? Bucket(rate: rate, burst: burst, tokens: burst, filled: now)
+      bucket.rate = rate
+      bucket.burst = burst
+      bucket.fill(now: now)
       defer { buckets[sender] = bucket }
       guard bucket.tokens < 1 else {
         bucket.tokens -= 1
@@ -34,10 +42,27 @@ final class RequestThrottle: Sendable {
       return max((1 - bucket.tokens) / rate, 0.001)
     }
   }
+
+  /// Forgets full buckets, which lose nothing, and beyond them those that were used longest ago.
+  ///
+  /// A sender that is forgotten has a full bucket again, so one that keeps sending must stay known
+  /// however many others come. A tenth goes at a time: the walk is then rare.
+  private static func evict(_ buckets: inout [String: Bucket], _ limit: Int, _ now: Int64) {
+    buckets = buckets.filter { _, bucket in
+      var bucket = bucket
+      bucket.fill(now: now)
+      return bucket.tokens < bucket.burst
+    }
+    let excess = buckets.count - (limit - max(1, limit / 10))
+    guard excess > 0 else { return }
+    for (sender, _) in buckets.sorted(by: { $0.value.filled < $1.value.filled }).prefix(excess) {
+      buckets[sender] = nil
+    }
+  }
 }
 
 extension CloudKitService {
-  /// Refuses a request of somebody who sent too many.
+  /// Refuses a request of a user or a network that sent too many.
   func throttle(_ context: RequestContext, _ request: WebServiceRequest) throws {
     guard let rate = limits.requestsPerSecond, rate > 0 else { return }
     let sender =
