@@ -23,6 +23,10 @@ package struct PostgreSQLError: Error, CustomStringConvertible, Sendable {
   /// The connection is gone or was never there, or the server is starting or stopping.
   package var isConnectionLoss: Bool { state.hasPrefix("08") || state.hasPrefix("57P") }
 
+  /// The server takes no writes now: a standby before or after a fail-over, or a database that was set
+  /// to read only.
+  package var isReadOnly: Bool { state == "25006" || state == "55000" }
+
   /// The server failed itself, as a cluster's coordinator does that lost a worker at a commit.
   package var isInternal: Bool { state.hasPrefix("XX") || state.hasPrefix("58") }
 

@@ -29,11 +29,13 @@ package final class PostgreSQLPool: Sendable {
     self.observer = observer
   }
 
-  /// Lends a connection to the body; one that broke is not kept.
+  /// Lends a connection to the body; one that broke is not kept, nor one to a server that takes no
+  /// writes: of the hosts in the URL another one may.
   package func use<Result>(_ body: (PostgreSQLConnection) throws -> Result) throws -> Result {
     let connection = try state.withLock { $0.idle.popLast() } ?? open()
+    var isOfUse = true
     defer {
-      if !connection.isBroken {
+      if isOfUse, !connection.isBroken {
         state.withLock { state in
           if !state.isClosed, state.idle.count < Self.idleLimit { state.idle.append(connection) }
         }
@@ -41,7 +43,8 @@ package final class PostgreSQLPool: Sendable {
     }
     do {
       return try body(connection)
-    } catch let error as PostgreSQLError where error.isConnectionLoss {
+    } catch let error as PostgreSQLError where error.isConnectionLoss || error.isReadOnly {
+      isOfUse = false
       // The others are likely to be gone too: a server that restarted has forgotten them all.
       state.withLock { $0.idle.removeAll() }
       throw error

@@ -116,6 +116,53 @@ struct PostgreSQLFailureTests {
     #expect(try await person.changes().names == ["before", "after"])
   }
 
+  @Test("While PostgreSQL takes no writes, a save is asked to come again")
+  func readOnly() async throws {
+    let person = try await server().person()
+    try await person.makeZone()
+    try administrator.execute("ALTER DATABASE \(name) SET default_transaction_read_only = on")
+    try endConnections()
+    let request = ModifyRecordsRequest(
+      operations: [.make(.create, "r")],
+      zoneID: TestServer.zone
+    )
+    let refusal = await person.send(.modifyRecords, try WireCoding.encode(request))
+    #expect(refusal.status == 503)
+    #expect(String(decoding: refusal.body, as: UTF8.self).contains("TRY_AGAIN_LATER"))
+    try administrator.execute("ALTER DATABASE \(name) SET default_transaction_read_only = off")
+    try await person.save(.create, "r")
+    #expect(try await person.changes().names == ["r"])
+  }
+
+  @Test("A notification that the storage kept from delivery goes out with the next news")
+  func undelivered() async throws {
+    let server = try await TestServer(database: url, limits: { $0.longPollTimeout = 0 })
+    let person = try await server.person().on("phone")
+    try await person.makeZone()
+    let _: SubscriptionsResponse = try await person.call(
+      .modifySubscriptions,
+      ModifySubscriptionsRequest(operations: [
+        SubscriptionOperation(
+          operationType: .create,
+          subscription: Subscription(subscriptionID: "db", subscriptionType: .database)
+        )
+      ])
+    )
+    let listener = try await Listener(person.on("tablet"))
+    _ = try await listener.next()
+    let batch = try await person.decide([.make(.create, "r")], zone: TestServer.zone)
+    let note = try WireCoding.decode(CommitNote.self, from: try #require(batch.event?.body))
+    let service = server.service
+    try administrator.execute("ALTER DATABASE \(name) WITH ALLOW_CONNECTIONS false")
+    try endConnections()
+    service.announce(note)
+    #expect(service.undelivered.withLock { $0.count } == 1)
+    try administrator.execute("ALTER DATABASE \(name) WITH ALLOW_CONNECTIONS true")
+    try await service.deliverNews()
+    #expect(service.undelivered.withLock { $0.count } == 0)
+    #expect(try await listener.next()?.ck?.met?.sid == "db")
+  }
+
   @Test("No acknowledged write is lost when connections end in the middle of commits")
   func losses() async throws {
     let person = try await server().person()
@@ -162,7 +209,7 @@ struct PostgreSQLFailureTests {
     #expect(try await person.changes(since: next).names.isEmpty)
   }
 
-  @Test("A PostgreSQL without Citus cannot be distributed, and says what to do")
+  @Test("A database without Citus cannot be distributed, and says what to do")
   func noCitus() async throws {
     _ = try await server()
     let error = #expect(throws: StorageDistribution.Failure.self) {

@@ -21,6 +21,9 @@ struct PostgreSQLRetryTests {
     #expect(count("40001") == 16)
     #expect(count("08006") == 2)
     #expect(count("57P01") == 2)
+    // A standby: the next connection may find the server that took over.
+    #expect(count("25006") == 2)
+    #expect(count("55000") == 2)
     // The limits of locks and statements are the whole time that a request waits.
     #expect(count("55P03") == 1)
     #expect(count("57014") == 1)
@@ -30,7 +33,7 @@ struct PostgreSQLRetryTests {
 
   @Test("What passes by itself asks the client to try again later; the rest is the server's fault")
   func replies() {
-    for state in ["40P01", "55P03", "57014", "08006", "57P01", "53300"] {
+    for state in ["40P01", "55P03", "57014", "08006", "57P01", "53300", "25006", "55000"] {
       let reply = PostgreSQLRetries.reply(to: error(state))
       #expect(reply?.serverErrorCode == .tryAgainLater)
     }

@@ -1,7 +1,7 @@
 import CloudKitWebServices
 import WatershedPostgreSQL
 
-/// Decides whether a transaction that failed is run again, and what its caller is told otherwise.
+/// Decides whether a transaction that failed is run again, and what its caller is answered otherwise.
 struct PostgreSQLRetries {
   /// How often a transaction that was in another's way is run again.
   private static let attempts = 16
@@ -18,7 +18,7 @@ struct PostgreSQLRetries {
     attempts += 1
     guard attempts < Self.attempts, !error.leavesCommitOpen else { return false }
     if error.isTransient { return true }
-    guard error.isConnectionLoss else { return false }
+    guard error.isConnectionLoss || error.isReadOnly else { return false }
     // Once: the connection may have been an old one. The next failure is the server's.
     losses += 1
     return losses == 1
@@ -29,7 +29,9 @@ struct PostgreSQLRetries {
     if error.isTransient || error.isTimeout {
       return ErrorDictionary(.tryAgainLater, "the database is busy", retryAfter: 1)
     }
-    guard error.isConnectionLoss || error.isOverload || error.leavesCommitOpen else { return nil }
+    guard
+      error.isConnectionLoss || error.isReadOnly || error.isOverload || error.leavesCommitOpen
+    else { return nil }
     return ErrorDictionary(.tryAgainLater, "the database cannot be reached", retryAfter: 1)
   }
 }

@@ -227,7 +227,7 @@ package final class PostgreSQLStorage: Storage {
         return try pool.use(body)
       } catch let error as PostgreSQLError {
         if error.isUniqueViolation { throw ExpectationFailed(what: error.message) }
-        if error.isConnectionLoss { isOriginOpen.withLock { $0 = true } }
+        if error.isConnectionLoss || error.isReadOnly { isOriginOpen.withLock { $0 = true } }
         guard !retries.repeats(after: error) else { continue }
         throw PostgreSQLRetries.reply(to: error) ?? error
       }
