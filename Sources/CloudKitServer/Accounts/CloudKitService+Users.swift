@@ -8,9 +8,10 @@ extension CloudKitService {
     let made = StoredUser(
       container: container,
       account: account,
-      recordName: "_" + effects.randomness.bytes(16).hexadecimal
+      recordName: vault.userRecordName(account: account, container: container)
     )
-    // The user is known with the last record: a stop before leaves a record that nobody has.
+    // The user is known with the last record: a stop before leaves a record that the next sign-in
+    // finds, since the name is the same again.
     for environment in ContainerEnvironment.allCases.filter({ $0 != .production }) {
       let known = try await makeUserRecord(made, environment)
       if known != made { return known }

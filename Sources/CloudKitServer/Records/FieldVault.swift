@@ -27,10 +27,7 @@ final class FieldVault: Sendable {
         container, environment.rawValue, "\(partition.rawValue)", "\(record.zone.rawValue)",
         record.name, field,
       ]
-      return parts.reduce(into: Data()) { data, part in
-        withUnsafeBytes(of: UInt32(part.utf8.count).bigEndian) { data.append(contentsOf: $0) }
-        data.append(contentsOf: part.utf8)
-      }
+      return parts.reduce(into: Data()) { $0.append(lengthAnd: $1) }
     }
   }
 
@@ -131,6 +128,23 @@ final class FieldVault: Sendable {
     }
   }
 
+  // MARK: Names of users
+
+  /// The record name of an account's user in a container.
+  ///
+  /// It is made of the account and the oldest key: a user who was made after the backup that a server
+  /// was restored from gets the same name again, and devices that know it do not take them for another
+  /// person. Without the key nothing leads from one container's name to another's.
+  func userRecordName(account: String, container: String) -> String {
+    let oldest = ring.withLock { $0.oldestKey }
+    let parts = ["user record name", container, account]
+    let code = HMAC<SHA256>.authenticationCode(
+      for: parts.reduce(into: Data()) { $0.append(lengthAnd: $1) },
+      using: SymmetricKey(data: oldest)
+    )
+    return "_" + Data(code).prefix(16).hexadecimal
+  }
+
   // MARK: Values
 
   /// The value as the storage may see it; one that is sealed or needs no seal stays.
@@ -227,4 +241,12 @@ struct UnreadableEnvelope: Error, CustomStringConvertible {
 
 struct UnreadableBody: Error, CustomStringConvertible {
   var description: String { "a sealed body has an unknown format" }
+}
+
+extension Data {
+  fileprivate mutating func append(lengthAnd part: String) {
+    let length = Swift.withUnsafeBytes(of: UInt32(part.utf8.count).bigEndian) { Data($0) }
+    append(length)
+    append(contentsOf: part.utf8)
+  }
 }

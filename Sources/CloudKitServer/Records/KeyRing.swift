@@ -35,6 +35,11 @@ struct KeyRing: Codable, Sendable {
     keys[current] = key
   }
 
+  /// The key that was there first; others come beside it.
+  var oldestKey: Data {
+    keys.min { (Int($0.key) ?? .max, $0.key) < (Int($1.key) ?? .max, $1.key) }?.value ?? Data()
+  }
+
   /// By the key's ID: half of a SHA-256, which tells two keys apart and says nothing of either.
   var fingerprints: [String: String] {
     keys.mapValues { key in
