@@ -216,6 +216,35 @@ struct EncryptedFieldTests {
     }
   }
 
+  @Test("A record whose stored fields cannot be read fails alone in a query")
+  func malformed() async throws {
+    let server = try await TestServer()
+    try await server.service.importSchema(
+      TestSchema.text(
+        #"RECORD TYPE Note ("___recordID" REFERENCE QUERYABLE SORTABLE, plain STRING QUERYABLE);"#
+      ),
+      container: TestServer.container
+    )
+    let person = try await server.person().extended
+    try await person.makeZone()
+    for name in ["a", "b", "c"] {
+      _ = try await save(person, name, fields: ["plain": FieldValue(.string("x"))]).get()
+    }
+    var record = try stored(person, "b")
+    record.fields = Data(#"{"plain":{"value":{},"type":"STRING"}}"#.utf8)
+    var batch = WriteBatch(partition: try partition(person))
+    batch.records = [record]
+    try server.service.storage.commit(batch)
+    for query in [
+      RecordQuery(recordType: "Note"),
+      RecordQuery(recordType: "Note", sortBy: [QuerySort(fieldName: "___recordID")]),
+    ] {
+      let found = try await person.query(query)
+      #expect(found.records.compactMap(\.item?.recordName) == ["a", "c"])
+      #expect(found.records.compactMap(\.error?.recordName) == ["b"])
+    }
+  }
+
   @Test("Bytes that an earlier server kept as if they were sealed are read as what they are")
   func keptWithoutSeal() async throws {
     let kept = Data(#"{"value":"QUJD","type":"BYTES","sealedType":"STRING"}"#.utf8)

@@ -49,6 +49,7 @@ extension CloudKitService {
         zones: zones,
         context: context
       )
+      var unreadable: [RecordKey: any Error] = [:]
       let run = QueryRun(
         plan: plan,
         snapshot: snapshot,
@@ -57,7 +58,8 @@ extension CloudKitService {
         limit: try pageSize(request.resultsLimit),
         limits: limits,
         weight: { rendering.weight(of: RecordRow($0)) },
-        control: control
+        control: control,
+        onUnreadable: { unreadable[$0.key] = $1 }
       ) {
         database.sees($0)
           && access.allows(.read, type: $0.type, creator: $0.created.userRecordName)
@@ -74,7 +76,13 @@ extension CloudKitService {
       }
       json.key("records")
       json.beginArray()
-      for record in page.records { try rendering.writeItem(record, shape, to: &json) }
+      for record in page.records {
+        if let error = unreadable[record.key] {
+          try rendering.writeUnreadable(record.key.name, error, to: &json)
+        } else {
+          try rendering.writeItem(record, shape, to: &json)
+        }
+      }
       json.endArray()
       json.member(
         "syncToken",
@@ -128,7 +136,9 @@ extension CloudKitService {
   func activate(_ indexes: Set<RecordIndex>, of type: String, _ id: PartitionID) async throws {
     for index in indexes.sorted(by: { $0.name < $1.name }) {
       try await makeIndex(of: index.name, type: type, in: id) { record in
-        index.keys(of: record, try record.decodedFields())
+        // Of a record that cannot be read only what the system keeps is indexed: the query that finds it
+        // says so, and the other records are found.
+        index.keys(of: record, (try? record.decodedFields()) ?? [:])
       }
     }
   }

@@ -146,7 +146,10 @@ extension QueryRun {
       side.reached = entry
       guard let record = records[entry.record], !record.isDeleted, record.type == plan.type.name
       else { continue }
-      let fields = try record.decodedFields()
+      guard let fields = fields(of: record) else {
+        if isReadable(record) { take(record, [:]) }
+        continue
+      }
       latitude = record.indexValues(of: index.name, fields).first?.real ?? latitude
       if isReadable(record), plan.matches(record, fields) { take(record, fields) }
     }

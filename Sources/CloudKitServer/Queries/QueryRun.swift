@@ -23,6 +23,9 @@ struct QueryRun {
   /// How many bytes a record will have in the reply.
   let weight: (StoredRecord) -> Int
   let control: ReadControl
+  /// Is given each record whose fields cannot be read; the page has it in place of nothing, so that the
+  /// reply can say so and the other records are not lost with it.
+  let onUnreadable: (StoredRecord, any Error) -> Void
   let isReadable: (StoredRecord) -> Bool
 
   func page(after marker: QueryMarker?) throws -> Page {
@@ -126,7 +129,11 @@ struct QueryRun {
           reached = entry
           guard let record = records[entry.record], !record.isDeleted, record.type == plan.type.name
           else { continue }
-          let fields = try record.decodedFields()
+          guard let fields = fields(of: record) else {
+            guard isReadable(record) else { continue }
+            guard try body(entry, record, [:]) else { return .stopped }
+            continue
+          }
           guard
             isFirst(entry, of: index.keys(of: record, fields), ranges, isDescending),
             isReadable(record), plan.matches(record, fields)
@@ -140,6 +147,16 @@ struct QueryRun {
       }
     }
     return .finished
+  }
+
+  /// The fields of a record; nil where they cannot be read, which no filter can be asked about.
+  func fields(of record: StoredRecord) -> [String: FieldValue]? {
+    do {
+      return try record.decodedFields()
+    } catch {
+      onUnreadable(record, error)
+      return nil
+    }
   }
 
   enum Walked {

@@ -106,14 +106,18 @@ struct RecordRendering {
       try write(record, shape, to: &json)
     } catch {
       json.takeBack(to: mark)
-      let name = record.text(.name)
-      // The field and the reason are for the operator's log, not for other readers of the record.
-      service.logger.error(
-        "a record cannot be shown",
-        metadata: ["record": "\(name)", "error": "\(error)"]
-      )
-      try write(Self.unreadable(name), to: &json)
+      try writeUnreadable(record.text(.name), error, to: &json)
     }
+  }
+
+  /// Writes what a reply has in place of a record that cannot be read.
+  func writeUnreadable(_ name: String, _ error: any Error, to json: inout JSONWriter) throws {
+    // The field and the reason are for the operator's log, not for other readers of the record.
+    service.logger.error(
+      "a record cannot be shown",
+      metadata: ["record": "\(name)", "error": "\(error)"]
+    )
+    try write(Self.unreadable(name), to: &json)
   }
 
   func writeItem(_ record: StoredRecord, _ shape: Shape, to json: inout JSONWriter) throws {
