@@ -137,6 +137,24 @@ struct ServerKeyTests {
     }
   }
 
+  @Test("A signed request that was refused for a passing reason is answered when it comes again")
+  func refusedForNow() async throws {
+    let server = try await TestServer(limits: {
+      $0.requestsPerSecond = 1
+      $0.requestBurst = 1
+    })
+    let client = try await SigningClient(server)
+    let path = client.path(.lookupRecords)
+    let body = try WireCoding.encode(
+      LookupRecordsRequest(records: [LookupRecord(recordName: "a")])
+    )
+    #expect(await client.send(try client.signed(path, body)).status == 200)
+    let request = try client.signed(path, body)
+    #expect(await client.send(request).status == 429)
+    server.clock.advance(seconds: 2)
+    #expect(await client.send(request).status == 200)
+  }
+
   @Test("A signature whose second number was turned around is the same signature")
   func malleability() async throws {
     let client = try await client()

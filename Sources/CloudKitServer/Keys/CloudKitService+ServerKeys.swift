@@ -157,7 +157,12 @@ extension CloudKitService {
       signatures.settle(mark.name, reply)
       return reply
     } catch {
-      signatures.settle(mark.name, failure(error, uuid: effects.uuid().uuidString.lowercased()))
+      let reply = failure(error, uuid: effects.uuid().uuidString.lowercased())
+      if reply.status >= 500 || reply.status == 429 {
+        signatures.release(mark.name)
+      } else {
+        signatures.settle(mark.name, reply)
+      }
       throw error
     }
   }

@@ -56,6 +56,16 @@ final class SignatureLedger: Sendable {
     }
   }
 
+  /// Forgets a signature whose request was refused for a passing reason.
+  ///
+  /// The same request is to be answered when it comes again. What it wrote nevertheless is known by the storage.
+  func release(_ name: String) {
+    state.withLock { state in
+      guard state.entries[name]?.isRunning == true else { return }
+      state.entries[name] = nil
+    }
+  }
+
   func settle(_ name: String, _ reply: WebServiceResponse) {
     state.withLock { state in
       guard state.entries[name] != nil else { return }
