@@ -50,10 +50,12 @@ extension CloudKitService {
         )
         let object = try JSONSerialization.jsonObject(with: reply) as? [String: Any]
         records = object?["records"] as? [Any] ?? []
-      } catch let error as ErrorDictionary {
+      } catch {
         // Another owner's part may be written already: the failure is of these operations alone.
+        let uuid = effects.uuid().uuidString.lowercased()
+        let failure = context.stripped(dictionary(of: error, uuid: uuid))
         records = try part.operations.map { operation in
-          var error = context.stripped(error)
+          var error = failure
           error.recordName = operation.record.recordName
           return try JSONSerialization.jsonObject(with: try WireCoding.encode(error))
         }

@@ -89,21 +89,30 @@ extension CloudKitService {
     )
   }
 
-  /// Turns any error into the reply that tells of it.
-  func failure(_ error: any Error, uuid: String) -> WebServiceResponse {
-    var dictionary: ErrorDictionary
+  /// An error in the words for clients; what they must not read goes to the log.
+  func dictionary(of error: any Error, uuid: String) -> ErrorDictionary {
     switch error {
-    case let error as ErrorDictionary: dictionary = error
-    case let error as MalformedBody: dictionary = ErrorDictionary(.badRequest, "\(error)")
+    case let error as ErrorDictionary: return error
+    case let error as MalformedBody: return ErrorDictionary(.badRequest, "\(error)")
     default:
       // Storage gave up: a full disk, a damaged file. The client's data is not at fault.
       logger.error(
         "the request could not be answered",
         metadata: ["requestID": "\(uuid)", "error": "\(error)"]
       )
-      dictionary = Self.storageFailure(error)
+      return Self.storageFailure(error)
     }
+  }
+
+  /// Turns any error into the reply that tells of it.
+  func failure(_ error: any Error, uuid: String) -> WebServiceResponse {
+    var dictionary = dictionary(of: error, uuid: uuid)
     dictionary.uuid = uuid
+    // The reason is not logged: it may repeat names of records and people.
+    logger.info(
+      "the request was refused",
+      metadata: ["requestID": "\(uuid)", "code": "\(dictionary.serverErrorCode.rawValue)"]
+    )
     var headers: [String: String] = [:]
     if let seconds = dictionary.retryAfter {
       headers[WebServiceName.retryAfter] = String(Int(seconds.rounded(.up)))
