@@ -188,22 +188,12 @@ private final class FolderUpload: AssetUpload, @unchecked Sendable {
     guard rename(partial.path, file.path) == 0 else {
       throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: file.path])
     }
-    try flush(file.deletingLastPathComponent())
+    try DurableFolder.synchronize(file.deletingLastPathComponent())
   }
 
   func cancel() async {
     // What stays is removed by the next housekeeping.
     try? handle.close()
     try? FileManager.default.removeItem(at: partial)
-  }
-
-  private func flush(_ folder: URL) throws {
-    let descriptor = open(folder.path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else {
-      throw CocoaError(.fileReadUnknown, userInfo: [NSFilePathErrorKey: folder.path])
-    }
-    let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-    try handle.synchronize()
-    try handle.close()
   }
 }

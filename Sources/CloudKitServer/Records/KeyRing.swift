@@ -117,6 +117,8 @@ struct KeyRing: Codable, Sendable {
     guard rename(partial.path, file.path) == 0 else {
       throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: file.path])
     }
+    // What is sealed with a new key must not outlive a power cut that the key does not.
+    try DurableFolder.synchronize(file.deletingLastPathComponent())
   }
 
   struct MissingKey: Error, CustomStringConvertible {
