@@ -105,6 +105,32 @@ struct BackupTests {
     }
   }
 
+  @Test(
+    "A manifest that names files outside of the backup puts nothing anywhere",
+    arguments: ["../outside", "/etc/outside", "assets/../../outside", "./a", "a//b", ""]
+  )
+  func outside(path: String) async throws {
+    try await withTemporaryFolder { folder in
+      let backup = folder.appendingPathComponent("backup")
+      let server = try await TestServer(folder: folder.appendingPathComponent("old"))
+      var manifest = try await server.service.backUp(to: backup)
+      await server.service.shutdown()
+      try Data("x".utf8).write(to: folder.appendingPathComponent("outside"))
+      let known = try #require(manifest.files.first)
+      manifest.files.append(known)
+      manifest.files[manifest.files.count - 1].path = path
+      try WireCoding.encode(manifest).write(
+        to: backup.appendingPathComponent(BackupManifest.fileName)
+      )
+      let new = folder.appendingPathComponent("deep/new")
+      #expect(try BackupFolder(backup).problems().count == 1)
+      await #expect(throws: BackupError.self) {
+        try await BackupFolder(backup).restore(to: new, configuration: ServiceConfiguration())
+      }
+      #expect(!FileManager.default.fileExists(atPath: new.path))
+    }
+  }
+
   @Test("A backup goes into an empty place only, and what fails leaves nothing", .everyEngine)
   func occupied() async throws {
     try await withTemporaryFolder { folder in

@@ -26,6 +26,10 @@ package struct BackupFolder: Sendable {
   package func problems() throws -> [String] {
     let manifest = try manifest()
     guard manifest.schema == 1 else { return ["its format is newer than this server"] }
+    let strange = manifest.files.filter { !$0.isInside }
+    guard strange.isEmpty else {
+      return ["its manifest names files outside of the backup: nothing of it is used"]
+    }
     var problems: [String] = []
     for file in manifest.files {
       guard FileManager.default.fileExists(atPath: url.appendingPathComponent(file.path).path)

@@ -12,6 +12,12 @@ package struct BackupManifest: Codable, Hashable, Sendable {
     package var size: Int64
     /// SHA-256 in hexadecimal.
     package var checksum: String
+
+    /// Whether the path stays in the folder that it is looked up in.
+    var isInside: Bool {
+      let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+      return !parts.contains { $0.isEmpty || $0 == "." || $0 == ".." } && !path.contains("\0")
+    }
   }
 
   package var schema = 1

@@ -106,6 +106,12 @@ extension CloudKitService {
     guard let path = request["path"], path.hasPrefix("/") else {
       throw AdministrationError(description: "Name the backup's folder by its whole path.")
     }
+    // An administrator's password must not be a way to write files of the machine.
+    guard call.isOperator else {
+      throw AdministrationError(
+        description: "A backup needs the operator's token, which is in the server's data folder."
+      )
+    }
     do {
       let manifest = try await backUp(to: URL(fileURLWithPath: path, isDirectory: true))
       audit("backup.create", by: call, about: path)
