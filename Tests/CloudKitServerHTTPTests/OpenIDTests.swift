@@ -1,5 +1,8 @@
+import AsyncHTTPClient
 import CloudKitServer
+import CloudKitServerHTTP
 import Foundation
+import Synchronization
 import Testing
 
 @Suite("Signing in at an OpenID Connect issuer")
@@ -87,6 +90,36 @@ struct OpenIDTests {
   }
 
   // MARK: The issuer's own troubles
+
+  /// A clock that a test moves.
+  private final class Hands: Sendable {
+    private let ahead = Mutex(0.0)
+
+    var now: Date { Date() + ahead.withLock { $0 } }
+
+    func advance(seconds: Double) { ahead.withLock { $0 += seconds } }
+  }
+
+  @Test("The issuer's keys are fetched again after an hour, so that a withdrawn one is not good")
+  func agedKeys() async throws {
+    let issuer = try await TestIssuer()
+    issuer.behave { $0.claims["exp"] = 9_000_000_000 }
+    let hands = Hands()
+    let provider = OpenIDProvider(issuer.settings, now: { hands.now })
+    let challenge = IdentityChallenge(
+      nonce: "n",
+      verifier: "v",
+      redirectURL: issuer.url + "/return"
+    )
+    for (step, expected) in [(0.0, 1), (3500, 1), (200, 2)] {
+      hands.advance(seconds: step)
+      let address = try await provider.signInAddress(challenge, state: "s")
+      _ = try await send(HTTPClientRequest(url: address))
+      _ = try await provider.identity(code: issuer.code, challenge)
+      #expect(issuer.keyRequests == expected)
+    }
+    try await issuer.stop()
+  }
 
   @Test("A key that the issuer has changed is fetched once")
   func changedKeys() async throws {

@@ -11,7 +11,8 @@ package actor OpenIDProvider: IdentityProvider {
   private let now: @Sendable () -> Date
   /// What the issuer said of itself, and until when that is believed.
   private var discovered: (document: OpenIDDiscovery, until: Date)?
-  private var keys: OpenIDKeys?
+  /// The issuer's keys, and until when they are believed: one that was withdrawn must not stay good.
+  private var keys: (set: OpenIDKeys, until: Date)?
 
   package nonisolated var name: String { settings.name }
   package nonisolated var registration: RegistrationPolicy? { settings.registration }
@@ -130,9 +131,9 @@ package actor OpenIDProvider: IdentityProvider {
     _ discovery: OpenIDDiscovery
   ) async throws -> OpenIDClaims {
     do {
-      if let keys {
+      if let keys, keys.until > now() {
         do {
-          return try await keys.verify(token)
+          return try await keys.set.verify(token)
         } catch OpenIDKeys.Failure.unknownKey {
           // The issuer has changed its keys since.
         }
@@ -142,7 +143,7 @@ package actor OpenIDProvider: IdentityProvider {
         throw IdentityFailure(.unavailable, "the key set answered \(status)")
       }
       let fetched = try OpenIDKeys(json: body)
-      keys = fetched
+      keys = (fetched, now() + 3600)
       return try await fetched.verify(token)
     } catch let failure as OpenIDKeys.Failure {
       throw IdentityFailure(.refused, "\(failure)")
