@@ -27,15 +27,26 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   /// Bounds the statements kept compiled on the server; our own are fewer.
   private static let preparedLimit = 300
 
+  /// What libpq is given, in its order: what stands before the URL may be set by the URL, what stands
+  /// behind it not.
+  ///
+  /// A network that drops a connection without a word is noticed within a minute, while the connection
+  /// waits for notifications or for an answer; the system's own limits are hours.
+  package static func settings(_ url: String) -> [(name: String, value: String)] {
+    [
+      ("keepalives_idle", "30"), ("keepalives_interval", "10"), ("keepalives_count", "3"),
+      ("tcp_user_timeout", "60000"), ("connect_timeout", "15"), ("dbname", url),
+      ("client_encoding", "UTF8"), ("fallback_application_name", "watershed"),
+    ]
+  }
+
   /// Connects to a `postgresql://` URL, with everything that libpq understands in one.
   package init(url: String, observer: (@Sendable (String) -> Void)? = nil) throws {
     self.observer = observer
-    let settings = [
-      ("dbname", url), ("client_encoding", "UTF8"), ("fallback_application_name", "watershed"),
-    ]
+    let settings = Self.settings(url)
     // Kept by libpq only during the call.
-    let names = settings.map { strdup($0.0) }
-    let values = settings.map { strdup($0.1) }
+    let names = settings.map { strdup($0.name) }
+    let values = settings.map { strdup($0.value) }
     defer { for text in names + values { free(text) } }
     let opened = PQconnectdbParams(
       names.map { UnsafePointer($0) } + [nil],
@@ -264,6 +275,9 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     try? flush()
   }
 
+  /// Ends what the connection runs, from any thread.
+  package private(set) lazy var canceller = PostgreSQLCanceller(handle)
+
   // MARK: Notifications
 
   /// The file descriptor of the connection, to wait on.
@@ -275,9 +289,6 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     var payloads: [String] = []
     while let notification = PQnotifies(handle) {
       payloads.append(String(cString: notification.pointee.extra))
-  /// Ends what the connection runs, from any thread.
-  package private(set) lazy var canceller = PostgreSQLCanceller(handle)
-
       PQfreemem(notification)
     }
     return payloads

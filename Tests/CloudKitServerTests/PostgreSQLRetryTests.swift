@@ -31,6 +31,32 @@ struct PostgreSQLRetryTests {
     #expect(count("XX000") == 1)
   }
 
+  @Test(
+    "A connection notices within a minute that the other side is gone; the URL may say otherwise"
+  )
+  func keepalive() throws {
+    let names = PostgreSQLConnection.settings("postgresql:///x").map(\.name)
+    let url = try #require(names.firstIndex(of: "dbname"))
+    for name in ["keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout"] {
+      #expect(try #require(names.firstIndex(of: name)) < url)
+    }
+  }
+
+  @Test(
+    "A URL that leads to another machine without checking its certificate is known",
+    arguments: [
+      ("postgresql:///watershed", false), ("postgresql://u@localhost/w", false),
+      ("postgresql://u@127.0.0.1:5433/w", false), ("postgresql://u@[::1]/w", false),
+      ("postgresql:///w?host=/var/run/postgresql", false),
+      ("postgresql://u@db.example.org/w", true), ("postgresql:///w?host=db.example.org", true),
+      ("postgresql://u@db.example.org/w?sslmode=require", true),
+      ("postgresql://u@db.example.org/w?sslmode=verify-full", false),
+    ]
+  )
+  func verification(url: String, isUnverified: Bool) {
+    #expect(PostgreSQLAddress.isUnverified(url) == isUnverified)
+  }
+
   @Test("What passes by itself asks the client to try again later; the rest is the server's fault")
   func replies() {
     for state in ["40P01", "55P03", "57014", "08006", "57P01", "53300", "25006", "55000"] {

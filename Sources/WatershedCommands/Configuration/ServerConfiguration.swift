@@ -207,11 +207,20 @@ extension ServerConfiguration {
 
   /// What a server runs with, and its operator should know.
   var warnings: [String] {
-    guard isOpen, tlsCertificate == nil, trustedProxies.isEmpty else { return [] }
-    return [
-      "host: \(host) lets other machines in without TLS; name a certificate, or the proxy that "
-        + "ends TLS in trustedProxies"
-    ]
+    var found: [String] = []
+    if isOpen, tlsCertificate == nil, trustedProxies.isEmpty {
+      found.append(
+        "host: \(host) lets other machines in without TLS; name a certificate, or the proxy that "
+          + "ends TLS in trustedProxies"
+      )
+    }
+    if let database, PostgreSQLAddress.isUnverified(database) {
+      found.append(
+        "database: the connection to another machine does not check that machine's certificate; "
+          + "add sslmode=verify-full to the URL"
+      )
+    }
+    return found
   }
 
   /// Everything that keeps a server from running as it says, each in a sentence.
