@@ -1,7 +1,8 @@
-import CloudKitServer
 import CloudKitWebServices
 import Foundation
 import Testing
+
+@testable import CloudKitServer
 
 @Suite("Making shares", .everyEngine)
 struct ShareMakingTests {
@@ -190,6 +191,47 @@ struct ShareMakingTests {
       }
       let errors = results.compactMap(\.error).filter { $0.serverErrorCode != .atomicError }
       #expect(errors.map(\.extension?.code) == (over > 0 ? [.limitExceeded] : []))
+    }
+  }
+
+  @Test("The index entries of a share follow when a person joins it")
+  func indexedShare() async throws {
+    let server = try await TestServer()
+    let (owner, guest) = (try await server.person("ada"), try await server.person("bob"))
+    try await owner.makeZone()
+    try await owner.save(.create, "root")
+    let share = try await owner.share("root", with: [.invited("bob")])
+    let storage = server.service.storage
+    let id = try storage.partition(
+      PartitionKey(
+        container: TestServer.container,
+        environment: .development,
+        scope: .private,
+        owner: try await owner.userRecordName
+      )
+    )
+    let index = RecordIndex(name: "___modTime")
+    try await server.service.activate([index], of: ShareDictionary.recordType, id)
+    server.clock.advance(seconds: 10)
+    try await guest.accept(share)
+    try storage.read { snapshot in
+      let walk = IndexWalk(
+        type: ShareDictionary.recordType,
+        field: index.name,
+        zone: nil,
+        lower: nil,
+        upper: nil,
+        isDescending: false,
+        after: nil,
+        limit: 10
+      )
+      let entries = try snapshot.entries(in: id, walk)
+      let records = try snapshot.records(in: id, keys: entries.map(\.record))
+      #expect(entries.count == 1)
+      for entry in entries {
+        let record = try #require(records[entry.record])
+        #expect(index.keys(of: record, [:]) == [entry.key])
+      }
     }
   }
 

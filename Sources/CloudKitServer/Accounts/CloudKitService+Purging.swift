@@ -67,7 +67,7 @@ extension CloudKitService {
         batch.forgottenUsers = [link.user]
         let key = RecordKey(zone: link.zone, name: link.share)
         let found = try snapshot.records(in: link.partition, keys: [key])[key]
-        guard var share = found, !share.isDeleted, var sharing = try share.decodedSharing(),
+        guard let old = found, !old.isDeleted, var sharing = try old.decodedSharing(),
           sharing.state?.mentions(link.user) == true,
           var row = try snapshot.zones(in: link.partition, named: [link.zoneName]).first,
           row.number == link.zone, row.ending == nil
@@ -80,6 +80,7 @@ extension CloudKitService {
           randomness: effects.randomness
         )
         sharing.state?.forget(link.user, at: counter.next)
+        var share = old
         share.change = counter.next
         share.tag = stamping.tag()
         share.modified = stamping.stamp
@@ -89,6 +90,7 @@ extension CloudKitService {
         batch.expectedCounter = counter
         batch.counter = counter.next
         batch.records = [share]
+        try snapshot.reindex(old, as: share, in: link.partition, &batch)
         batch.zones = [row]
         var note = CommitNote(
           process: notifications.run,

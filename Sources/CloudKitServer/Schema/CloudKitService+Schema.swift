@@ -202,9 +202,10 @@ extension CloudKitService {
           description: "The schema has no role '\(unknown.joined(separator: "', '"))'."
         )
       }
-      guard var record = found, !record.isDeleted, record.type == RecordTypeSchema.users.name else {
+      guard let old = found, !old.isDeleted, old.type == RecordTypeSchema.users.name else {
         throw AdministrationError(description: "There is no user '\(recordName)'.")
       }
+      var record = old
       var fields = try record.decodedFields()
       let numbers = roles.compactMap { schema.roleNumbers[$0] }.sorted()
       fields[RecordTypeSchema.rolesField] = FieldValue(.int64List(numbers))
@@ -216,6 +217,7 @@ extension CloudKitService {
       record.modified.timestamp = now
       record.tag = String(bits, radix: 36)
       batch.records = [record]
+      try storage.read { try $0.reindex(old, as: record, in: id, &batch) }
       return (batch, ())
     }
   }

@@ -198,6 +198,9 @@ extension CloudKitService {
     batch.expectedCounter = located.counter
     batch.counter = change
     batch.records = [record]
+    try storage.read { snapshot in
+      try snapshot.reindex(located.share, as: record, in: located.guid.partition, &batch)
+    }
     batch.zones = [row]
     var note = self.note(
       context,

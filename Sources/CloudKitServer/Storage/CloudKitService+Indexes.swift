@@ -15,6 +15,18 @@ extension StorageSnapshot {
       }
     }
   }
+
+  /// Notes in a batch the entries that a record had and those that it has now.
+  func reindex(
+    _ old: StoredRecord,
+    as new: StoredRecord,
+    in id: PartitionID,
+    _ batch: inout WriteBatch
+  ) throws {
+    batch.expectedIndexes = try database(id).indexes
+    batch.removedIndexEntries += try indexEntries(of: old, old.decodedFields(), in: id)
+    batch.addedIndexEntries += try indexEntries(of: new, new.decodedFields(), in: id)
+  }
 }
 
 extension CloudKitService {
