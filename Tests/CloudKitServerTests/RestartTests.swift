@@ -6,6 +6,25 @@ import WatershedSQLite
 
 @Suite("A server that stops and starts again", .everyEngine)
 struct RestartTests {
+  @Test("The database and the keys are their owner's alone in a folder that others look into")
+  func permissions() async throws {
+    try await TestEngine.$current.withValue(.sqlite) {
+      try await withTemporaryFolder { folder in
+        let server = try await TestServer(folder: folder)
+        let person = try await server.person()
+        try await person.makeZone()
+        let manager = FileManager.default
+        for name in ["watershed.sqlite", "watershed.sqlite-wal", "field-keys.json"] {
+          let file = folder.appendingPathComponent(name)
+          let attributes = try manager.attributesOfItem(atPath: file.path)
+          let mode = try #require(attributes[.posixPermissions] as? NSNumber).intValue
+          #expect(mode & 0o077 == 0, "\(name)")
+        }
+        await server.service.shutdown()
+      }
+    }
+  }
+
   @Test("Everything acknowledged is there after a restart, tokens and sessions too")
   func restart() async throws {
     try await withTemporaryFolder { folder in

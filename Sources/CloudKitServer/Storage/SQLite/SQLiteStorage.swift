@@ -48,6 +48,7 @@ package final class SQLiteStorage: Storage {
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
       let path = folder.appendingPathComponent("watershed.sqlite").path
       self.path = path
+      Self.makePrivate(path)
       writer = try SQLiteConnection(path: path)
       try writer.execute(Self.writerSettings)
       readers = SQLiteReaderPool {
@@ -79,6 +80,19 @@ package final class SQLiteStorage: Storage {
     identity = Mutex(kept.incarnation)
     // After the commit: a start that ends between the two is not taken for an older copy.
     tally = try folder.map { try CommitTally(in: $0, kept.count) }
+  }
+
+  /// Makes a new file for its owner's eyes alone; SQLite gives its log the same permissions.
+  ///
+  /// The folder may be one that others look into.
+  private static func makePrivate(_ path: String) {
+    guard !FileManager.default.fileExists(atPath: path) else { return }
+    // Where it cannot be made, SQLite says why.
+    _ = FileManager.default.createFile(
+      atPath: path,
+      contents: nil,
+      attributes: [.posixPermissions: 0o600]
+    )
   }
 
   package func beginNewIncarnation() throws {
