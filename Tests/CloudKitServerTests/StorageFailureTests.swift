@@ -31,6 +31,8 @@ struct StorageFailureTests {
     for error in [
       PostgreSQLError(state: "XX000", message: "secret", sql: "SELECT secret") as any Error,
       NSError(domain: NSPOSIXErrorDomain, code: 5, userInfo: [NSFilePathErrorKey: "/secret"]),
+      // Of a row: the client sent nothing that cannot be read.
+      MalformedBody(path: "secret.value", reason: "Invalid value"),
     ] {
       let found = try await reply(to: error)
       #expect(found.status == 500)

@@ -116,7 +116,7 @@ extension CloudKitService {
     case "device": return try await beginDeviceAuthorization(request)
     case "token": return try await respondToTokenRequest(request)
     case "sign-in":
-      let call = try WireCoding.decode(SignInCall.self, from: request.body)
+      let call = try ClientBody.decode(SignInCall.self, from: request.body)
       let apiToken = try apiToken(target.query[WebServiceName.apiToken] ?? "")
       guard let apiToken, apiToken.container == nil || apiToken.container == call.container,
         request.headers["origin"].map({ allows($0, apiToken) }) ?? true
@@ -148,12 +148,12 @@ extension CloudKitService {
       )
       return try reply(credentials)
     case "refresh":
-      let call = try WireCoding.decode(RefreshCall.self, from: request.body)
+      let call = try ClientBody.decode(RefreshCall.self, from: request.body)
       return try reply(
         try await refresh(call.refreshToken, from: SenderAddress(request.clientAddress))
       )
     case "sign-out":
-      let call = try WireCoding.decode(RefreshCall.self, from: request.body)
+      let call = try ClientBody.decode(RefreshCall.self, from: request.body)
       // Knowing a good token of the device is the right to end it.
       _ = try await refresh(call.refreshToken, from: SenderAddress(request.clientAddress))
       let grant = try await revokeDevice(String(call.refreshToken.prefix { $0 != "." }))
@@ -166,7 +166,7 @@ extension CloudKitService {
       )
       return try reply([String: String]())
     case "delete":
-      let call = try WireCoding.decode(DeleteCall.self, from: request.body)
+      let call = try ClientBody.decode(DeleteCall.self, from: request.body)
       let account = try await checkPassword(
         userName: call.userName,
         password: call.password,

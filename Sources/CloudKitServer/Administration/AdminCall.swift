@@ -14,7 +14,7 @@ struct AdminCall: Sendable {
   var isOperator = false
 
   func read<Body: Decodable>(_ type: Body.Type = Body.self) throws -> Body {
-    try WireCoding.decode(type, from: body.isEmpty ? Data("{}".utf8) : body)
+    try ClientBody.decode(type, from: body.isEmpty ? Data("{}".utf8) : body)
   }
 
   func write(_ reply: some Encodable) throws -> Data { try WireCoding.encode(reply) }

@@ -101,12 +101,12 @@ private struct APICall {
   var body: Data
 
   func read<Body: Decodable>() throws -> Body {
-    try WireCoding.decode(Body.self, from: body)
+    try ClientBody.decode(Body.self, from: body)
   }
 
   /// For reads without parameters, which are sent with an empty body or by GET too.
   func readOrEmpty<Body: Decodable>() throws -> Body {
-    try WireCoding.decode(Body.self, from: body.isEmpty ? Data("{}".utf8) : body)
+    try ClientBody.decode(Body.self, from: body.isEmpty ? Data("{}".utf8) : body)
   }
 }
 

@@ -91,17 +91,13 @@ extension CloudKitService {
 
   /// An error in the words for clients; what they must not read goes to the log.
   func dictionary(of error: any Error, uuid: String) -> ErrorDictionary {
-    switch error {
-    case let error as ErrorDictionary: return error
-    case let error as MalformedBody: return ErrorDictionary(.badRequest, "\(error)")
-    default:
-      // Storage gave up: a full disk, a damaged file. The client's data is not at fault.
-      logger.error(
-        "the request could not be answered",
-        metadata: ["requestID": "\(uuid)", "error": "\(error)"]
-      )
-      return Self.storageFailure(error)
-    }
+    if let error = error as? ErrorDictionary { return error }
+    // Storage gave up: a full disk, a damaged file or row. The client's data is not at fault.
+    logger.error(
+      "the request could not be answered",
+      metadata: ["requestID": "\(uuid)", "error": "\(error)"]
+    )
+    return Self.storageFailure(error)
   }
 
   /// Turns any error into the reply that tells of it.
