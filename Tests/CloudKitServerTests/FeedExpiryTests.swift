@@ -38,7 +38,7 @@ struct FeedExpiryTests {
     let expired = await error { _ = try await person.changes(since: old) }
     #expect(expired?.serverErrorCode == .badRequest)
     #expect(expired?.extension?.code == .changeTokenExpired)
-    #expect(expired?.extension?.cause == nil)
+    #expect(expired?.extension?.cause == .tooOld)
     #expect(try await person.changes(since: middle).names == ["b"])
     #expect(try await person.changes().names == ["c"])
     // Who did not ask for it gets no exact code.

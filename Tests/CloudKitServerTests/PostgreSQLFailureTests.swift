@@ -204,9 +204,18 @@ struct PostgreSQLFailureTests {
     let error = await #expect(throws: ErrorDictionary.self) {
       try await person.changes(since: token)
     }
-    #expect(error?.extension?.code == .changeTokenExpired)
-    let next = try await person.changes().syncToken
+    #expect(error?.serverErrorCode == .tryAgainLater)
+    // The standby has all that the token knows.
+    let next = try await person.changes(since: token).syncToken
     #expect(try await person.changes(since: next).names.isEmpty)
+    try other.execute("UPDATE databases SET counter = counter - 1")
+    try other.execute("UPDATE service SET value = '2 00000001' WHERE name = 'origin'")
+    try endConnections()
+    _ = try? await person.changes(since: token)
+    let lost = await #expect(throws: ErrorDictionary.self) {
+      try await person.changes(since: token)
+    }
+    #expect(lost?.extension?.cause == .otherIncarnation)
   }
 
   @Test("A database without Citus cannot be distributed, and says what to do")

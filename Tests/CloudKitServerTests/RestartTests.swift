@@ -78,6 +78,7 @@ struct RestartTests {
       var person = try await first.person().extended
       try await person.makeZone()
       try await person.save(.create, "a")
+      let known = try await person.changes().syncToken
       await first.service.shutdown()
       try FileManager.default.copyItem(at: file, to: copy)
 
@@ -100,6 +101,8 @@ struct RestartTests {
       }
       #expect(error?.extension?.code == .changeTokenExpired)
       #expect(try await person.changes().names == ["a", "x", "y", "z"])
+      // What this client knows is in both histories.
+      #expect(try await person.changes(since: known).names == ["x", "y", "z"])
     }
   }
 

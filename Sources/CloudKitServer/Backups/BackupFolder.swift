@@ -91,8 +91,8 @@ package struct BackupFolder: Sendable {
   /// Puts the backup into a data folder that is empty or not there yet and, where the configuration
   /// names them, into an empty PostgreSQL and a bucket: whatever engine it was made from.
   ///
-  /// What clients know of the newer data is void: the storage begins a new incarnation, and they
-  /// compare and send again what the server lost.
+  /// The storage begins a new incarnation: clients that know newer data than the backup compare, and
+  /// send again what the server lost; all others go on.
   package func restore(to folder: URL, configuration: ServiceConfiguration) async throws {
     let problems = try problems()
     guard problems.isEmpty else {
@@ -120,7 +120,7 @@ package struct BackupFolder: Sendable {
       } else {
         let storage = try SQLiteStorage(folder: folder, effects: configuration.effects)
         defer { storage.close() }
-        try storage.beginNewIncarnation()
+        try storage.branchOff()
         // The restored server has an asset store of its own, which its first start enters.
         try storage.changeFingerprints { $0.assetStore = nil }
       }

@@ -23,6 +23,8 @@ struct ChangeToken: Codable, Hashable, Sendable {
   var began: ChangeNumber?
   /// The stay in a zone that is shared as a whole.
   var stay: ChangeNumber?
+  /// The incarnation of the storage when the token was read; not sealed.
+  var readIn: String?
   /// Of the shared database: partition, zone and newest change of each zone, one after the other.
   var sharedZones: [Int64]?
 
@@ -55,6 +57,14 @@ struct ChangeToken: Codable, Hashable, Sendable {
     set {
       counter = newValue.change
       place = ChangeNumber(newValue.zone.rawValue)
+    }
+  }
+
+  /// The newest change of each partition that the holder knows of.
+  var knownChanges: [(PartitionID, ChangeNumber)] {
+    guard let sharedZones else { return [(partition, max(counter, top ?? .zero, began ?? .zero))] }
+    return stride(from: 0, to: sharedZones.count - sharedZones.count % 3, by: 3).map { index in
+      (PartitionID(rawValue: sharedZones[index]), ChangeNumber(sharedZones[index + 2]))
     }
   }
 
@@ -166,27 +176,28 @@ extension CloudKitService {
     return try signer.seal(token, for: .changeToken)
   }
 
-  /// Reads a client's token; one that is over is an error, never a silent start from nothing.
-  func open(
-    _ text: String?,
-    zone: ZoneNumber?,
-    _ id: PartitionID,
-    counter: ChangeNumber,
-    _ context: RequestContext
-  ) throws(ErrorDictionary) -> ChangeToken {
-    try check(try open(text), zone: zone, id, counter: counter, context)
-  }
-
   /// What a client's token says; nil for a client that knows nothing.
-  func open(_ text: String?) throws(ErrorDictionary) -> ChangeToken? {
+  ///
+  /// A token of a former incarnation is one of this incarnation where all that it knows is in both
+  /// histories. Called outside of a read: the storage may be asked.
+  func open(_ text: String?) throws -> ChangeToken? {
     guard let text, !text.isEmpty else { return nil }
-    guard let token = signer.open(text, as: ChangeToken.self, for: .changeToken) else {
+    guard var token = signer.open(text, as: ChangeToken.self, for: .changeToken) else {
       // Sealed by a server with another secret.
       throw ErrorDictionary(
         .badRequest,
         "Unknown sync continuation type",
         extension: ErrorExtension(code: .changeTokenExpired, cause: .otherIncarnation)
       )
+    }
+    let present = storage.incarnation
+    token.readIn = present
+    if token.incarnation != present,
+      try token.knownChanges.allSatisfy({ partition, change in
+        try storage.contains(token.incarnation, of: partition, through: change)
+      })
+    {
+      token.incarnation = present
     }
     return token
   }
@@ -209,6 +220,9 @@ extension CloudKitService {
         extension: ErrorExtension(code: .changeTokenExpired, cause: .otherIncarnation)
       )
     }
+    guard token.incarnation == storage.incarnation || token.readIn == storage.incarnation else {
+      throw ErrorDictionary(.tryAgainLater, "the storage has just gone over to another history")
+    }
     // A token that knows more than the server does is from before a backup was put back.
     guard token.incarnation == storage.incarnation, token.counter <= counter,
       (token.top ?? .zero) <= counter
@@ -217,8 +231,8 @@ extension CloudKitService {
     return token
   }
 
-  /// The error for a token that cannot be continued; a cause where that is not its age.
-  static func expiredToken(_ cause: ErrorExtensionCode? = nil) -> ErrorDictionary {
+  /// The error for a token that cannot be continued.
+  static func expiredToken(_ cause: ErrorExtensionCode = .tooOld) -> ErrorDictionary {
     ErrorDictionary(
       .badRequest,
       "the sync token has expired, start again without one",

@@ -14,12 +14,12 @@ extension CloudKitService {
       throw ErrorDictionary(.badRequest, "the public database has no changes")
     }
     let id = try partition(context)
-    let text = request.syncToken ?? request.metaSyncToken
+    let token = try open(request.syncToken ?? request.metaSyncToken)
     let limit = try pageSize(request.resultsLimit)
     var response = try storage.read { snapshot in
       context.scope == .shared
-        ? try sharedChanges(text, id, limit, context, snapshot)
-        : try privateChanges(text, id, limit, context, snapshot)
+        ? try sharedChanges(token, id, limit, context, snapshot)
+        : try privateChanges(token, id, limit, context, snapshot)
     }
     // Strict readers of `changes/database` refuse a key that is not its own.
     if isOlder { response.metaSyncToken = response.syncToken }
@@ -27,14 +27,14 @@ extension CloudKitService {
   }
 
   private func privateChanges(
-    _ text: String?,
+    _ sent: ChangeToken?,
     _ id: PartitionID,
     _ limit: Int,
     _ context: RequestContext,
     _ snapshot: any StorageSnapshot
   ) throws -> DatabaseChangesResponse {
     let database = try snapshot.database(id)
-    let token = try open(text, zone: nil, id, counter: database.counter, context)
+    let token = try check(sent, zone: nil, id, counter: database.counter, context)
     var rows = try snapshot.zones(in: id, changedAfter: token.zoneListPosition, limit: limit + 1)
     let isMoreComing = rows.count > limit
     if isMoreComing { rows.removeLast() }
@@ -78,14 +78,14 @@ extension CloudKitService {
   }
 
   private func sharedChanges(
-    _ text: String?,
+    _ sent: ChangeToken?,
     _ id: PartitionID,
     _ limit: Int,
     _ context: RequestContext,
     _ snapshot: any StorageSnapshot
   ) throws -> DatabaseChangesResponse {
     let user = try context.participant()
-    let token = try open(text, zone: nil, id, counter: ChangeNumber(.max), context)
+    let token = try check(sent, zone: nil, id, counter: ChangeNumber(.max), context)
     var known: [KnownZone: ChangeNumber] = [:]
     let numbers = token.sharedZones ?? []
     for index in stride(from: 0, to: numbers.count - numbers.count % 3, by: 3) {

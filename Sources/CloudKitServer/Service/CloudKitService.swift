@@ -12,7 +12,7 @@ package final class CloudKitService: Sendable {
   package let limits: ServiceLimits
   let configuration: ServiceConfiguration
   let effects: Effects
-  let storage: any Storage
+  package let storage: any Storage
   let assets: any AssetStore
   let signer: Signer
   let vault: FieldVault

@@ -56,7 +56,19 @@ package protocol Storage: Sendable {
   /// call may stand for many commits.
   func listen(_ body: @escaping @Sendable (StorageNews) -> Void)
 
+  /// Begins an incarnation with which no change token can be continued.
   func beginNewIncarnation() throws
+
+  /// Begins an incarnation for data that an older copy replaced: change tokens that know no more than the
+  /// data can be continued.
+  func branchOff() throws
+
+  /// Whether what a former incarnation had in a partition up to a change is in this one.
+  func contains(
+    _ incarnation: String,
+    of partition: PartitionID,
+    through change: ChangeNumber
+  ) throws -> Bool
 
   /// Reads the fingerprints of keys and asset store, and keeps what the body makes of them.
   ///

@@ -7,7 +7,7 @@ package struct ErrorExtension: Codable, Hashable, Sendable {
   /// What to do about it, in a sentence.
   package var remedy: String?
 
-  /// With an expired change token: why it cannot be continued, where that is not its age.
+  /// With an expired change token: why it cannot be continued.
   package var cause: ErrorExtensionCode?
 
   package init(
@@ -32,6 +32,8 @@ package struct ErrorExtensionCode: RawRepresentable, Codable, Hashable, Sendable
   package init(rawValue: String) { self.rawValue = rawValue }
 
   package static let changeTokenExpired = ErrorExtensionCode(rawValue: "CHANGE_TOKEN_EXPIRED")
+  /// A cause: the server has forgotten what was deleted since.
+  package static let tooOld = ErrorExtensionCode(rawValue: "TOO_OLD")
   /// A cause: the server, the environment or its data is another one, or was restored from a backup.
   package static let otherIncarnation = ErrorExtensionCode(rawValue: "OTHER_INCARNATION")
   /// A cause: the zone was deleted, and another one of its name was made.

@@ -146,6 +146,23 @@ package final class PostgreSQLStorage: Storage {
     news.tell(.directory)
   }
 
+  package func branchOff() throws {
+    let next = try writing { try ServiceFacts(session: $0).branchOff(effects.randomness) }
+    identity.withLock { $0 = next }
+    news.tell(.directory)
+  }
+
+  package func contains(
+    _ incarnation: String,
+    of partition: PartitionID,
+    through change: ChangeNumber
+  ) throws -> Bool {
+    let branch = try reading {
+      try ServiceFacts(session: PostgreSQLSession(connection: $0)).branch(incarnation)
+    }
+    return branch?.counter(of: partition).map { change <= $0 } ?? false
+  }
+
   package func changeFingerprints<Result>(
     _ body: (inout StorageFingerprints) throws -> Result
   ) throws -> Result {
@@ -352,7 +369,7 @@ package final class PostgreSQLStorage: Storage {
         try copy.run()
         // The restored server has an asset store of its own, which its first start enters.
         try ServiceFacts(session: session).changeFingerprints { $0.assetStore = nil }
-        _ = try ServiceFacts(session: session).beginNewIncarnation(effects.randomness)
+        _ = try ServiceFacts(session: session).branchOff(effects.randomness)
       }
     }
   }

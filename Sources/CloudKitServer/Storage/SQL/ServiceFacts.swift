@@ -55,7 +55,7 @@ struct ServiceFacts<Session: SQLSession> {
     guard known != origin else { return }
     try set("origin", Data(origin.utf8))
     guard let known else { return }
-    _ = try beginNewIncarnation(randomness)
+    _ = try branchOff(randomness)
     // The numbers of transactions mean nothing in another cluster: events with greater ones would
     // wait for transactions that never come.
     guard known.prefix(while: { $0 != " " }) != origin.prefix(while: { $0 != " " }) else { return }
@@ -89,7 +89,7 @@ struct ServiceFacts<Session: SQLSession> {
     return result
   }
 
-  /// Makes and keeps a new one.
+  /// Makes and keeps a new one, with which no change token of a former one can be continued.
   func beginNewIncarnation(_ randomness: any RandomSource) throws -> String {
     let next = randomness.bytes(8).hexadecimal
     try set("incarnation", Data(next.utf8))

@@ -21,6 +21,7 @@ struct TableCopy<Source: SQLSession, Target: SQLSession> {
       guard let value = try ServiceFacts(session: source)[name] else { continue }
       try ServiceFacts(session: target).set(name, value)
     }
+    try ServiceFacts(session: target).copyBranches(from: ServiceFacts(session: source))
   }
 
   /// Whether the target has anything that a copy would be mixed with; without partitions there is

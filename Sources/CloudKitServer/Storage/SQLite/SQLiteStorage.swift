@@ -70,7 +70,7 @@ package final class SQLiteStorage: Storage {
       var count: Int64 = 0
       if let folder {
         let (known, beside) = (try facts.commitCount(), CommitTally.read(in: folder))
-        if known < beside { incarnation = try facts.beginNewIncarnation(effects.randomness) }
+        if known < beside { incarnation = try facts.branchOff(effects.randomness) }
         count = max(known, beside) + 1
         try facts.setCommitCount(count)
       }
@@ -98,6 +98,22 @@ package final class SQLiteStorage: Storage {
   package func beginNewIncarnation() throws {
     let next = try write { try ServiceFacts(session: $0).beginNewIncarnation(effects.randomness) }
     identity.withLock { $0 = next }
+  }
+
+  package func branchOff() throws {
+    let next = try write { try ServiceFacts(session: $0).branchOff(effects.randomness) }
+    identity.withLock { $0 = next }
+  }
+
+  package func contains(
+    _ incarnation: String,
+    of partition: PartitionID,
+    through change: ChangeNumber
+  ) throws -> Bool {
+    let branch = try reading {
+      try ServiceFacts(session: SQLiteSession(connection: $0)).branch(incarnation)
+    }
+    return branch?.counter(of: partition).map { change <= $0 } ?? false
   }
 
   package func changeFingerprints<Result>(
