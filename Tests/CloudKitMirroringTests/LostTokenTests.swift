@@ -119,6 +119,105 @@ struct LostTokenTests {
     try await phone.quit()
   }
 
+  @Test("A device that was away while the server became another one brings no deleted object back")
+  func deletionsOnAnotherServer() async throws {
+    let world = try await World()
+    let (phone, pad) = (try await world.device("phone"), try await world.device("pad"))
+    try phone.save { context in
+      for title in ["a", "b"] { _ = context.make("Post", ["title": title]) }
+    }
+    try await world.settle(phone, pad)
+    phone.faults.isOnline = false
+    try pad.save { context in try context.delete(context.first("Post", "title", "a")) }
+    try await pad.sync()
+    try await world.cloud.service.beginNewIncarnation()
+    phone.faults.isOnline = true
+    try await world.settle(phone, pad)
+    #expect(try titles(phone) == ["b"])
+    #expect(try titles(pad) == ["b"])
+    for device in [phone, pad] { try await device.quit() }
+  }
+
+  @Test("A device that knows nothing that a server lost goes on from its token")
+  func olderThanTheLoss() async throws {
+    let world = try await World()
+    let (phone, pad) = (try await world.device("phone"), try await world.device("pad"))
+    try phone.save { context in
+      for title in ["a", "b"] { _ = context.make("Post", ["title": title]) }
+    }
+    try await world.settle(phone, pad)
+    phone.faults.isOnline = false
+    try pad.save { context in
+      try context.delete(context.first("Post", "title", "a"))
+      try context.first("Post", "title", "b").setValue("edited", forKey: "title")
+    }
+    try await pad.sync()
+    // A standby took over, and lost nothing.
+    try world.cloud.service.storage.branchOff()
+    phone.faults.isOnline = true
+    try await world.settle(phone, pad)
+    let journal = phone.container.storeMirrors[0].journal.latest
+    #expect(!journal.contains { $0.step == .rereading })
+    #expect(try titles(phone) == ["edited"])
+    #expect(try titles(pad) == ["edited"])
+    for device in [phone, pad] { try await device.quit() }
+  }
+
+  @Test("A token that is void without a cause deletes nothing that the zone lacks")
+  func unexplainedLoss() async throws {
+    let world = try await World()
+    let phone = try await ScriptedDevice("phone", in: world)
+    try phone.save { _ = $0.make("Post", ["title": "a"]) }
+    try await phone.sync()
+    phone.cloud.onZoneChanges { [cloud = phone.cloud] token in
+      if token != nil { throw CloudFailure.tokenExpired(.unexplained) }
+      cloud.onZoneChanges(nil)
+      return CloudZoneChanges(records: [], token: Data("t".utf8))
+    }
+    try await phone.mirror.syncNow()
+    #expect(try phone.titles() == ["a"])
+    try await phone.quit()
+  }
+
+  @Test(
+    "On a restored server the values that lose are kept, whichever copy its clock calls the newer one",
+    arguments: [true, false]
+  )
+  func editOfRestoredRecord(isNewer: Bool) async throws {
+    let world = try await World()
+    let phone = try await ScriptedDevice("phone", in: world)
+    try phone.save { _ = $0.make("Post", ["title": "agreed", "content": "c"]) }
+    try await phone.sync()
+    await phone.mirror.stopAndFinish()
+    try phone.mirror.write(MirrorAuthor.importing) { session in
+      try session.startRereading(.otherServer)
+      let name = try #require(try session.books.record(entity: "Post", key: 1)).name
+      // The backup's title, and another device's edit of its content since: saved last of all.
+      try session.apply(
+        records: [
+          CloudRecord(
+            name: name,
+            recordType: "CD_Post",
+            tag: "restored",
+            stamps: RecordStamps(modified: isNewer ? .greatestFiniteMagnitude : 0),
+            fields: FieldBag([
+              "CD_entityName": .string("Post"), "CD_title": .string("older"),
+              "CD_content": .string("edited"),
+            ])
+          )
+        ],
+        generation: try session.books.zone(MirrorNames.zone).generation
+      )
+      let record = try #require(try session.books.record(named: name))
+      #expect(record.pending == (isNewer ? .nothing : .save))
+      let kept = try #require(try session.books.recoveredEdits().first)
+      #expect(kept.fields["CD_title"] == .string(isNewer ? "agreed" : "older"))
+      #expect(kept.fields["CD_content"] == .string(isNewer ? "c" : "edited"))
+    }
+    #expect(try phone.titles() == [isNewer ? "older" : "agreed"])
+    try await phone.quit()
+  }
+
   @Test("A store that moves to another environment is sent there as a whole")
   func otherEnvironment() async throws {
     let world = try await World()

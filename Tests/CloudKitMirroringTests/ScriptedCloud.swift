@@ -71,12 +71,19 @@ final class ScriptedCloud: MirrorCloud {
     _ zone: String,
     after token: Data?,
     limit: Int,
-    keys: [String]
+    keys: [String],
+    includesDeleted: Bool
   ) async throws -> CloudZoneChanges {
     note("zoneChanges")
     let script = state.withLock { $0.zoneChanges }
     if let page = try await script?(token) { return page }
-    return try await base.zoneChanges(zone, after: token, limit: limit, keys: keys)
+    return try await base.zoneChanges(
+      zone,
+      after: token,
+      limit: limit,
+      keys: keys,
+      includesDeleted: includesDeleted
+    )
   }
 
   func modify(_ zone: String, _ batch: CloudBatch) async throws -> [CloudOutcome] {

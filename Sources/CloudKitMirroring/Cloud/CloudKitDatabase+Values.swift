@@ -93,7 +93,8 @@ extension CloudKitDatabase {
       switch error.changeTokenCause {
       case .otherIncarnation?: return CloudFailure.tokenExpired(.otherServer)
       case .otherZone?: return CloudFailure.tokenExpired(.otherZone)
-      default: return CloudFailure.tokenExpired(.expired)
+      case .tooOld?: return CloudFailure.tokenExpired(.expired)
+      default: return CloudFailure.tokenExpired(.unexplained)
       }
     case .zoneNotFound, .userDeletedZone: return CloudFailure.zoneMissing
     case .limitExceeded: return CloudFailure.tooLarge

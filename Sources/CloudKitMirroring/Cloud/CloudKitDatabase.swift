@@ -62,19 +62,21 @@ package struct CloudKitDatabase: MirrorCloud {
     _ zone: String,
     after token: Data?,
     limit: Int,
-    keys: [String]
+    keys: [String],
+    includesDeleted: Bool
   ) async throws -> CloudZoneChanges {
     let page = try await translating {
       try await database.changes(
         inZone: zoneID(zone),
         since: token.map(Self.changeToken),
         desiredKeys: keys,
-        resultsLimit: limit
+        resultsLimit: limit,
+        includesDeleted: includesDeleted
       )
     }
-    let unreadable = try Self.reasons(page.failures)
+    var unreadable = try Self.reasons(page.failures)
     return CloudZoneChanges(
-      records: try page.records.filter { page.failures[$0.recordID] == nil }.map(Self.record),
+      records: Self.whole(page.records, &unreadable),
       deletedNames: page.deletions.map(\.recordID.recordName),
       unreadable: unreadable,
       token: Data(page.changeToken.syncToken.utf8),
@@ -107,20 +109,43 @@ package struct CloudKitDatabase: MirrorCloud {
       try await database.fetchFiles(of: records)
     }
     failures.merge(missing) { first, _ in first }
-    let whole = records.filter { failures[$0.recordID] == nil }
+    var unreadable = try Self.reasons(failures)
     return CloudLookup(
-      records: try whole.map(Self.record).sorted { $0.name < $1.name },
-      unreadable: try Self.reasons(failures)
+      records: Self.whole(records, &unreadable).sorted { $0.name < $1.name },
+      unreadable: unreadable
     )
   }
 
-  /// The reasons of failures that stay; one that passes is thrown, as all is asked for again then.
+  /// The records that can be read whole; the others get their reasons.
+  private static func whole(
+    _ records: [CKRecord],
+    _ unreadable: inout [String: String]
+  ) -> [CloudRecord] {
+    var whole: [CloudRecord] = []
+    for record in records where unreadable[record.recordID.recordName] == nil {
+      do {
+        whole.append(try self.record(record))
+      } catch {
+        unreadable[record.recordID.recordName] = MirrorErrorText.text(error)
+      }
+    }
+    return whole
+  }
+
+  /// Why records cannot be had whole.
+  ///
+  /// A file that the service serves short or not at all says nothing of the other records, however often
+  /// it is asked for. What would fail for all of them is thrown, as all is asked for again then.
   private static func reasons(_ failures: [CKRecord.ID: CKError]) throws -> [String: String] {
     var reasons: [String: String] = [:]
     let ordered = failures.sorted { $0.key.recordName < $1.key.recordName }
     for (recordID, error) in ordered {
-      guard case CloudFailure.refused(let reason) = failure(error) else { throw failure(error) }
-      reasons[recordID.recordName] = reason
+      switch error.code {
+      case .networkUnavailable, .notAuthenticated, .accountTemporarilyUnavailable,
+        .requestRateLimited, .operationCancelled:
+        throw failure(error)
+      default: reasons[recordID.recordName] = error.localizedDescription
+      }
     }
     return reasons
   }

@@ -12,12 +12,14 @@ package protocol MirrorCloud: Sendable {
   func saveSubscription(_ identifier: String) async throws
   /// The zones that changed since a token.
   func databaseChanges(after token: Data?) async throws -> CloudDatabaseChanges
-  /// One page of a zone's changes since a token, files downloaded.
+  /// One page of a zone's changes since a token, files downloaded; a first page has deletions only where
+  /// they are asked for and the server keeps traces of them.
   func zoneChanges(
     _ zone: String,
     after token: Data?,
     limit: Int,
-    keys: [String]
+    keys: [String],
+    includesDeleted: Bool
   ) async throws -> CloudZoneChanges
   /// Saves and deletes as one atomic batch. The same sequence is answered from the server's memory.
   func modify(
@@ -209,6 +211,8 @@ package enum CloudFailure: Error, Hashable, Sendable {
 package enum TokenLoss: Hashable, Sendable {
   /// It is too old: read from the start and compare.
   case expired
+  /// The server does not say why: nothing is concluded from what is missing.
+  case unexplained
   /// The server is another one, or was restored from a backup: it may have lost what is here.
   case otherServer
   /// The zone was deleted and made again.

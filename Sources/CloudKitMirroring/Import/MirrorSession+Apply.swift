@@ -11,10 +11,15 @@ package struct ImportEffect: Hashable, Sendable {
   /// Set where so much was missing from the server that nothing was deleted for it.
   package var stoppedSweep: StoppedSweep?
 
-  /// Deletions that were not carried out.
+  /// Deletions that were not carried out: so many objects, or so many links.
   package struct StoppedSweep: Hashable, Sendable {
     package var missing: Int
     package var known: Int
+
+    package init(missing: Int, known: Int) {
+      self.missing = missing
+      self.known = known
+    }
   }
 
   package init() {}
@@ -72,7 +77,7 @@ extension MirrorSession {
     for record in gone where record.tag != nil || record.sequence != nil {
       // A cascade may have taken it meanwhile.
       guard let record = try books.record(named: record.name) else { continue }
-      try applyDeletion(of: record)
+      try applyDeletion(of: record, isConcluded: isOtherServer())
       effect.deleted.append(record.name)
     }
     return effect
@@ -140,22 +145,23 @@ extension MirrorSession {
       ) { $0.recordNames = [record.name] }
       return
     }
-    let former = known?.base.map { entity.reading($0).base }
-    let reading = entity.reading(record.fields, since: former)
+    let base = record.fields.asBase
     var record = record
-    record.fields = reading.fields
-    if var known {
-      known.base = former
-      try applyUpdate(known, record, entity, reading, generation: generation, &effect)
+    record.fields = entity.reading(record.fields, since: known?.base).fields
+    if let known {
+      try applyUpdate(known, record, base: base, entity, generation: generation, &effect)
     } else {
-      try applyInsert(record, entity, known: nil, generation: generation, &effect)
+      try applyInsert(record, base: base, entity, known: nil, generation: generation, &effect)
     }
+    try writePresentNames(record.name, since: known?.base)
   }
 
   // MARK: Objects
 
+  /// Inserts the object of a record, whose fields are as this model names them; `base` are its own.
   private func applyInsert(
     _ record: CloudRecord,
+    base: FieldBag,
     _ entity: EntityMapping,
     known: BookedRecord?,
     generation: Int64,
@@ -185,7 +191,7 @@ extension MirrorSession {
     booked.parked = nil
     booked.tag = record.tag
     booked.stamps = record.stamps
-    booked.base = record.fields.asBase
+    booked.base = base
     booked.generation = generation
     if known == nil { try books.insert(booked) } else { try books.update(booked) }
     try books.forgetUnreadable(record.name)
@@ -195,20 +201,18 @@ extension MirrorSession {
   private func applyUpdate(
     _ known: BookedRecord,
     _ record: CloudRecord,
+    base newBase: FieldBag,
     _ entity: EntityMapping,
-    _ reading: EntityMapping.Reading,
     generation: Int64,
     _ effect: inout ImportEffect
   ) throws {
     var known = known
-    let (base, stamps) = (known.base, known.stamps)
+    let base = known.base.map { entity.reading($0).fields }
+    let stamps = known.stamps
     known.tag = record.tag
     known.stamps = record.stamps
-    known.base = reading.base.asBase
+    known.base = newBase
     known.generation = generation
-    // A restored server has an older copy than both sides had agreed on: what was agreed since is
-    // sent again, as if it had been edited here.
-    let wasLost = try stamps.isNewer(than: record.stamps) && isOtherServer()
     try books.forgetUnreadable(record.name)
     guard known.entityName == entity.entityName, let reference = reference(of: known),
       let row = try rows.row(reference)
@@ -223,22 +227,35 @@ extension MirrorSession {
       }
       guard known.pending == .delete || known.sentKind == .delete else {
         // An earlier model or a migration dropped the object, and this model has its entity.
-        return try applyInsert(record, entity, known: known, generation: generation, &effect)
+        return try applyInsert(
+          record,
+          base: newBase,
+          entity,
+          known: known,
+          generation: generation,
+          &effect
+        )
       }
       return try books.update(known)
     }
     let local = try serialize(row, entity)
-    var pending = known.unconfirmed
-    if wasLost, let base {
-      pending.formUnion(entity.fieldProperties.filter { !base.agrees(with: record.fields, on: $0) })
-    }
+    // What both sides had agreed on and the service has lost is as if it had been edited here.
+    let lost =
+      try base.map { base in
+        try lostProperties(record, entity, local: local.fields, since: base, saved: stamps)
+      } ?? []
     let merge = PropertyMerge(
       properties: entity.fieldProperties,
-      pending: pending,
-      base: wasLost ? reading.base : base,
+      pending: known.unconfirmed.union(lost),
+      base: lost.isEmpty ? base : record.fields,
       server: record.fields,
       local: local.fields
     )
+    if !lost.isEmpty {
+      try keepReplaced(merge.stillPending, of: record, entity)
+    } else if let base {
+      try keepAgreed(record, entity, row, local: local.fields, since: base)
+    }
     var set: [Int: RowValue] = [:]
     for property in merge.fromServer {
       if let attribute = entity.attribute(property) {
@@ -253,13 +270,16 @@ extension MirrorSession {
       try rows.update(reference, set: set)
       effect.updated.append(record.name)
     }
+    let writesEntityName =
+      known.properties.contains(MirrorNames.entityName)
+      && newBase[MirrorNames.entityName] != .string(entity.entityName)
     known.properties = known.properties.intersection(merge.stillPending)
-    // The present field is to say what an earlier version of the app wrote into the former one.
-    let adopted = wasLost ? merge.stillPending : reading.adopted.subtracting(merge.stillPending)
-    if !adopted.isEmpty, known.pending != .delete {
+    if writesEntityName { known.properties.insert(MirrorNames.entityName) }
+    let resent = lost.intersection(merge.stillPending)
+    if !resent.isEmpty, known.pending != .delete {
       if known.pending == .nothing { known.group = try rows.lastTransactionNumber() }
       known.pending = .save
-      known.properties.formUnion(adopted)
+      known.properties.formUnion(resent)
     }
     if known.pending == .save, known.properties.isEmpty { known.pending = .nothing }
     known.parked = nil
@@ -274,10 +294,6 @@ extension MirrorSession {
         effect: "This device's values of these properties stand; all others came from the server."
       ) { $0.recordNames = [record.name] }
     }
-  }
-
-  private func isOtherServer() throws -> Bool {
-    try books.zone(context.zone).rereading == .otherServer
   }
 
   /// The value of an attribute in a record; the default where it has neither field; nil where it

@@ -46,38 +46,6 @@ extension MirrorSession {
     try books.remove(record)
   }
 
-  /// Ends a reading from the start: what the server once had and no longer has was deleted there.
-  ///
-  /// Where that is more than the guard allows, nothing is deleted: the objects stay as they are, and
-  /// the effect says so. Returns whether more is left to do.
-  package func sweepMissing(
-    generation: Int64,
-    limit: Int,
-    guard limits: SweepGuard,
-    _ effect: inout ImportEffect
-  ) throws
-    -> Bool
-  {
-    let (missing, known) = try books.missingCount(generation: generation)
-    guard limits.allows(missing, of: known) else {
-      effect.stoppedSweep = .init(missing: missing, known: known)
-      return false
-    }
-    let edges = try books.missingEdges(generation: generation, limit: limit)
-    for edge in edges { try applyDeletion(of: edge) }
-    let records = try books.missingRecords(generation: generation, limit: limit)
-    for record in records {
-      guard let record = try books.record(named: record.name) else { continue }
-      if record.pending == .delete {
-        try books.remove(record)
-      } else {
-        try applyDeletion(of: record, isConcluded: true)
-        effect.deleted.append(record.name)
-      }
-    }
-    return edges.count == limit || records.count == limit
-  }
-
   /// Keeps an object that is about to go, where it has edits that no server has, or in any case.
   private func keepBeforeDeletion(_ row: Row, _ reason: String, isWhole: Bool) throws {
     guard let entityName = rows.entityName(of: row.reference),
@@ -104,37 +72,5 @@ extension MirrorSession {
         fields: fields
       )
     )
-  }
-
-  /// Ends a reading of a server that lost data: what it no longer has is created again.
-  ///
-  /// Returns whether more is left to do.
-  package func sendMissing(generation: Int64, limit: Int) throws -> Bool {
-    let group = try rows.lastTransactionNumber()
-    let edges = try books.missingEdges(generation: generation, limit: limit)
-    for var edge in edges {
-      guard edge.isLinked || edge.sequence != nil, edge.pending != .delete else {
-        try books.remove(edge)
-        continue
-      }
-      edge.generation = generation
-      if edge.sequence == nil { edge.resend(group: group) }
-      try books.update(edge)
-    }
-    let records = try books.missingRecords(generation: generation, limit: limit)
-    for var record in records {
-      if record.pending == .delete, record.sequence == nil {
-        try books.remove(record)
-        continue
-      }
-      record.generation = generation
-      if record.sequence == nil, record.key != nil,
-        let entity = mapping.entity(named: record.entityName)
-      {
-        record.resend(entity, group: group)
-      }
-      try books.update(record)
-    }
-    return edges.count == limit || records.count == limit
   }
 }

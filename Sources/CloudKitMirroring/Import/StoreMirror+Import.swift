@@ -28,6 +28,7 @@ extension StoreMirror {
         // Merges and corrections wait to be sent.
         state.withLock { $0.wantsExport = true }
       }
+      if let stuck { try noteFailedBatch(stuck) }
       state.withLock { state in
         state.lastImport = effects.now
         state.nextPoll = effects.clock.uptime + options.pollInterval
@@ -46,8 +47,17 @@ extension StoreMirror {
   /// Asks again for records that could not be had whole; those that can be had now are applied.
   private func importUnreadable(_ total: inout ImportEffect) async throws {
     guard state.withLock({ $0.retriesParked }) else { return }
-    let names = try read { try $0.unreadableRecords(limit: options.pageLimit) }
-    guard !names.isEmpty else { return }
+    var last = ""
+    while true {
+      let names = try read { try $0.unreadableRecords(after: last, limit: options.pageLimit) }
+      guard let next = names.last else { return }
+      try await importUnreadable(names, &total)
+      try Task.checkCancellation()
+      last = next
+    }
+  }
+
+  private func importUnreadable(_ names: [String], _ total: inout ImportEffect) async throws {
     let found = try await cloud.lookup(options.zone, names, keys: context.mapping.desiredKeys)
     let effect = try write(MirrorAuthor.importing) { session in
       try session.foldHistory()
@@ -64,8 +74,8 @@ extension StoreMirror {
 
   private func sweepError(_ stopped: ImportEffect.StoppedSweep) -> NSError {
     MirroringErrorCode.several.error(
-      "\(stopped.missing) of \(stopped.known) objects are not on the server any more, although no "
-        + "deletion of theirs was seen. They stay in this store; those that are edited are sent again."
+      "\(stopped.missing) of \(stopped.known) objects or links are not on the server any more, although "
+        + "no deletion of theirs was seen. They stay in this store and are sent again."
     )
   }
 
@@ -111,6 +121,13 @@ extension StoreMirror {
         cause: "The change token has expired.",
         effect: "The zone is read from the start; what the server no longer has was deleted."
       )
+    case .kept:
+      journal.note(
+        .import,
+        .rereading,
+        cause: "The change token cannot be continued, and the server does not say why.",
+        effect: "The zone is read from the start; what the server no longer has is sent again."
+      )
     case .otherServer:
       journal.note(
         .import,
@@ -136,11 +153,14 @@ extension StoreMirror {
           options.zone,
           after: zone.token,
           limit: options.pageLimit,
-          keys: context.mapping.desiredKeys
+          keys: context.mapping.desiredKeys,
+          // A deletion is better known than concluded.
+          includesDeleted: zone.rereading == .expired || zone.rereading == .otherServer
         )
       } catch CloudFailure.tokenExpired(let loss) where zone.token != nil {
         switch loss {
         case .expired: try reread(.expired)
+        case .unexplained: try reread(.kept)
         case .otherServer: try await rereadOtherServer()
         case .otherZone:
           losses += 1
@@ -245,9 +265,10 @@ extension StoreMirror {
       while let after = position {
         position = try session.settleOneToOnes(after: after, limit: Self.settlementLimit)
       }
-      if let rereading = zone.rereading {
+      if let rereading = try session.books.zone(zone.name).rereading {
         if try endRereading(rereading, zone, session, &effect) { return false }
         zone.rereading = nil
+        if rereading != .kept { try session.books.setMeta(.keptMissing, nil) }
         try session.books.setMeta(.readsWithNewModel, nil)
       }
     }
@@ -271,7 +292,7 @@ extension StoreMirror {
         guard: options.sweepGuard,
         &effect
       )
-    case .otherServer:
+    case .otherServer, .kept:
       try session.sendMissing(generation: zone.generation, limit: Self.settlementLimit)
     }
   }

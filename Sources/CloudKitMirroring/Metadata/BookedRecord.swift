@@ -27,7 +27,7 @@ package struct RecordStamps: Hashable, Sendable {
     self.modifier = modifier
   }
 
-  /// Whether the record was saved later than another copy of it.
+  /// Whether the record was saved later than another copy of it, as the service says.
   func isNewer(than other: RecordStamps) -> Bool {
     guard let modified, let earlier = other.modified else { return false }
     return modified > earlier
@@ -44,7 +44,7 @@ package struct RecordStamps: Hashable, Sendable {
 
   init(encoded: Data?) {
     guard let encoded, let bag = try? FieldBag(encoded: encoded) else {
-      // Stamps are only shown, never used to decide: a record without them is as good.
+      // Stamps are shown, and decide only which of two copies is the newer one: neither, without them.
       self.init()
       return
     }

@@ -43,9 +43,9 @@ extension MirrorBooks {
     try edges("FIRSTRECORD = ? OR SECONDRECORD = ? ORDER BY ID", [.text(record), .text(record)])
   }
 
-  package func pendingEdges(limit: Int) throws -> [BookedEdge] {
+  package func pendingEdges(limit: Int, deletionsOnly: Bool = false) throws -> [BookedEdge] {
     try edges(
-      "PENDING <> 0 AND PARKED IS NULL AND SEQUENCE IS NULL ORDER BY GROUPING, ID LIMIT ?",
+      Self.waiting(deletionsOnly: deletionsOnly) + " ORDER BY GROUPING, ID LIMIT ?",
       [.integer(Int64(limit))]
     )
   }
@@ -59,6 +59,22 @@ extension MirrorBooks {
       "TAG IS NOT NULL AND GENERATION < ? ORDER BY ID LIMIT ?",
       [.integer(generation), .integer(Int64(limit))]
     )
+  }
+
+  /// How many links the server once had, and how many of those a reading from the start has not met
+  /// although it met the objects at both ends: what is missing with an object goes with it.
+  package func missingEdgeCount(generation: Int64) throws -> (missing: Int, known: Int) {
+    let counts = try connection.query(
+      """
+      SELECT COUNT(CASE WHEN e.GENERATION < ?1 AND one.GENERATION >= ?1 AND other.GENERATION >= ?1
+        THEN 1 END), COUNT(*)
+      FROM WSMIRROR_EDGE AS e LEFT JOIN WSMIRROR_RECORD AS one ON one.NAME = e.FIRSTRECORD
+        LEFT JOIN WSMIRROR_RECORD AS other ON other.NAME = e.SECONDRECORD
+      WHERE e.TAG IS NOT NULL AND e.PENDING <> 2
+      """,
+      [.integer(generation)]
+    ) { (Int($0.int64(0)), Int($0.int64(1))) }
+    return counts.first ?? (0, 0)
   }
 
   private func edges(_ condition: String, _ values: [SQLiteValue]) throws -> [BookedEdge] {

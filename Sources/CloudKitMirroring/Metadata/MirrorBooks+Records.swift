@@ -28,11 +28,20 @@ extension MirrorBooks {
   }
 
   /// The records that wait to be sent, by the saves they came from.
-  package func pendingRecords(limit: Int) throws -> [BookedRecord] {
+  package func pendingRecords(
+    limit: Int,
+    deletionsOnly: Bool = false
+  ) throws -> [BookedRecord] {
     try records(
-      "PENDING <> 0 AND PARKED IS NULL AND SEQUENCE IS NULL ORDER BY GROUPING, ID LIMIT ?",
+      Self.waiting(deletionsOnly: deletionsOnly) + " ORDER BY GROUPING, ID LIMIT ?",
       [.integer(Int64(limit))]
     )
+  }
+
+  /// The condition for what waits to be sent; its first part is that of the index.
+  static func waiting(deletionsOnly: Bool) -> String {
+    "PENDING <> 0 AND PARKED IS NULL AND SEQUENCE IS NULL"
+      + (deletionsOnly ? " AND PENDING = 2" : "")
   }
 
   /// The records whose many-to-many relationships have to be compared with their edges.

@@ -14,10 +14,10 @@ extension MirrorBooks {
     try connection.run("DELETE FROM WSMIRROR_UNREADABLE WHERE NAME = ?", [.text(name)])
   }
 
-  package func unreadableRecords(limit: Int) throws -> [String] {
+  package func unreadableRecords(after name: String = "", limit: Int) throws -> [String] {
     try connection.query(
-      "SELECT NAME FROM WSMIRROR_UNREADABLE ORDER BY NAME LIMIT ?",
-      [.integer(Int64(limit))]
+      "SELECT NAME FROM WSMIRROR_UNREADABLE WHERE NAME > ? ORDER BY NAME LIMIT ?",
+      [.text(name), .integer(Int64(limit))]
     ) { $0.text(0) }
   }
 

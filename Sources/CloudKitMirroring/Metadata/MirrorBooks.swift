@@ -148,6 +148,9 @@ package struct MirrorBooks {
     case scanFinished
     /// Set while the zone is read with a model that reads more than the last one.
     case readsWithNewModel
+    /// How many missing records or links the last reading from the start sent again, because they were too
+    /// many to have been deleted.
+    case keptMissing
   }
 
   package func meta(_ key: MetaKey) throws -> SQLiteValue? {
@@ -185,6 +188,16 @@ package struct MirrorBooks {
     case expired = 1
     /// The server is another one, or was restored from a backup: what is missing is sent again.
     case otherServer = 2
+    /// Too much is missing to have been deleted, or the server does not say why the token is of no use:
+    /// what is missing is sent again.
+    case kept = 3
+
+    /// The reason that holds where a reading for another one has not come to its end: the one of the
+    /// two that deletes less.
+    func combined(with other: Rereading?) -> Rereading {
+      if self == .otherServer || other == .otherServer { return .otherServer }
+      return self == .kept || other == .kept ? .kept : .expired
+    }
   }
 
   /// What is known of a zone.

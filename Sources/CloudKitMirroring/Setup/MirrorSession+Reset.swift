@@ -46,12 +46,13 @@ extension MirrorSession {
   /// Starts reading the zone from the beginning, to compare: the token cannot be continued, or the
   /// model now reads more than before.
   ///
-  /// A server that lost data stays one until the zone has been read to its end.
+  /// A server that lost data stays one until the zone has been read to its end, and what a sweep kept
+  /// stays kept.
   package func startRereading(_ reason: MirrorBooks.Rereading) throws {
     var zone = try books.zone(context.zone)
     zone.token = nil
     zone.generation += 1
-    zone.rereading = zone.rereading == .otherServer ? .otherServer : reason
+    zone.rereading = reason.combined(with: zone.rereading)
     try books.save(zone)
   }
 }

@@ -67,10 +67,13 @@ package final class StoreMirror: Sendable {
     /// When what the server refused is tried again; nil where nothing is refused.
     var nextParkedRetry: Double?
     var parkedPause = StoreMirror.firstParkedPause
-    /// Whether what the server refused is to be tried again.
-    var wantsParkedRetry = false
+    /// Whether what the server refused is to be tried again: after a launch it is, as the app or the schema
+    /// may be newer.
+    var wantsParkedRetry = true
     /// Whether the round under way tries again what the server refused.
     var retriesParked = false
+    /// The open batch that the server failed at while it took other requests, and how often.
+    var failedBatch: (sequence: Int64, count: Int)?
     /// Records that the server did not have at the last export.
     var vanished: Set<String> = []
     /// Raised whenever the account may have changed; a round ends where it is not what it began with.
@@ -136,7 +139,7 @@ package final class StoreMirror: Sendable {
   // MARK: Transactions
 
   /// Runs the body with objects and books in one transaction.
-  func write<Result>(
+  package func write<Result>(
     _ author: String,
     _ body: (MirrorSession) throws -> Result
   ) throws -> Result {
@@ -306,10 +309,10 @@ package final class StoreMirror: Sendable {
 
   /// How the mirroring stands.
   package func status() throws -> MirroringStatus {
-    let (pending, links, parked) = try read { books in
+    let (pending, links, parked, kept) = try read { books in
       (
         try books.pendingCount(), try books.parkedLinkCount(),
-        try books.parkedRecords(limit: 100)
+        try books.parkedRecords(limit: 100), try books.integer(.keptMissing) ?? 0
       )
     }
     return state.withLock { state in
@@ -322,6 +325,7 @@ package final class StoreMirror: Sendable {
         parked: parked.map {
           .init(recordName: $0.name, entityName: $0.entityName, reason: $0.parked ?? "")
         },
+        keptMissingCount: Int(kept),
         lastError: state.lastError,
         pausedUntil: state.pausedUntil,
         lastImport: state.lastImport,

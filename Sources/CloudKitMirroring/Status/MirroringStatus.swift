@@ -19,6 +19,9 @@ package struct MirroringStatus: Sendable {
   package var parkedLinkCount: Int
   /// Records that the server refused, with its reasons; the first hundred.
   package var parked: [Parked]
+  /// How many objects or links the last reading of the whole zone did not meet and kept, because they
+  /// were too many to have been deleted.
+  package var keptMissingCount: Int
   package var lastError: (any Error)?
   /// When a pause after a failure ends.
   package var pausedUntil: Date?

@@ -95,6 +95,7 @@ extension CloudKitService {
           token,
           counter: counter,
           isReversed: options.feed.reverse ?? false,
+          includesDeleted: options.feed.includesDeleted ?? false,
           size: FeedPage.Size(records: limit, bytes: bytes, weight: rendering.weight(of:))
         ) : FeedPage(postponing: token)
       json.beginObject()
@@ -127,6 +128,7 @@ extension CloudKitService {
       let range = FeedPage.range(
         token,
         isReversed: options.feed.reverse ?? false,
+        includesDeleted: options.feed.includesDeleted ?? false,
         limit: limit
       )
       reads.append(.changes(id, range.changes(of: zone)))

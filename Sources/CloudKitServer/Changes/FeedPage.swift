@@ -36,9 +36,15 @@ struct FeedPage {
     _ token: ChangeToken,
     counter: ChangeNumber,
     isReversed: Bool,
+    includesDeleted: Bool = false,
     size: Size
   ) throws {
-    var range = Self.range(token, isReversed: isReversed, limit: size.records)
+    var range = Self.range(
+      token,
+      isReversed: isReversed,
+      includesDeleted: includesDeleted,
+      limit: size.records
+    )
     range.bytes = size.bytes
     var found = try feed.items(range)
     // What has come since the counter was read is for the next page: what came before it may be
@@ -76,13 +82,18 @@ struct FeedPage {
   }
 
   /// What a page after a token is made of: one more than the page, which tells that more is coming.
-  static func range(_ token: ChangeToken, isReversed: Bool, limit: Int) -> ZoneFeed.Range {
+  static func range(
+    _ token: ChangeToken,
+    isReversed: Bool,
+    includesDeleted: Bool,
+    limit: Int
+  ) -> ZoneFeed.Range {
     ZoneFeed.Range(
       after: token.isFirst ? .start : token.position,
       // A page that continues a listing newest first stays below its ceiling.
       before: isReversed ? token.ceiling : nil,
       isReversed: isReversed,
-      isFirst: token.isFirst,
+      isFirst: token.isFirst && !includesDeleted,
       limit: limit + 1
     )
   }

@@ -45,7 +45,7 @@ struct ZoneFeed {
     var after: Position
     var before: Position?
     var isReversed = false
-    /// Who starts from nothing need not hear of what is gone.
+    /// Whether the reader knows nothing, and so needs no deletions.
     var isFirst = false
     var limit: Int
     /// Records behind so many bytes need not be read, but for the first.

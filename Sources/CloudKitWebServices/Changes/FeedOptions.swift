@@ -8,19 +8,25 @@ package struct FeedOptions: Codable, Hashable, Sendable {
   /// Newest first.
   package var reverse: Bool?
   package var numbersAsStrings: Bool?
+  /// An extension: a listing without a token has the deletions of which the server has traces, too.
+  ///
+  /// A client asks for them that knows records although it has no token that can be continued.
+  package var includesDeleted: Bool?
 
   package init(
     desiredKeys: [String]? = nil,
     desiredRecordTypes: [String]? = nil,
     resultsLimit: Int? = nil,
     reverse: Bool? = nil,
-    numbersAsStrings: Bool? = nil
+    numbersAsStrings: Bool? = nil,
+    includesDeleted: Bool? = nil
   ) {
     self.desiredKeys = desiredKeys
     self.desiredRecordTypes = desiredRecordTypes
     self.resultsLimit = resultsLimit
     self.reverse = reverse
     self.numbersAsStrings = numbersAsStrings
+    self.includesDeleted = includesDeleted
   }
 
   /// These, and where they say nothing what the others say.
@@ -30,13 +36,14 @@ package struct FeedOptions: Codable, Hashable, Sendable {
       desiredRecordTypes: desiredRecordTypes ?? others.desiredRecordTypes,
       resultsLimit: resultsLimit ?? others.resultsLimit,
       reverse: reverse ?? others.reverse,
-      numbersAsStrings: numbersAsStrings ?? others.numbersAsStrings
+      numbersAsStrings: numbersAsStrings ?? others.numbersAsStrings,
+      includesDeleted: includesDeleted ?? others.includesDeleted
     )
   }
 
   private enum CodingKeys: String, CodingKey {
     case desiredKeys, desiredRecordTypes, resultsLimit, reverse
-    case numbersAsStrings, numberAsStrings
+    case numbersAsStrings, numberAsStrings, includesDeleted
   }
 
   package init(from decoder: any Decoder) throws {
@@ -49,6 +56,7 @@ package struct FeedOptions: Codable, Hashable, Sendable {
     numbersAsStrings =
       try container.decodeIfPresent(Bool.self, forKey: .numbersAsStrings)
       ?? container.decodeIfPresent(Bool.self, forKey: .numberAsStrings)
+    includesDeleted = try container.decodeIfPresent(Bool.self, forKey: .includesDeleted)
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -58,5 +66,6 @@ package struct FeedOptions: Codable, Hashable, Sendable {
     try container.encodeIfPresent(resultsLimit, forKey: .resultsLimit)
     try container.encodeIfPresent(reverse, forKey: .reverse)
     try container.encodeIfPresent(numbersAsStrings, forKey: .numbersAsStrings)
+    try container.encodeIfPresent(includesDeleted, forKey: .includesDeleted)
   }
 }

@@ -84,6 +84,7 @@ extension FeedOptions {
     case "desiredRecordTypes": desiredRecordTypes = try json.names()
     case "reverse": reverse = try json.flag()
     case "numbersAsStrings": numbersAsStrings = try json.flag()
+    case "includesDeleted": includesDeleted = try json.flag()
     case "resultsLimit":
       resultsLimit = try json.optional { (json) throws(JSONReader.Unusual) in
         Int(try json.integer())

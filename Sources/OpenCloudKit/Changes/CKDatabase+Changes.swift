@@ -92,6 +92,9 @@ extension CKDatabase {
         modifications[record.recordID] = .success(RecordZoneChange.Modification(record: record))
       }
     }
+    for (recordID, error) in page.failures where modifications[recordID] == nil {
+      modifications[recordID] = .failure(error)
+    }
     let deletions = page.deletions.map {
       RecordZoneChange.Deletion(recordID: $0.recordID, recordType: $0.recordType ?? "")
     }
@@ -124,7 +127,8 @@ extension CKDatabase {
 
     package var records: [CKRecord]
     package var deletions: [Tombstone]
-    /// Records of which a file could not be fetched; they are among `records`.
+    /// Records that cannot be had whole: a file could not be fetched, and the record is among `records`, or
+    /// the service could not give the record itself.
     package var failures: [CKRecord.ID: CKError]
     package var changeToken: CKServerChangeToken
     package var moreComing: Bool
@@ -167,11 +171,15 @@ extension CKDatabase {
   }
 
   /// Fetches a page of a zone's feed, with the files of its records unless they are not wanted.
+  ///
+  /// A first page lacks what was deleted, unless it is asked for with `includesDeleted`: our service has
+  /// traces of it for a time.
   package func changes(
     inZone zoneID: CKRecordZone.ID,
     since changeToken: CKServerChangeToken?,
     desiredKeys: [CKRecord.FieldKey]? = nil,
     resultsLimit: Int? = nil,
+    includesDeleted: Bool = false,
     fetchesFiles: Bool = true
   ) async throws(CKError) -> ZoneChangesPage {
     let reply = try await container.client().call(
@@ -182,7 +190,11 @@ extension CKDatabase {
           ZoneChangesOptions(
             zoneID: mapping.wire(zoneID),
             syncToken: changeToken?.syncToken,
-            feed: FeedOptions(desiredKeys: desiredKeys, resultsLimit: resultsLimit)
+            feed: FeedOptions(
+              desiredKeys: desiredKeys,
+              resultsLimit: resultsLimit,
+              includesDeleted: includesDeleted ? true : nil
+            )
           )
         ]
       ),
@@ -198,7 +210,10 @@ extension CKDatabase {
       throw CKError(error, mapping: mapping, zone: zoneID)
     case .success(let changes):
       var page = try self.page(changes, of: zoneID)
-      if fetchesFiles { page.failures = await (try transfers()).fetch(filesOf: page.records) }
+      if fetchesFiles {
+        let missing = await (try transfers()).fetch(filesOf: page.records)
+        page.failures.merge(missing) { first, _ in first }
+      }
       return page
     }
   }
@@ -225,14 +240,22 @@ extension CKDatabase {
     for item in changes.records {
       switch item {
       case .failure(let error):
-        throw CKError(error, mapping: mapping, zone: zoneID)
+        let failure = CKError(error, mapping: mapping, zone: zoneID)
+        // One record that cannot be given keeps no other one back.
+        guard let name = error.recordName else { throw failure }
+        page.failures[CKRecord.ID(recordName: name, zoneID: zoneID)] = failure
       case .success(let record) where record.deleted == true:
         guard let recordID = mapping.recordID(record, in: zoneID) else { continue }
         page.deletions.append(
           ZoneChangesPage.Tombstone(recordID: recordID, recordType: record.recordType)
         )
       case .success(let record):
-        page.records.append(try mapping.record(record, in: zoneID))
+        do throws(CKError) {
+          page.records.append(try mapping.record(record, in: zoneID))
+        } catch {
+          guard let recordID = mapping.recordID(record, in: zoneID) else { throw error }
+          page.failures[recordID] = error
+        }
       }
     }
     return page

@@ -184,13 +184,15 @@ extension CKSyncEngine {
       )
     } catch {
       guard error.code == .changeTokenExpired, token != nil else { throw error }
-      if error.changeTokenCause == .otherIncarnation {
+      let isOther = error.changeTokenCause == .otherIncarnation
+      if isOther {
         // What a service lost that went back to an older copy may be on this device only.
         state.update { $0.zoneTokens[zoneID] = nil }
       } else {
         try await restart(zoneID, context, error)
       }
-      return try await database.changes(inZone: zoneID, since: nil)
+      // The app still has the records, and is to learn which of them were deleted.
+      return try await database.changes(inZone: zoneID, since: nil, includesDeleted: isOther)
     }
   }
 

@@ -52,7 +52,8 @@ extension CKSyncEngine {
       )
     }
     let (parked, settled) = (
-      broken.map(\.recordID), whole.map(\.recordID) + page.deletions.map(\.recordID)
+      page.failures.keys.sorted { $0.recordName < $1.recordName },
+      whole.map(\.recordID) + page.deletions.map(\.recordID)
     )
     state.update { $0.park(parked, unparking: settled) }
     return page.failures

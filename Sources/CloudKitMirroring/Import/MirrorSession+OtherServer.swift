@@ -1,0 +1,103 @@
+import OpenCoreData
+
+/// The reading of a zone whose service may have lost what was agreed with it: another one, or one that
+/// was restored from a backup.
+extension MirrorSession {
+  func isOtherServer() throws -> Bool {
+    try books.zone(context.zone).rereading == .otherServer
+  }
+
+  /// The properties whose last agreed value the service has lost: its copy of the record was saved before
+  /// the one that both sides had agreed on.
+  ///
+  /// The times are the service's own. Where its clock was wrong the other values stand; those that
+  /// lose are in the recovery list either way. To take the agreed values always would be no better: a
+  /// device that comes back late would undo what others have edited since.
+  func lostProperties(
+    _ record: CloudRecord,
+    _ entity: EntityMapping,
+    local: FieldBag,
+    since base: FieldBag,
+    saved stamps: RecordStamps
+  ) throws -> Set<String> {
+    guard stamps.isNewer(than: record.stamps), try isOtherServer() else { return [] }
+    return agreedProperties(record, entity, local: local, since: base)
+  }
+
+  /// The properties that hold here what was agreed on, and something else in the service's copy.
+  private func agreedProperties(
+    _ record: CloudRecord,
+    _ entity: EntityMapping,
+    local: FieldBag,
+    since base: FieldBag
+  ) -> Set<String> {
+    Set(
+      entity.fieldProperties.filter { property in
+        // A link whose object has not arrived is not in the row, and is not to be sent as removed.
+        !base.agrees(with: record.fields, on: property) && base.agrees(with: local, on: property)
+      }
+    )
+  }
+
+  /// Keeps the agreed values that the service's copy is about to replace, as it may have lost them.
+  func keepAgreed(
+    _ record: CloudRecord,
+    _ entity: EntityMapping,
+    _ row: Row,
+    local: FieldBag,
+    since base: FieldBag
+  ) throws {
+    guard try isOtherServer() else { return }
+    let whole = try RecordSerializer(budget: AssetBudget(limit: .max))
+      .serialize(row.values, entity) { try recordName(of: $0) }.fields
+    let replaced = agreedProperties(record, entity, local: local, since: base)
+    try keep(replaced, of: record, entity, "Another server, or one that was restored, replaced it.")
+    {
+      whole.content(of: $0)
+    }
+  }
+
+  /// Keeps the values of the service that this device is about to replace, as they may be edits.
+  func keepReplaced(
+    _ properties: Set<String>,
+    of record: CloudRecord,
+    _ entity: EntityMapping
+  ) throws {
+    try keep(
+      properties,
+      of: record,
+      entity,
+      "A server that was restored had other values than the last agreed ones."
+    ) { property in
+      let content = record.fields.content(of: property)
+      guard case .asset(let asset)? = content else { return content }
+      // The file goes with the page.
+      let contents = try context.assets.read(asset.file)
+      let attribute = entity.attribute(property)
+      return attribute?.rowValue(fileContents: contents).flatMap { attribute?.mirrorValue($0) }
+    }
+  }
+
+  private func keep(
+    _ properties: Set<String>,
+    of record: CloudRecord,
+    _ entity: EntityMapping,
+    _ reason: String,
+    content: (String) throws -> MirrorValue?
+  ) throws {
+    var fields: [String: MirrorValue] = [:]
+    for property in properties {
+      if let content = try content(property) { fields[MirrorNames.field(property)] = content }
+    }
+    guard !fields.isEmpty else { return }
+    try books.keep(
+      RecoveredEdit(
+        record: record.name,
+        entityName: entity.entityName,
+        reason: reason,
+        noted: context.effects.now.timeIntervalSinceReferenceDate,
+        fields: FieldBag(fields)
+      )
+    )
+  }
+}

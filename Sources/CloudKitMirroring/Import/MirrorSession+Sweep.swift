@@ -1,0 +1,135 @@
+import Foundation
+import OpenCoreData
+
+/// What a reading of the whole zone did not meet.
+///
+/// A missing record is weaker news than a tombstone. Where too much is missing, and where what a deletion
+/// would take along is on the server, this store has what the server lost.
+extension MirrorSession {
+  /// Ends a reading from the start: what the server once had and no longer has was deleted there.
+  ///
+  /// Where that is more than the guard allows, nothing is deleted: what is missing is sent again, after
+  /// a restart too, and the effect says so. Returns whether more is left to do.
+  package func sweepMissing(
+    generation: Int64,
+    limit: Int,
+    guard limits: SweepGuard,
+    _ effect: inout ImportEffect
+  ) throws -> Bool {
+    var zone = try books.zone(context.zone)
+    if zone.rereading == .kept { return try sendMissing(generation: generation, limit: limit) }
+    if let stopped = try excess(generation: generation, limits) {
+      effect.stoppedSweep = stopped
+      zone.rereading = .kept
+      try books.save(zone)
+      try books.setMeta(.keptMissing, .integer(Int64(stopped.missing)))
+      return true
+    }
+    let group = try rows.lastTransactionNumber()
+    let records = try books.missingRecords(generation: generation, limit: limit)
+    for record in records {
+      // A cascade may have taken it meanwhile.
+      guard let record = try books.record(named: record.name) else { continue }
+      if record.pending == .delete {
+        try books.remove(record)
+      } else if try deletionTakesMet(record, generation: generation) {
+        try sendAgain(record, generation: generation, group: group)
+        for edge in try books.edges(touching: record.name)
+        where edge.tag != nil && edge.generation < generation {
+          try sendAgain(edge, generation: generation, group: group)
+        }
+      } else {
+        try applyDeletion(of: record, isConcluded: true)
+        effect.deleted.append(record.name)
+      }
+    }
+    guard records.count < limit else { return true }
+    // Only now: an object that is sent again keeps its links.
+    let edges = try books.missingEdges(generation: generation, limit: limit)
+    for edge in edges { try applyDeletion(of: edge) }
+    return edges.count == limit
+  }
+
+  /// The missing records or links, where they are more than the guard allows.
+  private func excess(
+    generation: Int64,
+    _ limits: SweepGuard
+  ) throws -> ImportEffect.StoppedSweep? {
+    for counts in [
+      try books.missingCount(generation: generation),
+      try books.missingEdgeCount(generation: generation),
+    ] where !limits.allows(counts.missing, of: counts.known) {
+      return .init(missing: counts.missing, known: counts.known)
+    }
+    return nil
+  }
+
+  /// Whether the delete rules of a missing object would take along an object that is on the server: a
+  /// device that deleted the one would have deleted the other.
+  private func deletionTakesMet(_ record: BookedRecord, generation: Int64) throws -> Bool {
+    guard let start = reference(of: record) else { return false }
+    var visited: Set<RowReference> = [start]
+    var rest = [start]
+    while let reference = rest.popLast() {
+      for victim in try cascade(from: reference) where visited.insert(victim).inserted {
+        if let other = try booked(victim), other.tag != nil, other.generation >= generation {
+          return true
+        }
+        rest.append(victim)
+      }
+    }
+    return false
+  }
+
+  /// The objects that the deletion of an object deletes at once.
+  private func cascade(from reference: RowReference) throws -> [RowReference] {
+    guard let name = rows.entityName(of: reference),
+      let layout = mapping.entity(named: name)?.layout
+    else { return [] }
+    var victims: [RowReference] = []
+    let row = try rows.row(reference)
+    for slot in layout.toOnes where slot.deleteRule == .cascadeDeleteRule {
+      if let index = slot.rowIndex, case .reference(let victim)? = row?.values[index] {
+        victims.append(victim)
+      }
+    }
+    for slot in layout.toManys where slot.deleteRule == .cascadeDeleteRule {
+      victims += try rows.destinations(of: slot.description, from: reference)
+    }
+    return victims
+  }
+
+  /// Ends a reading of a server that lost data: what it no longer has is created again.
+  ///
+  /// Returns whether more is left to do.
+  package func sendMissing(generation: Int64, limit: Int) throws -> Bool {
+    let group = try rows.lastTransactionNumber()
+    let edges = try books.missingEdges(generation: generation, limit: limit)
+    for edge in edges { try sendAgain(edge, generation: generation, group: group) }
+    let records = try books.missingRecords(generation: generation, limit: limit)
+    for record in records { try sendAgain(record, generation: generation, group: group) }
+    return edges.count == limit || records.count == limit
+  }
+
+  private func sendAgain(_ record: BookedRecord, generation: Int64, group: Int64) throws {
+    if record.pending == .delete, record.sequence == nil { return try books.remove(record) }
+    var record = record
+    record.generation = generation
+    if record.sequence == nil, record.key != nil,
+      let entity = mapping.entity(named: record.entityName)
+    {
+      record.resend(entity, group: group)
+    }
+    try books.update(record)
+  }
+
+  private func sendAgain(_ edge: BookedEdge, generation: Int64, group: Int64) throws {
+    guard edge.isLinked || edge.sequence != nil, edge.pending != .delete else {
+      return try books.remove(edge)
+    }
+    var edge = edge
+    edge.generation = generation
+    if edge.sequence == nil { edge.resend(group: group) }
+    try books.update(edge)
+  }
+}
