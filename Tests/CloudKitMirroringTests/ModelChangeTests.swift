@@ -9,7 +9,7 @@ import WatershedSQLite
 struct ModelChangeTests {
   /// Notes with pages and labels, in two versions: the second one renames an entity, an attribute and
   /// both ends of a many-to-many relationship, and adds an attribute with a default.
-  private static func model(_ version: Int) -> NSManagedObjectModel {
+  private static func model(_ version: Int, hasLabels: Bool = true) -> NSManagedObjectModel {
     let isNew = version == 2
     let note = BlogModel.entity(
       isNew ? "Article" : "Note",
@@ -34,10 +34,12 @@ struct ModelChangeTests {
       (note, "pages", true, .cascadeDeleteRule),
       (page, isNew ? "article" : "note", false, .nullifyDeleteRule)
     )
-    BlogModel.relate(
-      (note, isNew ? "topics" : "labels", true, .nullifyDeleteRule),
-      (label, isNew ? "articles" : "notes", true, .nullifyDeleteRule)
-    )
+    if hasLabels {
+      BlogModel.relate(
+        (note, isNew ? "topics" : "labels", true, .nullifyDeleteRule),
+        (label, isNew ? "articles" : "notes", true, .nullifyDeleteRule)
+      )
+    }
     if isNew {
       note.relationshipsByName["topics"]?.renamingIdentifier = "labels"
       label.relationshipsByName["articles"]?.renamingIdentifier = "notes"
@@ -55,6 +57,25 @@ struct ModelChangeTests {
       BlogModel.entity("Page", [BlogModel.attribute("number", .integer64AttributeType)]),
       BlogModel.entity("Label", [BlogModel.attribute("name", .stringAttributeType)]),
     ]
+    return model
+  }
+
+  /// Posts of an author, in three versions: each renames the attribute and the to-one relationship.
+  private static func renamed(_ version: Int) -> NSManagedObjectModel {
+    let names = [("name", "writer"), ("title", "author"), ("heading", "creator")]
+    let (attribute, toOne) = names[version - 1]
+    let post = BlogModel.entity("Post", [BlogModel.attribute(attribute, .stringAttributeType)])
+    let person = BlogModel.entity("Person", [BlogModel.attribute("name", .stringAttributeType)])
+    BlogModel.relate(
+      (post, toOne, false, .nullifyDeleteRule),
+      (person, "posts", true, .nullifyDeleteRule)
+    )
+    if version > 1 {
+      post.attributesByName[attribute]?.renamingIdentifier = names[version - 2].0
+      post.relationshipsByName[toOne]?.renamingIdentifier = names[version - 2].1
+    }
+    let model = NSManagedObjectModel()
+    model.entities = [post, person]
     return model
   }
 
@@ -226,6 +247,57 @@ struct ModelChangeTests {
       }
     }
     for device in [phone, pad] { try await device.quit() }
+  }
+
+  @Test("The links of a many-to-many relationship return with the version that has it again")
+  func returningRelationship() async throws {
+    let world = try await World(model: Self.model(1))
+    let (old, pad) = (try await world.device("phone"), try await world.device("pad"))
+    try fill(old)
+    try await world.settle(old, pad)
+    try await old.quit()
+    let without = try await world.device("phone", model: Self.model(1, hasLabels: false))
+    try await without.sync()
+    try await without.quit()
+    let phone = try await world.device("phone", model: Self.model(1))
+    try await world.settle(phone, pad, phone)
+    for device in [phone, pad] {
+      try device.save { context in
+        let label = try #require(try context.all("Label").first)
+        #expect((label.value(forKey: "notes") as? NSSet)?.count == 3)
+      }
+      try await device.quit()
+    }
+  }
+
+  @Test("A property that is renamed twice keeps its value on all devices, new ones included")
+  func renamedTwice() async throws {
+    let world = try await World(model: Self.renamed(1))
+    var (phone, pad) = (try await world.device("phone"), try await world.device("pad"))
+    try phone.save { context in
+      let person = context.make("Person", ["name": "Ada"])
+      for number in 0..<3 {
+        context.make("Post", ["name": "post \(number)"]).setValue(person, forKey: "writer")
+      }
+    }
+    try await world.settle(phone, pad)
+    for version in 2...3 {
+      try await phone.quit()
+      try await pad.quit()
+      phone = try await world.device("phone", model: Self.renamed(version))
+      pad = try await world.device("pad", model: Self.renamed(version))
+      try await world.settle(phone, pad)
+    }
+    let fresh = try await world.device("fresh", model: Self.renamed(3))
+    try await fresh.sync()
+    for device in [phone, pad, fresh] {
+      #expect(try values(device, "Post", "heading") == ["post 0", "post 1", "post 2"])
+      try device.save { context in
+        let posts = try context.all("Post")
+        #expect(posts.allSatisfy { $0.value(forKey: "creator") != nil })
+      }
+      try await device.quit()
+    }
   }
 
   @Test(

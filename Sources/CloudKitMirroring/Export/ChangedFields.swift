@@ -19,8 +19,9 @@ package struct ChangedFields: Hashable, Sendable {
 
   /// The fields that bring the server's copy to what the object holds.
   ///
-  /// `base` is the last copy that both sides agreed on; `properties` are those that were edited here
-  /// and not exported yet.
+  /// `base` is the last copy that both sides agreed on, with the fields that the record has itself;
+  /// `properties` are those that were edited here and not exported yet, and the field of the entity's name
+  /// where that is to be written again.
   package init(
     updating record: SerializedRecord,
     base: FieldBag,
@@ -36,6 +37,9 @@ package struct ChangedFields: Hashable, Sendable {
       compare(attribute.field, record, base)
       if let assetField = attribute.assetField { compare(assetField, record, base) }
       follow(attribute.name, record, base, mapping)
+    }
+    if properties.contains(MirrorNames.entityName) {
+      compare(MirrorNames.entityName, record, base)
     }
     for toOne in mapping.toOnes where properties.contains(toOne.name) {
       compare(toOne.field, record, base)

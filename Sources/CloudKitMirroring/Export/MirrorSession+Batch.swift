@@ -35,12 +35,15 @@ extension MirrorSession {
   /// Puts what waits into the next batch and commits to it: the books then hold the batch word by
   /// word, and whatever changes from now on belongs to a later one.
   ///
-  /// Nil when nothing waits.
-  package func assembleBatch(limits: ExportBatcher.Limits) throws -> CloudBatch? {
+  /// A full database takes only deletions, which make room for all else. Nil when nothing waits.
+  package func assembleBatch(
+    limits: ExportBatcher.Limits,
+    deletionsOnly: Bool = false
+  ) throws -> CloudBatch? {
     while true {
       let window = limits.operations + 1
-      let records = try books.pendingRecords(limit: window)
-      let edges = try books.pendingEdges(limit: window)
+      let records = try books.pendingRecords(limit: window, deletionsOnly: deletionsOnly)
+      let edges = try books.pendingEdges(limit: window, deletionsOnly: deletionsOnly)
       guard !records.isEmpty || !edges.isEmpty else { return nil }
       var candidates: [Candidate] = []
       for record in records {
@@ -105,7 +108,7 @@ extension MirrorSession {
     if record.tag != nil {
       changed = ChangedFields(
         updating: now,
-        base: record.base.map { entity.reading($0).base } ?? FieldBag(),
+        base: record.base ?? FieldBag(),
         properties: record.properties,
         mapping: entity
       )

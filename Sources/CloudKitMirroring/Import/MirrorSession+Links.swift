@@ -52,6 +52,7 @@ extension MirrorSession {
       // An edit made here meanwhile stands.
       guard !source.unconfirmed.contains(link.property) else { continue }
       try rows.update(reference, set: [toOne.index: .reference(target)])
+      try writePresentNames(link.record)
     }
     for edge in try books.edges(touching: name) where !edge.isLinked && edge.pending != .delete {
       try link(edge)
@@ -67,7 +68,10 @@ extension MirrorSession {
     if var known, known.tag == record.tag, known.tag != nil {
       guard known.generation != generation else { return }
       known.generation = generation
-      return try books.update(known)
+      try books.update(known)
+      // An earlier model dropped the relationship, and this one has it again.
+      if !known.isLinked, known.pending != .delete { try link(known) }
+      return
     }
     guard let edge = Edge(fields: record.fields).flatMap(mapping.present) else {
       effect.skipped.append(record.name)

@@ -26,7 +26,9 @@ extension MirrorSession {
         toOne.isDeciding
         ? try settleDecider(record, toOne, partner.name)
         : try settleFollower(record, toOne, partner.name)
-      if isSettled { try books.unpark(record: link.record, property: link.property) }
+      guard isSettled else { continue }
+      try books.unpark(record: link.record, property: link.property)
+      try writePresentNames(link.record)
     }
     guard links.count == limit, let last = links.last else { return nil }
     return (last.record, last.property)
@@ -90,8 +92,10 @@ extension MirrorSession {
   private func claim(of record: BookedRecord, _ property: String) throws -> String? {
     guard let toOne = mapping.entity(named: record.entityName)?.toOne(property) else { return nil }
     if record.unconfirmed.contains(property) { return try localPartner(of: record, toOne) }
-    if case .string(let name) = record.base?[toOne.field], !name.isEmpty { return name }
-    return nil
+    guard let base = record.base, let entity = mapping.entity(named: record.entityName),
+      case .string(let name) = entity.reading(base).fields[toOne.field], !name.isEmpty
+    else { return nil }
+    return name
   }
 
   private func localPartner(of record: BookedRecord, _ toOne: ToOneMapping) throws -> String? {

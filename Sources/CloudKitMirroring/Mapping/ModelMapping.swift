@@ -34,6 +34,13 @@ package final class ModelMapping: Sendable {
     return mapping(presentOrFormer: String(recordType.dropFirst(MirrorNames.prefix.count)))
   }
 
+  /// Whether a record's field of the entity's name holds the name that the last version of the model gave
+  /// the entity.
+  package func isFormerName(_ value: MirrorValue?, of entity: EntityMapping) -> Bool {
+    guard case .string(let name) = value, mappings[name] == nil else { return false }
+    return formerMappings[name] === entity
+  }
+
   private func mapping(presentOrFormer name: String) -> EntityMapping? {
     mappings[name] ?? formerMappings[name]
   }

@@ -14,7 +14,9 @@ extension MirrorSession {
     }
     var (entityName, key) = try scanPosition() ?? (names.first ?? "", 0)
     if try books.text(.scanPosition) == nil {
-      // Whatever is saved from here on, history tells.
+      // What history has of edits is an edit even where it looks like a default.
+      if try books.integer(.historyTransaction) != nil { try foldHistory() }
+      // Later saves are in the history.
       try books.setMeta(.historyTransaction, .integer(try rows.lastTransactionNumber()))
     }
     guard let entity = mapping.entity(named: entityName) else { return try endScan() }
@@ -71,9 +73,9 @@ extension MirrorSession {
     _ entity: EntityMapping,
     group: Int64
   ) throws {
-    guard let base = known.base.map({ entity.reading($0).base }),
-      let row = try rows.row(reference)
+    guard let fields = known.base, let row = try rows.row(reference)
     else { return }
+    let base = entity.reading(fields).fields
     let now = try serialize(row, entity)
     let parked = try Set(
       entity.toOnes.filter { toOne in
@@ -82,9 +84,15 @@ extension MirrorSession {
         return try isAway(base[toOne.field])
       }.map(\.name)
     )
-    let edited = entity.fieldProperties.filter { property in
+    var edited = entity.fieldProperties.filter { property in
       !parked.contains(property) && !now.fields.agrees(with: base, on: property)
         && !isDefault(property, row, entity, base)
+    }
+    // A version between the record's and this one may never have reached the server.
+    if case .string(let name) = fields[MirrorNames.entityName], name != entity.entityName,
+      try books.integer(.readsWithNewModel) == 1
+    {
+      edited.append(MirrorNames.entityName)
     }
     var known = known
     if known.pending == .nothing { known.group = group }

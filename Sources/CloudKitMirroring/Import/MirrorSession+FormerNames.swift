@@ -1,0 +1,27 @@
+import OpenCoreData
+
+/// Records that were written under the names of an earlier version of the model.
+extension MirrorSession {
+  /// Has a record say under the present names what it says under former names alone.
+  ///
+  /// The next version of the model knows this version's names and no earlier ones: a device that starts
+  /// with it would read no value from the former fields. A property is left as it is while the object
+  /// does not hold the record's value, as with a link to an object that has not arrived yet.
+  func writePresentNames(_ name: String, since base: FieldBag? = nil) throws {
+    guard let record = try books.record(named: name), let fields = record.base,
+      let entity = mapping.entity(named: record.entityName)
+    else { return }
+    var names: Set<String> = []
+    if mapping.isFormerName(fields[MirrorNames.entityName], of: entity) {
+      names.insert(MirrorNames.entityName)
+    }
+    let reading = entity.reading(fields, since: base)
+    if !reading.outdated.isEmpty, let reference = reference(of: record),
+      let row = try rows.row(reference)
+    {
+      let now = try serialize(row, entity).fields
+      names.formUnion(reading.outdated.filter { now.agrees(with: reading.fields, on: $0) })
+    }
+    if !names.isSubset(of: record.unconfirmed) { try mark(record, names) }
+  }
+}
