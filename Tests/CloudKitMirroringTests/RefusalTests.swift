@@ -65,6 +65,78 @@ struct RefusalTests {
     }
   }
 
+  @Test("A full database gets the deletions first that make room")
+  func deletionsInFullDatabase() async throws {
+    try await with { world, phone in
+      try phone.save { _ = $0.make("Post", ["title": "old"]) }
+      try await phone.sync()
+      phone.cloud.onModify { batch in
+        guard batch.operations.contains(where: { $0.kind != .delete }) else { return nil }
+        throw CloudFailure.overQuota(reason: "It is full.")
+      }
+      try phone.save { context in
+        for number in 0..<8 { _ = context.make("Post", ["title": "\(number)"]) }
+      }
+      try phone.save { try $0.delete($0.first("Post", "title", "old")) }
+      await #expect(throws: CloudFailure.self) { try await phone.mirror.syncNow() }
+      let pad = try await world.device("pad")
+      try await pad.sync()
+      #expect(try pad.snapshot().isEmpty)
+      try await pad.quit()
+    }
+  }
+
+  @Test("A server that refuses every record is not asked for each of them")
+  func refusalsInARow() async throws {
+    try await with { _, phone in
+      phone.cloud.onModify { _ in throw CloudFailure.refused(reason: "No rights.") }
+      try phone.save { context in
+        for number in 0..<40 { _ = context.make("Post", ["title": "\(number)"]) }
+      }
+      phone.cloud.forgetCalls()
+      await #expect(throws: CloudFailure.self) { try await phone.mirror.syncNow() }
+      #expect(phone.cloud.calls.filter { $0.hasPrefix("modify") }.count <= 16)
+    }
+  }
+
+  @Test("A batch that the server always fails at is split, until one record is held back alone")
+  func failingBatch() async throws {
+    try await with { world, phone in
+      phone.cloud.onModify { batch in
+        guard batch.operations.contains(where: { $0.set["CD_title"] == .string("b") }) else {
+          return nil
+        }
+        throw CloudFailure.busy(reason: "An error in the server.", retryAfter: nil)
+      }
+      try phone.save { context in
+        for title in ["a", "b", "c"] { _ = context.make("Post", ["title": title]) }
+      }
+      for _ in 0..<30 { _ = try? await phone.mirror.syncNow() }
+      let pad = try await world.device("pad")
+      try await pad.sync()
+      #expect(try pad.snapshot().count == 2)
+      #expect(phone.mirror.journal.latest.contains { $0.step == .recordParked })
+      try await pad.quit()
+    }
+  }
+
+  @Test("A refused record fails the event of the export as CloudKit's partial failures do")
+  func partialFailure() async throws {
+    try await with { _, phone in
+      phone.cloud.onModify { batch in
+        batch.operations.map { _ in .refused(reason: "No such field in production.") }
+      }
+      try phone.save { _ = $0.make("Post", ["title": "a"]) }
+      try await phone.sync()
+      let event = try #require(try phone.events.last { $0.type == 2 && !$0.succeeded })
+      #expect(event.errorDomain == CKErrorDomain)
+      #expect(event.errorCode == CKError.Code.partialFailure.rawValue)
+      #expect(event.errorReason?.contains("No such field in production.") == true)
+      phone.cloud.onModify(nil)
+      try await phone.sync()
+    }
+  }
+
   @Test("What was refused is sent again by itself after a pause")
   func retriedByItself() async throws {
     let clock = ManualClock()

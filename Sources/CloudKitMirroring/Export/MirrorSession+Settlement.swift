@@ -9,22 +9,33 @@ package struct BatchSettlement: Hashable, Sendable {
   package var merged: [String] = []
   /// Records that the server does not have, though it had them; the feed says what became of them.
   package var vanished: [String] = []
-  /// Records that the server refused.
-  package var parked: [String] = []
-  /// Why, one reason for all of a kind.
-  package var reasons: Set<String> = []
+  /// Records that the server refused, with its reasons.
+  package var refused: [String: String] = [:]
   /// Records that wait again because another one failed.
   package var requeued = 0
+  /// Requests of one record that the server refused since it last took anything.
+  var refusedInARow = 0
+  /// What is known of the room in the database.
+  var room = Room.unknown
   /// What the server asked to wait, in seconds.
   package var retryAfter: Double?
   package var mustWait = false
   /// Files that are done with.
   package var files: [String] = []
 
+  /// How an export makes room in a full database.
+  enum Room: Hashable, Sendable {
+    case unknown
+    /// It is full: deletions are sent first.
+    case deleting
+    /// All deletions have been sent.
+    case deleted
+  }
+
   package init() {}
 
   /// Whether anything left the books' list of what waits.
-  var isProgress: Bool { !saved.isEmpty || !deleted.isEmpty || !parked.isEmpty }
+  var isProgress: Bool { !saved.isEmpty || !deleted.isEmpty || !refused.isEmpty }
 
   /// Notes a change that waits because the server asked for patience.
   mutating func postpone(seconds: Double?) {
@@ -231,8 +242,7 @@ extension MirrorSession {
     case .later(let seconds): result.postpone(seconds: seconds)
     case .refused(let reason):
       change.parked = reason
-      result.parked.append(change.name)
-      result.reasons.insert(reason)
+      result.refused[change.name] = reason
     default: result.requeued += 1
     }
     try change.save(in: books)

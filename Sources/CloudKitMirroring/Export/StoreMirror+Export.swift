@@ -16,7 +16,7 @@ extension StoreMirror {
       try await resolveOpenBatch(&total)
       try createVanishedAgain()
       var idle = 0
-      while total.vanished.isEmpty, let batch = try nextBatch() {
+      while total.vanished.isEmpty, let batch = try nextBatch(after: &total) {
         log.detail(2, "Found \(batch.operations.count) objects needing export.")
         let isProgress = try await send(batch, isRepeat: false, &total)
         idle = isProgress ? 0 : idle + 1
@@ -37,21 +37,10 @@ extension StoreMirror {
       return PhaseEnd(
         result: (),
         effect: "\(total.saved.count) saved, \(total.deleted.count) deleted, "
-          + "\(total.merged.count) merged, \(total.parked.count) refused.",
-        problem: parkedError(total)
+          + "\(total.merged.count) merged, \(total.refused.count) refused.",
+        problem: refusalError(total)
       )
     }
-  }
-
-  /// What the server refused, as the event of the export says it.
-  private func parkedError(_ total: BatchSettlement) -> NSError? {
-    guard !total.parked.isEmpty else { return nil }
-    let reasons = total.reasons.sorted().prefix(3).joined(separator: " ")
-    let error = MirroringErrorCode.several.error(
-      "The server refused \(total.parked.count) records, which are tried again later: \(reasons)"
-    )
-    log.error(MirrorErrorText.text(error))
-    return error
   }
 
   /// The feed is read before anything more is sent: it says whether these records were deleted.
@@ -96,6 +85,8 @@ extension StoreMirror {
     do {
       try await resolveOpenBatch(&settled)
       noteVanished(settled.vanished)
+      // No event of an export says it.
+      _ = refusalError(settled)
       return nil
     } catch let failure as CloudFailure {
       switch failure {
@@ -106,7 +97,16 @@ extension StoreMirror {
     }
   }
 
-  private func nextBatch() throws -> CloudBatch? {
+  /// The next batch; deletions alone where the database is full, and then all that waits once more.
+  private func nextBatch(after total: inout BatchSettlement) throws -> CloudBatch? {
+    if total.room == .deleting {
+      if let batch = try nextBatch(deletionsOnly: true) { return batch }
+      total.room = .deleted
+    }
+    return try nextBatch(deletionsOnly: false)
+  }
+
+  private func nextBatch(deletionsOnly: Bool) throws -> CloudBatch? {
     let limits = state.withLock { $0.limits }
     while true {
       let (batch, isMoreToCompare): (CloudBatch?, Bool) = try write(MirrorAuthor.exporting) {
@@ -123,7 +123,8 @@ extension StoreMirror {
         // History that was deleted before it was folded is made up for by comparing all objects.
         if try session.scan(limit: Self.edgeLimit) { return (nil, true) }
         let isMore = try session.compareEdges(limit: Self.edgeLimit)
-        return (isMore ? nil : try session.assembleBatch(limits: limits), isMore)
+        guard !isMore else { return (nil, true) }
+        return (try session.assembleBatch(limits: limits, deletionsOnly: deletionsOnly), false)
       }
       if !isMoreToCompare { return batch }
     }
@@ -179,8 +180,7 @@ extension StoreMirror {
     total.saved += settled.saved
     total.deleted += settled.deleted
     total.merged += settled.merged
-    total.parked += settled.parked
-    total.reasons.formUnion(settled.reasons)
+    total.refused.merge(settled.refused) { _, latest in latest }
     total.vanished += settled.vanished
     if settled.mustWait {
       throw CloudFailure.busy(
@@ -189,15 +189,8 @@ extension StoreMirror {
       )
     }
     if settled.isProgress { widenLimits() }
+    if !settled.saved.isEmpty || !settled.deleted.isEmpty { total.refusedInARow = 0 }
     return settled.isProgress
-  }
-
-  /// After what was too large or refused has been found, batches grow again.
-  private func widenLimits() {
-    state.withLock { state in
-      let wider = min(options.limits.operations, state.limits.operations * 2)
-      state.limits.operations = wider
-    }
   }
 
   /// The batch with the whole paths of its files.
@@ -231,49 +224,5 @@ extension StoreMirror {
       "Batch \(batch.sequence): \(settled.saved.count) saved, \(settled.deleted.count) deleted, "
         + "\(settled.merged.count) merged"
     )
-  }
-
-  /// Batches of one record that are refused in a row for one reason before the rest is spared.
-  private static let fullDatabase = 5
-
-  /// A request that failed as a whole; returns whether something was done about it.
-  private func handle(
-    _ failure: CloudFailure,
-    _ batch: CloudBatch,
-    _ total: inout BatchSettlement
-  ) async throws -> Bool {
-    switch failure {
-    case .unreachable, .busy, .notAuthenticated, .tokenExpired:
-      // The server may have it: the batch stays open and is repeated.
-      throw failure
-    case .zoneMissing:
-      try await checkAccount()
-      try await checkAccountEpoch()
-      try write(MirrorAuthor.exporting) { try $0.abandon(batch) }
-      try await recoverLostZone(cause: "A batch found no zone.")
-      return false
-    case .tooLarge, .refused, .overQuota:
-      guard batch.operations.count > 1 else {
-        let reason = MirrorErrorText.text(failure)
-        let settled = try write(MirrorAuthor.exporting) { session in
-          try session.settle(batch, [.refused(reason: reason)], fetched: [:])
-        }
-        context.assets.remove(settled.files)
-        total.parked += settled.parked
-        total.reasons.formUnion(settled.reasons)
-        if case .overQuota = failure, total.parked.count >= Self.fullDatabase {
-          // The database is full: one request for each record would say no more.
-          state.withLock { $0.limits = options.limits }
-          throw failure
-        }
-        if case .overQuota = failure { return true }
-        widenLimits()
-        return true
-      }
-      // Half as much: what cannot be sent is found and parked, and the rest goes on.
-      try write(MirrorAuthor.exporting) { try $0.abandon(batch) }
-      state.withLock { $0.limits.operations = max(1, batch.operations.count / 2) }
-      return true
-    }
   }
 }

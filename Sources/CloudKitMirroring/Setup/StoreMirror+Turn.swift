@@ -1,5 +1,6 @@
 import Effects
 import Foundation
+import OpenCloudKit
 
 extension StoreMirror {
   /// Seconds until what the server refused is tried again, and the most that this pause grows to.
@@ -229,6 +230,13 @@ extension BookedEvent {
 
 /// An error in one sentence, as logs and status show it.
 enum MirrorErrorText {
+  private static func text(ofRefused error: CKError) -> String {
+    let refused = (error.partialErrorsByItemID ?? [:]).values.compactMap { $0 as? CKError }
+    let reasons = Set(refused.map(\.localizedDescription)).sorted().prefix(3)
+    return "The server refused \(refused.count) records, which are tried again later: "
+      + reasons.joined(separator: " ")
+  }
+
   static func text(_ error: any Error) -> String {
     switch error {
     case CloudFailure.unreachable(let reason), CloudFailure.busy(let reason, _),
@@ -238,6 +246,7 @@ enum MirrorErrorText {
     case CloudFailure.tokenExpired: return "The change token has expired."
     case CloudFailure.zoneMissing: return "The zone is not on the server."
     case CloudFailure.tooLarge: return "The request was too large."
+    case let error as CKError where error.code == .partialFailure: return text(ofRefused: error)
     default:
       let error = error as NSError
       return error.localizedFailureReason ?? "\(error)"
