@@ -25,10 +25,20 @@ package struct CloudKitDatabase: MirrorCloud {
     case .available:
       let user = try await translating { try await container.userRecordID() }
       return .available(userRecordName: user.recordName)
-    case .noAccount: return .none
+    case .noAccount: return await reasonWithoutAccount()
     case .restricted: return .restricted
     case .temporarilyUnavailable: return .temporarilyUnavailable
     case .couldNotDetermine: return .undetermined
+    }
+  }
+
+  /// Why there is no account: a token that is missing and one that the service refuses are repaired in
+  /// different places.
+  private func reasonWithoutAccount() async -> CloudAccount {
+    do {
+      return .available(userRecordName: try await container.userRecordID().recordName)
+    } catch {
+      return .none(reason: error.localizedDescription)
     }
   }
 

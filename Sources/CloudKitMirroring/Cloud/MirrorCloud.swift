@@ -35,7 +35,8 @@ package protocol MirrorCloud: Sendable {
 /// Whether an account can be used, and whose it is.
 package enum CloudAccount: Hashable, Sendable {
   case available(userRecordName: String)
-  case none
+  /// With the reason of the service, where it refused what the container is configured with.
+  case none(reason: String?)
   case restricted
   case temporarilyUnavailable
   case undetermined

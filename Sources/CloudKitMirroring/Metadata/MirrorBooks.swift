@@ -136,6 +136,8 @@ package struct MirrorBooks {
     case historyTransaction
     /// The record name of the person whose database the store mirrors.
     case userRecordName
+    /// The container that the store is mirrored with.
+    case containerIdentifier
     /// The number of the last batch.
     case sequence
     /// The database's change token.

@@ -43,10 +43,13 @@ extension StoreMirror {
     let user: String
     switch try await cloud.account() {
     case .available(let userRecordName): user = userRecordName
-    case .none:
-      throw MirroringErrorCode.accountUnusable.error(
-        "Unable to initialize without an iCloud account (CKAccountStatusNoAccount)."
+    case .none(let reason):
+      let error = MirroringErrorCode.accountUnusable.error(
+        "Unable to initialize without an iCloud account (CKAccountStatusNoAccount) for the container "
+          + "\(options.containerIdentifier). \(reason ?? "")"
       )
+      noteAccountProblem(error)
+      throw error
     case .restricted:
       throw MirroringErrorCode.accountUnusable.error(
         "Unable to initialize with a restricted iCloud account (CKAccountStatusRestricted)."
@@ -60,7 +63,17 @@ extension StoreMirror {
         reason: "The account could not be checked (CKAccountStatusCouldNotDetermine)."
       )
     }
-    let known = try read { try $0.text(.userRecordName) }
+    noteAccountProblem(nil)
+    let (known, container) = try read {
+      (try $0.text(.userRecordName), try $0.text(.containerIdentifier))
+    }
+    if let known, known != user, let container, container != options.containerIdentifier {
+      // Users have other names in each container.
+      throw MirroringErrorCode.accountChanged.error(
+        "The store is mirrored with the container \(container), and its description names "
+          + "\(options.containerIdentifier). Name the former container, or load another store."
+      )
+    }
     if let known, known != user {
       // Nothing here is deleted because somebody else signed in; and nothing of this person's goes
       // to the other one.
@@ -69,9 +82,21 @@ extension StoreMirror {
           + "another store."
       )
     }
-    if known == nil {
-      try write(MirrorAuthor.setup) { try $0.books.setMeta(.userRecordName, .text(user)) }
+    guard known == nil || container == nil else { return }
+    try write(MirrorAuthor.setup) { session in
+      try session.books.setMeta(.userRecordName, .text(user))
+      try session.books.setMeta(.containerIdentifier, .text(options.containerIdentifier))
     }
+  }
+
+  /// Logs why no account can be used, once for each reason: the question is asked again and again.
+  private func noteAccountProblem(_ error: NSError?) {
+    let text = error.map { MirrorErrorText.text($0) }
+    let isNews = state.withLock { state in
+      defer { state.accountProblem = text }
+      return state.accountProblem != text
+    }
+    if isNews, let text { log.error(text) }
   }
 
   func saveZoneIfNeeded() async throws {

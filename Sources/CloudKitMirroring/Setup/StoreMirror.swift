@@ -76,6 +76,8 @@ package final class StoreMirror: Sendable {
     var failedBatch: (sequence: Int64, count: Int)?
     /// Records that the server did not have at the last export.
     var vanished: Set<String> = []
+    /// Why no account can be used, as it was logged.
+    var accountProblem: String?
     /// Raised whenever the account may have changed; a round ends where it is not what it began with.
     var accountEpoch = 0
     var workingEpoch = 0
