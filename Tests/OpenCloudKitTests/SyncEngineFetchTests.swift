@@ -225,6 +225,25 @@ struct SyncEngineFetchTests {
     #expect(notes.texts == ["late": "copy"])
   }
 
+  @Test("What was deleted before a service became another one is reported as deleted")
+  func deletedBeforeOtherService() async throws {
+    let service = try await RealService()
+    let database = try await service.device("one").privateCloudDatabase
+    try await database.save(CKRecordZone(zoneID: SyncedNotes.zoneID))
+    for name in ["a", "b"] {
+      let record = CKRecord(recordType: "Note", recordID: SyncedNotes.recordID(name))
+      record["text"] = "old"
+      try await database.save(record)
+    }
+    let notes = SyncedNotes()
+    let engine = Self.engine(notes, on: try await service.device("two"))
+    try await engine.fetchChanges()
+    try await database.deleteRecord(withID: SyncedNotes.recordID("a"))
+    try await service.service.beginNewIncarnation()
+    try await engine.fetchChanges()
+    #expect(notes.texts == ["b": "old"])
+  }
+
   @Test("A service that went back to an older copy is read again, and no deletion is reported")
   func olderCopy() async throws {
     let service = try await RealService()
