@@ -289,6 +289,30 @@ struct RealServiceTests {
     #expect(error?.code == .changeTokenExpired)
   }
 
+  @Test(
+    "A zone that is gone has the reason that the service gives",
+    arguments: [
+      ("", CKDatabase.DatabaseChange.Deletion.Reason.deleted),
+      (#","extension":{"code":"ZONE_PURGED"}"#, .purged),
+      (#","extension":{"code":"USER_DELETED_ZONE"}"#, .purged),
+      (#","extension":{"code":"ENCRYPTED_DATA_RESET"}"#, .encryptedDataReset),
+    ]
+  )
+  func reasons(given: String, reason: CKDatabase.DatabaseChange.Deletion.Reason) async throws {
+    let service = try await RealService()
+    service.intercept { request in
+      guard request.path.contains("changes/database") else { return nil }
+      let zone = #"{"zoneID":{"zoneName":"z"},"deleted":true\#(given)}"#
+      return WebServiceResponse(
+        status: 200,
+        body: Data(#"{"zones":[\#(zone)],"syncToken":"t","moreComing":false}"#.utf8)
+      )
+    }
+    let database = try await service.device("one").privateCloudDatabase
+    let changes = try await database.databaseChanges(since: nil)
+    #expect(changes.deletions.map(\.reason) == [reason])
+  }
+
   @Test("Two devices of a person are one user; another person and a visitor are not")
   func users() async throws {
     let service = try await RealService()

@@ -106,14 +106,12 @@ extension CKDatabase {
   /// Some of the zones that changed, and where to go on.
   package struct ChangedZones: Sendable {
     package var changed: [CKRecordZone.ID]
-    package var deleted: [CKRecordZone.ID]
+    package var deletions: [DatabaseChange.Deletion]
     package var changeToken: CKServerChangeToken
     package var moreComing: Bool
 
-    /// The zones that are gone, as apps are told of them.
-    package var deletions: [DatabaseChange.Deletion] {
-      deleted.map { DatabaseChange.Deletion(zoneID: $0, reason: .deleted) }
-    }
+    /// The zones that are gone, whatever the reason.
+    package var deleted: [CKRecordZone.ID] { deletions.map(\.zoneID) }
   }
 
   /// Some of the changes of a zone, oldest first, and where to go on.
@@ -154,7 +152,7 @@ extension CKDatabase {
     }
     var page = ChangedZones(
       changed: [],
-      deleted: [],
+      deletions: [],
       changeToken: CKServerChangeToken(syncToken: token),
       moreComing: reply.moreComing ?? false
     )
@@ -162,7 +160,8 @@ extension CKDatabase {
       guard let zone = item.item else { continue }
       let zoneID = mapping.zoneID(zone.zoneID)
       if zone.deleted == true {
-        page.deleted.append(zoneID)
+        let reason = DatabaseChange.Deletion.Reason(zone.extension?.code)
+        page.deletions.append(DatabaseChange.Deletion(zoneID: zoneID, reason: reason))
       } else {
         page.changed.append(zoneID)
       }
@@ -259,5 +258,16 @@ extension CKDatabase {
       }
     }
     return page
+  }
+}
+
+extension CKDatabase.DatabaseChange.Deletion.Reason {
+  /// The reason that our service gives; others give none.
+  fileprivate init(_ code: ErrorExtensionCode?) {
+    switch code {
+    case .zonePurged?, .userDeletedZone?: self = .purged
+    case .encryptedDataReset?: self = .encryptedDataReset
+    default: self = .deleted
+    }
   }
 }

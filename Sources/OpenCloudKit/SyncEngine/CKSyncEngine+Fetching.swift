@@ -85,9 +85,9 @@ extension CKSyncEngine {
 
   /// A page of the feed; from its beginning where the token has expired.
   ///
-  /// A database's token expires only where the service went back to an older copy of its data. The
-  /// places in all zones' feeds are void with it. Of a private database the delegate is told of no
-  /// deletions then: what the service lost may be on this device only.
+  /// A database's token expires only where the service went back to an older copy of its data. Of a
+  /// private database the delegate is told of no zone's deletion then: what the service lost may be on this
+  /// device only.
   private func zoneListPage(
     of database: CKDatabase,
     group: CKOperationGroup
@@ -99,7 +99,8 @@ extension CKSyncEngine {
     } catch {
       guard error.code == .changeTokenExpired, token != nil else { throw error }
       let scope = database.databaseScope
-      state.update { $0.restartFeeds(scope) }
+      let isExplained = error.changeTokenCause == .otherIncarnation && scope == .private
+      state.update { $0.restartFeeds(scope, keepingZones: isExplained) }
       return try await database.changedZones(since: nil)
     }
   }

@@ -106,13 +106,16 @@ package struct SyncEngineState: Sendable {
   ///
   /// In the shared database the zones that the next listing does not name are gone: they are other
   /// users', who keep them. What a private database does not name may be on this device only.
-  package mutating func restartFeeds(_ scope: CKDatabase.Scope) {
+  ///
+  /// Where the service says of each token why it cannot be continued, the places in the zones are kept: some
+  /// of them can be.
+  package mutating func restartFeeds(_ scope: CKDatabase.Scope, keepingZones: Bool = false) {
     if scope == .shared {
       unconfirmedZones += Set(zoneTokens.keys).union(unfetchedZones).subtracting(unconfirmedZones)
         .sorted { ($0.ownerName, $0.zoneName) < ($1.ownerName, $1.zoneName) }
     }
     databaseToken = nil
-    zoneTokens = [:]
+    if !keepingZones { zoneTokens = [:] }
   }
 
   /// Notes a page of a zone's feed that the delegate has.
