@@ -273,8 +273,9 @@ extension NSManagedObjectContext {
   }
 
   func clean(_ object: NSManagedObject) {
+    let isNew = object.state.contains(.inserted)
     object.state.remove([.inserted, .updated, .deleted, .needsWillSave, .propagated])
-    object.settleChanges()
+    object.settleChanges(isNew: isNew)
   }
 
   func postSave(_ changes: ChangedObjects, generation: NSQueryGenerationToken? = nil) {

@@ -33,12 +33,19 @@ extension NSManagedObject {
   ///
   /// The memory of it stays: given back, it would leave a hole beside each object of an import, and
   /// the next ones would be scattered over the holes.
-  final func settleChanges() {
-    guard let work = knownWork else { return }
-    work.pointee.changed.removeAll()
-    guard !work.pointee.changedToManys.isEmpty else { return }
-    work.pointee.changedToManys.removeAll()
-    forEachToMany { $0.commit() }
+  ///
+  /// An object that was inserted has a row now: a to-many that was looked at, and did not change, may
+  /// get members in the store too.
+  final func settleChanges(isNew: Bool) {
+    var hasMembersToSettle = isNew && hasToManyStorages
+    if let work = knownWork {
+      work.pointee.changed.removeAll()
+      if !work.pointee.changedToManys.isEmpty {
+        work.pointee.changedToManys.removeAll()
+        hasMembersToSettle = true
+      }
+    }
+    if hasMembersToSettle { forEachToMany { $0.commit() } }
   }
 
   /// Row indexes of what changed since the last save.
