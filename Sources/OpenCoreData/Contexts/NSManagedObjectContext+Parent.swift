@@ -81,10 +81,11 @@ extension NSManagedObjectContext {
       let name = object.template.toManys[index].slot.name
       return couldNotRead("fulfill the relationship '\(name)'", error)
     }
+    let found = members.map { key, template, binding in
+      registeredObject(key) ?? makeFault(key, template: template, binding: binding)
+    }
     object.toManyStorage(at: index).load(
-      members.map { key, template, binding in
-        registeredObject(key) ?? makeFault(key, template: template, binding: binding)
-      }
+      updated.isEmpty ? found : found.filter { !$0.hasLeft(object, toMany: index) }
     )
   }
 

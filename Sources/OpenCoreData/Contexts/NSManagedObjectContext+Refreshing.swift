@@ -85,6 +85,7 @@ extension NSManagedObjectContext {
   }
 
   private func dropChanges(of object: NSManagedObject) {
+    unloadCommittedOwners(of: object)
     object.changed.removeAll()
     object.changedToManys.removeAll()
     object.toOneObjects = []
@@ -94,6 +95,18 @@ extension NSManagedObjectContext {
     // The values are the snapshot's from now on.
     object.ownValues = []
     untracked { object.awake(fromSnapshotEvents: .rollback) }
+  }
+
+  /// To-many relationships that were loaded while an object was set to lead elsewhere are without it.
+  private func unloadCommittedOwners(of object: NSManagedObject) {
+    guard let snapshot = object.snapshot else { return }
+    for link in object.template.toOnes where link.hasInverse && link.slot.inverseIsToMany {
+      guard let rowIndex = link.slot.rowIndex, object.changed.contains(rowIndex),
+        case .reference(let reference) = snapshot[rowIndex],
+        let owner = registeredObject(reference, from: object)
+      else { continue }
+      owner.toManyStorage(ifTouched: link.inverseIndex)?.unload()
+    }
   }
 
   /// Forgets all objects; what waits to be saved is lost.

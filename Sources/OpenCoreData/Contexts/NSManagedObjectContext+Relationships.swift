@@ -108,17 +108,20 @@ extension NSManagedObjectContext {
     var faults = FaultList(generation)
     var recent = RecentMembers(areShared: objects[portion.lowerBound].sharesMembers(at: index))
     var used = 0
+    let mayHaveLeft = !updated.isEmpty
     objects.forEachUncounted(in: portion) { place, object in
       let part = lists.part(at: place - portion.lowerBound)
       var loading = object.loadingMembers(at: index, capacity: part.count)
       for position in part {
         let reference = lists.references[position]
         if let member = recent.object(reference) {
+          if mayHaveLeft, member.hasLeft(object, toMany: index) { continue }
           loading.append(member)
           continue
         }
         guard let member = self.object(for: reference, binding) else { continue }
         recent.note(member, reference)
+        if mayHaveLeft, member.hasLeft(object, toMany: index) { continue }
         if !lists.hasRows {
           faults.append(member)
         } else if member.lacksRow(of: generation), let row = lists.takeRow(at: position) {
@@ -162,6 +165,7 @@ extension NSManagedObjectContext {
       let name = object.template.toManys[index].slot.name
       return couldNotRead("fulfill the relationship '\(name)'", error)
     }
+    let mayHaveLeft = !updated.isEmpty
     let isShared = performDepth > 0 && object.sharesMembers(at: index)
     var loading = object.loadingMembers(at: index, capacity: found.count)
     for place in found.indices {
@@ -171,6 +175,7 @@ extension NSManagedObjectContext {
         if isShared, !member.state.contains(.prefetched) { sharedMembers.hold(member) }
         member.attach(row, generation: generation)
       }
+      if mayHaveLeft, member.hasLeft(object, toMany: index) { continue }
       loading.append(member)
     }
     object.take(loading, at: index)
@@ -203,6 +208,20 @@ extension NSManagedObjectContext {
 }
 
 extension NSManagedObject {
+  /// Whether the object's to-one was set to lead elsewhere than to an object of whose to-many it is
+  /// a member in the store.
+  ///
+  /// Another context may have made it a member after its to-one was set here.
+  final func hasLeft(_ owner: NSManagedObject, toMany index: Int) -> Bool {
+    guard state.contains(.updated), !state.contains(.fault) else { return false }
+    let link = owner.template.toManys[index]
+    guard link.hasInverse, !link.slot.inverseIsToMany,
+      let rowIndex = template.toOnes[link.inverseIndex].slot.rowIndex, changed.contains(rowIndex)
+    else { return false }
+    // By the object: its key may have become lasting since.
+    return registeredToOne(at: link.inverseIndex) !== owner
+  }
+
   /// Whether the object is a fault without the row of a generation.
   @inline(__always)
   final func lacksRow(of generation: UInt32) -> Bool {
