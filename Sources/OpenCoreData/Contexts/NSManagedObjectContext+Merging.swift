@@ -15,7 +15,9 @@ extension NSManagedObjectContext {
   /// Takes over what another context has saved.
   public func mergeChanges(fromContextDidSave notification: Notification) {
     if concurrencyType == .mainQueueConcurrencyType { requireLane() }
-    let rows = changedRows(in: notification.userInfo ?? [:])
+    var rows = changedRows(in: notification.userInfo ?? [:])
+    // Without a context, as from the history, it tells of what any process wrote.
+    if !(notification.object is NSManagedObjectContext) { rows.isForeign = true }
     guard performDepth == 0, concurrencyType != .mainQueueConcurrencyType, !lane.isCurrent else {
       return merge(rows)
     }
@@ -131,8 +133,10 @@ extension NSManagedObjectContext {
   }
 
   private func forgetCachedRows(_ rows: ChangedRows) {
-    for key in rows.updated + rows.deleted {
-      persistentStoreCoordinator?.binding(number: key.store)?.rows?.forget([key.reference])
+    // Inserted rows are members that cached relationships do not know of.
+    let keys = rows.inserted + rows.updated + rows.deleted
+    for (store, keys) in Dictionary(grouping: keys, by: \.store) {
+      persistentStoreCoordinator?.binding(number: store)?.rows?.forget(keys.map(\.reference))
     }
   }
 
