@@ -233,6 +233,7 @@ extension NSManagedObject {
       attach(row, generation: context?.generation ?? 0)
       return
     }
+    forgetEqualChanges()
     if storeWins, let old = snapshot {
       for slot in changed.slots
       where !isTransient(rowIndex: slot) && row[slot] != old[slot] {

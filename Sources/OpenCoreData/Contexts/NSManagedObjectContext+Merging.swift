@@ -243,6 +243,7 @@ extension NSManagedObjectContext {
   private func takeNewerRow(_ object: NSManagedObject) {
     do {
       if case .row(let row) = try row(for: object) {
+        object.forgetEqualChanges()
         object.announcingChanges { object.take(row) }
       }
     } catch {

@@ -26,6 +26,7 @@ extension NSManagedObjectContext {
     guard !object.state.contains(.fault) else { return }
     do {
       if case .row(let row) = try row(for: object) {
+        object.forgetEqualChanges()
         object.announcingChanges { object.take(row) }
         untracked { object.awake(fromSnapshotEvents: .refresh) }
       }

@@ -48,6 +48,12 @@ extension NSManagedObject {
     if hasMembersToSettle { forEachToMany { $0.commit() } }
   }
 
+  /// Forgets changes to the values that the row has: a newer row's values are no conflict with them.
+  final func forgetEqualChanges() {
+    guard let snapshot, !state.contains(.fault) else { return }
+    for slot in changed.slots where isUnchanged(slot, in: snapshot) { changed.remove(slot) }
+  }
+
   /// Row indexes of what changed since the last save.
   final var changed: SlotSet {
     get { knownWork?.pointee.changed ?? SlotSet() }
