@@ -263,6 +263,11 @@ extension NSManagedObject {
     state.contains(.inserted) ? toManyStorage(at: index) : nil
   }
 
+  /// Whether the object keeps one that it belongs to from being deleted by a rule of denial.
+  ///
+  /// One that was inserted and deleted since the last save has left the context.
+  private final var isHoldingDeletions: Bool { hasContext && !state.contains(.deleted) }
+
   /// The base of `validateForDelete()`.
   final func validateDenyRules() throws {
     var failures: [NSError] = []
@@ -278,13 +283,13 @@ extension NSManagedObject {
       )
     }
     for index in template.validation.deniedToOnes {
-      if let object = toOne(at: index), !object.state.contains(.deleted) {
+      if let object = toOne(at: index), object.isHoldingDeletions {
         deny(template.toOnes[index].slot.name, object)
       }
     }
     for index in template.validation.deniedToManys {
       let members = loadedToMany(at: index).members.items
-      if members.contains(where: { !$0.state.contains(.deleted) }) {
+      if members.contains(where: \.isHoldingDeletions) {
         deny(template.toManys[index].slot.name, collection(at: index))
       }
     }
