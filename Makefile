@@ -1,6 +1,6 @@
 # Every command here works on a fresh clone; the Swift toolchain is all it asks for.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz lint format bench docs coverage limits handbook differences release clean
+.PHONY: help setup demo test fuzz programs lint format bench docs coverage limits handbook differences release clean
 
 SWIFT_PATHS := Package.swift Sources Plugins Tests Benchmarks/Sources $(wildcard Examples/*/Package.swift Examples/*/Sources)
 
@@ -27,6 +27,10 @@ test: setup ## Build and run every test
 fuzz: setup ## Send the server broken requests for long; ROUNDS=200000 SEED=7
 	swift build --build-tests
 	WATERSHED_FUZZ_SEED=$(or $(SEED),$(shell date +%s)) WATERSHED_FUZZ=$(or $(ROUNDS),200000) swift test --skip-build --disable-xctest --filter "FuzzTests"
+
+programs: setup ## Compare contexts with a reference in many random programs; ROUNDS=20000 SEED=7
+	swift build --build-tests
+	WATERSHED_SEED=$(or $(SEED),$(shell date +%s)) WATERSHED_PROGRAMS=$(or $(ROUNDS),20000) swift test --skip-build --disable-xctest --filter "RandomProgramTests"
 
 lint: ## Check format and habits
 	swift format lint --strict --parallel --recursive $(SWIFT_PATHS)

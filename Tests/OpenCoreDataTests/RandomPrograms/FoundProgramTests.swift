@@ -1,0 +1,126 @@
+import Testing
+
+/// Programs that once failed, as short as they got.
+@Suite("Programs that once failed")
+struct FoundProgramTests {
+  @Test("An object that was inserted and looked at gets the members that another context saves")
+  func lookedAtBeforeFirstSave() throws {
+    try expectAgreement(
+      .merging,
+      [
+        .init(0, .insert(1, "Debt")),
+        .init(1, .insert(6, "Person")),
+        .init(1, .look),
+        .init(1, .save),
+        .init(0, .add(6, "debts", 1)),
+        .init(0, .save),
+      ]
+    )
+  }
+
+  @Test("An object that was set to lead elsewhere is no member where another context put it")
+  func memberThatLeft() throws {
+    try expectAgreement(
+      .merging,
+      [
+        .init(0, .insert(1, "Debt")),
+        .init(0, .insert(2, "Person")),
+        .init(0, .insert(3, "Person")),
+        .init(0, .save),
+        .init(1, .toOne(1, "debtor", 2)),
+        .init(0, .add(3, "debts", 1)),
+        .init(0, .save),
+      ]
+    )
+  }
+
+  @Test("A child's member stays one when its owner gets its lasting identifier")
+  func ownerWithLastingIdentifier() throws {
+    try expectAgreement(
+      .child,
+      [
+        .init(1, .insert(3, "Person")),
+        .init(1, .save),
+        .init(0, .toOne(3, "boss", 3)),
+        .init(1, .toOne(3, "boss", 3)),
+        .init(0, .save),
+      ]
+    )
+  }
+
+  @Test("A rollback gives a member back to the owner that another context gave it")
+  func memberThatLeftAndCameBack() throws {
+    try expectAgreement(
+      .merging,
+      [
+        .init(0, .insert(1, "Debt")),
+        .init(0, .insert(2, "Person")),
+        .init(0, .insert(3, "Person")),
+        .init(0, .save),
+        .init(1, .toOne(1, "debtor", 2)),
+        .init(0, .add(3, "debts", 1)),
+        .init(0, .save),
+        .init(1, .look),
+        .init(1, .rollback),
+      ]
+    )
+  }
+
+  @Test("What another coordinator wrote is merged from the history, however fast it comes")
+  func historyOfAnotherCoordinator() throws {
+    try expectAgreement(
+      .coordinators,
+      [
+        .init(1, .insert(1, "Ticket")),
+        .init(1, .save),
+        .init(1, .name(1, "n2")),
+        .init(1, .save),
+      ]
+    )
+  }
+
+  @Test("A value that was set to what it was does not overwrite what another context saved")
+  func valueSetToWhatItWas() throws {
+    for layout in [ProgramLayout.objectTrump, .storeTrump, .merging] {
+      try expectAgreement(
+        layout,
+        [
+          .init(0, .insert(1, "Ticket")),
+          .init(0, .save),
+          .init(1, .refreshAll),
+          .init(0, .rank(1, 5)),
+          .init(1, .rank(1, nil)),
+          .init(1, .name(1, "n1")),
+          .init(0, .save),
+          .init(1, .save),
+        ]
+      )
+    }
+  }
+
+  @Test("An object that was inserted and deleted denies no other's deletion")
+  func neverSaved() throws {
+    try expectAgreement(
+      .single,
+      [
+        .init(0, .insert(1, "Person")),
+        .init(0, .batchInsert(2, "Locker")),
+        .init(0, .toOne(2, "user", 1)),
+        .init(0, .delete(1)),
+        .init(0, .save),
+      ]
+    )
+    try expectAgreement(
+      .single,
+      [
+        .init(0, .insert(3, "Person")),
+        .init(0, .save),
+        .init(0, .insert(5, "Debt")),
+        .init(0, .toOne(5, "debtor", 3)),
+        .init(0, .delete(3)),
+        .init(0, .delete(5)),
+        .init(0, .save),
+      ]
+    )
+  }
+}
