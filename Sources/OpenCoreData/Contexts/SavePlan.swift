@@ -160,18 +160,22 @@ final class SavePlan {
     of object: NSManagedObject,
     _ link: ObjectTemplate.Link
   ) throws {
-    if destination.binding === object.binding, !destination.key.isTemporary {
-      if destination.state.contains(.vanished) { expectRow(of: destination) }
-      return
+    // A row that turned out to be gone when it was read is a conflict, which a policy may resolve.
+    if destination.context != nil, destination.state.contains(.vanished),
+      destination.binding === object.binding, !destination.key.isTemporary
+    {
+      return expectRow(of: destination)
     }
-    guard destination.binding != nil, !destination.key.isTemporary else {
+    let isGone = destination.context == nil || destination.state.contains(.deleted)
+    if !isGone, destination.binding === object.binding, !destination.key.isTemporary { return }
+    guard !isGone, destination.binding != nil, !destination.key.isTemporary else {
       throw ValidationError.make(
         NSManagedObjectValidationError,
         object,
         link.slot.name,
         value: destination,
         "The object has a dangling reference to an invalid object: \(link.slot.name) leads to one "
-          + "that is in no context."
+          + "that was deleted or is in no context."
       )
     }
     throw ValidationError.make(
@@ -200,13 +204,16 @@ final class SavePlan {
       let isJoined = !link.hasInverse || link.slot.inverseIsToMany
       if link.writesLinks || makesLinks && isJoined { try addLinks(of: object, storage, link) }
       guard link.slot.isOrdered else { continue }
-      let members = object.loadedToMany(at: index).members.items
+      // Members that are gone have no place in the order; new ones among them were refused above.
+      let members = object.loadedToMany(at: index).members.items.filter { member in
+        member.context != nil && !member.state.contains(.deleted)
+      }
       for member in members { try requireRow(member, of: object, link) }
       changes.orders.append(
         RowChanges.Order(
           relationship: link.slot.description,
           source: object.key.reference,
-          destinations: members.filter { !$0.state.contains(.deleted) }.map(\.key.reference)
+          destinations: members.map(\.key.reference)
         )
       )
     }
