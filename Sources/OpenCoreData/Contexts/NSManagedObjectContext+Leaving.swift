@@ -34,9 +34,12 @@ extension NSManagedObjectContext {
   func leaveRelationships(_ objects: [NSManagedObject]) {
     guard !objects.isEmpty else { return }
     var unknown: Set<UnknownSide> = []
-    for object in objects { leaveKnown(object, &unknown) }
-    guard !unknown.isEmpty else { return }
     let gone = Set(objects.map { ObjectIdentifier($0) })
+    // Each storage once: a hub may lose thousands of members at a time.
+    var storages: [ObjectIdentifier: ToManyStorage] = [:]
+    for object in objects { leaveKnown(object, gone, &storages, &unknown) }
+    for storage in storages.values { storage.forget(gone) }
+    guard !unknown.isEmpty else { return }
     let references = Set(objects.map(\.rowReference))
     for other in registry.objects + inserted.objects {
       for side in unknown where other.template.layout.isMemberOrSub(of: side.description) {
@@ -49,37 +52,40 @@ extension NSManagedObjectContext {
     }
   }
 
-  private func leaveKnown(_ object: NSManagedObject, _ unknown: inout Set<UnknownSide>) {
+  /// Takes an object out of the to-ones that are known to lead to it, and notes the to-manys.
+  private func leaveKnown(
+    _ object: NSManagedObject,
+    _ gone: Set<ObjectIdentifier>,
+    _ storages: inout [ObjectIdentifier: ToManyStorage],
+    _ unknown: inout Set<UnknownSide>
+  ) {
+    func leave(_ other: NSManagedObject, _ link: ObjectTemplate.Link) {
+      // What goes too need not be left.
+      if gone.contains(ObjectIdentifier(other)) { return }
+      guard link.slot.inverseIsToMany else {
+        return other.dropToOne(object, at: link.inverseIndex)
+      }
+      guard let storage = other.toManyStorage(ifTouched: link.inverseIndex) else { return }
+      storages[ObjectIdentifier(storage)] = storage
+    }
     for (index, link) in object.template.toOnes.enumerated() where link.hasInverse {
       guard object.knowsToOne(at: index) else {
         unknown.insert(UnknownSide(link))
         continue
       }
       guard let other = object.registeredToOne(at: index) else { continue }
-      leave(object, other, link)
+      leave(other, link)
     }
     for (index, link) in object.template.toManys.enumerated() where link.hasInverse {
       let storage = object.toManyStorage(ifTouched: index)
-      for other in storage?.members.items ?? [] { leave(object, other, link) }
+      for other in storage?.members.items ?? [] { leave(other, link) }
       if storage?.isLoaded != true { unknown.insert(UnknownSide(link)) }
-    }
-  }
-
-  private func leave(
-    _ object: NSManagedObject,
-    _ other: NSManagedObject,
-    _ link: ObjectTemplate.Link
-  ) {
-    if link.slot.inverseIsToMany {
-      other.toManyStorage(ifTouched: link.inverseIndex)?.forget(object)
-    } else {
-      other.dropToOne(object, at: link.inverseIndex)
     }
   }
 
   /// Has what waits to be saved point no longer at objects that are gone.
   ///
-  /// Whoever pointed at them did so here: the context that deleted them has changed all others.
+  /// References that this save does not write were changed by the context that deleted the objects.
   func nullifyReferences(to gone: [NSManagedObject]) {
     leaveRelationships(gone)
     let objects = Set(gone.map { ObjectIdentifier($0) })

@@ -130,6 +130,18 @@ struct ObjectBag {
     return true
   }
 
+  func contains(where condition: (NSManagedObject) -> Bool) -> Bool {
+    items.contains(where: condition)
+  }
+
+  /// Removes all objects that meet a condition, in one pass; the others keep their order.
+  mutating func removeAll(where condition: (NSManagedObject) -> Bool) {
+    guard items.contains(where: condition) else { return }
+    settle()
+    items.removeAll(where: condition)
+    table = []
+  }
+
   mutating func removeAll() {
     items.removeAll()
     unsettled = 0

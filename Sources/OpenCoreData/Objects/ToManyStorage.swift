@@ -34,6 +34,8 @@ final class ToManyStorage {
     var added = ObjectBag()
     /// Members that the store still has.
     var removed = ObjectBag()
+    /// The order that waits to be saved, while the members are not loaded.
+    var order: [NSManagedObject] = []
     weak var proxy: RelationshipOrderedSet?
   }
 
@@ -151,6 +153,10 @@ final class ToManyStorage {
     var loaded = ObjectBag(distinct: stored)
     for object in removed.items { loaded.remove(object, keepingOrder: isOrdered) }
     for object in added { loaded.append(object) }
+    if let order = edits?.order, !order.isEmpty {
+      loaded = ObjectBag(distinct: MemberOrder.order(of: loaded.items, as: order))
+      edits?.order = []
+    }
     take(loaded)
     isLoaded = true
     isNew = false
@@ -234,22 +240,28 @@ final class ToManyStorage {
     mirror()
   }
 
-  /// An object that the store no longer has leaves without a trace.
-  func forget(_ object: NSManagedObject) {
-    if contains(object) {
-      changeList { _ = $0.remove(object, keepingOrder: isOrdered) }
+  /// Objects that the store no longer has leave without a trace, in one pass over the members.
+  func forget(_ gone: Set<ObjectIdentifier>) {
+    let isGone = { (member: NSManagedObject) in gone.contains(ObjectIdentifier(member)) }
+    if hasList ? list.contains(where: isGone) : keptSet?.contains(where: isGone) ?? false {
+      changeList { $0.removeAll(where: isGone) }
       mirror()
+    }
+    guard let edits else { return }
+    edits.added.removeAll(where: isGone)
+    edits.removed.removeAll(where: isGone)
+    edits.order.removeAll(where: isGone)
+  }
+
+  /// Whether an object is a member is as the store has it, whatever was changed of that here.
+  func retract(_ object: NSManagedObject) {
+    guard !isNew else {
+      changeList { _ = $0.remove(object, keepingOrder: isOrdered) }
+      return mirror()
     }
     edits?.added.remove(object, keepingOrder: isOrdered)
     edits?.removed.remove(object, keepingOrder: false)
-  }
-
-  /// The same for several objects.
-  func forget(_ gone: Set<ObjectIdentifier>) {
-    let lost =
-      members.items.filter { gone.contains(ObjectIdentifier($0)) }
-      + (isLoaded ? [] : added.filter { gone.contains(ObjectIdentifier($0)) })
-    for object in lost { forget(object) }
+    unload()
   }
 
   /// The store has now what is here.
@@ -261,6 +273,7 @@ final class ToManyStorage {
     }
     edits?.added.removeAll()
     edits?.removed.removeAll()
+    edits?.order = []
     if let edits, edits.proxy == nil { self.edits = nil }
   }
 
@@ -271,9 +284,10 @@ final class ToManyStorage {
     isLoaded = true
   }
 
-  /// Turns back into a fault; what waits to be saved stays.
+  /// Turns back into a fault; what waits to be saved stays, the order included.
   func unload() {
     guard !isNew else { return }
+    if isReordered, isLoaded { requireEdits().order = members.items }
     isLoaded = false
     take(ObjectBag())
   }

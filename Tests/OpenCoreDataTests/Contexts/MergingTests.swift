@@ -264,4 +264,75 @@ struct MergingTests {
       #expect(reader.name == "Eve")
     }
   }
+
+  @Test("An order that waits to be saved stays when another context's member is merged")
+  func pendingOrder() throws {
+    let library = try Library()
+    let mine = library.context()
+    func chapter(_ heading: String, _ context: NSManagedObjectContext) -> NSManagedObject {
+      let made = NSEntityDescription.insertNewObject(forEntityName: "Chapter", into: context)
+      made.setValue(heading, forKey: "heading")
+      return made
+    }
+    func headings(_ book: Book) -> [String] {
+      (book.value(forKey: "chapters") as? NSOrderedSet)?.array.compactMap {
+        ($0 as? NSManagedObject)?.value(forKey: "heading") as? String
+      } ?? []
+    }
+    let book = try mine.performAndWait {
+      let book = Book(context: mine)
+      book.setValue(
+        NSOrderedSet(array: ["1", "2", "3"].map { chapter($0, mine) }),
+        forKey: "chapters"
+      )
+      try mine.save()
+      book.mutableOrderedSetValue(forKey: "chapters").moveObjects(at: IndexSet(integer: 2), to: 0)
+      #expect(headings(book) == ["3", "1", "2"])
+      return book
+    }
+    let identifier = book.objectID
+    let theirs = library.context()
+    nonisolated(unsafe) var note: Notification?
+    let token = NotificationCenter.default.addObserver(
+      forName: .NSManagedObjectContextDidSave,
+      object: theirs,
+      queue: nil
+    ) { note = $0 }
+    defer { NotificationCenter.default.removeObserver(token) }
+    try theirs.performAndWait {
+      chapter("4", theirs).setValue(theirs.object(with: identifier), forKey: "book")
+      try theirs.save()
+    }
+    mine.mergeChanges(fromContextDidSave: try #require(note))
+    try mine.performAndWait {
+      #expect(headings(book) == ["3", "4", "1", "2"])
+      try mine.save()
+      mine.refresh(book, mergeChanges: false)
+      #expect(headings(book) == ["3", "4", "1", "2"])
+    }
+  }
+
+  @Test("Members whose deletion is merged leave an ordered relationship, the rest in its order")
+  func orderedDeletions() throws {
+    let library = try Library()
+    let context = library.context()
+    try context.performAndWait {
+      let book = Book(context: context)
+      let chapters = (0..<100).map { _ in
+        NSEntityDescription.insertNewObject(forEntityName: "Chapter", into: context)
+      }
+      book.setValue(NSOrderedSet(array: chapters), forKey: "chapters")
+      try context.save()
+      let gone = chapters.indices.filter { $0 % 3 != 0 }.map { chapters[$0] }
+      let request = NSBatchDeleteRequest(objectIDs: gone.map(\.objectID))
+      try context.execute(request)
+      NSManagedObjectContext.mergeChanges(
+        fromRemoteContextSave: [NSDeletedObjectIDsKey: gone.map(\.objectID)],
+        into: [context]
+      )
+      let left = (book.value(forKey: "chapters") as? NSOrderedSet)?.array as? [NSManagedObject]
+      #expect(left == chapters.indices.filter { $0 % 3 == 0 }.map { chapters[$0] })
+      #expect(!context.hasChanges)
+    }
+  }
 }
