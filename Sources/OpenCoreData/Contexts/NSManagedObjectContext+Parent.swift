@@ -128,11 +128,12 @@ extension NSManagedObjectContext {
     try validateChanges()
     try parent.performAndWait {
       var own: [ObjectIdentifier: NSManagedObject] = [:]
-      // What the parent cannot read it cannot change: then nothing is passed on.
+      // What the parent cannot read it cannot change: everything that the changes need is read first,
+      // and where that fails nothing is passed on.
       try parent.reportingReadFailure {
         for object in updated.objects {
-          let target = parent.ownObject(object.key)
-          if !object.changed.isEmpty { target?.fireIfFault() }
+          guard let target = parent.ownObject(object.key) else { throw missingInParent(object) }
+          prepare(target, for: object) { parent.ownObject($0.key) }
           own[ObjectIdentifier(object)] = target
         }
       }
@@ -167,6 +168,58 @@ extension NSManagedObjectContext {
     tellChildren(changes)
     parent.performAndWait { parent.tellChildren(changes, except: self) }
     for object in changes.deleted { forgetDeleted(object) }
+  }
+
+  /// The parent was reset, or undid the insertion: there is nothing that could take the changes.
+  private func missingInParent(_ object: NSManagedObject) -> NSError {
+    CoreDataError.make(
+      NSManagedObjectReferentialIntegrityError,
+      "The parent context no longer has the object \(object.objectID), so its changes cannot be saved "
+        + "into it.",
+      [NSAffectedObjectsErrorKey: [object]]
+    )
+  }
+
+  /// Has the parent read what ``push(_:into:_:)`` will need of an object.
+  private func prepare(
+    _ target: NSManagedObject,
+    for object: NSManagedObject,
+    _ counterpart: (NSManagedObject) -> NSManagedObject?
+  ) {
+    let attributes = object.template.layout.attributes.count
+    if !object.changed.isEmpty { target.fireIfFault() }
+    for slot in object.changed.slots where slot >= attributes {
+      let index = slot - attributes
+      let link = target.template.toOnes[index]
+      guard link.hasInverse else { continue }
+      let ends = [target.toOne(at: index), object.toOne(at: index).flatMap(counterpart)]
+      for case let end? in ends {
+        if link.slot.inverseIsToMany {
+          prepareMembers(of: end, at: link.inverseIndex)
+        } else {
+          end.fireIfFault()
+          end.toOne(at: link.inverseIndex)?.fireIfFault()
+        }
+      }
+    }
+    for index in object.changedToManys.slots {
+      guard let storage = object.toManyStorage(ifTouched: index) else { continue }
+      if storage.isOrdered, storage.isReordered || storage.isNewlyMade {
+        _ = target.loadedToMany(at: index)
+      } else {
+        prepareMembers(of: target, at: index)
+      }
+      let link = target.template.toManys[index]
+      guard link.hasInverse, link.slot.inverseIsToMany else { continue }
+      for member in storage.added + storage.removed.items {
+        if let own = counterpart(member) { prepareMembers(of: own, at: link.inverseIndex) }
+      }
+    }
+  }
+
+  /// Observers of a relationship are given its members, which are therefore read.
+  private func prepareMembers(of owner: NSManagedObject, at index: Int) {
+    if owner.state.contains(.observed) { _ = owner.loadedToMany(at: index) }
   }
 
   private func push(
@@ -219,33 +272,10 @@ extension NSManagedObjectContext {
     guard storage.isOrdered, storage.isReordered || storage.isNewlyMade else { return }
     let wanted = storage.members.items.compactMap(counterpart)
     let known = target.loadedToMany(at: index)
-    let order = Self.order(of: known.members.items, as: wanted)
+    let order = MemberOrder.order(of: known.members.items, as: wanted)
     if known.isLoaded, !known.members.items.elementsEqual(order, by: ===) {
       target.reorderToMany(order, at: index)
     }
-  }
-
-  /// Members in another order; those of which the order says nothing stay behind their neighbours.
-  private static func order(
-    of members: [NSManagedObject],
-    as wanted: [NSManagedObject]
-  ) -> [NSManagedObject] {
-    var present = Set<ObjectIdentifier>()
-    for member in members { present.insert(ObjectIdentifier(member)) }
-    let ordered = wanted.filter { present.contains(ObjectIdentifier($0)) }
-    let known = Set(ordered.map { ObjectIdentifier($0) })
-    // What follows each member that the order names; nil for what is before all of them.
-    var followers: [ObjectIdentifier?: [NSManagedObject]] = [:]
-    var last: ObjectIdentifier?
-    for member in members {
-      if known.contains(ObjectIdentifier(member)) {
-        last = ObjectIdentifier(member)
-      } else {
-        followers[last, default: []].append(member)
-      }
-    }
-    return (followers[nil] ?? [])
-      + ordered.flatMap { [$0] + (followers[ObjectIdentifier($0)] ?? []) }
   }
 
   private func rebaseOnParent(_ object: NSManagedObject) {
@@ -289,11 +319,13 @@ extension NSManagedObjectContext {
     let keys = lastingKeys
     lastingKeys = []
     for child in descendants {
+      child.arrivingKeys.add(keys)
       if child.lane.isCurrent {
-        child.take(keys)
+        child.takeArrivingKeys()
       } else {
-        // Before whatever is asked of the child from now on.
-        child.lane.async { [weak child] in child?.take(keys) }
+        // Before whatever is asked of the child from now on. Where it is at work, it takes them itself
+        // before it makes an object for one of them.
+        child.lane.async { [weak child] in child?.takeArrivingKeys() }
       }
     }
   }
@@ -304,8 +336,8 @@ extension NSManagedObjectContext {
     return children + children.flatMap(\.descendants)
   }
 
-  private func take(_ keys: [(former: Int64, key: ObjectKey)]) {
-    for (former, key) in keys {
+  func takeArrivingKeys() {
+    for (former, key) in arrivingKeys.takeAll() {
       let object = registeredObject(
         ObjectKey(store: 0, reference: RowReference(entityNumber: 0, key: former))
       )

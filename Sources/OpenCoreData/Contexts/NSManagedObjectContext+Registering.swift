@@ -105,7 +105,7 @@ extension NSManagedObjectContext {
     if !key.isTemporary { return registry.object(key) }
     if let object = registry.object(key) { return object }
     if let lasting = formerKeys[key.reference.key] { return registry.object(lasting) }
-    return inserted.objects.first { $0.key == key }
+    return inserted.object(temporary: key)
   }
 
   func registeredObject(
@@ -148,6 +148,10 @@ extension NSManagedObjectContext {
   }
 
   func makeFault(_ key: Int64, in home: ObjectHome) -> NSManagedObject {
+    if isChild, !arrivingKeys.isEmpty {
+      takeArrivingKeys()
+      if let known = registry.object(home.word, key) { return known }
+    }
     let seed = ManagedObjectSeed(home: Unmanaged.passUnretained(home), key: key)
     let type = home.templateReference._withUnsafeGuaranteedRef { $0.type }
     let object = type.init(_row: seed)

@@ -87,6 +87,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var conflictChecks: [NSManagedObject] = []
   /// The lasting keys of objects that this context or its children know by their temporary ones.
   var formerKeys: [Int64: ObjectKey] = [:]
+  /// Lasting keys that the parent gave out and this context has yet to take, from any thread.
+  let arrivingKeys = ArrivingKeys()
   /// Those of them that the children have not been told of.
   var lastingKeys: [(former: Int64, key: ObjectKey)] = []
   var notesLastingKeys = false
@@ -264,7 +266,9 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     let effects = persistentStoreCoordinator?.effects ?? .live
     return lock.withLock {
       if let guardedLane { return guardedLane }
-      let made = effects.lane(guardedName ?? "NSManagedObjectContext")
+      // Blocks of an app wait: for a busy store, or for a semaphore that a task signals. On the pool of
+      // Swift's tasks, which has a thread for each processor, that would stop everything `async`.
+      let made = effects.waitingLane(guardedName ?? "NSManagedObjectContext")
       guardedLane = made
       return made
     }

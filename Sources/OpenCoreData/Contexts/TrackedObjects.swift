@@ -4,6 +4,9 @@
 /// last one takes its place.
 struct TrackedObjects {
   private(set) var objects: [NSManagedObject] = []
+  /// The objects by their temporary keys, once one has been looked for; some may have left or got
+  /// lasting keys since.
+  private var table: [Int64: NSManagedObject]?
 
   var count: Int { objects.count }
   var isEmpty: Bool { objects.isEmpty }
@@ -12,12 +15,28 @@ struct TrackedObjects {
   mutating func append(_ object: NSManagedObject) {
     object.trackingIndex = objects.count
     objects.append(object)
+    if table != nil, object.key.isTemporary { table?[object.key.reference.key] = object }
+  }
+
+  /// The object with a temporary key.
+  mutating func object(temporary key: ObjectKey) -> NSManagedObject? {
+    if objects.isEmpty { return nil }
+    if table == nil {
+      table = Dictionary(
+        objects.lazy.filter(\.key.isTemporary).map { ($0.key.reference.key, $0) },
+        uniquingKeysWith: { first, _ in first }
+      )
+    }
+    guard let found = table?[key.reference.key], found.key == key else { return nil }
+    let index = found.trackingIndex
+    return objects.indices.contains(index) && objects[index] === found ? found : nil
   }
 
   mutating func remove(_ object: NSManagedObject) {
     let index = object.trackingIndex
     guard objects.indices.contains(index), objects[index] === object else { return }
     object.trackingIndex = -1
+    table?[object.key.reference.key] = nil
     let last = objects.removeLast()
     guard last !== object else { return }
     objects[index] = last
@@ -25,6 +44,7 @@ struct TrackedObjects {
   }
 
   mutating func removeAll() {
+    table = nil
     for object in objects { object.trackingIndex = -1 }
     objects.removeAll(keepingCapacity: objects.count < 10_000)
   }

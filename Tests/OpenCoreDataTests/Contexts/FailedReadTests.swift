@@ -178,4 +178,41 @@ struct FailedReadTests {
     #expect(reader.isFault && !reader.isDeleted)
     #expect(world.context.deletedObjects.isEmpty)
   }
+
+  @Test("A child's save that the parent cannot read for passes nothing on, and is done by the next")
+  func childSave() throws {
+    let world = try World(Self.fill)
+    let parent = world.context
+    let child = NSManagedObjectContext(concurrencyType: .confinementConcurrencyType)
+    child.parent = parent
+    let own = try world.first(Book.self, "Book")
+    let reader = try world.first(Reader.self, "Reader")
+    let childReader = try #require(child.object(with: reader.objectID) as? Reader)
+    let childBook = try #require(child.object(with: own.objectID) as? Book)
+    childReader.name = "Eve"
+    let chapters = childBook.mutableOrderedSetValue(forKey: "chapters")
+    #expect(chapters.count == 2)
+    chapters.moveObjects(at: IndexSet(integer: 1), to: 0)
+    // The parent and the store forget what they have read.
+    let other = NSManagedObjectContext(concurrencyType: .confinementConcurrencyType)
+    other.persistentStoreCoordinator = world.container.persistentStoreCoordinator
+    let stranger = NSEntityDescription.insertNewObject(forEntityName: "Chapter", into: other)
+    stranger.setValue(Book(context: other), forKey: "book")
+    try other.save()
+    parent.refreshAllObjects()
+    try world.without("ZCHAPTER") {
+      #expect(throws: CocoaError.self) { try child.save() }
+    }
+    #expect(!parent.hasChanges)
+    #expect(child.updatedObjects.isSuperset(of: [childReader, childBook]))
+    try child.save()
+    #expect(reader.name == "Eve")
+    let headings = (own.value(forKey: "chapters") as? NSOrderedSet)?.array.compactMap {
+      ($0 as? NSManagedObject)?.value(forKey: "heading") as? String
+    }
+    #expect(
+      headings
+        == chapters.compactMap { ($0 as? NSManagedObject)?.value(forKey: "heading") as? String }
+    )
+  }
 }

@@ -261,4 +261,32 @@ struct NestedContextTests {
       #expect(!item.isDeleted)
     }
   }
+
+  @Test("A row that the parent saves while a child works has one object in the child")
+  func oneObjectPerRow() throws {
+    let library = try Library()
+    let parent = library.context()
+    let child = NSManagedObjectContext(.privateQueue)
+    child.parent = parent
+    try child.performAndWait {
+      let reader = Reader(context: child)
+      reader.name = "Ada"
+      try child.save()
+      nonisolated(unsafe) var failure: (any Error)?
+      let done = DispatchSemaphore(value: 0)
+      // On another thread, so that the child's lane is taken while the keys are given out.
+      Thread.detachNewThread {
+        parent.performAndWait {
+          do { try parent.save() } catch { failure = error }
+        }
+        done.signal()
+      }
+      done.wait()
+      if let failure { throw failure }
+      let found = try child.fetch(NSFetchRequest<Reader>(entityName: "Reader"))
+      #expect(found.count == 1)
+      #expect(found.first === reader)
+      #expect(!reader.objectID.isTemporaryID)
+    }
+  }
 }

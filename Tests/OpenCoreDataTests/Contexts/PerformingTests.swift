@@ -1,5 +1,7 @@
+import Effects
 import Foundation
 import OpenCoreData
+import Synchronization
 import Testing
 
 @Suite("Performing")
@@ -77,4 +79,35 @@ struct PerformingTests {
       try #expect(NSFetchRequest<Reader>(entityName: "Reader").execute().count == 1)
     }
   }
+
+  @Test("Blocks of a private context do not run on the pool of Swift's tasks")
+  func beyondThePool() throws {
+    var effects = Effects.live
+    let pool = CountingSpawner()
+    effects.tasks = pool
+    let coordinator = NSPersistentStoreCoordinator(
+      managedObjectModel: LibraryModel.make(),
+      effects: effects
+    )
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    let done = DispatchSemaphore(value: 0)
+    context.perform { done.signal() }
+    done.wait()
+    #expect(pool.count == 0)
+  }
+}
+
+/// Counts what is spawned on the pool; work that waits goes where it goes in an app.
+private final class CountingSpawner: TaskSpawner {
+  private let spawned = Mutex(0)
+
+  var count: Int { spawned.withLock { $0 } }
+
+  func spawn(_ operation: @escaping @Sendable () async -> Void) -> SpawnedTask {
+    spawned.withLock { $0 += 1 }
+    return Effects.live.tasks.spawn(operation)
+  }
+
+  func waiting(_ label: String) -> any TaskSpawner { Effects.live.tasks.waiting(label) }
 }
