@@ -2,7 +2,7 @@ import Foundation
 
 extension NSManagedObjectContext {
   /// A row may change again while a policy decides; this often is bad luck, more is a bug.
-  private static let conflictLimit = 20
+  static let conflictLimit = 20
 
   var policy: NSMergePolicy { mergePolicy as? NSMergePolicy ?? .error }
 
@@ -83,8 +83,17 @@ extension NSManagedObjectContext {
   }
 
   /// Asks the merge policy about values that must be unique.
-  func resolve(_ error: RowConstraintError, in binding: StoreBinding, attempts: Int) throws {
-    guard attempts <= Self.conflictLimit else { throw error.nsError }
+  ///
+  /// What a policy decides may bring the next conflict to light: an object that gets its stored value
+  /// back has one that another object of the save was given, and so on through a list whose positions
+  /// all moved. So there may be as many attempts as there are objects.
+  func resolve(
+    _ error: RowConstraintError,
+    in binding: StoreBinding,
+    attempts: Int,
+    limit: Int
+  ) throws {
+    guard attempts <= limit else { throw error.nsError }
     var objects: [RowReference: NSManagedObject] = [:]
     for object in inserted.objects + updated.objects where object.binding === binding {
       objects[object.key.reference] = object
@@ -102,10 +111,54 @@ extension NSManagedObjectContext {
       )
     }
     guard !conflicts.isEmpty else { throw error.nsError }
-    try policy.resolve(mergeConflicts: conflicts)
+    var given = conflicts
+    while !given.isEmpty {
+      let changed = Set(updated.objects)
+      try policy.resolve(mergeConflicts: given)
+      let kept = changed.filter { $0.context === self && !$0.hasChanges }
+      given = kept.isEmpty ? [] : followingConflicts(of: kept, binding)
+    }
     isSaving = false
     processPendingChanges()
     isSaving = true
+  }
+
+  /// The conflicts of objects that still wait to be saved with those that a policy gave their stored
+  /// values back: one pass instead of an attempt to save for each.
+  private func followingConflicts(
+    of kept: Set<NSManagedObject>,
+    _ binding: StoreBinding
+  ) -> [NSConstraintConflict] {
+    var conflicts: [NSConstraintConflict] = []
+    var seen: Set<ObjectIdentifier> = []
+    let entities = kept.flatMap {
+      [$0.template.layout.entity] + $0.template.layout.entity.ancestors
+    }
+    var known: Set<ObjectIdentifier> = []
+    for entity in entities where known.insert(ObjectIdentifier(entity)).inserted {
+      for constraint in AttributeIndexes.constraints(of: entity) {
+        var holders: [[RowValue]: NSManagedObject] = [:]
+        for object in kept where object.template.layout.isMemberOrSub(of: entity) {
+          if let values = object.uniqueValues(constraint) { holders[values] = object }
+        }
+        for object in updated.objects + inserted.objects
+        where object.binding === binding && object.template.layout.isMemberOrSub(of: entity) {
+          guard let values = object.uniqueValues(constraint), let holder = holders[values],
+            seen.insert(ObjectIdentifier(object)).inserted
+          else { continue }
+          conflicts.append(
+            NSConstraintConflict(
+              constraint: constraint,
+              database: holder,
+              databaseSnapshot: holder.snapshot.map(holder.namedValues),
+              conflicting: [object],
+              conflictingSnapshots: [object.namedValues()]
+            )
+          )
+        }
+      }
+    }
+    return conflicts
   }
 
   /// The row of a conflict that the app has made itself.
@@ -128,12 +181,14 @@ extension NSManagedObjectContext {
 
   /// Drops an object's changes.
   func discardChanges(of object: NSManagedObject) {
-    if object.state.contains(.updated) {
-      updated.remove(object)
-      object.state.remove(.updated)
+    retractingInverses(of: object) {
+      if object.state.contains(.updated) {
+        updated.remove(object)
+        object.state.remove(.updated)
+      }
+      object.turnIntoFault()
+      noteState(of: object)
     }
-    object.turnIntoFault()
-    noteState(of: object)
   }
 
   /// Writes an object's row again, with its old key and all values that are known here.
@@ -200,22 +255,52 @@ extension NSManagedObjectContext {
     noteState(of: object)
   }
 
-  /// Gives the destinations of one object to another, where they have one-to-many and the like.
+  /// Gives the destinations of one object to another, where both entities have the relationship.
+  ///
+  /// They leave the first object, which is about to be deleted: its delete rules concern only what it
+  /// keeps.
   func moveRelationships(from source: NSManagedObject, to target: NSManagedObject) {
-    guard source.template === target.template else { return }
-    for (index, _) in source.template.toManys.enumerated()
+    for (index, link) in source.template.toManys.enumerated()
     where source.toManyStorage(ifTouched: index) != nil {
+      guard case .toMany(let place)? = target.template.layout.slot(named: link.slot.name) else {
+        continue
+      }
       for member in source.loadedToMany(at: index).members.items {
-        target.addToMany(member, at: index)
+        source.removeFromMany(member, at: index)
+        target.addToMany(member, at: place)
       }
     }
-    for (index, _) in source.template.toOnes.enumerated() {
-      if let destination = source.toOne(at: index) { target.setToOne(destination, at: index) }
+    for (index, link) in source.template.toOnes.enumerated() where link.slot.rowIndex != nil {
+      guard case .toOne(let place)? = target.template.layout.slot(named: link.slot.name),
+        let destination = source.toOne(at: index)
+      else { continue }
+      source.setToOne(nil, at: index)
+      target.setToOne(destination, at: place)
     }
   }
 }
 
 extension NSManagedObject {
+  /// The values of a constraint; nil where one is missing, which is never a duplicate.
+  fileprivate final func uniqueValues(_ constraint: [String]) -> [RowValue]? {
+    fireIfFault()
+    var values: [RowValue] = []
+    for name in constraint {
+      let index: Int
+      switch template.layout.slot(named: name) {
+      case .attribute(let slot): index = slot
+      case .toOne(let slot):
+        guard let rowIndex = template.toOnes[slot].slot.rowIndex else { return nil }
+        index = rowIndex
+      default: return nil
+      }
+      let value = value(at: index)
+      if value.isNull { return nil }
+      values.append(value)
+    }
+    return values
+  }
+
   /// Whether a to-one that must lead somewhere was changed and leads nowhere.
   fileprivate final var hasMissingDestination: Bool {
     !state.contains(.fault)

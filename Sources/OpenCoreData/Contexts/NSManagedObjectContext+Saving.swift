@@ -108,6 +108,7 @@ extension NSManagedObjectContext {
     let coordinator = try requireCoordinator()
     var stores = coordinator.persistentStores
     var attempts = 0
+    let limit = Self.conflictLimit + inserted.count + updated.count
     while true {
       do {
         try obtainKeys(for: inserted.objects, coordinator)
@@ -122,7 +123,7 @@ extension NSManagedObjectContext {
         case (let conflict as RowConflictError, let binding?):
           try resolve(conflict, in: binding, attempts: attempts)
         case (let conflict as RowConstraintError, let binding?):
-          try resolve(conflict, in: binding, attempts: attempts)
+          try resolve(conflict, in: binding, attempts: attempts, limit: limit)
         default:
           // A store that was moved while the save waited for it takes the save at its new place.
           let now = coordinator.persistentStores

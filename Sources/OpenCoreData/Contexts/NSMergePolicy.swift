@@ -106,14 +106,16 @@ open class NSMergePolicy: NSObject, @unchecked Sendable {
     guard object.hasChanges else { return object.rebase(onto: row) }
     switch mergeType {
     case .mergeByPropertyStoreTrumpMergePolicyType:
-      object.rebase(onto: row, storeWins: true)
+      context.retractingInverses(of: object) { object.rebase(onto: row, storeWins: true) }
     case .mergeByPropertyObjectTrumpMergePolicyType:
       object.rebase(onto: row)
     case .overwriteMergePolicyType:
       object.rebaseWhole(onto: row)
     case .rollbackMergePolicyType, .errorMergePolicyType:
-      context.discardChanges(of: object)
-      object.rebase(onto: row)
+      context.retractingInverses(of: object) {
+        context.discardChanges(of: object)
+        object.rebase(onto: row)
+      }
     }
     object.awake(fromSnapshotEvents: .mergePolicy)
   }

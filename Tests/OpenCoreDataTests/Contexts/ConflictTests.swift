@@ -152,4 +152,37 @@ struct ConflictTests {
     }
     try #expect(world.stored == "")
   }
+
+  @Test(
+    "Where the store's reference wins, the members of all owners are as the store has them",
+    arguments: [NSMergePolicy.mergeByPropertyStoreTrump, .rollback]
+  )
+  func inverses(policy: NSMergePolicy) throws {
+    let library = try Library()
+    let mine = library.context()
+    try mine.performAndWait {
+      let readers = ["Ada", "Eve", "Ivo"].map { name in
+        let reader = Reader(context: mine)
+        reader.name = name
+        return reader
+      }
+      let book = Book(context: mine)
+      book.loanedTo = readers[0]
+      try mine.save()
+      #expect(readers.map(\.loans.count) == [1, 0, 0])
+      book.loanedTo = readers[1]
+      let theirs = library.context()
+      let (theirBook, theirReader) = (book.objectID, readers[2].objectID)
+      try theirs.performAndWait {
+        let own = try #require(theirs.object(with: theirBook) as? Book)
+        own.loanedTo = theirs.object(with: theirReader) as? Reader
+        try theirs.save()
+      }
+      mine.mergePolicy = policy
+      try mine.save()
+      #expect(book.loanedTo === readers[2])
+      #expect(readers.map(\.loans.count) == [0, 0, 1])
+      #expect(!mine.hasChanges)
+    }
+  }
 }

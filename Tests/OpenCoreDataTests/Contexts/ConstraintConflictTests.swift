@@ -208,4 +208,110 @@ struct ConstraintConflictTests {
       try #expect(ItemModel.items(context) == ["1 1", "2 2", "3 3"])
     }
   }
+
+  @Test(
+    "Where the store wins, a list that cannot move up by one keeps its values",
+    arguments: [NSMergePolicy.mergeByPropertyStoreTrump, .rollback]
+  )
+  func blockedShift(policy: NSMergePolicy) throws {
+    try world { context in
+      func code(_ number: Int) -> String { String(1000 + number) }
+      let objects = (1...60).map { ItemModel.insert(code: code($0), count: $0, into: context) }
+      try context.save()
+      let other = NSManagedObjectContext(.privateQueue)
+      other.persistentStoreCoordinator = context.persistentStoreCoordinator
+      try other.performAndWait {
+        ItemModel.insert(code: code(61), count: 61, into: other)
+        try other.save()
+      }
+      context.mergePolicy = policy
+      for (index, object) in objects.enumerated() {
+        object.setValue(code(index + 2), forKey: "code")
+      }
+      try context.save()
+      #expect(!context.hasChanges)
+      try #expect(ItemModel.items(context) == (1...61).map { "\(code($0)) \($0)" })
+    }
+  }
+
+  @Test("Two objects may exchange values that a unique derived attribute is made from")
+  func derived() throws {
+    let model = NSManagedObjectModel()
+    let item = ModelParts.entity(
+      "Item",
+      [
+        ModelParts.text("name"),
+        ModelParts.derived("plain", .stringAttributeType, "canonical:(name)"),
+      ]
+    )
+    item.managedObjectClassName = "NSManagedObject"
+    item.uniquenessConstraints = [["plain"]]
+    model.entities = [item]
+    let folder = try StoreFolder()
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    try coordinator.addPersistentStore(
+      type: .sqlite,
+      at: folder.url.appendingPathComponent("items.sqlite")
+    )
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    try context.performAndWait {
+      let objects = ["A", "B"].map { name in
+        let made = NSEntityDescription.insertNewObject(forEntityName: "Item", into: context)
+        made.setValue(name, forKey: "name")
+        return made
+      }
+      try context.save()
+      objects[0].setValue("B", forKey: "name")
+      objects[1].setValue("A", forKey: "name")
+      try context.save()
+      context.reset()
+      let request = NSFetchRequest<NSManagedObject>(entityName: "Item")
+      request.sortDescriptors = [NSSortDescriptor(key: "name", ascending: true)]
+      let found = try context.fetch(request).map { object in
+        ["name", "plain"].map { object.value(forKey: $0) as? String ?? "-" }.joined()
+      }
+      #expect(found == ["Aa", "Bb"])
+    }
+  }
+
+  @Test("What a new object of a sub-entity brought along goes to the stored object that stays")
+  func subentity() throws {
+    let model = NSManagedObjectModel()
+    let item = ModelParts.entity("Item", [ModelParts.text("code") { $0.isOptional = true }])
+    let part = ModelParts.entity("Part", [ModelParts.text("name") { $0.isOptional = true }])
+    ModelParts.relate(item, "parts", toMany: true, rule: .cascadeDeleteRule, part, "item")
+    let special = ModelParts.entity("Special", parent: item)
+    for entity in [item, part, special] { entity.managedObjectClassName = "NSManagedObject" }
+    for relationship in item.relationshipsByName.values { relationship.isOptional = true }
+    for relationship in part.relationshipsByName.values { relationship.isOptional = true }
+    item.uniquenessConstraints = [["code"]]
+    model.entities = [item, part, special]
+    let folder = try StoreFolder()
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    try coordinator.addPersistentStore(
+      type: .sqlite,
+      at: folder.url.appendingPathComponent("items.sqlite")
+    )
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    context.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
+    try context.performAndWait {
+      func insert(_ name: String) -> NSManagedObject {
+        NSEntityDescription.insertNewObject(forEntityName: name, into: context)
+      }
+      let stored = insert("Item")
+      stored.setValue("a", forKey: "code")
+      try context.save()
+      let new = insert("Special")
+      new.setValue("a", forKey: "code")
+      let part = insert("Part")
+      part.setValue(new, forKey: "item")
+      try context.save()
+      #expect(!part.isDeleted)
+      #expect(part.value(forKey: "item") as? NSManagedObject === stored)
+      try #expect(context.count(for: NSFetchRequest<NSManagedObject>(entityName: "Part")) == 1)
+      try #expect(context.count(for: NSFetchRequest<NSManagedObject>(entityName: "Item")) == 1)
+    }
+  }
 }

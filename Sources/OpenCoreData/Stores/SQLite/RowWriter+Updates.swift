@@ -40,11 +40,13 @@ extension RowWriter {
     )
   }
 
-  /// Sets the unique columns that an update changes to NULL, which is never a duplicate.
+  /// Sets the unique columns that an update changes to NULL, which is never a duplicate; derived
+  /// attributes are written with every update.
   private func vacate(_ update: RowChanges.Update) throws {
     let entity = try store.table(of: update.reference)
     let unique = uniqueColumns(of: entity)
-    let columns = update.changed.map { entity.columns[$0].name }.filter(unique.contains)
+    let slots = Set(update.changed + entity.derivations.targets).sorted()
+    let columns = slots.map { entity.columns[$0].name }.filter(unique.contains)
     guard !columns.isEmpty else { return }
     let list = columns.map { "\($0) = NULL" }.joined(separator: ", ")
     try connection.run(
