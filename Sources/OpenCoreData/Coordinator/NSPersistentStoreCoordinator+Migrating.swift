@@ -61,7 +61,7 @@ extension NSPersistentStoreCoordinator {
     postExchangeWillBegin(with: store)
     // Saves wait from before the copy is begun until the new store has the old one's place, and are
     // written to the new one then.
-    let made = try withoutWrites(to: store) {
+    let made = try withoutWrites(to: store, rows) {
       let (made, opened): (NSPersistentStore, StoreBinding)
       do {
         (made, opened) = try copy(store, rows, to: url, options, storeType)
@@ -78,10 +78,12 @@ extension NSPersistentStoreCoordinator {
 
   private func withoutWrites<Result>(
     to store: NSPersistentStore,
+    _ rows: any RowStore,
     _ body: () throws -> Result
   ) throws -> Result {
-    guard let sqlite = store as? SQLiteStore else { return try body() }
-    return try sqlite.withoutWrites(body)
+    if let sqlite = store as? SQLiteStore { return try sqlite.withoutWrites(body) }
+    if let atomic = rows as? AtomicRows { return try atomic.withoutWrites(body) }
+    return try body()
   }
 
   private func requireFree(

@@ -147,6 +147,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     _ opened: StoreBinding
   ) {
     old.willRemove(from: self)
+    let formerRows = binding.rows
     let keepsKeys = opened.numbersRows(as: binding)
     if keepsKeys { binding.takeOver(opened) } else { opened.takeIdentifier() }
     lock.withLock {
@@ -160,6 +161,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     new.didAdd(to: self)
     observeCommits(of: keepsKeys ? binding : opened)
     (old as? SQLiteStore)?.close()
+    (formerRows as? AtomicRows)?.close()
   }
 
   /// Posted before a store is copied and exchanged, while handlers can still save to it.

@@ -36,13 +36,20 @@ struct StoreCopier {
     source.layout(number: reference.entityNumber).map { ObjectTemplate.of($0) }
   }
 
+  /// The last key that an atomic store has given out; above those that stand for texts there are none.
+  private var givenKey: Int64 {
+    guard let last = (source as? AtomicRows)?.lastGivenKey, last < ReferenceTable.firstMadeKey
+    else { return 0 }
+    return last
+  }
+
   // MARK: To an SQLite store
 
   func copy(to target: SQLiteStore) throws {
     for root in roots {
       let references = try references(root)
       // Contexts may have keys of objects that they have yet to save.
-      let given = try (source as? SQLiteStore)?.lastKey(of: root) ?? 0
+      let given = try (source as? SQLiteStore)?.lastKey(of: root) ?? givenKey
       let last = max(references.last?.key ?? 0, given)
       guard last > 0 else { continue }
       _ = try target.reserveKeys(for: root, count: Int(last))
@@ -122,6 +129,10 @@ struct StoreCopier {
     }
     target.addCacheNodes(Set(nodes.values))
     rows.take(versions)
+    let given = try (source as? SQLiteStore).map { store in
+      try roots.map(store.lastKey).max() ?? 0
+    }
+    target.reserveReferences(upTo: given ?? givenKey)
     try target.save()
   }
 

@@ -176,10 +176,13 @@ struct MigratingStoreTests {
 
   @Test(
     "Saves of another thread while a store is moved are in the new store",
-    arguments: [NSSQLiteStoreType, NSInMemoryStoreType]
+    arguments: [
+      (NSSQLiteStoreType, NSSQLiteStoreType), (NSSQLiteStoreType, NSInMemoryStoreType),
+      (NSBinaryStoreType, NSSQLiteStoreType), (NSBinaryStoreType, NSBinaryStoreType),
+    ]
   )
-  func savesMeanwhile(target: String) throws {
-    let stack = try CatalogStack(folder.file("busy.sqlite"))
+  func savesMeanwhile(source: String, target: String) throws {
+    let stack = try CatalogStack(folder.file("busy.store"), type: source)
     try stack.fill()
     let old = try #require(stack.coordinator.persistentStores.first)
     let saver = Saver(stack.container)

@@ -11,6 +11,9 @@ final class AtomicRows: ObjectRowStore, @unchecked Sendable {
   private var versions: [RowReference: Int64] = [:]
   private var rows: [RowReference: Row] = [:]
   private var observers: [@Sendable (StoreCommit) -> Void] = []
+  private var lastKey: Int64 = 0
+  /// Whether another store has this one's place.
+  private var isClosed = false
 
   init(store: NSAtomicStore, entities: CustomStoreEntities) {
     self.store = store
@@ -21,7 +24,7 @@ final class AtomicRows: ObjectRowStore, @unchecked Sendable {
     _ body: (NSAtomicStore, StoreBinding) throws -> Result
   ) throws -> Result {
     try lock.withLock {
-      guard let store, let binding = store.binding else {
+      guard !isClosed, let store, let binding = store.binding else {
         throw CoreDataError.make(
           NSPersistentStoreOperationError,
           "The store was removed from its coordinator."
@@ -48,14 +51,19 @@ final class AtomicRows: ObjectRowStore, @unchecked Sendable {
   func references(for objects: [NSManagedObject]) throws -> [RowReference] {
     try withStore { store, _ in
       objects.map { object in
-        store.objectID(
+        let reference = store.objectID(
           for: object.template.layout.entity,
           withReferenceObject: store.newReferenceObject(for: object)
         )
         .key.reference
+        lastKey = max(lastKey, reference.key)
+        return reference
       }
     }
   }
+
+  /// The last key that was given out since the store was opened, whether its object was saved or not.
+  var lastGivenKey: Int64 { lock.withLock { lastKey } }
 
   // MARK: Reading
 
@@ -140,6 +148,16 @@ final class AtomicRows: ObjectRowStore, @unchecked Sendable {
     )
   }
 
+  /// Runs the body while no save goes to the store.
+  func withoutWrites<Result>(_ body: () throws -> Result) throws -> Result {
+    try lock.withLock(body)
+  }
+
+  /// Refuses everything from now on: the store was moved, and a save that waited finds the new one.
+  func close() {
+    lock.withLock { isClosed = true }
+  }
+
   func commit(_ changes: RowChanges, of objects: SavedObjects) throws -> RowCommit {
     let saved = try withStore { store, binding in
       try requireVersions(changes, store, binding)
@@ -166,6 +184,7 @@ final class AtomicRows: ObjectRowStore, @unchecked Sendable {
     let expected =
       changes.updated.map { ($0.reference, $0.expectedVersion) }
       + changes.deleted.map { ($0.reference, $0.expectedVersion) }
+      + changes.checks.map { ($0.reference, $0.expectedVersion) }
     let conflicts = expected.compactMap { reference, version -> RowConflictError.Conflict? in
       let node = store.node(of: reference)
       if node != nil, versions[reference] ?? 1 == version { return nil }

@@ -92,6 +92,11 @@ open class NSAtomicStore: NSPersistentStore, CustomStore, @unchecked Sendable {
     }
   }
 
+  /// Contexts have objects with references up to this one that they have yet to save.
+  func reserveReferences(upTo last: Int64) {
+    lock.withLock { nextReference = max(nextReference, last) }
+  }
+
   // MARK: For subclasses to call
 
   /// The nodes of all objects.

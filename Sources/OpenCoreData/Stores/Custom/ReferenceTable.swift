@@ -16,7 +16,7 @@ final class ReferenceTable: Sendable {
   }
 
   /// Numbers below it are their own keys; row keys must stay below twice as much.
-  private static let firstMadeKey: Int64 = 1 << 46
+  static let firstMadeKey: Int64 = 1 << 46
 
   private let state = Mutex(State())
 
