@@ -81,10 +81,22 @@ extension NSManagedObjectContext {
     waiting.inserted = takeOut(&inserted)
     waiting.updated = takeOut(&updated)
     waiting.deleted = takeOut(&deleted)
+    let waitsForStore = { (object: NSManagedObject) in
+      object.binding.map { !done.contains(ObjectIdentifier($0)) } ?? true
+    }
+    let (assigned, again) = (assignments, reinserted.filter(waitsForStore))
+    let checks = conflictChecks.filter(waitsForStore)
     finishSave(commits, coordinator)
     for object in waiting.inserted { inserted.append(object) }
     for object in waiting.updated { updated.append(object) }
     for object in waiting.deleted { deleted.append(object) }
+    // What is to be done with these objects is to be done by the next save as well. Handlers of the
+    // save's notifications may have asked for more.
+    for object in waiting.inserted where assignments[ObjectIdentifier(object)] == nil {
+      assignments[ObjectIdentifier(object)] = assigned[ObjectIdentifier(object)]
+    }
+    reinserted += again
+    conflictChecks += checks
     let failed = plans.filter { !done.contains(ObjectIdentifier($0.binding)) }
     return CoreDataError.make(
       NSPersistentStoreIncompleteSaveError,

@@ -282,4 +282,30 @@ struct SeveralStoresTests {
       try #expect(ItemModel.items(context, "Note") == ["n 0"])
     }
   }
+
+  @Test("A check that an incomplete save did not make is made by the next one")
+  func incompleteCheck() throws {
+    let folder = try StoreFolder()
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: ItemModel.make())
+    _ = try addJSONStore(coordinator, "Items", folder.url.appendingPathComponent("items.json"))
+    _ = try addJSONStore(coordinator, "Notes", folder.url.appendingPathComponent("notes.json"))
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    try context.performAndWait {
+      let note = ItemModel.insert("Note", code: "n", into: context)
+      try context.save()
+      let other = NSManagedObjectContext(.privateQueue)
+      other.persistentStoreCoordinator = coordinator
+      try other.performAndWait {
+        other.object(with: note.objectID).setValue(7, forKey: "count")
+        try other.save()
+      }
+      context.detectConflicts(for: note)
+      ItemModel.insert(code: "i", into: context)
+      let first = try #require(throws: CocoaError.self) { try context.save() }
+      #expect(first.code.rawValue == NSPersistentStoreIncompleteSaveError)
+      let second = try #require(throws: CocoaError.self) { try context.save() }
+      #expect(second.code == .managedObjectMerge)
+    }
+  }
 }
