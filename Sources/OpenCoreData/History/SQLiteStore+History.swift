@@ -42,7 +42,8 @@ extension SQLiteStore {
       let history = HistoryReader(connection: writer.connection, store: self)
       let last: Int64
       switch bound {
-      case .date(let date): last = try history.lastTransaction(before: date)
+      case .date(let date):
+        last = try history.lastDeletableTransaction(before: date, now: self.effects.now)
       case .token(let token?): last = (token.transactionNumbers[identifier ?? ""] ?? 1) - 1
       case .token(nil): last = try history.lastTransactionNumber()
       }
@@ -143,6 +144,45 @@ extension HistoryReader {
     else { return 0 }
     return last
   }
+
+  /// The last transaction that a deletion of what is older than a moment takes along.
+  ///
+  /// It is as ``lastTransaction(before:)``, but a clock that was once ahead by years does not keep the
+  /// history for years: a time more than a day in the future is passed over where transactions with
+  /// plausible times stand before and after it. So that this can be told the next time, the
+  /// transaction before such a time is kept.
+  func lastDeletableTransaction(before date: Date, now: Date) throws -> Int64 {
+    let limit = now.timeIntervalSinceReferenceDate + Self.clockTolerance
+    let ahead = try connection.scalar(
+      "SELECT Z_PK FROM ATRANSACTION WHERE ZTIMESTAMP > ? LIMIT 1",
+      [.real(limit)]
+    )
+    guard ahead != nil else { return try lastTransaction(before: date) }
+    let all = try connection.query("SELECT Z_PK, ZTIMESTAMP FROM ATRANSACTION ORDER BY Z_PK") {
+      (number: $0.int64(0), time: $0.double(1))
+    }
+    // The latest plausible time behind each transaction.
+    var latest = [Double](repeating: -.infinity, count: all.count + 1)
+    for index in all.indices.reversed() {
+      let time = all[index].time
+      latest[index] = time <= limit ? max(latest[index + 1], time) : latest[index + 1]
+    }
+    var earliest = Double.infinity
+    var plausible: Int64?
+    for (index, (number, time)) in all.enumerated() {
+      if time <= limit {
+        if time >= date.timeIntervalSinceReferenceDate { return number - 1 }
+        earliest = min(earliest, time)
+        plausible = number
+      } else if time >= date.timeIntervalSinceReferenceDate, earliest > latest[index + 1] {
+        return (plausible ?? number) - 1
+      }
+    }
+    return all.last?.number ?? 0
+  }
+
+  /// A clock that is ahead by less corrects itself in so many seconds.
+  private static let clockTolerance: Double = 86_400
 
   /// The transactions after one, without their changes.
   func transactions(

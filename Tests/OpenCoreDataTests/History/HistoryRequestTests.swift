@@ -391,4 +391,30 @@ struct HistoryRequestTests {
     let all = try world.transactions(.fetchHistory(after: nil as NSPersistentHistoryToken?))
     #expect(all.map(\.author) == ["widget", nil])
   }
+
+  @Test("A transaction of a clock that was ahead for years does not keep the history for years")
+  func clockWasAhead() throws {
+    let world = try World()
+    let url = world.warehouse.url
+    let now = Date()
+    try SQLiteConnection(path: url.path, mode: .readWrite).execute(
+      "UPDATE ATRANSACTION SET ZTIMESTAMP = \(now.timeIntervalSinceReferenceDate) "
+        + "+ CASE Z_PK WHEN 1 THEN -30 WHEN 2 THEN 1e8 ELSE -10 END"
+    )
+    let context = world.warehouse.context()
+    func delete(before seconds: Double) throws {
+      _ = try context.performAndWait {
+        try context.execute(
+          NSPersistentHistoryChangeRequest.deleteHistory(before: now.addingTimeInterval(seconds))
+        )
+      }
+    }
+    func count() throws -> Int {
+      try world.transactions(.fetchHistory(after: nil as NSPersistentHistoryToken?)).count
+    }
+    try delete(before: -40)
+    #expect(try count() == 3)
+    try delete(before: -20)
+    #expect(try count() == 1)
+  }
 }
