@@ -67,7 +67,7 @@ extension NSManagedObjectContext {
     readFailure = nil
     for object in fresh {
       forget(object)
-      cutRelationships(of: object)
+      object.cutRelationships()
       touch(object, .touchedDelete)
     }
     for object in gone where object.state.contains(.inserted) { forget(object) }

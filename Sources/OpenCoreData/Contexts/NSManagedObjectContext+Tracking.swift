@@ -204,7 +204,7 @@ extension NSManagedObjectContext {
         changes.updated.append(object)
       }
     }
-    dropUnsavedDeletions()
+    dropUnsavedDeletions(among: objects)
     guard !changes.isEmpty else { return }
     NotificationCenter.default.post(
       name: .NSManagedObjectContextObjectsDidChange,
@@ -214,9 +214,9 @@ extension NSManagedObjectContext {
   }
 
   /// Objects that were deleted before they were ever saved leave the context.
-  private func dropUnsavedDeletions() {
+  private func dropUnsavedDeletions(among touched: [NSManagedObject]) {
     guard !deleted.isEmpty else { return }
-    for object in deleted.objects where object.state.contains(.inserted) {
+    for object in touched where object.state.isSuperset(of: [.deleted, .inserted]) {
       deleted.remove(object)
       forgetDeleted(object)
     }
@@ -225,15 +225,8 @@ extension NSManagedObjectContext {
   /// Cuts the ties between the context and an object that is gone from the store.
   func forgetDeleted(_ object: NSManagedObject) {
     forget(object)
-    // Undoing the deletion brings the relationships back.
-    if undoRecorder == nil { cutRelationships(of: object) }
-  }
-
-  /// Lets go of the objects that one refers to: objects that refer to each other would never be
-  /// freed once their context does not know them.
-  func cutRelationships(of object: NSManagedObject) {
-    object.toOneObjects = []
-    object.dropToManys()
+    // Undoing the deletion brings the relationships back; until then the undo step holds them.
+    if undoRecorder?.canRevive(object) != true { object.cutRelationships() }
   }
 
   /// Cuts the ties between the context and an object.
@@ -248,5 +241,14 @@ extension NSManagedObjectContext {
       .propagated, .needsWillSave,
     ])
     noteState(of: object)
+  }
+}
+
+extension NSManagedObject {
+  /// Lets go of the objects that this one refers to: objects that refer to each other would never be
+  /// freed once their context does not know them.
+  final func cutRelationships() {
+    toOneObjects = []
+    dropToManys()
   }
 }

@@ -140,4 +140,34 @@ struct DeletingTests {
     #expect(weakBook == nil)
     #expect(weakChapter == nil)
   }
+
+  @Test("Objects whose saved deletion can no longer be undone are freed")
+  func undoIsForgotten() throws {
+    let library = try Library()
+    let context = library.context()
+    weak var weakBook: NSManagedObject?
+    weak var weakChapter: NSManagedObject?
+    try context.performAndWait {
+      let manager = UndoManager()
+      manager.groupsByEvent = false
+      let book = Book(context: context)
+      let chapter = NSEntityDescription.insertNewObject(forEntityName: "Chapter", into: context)
+      chapter.setValue(book, forKey: "book")
+      try context.save()
+      context.undoManager = manager
+      manager.beginUndoGrouping()
+      context.delete(book)
+      manager.endUndoGrouping()
+      try context.save()
+      (weakBook, weakChapter) = (book, chapter)
+      context.undo()
+      #expect(book.managedObjectContext === context)
+      context.redo()
+      try context.save()
+      manager.removeAllActions()
+    }
+    context.performAndWait { context.reset() }
+    #expect(weakBook == nil)
+    #expect(weakChapter == nil)
+  }
 }

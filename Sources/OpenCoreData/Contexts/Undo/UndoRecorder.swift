@@ -47,6 +47,7 @@ final class UndoRecorder {
   private var orders: [ObjectIdentifier: [NSManagedObject]] = [:]
   private var observer: (any NSObjectProtocol)?
   private var suspensions = 0
+  private let holders = UndoHolders()
 
   init(_ manager: UndoManager, _ context: NSManagedObjectContext) {
     self.manager = manager
@@ -92,6 +93,9 @@ final class UndoRecorder {
     orders[ObjectIdentifier(storage)] = storage.members.items
   }
 
+  /// Whether an object that is gone may be brought back.
+  func canRevive(_ object: NSManagedObject) -> Bool { holders.holds(object) }
+
   // MARK: Recording
 
   /// Called at the end of a turn, while objects still know what it changed of them.
@@ -99,7 +103,10 @@ final class UndoRecorder {
     defer { orders.removeAll(keepingCapacity: true) }
     if suspensions == 0, manager.isUndoRegistrationEnabled {
       let step = step(objects)
-      if !step.isEmpty { register(step, .backward) }
+      if !step.isEmpty {
+        step.hold(holders)
+        register(step, .backward)
+      }
     }
     for object in objects {
       images[ObjectIdentifier(object)] =

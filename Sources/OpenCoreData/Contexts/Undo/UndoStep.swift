@@ -44,6 +44,17 @@ final class UndoStep {
   var inserted: [NSManagedObject] = []
   var deleted: [NSManagedObject] = []
   var changes: [Change] = []
+  private var holders: UndoHolders?
+
+  deinit {
+    holders?.release(inserted + deleted)
+  }
+
+  /// Keeps the relationships of the step's objects whole as long as the step can be applied.
+  func hold(_ holders: UndoHolders) {
+    self.holders = holders
+    holders.hold(inserted + deleted)
+  }
 
   var isEmpty: Bool { inserted.isEmpty && deleted.isEmpty && changes.isEmpty }
 }
