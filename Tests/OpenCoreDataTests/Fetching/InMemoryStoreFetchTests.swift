@@ -121,4 +121,31 @@ struct InMemoryStoreFetchTests {
       #expect(try context.fetch(request).isEmpty)
     }
   }
+
+  @Test("Rows that were read inside a transaction that failed are not kept")
+  func failedTransaction() throws {
+    let library = try Library(inMemory: true)
+    let context = library.context()
+    let identifier = try context.performAndWait {
+      let reader = Reader(context: context)
+      reader.age = 20
+      try context.save()
+      return reader.objectID
+    }
+    let store = try #require(library.container.persistentStoreCoordinator.sqliteStore())
+    let reference = try #require(identifier.reference)
+    guard case .attribute(let slot)? = identifier.entity.layout.slot(named: "age") else {
+      Issue.record("The layout has no age.")
+      return
+    }
+    store.forget([reference])
+    #expect(throws: CancellationError.self) {
+      try store.write(author: nil, contextName: nil) { transaction in
+        try transaction.update(reference, set: [slot: .integer(99)])
+        _ = try store.orderedRows([reference])
+        throw CancellationError()
+      }
+    }
+    #expect(try store.orderedRows([reference]).first??[slot] == .integer(20))
+  }
 }

@@ -56,6 +56,9 @@ package final class RowCache: Sendable {
 
   package var epoch: Int { state.withLock { $0.epoch } }
 
+  /// The epoch of rows that are not to be kept.
+  static let noEpoch = -1
+
   /// Changes whenever readers should look anew: at commits, and where somebody asks for freshness.
   var age: Int { changeCount.load(ordering: .acquiring) }
 

@@ -5,9 +5,7 @@ extension SQLiteStore {
   package func fetch(_ request: RowFetch) throws -> RowFetchResult {
     noticeForeignCommitsBeforeReading()
     return try reading { connection, epoch in
-      // Inside a write transaction a row may never be committed.
-      let isLasting = !connection.connection.isInTransaction
-      return try fetch(request, from: connection, cachingAt: isLasting ? epoch : nil)
+      try fetch(request, from: connection, cachingAt: epoch)
     }
   }
 

@@ -17,7 +17,10 @@ extension SQLiteStore: ReadSource {
 
   func reading<Result>(_ body: (StoreConnection, Int) throws -> Result) throws -> Result {
     let epoch = cache.epoch
-    return try withReader { try body($0, epoch) }
+    return try withReader { connection in
+      // Inside a write transaction, as of a store in memory, a row may never be committed.
+      try body(connection, connection.connection.isInTransaction ? RowCache.noEpoch : epoch)
+    }
   }
 
   package func row(_ reference: RowReference) throws -> RowAnswer { try row(reference, by: self) }
