@@ -249,4 +249,27 @@ struct InferredStoreFeatureTests {
     #expect(changed?.attributeMappings?.map(\.name) == ["b"])
     #expect(changed?.attributeMappings?.first?.valueExpression?.description == "$source.a")
   }
+
+  @Test("Files of large values go with their entity or attribute", arguments: [true, false])
+  func droppedFiles(dropsEntity: Bool) throws {
+    let bench = try MigrationBench("cards.sqlite")
+    func card(_ hasPicture: Bool) -> NSEntityDescription {
+      let picture = Parts.attribute("picture", .binaryDataAttributeType)
+      picture.allowsExternalBinaryDataStorage = true
+      return Parts.entity(
+        "Card",
+        hasPicture ? [Parts.text("name"), picture] : [Parts.text("name")]
+      )
+    }
+    let post = { Parts.entity("Post", [Parts.text("title")]) }
+    try bench.open(MigrationBench.model(card(true), post())) { context in
+      _ = context.insert("Card", ["picture": Data(repeating: 1, count: 200_000)])
+    }
+    let folder = bench.folder.file(".cards_SUPPORT/_EXTERNAL_DATA").path
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder).count == 1)
+    let after =
+      dropsEntity ? MigrationBench.model(post()) : MigrationBench.model(card(false), post())
+    try bench.open(after) { _ in }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+  }
 }

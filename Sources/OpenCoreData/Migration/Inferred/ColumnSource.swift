@@ -6,6 +6,8 @@ enum ColumnSource: Hashable {
   case column(String)
   /// As it was, or the default where it was nil: an optional attribute that is required now.
   case defaulted(String, SQLiteValue)
+  /// A number of another type, or the default where it was nil.
+  case number(String, isWhole: Bool, SQLiteValue)
   /// External storage was turned on or off, which changes the form of the value.
   case external(String, isOn: Bool)
   /// A new property's default.
@@ -16,6 +18,8 @@ enum ColumnSource: Hashable {
     switch self {
     case .column(let name): name
     case .defaulted(let name, let value): "IFNULL(\(name), \(Self.literal(value)))"
+    case .number(let name, let isWhole, let value):
+      "IFNULL(CAST(\(name) AS \(isWhole ? "INTEGER" : "REAL")), \(Self.literal(value)))"
     case .external(let name, let isOn): "\(Self.externalFunction)(\(name), \(isOn ? 1 : 0))"
     case .value(let value): Self.literal(value)
     }
@@ -24,7 +28,9 @@ enum ColumnSource: Hashable {
   /// The column that is taken over, changed or not.
   var name: String? {
     switch self {
-    case .column(let name), .defaulted(let name, _), .external(let name, _): name
+    case .column(let name), .defaulted(let name, _), .external(let name, _),
+      .number(let name, _, _):
+      name
     case .value: nil
     }
   }

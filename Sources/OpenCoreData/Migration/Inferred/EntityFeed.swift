@@ -8,6 +8,8 @@ struct EntityFeed {
   private(set) var columns: [String: ColumnSource] = [:]
   /// Required attributes that had no value to take over, or may have had none.
   private(set) var demands: [(attribute: String, column: String)] = []
+  /// Attributes that become another type of number, and their columns in the source.
+  private(set) var numbers: [(attribute: String, column: String, type: NSAttributeType)] = []
 
   init(_ source: EntityTable, _ destination: EntityTable, _ migration: InPlaceMigration) {
     self.source = source
@@ -30,10 +32,22 @@ struct EntityFeed {
         if isDemanded { demands.append((slot.name, column)) }
         continue
       }
-      if slot.allowsExternalBinary != before.allowsExternalBinaryDataStorage {
+      let replacement = !slot.isOptional && before.isOptional ? fallback : .null
+      if slot.type != before.attributeType {
+        numbers.append((slot.name, former, slot.type))
+      }
+      if NumberConversion.isNumber(slot.type),
+        NumberConversion.isWhole(slot.type) != NumberConversion.isWhole(before.attributeType)
+      {
+        columns[column] = .number(
+          former,
+          isWhole: NumberConversion.isWhole(slot.type),
+          replacement
+        )
+      } else if slot.allowsExternalBinary != before.allowsExternalBinaryDataStorage {
         columns[column] = .external(former, isOn: slot.allowsExternalBinary)
-      } else if !slot.isOptional, before.isOptional, fallback != .null {
-        columns[column] = .defaulted(former, fallback)
+      } else if replacement != .null {
+        columns[column] = .defaulted(former, replacement)
       } else {
         columns[column] = .column(former)
       }

@@ -53,7 +53,10 @@ final class InPlaceMigration {
     // They refer back to the migration, which has the file open.
     defer { tables = [] }
     let joins = JoinMigration(self)
+    var before: Set<Data> = []
     let steps: [() throws -> Void] = [
+      requireNumbers,
+      { before = try self.externalValues(of: self.source) },
       dropTriggers,
       { try self.setAside(joins) },
       { for table in self.tables { try table.fill() } },
@@ -65,6 +68,7 @@ final class InPlaceMigration {
       { try DerivedValues(schema: self.destination, now: self.now).fill(self.connection) },
       { try IndexMigration(self, kept: self.keptTables(joins)).run() },
       { try BookMigration(self).run() },
+      { try self.abandonFiles(of: before) },
     ]
     for (index, step) in steps.enumerated() {
       try step()
@@ -198,6 +202,45 @@ final class InPlaceMigration {
     asides = [:]
   }
 
+  /// What a schema's columns say of values that have files of their own.
+  private func externalValues(of schema: StoreSchema) throws -> Set<Data> {
+    var values: Set<Data> = []
+    for entity in schema.entities {
+      for slot in entity.externalSlots {
+        let column = entity.columns[slot].name
+        let found = try connection.query(
+          "SELECT \(column) FROM \(entity.table) WHERE Z_ENT = ? AND substr(\(column), 1, 1) = X'02'",
+          [.integer(Int64(entity.number))]
+        ) { $0.value(0) }
+        for case .blob(let value) in found { values.insert(value) }
+      }
+    }
+    return values
+  }
+
+  /// Files whose entity or attribute is gone go with it.
+  private func abandonFiles(of before: Set<Data>) throws {
+    guard !before.isEmpty else { return }
+    for value in before.subtracting(try externalValues(of: destination)) {
+      external.abandon(value, files: &files)
+    }
+  }
+
+  /// A number that its new type does not have is refused before anything is changed.
+  private func requireNumbers() throws {
+    for feed in tables.flatMap(\.feeds) {
+      for (attribute, column, type) in feed.numbers {
+        let found = try connection.scalar(
+          "SELECT CAST(\(column) AS TEXT) FROM \(feed.source.table) WHERE Z_ENT = ? "
+            + "AND \(column) IS NOT NULL AND NOT \(NumberConversion.function)(\(column), ?) LIMIT 1",
+          [.integer(Int64(feed.source.number)), .integer(Int64(type.rawValue))]
+        )
+        guard case .text(let value)? = found else { continue }
+        throw NumberConversion.refusal(value, attribute, feed.destination.name)
+      }
+    }
+  }
+
   /// A required attribute without a value makes the store one that the new model cannot save.
   private func requireValues() throws {
     for feed in tables.flatMap(\.feeds) {
@@ -226,6 +269,12 @@ final class InPlaceMigration {
 
   private func registerFunctions() throws {
     try PredicateSQLFunctions.register(on: connection)
+    try connection.register(function: NumberConversion.function, argumentCount: 2) { arguments in
+      guard case .integer(let code) = arguments[1],
+        let type = NSAttributeType(rawValue: UInt(code))
+      else { return .integer(0) }
+      return .integer(NumberConversion.fits(arguments[0], type) ? 1 : 0)
+    }
     // The connection keeps the function: a strong reference would keep both, and the file open.
     try connection.register(
       function: ColumnSource.externalFunction,
@@ -235,7 +284,7 @@ final class InPlaceMigration {
       guard case .blob(let data) = arguments[0] else { return arguments[0] }
       if arguments[1] == .integer(1) { return .blob(try external.stored(data, files: &files)) }
       // A value whose file is gone stays what it is.
-      guard let value = external.read(data) else { return .null }
+      guard let value = try external.read(data) else { return .null }
       external.abandon(data, files: &files)
       return .blob(value)
     }

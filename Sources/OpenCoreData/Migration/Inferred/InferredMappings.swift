@@ -21,6 +21,7 @@ struct InferredMappings {
 
   private func mapping(of destination: NSEntityDescription) -> NSEntityMapping {
     let mapping = NSEntityMapping()
+    mapping.isInferred = true
     let name = destination.name ?? ""
     mapping.destinationEntityName = name
     mapping.destinationEntityVersionHash = destination.versionHash

@@ -206,7 +206,8 @@ struct ModelDifference: @unchecked Sendable {
         guard !after.isTransient, !before.isTransient else { continue }
         if let after = after as? NSAttributeDescription,
           let before = before as? NSAttributeDescription,
-          after.attributeType != before.attributeType
+          after.attributeType != before.attributeType,
+          !NumberConversion.isPossible(from: before.attributeType, to: after.attributeType)
         {
           throw refusal(
             "Source and destination attribute types are incompatible",

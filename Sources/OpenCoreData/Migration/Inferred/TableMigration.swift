@@ -49,7 +49,11 @@ struct TableMigration {
         source.name.map { $0 == column } ?? !present.contains(column)
       }
     }
-    return isFree && areGone && isSubset && areInPlace
+    // The column has the affinity of its former type, which would change new values.
+    let keepsTypes = feeds.allSatisfy { feed in
+      !feed.columns.values.contains { if case .number = $0 { true } else { false } }
+    }
+    return isFree && areGone && isSubset && areInPlace && keepsTypes
   }
 
   /// Makes the table, or gives the old one its name and columns.
@@ -96,7 +100,7 @@ struct TableMigration {
         switch source {
         case .column, .value(.null): continue
         case .defaulted: condition = " AND \(column) IS NULL"
-        case .external: condition = " AND \(column) IS NOT NULL"
+        case .external, .number: condition = " AND \(column) IS NOT NULL"
         case .value: condition = ""
         }
         try update("\(column) = \(source.sql)", of: feed, condition)

@@ -23,9 +23,22 @@ struct MappingValues {
         let present = destination.value(forKey: name)
         destination.setValue(Self.fitted(flat, to: composite, present), forKey: name)
       } else {
+        try requireFit(flat, attribute)
         destination.setValue(flat, forKey: name)
       }
     }
+  }
+
+  /// An inferred mapping keeps numbers as they are; setting one would cut it to the type's width.
+  private func requireFit(_ value: Any?, _ attribute: NSAttributeDescription) throws {
+    guard mapping.isInferred, NumberConversion.isNumber(attribute.attributeType),
+      let number = value as? NSNumber, !NumberConversion.fits(number, attribute.attributeType)
+    else { return }
+    throw NumberConversion.refusal(
+      number.stringValue,
+      attribute.name,
+      mapping.destinationEntityName ?? ""
+    )
   }
 
   /// What the elements of a composite attribute take over: each what it was called before.

@@ -47,10 +47,39 @@ open class NSEntityMapping: NSObject {
   /// On Linux it carries the module, `App.PostPolicy`; of a bare name the app's own modules are
   /// tried.
   open var entityMigrationPolicyClassName: String?
+  /// Whether the mapping follows from the two models.
+  var isInferred = false
 
   /// Creates a mapping of no entity.
   public required override init() {
     super.init()
+  }
+
+  /// Mappings are equal that say the same.
+  open override func isEqual(_ object: Any?) -> Bool {
+    guard let other = object as? NSEntityMapping else { return false }
+    if other === self { return true }
+    guard name == other.name, mappingType == other.mappingType,
+      sourceEntityName == other.sourceEntityName,
+      destinationEntityName == other.destinationEntityName
+    else { return false }
+    guard sourceEntityVersionHash == other.sourceEntityVersionHash,
+      destinationEntityVersionHash == other.destinationEntityVersionHash,
+      entityMigrationPolicyClassName == other.entityMigrationPolicyClassName
+    else { return false }
+    guard attributeMappings == other.attributeMappings,
+      relationshipMappings == other.relationshipMappings,
+      sourceExpression == other.sourceExpression
+    else { return false }
+    return NSDictionary(dictionary: userInfo ?? [:]).isEqual(to: other.userInfo ?? [:])
+  }
+
+  open override var hash: Int {
+    var hasher = Hasher()
+    hasher.combine(name)
+    hasher.combine(sourceEntityName)
+    hasher.combine(destinationEntityName)
+    return hasher.finalize()
   }
 
   open override var description: String {

@@ -58,7 +58,13 @@ open class NSMappingModel: NSObject {
   /// Infers the mapping between two models whose differences a lightweight migration can bridge.
   ///
   /// Throws `NSInferredMappingModelError` otherwise, with the entity and the property in the way
-  /// under the keys `entity` and `property`, and the `reason`.
+  /// under the keys `entity` and `property`, and the `reason`. An attribute may become another type
+  /// of number, between the integers, Boolean, Float and Double; other types need a mapping model of
+  /// the app's.
+  ///
+  /// **Differs from Core Data:** a number that its new type does not have, such as 70,000 in an Integer
+  /// 16 or 1.5 in an integer, is not cut: the migration throws `NSMigrationError` and leaves the store
+  /// as it was. A Double that becomes a Float stays in the file as it was and reads rounded.
   open class func inferredMappingModel(
     forSourceModel sourceModel: NSManagedObjectModel,
     destinationModel: NSManagedObjectModel
@@ -72,6 +78,14 @@ open class NSMappingModel: NSObject {
     model.isInferred = true
     return model
   }
+
+  /// Mapping models are equal that have equal mappings in the same order.
+  open override func isEqual(_ object: Any?) -> Bool {
+    guard let other = object as? NSMappingModel else { return false }
+    return other === self || (entityMappings ?? []) == (other.entityMappings ?? [])
+  }
+
+  open override var hash: Int { (entityMappings ?? []).count }
 
   open override var description: String { "<NSMappingModel: \(entityMappings ?? [])>" }
 }

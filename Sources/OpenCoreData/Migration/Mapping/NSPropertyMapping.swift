@@ -19,4 +19,14 @@ open class NSPropertyMapping: NSObject {
   public required override init() {
     super.init()
   }
+
+  /// Mappings are equal that say the same.
+  open override func isEqual(_ object: Any?) -> Bool {
+    guard let other = object as? NSPropertyMapping else { return false }
+    if other === self { return true }
+    guard name == other.name, valueExpression == other.valueExpression else { return false }
+    return NSDictionary(dictionary: userInfo ?? [:]).isEqual(to: other.userInfo ?? [:])
+  }
+
+  open override var hash: Int { name.hashValue }
 }
