@@ -391,4 +391,69 @@ struct MappingMigrationTests {
       )
     }
   }
+
+  @Test("Mappings that say the same are equal")
+  func equality() throws {
+    func model(_ names: String...) -> NSManagedObjectModel {
+      MigrationBench.model(ModelParts.entity("Post", names.map { ModelParts.text($0) }))
+    }
+    func mapping(_ after: NSManagedObjectModel) throws -> NSMappingModel {
+      try NSMappingModel.inferredMappingModel(
+        forSourceModel: model("title"),
+        destinationModel: after
+      )
+    }
+    let first = try mapping(model("title", "body"))
+    let same = try mapping(model("title", "body"))
+    let other = try mapping(model("title", "text"))
+    #expect(first == same)
+    #expect(first.entityMappings == same.entityMappings)
+    #expect(first != other)
+    let property = NSPropertyMapping()
+    property.name = "title"
+    let second = NSPropertyMapping()
+    second.name = "title"
+    #expect(property == second)
+    second.valueExpression = NSExpression(forConstantValue: 1)
+    #expect(property != second)
+  }
+
+  @Test("Objects of a migration are plain ones, whatever class the model names")
+  func plainObjects() throws {
+    func model(_ names: String...) -> NSManagedObjectModel {
+      let post = ModelParts.entity("Post", names.map { ModelParts.text($0) })
+      post.managedObjectClassName = NSStringFromClass(UnreadyPost.self)
+      return MigrationBench.model(post)
+    }
+    let bench = try MigrationBench()
+    try bench.open(model("title", "ready")) { context in
+      _ = context.insert("Post", ["title": "a"])
+    }
+    let (before, after) = (model("title", "ready"), model("title", "other"))
+    let manager = NSMigrationManager(sourceModel: before, destinationModel: after)
+    manager.usesStoreSpecificMigrationManager = false
+    let place = bench.folder.file("migrated.sqlite")
+    try manager.migrateStore(
+      from: bench.url,
+      type: .sqlite,
+      mapping: try NSMappingModel.inferredMappingModel(
+        forSourceModel: before,
+        destinationModel: after
+      ),
+      to: place,
+      type: .sqlite
+    )
+    try bench.open(after, at: place) { context in
+      let titles = try context.all("Post").map { $0.value(forKey: "title") as? String }
+      #expect(titles == ["a"])
+    }
+  }
+}
+
+/// Uses a property when it is inserted that only one version of its entity has.
+final class UnreadyPost: NSManagedObject {
+  override func awakeFromInsert() {
+    super.awakeFromInsert()
+    setValue("yes", forKey: "ready")
+  }
 }

@@ -58,11 +58,11 @@ extension NSMigrationManager {
     _ mappings: NSMappingModel
   ) throws {
     let sourceCoordinator = NSPersistentStoreCoordinator(
-      managedObjectModel: sourceModel,
+      managedObjectModel: sourceModel.withoutClasses,
       effects: effects
     )
     let destinationCoordinator = NSPersistentStoreCoordinator(
-      managedObjectModel: destinationModel,
+      managedObjectModel: destinationModel.withoutClasses,
       effects: effects
     )
     defer {
@@ -140,6 +140,18 @@ extension NSMigrationManager {
         NSUnderlyingErrorKey: cause,
       ]
     )
+  }
+}
+
+extension NSManagedObjectModel {
+  /// The same model with plain objects.
+  fileprivate var withoutClasses: NSManagedObjectModel {
+    let plain = "NSManagedObject"
+    guard entities.contains(where: { $0.managedObjectClassName != plain }),
+      let copy = copy() as? NSManagedObjectModel
+    else { return self }
+    for entity in copy.entities { entity.managedObjectClassName = plain }
+    return copy
   }
 }
 

@@ -3,6 +3,9 @@ import Foundation
 
 /// Migrates a store by a mapping model, object by object, into a new store.
 ///
+/// The objects on both sides are plain `NSManagedObject` ones: an app's classes are written for its
+/// newest model, and the versions between need not have what their methods use.
+///
 /// The manager is used on one thread. While it migrates, both contexts belong to that thread, so
 /// policies use them without `perform`.
 open class NSMigrationManager: NSObject, @unchecked Sendable {
@@ -121,12 +124,15 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
 
   /// The entity whose objects a mapping migrates.
   open func sourceEntity(for mEntity: NSEntityMapping) -> NSEntityDescription? {
-    mEntity.sourceEntityName.flatMap { sourceModel.entitiesByName[$0] }
+    let model = run?.sourceContext.persistentStoreCoordinator?.managedObjectModel ?? sourceModel
+    return mEntity.sourceEntityName.flatMap { model.entitiesByName[$0] }
   }
 
   /// The entity that a mapping migrates objects to.
   open func destinationEntity(for mEntity: NSEntityMapping) -> NSEntityDescription? {
-    mEntity.destinationEntityName.flatMap { destinationModel.entitiesByName[$0] }
+    let model =
+      run?.destinationContext.persistentStoreCoordinator?.managedObjectModel ?? destinationModel
+    return mEntity.destinationEntityName.flatMap { model.entitiesByName[$0] }
   }
 
   // MARK: Associations
