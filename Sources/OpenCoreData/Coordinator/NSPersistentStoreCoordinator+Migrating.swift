@@ -91,7 +91,7 @@ extension NSPersistentStoreCoordinator {
     _ storeType: String,
     _ options: [AnyHashable: Any]?
   ) throws {
-    guard StoreFile.size(url.path) > 0 else { return }
+    guard try StoreFile.size(url.path) > 0 else { return }
     // Also where the destination may be destroyed: its file, and what others save to it, would be gone
     // before the copy is made. The store itself is open, so its own place is refused too.
     guard !OpenStoreFiles.shared.isOpen(url) else {

@@ -157,4 +157,40 @@ struct ReplacingStoreTests {
     let other = folder.file("d.sqlite")
     #expect(!sqlite.coordinator.setURL(other, for: sqlite.coordinator.persistentStores[0]))
   }
+
+  @Test("A store whose large values cannot be listed replaces none, and takes no value away")
+  func unlistedValues() throws {
+    let model = NSManagedObjectModel()
+    let picture = ModelParts.attribute("picture", .binaryDataAttributeType)
+    picture.allowsExternalBinaryDataStorage = true
+    model.entities = [ModelParts.entity("Card", [picture])]
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    for name in ["old", "new"] {
+      let store = try coordinator.addPersistentStore(
+        type: .sqlite,
+        at: folder.file("\(name).sqlite")
+      )
+      let context = NSManagedObjectContext(.privateQueue)
+      context.persistentStoreCoordinator = coordinator
+      try context.performAndWait {
+        let card = NSEntityDescription.insertNewObject(forEntityName: "Card", into: context)
+        card.setValue(Data(repeating: 7, count: 200_000), forKey: "picture")
+        try context.save()
+      }
+      try coordinator.remove(store)
+    }
+    // What stands in the folder's place can be seen, and not be listed.
+    let values = folder.file(".new_SUPPORT/_EXTERNAL_DATA")
+    try FileManager.default.removeItem(at: values)
+    try Data().write(to: values)
+    #expect(throws: (any Error).self) {
+      try coordinator.replacePersistentStore(
+        at: folder.file("old.sqlite"),
+        withPersistentStoreFrom: folder.file("new.sqlite"),
+        type: .sqlite
+      )
+    }
+    let kept = folder.file(".old_SUPPORT/_EXTERNAL_DATA").path
+    #expect(try FileManager.default.contentsOfDirectory(atPath: kept).count == 1)
+  }
 }

@@ -13,15 +13,15 @@ final class ExternalFiles {
   private var brought: [URL] = []
   private var migrated: Set<String> = []
 
-  init(store: URL, copy: URL, effects: Effects) {
+  init(store: URL, copy: URL, effects: Effects) throws {
     folder = ExternalData(storeURL: store, effects: effects).folder
     copyFolder = ExternalData(storeURL: copy, effects: effects).folder
-    before = Self.names(in: folder)
+    before = try Self.names(in: folder)
   }
 
   /// Before the commit: a store never names a file that is not there.
   func bring() throws {
-    migrated = Self.names(in: copyFolder)
+    migrated = try Self.names(in: copyFolder)
     guard let folder, let copyFolder, !migrated.isEmpty else { return }
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     for name in migrated.subtracting(before).sorted() {
@@ -44,8 +44,15 @@ final class ExternalFiles {
     }
   }
 
-  private static func names(in folder: URL?) -> Set<String> {
-    // Where there is no folder there are no files.
-    Set((folder.flatMap { try? FileManager.default.contentsOfDirectory(atPath: $0.path) }) ?? [])
+  /// Where there is no folder there are no files; where it cannot be read there may be.
+  private static func names(in folder: URL?) throws -> Set<String> {
+    guard let folder else { return [] }
+    do {
+      return Set(try FileManager.default.contentsOfDirectory(atPath: folder.path))
+    } catch let error as CocoaError
+      where error.code == .fileReadNoSuchFile || error.code == .fileNoSuchFile
+    {
+      return []
+    }
   }
 }

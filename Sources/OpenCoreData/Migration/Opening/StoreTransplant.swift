@@ -20,7 +20,7 @@ struct StoreTransplant {
       ".\(url.lastPathComponent).migrationdestination_\(effects.uuid().uuidString)"
     )
     let connection = try StoreSettings(options: options).migratingConnection(to: url)
-    let files = ExternalFiles(store: url, copy: copy, effects: effects)
+    let files = try ExternalFiles(store: url, copy: copy, effects: effects)
     defer { MigratedStore(url: copy, type: NSSQLiteStoreType, options: [:]).remove() }
     var isReplaced = false
     do {

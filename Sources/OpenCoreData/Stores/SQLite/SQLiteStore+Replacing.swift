@@ -12,10 +12,12 @@ extension SQLiteStore {
     let isForced = flag(NSPersistentStoreForceDestroyOption, in: options)
     if FileManager.default.fileExists(atPath: url.path), !isForced {
       try translatingFile(url) {
-        if StoreFile.size(url.path) > 0 { _ = try StoreFile.inspect(url) }
+        if try StoreFile.size(url.path) > 0 { _ = try StoreFile.inspect(url) }
         try requireUnused(url, options)
       }
     }
+    // Until the file is empty the store is whole: a process that ends before has destroyed nothing.
+    try translatingFile(url) { _ = try checkpoint(url.resolvingSymlinksInPath(), isForced) }
     try empty(url)
   }
 
@@ -39,7 +41,7 @@ extension SQLiteStore {
       let draft = file.deletingLastPathComponent()
         .appendingPathComponent(".\(file.lastPathComponent)-\(effects.uuid().uuidString)")
       defer { try? FileManager.default.removeItem(at: draft) }
-      let files = ExternalFiles(store: destination, copy: source, effects: effects)
+      let files = try ExternalFiles(store: destination, copy: source, effects: effects)
       do {
         try copying(source) {
           try $0.copy(to: draft.path)
@@ -79,7 +81,8 @@ extension SQLiteStore {
     // The log of a process that died is read by a connection of its own, and so is a file that
     // nobody can write.
     let isLogLeft =
-      StoreFile.size(source.path + "-wal") > 0 && !manager.fileExists(atPath: source.path + "-shm")
+      try StoreFile.size(source.path + "-wal") > 0
+      && !manager.fileExists(atPath: source.path + "-shm")
     let canLock =
       manager.isWritableFile(atPath: source.path)
       && manager.isWritableFile(atPath: source.deletingLastPathComponent().path)
@@ -186,7 +189,7 @@ extension SQLiteStore {
 
   /// Refuses a file that another process has open; the own process knows what it does.
   private static func requireUnused(_ url: URL, _ options: [AnyHashable: Any]?) throws {
-    guard !OpenStoreFiles.shared.isOpen(url), StoreFile.size(url.path) > 0 else { return }
+    guard !OpenStoreFiles.shared.isOpen(url), try StoreFile.size(url.path) > 0 else { return }
     let timeout = (options?[NSPersistentStoreTimeoutOption] as? NSNumber)?.doubleValue ?? 0
     let connection = try SQLiteConnection(path: url.path, mode: .alone, busyTimeout: timeout)
     try connection.transaction(.exclusive) {}
@@ -197,18 +200,30 @@ extension SQLiteStore {
   /// A log that another connection of this process has open stays: without it the file would lose
   /// commits.
   private static func settleLog(of url: URL, isForced: Bool) throws {
-    var isBusy = false
-    do {
-      let connection = try SQLiteConnection(path: url.path, mode: .readWrite, busyTimeout: 0)
-      isBusy = try connection.scalar("PRAGMA wal_checkpoint(TRUNCATE)") == .integer(1)
-    } catch let error as SQLiteError {
-      // A damaged store may be replaced too.
-      isBusy = error.isBusy
-    }
+    let isBusy = try checkpoint(url, isForced)
     guard !isBusy || isForced else { throw openError(url) }
     for suffix in ["-wal", "-shm", "-journal"] {
       // What is not there need not be removed.
       try? FileManager.default.removeItem(atPath: url.path + suffix)
+    }
+  }
+
+  /// Brings the log of a store into its file, so that the log can go without a commit; whether another
+  /// connection is in the way.
+  ///
+  /// A damaged store may be replaced and destroyed. A log that could not be brought in for another
+  /// reason, a full disk for one, has commits that are nowhere else.
+  private static func checkpoint(_ url: URL, _ isForced: Bool) throws -> Bool {
+    let hasLog = try ["-wal", "-journal"].contains { try StoreFile.size(url.path + $0) > 0 }
+    guard hasLog, try StoreFile.size(url.path) > 0 else { return false }
+    do {
+      let connection = try SQLiteConnection(path: url.path, mode: .readWrite, busyTimeout: 0)
+      // Reading takes back what a process that died had begun.
+      _ = try connection.scalar("SELECT COUNT(*) FROM sqlite_master")
+      return try connection.scalar("PRAGMA wal_checkpoint(TRUNCATE)") == .integer(1)
+    } catch let error as SQLiteError {
+      guard error.isBusy || error.isNotADatabase || isForced else { throw error }
+      return error.isBusy
     }
   }
 

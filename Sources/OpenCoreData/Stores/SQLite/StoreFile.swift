@@ -67,10 +67,10 @@ struct StoreFile {
     func open(_ mode: SQLiteConnection.Mode) throws -> SQLiteConnection {
       try SQLiteConnection(path: url.path, mode: mode, busyTimeout: busyTimeout)
     }
-    if size(url.path + "-wal") == 0, size(url.path + "-journal") == 0 {
+    if try size(url.path + "-wal") == 0, try size(url.path + "-journal") == 0 {
       return try open(.immutable)
     }
-    if size(url.path + "-wal") > 0, !FileManager.default.fileExists(atPath: url.path + "-shm"),
+    if try size(url.path + "-wal") > 0, !FileManager.default.fileExists(atPath: url.path + "-shm"),
       FileManager.default.isWritableFile(atPath: url.path)
     {
       return try open(.alone)
@@ -83,22 +83,29 @@ struct StoreFile {
   /// A page that was damaged is found when it is read: opening must not take longer for a larger
   /// store.
   private static func requireWhole(_ url: URL, _ connection: SQLiteConnection) throws {
-    guard size(url.path + "-wal") == 0, size(url.path + "-journal") == 0,
+    let length = try size(url.path)
+    guard try size(url.path + "-wal") == 0, try size(url.path + "-journal") == 0,
       case .integer(let page)? = try connection.scalar("PRAGMA page_size"), page > 0,
-      size(url.path) % Int(page) != 0
+      length % Int(page) != 0
     else { return }
     throw StoreError(
       .fileReadCorrupt,
-      "The store at \(url.path) is cut off after \(size(url.path)) bytes.",
+      "The store at \(url.path) is cut off after \(length) bytes.",
       remedy: "Restore the file from a backup.",
       context: [NSFilePathErrorKey: url.path, "NSSQLiteErrorDomain": 11]
     )
   }
 
-  static func size(_ path: String) -> Int {
-    // What is not there has no size.
-    let attributes = try? FileManager.default.attributesOfItem(atPath: path)
-    return (attributes?[.size] as? NSNumber)?.intValue ?? 0
+  /// The size of a file; 0 where there is none, and an error where it could not be looked at.
+  static func size(_ path: String) throws -> Int {
+    do {
+      let attributes = try FileManager.default.attributesOfItem(atPath: path)
+      return (attributes[.size] as? NSNumber)?.intValue ?? 0
+    } catch let error as CocoaError
+      where error.code == .fileReadNoSuchFile || error.code == .fileNoSuchFile
+    {
+      return 0
+    }
   }
 
   private static func readMetadata(

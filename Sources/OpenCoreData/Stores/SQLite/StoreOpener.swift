@@ -72,9 +72,11 @@ struct StoreOpener: @unchecked Sendable {
 
   /// In a folder where no index can be made for a log, a file without one is read as it is.
   private var readingMode: SQLiteConnection.Mode {
-    let folder = url.deletingLastPathComponent().path
-    return FileManager.default.isWritableFile(atPath: folder)
-      || StoreFile.size(url.path + "-wal") > 0 ? .readOnly : .immutable
+    get throws {
+      let folder = url.deletingLastPathComponent().path
+      if FileManager.default.isWritableFile(atPath: folder) { return .readOnly }
+      return try StoreFile.size(url.path + "-wal") > 0 ? .readOnly : .immutable
+    }
   }
 
   // MARK: Files
@@ -103,7 +105,7 @@ struct StoreOpener: @unchecked Sendable {
         )
       }
       try createFile()
-    } else if StoreFile.size(url.path) == 0, StoreFile.size(url.path + "-wal") == 0 {
+    } else if try StoreFile.size(url.path) == 0, try StoreFile.size(url.path + "-wal") == 0 {
       try fillReservedFile()
     }
     var file = try StoreFile.inspect(url, busyTimeout: settings.busyTimeout)
