@@ -393,4 +393,42 @@ struct BatchInsertTests {
       #expect(try context.count(for: NSFetchRequest<Part>(entityName: "Part")) == 1)
     }
   }
+
+  @Test("A batch request of a child context has the author of the root")
+  func authorOfRoot() throws {
+    let library = try Library()
+    let root = library.context()
+    root.transactionAuthor = "root"
+    let child = NSManagedObjectContext(.privateQueue)
+    child.parent = root
+    try child.performAndWait {
+      let request = NSBatchInsertRequest(entityName: "Reader", objects: [["name": "Ada"]])
+      try child.execute(request)
+    }
+    let store = try #require(library.container.persistentStoreCoordinator.sqliteStore())
+    let history = try store.executeHistory(
+      .fetchHistory(after: nil as NSPersistentHistoryToken?)
+    )
+    let transactions = history.result as? [NSPersistentHistoryTransaction]
+    #expect(transactions?.map(\.author) == ["root"])
+  }
+
+  @Test("A batch insert without a required value fails, and inserts nothing")
+  func missingValue() throws {
+    let library = try Library()
+    let name = try #require(
+      library.container.managedObjectModel.entitiesByName["Reader"]?.attributesByName["name"]
+    )
+    #expect(!name.isOptional)
+    let context = library.context()
+    try context.performAndWait {
+      let request = NSBatchInsertRequest(
+        entityName: "Reader",
+        objects: [["name": "Ada"], ["name": NSNull()]]
+      )
+      let error = try #require(throws: CocoaError.self) { try context.execute(request) }
+      #expect(error.code.rawValue == NSValidationMissingMandatoryPropertyError)
+      try #expect(context.count(for: NSFetchRequest<Reader>(entityName: "Reader")) == 0)
+    }
+  }
 }

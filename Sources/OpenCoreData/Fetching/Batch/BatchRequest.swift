@@ -17,7 +17,15 @@ struct BatchCaller {
   init(_ context: NSManagedObjectContext, _ coordinator: NSPersistentStoreCoordinator) {
     self.coordinator = coordinator
     policy = context.policy.mergeType
-    author = context.transactionAuthor
+    // Of the nearest context that has one: the root's, where the child does not say otherwise. Each
+    // is asked on its own lane, where the app sets it.
+    var nearest = context.transactionAuthor
+    var ancestor = context.parent
+    while nearest == nil, let asked = ancestor {
+      nearest = asked.performAndWait { asked.transactionAuthor }
+      ancestor = asked.parent
+    }
+    author = nearest
     contextName = context.name
   }
 

@@ -150,8 +150,33 @@ final class BatchInsertion {
       }
     }
     try giveKeysBack()
+    try requireValues()
     noteHistory()
     return keys
+  }
+
+  /// A required attribute without a value fails the request: no context could save the object, and a
+  /// migration would refuse the store.
+  private func requireValues() throws {
+    let required = attributes.written.filter { !entity.layout.attributes[$0].isOptional }
+    guard !required.isEmpty else { return }
+    let conditions = required.map { "\(entity.columns[$0].name) IS NULL" }
+      .joined(separator: " OR ")
+    for range in keys.inserted {
+      let values = try writer.connection.query(
+        "SELECT \(required.map { "\(entity.columns[$0].name) IS NULL" }.joined(separator: ", ")) "
+          + "FROM \(entity.table) WHERE Z_PK BETWEEN ? AND ? AND (\(conditions)) LIMIT 1",
+        [.integer(range.lowerBound), .integer(range.upperBound - 1)]
+      ) { row in required.indices.first { row.int64($0) == 1 } }
+      guard case let place?? = values.first else { continue }
+      let name = attributes.name(of: required[place])
+      throw CoreDataError.make(
+        NSValidationMissingMandatoryPropertyError,
+        "A batch request inserts a row of the entity '\(entity.name)' without a value of the "
+          + "required attribute '\(name)'.",
+        [NSValidationKeyErrorKey: name]
+      )
+    }
   }
 
   /// Binds what is the same in all rows.
