@@ -65,7 +65,7 @@ struct HistoryReader {
       ORDER BY c.ZTRANSACTIONID, c.Z_PK
       """,
       [.integer(transaction), .integer(limit > 0 ? Int64(limit) : -1)]
-    ) { row in change(row, tombstones: preserved.count) }
+    ) { row in try change(row, tombstones: preserved.count) }
     .compactMap { $0 }
   }
 
@@ -99,7 +99,7 @@ struct HistoryReader {
     return result
   }
 
-  private func change(_ row: SQLiteStatement, tombstones: Int) -> RowHistoryChange? {
+  private func change(_ row: SQLiteStatement, tombstones: Int) throws -> RowHistoryChange? {
     let number = Int32(truncatingIfNeeded: row.int64(5))
     // A change to an entity of an earlier model tells nobody anything.
     guard let entity = store.schema.entity(number: number),
@@ -108,8 +108,10 @@ struct HistoryReader {
     var tombstone: [String: RowValue] = [:]
     if kind == .delete {
       for (index, kept) in entity.history.preserved.enumerated() where index < tombstones {
-        let form = entity.columns[kept.rowIndex].form
-        let value = DictionaryStatement.stored(row.value(11 + index), form, store.coding)
+        var form = entity.columns[kept.rowIndex].form
+        // A tombstone has the value itself, never the name of its file.
+        if form == .externalData { form = .data }
+        let value = try DictionaryStatement.stored(row.value(11 + index), form, store.coding)
         if !value.isNull { tombstone[kept.name] = value }
       }
     }

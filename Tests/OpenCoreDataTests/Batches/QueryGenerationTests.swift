@@ -345,4 +345,79 @@ struct QueryGenerationTests {
       #expect(try names(context).count == 3)
     }
   }
+
+  @Test("A pinned context reads the large values of its generation after they were replaced")
+  func largeValues() throws {
+    let model = NSManagedObjectModel()
+    let picture = ModelParts.attribute("picture", .binaryDataAttributeType)
+    picture.allowsExternalBinaryDataStorage = true
+    model.entities = [ModelParts.entity("Card", [picture])]
+    let folder = try ScratchFolder()
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    try coordinator.addPersistentStore(type: .sqlite, at: folder.file("cards.sqlite"))
+    func context() -> NSManagedObjectContext {
+      let made = NSManagedObjectContext(.privateQueue)
+      made.persistentStoreCoordinator = coordinator
+      return made
+    }
+    func files() throws -> Int {
+      try FileManager.default.contentsOfDirectory(
+        atPath: folder.file(".cards_SUPPORT/_EXTERNAL_DATA").path
+      ).count
+    }
+    let (old, new) = (Data(repeating: 1, count: 200_000), Data(repeating: 2, count: 200_000))
+    let writer = context()
+    let card = try writer.performAndWait {
+      let card = writer.insert("Card", ["picture": old])
+      try writer.save()
+      return card
+    }
+    let pinned = context()
+    try pinned.performAndWait {
+      try pinned.setQueryGenerationFrom(.current)
+      #expect(try pinned.count(for: NSFetchRequest<NSManagedObject>(entityName: "Card")) == 1)
+    }
+    try writer.performAndWait {
+      card.setValue(new, forKey: "picture")
+      try writer.save()
+    }
+    try pinned.performAndWait {
+      #expect(try pinned.all("Card").first?.value(forKey: "picture") as? Data == old)
+      #expect(try files() == 2)
+      try pinned.setQueryGenerationFrom(nil)
+      pinned.refreshAllObjects()
+      #expect(try pinned.all("Card").first?.value(forKey: "picture") as? Data == new)
+    }
+    #expect(try files() == 1)
+  }
+
+  @Test("The file of a large value that cannot be read fails the read")
+  func unreadableValue() throws {
+    let model = NSManagedObjectModel()
+    let picture = ModelParts.attribute("picture", .binaryDataAttributeType)
+    picture.allowsExternalBinaryDataStorage = true
+    model.entities = [ModelParts.entity("Card", [picture])]
+    let folder = try ScratchFolder()
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    try coordinator.addPersistentStore(type: .sqlite, at: folder.file("cards.sqlite"))
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    try context.performAndWait {
+      _ = context.insert("Card", ["picture": Data(repeating: 1, count: 200_000)])
+      try context.save()
+    }
+    let values = folder.file(".cards_SUPPORT/_EXTERNAL_DATA")
+    let name = try #require(
+      try FileManager.default.contentsOfDirectory(atPath: values.path).first
+    )
+    // A folder in the file's place is there and is no value.
+    try FileManager.default.removeItem(at: values.appendingPathComponent(name))
+    try FileManager.default.createDirectory(
+      at: values.appendingPathComponent(name),
+      withIntermediateDirectories: false
+    )
+    let reader = try #require(coordinator.sqliteStore())
+    let request = RowFetch(entity: try #require(model.entitiesByName["Card"]), kind: .rows)
+    #expect(throws: (any Error).self) { try reader.fetch(request) }
+  }
 }

@@ -206,4 +206,28 @@ struct ReadSessionTests {
       try #expect(!isLogHeld(url))
     }
   }
+
+  @Test("A turn that reads nothing more does not keep the log from starting anew")
+  func idleTurn() throws {
+    let library = try Library()
+    let setup = library.context()
+    try setup.performAndWait {
+      Reader(context: setup).name = "Ada"
+      try setup.save()
+    }
+    let idle = library.context()
+    try idle.performAndWait {
+      #expect(try idle.fetch(NSFetchRequest<Reader>(entityName: "Reader")).first?.name == "Ada")
+      let writer = library.context()
+      try writer.performAndWait {
+        for _ in 0..<40 {
+          Book(context: writer).setValue(Data(count: 1 << 20), forKey: "cover")
+          try writer.save()
+        }
+      }
+      let log = library.folder.appendingPathComponent("Library.sqlite-wal").path
+      let size = try FileManager.default.attributesOfItem(atPath: log)[.size] as? NSNumber
+      #expect(try #require(size).intValue < 20 << 20)
+    }
+  }
 }

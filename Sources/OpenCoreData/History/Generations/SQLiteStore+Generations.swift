@@ -41,6 +41,7 @@ extension SQLiteStore {
       giveBack(reader: connection)
     } catch {
       // The connection is closed instead, which ends its transaction as well.
+      lose(reader: connection)
       StoreLog.warning("A query generation of \(path) ended with its connection: \(error)")
     }
   }

@@ -56,7 +56,7 @@ struct DictionaryStatement {
   ///
   /// To-ones and object identifiers come as ``RowReference``, which the coordinator makes into
   /// object IDs.
-  func dictionary(_ statement: SQLiteStatement) -> [String: Any] {
+  func dictionary(_ statement: SQLiteStatement) throws -> [String: Any] {
     var result: [String: Any] = [:]
     var position = 0
     for column in columns {
@@ -64,7 +64,7 @@ struct DictionaryStatement {
       let value = statement.value(position)
       switch column.form {
       case .stored(let form, let type):
-        result[column.name] = Self.keyValue(Self.stored(value, form, coding), type)
+        result[column.name] = Self.keyValue(try Self.stored(value, form, coding), type)
       case .expression(let type, let kind):
         result[column.name] = Self.keyValue(Self.computed(value, type, kind), type)
       case .reference(let constant):
@@ -131,13 +131,8 @@ struct DictionaryStatement {
     _ statement: FetchStatement,
     _ writer: PredicateSQLWriter
   ) throws -> (Column, [SQLFragment], SQLTerm?) {
-    guard let expression = property.expression else {
-      throw StoreError(
-        .coreData,
-        "The expression description \(property.name) has no expression.",
-        remedy: "Set its expression."
-      )
-    }
+    // As Core Data has it, a description that says nothing but its name is nil.
+    let expression = property.expression ?? NSExpression(forConstantValue: nil)
     let term = try writer.value(expression)
     let (fragment, kind) = (term.fragment, term.kind)
     var type = property.expressionResultType
@@ -173,7 +168,7 @@ struct DictionaryStatement {
     _ value: SQLiteValue,
     _ form: SlotColumn.Form,
     _ coding: RowCoding
-  ) -> RowValue {
+  ) throws -> RowValue {
     switch (form, value) {
     case (_, .null): .null
     case (.decimal, _): RowCoding.decimal(value)
@@ -183,7 +178,7 @@ struct DictionaryStatement {
     case (.date, .integer(let seconds)): .date(Double(seconds))
     case (.double, .integer(let number)): .double(Double(number))
     case (.externalData, .blob(let data)):
-      coding.external.read(data).map(RowValue.data) ?? .null
+      try coding.external.read(data).map(RowValue.data) ?? .null
     default: plain(value)
     }
   }

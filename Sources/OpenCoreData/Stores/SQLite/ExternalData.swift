@@ -40,10 +40,19 @@ struct ExternalData: Sendable {
   }
 
   /// The value behind a column; nil where its file is gone.
-  func read(_ stored: Data) -> Data? {
+  ///
+  /// A file that is there and cannot be read is no value that is gone: that throws.
+  func read(_ stored: Data) throws -> Data? {
     switch stored.first {
     case Self.inline: return Data(stored.dropFirst())
-    case Self.file: return file(of: stored).flatMap { try? Data(contentsOf: $0) }
+    case Self.file:
+      guard let url = file(of: stored) else { return nil }
+      do {
+        return try Data(contentsOf: url)
+      } catch let error as CocoaError where error.code == .fileReadNoSuchFile {
+        StoreLog.warning("The file \(url.path) of a large value is gone; the value reads as nil.")
+        return nil
+      }
     // The attribute got the flag after the row was written.
     case nil: return Data()
     default: return stored
@@ -67,9 +76,13 @@ struct ExternalData: Sendable {
     files.abandoned.append(url)
   }
 
-  /// Removes what nobody refers to after the transaction ended.
+  /// Removes what nothing refers to after the transaction ended.
   func settle(_ files: Pending, committed: Bool) {
-    for url in committed ? files.abandoned : files.made {
+    Self.remove(committed ? files.abandoned : files.made)
+  }
+
+  static func remove(_ files: [URL]) {
+    for url in files {
       // A file that cannot be removed costs space and nothing else.
       try? FileManager.default.removeItem(at: url)
     }

@@ -14,16 +14,20 @@ final class RowCoding: Sendable {
   // MARK: Reading
 
   /// The row that a statement made from the plan stands on; nil for an entity unknown to the model.
-  func row(_ statement: SQLiteStatement, _ plan: ReadPlan, _ builder: RowBuilder) -> Row? {
+  func row(
+    _ statement: SQLiteStatement,
+    _ plan: ReadPlan,
+    _ builder: RowBuilder
+  ) throws -> Row? {
     let key = statement.int64(0)
     let number: Int32
     if let single = plan.single {
       number = single.number
-      read(statement, single.steps, builder)
+      try read(statement, single.steps, builder)
     } else {
       number = Int32(truncatingIfNeeded: statement.int64(1))
       guard let steps = plan.steps[number] else { return nil }
-      read(statement, steps, builder)
+      try read(statement, steps, builder)
     }
     return builder.row(
       reference: RowReference(entityNumber: number, key: key),
@@ -32,9 +36,13 @@ final class RowCoding: Sendable {
   }
 
   @inline(__always)
-  private func read(_ statement: SQLiteStatement, _ steps: [ReadPlan.Step], _ builder: RowBuilder) {
+  private func read(
+    _ statement: SQLiteStatement,
+    _ steps: [ReadPlan.Step],
+    _ builder: RowBuilder
+  ) throws {
     builder.begin(steps.count)
-    for index in steps.indices { read(statement, steps[index], builder) }
+    for index in steps.indices { try read(statement, steps[index], builder) }
   }
 
   /// Only a zero is asked whether it is NULL: SQLite reads NULL as zero, and as no text.
@@ -43,7 +51,7 @@ final class RowCoding: Sendable {
     _ statement: SQLiteStatement,
     _ step: ReadPlan.Step,
     _ builder: RowBuilder
-  ) {
+  ) throws {
     let position = step.position
     switch step.form {
     case .none: builder.null()
@@ -71,7 +79,7 @@ final class RowCoding: Sendable {
       if key == 0, statement.columnIsNull(position) { return builder.null() }
       builder.reference(entityNumber: number, key: key)
     default:
-      readRare(statement, step, builder)
+      try readRare(statement, step, builder)
     }
   }
 
@@ -80,7 +88,7 @@ final class RowCoding: Sendable {
     _ statement: SQLiteStatement,
     _ step: ReadPlan.Step,
     _ builder: RowBuilder
-  ) {
+  ) throws {
     let position = step.position
     if statement.columnIsNull(position) { return builder.null() }
     switch step.form {
@@ -101,7 +109,7 @@ final class RowCoding: Sendable {
     case .url: builder.value(Self.url(statement.text(position)))
     case .uuid: builder.value(Self.uuid(statement.value(position)))
     case .externalData:
-      builder.value(external.read(statement.blob(position)).map(RowValue.data) ?? .null)
+      builder.value(try external.read(statement.blob(position)).map(RowValue.data) ?? .null)
     case .none, .integer, .double, .date, .string, .key: builder.null()
     }
   }

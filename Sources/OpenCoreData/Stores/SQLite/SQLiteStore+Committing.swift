@@ -83,7 +83,7 @@ extension SQLiteStore {
           return (result, try rowWriter.finish(author: author, contextName: contextName))
         }
         guard let writer else { preconditionFailure("A transaction ran without its body.") }
-        coding.external.settle(writer.files, committed: true)
+        abandon(writer.files.abandoned)
         let rows = writer.written.rows
         let gone = writer.record.outdated + writer.outdated
         cache.commit(

@@ -72,7 +72,7 @@ extension SQLiteStore {
       case .dictionaries(let shape):
         let written = try DictionaryStatement(statement, shape: shape)
         var dictionaries: [[String: Any]] = []
-        try each(written.sql, on: connection) { dictionaries.append(written.dictionary($0)) }
+        try each(written.sql, on: connection) { dictionaries.append(try written.dictionary($0)) }
         return .dictionaries(dictionaries)
       }
     }
@@ -96,7 +96,7 @@ extension SQLiteStore {
     var rows: [Row] = []
     var cached = 0
     while try statement.step() {
-      guard let row = coding.row(statement, plan, connection.builder) else { continue }
+      guard let row = try coding.row(statement, plan, connection.builder) else { continue }
       rows.append(row)
       if let epoch, rows.count <= Self.cachedRows, rows.count - cached == Self.cachePortion {
         cache.insert(rows[cached...], readAt: epoch)

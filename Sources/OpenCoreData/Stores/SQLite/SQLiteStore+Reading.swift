@@ -139,7 +139,7 @@ extension SQLiteStore {
     statement.bind(reference.key, at: 1)
     defer { statement.reset() }
     guard try statement.step() else { return nil }
-    return coding.row(statement, entity.plan, connection.builder)
+    return try coding.row(statement, entity.plan, connection.builder)
   }
 
   func readRows(
@@ -174,7 +174,7 @@ extension SQLiteStore {
         while try statement.step() {
           let key = statement.int64(0)
           guard var index = cursor.find(key),
-            let row = coding.row(statement, entity.plan, connection.builder)
+            let row = try coding.row(statement, entity.plan, connection.builder)
           else { continue }
           while index < span.indices.upperBound, part.keys[index] == key {
             body(part.place(index), row)
@@ -221,7 +221,7 @@ extension SQLiteStore {
     defer { statement.reset() }
     while try statement.step() {
       if let plan = query.rowPlan {
-        guard let row = coding.row(statement, plan, connection.builder) else { continue }
+        guard let row = try coding.row(statement, plan, connection.builder) else { continue }
         members.append(RowMember(reference: row.reference, row: row))
       } else {
         let entity = query.constantEntity ?? Int32(truncatingIfNeeded: statement.int64(2))
@@ -315,7 +315,7 @@ extension SQLiteStore {
       }
       guard current?.index != nil else { continue }
       if let plan = query.rowPlan {
-        if let row = coding.row(statement, plan, builder) { lists.append(row) }
+        if let row = try coding.row(statement, plan, builder) { lists.append(row) }
       } else {
         let entity = query.constantEntity ?? Int32(truncatingIfNeeded: statement.int64(2))
         lists.append(RowReference(entityNumber: entity, key: statement.int64(1)))

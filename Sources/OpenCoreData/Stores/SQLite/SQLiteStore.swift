@@ -36,6 +36,14 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   /// Posts notifications, in the order of the commits.
   private let notices: Lane
   private let shared = Mutex(Shared())
+  private let abandoned = Mutex<[AbandonedFiles]>([])
+  private let hasAbandonedFiles = Atomic(false)
+
+  /// Files that the last commits no longer need, and when that was.
+  private struct AbandonedFiles: Sendable {
+    let moment: Int
+    let files: [URL]
+  }
 
   private struct Shared {
     var observers: [@Sendable (StoreCommit) -> Void] = []
@@ -164,6 +172,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     generations.expireAll()
     for session in shared.withLock({ Array($0.sessions.values) }) { session.expire() }
     readers?.close()
+    removeAbandonedFiles()
     writer.close { writer in
       guard !isReadOnly else { return }
       do {
@@ -194,6 +203,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   func withReader<Result>(_ body: (StoreConnection) throws -> Result) throws -> Result {
     guard let readers else { return try withWriter(body) }
     return try translating("reading") {
+      defer { removeAbandonedFiles() }
       guard let result = try readers.read(body) else { throw closedError }
       return result
     }
@@ -202,7 +212,44 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   /// A reading connection that is given back later.
   func takeReader() throws -> StoreConnection? { try readers?.take() }
 
-  func giveBack(reader: StoreConnection) { readers?.giveBack(reader) }
+  func giveBack(reader: StoreConnection) {
+    readers?.giveBack(reader)
+    removeAbandonedFiles()
+  }
+
+  func lose(reader: StoreConnection) {
+    readers?.lose(reader)
+    removeAbandonedFiles()
+  }
+
+  /// Removes files of large values once no reader of this process is left that may see the rows which
+  /// named them: query generations, turns of contexts, and reads that have begun.
+  func abandon(_ files: [URL]) {
+    guard !files.isEmpty else { return }
+    let moment = readers?.moment ?? 0
+    abandoned.withLock { $0.append(AbandonedFiles(moment: moment, files: files)) }
+    hasAbandonedFiles.store(true, ordering: .releasing)
+    removeAbandonedFiles()
+  }
+
+  private func removeAbandonedFiles() {
+    guard hasAbandonedFiles.load(ordering: .acquiring) else { return }
+    let due = abandoned.withLock { abandoned in
+      var due: [URL] = []
+      var kept: [AbandonedFiles] = []
+      for files in abandoned {
+        if readers?.isDone(before: files.moment) ?? true {
+          due += files.files
+        } else {
+          kept.append(files)
+        }
+      }
+      abandoned = kept
+      hasAbandonedFiles.store(!abandoned.isEmpty, ordering: .releasing)
+      return due
+    }
+    ExternalData.remove(due)
+  }
 
   /// Lends the writing connection where nobody else has it; nil also where it fails.
   func tryWriter<Result>(_ body: (StoreConnection) throws -> Result) -> Result? {
@@ -230,6 +277,17 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   func forget(session: StoreSession) {
     shared.withLock { $0.sessions[ObjectIdentifier(session)] = nil }
   }
+
+  /// Has turns that read nothing at the moment let go of their read transactions where the log has
+  /// grown: a block that waits for something else would keep it from starting anew.
+  private func releaseIdleSessions() {
+    let sessions = shared.withLock { Array($0.sessions.values) }
+    guard !sessions.isEmpty, logSize > Self.idleSessionLogLimit else { return }
+    for session in sessions { session.letGoIfIdle() }
+  }
+
+  /// SQLite begins a log anew after about half as much.
+  private static let idleSessionLogLimit = 8 << 20
 
   var closedError: StoreError {
     StoreError(
@@ -423,6 +481,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     let (observers, isWanted) = shared.withLock { ($0.observers, $0.remoteChangesAreWanted) }
     for observer in observers { observer(commit) }
     generations.enforceLimit(self)
+    releaseIdleSessions()
     guard postsRemoteChanges || isWanted else { return }
     let (identifier, url, number) = (identifier ?? "", url, commit.transactionNumber)
     notices.async { [weak coordinator = persistentStoreCoordinator] in

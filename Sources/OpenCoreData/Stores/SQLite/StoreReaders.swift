@@ -13,6 +13,19 @@ final class StoreReaders: Sendable {
   private struct State {
     var idle: [Lent] = []
     var isClosed = false
+    /// When each connection that is out was lent.
+    var lent: [ObjectIdentifier: Int] = [:]
+    var moment = 0
+
+    mutating func note(_ connection: ObjectIdentifier) {
+      moment += 1
+      lent[connection] = moment
+    }
+
+    mutating func takeBack(_ one: Lent) {
+      lent[ObjectIdentifier(one.connection)] = nil
+      if !isClosed, idle.count < StoreReaders.idleLimit { idle.append(one) }
+    }
   }
 
   private let state = Mutex(State())
@@ -30,27 +43,40 @@ final class StoreReaders: Sendable {
     let (taken, isClosed) = state.withLock { ($0.idle.popLast(), $0.isClosed) }
     guard !isClosed else { return nil }
     let lent = try taken ?? Lent(connection: open())
-    defer {
-      state.withLock { state in
-        if !state.isClosed, state.idle.count < Self.idleLimit { state.idle.append(lent) }
-      }
-    }
+    let identifier = ObjectIdentifier(lent.connection)
+    state.withLock { $0.note(identifier) }
+    defer { state.withLock { $0.takeBack(lent) } }
     return try body(lent.connection)
+  }
+
+  /// Now, for ``isDone(before:)``.
+  var moment: Int { state.withLock { $0.moment } }
+
+  /// Whether all readers are done that were at work at a moment: none sees what was replaced then.
+  func isDone(before moment: Int) -> Bool {
+    state.withLock { $0.lent.values.allSatisfy { $0 > moment } }
   }
 
   /// A connection that its taker keeps until it is given back; nil once the readers are closed.
   func take() throws -> StoreConnection? {
     let (taken, isClosed) = state.withLock { ($0.idle.popLast(), $0.isClosed) }
     guard !isClosed else { return nil }
-    return try taken?.connection ?? open()
+    let connection = try taken?.connection ?? open()
+    let identifier = ObjectIdentifier(connection)
+    state.withLock { $0.note(identifier) }
+    return connection
   }
 
   /// Takes a connection back.
   func giveBack(_ connection: StoreConnection) {
     let lent = Lent(connection: connection)
-    state.withLock { state in
-      if !state.isClosed, state.idle.count < Self.idleLimit { state.idle.append(lent) }
-    }
+    state.withLock { $0.takeBack(lent) }
+  }
+
+  /// A connection that was taken does not come back.
+  func lose(_ connection: StoreConnection) {
+    let identifier = ObjectIdentifier(connection)
+    state.withLock { $0.lent[identifier] = nil }
   }
 
   /// Closes the idle connections, and the others when their readers are done.

@@ -52,6 +52,13 @@ final class StoreSession: RowStore, @unchecked Sendable {
     end()
   }
 
+  /// Gives the connection back unless a read is going on; the next read takes one again.
+  func letGoIfIdle() {
+    guard lock.try() else { return }
+    defer { lock.unlock() }
+    if depth == 0 { giveBack() }
+  }
+
   private func giveBack() {
     guard let connection else { return }
     self.connection = nil
