@@ -181,6 +181,11 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     handle.hold(self)
   }
 
+  /// Creates a context of the kind `confinementConcurrencyType`, as code from before queues does.
+  public override convenience init() {
+    self.init(concurrencyType: .confinementConcurrencyType)
+  }
+
   /// Creates a context.
   public convenience init(_ type: ConcurrencyType) {
     self.init(concurrencyType: type.rawValue)

@@ -3,6 +3,9 @@ import Foundation
 /// Default values: from the text of a model file, and to the value of a row.
 enum DefaultValue {
   /// Reads the text of a model file; nil when it is not a value of the type.
+  ///
+  /// The editor leaves the default of an earlier type behind: `NO` of a number that was a Boolean,
+  /// `0.0` of a Boolean that was a number. They are read as Core Data's compiler reads them.
   static func parse(_ text: String, type: NSAttributeType) -> Any? {
     switch type {
     case .integer16AttributeType:
@@ -12,13 +15,14 @@ enum DefaultValue {
     case .integer64AttributeType:
       wholeNumber(text).map { NSNumber(value: $0) }
     case .decimalAttributeType:
-      wholeDecimal(text).map { NSDecimalNumber(decimal: $0) }
+      (wholeDecimal(text) ?? boolean(text).map { $0 ? 1 : 0 })
+        .map { NSDecimalNumber(decimal: $0) }
     case .doubleAttributeType:
-      Double(text).map { NSNumber(value: $0) }
+      (Double(text) ?? boolean(text).map { $0 ? 1 : 0 }).map { NSNumber(value: $0) }
     case .floatAttributeType:
-      Float(text).map { NSNumber(value: $0) }
+      (Float(text) ?? boolean(text).map { $0 ? 1 : 0 }).map { NSNumber(value: $0) }
     case .booleanAttributeType:
-      boolean(text).map { NSNumber(value: $0) }
+      (boolean(text) ?? Double(text).map { $0 != 0 }).map { NSNumber(value: $0) }
     case .stringAttributeType:
       text
     case .dateAttributeType:
@@ -100,6 +104,7 @@ enum DefaultValue {
   /// A whole number; editors also left "0.0" where a type was changed to an integer.
   private static func wholeNumber(_ text: String) -> Int64? {
     if let number = Int64(text) { return number }
+    if let isTrue = boolean(text) { return isTrue ? 1 : 0 }
     guard let number = Double(text), let whole = Int64(exactly: number.rounded()),
       Double(whole) == number
     else { return nil }

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// Transformable and object values to the bytes of a row and back.
 enum TransformableCoding {
@@ -33,7 +34,24 @@ enum TransformableCoding {
       return known
     }
     // Models name Apple's transformers by constant or by class.
-    return name.hasPrefix("NSSecureUnarchiveFromData")
-      ? ValueTransformer.valueTransformer(forName: .secureUnarchiveFromDataTransformerName) : nil
+    guard !name.hasPrefix("NSSecureUnarchiveFromData") else {
+      return ValueTransformer.valueTransformer(forName: .secureUnarchiveFromDataTransformerName)
+    }
+    warn(of: name, slot)
+    return nil
   }
+
+  /// Says once for each attribute that its transformer is missing: the values read as nil, unless they
+  /// are archives, and their bytes stay in the store.
+  private static func warn(of transformer: String, _ slot: AttributeSlot) {
+    let isNew = warned.withLock { $0.insert("\(transformer) \(slot.name)").inserted }
+    guard isNew else { return }
+    StoreLog.warning(
+      "No value transformer is registered under the name '\(transformer)', which the attribute "
+        + "'\(slot.name)' has. Register it with ValueTransformer.setValueTransformer(_:forName:) "
+        + "before the store is loaded."
+    )
+  }
+
+  private static let warned = Mutex<Set<String>>([])
 }

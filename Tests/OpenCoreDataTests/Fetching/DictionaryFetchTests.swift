@@ -132,4 +132,23 @@ struct DictionaryFetchTests {
     }
     #expect(rows == [["score": 1.5], ["score": 1.0], ["score": 0.5], ["score": 0.0]])
   }
+
+  @Test("A column that is described by its name alone is nil", arguments: [true, false])
+  func namedColumn(inMemory: Bool) throws {
+    let library = try Library(inMemory: inMemory)
+    let context = library.context()
+    try context.performAndWait {
+      Reader(context: context).name = "Ada"
+      try context.save()
+      let column = NSExpressionDescription()
+      column.name = "nothing"
+      let request = NSFetchRequest<NSDictionary>(entityName: "Reader")
+      request.resultType = .dictionaryResultType
+      request.propertiesToFetch = ["name", column]
+      let found = try context.fetch(request)
+      #expect(found.count == 1)
+      #expect(found.first?["name"] as? String == "Ada")
+      #expect(found.first?["nothing"] == nil)
+    }
+  }
 }

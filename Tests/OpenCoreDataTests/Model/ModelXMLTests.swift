@@ -455,4 +455,20 @@ struct ModelXMLTests {
       Issue.record("an error of another kind: \(error)")
     }
   }
+
+  @Test(
+    "A default that an earlier type left behind is read as the type that the attribute has",
+    arguments: [
+      ("Integer 32", "NO", 0), ("Integer 16", "YES", 1), ("Double", "NO", 0), ("Float", "YES", 1),
+      ("Boolean", "0.0", 0), ("Boolean", "2", 1), ("Integer 64", "0.0", 0),
+    ] as [(String, String, Double)]
+  )
+  func leftoverDefault(type: String, text: String, expected: Double) throws {
+    let xml =
+      "<model><entity name=\"A\"><attribute name=\"a\" attributeType=\"\(type)\" "
+      + "defaultValueString=\"\(text)\"/></entity></model>"
+    let model = try load(xml)
+    let attribute = try #require(model.entitiesByName["A"]?.attributesByName["a"])
+    #expect((attribute.defaultValue as? NSNumber)?.doubleValue == expected)
+  }
 }

@@ -325,4 +325,17 @@ struct ArchivedExpressionTests {
       #expect(again == expression)
     }
   }
+
+  @Test("An operator on the evaluated object is spelled as it was given")
+  func collectionOperator() {
+    let expression = NSExpression(format: "@count")
+    #expect(expression.description == "@count")
+    #expect(NSExpression(format: expression.description) == expression)
+  }
+
+  @Test("A truth value in a format is a number")
+  func truth() {
+    #expect(NSExpression(format: "true").constantValue as? Int == 1)
+    #expect(NSExpression(format: "NO").constantValue as? Bool == false)
+  }
 }

@@ -66,6 +66,12 @@ final class FetchedResults: @unchecked Sendable {
 
   func performFetch() throws {
     let plan = try makePlan()
+    guard !plan.sortDescriptors.isEmpty else {
+      throw CoreDataError.make(
+        NSCoreDataError,
+        "An instance of NSFetchedResultsController requires a fetch request with sort descriptors"
+      )
+    }
     let objects = try fetch()
     self.plan = plan
     list = try sectioned(objects, plan)

@@ -18,8 +18,9 @@ open class NSFetchedResultsController<ResultType>: NSObject {
   /// Creates a controller.
   ///
   /// - Parameters:
-  ///   - fetchRequest: A request with at least one sort descriptor, for managed objects. Where there
-  ///     are sections, the first descriptor must put objects of one section next to each other.
+  ///   - fetchRequest: A request with at least one sort descriptor, for managed objects; without one,
+  ///     `performFetch()` throws. Where there are sections, the first descriptor must put objects of one
+  ///     section next to each other.
   ///   - context: The context that fetches, and whose changes are followed.
   ///   - sectionNameKeyPath: The key path of the section's name; nil for one section.
   ///   - name: The name under which section information is kept; nil to keep none.
@@ -29,10 +30,6 @@ open class NSFetchedResultsController<ResultType>: NSObject {
     sectionNameKeyPath: String?,
     cacheName name: String?
   ) {
-    precondition(
-      !(fetchRequest.sortDescriptors ?? []).isEmpty,
-      "An instance of NSFetchedResultsController requires a fetch request with sort descriptors"
-    )
     self.fetchRequest = fetchRequest
     results = FetchedResults(
       request: fetchRequest,

@@ -82,7 +82,6 @@ package enum PredicateFormatWriter {
     var spelled = keys
     if case .evaluatedObject = base {
       if let first = keys.first, reserved.contains(first.uppercased()) { spelled[0] = "#" + first }
-      if keys.first?.hasPrefix("@") == true { spelled.insert("SELF", at: 0) }
       return spelled.joined(separator: ".")
     }
     let prefix: String =

@@ -170,8 +170,8 @@ extension PredicateParser {
     advance()
     switch text.uppercased() {
     case "NULL", "NIL": return .value(nil)
-    case "TRUE", "YES": return .value(true)
-    case "FALSE", "NO": return .value(false)
+    case "TRUE", "YES": return .value(NSNumber(value: true))
+    case "FALSE", "NO": return .value(NSNumber(value: false))
     case "SELF": return .evaluatedObject
     case "ANYKEY": return .anyKey
     default: return .keyPath(.evaluatedObject, [text])

@@ -400,18 +400,6 @@ struct FetchedResultsControllerTests {
     }
   }
 
-  @Test("A request without sort descriptors is a mistake of the app's")
-  func unsorted() async {
-    await #expect(processExitsWith: .failure) {
-      _ = NSFetchedResultsController(
-        fetchRequest: NSFetchRequest<Book>(entityName: "Book"),
-        managedObjectContext: NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType),
-        sectionNameKeyPath: nil,
-        cacheName: nil
-      )
-    }
-  }
-
   @Test("What a delegate is told leads from each list to the next", arguments: 1...12)
   func randomChanges(seed: UInt64) throws {
     let random = SeededRandomness(seed: seed)
@@ -449,6 +437,24 @@ struct FetchedResultsControllerTests {
         let shown = results.sections?.map { ($0.objects as? [Book] ?? []).compactMap(\.title) }
         #expect(recorder.shown == shown, "seed \(seed), turn \(turn)")
       }
+    }
+  }
+
+  @Test("Without sort descriptors the fetch throws", arguments: [true, false])
+  func unsorted(isEmpty: Bool) throws {
+    let library = try Library(inMemory: true)
+    let context = library.context()
+    context.performAndWait {
+      let request = NSFetchRequest<Book>(entityName: "Book")
+      request.sortDescriptors = isEmpty ? [] : nil
+      let results = NSFetchedResultsController(
+        fetchRequest: request,
+        managedObjectContext: context,
+        sectionNameKeyPath: nil,
+        cacheName: nil
+      )
+      #expect(throws: CocoaError.self) { try results.performFetch() }
+      #expect(results.fetchedObjects == nil)
     }
   }
 }
