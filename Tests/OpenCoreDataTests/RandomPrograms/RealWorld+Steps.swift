@@ -25,6 +25,8 @@ extension RealWorld {
       case .fetch(let kind): _ = try fetch(kind, context)
       case .undo: if context.undoManager?.canUndo ?? false { context.undo() }
       case .redo: if context.undoManager?.canRedo ?? false { context.redo() }
+      // It is no change that could be undone.
+      case .refresh: change(line.step, context, index)
       default:
         context.undoManager?.beginUndoGrouping()
         change(line.step, context, index)
