@@ -86,6 +86,20 @@ struct AccessRequestTests {
     #expect(try await door.share().requesters == [])
   }
 
+  @Test("An address that its holder typed is not shown to the owner who is asked")
+  func typedAddress() async throws {
+    let door = try await OpenDoor()
+    let server = door.tree.server
+    let path = CloudKitService.signUpPath(invitation: try await server.service.invite())
+    let form = Data("user=mallory&email=late@example.com&password=long+enough".utf8)
+    #expect(await server.send("POST", path, body: form).status == 200)
+    let mallory = try await server.person("mallory")
+    #expect(try await mallory.ask(door.guid).status == 200)
+    let asker = try #require(try await door.share().requesters?.first)
+    #expect(asker.userIdentity?.userRecordName == (try await mallory.userRecordName))
+    #expect(try await door.requesters() == [])
+  }
+
   @Test("The owner finds who asked on the share, with a name and an address, and once")
   func asking() async throws {
     let door = try await OpenDoor()

@@ -26,6 +26,28 @@ struct ShareParticipantTests {
     await #expect(throws: ErrorDictionary.self) { try await tree.guest.accept(tree.share) }
   }
 
+  @Test(
+    "An address that its holder typed takes no invitation until an administrator vouches for it"
+  )
+  func typedAddress() async throws {
+    let server = try await TestServer(registration: .open)
+    let owner = try await server.person("ada")
+    try await owner.makeZone()
+    try await owner.save(.create, "root")
+    let share = try await owner.share("root", with: [.invited("late")])
+    let form = Data("user=mallory&email=late@example.com&password=long+enough".utf8)
+    #expect(await server.send("POST", "/sign-up", body: form).status == 200)
+    let mallory = try await server.person("mallory")
+    await #expect(throws: ErrorDictionary.self) { try await mallory.resolve(share.shortGUID) }
+    await #expect(throws: ErrorDictionary.self) { try await mallory.accept(share) }
+    #expect(try await mallory.sharedChanges().zones.isEmpty)
+    try await server.service.changeAccount(
+      "mallory",
+      CloudKitService.AccountChanges(emailAddress: "late@example.com")
+    )
+    #expect(try await mallory.accept(share).participantStatus == .accepted)
+  }
+
   @Test("A share has at most a hundred participants beside its owner", arguments: [100, 101])
   func participantLimit(count: Int) async throws {
     let owner = try await TestServer().person()

@@ -227,7 +227,10 @@ extension ModifyCall {
 }
 
 extension CloudKitService {
-  /// A person of the container, as shares know them.
+  /// A person of the container, as shares know them: by what an administrator or an issuer vouches for.
+  ///
+  /// An address that its holder typed is left out. It matches no invitation, and no owner who is asked
+  /// for access sees it.
   func person(
     named user: String,
     _ context: RequestContext,
@@ -237,9 +240,10 @@ extension CloudKitService {
       return nil
     }
     let account = try snapshot.account(id: known.account)
+    let isUnverified = try snapshot.state(of: known.account).0.hasUnverifiedAddress == true
     return SharePerson(
       user: user,
-      emailAddress: account?.emailAddress,
+      emailAddress: isUnverified ? nil : account?.emailAddress,
       phoneNumber: try snapshot.phoneNumber(ofAccount: known.account),
       names: NameComponents(givenName: account?.givenName, familyName: account?.familyName)
     )

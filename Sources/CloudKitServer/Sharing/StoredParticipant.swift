@@ -70,6 +70,7 @@ struct StoredParticipant: Codable, Hashable, Sendable {
 /// A signed-in person as shares know them.
 struct SharePerson: Hashable, Sendable {
   var user: String
+  /// Nil where none is verified.
   var emailAddress: String?
   /// As `PhoneNumber` writes it.
   var phoneNumber: String?
