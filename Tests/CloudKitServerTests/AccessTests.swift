@@ -128,6 +128,21 @@ struct AccessTests {
 
   // MARK: The public database
 
+  @Test(
+    "In the public database a name that begins with _ has printable ASCII and the common length",
+    arguments: [
+      (String(repeating: "a", count: 254), true), (String(repeating: "a", count: 255), false),
+      (String(repeating: "\u{1}", count: 9), false), ("\u{e9}", false), ("a\nb", false),
+    ]
+  )
+  func publicNames(rest: String, isName: Bool) async throws {
+    let ada = try await TestServer().person()
+    let update = RecordOperation.make(.update, "_" + rest, ["n": .int64(1)], tag: "x")
+    let error = try await ada.modify([update], in: .public, zone: nil)[0].error
+    #expect(error?.serverErrorCode == (isName ? .notFound : .badRequest))
+    #expect(error?.reason?.hasPrefix("invalid record name") == !isName)
+  }
+
   @Test("In the public database anyone reads, who is signed in creates, the creator writes")
   func publicGrants() async throws {
     let server = try await TestServer()

@@ -87,13 +87,16 @@ extension ModifyCall {
     guard let name = record.recordName else {
       throw ErrorDictionary(.badRequest, "missing required field 'recordName'")
     }
-    // A user's own record is there from the start; nobody makes one.
-    let isUser = context.scope == .public && name.hasPrefix("_")
-    guard isUser || NameRules.isRecordName(name, service.limits) else {
+    // In the public database each user has a record of their own, whose name the service gave.
+    let isName =
+      context.scope == .public
+      ? NameRules.isPublicRecordName(name, service.limits)
+      : NameRules.isRecordName(name, service.limits)
+    guard isName else {
       throw ErrorDictionary(
         .badRequest,
-        "invalid record name: at most \(service.limits.nameLength) printable ASCII characters, "
-          + "the first not '_'"
+        "invalid record name: at most \(service.limits.nameLength) printable ASCII characters"
+          + (context.scope == .public ? "" : ", the first not '_'")
       )
     }
     return name

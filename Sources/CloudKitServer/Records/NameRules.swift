@@ -9,6 +9,11 @@ enum NameRules {
     isPrintable(name, limits) && !name.hasPrefix("_")
   }
 
+  /// The same, or the name of a user's record, which begins with `_`.
+  static func isPublicRecordName(_ name: String, _ limits: ServiceLimits) -> Bool {
+    isPrintable(name, limits)
+  }
+
   /// A letter, then letters, digits and underscores.
   static func isTypeOrFieldName(_ name: String, _ limits: ServiceLimits) -> Bool {
     guard let first = name.utf8.first, isLetter(first), name.utf8.count <= limits.nameLength else {
