@@ -46,6 +46,40 @@ struct PasswordTests {
     }
   }
 
+  @Test("A reset link that a full queue refused is good until it has set a password")
+  func resetUnderLoad() async throws {
+    let server = try await TestServer(limits: {
+      $0.waitingHashes = 1
+      $0.waitingHashesOfKnown = 0
+    })
+    _ = try await server.person()
+    let url = try await server.service.passwordResetURL(for: "ada")
+    let path = String(url.dropFirst("http://127.0.0.1:8080".count))
+    let body = Data("password=a+new+password".utf8)
+    let refused = try await server.service.hashing.withPlace(of: nil, server.service.limits) { _ in
+      await server.send("POST", path, body: body)
+    }
+    #expect(refused.status == 429)
+    #expect(await server.send("POST", path, body: body).status == 200)
+    #expect(await server.send("POST", path, body: body).status == 400)
+    _ = try await server.service.signIn(
+      userName: "ada",
+      password: "a new password",
+      container: TestServer.container
+    )
+  }
+
+  @Test("Of two that use a reset link at the same time one sets the password")
+  func resetTwice() async throws {
+    let server = try await TestServer()
+    _ = try await server.person()
+    let url = try await server.service.passwordResetURL(for: "ada")
+    let path = String(url.dropFirst("http://127.0.0.1:8080".count))
+    async let first = server.send("POST", path, body: Data("password=the+first+one".utf8))
+    async let second = server.send("POST", path, body: Data("password=the+second+one".utf8))
+    #expect(await [first.status, second.status].sorted() == [200, 400])
+  }
+
   @Test("A hash of a lower cost opens its account and is replaced by one of today's cost")
   func raisedCost() async throws {
     try await withTemporaryFolder { folder in

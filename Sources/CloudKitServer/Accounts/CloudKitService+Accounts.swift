@@ -96,13 +96,16 @@ extension CloudKitService {
     try await changeAccount(userName, changes, from: nil)
   }
 
-  /// The same; `keeping` is the session that the person asks with, which stays with its device, and
-  /// an address that they typed is not verified.
+  /// The same, for a person who asks with the session `keeping`, or with the reset link `link`.
+  ///
+  /// The session stays with its device, and an address that its person typed is not verified. The
+  /// transaction uses the link up.
   func changeAccount(
     _ userName: String,
     _ changes: AccountChanges,
     from sender: SenderAddress?,
-    keeping session: StoredSession? = nil
+    keeping session: StoredSession? = nil,
+    using link: DirectoryEntry? = nil
   ) async throws {
     let id = try account(named: userName).id
     let secret = try await changes.password.asyncMap { password in
@@ -135,6 +138,14 @@ extension CloudKitService {
         }
         var batch = WriteBatch()
         batch.accounts = [account]
+        if let link {
+          guard try snapshot.entry(link.key)?.revision == link.revision else {
+            throw Self.spentLink
+          }
+          // The new password ends the account's links, this one with them; of two that use it at the
+          // same time one commits.
+          batch.expectedEntries[link.key] = .some(link.revision)
+        }
         batch.expectedEntries[AccountState.key(account.id)] = .some(revision)
         batch.savedEntries = [try state.entry(account.id, revision: (revision ?? 0) + 1)]
         if let number = changes.phoneNumber {
@@ -328,22 +339,26 @@ extension CloudKitService {
     return "\(baseURL)/reset-password?code=\(code)"
   }
 
-  /// Sets the password that a reset link's holder chose; the link is used up.
+  private static let spentLink = AdministrationError(
+    description: "This link is not good any more."
+  )
+
+  /// Sets the password that a reset link's holder chose.
+  ///
+  /// The transaction that sets the password ends the link: after a refusal, as by a full queue of
+  /// hashing, the link is still good.
   func resetPassword(code: String, password: String, from sender: SenderAddress?) async throws {
     let key = DirectoryEntry.Key(.passwordReset, Self.digest(code))
     let entry = try storage.read { try $0.entry(key) }
     guard let entry, (entry.expires ?? 0) > now,
       let account = try storage.read({ try $0.account(id: entry.owner) })
-    else { throw AdministrationError(description: "This link is not good any more.") }
-    try checkNew(password, userName: account.userName)
-    // The link goes first: two that use it at once must not both succeed.
-    try await write {
-      var batch = WriteBatch()
-      batch.expectedEntries[key] = .some(entry.revision)
-      batch.removedEntries = [key]
-      return (batch, ())
-    }
-    try await changeAccount(account.userName, AccountChanges(password: password), from: sender)
+    else { throw Self.spentLink }
+    try await changeAccount(
+      account.userName,
+      AccountChanges(password: password),
+      from: sender,
+      using: entry
+    )
     audit(
       "account.reset-password",
       by: account.userName,
