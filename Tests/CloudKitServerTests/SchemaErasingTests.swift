@@ -237,6 +237,26 @@ struct SchemaErasingTests {
     }
   }
 
+  @Test("Public records of a type that left the schema are their creators' until they are erased")
+  func closedUntilErased() async throws {
+    try await interrupted(.public) { person in
+      let names = try await leftOvers(person, .public)
+      let name = try #require(names.first { $0.hasPrefix("tag") })
+      let bob = try await person.server.person("bob")
+      for reader in [bob, person.server.visitor] {
+        let refusal = await #expect(throws: ErrorDictionary.self) {
+          try await reader.lookup(name, in: .public, zone: nil)
+        }
+        #expect(refusal?.serverErrorCode == .accessDenied)
+      }
+      let refusal = await #expect(throws: ErrorDictionary.self) {
+        try await bob.save(.forceDelete, name, recordType: nil, in: .public, zone: nil)
+      }
+      #expect(refusal?.serverErrorCode == .accessDenied)
+      #expect(try await person.lookup(name, in: .public, zone: nil).recordName == name)
+    }
+  }
+
   @Test("A record with nothing to lose is not touched")
   func untouched() async throws {
     let person = try await world(.private)

@@ -16,7 +16,12 @@ struct RecordAccess: Sendable {
     creator: String?
   ) -> Bool {
     guard scope == .public else { return true }
-    guard let declared = schema[recordType: type] else { return true }
+    guard let declared = schema[recordType: type] else {
+      // A save is about to declare the type with the grants of new ones, or an import has deleted it
+      // and its records are still to be erased.
+      guard let user else { return false }
+      return permission == .create ? creator == nil : creator == user
+    }
     return declared.grants.contains { grant in
       guard grant.permissions.contains(permission) else { return false }
       switch grant.role {
