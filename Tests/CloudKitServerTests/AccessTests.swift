@@ -290,11 +290,14 @@ struct AccessTests {
     #expect(!String(decoding: stolen.body, as: UTF8.self).contains("evil"))
     let token = try await server.service.createAPIToken(
       container: TestServer.container,
-      redirectURL: "myapp://signed-in"
+      redirectURL: "org.example.myapp://signed-in"
     )
     let redirect = await server.send("POST", "/sign-in?ckAPIToken=\(token)&\(page)", body: body)
     #expect(redirect.status == 303)
-    #expect(redirect.headers["location"]?.hasPrefix("myapp://signed-in?ckWebAuthToken=") == true)
+    #expect(
+      redirect.headers["location"]?.hasPrefix("org.example.myapp://signed-in?ckWebAuthToken=")
+        == true
+    )
     #expect(await server.send("GET", "/sign-in?ckAPIToken=x&\(page)").status == 401)
     let script = await server.send(
       "GET",
@@ -309,7 +312,7 @@ struct AccessTests {
     _ = try await server.person()
     let token = try await server.service.createAPIToken(
       container: TestServer.container,
-      redirectURL: "myapp://signed-in"
+      redirectURL: "org.example.myapp://signed-in"
     )
     let path = "/sign-in?ckAPIToken=\(token)&container=\(TestServer.container)"
     let body = Data("user=ada&password=secret".utf8)

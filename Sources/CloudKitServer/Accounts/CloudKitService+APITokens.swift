@@ -33,6 +33,13 @@ extension CloudKitService {
     redirectURL: String? = nil,
     isOwn: Bool
   ) async throws -> String {
+    if let redirectURL, !Self.mayTakeTokens(redirectURL) {
+      throw AdministrationError(
+        description:
+          "\(redirectURL) is no place for user tokens: give an https URL, an http URL of "
+          + "this machine, or an app's own scheme with a point in it, such as org.example.app."
+      )
+    }
     let text = effects.randomness.bytes(32).hexadecimal
     let token = StoredAPIToken(
       digest: Self.digest(text),
@@ -48,6 +55,20 @@ extension CloudKitService {
       batch.apiTokens = [token]
       batch.container = container
       return (batch, text)
+    }
+  }
+
+  /// Whether user tokens may be sent to an address: over TLS, within the machine, or to an app by a
+  /// scheme of its own (RFC 8252, 7.1), which no scheme with another meaning looks like.
+  private static func mayTakeTokens(_ address: String) -> Bool {
+    guard let parts = URLComponents(string: address), let scheme = parts.scheme?.lowercased(),
+      parts.user == nil, parts.fragment == nil
+    else { return false }
+    let host = parts.host?.lowercased() ?? ""
+    return switch scheme {
+    case "https": !host.isEmpty
+    case "http": ["127.0.0.1", "[::1]", "::1", "localhost"].contains(host)
+    default: scheme.contains(".")
     }
   }
 
