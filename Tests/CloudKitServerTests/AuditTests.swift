@@ -130,6 +130,17 @@ struct AuditTests {
     #expect((reply["lines"] as? [Any])?.count == 1)
   }
 
+  @Test("Failures of invented names take no lines from failures of accounts")
+  func inventedNames() async throws {
+    let server = try await TestServer(limits: { $0.auditedFailuresPerHour = 2 })
+    _ = try await server.person()
+    for number in 0..<4 {
+      _ = await signIn(server, "wrong", as: "x\(number)", from: "203.0.113.\(number)")
+    }
+    for number in 0..<4 { _ = await signIn(server, "wrong", from: "198.51.100.\(number)") }
+    #expect(try await lines(server).map(\.about).sorted() == ["", "", "ada", "ada"])
+  }
+
   @Test("Failures are kept for thirty days, and so many of an hour")
   func failures() async throws {
     let server = try await TestServer(limits: { $0.auditedFailuresPerHour = 5 })

@@ -176,7 +176,7 @@ package struct ServiceLimits: Hashable, Sendable {
   package var auditLifetime = 400.0 * 24 * 60 * 60
   /// The same for sign-ins that failed, which strangers cause.
   package var auditFailureLifetime = 30.0 * 24 * 60 * 60
-  /// Sign-ins that failed within an hour and have a line; the server's log has all.
+  /// Sign-ins that failed within an hour and have a line, of accounts and of unknown names each.
   package var auditedFailuresPerHour = 1000
   /// Requests that one user, or one address that is not signed in, may send in a second on average;
   /// none: as many as they like.
