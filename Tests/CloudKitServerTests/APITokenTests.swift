@@ -115,4 +115,34 @@ struct APITokenTests {
       }
     }
   }
+
+  @Test(
+    "User tokens are sent over TLS, within the machine or to an app's own scheme",
+    arguments: [
+      ("https://app.example/after?a=b", true), ("http://localhost:3000/", true),
+      ("http://127.0.0.1/x", true), ("http://[::1]:80/", true), ("org.example.app://in", true),
+      ("http://app.example/", false), ("http://127.0.0.1.evil.example/", false),
+      ("http://localhost@evil.example/", false), ("https:///x", false), ("//app.example", false),
+      ("javascript:alert(1)", false), ("https://app.example/#part", false), ("", false),
+    ]
+  )
+  func redirects(address: String, isTaken: Bool) async throws {
+    let server = try await TestServer()
+    let token = try? await server.service.createAPIToken(redirectURL: address)
+    #expect((token != nil) == isTaken)
+  }
+
+  @Test("A request without a person notes no container")
+  func inventedContainer() async throws {
+    let server = try await TestServer()
+    let path = WebServicePath(
+      container: "iCloud.invented",
+      environment: .development,
+      database: .public,
+      endpoint: .lookupRecords
+    ).text(items: [(name: WebServiceName.apiToken, value: server.apiToken)])
+    let body = try WireCoding.encode(LookupRecordsRequest(records: [LookupRecord(recordName: "r")]))
+    #expect(await server.send("POST", path, body: body).status == 200)
+    #expect(try server.service.containers().isEmpty)
+  }
 }

@@ -420,6 +420,26 @@ struct AccountLifeTests {
     #expect(await ada.send(.listZones, Data()).status == 200)
   }
 
+  @Test("Tokens and URLs that open nothing are counted by the network that sent them")
+  func failedProofs() async throws {
+    let server = try await TestServer(limits: {
+      $0.requestsPerSecond = 2
+      $0.requestBurst = 3
+    })
+    let ada = try await server.person()
+    var stranger = server.visitor
+    stranger.apiToken = "made up"
+    for _ in 0..<3 { #expect(await stranger.send(.listZones, Data()).status == 401) }
+    #expect(await stranger.send(.listZones, Data()).status == 429)
+    for path in ["/assets/download/x", "/webcourier/x", "/events/x"] {
+      #expect(await server.send("GET", path).status == 429)
+    }
+    // A person of the same network is not held up.
+    #expect(await ada.send(.listZones, Data()).status == 200)
+    server.clock.advance(seconds: 0.5)
+    #expect(await stranger.send(.listZones, Data()).status == 401)
+  }
+
   @Test("A full database takes nothing more until something is deleted")
   func quota() async throws {
     let server = try await TestServer(limits: { $0.userQuota = 2000 })

@@ -283,6 +283,16 @@ struct BadInputTests {
     #expect(await person.send(.modifyRecords, Data((body + deep).utf8)).status == 400)
   }
 
+  @Test("A body over the anonymous limit is not decoded for a made-up user token")
+  func madeUpToken() async throws {
+    var stranger = try await TestServer(limits: { $0.anonymousRequestSize = 1000 }).visitor
+    stranger.webAuthToken = "made up"
+    for (size, status) in [(1000, 400), (1001, 421)] {
+      let body = Data(repeating: UInt8(ascii: "x"), count: size)
+      #expect(await stranger.send(.modifyRecords, body, in: .public).status == status)
+    }
+  }
+
   @Test("A request that is too large is refused")
   func tooLarge() async throws {
     let person = try await TestServer(limits: { $0.requestSize = 100 }).person()

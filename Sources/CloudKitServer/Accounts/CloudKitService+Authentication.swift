@@ -25,11 +25,12 @@ extension CloudKitService {
     guard !path.container.isEmpty, path.container.count <= limits.nameLength else {
       throw ErrorDictionary(.badRequest, "invalid container")
     }
-    try await openContainer(path.container)
     let principal =
       try await target.webAuthToken.asyncMap {
         try await self.principal(token: $0, container: path.container)
       } ?? nil
+    // A person's token is for one container; without a person any name could be made up.
+    if principal != nil { try await openContainer(path.container) }
     return RequestContext(
       container: path.container,
       environment: path.environment,
@@ -47,7 +48,7 @@ extension CloudKitService {
     )
   }
 
-  /// Notes a container that a token reached for the first time.
+  /// Notes a container that a person reached for the first time.
   private func openContainer(_ container: String) async throws {
     guard !sessions.knows(container: container) else { return }
     try await write {

@@ -71,7 +71,7 @@ extension CloudKitService {
       guard !isClosed else {
         throw ErrorDictionary(.tryAgainLater, "the server is stopping", retryAfter: 1)
       }
-      response = try await transfer(request, body)
+      response = try await countingFailures(of: request) { try await transfer(request, body) }
     } catch {
       response = StreamedResponse(failure(error, uuid: uuid))
     }

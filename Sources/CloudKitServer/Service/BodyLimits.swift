@@ -5,7 +5,8 @@ extension CloudKitService {
   /// Bytes; `request` needs no body yet.
   ///
   /// A token is not looked up here: this runs before the body has come, and on a thread that must not
-  /// wait. What a made-up token gains is bounded by the buffers of the whole process.
+  /// wait. What a made-up token gains is bounded by the buffers of the whole process, and no body over
+  /// the anonymous limit is decoded before its person is known.
   package func bodyLimit(of request: WebServiceRequest) -> Int {
     let target = RequestTarget(request.path)
     let body = Route(target).rules.body

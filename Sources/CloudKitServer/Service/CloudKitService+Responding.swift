@@ -57,7 +57,10 @@ extension CloudKitService {
     case .myAccount: return try await respondToOwnPage(request)
     case .account: return try await respondToAccount(request, target)
     case .admin: return try await respondToAdministrator(request, target)
-    case .webcourier: return try await respondToWebcourier(request, target)
+    case .webcourier:
+      return try await countingFailures(of: request) {
+        try await respondToWebcourier(request, target)
+      }
     case .share: return try await respondToSharePage(request, target)
     case .assets:
       let body = request.body
@@ -65,7 +68,7 @@ extension CloudKitService {
         if !body.isEmpty { try await sink(body) }
       }.collected()
     // A stream needs a connection, and is opened there; what comes here could not be opened.
-    case .events: throw refusalOfEvents(target)
+    case .events: return try await countingFailures(of: request) { throw refusalOfEvents(target) }
     // The HTTP adapter answers these: its pages need a process.
     case .landing, .health, .healthz, .metrics, .ready, .readyz: throw Self.noHandler
     }

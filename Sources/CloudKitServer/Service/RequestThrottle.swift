@@ -83,6 +83,24 @@ extension CloudKitService {
     }
   }
 
+  /// Counts a token, a key or a sealed URL that opens nothing against the network that sent it, with
+  /// the network's other requests without a person; beyond the rate it is refused as throttled.
+  ///
+  /// What opens something is not held up by what else its network sends.
+  func countingFailures<Result>(
+    of request: WebServiceRequest,
+    _ body: () async throws -> Result
+  ) async throws -> Result {
+    do {
+      return try await body()
+    } catch let error as ErrorDictionary
+      where [.authenticationFailed, .accessDenied, .notFound].contains(error.serverErrorCode)
+    {
+      try throttleAddress(request)
+      throw error
+    }
+  }
+
   /// Refuses an address that makes accounts or guesses links in quantity: ten, then one a minute.
   func throttleStrangers(_ request: WebServiceRequest) throws {
     let sender = "stranger \(SenderAddress(request.clientAddress)?.network ?? "")"
