@@ -9,6 +9,11 @@ package struct StorageInspection: Sendable {
     package var subject: String
     /// Nil where nothing is wrong.
     package var problem: String?
+    /// The data themselves are damaged, so that a backup is the way out.
+    ///
+    /// What could not be looked at, because another program has it locked or it cannot be reached, is
+    /// not damaged.
+    package var isDamage = false
   }
 
   package private(set) var findings: [Finding] = []
@@ -18,8 +23,13 @@ package struct StorageInspection: Sendable {
     do {
       known = try Self.fingerprints(configuration)
       findings.append(Finding(subject: "database", problem: nil))
+    } catch let error as SQLiteError where error.isBusy {
+      let problem = "another program has the database locked, such as a server that starts"
+      findings.append(Finding(subject: "database", problem: problem))
+      return
     } catch {
-      findings.append(Finding(subject: "database", problem: "\(error)"))
+      let isDamage = error is BackupError || (error as? SQLiteError)?.isNotADatabase == true
+      findings.append(Finding(subject: "database", problem: "\(error)", isDamage: isDamage))
       return
     }
     if let file = configuration.fieldKeyFile {

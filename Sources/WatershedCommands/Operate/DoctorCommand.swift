@@ -127,7 +127,7 @@ struct DoctorCommand: AsyncParsableCommand {
         check: finding.subject,
         isGood: finding.problem == nil,
         detail: finding.problem ?? "good",
-        remedy: finding.problem != nil && finding.subject == "database"
+        remedy: finding.isDamage
           ? "put a backup back: watershed backup restore BACKUP --data NEW" : nil
       )
     }

@@ -1,0 +1,53 @@
+import CloudKitServer
+import Foundation
+import Testing
+import WatershedSQLite
+
+/// What a look at a stopped server's data makes of a database that it cannot read.
+@Suite("Inspecting storage")
+struct StorageInspectionTests {
+  private func findings(
+    _ change: (_ database: URL) async throws -> SQLiteConnection?
+  ) async throws -> [StorageInspection.Finding] {
+    try await withTemporaryFolder { folder in
+      do { _ = try await TestServer(folder: folder) }
+      let database = folder.appendingPathComponent(CloudKitService.databaseFileName)
+      let held = try await change(database)
+      defer { withExtendedLifetime(held) {} }
+      return await StorageInspection(ServiceConfiguration(dataFolder: folder)).findings
+    }
+  }
+
+  @Test("A database that another program has locked is not called damaged")
+  func locked() async throws {
+    let findings = try await findings { database in
+      let other = try SQLiteConnection(path: database.path)
+      try other.execute("PRAGMA locking_mode = EXCLUSIVE")
+      // An open transaction of a writer leaves a log behind, which makes the reader ask for the lock.
+      try other.execute("BEGIN IMMEDIATE; CREATE TABLE other (a); COMMIT")
+      try other.execute("BEGIN IMMEDIATE")
+      return other
+    }
+    #expect(findings.map(\.subject) == ["database"])
+    #expect(findings.first?.isDamage == false)
+    #expect(findings.first?.problem?.contains("locked") == true, "\(findings)")
+  }
+
+  @Test("A database whose pages are overwritten is called damaged")
+  func damaged() async throws {
+    let findings = try await findings { database in
+      let handle = try FileHandle(forWritingTo: database)
+      try handle.seek(toOffset: 4096)
+      try handle.write(contentsOf: Data(repeating: 0x5a, count: 8192))
+      try handle.close()
+      return nil
+    }
+    #expect(findings.map(\.isDamage) == [true], "\(findings)")
+  }
+
+  @Test("A sound database has no finding")
+  func sound() async throws {
+    let findings = try await findings { _ in nil }
+    #expect(findings.first?.problem == nil, "\(findings)")
+  }
+}
