@@ -22,6 +22,7 @@ struct AdoptionTests {
     #expect(
       result.text == """
         // A post.
+        import CoreData
         #if canImport(ObjectiveC)
         @objc(Post)
         #endif
@@ -33,7 +34,7 @@ struct AdoptionTests {
         }
         """
     )
-    #expect(result.notes.map(\.line) == [2, 4])
+    #expect(result.notes.map(\.line) == [2, 3, 4])
   }
 
   @Test("An attribute beside others gets lines of its own")
@@ -49,6 +50,7 @@ struct AdoptionTests {
     )
     #expect(
       adopt("@NSManaged @objc var a: Int\n").text == """
+        import CoreData
         @NSManaged
         #if canImport(ObjectiveC)
         @objc
@@ -81,6 +83,87 @@ struct AdoptionTests {
     let twice = adopt(once.text)
     #expect(twice.text == once.text)
     #expect(twice.notes.isEmpty)
+  }
+
+  @Test("A file that uses Core Data without importing it gets the import, behind those it has")
+  func missingImport() {
+    let result = adopt("// Store\nimport Foundation\n\nlet a: NSManagedObjectContext? = nil\n")
+    #expect(
+      result.text
+        == "// Store\nimport Foundation\nimport CoreData\n\nlet a: NSManagedObjectContext? = nil\n"
+    )
+    #expect(adopt(result.text).text == result.text)
+    let there =
+      "#if canImport(CoreData)\nimport CoreData\n#endif\nlet a: NSManagedObjectContext? = nil\n"
+    #expect(adopt(there).text == there)
+    #expect(adopt("let a = NSObject()").text == "let a = NSObject()")
+  }
+
+  @Test("Frameworks that Linux lacks are imported inside #if, and named with what to use instead")
+  func missingFrameworks() {
+    let result = adopt("import Combine\r\nimport CoreData\r\nimport os.log\r\n")
+    #expect(
+      result.text
+        == "#if canImport(Combine)\r\nimport Combine\r\n#endif\r\nimport CoreData\r\n"
+        + "#if canImport(os)\r\nimport os.log\r\n#endif\r\n"
+    )
+    #expect(result.notes.filter(\.isByHand).map(\.line) == [1, 3])
+    #expect(result.notes.contains { $0.text.contains("OpenCombine") })
+    let guarded = "#if os(iOS)\nimport UIKit\n#endif\n"
+    #expect(adopt(guarded).text == guarded)
+    #expect(adopt(guarded).notes.isEmpty)
+    let other = "#if !os(iOS)\nimport UIKit\n#endif\n"
+    #expect(adopt(other).text != other)
+  }
+
+  @Test("A cast of a fetch request, which fails on Linux, becomes a typed request")
+  func casts() {
+    let result = adopt(
+      "import CoreData\nlet a = Post.fetchRequest() as! NSFetchRequest<Post>\n"
+        + "let b = model.fetchRequestTemplate(forName: \"b\") as! NSFetchRequest<Post>\n"
+    )
+    #expect(
+      result.text == "import CoreData\n"
+        + "let a = NSFetchRequest<Post>(entityName: Post.entity().name ?? \"Post\")\n"
+        + "let b = model.fetchRequestTemplate(forName: \"b\") as! NSFetchRequest<Post>\n"
+    )
+    #expect(result.notes.map(\.isByHand) == [false, true])
+    #expect(adopt("let a = b as! Post").notes.isEmpty)
+  }
+
+  @Test("A type that CoreData brings here loses Foundation before its name")
+  func qualifiedTypes() {
+    let result = adopt(
+      "import CoreData\nclass A: Foundation.ValueTransformer {}\nlet b = Foundation.NSExpression.self\n"
+    )
+    #expect(
+      result.text == "import CoreData\nclass A: ValueTransformer {}\nlet b = NSExpression.self\n"
+    )
+    #expect(adopt("let a: Foundation.Date").text == "let a: Foundation.Date")
+  }
+
+  @Test(
+    "What only a person can change is named with its line and a remedy",
+    arguments: [
+      ("extension A {\n  override func b() {}\n}", "extension"),
+      ("\nlet a = Bundle(for: A.self)", "Bundle.module"),
+      ("\nlet a = Bundle.main.url(forResource: \"A\", withExtension: \"momd\")", "Bundle.module"),
+      ("\nautoreleasepool { a() }", "closure"),
+    ]
+  )
+  func remedies(source: String, remedy: String) {
+    let result = adopt(source)
+    #expect(result.text == source)
+    #expect(result.notes.map(\.isByHand) == [true])
+    #expect(result.notes.map(\.line) == [2])
+    #expect(result.notes.first?.text.contains(remedy) == true, "\(result.notes)")
+  }
+
+  @Test("An override in a class, and a bundle without a model, are left alone")
+  func nothingToSay() {
+    let source =
+      "class A: B {\n  override func c() { _ = Bundle.main.url(forResource: \"a\", withExtension: \"txt\") }\n}"
+    #expect(adopt(source).notes.isEmpty)
   }
 
   @Test("What a person has to change is named and left alone")

@@ -54,31 +54,3 @@ struct ModelGenerateTests {
     }
   }
 }
-
-@Suite("watershed model adopt")
-struct ModelAdoptTests {
-  @Test("Sources are listed first, changed on request, and changed once")
-  func adopt() throws {
-    let folder = FileManager.default.temporaryDirectory
-      .appendingPathComponent("adopt-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
-    let file = folder.appendingPathComponent("Post.swift")
-    let source = "@objc(Post)\nclass Post: NSManagedObject {}\n"
-    try Data(source.utf8).write(to: file)
-
-    let listed = try Watershed.run("model", "adopt", folder.path)
-    #expect(listed.status == 0)
-    #expect(listed.output.contains("Post.swift:1: @objc(Post) is put inside"))
-    #expect(listed.output.contains("Would change 1 file; --write does it."))
-    #expect(try String(contentsOf: file, encoding: .utf8) == source)
-
-    #expect(try Watershed.run("model", "adopt", folder.path, "--write").status == 0)
-    #expect(
-      try String(contentsOf: file, encoding: .utf8)
-        == "#if canImport(ObjectiveC)\n@objc(Post)\n#endif\nclass Post: NSManagedObject {}\n"
-    )
-    let again = try Watershed.run("model", "adopt", folder.path, "--write")
-    #expect(again.output == "Nothing to change.\n")
-  }
-}

@@ -5,8 +5,6 @@ struct ModelCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "model",
     abstract: "Look into Core Data models, and write their classes.",
-    subcommands: [
-      ModelGenerateCommand.self, ModelAdoptCommand.self, ModelRecordsCommand.self,
-    ]
+    subcommands: [ModelGenerateCommand.self, ModelRecordsCommand.self]
   )
 }

@@ -1,0 +1,302 @@
+import SwiftSyntax
+
+/// Finds what has to change, as replacements of bytes, so that nothing else is touched.
+final class AdoptionFinder: SyntaxVisitor {
+  struct Edit {
+    var range: Range<Int>
+    var text: String
+  }
+
+  let bytes: [UInt8]
+  private let path: String
+  private let converter: SourceLocationConverter
+  /// How the file ends its lines.
+  private let newline: String
+  private(set) var edits: [Edit] = []
+  private(set) var notes: [SourceAdopter.Note] = []
+
+  private var importsCoreData = false
+  /// The first use of a name of Core Data.
+  private var firstUse: (node: Syntax, name: String)?
+
+  private static let wrapped: Set<String> = ["objc", "objcMembers"]
+  private static let modules: Set<String> = ["CoreData", "OpenCoreData"]
+  /// Names that no other framework has.
+  private static let coreDataNames: Set<String> = [
+    "NSAttributeDescription", "NSBatchDeleteRequest", "NSBatchInsertRequest",
+    "NSBatchUpdateRequest",
+    "NSEntityDescription", "NSFetchRequest", "NSFetchedResultsController", "NSManagedObject",
+    "NSManagedObjectContext", "NSManagedObjectID", "NSManagedObjectModel", "NSMergePolicy",
+    "NSPersistentCloudKitContainer", "NSPersistentContainer", "NSPersistentHistoryToken",
+    "NSPersistentStore", "NSPersistentStoreCoordinator", "NSPersistentStoreDescription",
+    "NSRelationshipDescription",
+  ]
+  /// Types that Foundation lacks here, or has as a shell, and CoreData brings.
+  private static let movedTypes: Set<String> = [
+    "NSComparisonPredicate", "NSExpression",
+    "NSSecureUnarchiveFromDataTransformer", "NSValueTransformerName", "ValueTransformer",
+  ]
+
+  init(bytes: [UInt8], path: String, converter: SourceLocationConverter) {
+    self.bytes = bytes
+    self.path = path
+    self.converter = converter
+    let end = bytes.firstIndex(of: UInt8(ascii: "\n"))
+    newline = end.map { $0 > 0 && bytes[$0 - 1] == UInt8(ascii: "\r") } == true ? "\r\n" : "\n"
+    super.init(viewMode: .sourceAccurate)
+  }
+
+  // MARK: What is found
+
+  override func visit(_ node: IfConfigClauseSyntax) -> SyntaxVisitorContinueKind {
+    // What is for Apple's platforms alone is right already.
+    let condition = node.condition?.trimmedDescription ?? ""
+    guard AppleModule.isCondition(condition) else { return .visitChildren }
+    if node.elements?.trimmedDescription.contains("import CoreData") == true {
+      importsCoreData = true
+    }
+    return .skipChildren
+  }
+
+  override func visit(_ node: ImportDeclSyntax) -> SyntaxVisitorContinueKind {
+    let name = node.path.first?.name.text ?? ""
+    if Self.modules.contains(name) { importsCoreData = true }
+    if let module = AppleModule(name) {
+      wrap(node, condition: "canImport(\(name))")
+      note(node, "\(name) is missing on Linux: \(module.remedy)", isByHand: true)
+    }
+    return .skipChildren
+  }
+
+  override func visit(_ node: AttributeSyntax) -> SyntaxVisitorContinueKind {
+    let name = node.attributeName.trimmedDescription
+    if name == "NSManaged" { use("@NSManaged", at: node) }
+    guard Self.wrapped.contains(name) else { return .visitChildren }
+    wrap(node, condition: "canImport(ObjectiveC)")
+    return .skipChildren
+  }
+
+  override func visit(_ node: DeclModifierSyntax) -> SyntaxVisitorContinueKind {
+    switch node.name.tokenKind {
+    case .keyword(.optional):
+      note(node, "an optional requirement needs Objective-C; write an extension", isByHand: true)
+    case .keyword(.override) where isInExtension(node):
+      note(
+        node,
+        "an override in an extension needs Objective-C; move it into the class",
+        isByHand: true
+      )
+    default: break
+    }
+    return .visitChildren
+  }
+
+  override func visit(_ node: MacroExpansionExprSyntax) -> SyntaxVisitorContinueKind {
+    switch node.macroName.text {
+    case "keyPath":
+      rewriteKeyPath(node)
+      return .skipChildren
+    case "selector":
+      note(node, "#selector needs Objective-C; put it inside #if or use a closure", isByHand: true)
+      return .skipChildren
+    default:
+      return .visitChildren
+    }
+  }
+
+  override func visit(_ node: IdentifierTypeSyntax) -> SyntaxVisitorContinueKind {
+    use(node.name.text, at: node)
+    return .visitChildren
+  }
+
+  override func visit(_ node: DeclReferenceExprSyntax) -> SyntaxVisitorContinueKind {
+    use(node.baseName.text, at: node)
+    return .visitChildren
+  }
+
+  override func visit(_ node: MemberTypeSyntax) -> SyntaxVisitorContinueKind {
+    dropFoundation(node.baseType, before: node.name)
+    return .visitChildren
+  }
+
+  override func visit(_ node: MemberAccessExprSyntax) -> SyntaxVisitorContinueKind {
+    if let base = node.base { dropFoundation(base, before: node.declName.baseName) }
+    return .visitChildren
+  }
+
+  override func visit(_ node: SequenceExprSyntax) -> SyntaxVisitorContinueKind {
+    let elements = Array(node.elements)
+    for (index, element) in elements.enumerated() {
+      guard let cast = element.as(UnresolvedAsExprSyntax.self),
+        cast.questionOrExclamationMark != nil,
+        index > 0, index + 1 < elements.count,
+        let target = elements[index + 1].as(TypeExprSyntax.self)
+      else { continue }
+      rewriteCast(of: elements[index - 1], to: target)
+    }
+    return .visitChildren
+  }
+
+  override func visit(_ node: FunctionCallExprSyntax) -> SyntaxVisitorContinueKind {
+    let called = node.calledExpression.trimmedDescription
+    let labels = node.arguments.map { $0.label?.text ?? "" }
+    if called == "autoreleasepool" {
+      note(
+        node,
+        "autoreleasepool is Objective-C's; call the closure directly in #else",
+        isByHand: true
+      )
+    } else if called == "Bundle", labels == ["for"] {
+      note(
+        node,
+        "a class leads to no bundle on Linux; a package's resources are in Bundle.module",
+        isByHand: true
+      )
+    } else if called.hasPrefix("Bundle.main."), isModel(node.arguments) {
+      note(node, "a package's model is in Bundle.module, not in Bundle.main", isByHand: true)
+    }
+    return .visitChildren
+  }
+
+  // MARK: Changes
+
+  /// Adds `import CoreData` where its names are used without one.
+  func addImport(to tree: SourceFileSyntax) {
+    guard let firstUse, !importsCoreData else { return }
+    let imports = tree.statements.compactMap { $0.item.as(ImportDeclSyntax.self) }
+    let position: Int
+    if let last = imports.last(where: { AppleModule($0.path.first?.name.text ?? "") == nil })
+      ?? imports.last
+    {
+      let end = last.endPositionBeforeTrailingTrivia.utf8Offset
+      position = bytes[end...].firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? bytes.count
+    } else {
+      position = tree.statements.first?.positionAfterSkippingLeadingTrivia.utf8Offset ?? 0
+    }
+    let isLast = position == bytes.count && bytes.last != UInt8(ascii: "\n")
+    edits.append(
+      Edit(range: position..<position, text: (isLast ? newline : "") + "import CoreData" + newline)
+    )
+    note(firstUse.node, "\(firstUse.name) needs import CoreData, which is added", isByHand: false)
+  }
+
+  /// Puts a declaration's part on lines of its own between `#if` and `#endif`.
+  private func wrap(_ node: some SyntaxProtocol, condition: String) {
+    let start = node.positionAfterSkippingLeadingTrivia.utf8Offset
+    let end = node.endPositionBeforeTrailingTrivia.utf8Offset
+    let lineStart = (bytes[..<start].lastIndex(of: UInt8(ascii: "\n")) ?? -1) + 1
+    let indentEnd = bytes[lineStart...].firstIndex { !Self.isBlank($0) } ?? lineStart
+    let indent = String(decoding: bytes[lineStart..<min(indentEnd, start)], as: UTF8.self)
+    let text = String(decoding: bytes[start..<end], as: UTF8.self)
+    var replacement = "#if \(condition)\(newline)\(indent)\(text)\(newline)\(indent)#endif"
+    var range = start..<end
+    if indentEnd < start {
+      // Something is before it on its line.
+      let blanks = bytes[lineStart..<start].reversed().prefix(while: Self.isBlank).count
+      range = (start - blanks)..<end
+      replacement = "\(newline)\(indent)" + replacement
+    }
+    let next = bytes[end...].firstIndex { !Self.isBlank($0) } ?? bytes.count
+    if next < bytes.count, !Self.isLineEnd(bytes[next]) {
+      range = range.lowerBound..<next
+      replacement += "\(newline)\(indent)"
+    }
+    edits.append(Edit(range: range, text: replacement))
+    note(node, "\(text) is put inside #if \(condition)", isByHand: false)
+  }
+
+  /// The names behind the type: "author.name" for `#keyPath(Post.author.name)`.
+  private func rewriteKeyPath(_ node: MacroExpansionExprSyntax) {
+    guard let argument = node.arguments.first?.expression.trimmedDescription else { return }
+    let names = argument.split(separator: ".").map { $0.filter { $0 != "`" && !$0.isWhitespace } }
+    let properties = names.drop { $0.first?.isUppercase ?? false }
+    guard !properties.isEmpty else {
+      note(node, "#keyPath(\(argument)) names no property", isByHand: true)
+      return
+    }
+    let literal = "\"" + properties.joined(separator: ".") + "\""
+    replace(node, with: literal)
+    note(node, "#keyPath(\(argument)) becomes \(literal)", isByHand: false)
+  }
+
+  /// Objective-C forgets the type of a fetch request's results, so that any cast succeeds; Swift's generic
+  /// classes keep it, so that none does.
+  private func rewriteCast(of value: ExprSyntax, to target: TypeExprSyntax) {
+    let type = target.trimmedDescription.filter { !$0.isWhitespace }
+    guard let match = type.wholeMatch(of: /NSFetchRequest<([\w.]+)>[?!]?/) else { return }
+    let name = String(match.output.1)
+    let request = "NSFetchRequest<\(name)>(entityName: \(name).entity().name ?? \"\(name)\")"
+    guard value.trimmedDescription.filter({ !$0.isWhitespace }) == "\(name).fetchRequest()",
+      type.hasSuffix(">")
+    else {
+      note(
+        value,
+        "a cast to \(type) fails on Linux; make \(request) and set its predicate",
+        isByHand: true
+      )
+      return
+    }
+    let start = value.positionAfterSkippingLeadingTrivia.utf8Offset
+    let end = target.endPositionBeforeTrailingTrivia.utf8Offset
+    edits.append(Edit(range: start..<end, text: request))
+    note(value, "a cast to \(type) fails on Linux and becomes \(request)", isByHand: false)
+  }
+
+  /// `Foundation.ValueTransformer` names a type that comes with CoreData here.
+  private func dropFoundation(_ base: some SyntaxProtocol, before name: TokenSyntax) {
+    guard base.trimmedDescription == "Foundation", Self.movedTypes.contains(name.text) else {
+      return
+    }
+    let start = base.positionAfterSkippingLeadingTrivia.utf8Offset
+    edits.append(Edit(range: start..<name.positionAfterSkippingLeadingTrivia.utf8Offset, text: ""))
+    note(
+      base,
+      "Foundation.\(name.text) becomes \(name.text), which CoreData brings here",
+      isByHand: false
+    )
+    firstUse = firstUse ?? (Syntax(base), name.text)
+  }
+
+  private func replace(_ node: some SyntaxProtocol, with text: String) {
+    let start = node.positionAfterSkippingLeadingTrivia.utf8Offset
+    let end = node.endPositionBeforeTrailingTrivia.utf8Offset
+    edits.append(Edit(range: start..<end, text: text))
+  }
+
+  private func use(_ name: String, at node: some SyntaxProtocol) {
+    guard firstUse == nil, name == "@NSManaged" || Self.coreDataNames.contains(name) else { return }
+    firstUse = (Syntax(node), name)
+  }
+
+  private func note(_ node: some SyntaxProtocol, _ text: String, isByHand: Bool) {
+    let line = node.startLocation(converter: converter, afterLeadingTrivia: true).line
+    notes.append(SourceAdopter.Note(file: path, line: line, text: text, isByHand: isByHand))
+  }
+
+  // MARK: Questions
+
+  /// Whether the innermost type around a node is an extension.
+  private func isInExtension(_ node: some SyntaxProtocol) -> Bool {
+    var next = node.parent
+    while let parent = next {
+      if parent.is(ExtensionDeclSyntax.self) { return true }
+      if parent.is(ClassDeclSyntax.self) || parent.is(ActorDeclSyntax.self) { return false }
+      next = parent.parent
+    }
+    return false
+  }
+
+  private func isModel(_ arguments: LabeledExprListSyntax) -> Bool {
+    arguments.contains {
+      ["\"momd\"", "\"mom\"", "\"xcdatamodeld\""].contains($0.expression.trimmedDescription)
+    }
+  }
+
+  private static func isBlank(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
+  }
+
+  private static func isLineEnd(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r")
+  }
+}

@@ -1,0 +1,139 @@
+import SwiftParser
+import SwiftSyntax
+
+/// A `Package.swift`, read as text: which targets it has, and what each says of Watershed.
+package struct PackageManifest {
+  /// A call of `.target(…)`, `.executableTarget(…)` or `.testTarget(…)`.
+  package struct Target: Hashable {
+    package var name: String
+    /// Where its sources are, relative to the package.
+    package var folder: String
+    package var line: Int
+    package var hasCoreData: Bool
+    package var hasCloudKit: Bool
+    package var hasPlugin: Bool
+  }
+
+  /// What the sources of a target use.
+  package struct Use: Hashable {
+    package var coreData: Bool
+    package var cloudKit: Bool
+    /// A model, or classes with `@NSManaged`, which need the build plugin.
+    package var models: Bool
+
+    package init(coreData: Bool, cloudKit: Bool, models: Bool) {
+      self.coreData = coreData
+      self.cloudKit = cloudKit
+      self.models = models
+    }
+  }
+
+  package let targets: [Target]
+  private let path: String
+  private let hasPackage: Bool
+  private let dependenciesLine: Int
+
+  package init(_ file: SourceFile) {
+    let tree = Parser.parse(source: file.text)
+    let finder = TargetFinder(converter: SourceLocationConverter(fileName: file.path, tree: tree))
+    finder.walk(tree)
+    path = file.path
+    targets = finder.targets
+    hasPackage = finder.hasPackage
+    dependenciesLine = finder.dependenciesLine
+  }
+
+  /// What to write into the manifest, by hand: it is the package's contract with those who use it.
+  package func notes(_ uses: [String: Use]) -> [SourceAdopter.Note] {
+    var notes: [SourceAdopter.Note] = []
+    func note(_ line: Int, _ text: String) {
+      notes.append(SourceAdopter.Note(file: path, line: line, text: text, isByHand: true))
+    }
+    for target in targets {
+      guard let use = uses[target.name] else { continue }
+      for (name, isUsed, isThere) in [
+        ("CoreData", use.coreData, target.hasCoreData),
+        ("CloudKit", use.cloudKit, target.hasCloudKit),
+      ] where isUsed && !isThere {
+        note(
+          target.line,
+          "\(target.name) needs .product(name: \"\(name)\", package: \"watershed\", "
+            + "condition: .when(platforms: [.linux])) among its dependencies"
+        )
+      }
+      if use.models, !target.hasPlugin {
+        note(
+          target.line,
+          "\(target.name) needs plugins: [.plugin(name: \"CoreDataModels\", package: \"watershed\")], "
+            + "which compiles models and finds classes"
+        )
+      }
+    }
+    if !notes.isEmpty, !hasPackage {
+      note(
+        dependenciesLine,
+        "the package needs .package(url: \"…/watershed\", from: \"…\") among its dependencies"
+      )
+    }
+    return notes
+  }
+}
+
+private final class TargetFinder: SyntaxVisitor {
+  private let converter: SourceLocationConverter
+  private(set) var targets: [PackageManifest.Target] = []
+  private(set) var hasPackage = false
+  private(set) var dependenciesLine = 1
+
+  private static let folders = [
+    "target": "Sources", "executableTarget": "Sources", "testTarget": "Tests",
+  ]
+
+  init(converter: SourceLocationConverter) {
+    self.converter = converter
+    super.init(viewMode: .sourceAccurate)
+  }
+
+  override func visit(_ node: FunctionCallExprSyntax) -> SyntaxVisitorContinueKind {
+    guard let member = node.calledExpression.as(MemberAccessExprSyntax.self) else {
+      return .visitChildren
+    }
+    let name = member.declName.baseName.text
+    if name == "package", node.arguments.trimmedDescription.contains("watershed") {
+      hasPackage = true
+    }
+    guard let folder = Self.folders[name], let target = text(of: "name", in: node) else {
+      return .visitChildren
+    }
+    let content = node.arguments.trimmedDescription.filter { !$0.isWhitespace }
+    func has(_ product: String) -> Bool {
+      content.contains("name:\"\(product)\",package:\"watershed\"")
+    }
+    targets.append(
+      PackageManifest.Target(
+        name: target,
+        folder: text(of: "path", in: node) ?? "\(folder)/\(target)",
+        line: line(node),
+        hasCoreData: has("CoreData"),
+        hasCloudKit: has("CloudKit"),
+        hasPlugin: has("CoreDataModels")
+      )
+    )
+    return .visitChildren
+  }
+
+  override func visit(_ node: LabeledExprSyntax) -> SyntaxVisitorContinueKind {
+    // The first list of dependencies is the package's.
+    if node.label?.text == "dependencies", dependenciesLine == 1 { dependenciesLine = line(node) }
+    return .visitChildren
+  }
+
+  private func text(of label: String, in node: FunctionCallExprSyntax) -> String? {
+    let argument = node.arguments.first { $0.label?.text == label }?.expression
+    return argument?.as(StringLiteralExprSyntax.self)?.representedLiteralValue
+  }
+
+  private func line(_ node: some SyntaxProtocol) -> Int {
+    node.startLocation(converter: converter, afterLeadingTrivia: true).line
+  }
+}

@@ -1,0 +1,109 @@
+import ArgumentParser
+import Effects
+import Foundation
+import ModelGenerator
+
+/// `watershed adopt`: a package or sources for Apple's platforms made to compile on Linux.
+struct AdoptCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "adopt",
+    abstract: "Make a package or sources for Apple's platforms compile on Linux.",
+    discussion: """
+      What is safe on both is changed: @objc and imports of frameworks that Linux lacks go inside #if, \
+      #keyPath(Post.title) becomes "title", casts of fetch requests become typed requests, a missing \
+      import CoreData is added. The rest is listed with file, line and remedy, the package's manifest \
+      included. What was adopted is not changed again.
+      """
+  )
+
+  @Argument(help: "A package's folder, other folders, or Swift files.")
+  var paths: [String] = ["."]
+
+  @Flag(help: "Change nothing; print the changes as a diff.")
+  var dryRun = false
+
+  func run() throws {
+    var changed = 0
+    var notes: [SourceAdopter.Note] = []
+    for path in try files() {
+      let text = try String(contentsOfFile: path, encoding: .utf8)
+      let result = SourceAdopter.adopt(SourceFile(path: path, text: text))
+      notes += result.notes
+      guard result.text != text else { continue }
+      changed += 1
+      if dryRun {
+        try StandardOutput.write("\(UnifiedDiff(path: path, from: text, to: result.text))")
+      } else {
+        try result.text.write(toFile: path, atomically: true, encoding: .utf8)
+      }
+    }
+    for path in paths { notes += try manifestNotes(path) }
+    if !dryRun {
+      for note in notes where !note.isByHand { try StandardOutput.print("\(note)") }
+    }
+    for note in notes where note.isByHand { try StandardOutput.print("\(note) (by hand)") }
+    let byHand = notes.count(where: \.isByHand)
+    let files = changed == 1 ? "1 file" : "\(changed) files"
+    try StandardOutput.print(
+      changed == 0 ? "Nothing to change." : "\(dryRun ? "Would change" : "Changed") \(files)."
+    )
+    if byHand > 0 { try StandardOutput.print("\(byHand) to be changed by hand.") }
+  }
+
+  // MARK: Files
+
+  private func files() throws -> [String] {
+    var files: Set<String> = []
+    for path in paths {
+      var isFolder: ObjCBool = false
+      guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
+        throw ValidationError("\(path): there is no such file.")
+      }
+      if isFolder.boolValue {
+        files.formUnion(try sources(in: path))
+      } else {
+        files.insert(path)
+      }
+    }
+    return files.sorted()
+  }
+
+  /// The Swift files of a folder but manifests, which are changed by hand, and what was built or fetched.
+  private func sources(in folder: String) throws -> [String] {
+    try FileManager.default.subpathsOfDirectory(atPath: folder).filter { name in
+      let parts = name.split(separator: "/")
+      return name.hasSuffix(".swift")
+        && !(parts.last?.hasPrefix("Package") == true && parts.count == 1)
+        && !parts.dropLast().contains { $0.hasPrefix(".") || $0 == "Pods" || $0 == "Carthage" }
+    }
+    .map { folder.hasSuffix("/") ? folder + $0 : folder + "/" + $0 }
+  }
+
+  // MARK: The manifest
+
+  private func manifestNotes(_ folder: String) throws -> [SourceAdopter.Note] {
+    let path = (folder.hasSuffix("/") ? folder : folder + "/") + "Package.swift"
+    guard FileManager.default.fileExists(atPath: path) else { return [] }
+    let text = try String(contentsOfFile: path, encoding: .utf8)
+    let manifest = PackageManifest(SourceFile(path: path, text: text))
+    var uses: [String: PackageManifest.Use] = [:]
+    for target in manifest.targets { uses[target.name] = try use(of: "\(folder)/\(target.folder)") }
+    return manifest.notes(uses)
+  }
+
+  private func use(of folder: String) throws -> PackageManifest.Use? {
+    guard FileManager.default.fileExists(atPath: folder) else { return nil }
+    var use = PackageManifest.Use(coreData: false, cloudKit: false, models: false)
+    for name in try FileManager.default.subpathsOfDirectory(atPath: folder)
+    where name.hasSuffix(".xcdatamodeld") || name.hasSuffix(".xcdatamodel") {
+      use.models = true
+    }
+    for path in try sources(in: folder) {
+      let text = try String(contentsOfFile: path, encoding: .utf8)
+      use.coreData = use.coreData || text.contains("import CoreData")
+      use.cloudKit = use.cloudKit || text.contains("import CloudKit")
+      use.models = use.models || text.contains("@NSManaged")
+    }
+    return use
+  }
+}

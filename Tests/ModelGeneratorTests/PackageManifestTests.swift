@@ -1,0 +1,64 @@
+import ModelGenerator
+import Testing
+
+/// What adoption says of a package's manifest.
+@Suite("Adopting a manifest")
+struct PackageManifestTests {
+  private func manifest(_ text: String) -> PackageManifest {
+    PackageManifest(SourceFile(path: "Package.swift", text: text))
+  }
+
+  private static let plain = """
+    let package = Package(
+      name: "app",
+      dependencies: [],
+      targets: [
+        .target(name: "Store", resources: [.process("Model.xcdatamodeld")]),
+        .target(name: "Other", dependencies: ["Store"], path: "Else"),
+        .testTarget(name: "StoreTests", dependencies: ["Store"]),
+      ]
+    )
+    """
+
+  @Test("Targets are found with their folders")
+  func targets() {
+    #expect(
+      manifest(Self.plain).targets.map { "\($0.name) \($0.folder) \($0.line)" }
+        == ["Store Sources/Store 5", "Other Else 6", "StoreTests Tests/StoreTests 7"]
+    )
+  }
+
+  @Test("A target is told which product and plugin it needs, and the package of the dependency")
+  func needs() {
+    let notes = manifest(Self.plain).notes([
+      "Store": .init(coreData: true, cloudKit: true, models: true),
+      "Other": .init(coreData: false, cloudKit: false, models: false),
+      "StoreTests": .init(coreData: true, cloudKit: false, models: false),
+    ])
+    #expect(notes.map(\.line) == [5, 5, 5, 7, 3])
+    #expect(notes.map(\.isByHand) == notes.map { _ in true })
+    #expect(notes[0].text.contains(#".product(name: "CoreData", package: "watershed""#))
+    #expect(notes[1].text.contains(#"name: "CloudKit""#))
+    #expect(notes[2].text.contains("CoreDataModels"))
+  }
+
+  @Test("A package that has all it needs gets no note")
+  func complete() {
+    let notes = manifest(
+      """
+      let package = Package(
+        name: "app",
+        dependencies: [.package(url: "https://example.org/watershed", from: "1.0.0")],
+        targets: [
+          .target(
+            name: "Store",
+            dependencies: [.product(name: "CoreData", package: "watershed")],
+            plugins: [.plugin(name: "CoreDataModels", package: "watershed")]
+          )
+        ]
+      )
+      """
+    ).notes(["Store": .init(coreData: true, cloudKit: false, models: true)])
+    #expect(notes.isEmpty, "\(notes)")
+  }
+}

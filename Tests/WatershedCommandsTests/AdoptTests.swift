@@ -1,0 +1,65 @@
+import Foundation
+import Testing
+
+@Suite("watershed adopt")
+struct AdoptTests {
+  private func withPackage(_ body: (URL) throws -> Void) throws {
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("adopt-\(UUID().uuidString)")
+    let sources = folder.appendingPathComponent("Sources/Blog")
+    try FileManager.default.createDirectory(at: sources, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try Data(#"let package = Package(name: "b", targets: [.target(name: "Blog")])\#n"#.utf8)
+      .write(to: folder.appendingPathComponent("Package.swift"))
+    try Data("import CoreData\n\n@objc(Post)\nclass Post: NSManagedObject {}\n".utf8)
+      .write(to: sources.appendingPathComponent("Post.swift"))
+    try body(folder)
+  }
+
+  @Test(
+    "A dry run prints a diff and changes nothing; a run changes once and lists the manifest's needs"
+  )
+  func package() throws {
+    try withPackage { folder in
+      let file = folder.appendingPathComponent("Sources/Blog/Post.swift")
+      let source = try String(contentsOf: file, encoding: .utf8)
+      let dry = try Watershed.run("adopt", folder.path, "--dry-run")
+      #expect(dry.status == 0)
+      #expect(
+        dry.output.contains(
+          """
+          @@ -1,4 +1,6 @@
+           import CoreData
+           
+          +#if canImport(ObjectiveC)
+           @objc(Post)
+          +#endif
+           class Post: NSManagedObject {}
+
+          """
+        ),
+        "\(dry.output)"
+      )
+      #expect(dry.output.contains("Would change 1 file."))
+      #expect(try String(contentsOf: file, encoding: .utf8) == source)
+
+      let run = try Watershed.run("adopt", folder.path)
+      #expect(run.output.contains("Post.swift:3: @objc(Post) is put inside"), "\(run.output)")
+      #expect(run.output.contains(#"Blog needs .product(name: "CoreData", package: "watershed""#))
+      #expect(
+        try String(contentsOf: file, encoding: .utf8)
+          == "import CoreData\n\n#if canImport(ObjectiveC)\n@objc(Post)\n#endif\nclass Post: NSManagedObject {}\n"
+      )
+      let again = try Watershed.run("adopt", folder.path)
+      #expect(again.output.contains("Nothing to change."), "\(again.output)")
+      #expect(again.output.contains("Package.swift:1: Blog needs"))
+    }
+  }
+
+  @Test("A file that is not there is refused with its name")
+  func missing() throws {
+    let outcome = try Watershed.run("adopt", "/nowhere/a.swift")
+    #expect(outcome.status != 0)
+    #expect((outcome.output + outcome.errors).contains("/nowhere/a.swift"))
+  }
+}
