@@ -25,6 +25,9 @@ struct ServeTests {
       #expect(banner.environment == "development")
       #expect(banner.swift.contains(banner.apiToken))
       #expect(banner.swift.contains("NSPersistentCloudKitContainer"))
+      #expect(banner.javaScript.contains("publicDatabasePartition: '\(banner.url)'"))
+      let asked = banner.curl.dropFirst("curl '".count).dropLast()
+      #expect(try await get(String(asked)).status == 200, "\(banner.curl)")
       let caller =
         "\(banner.url)/database/1/iCloud.a.b/development/public/users/caller"
         + "?ckAPIToken=\(banner.apiToken)"
@@ -230,7 +233,8 @@ struct ServeTests {
   }
 
   private struct Banner {
-    var url, container, environment, apiToken, webAuthToken, signInURL, swift: String
+    var url, container, environment, apiToken, webAuthToken, signInURL, swift, javaScript,
+      curl: String
     var password: String?
 
     init(_ line: String?) throws {
@@ -245,6 +249,8 @@ struct ServeTests {
       webAuthToken = try text("webAuthToken")
       signInURL = try text("signInURL")
       swift = try text("swift")
+      javaScript = try text("javaScript")
+      curl = try text("curl")
       password = (facts["account"] as? [String: Any])?["password"] as? String
     }
   }

@@ -48,6 +48,34 @@ struct ServeBanner {
       """
   }
 
+  /// The line that asks who the caller is, for a shell.
+  var curl: String {
+    let name = WebServicePath.escape(welcome.container)
+    let path = "/database/1/\(name)/\(welcome.environment.rawValue)/public/users/caller"
+    let user =
+      welcome.guest.map { "&ckWebAuthToken=\(WebServicePath.escape($0.webAuthToken))" } ?? ""
+    return "curl '\(url)\(path)?ckAPIToken=\(WebServicePath.escape(welcome.apiToken))\(user)'"
+  }
+
+  /// The lines that lead CloudKit JS to this server.
+  var javaScript: String {
+    """
+    CloudKit.configure({ containers: [{
+      containerIdentifier: '\(welcome.container)',
+      environment: '\(welcome.environment.rawValue)',
+      apiTokenAuth: { apiToken: '\(welcome.apiToken)', persist: true },
+      publicDatabasePartition: '\(url)',
+      privateDatabasePartition: '\(url)'
+    }] })
+    """
+  }
+
+  private static func indented(_ lines: String) -> String {
+    lines.split(separator: "\n", omittingEmptySubsequences: false)
+      .map { $0.isEmpty ? "" : "  \($0)" }
+      .joined(separator: "\n")
+  }
+
   /// For people.
   var text: String {
     var account = "watershed users invite prints a link for one"
@@ -61,9 +89,6 @@ struct ServeBanner {
     let paste =
       welcome.guest.map { "Paste this into an app; it is signed in as \($0.userName):" }
       ?? "Paste this into an app:"
-    let lines = swift.split(separator: "\n", omittingEmptySubsequences: false)
-      .map { $0.isEmpty ? "" : "  \($0)" }
-      .joined(separator: "\n")
     return """
 
       Watershed listens on \(url)
@@ -76,7 +101,15 @@ struct ServeBanner {
 
       \(paste)
 
-      \(lines)
+      \(Self.indented(swift))
+
+      A page with CloudKit JS begins with
+
+      \(Self.indented(javaScript))
+
+      and a shell asks who it is with
+
+        \(curl)
 
       Ctrl-C stops the server. More people, while it runs: watershed users add NAME
 
@@ -98,7 +131,9 @@ struct ServeBanner {
       invitationURL: invitationURL,
       signInURL: signInURL,
       dataFolder: dataFolder,
-      swift: swift
+      swift: swift,
+      javaScript: javaScript,
+      curl: curl
     )
     return ((try? encoder.encode(facts)).map { String(decoding: $0, as: UTF8.self) } ?? "{}") + "\n"
   }
@@ -121,5 +156,7 @@ struct ServeBanner {
     var signInURL: String
     var dataFolder: String
     var swift: String
+    var javaScript: String
+    var curl: String
   }
 }
