@@ -50,7 +50,7 @@ extension CloudKitHTTPServer {
     package init(
       host: String = "127.0.0.1",
       port: Int = 0,
-      bodyLimit: Int = 60_000_000,
+      bodyLimit: Int = 64 * 1_048_576,
       idleSeconds: Int64 = 120,
       readWindow: Int64 = 60,
       leastReadRate: Int = 1024,

@@ -26,7 +26,7 @@ package struct JSONLogHandler: LogHandler {
 
   package func log(event: LogEvent) {
     var line: [String: Any] = [
-      "time": Date().formatted(.iso8601.time(includingFractionalSeconds: true)),
+      "time": Date().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)),
       "level": event.level.rawValue,
       "logger": label,
       "message": event.message.description,

@@ -64,6 +64,10 @@ struct OperatingTests {
     #expect(object["status"] as? Int == 200)
     #expect(object["requestID"] as? String == "x\n\"y")
     #expect(object["level"] as? String == "info")
+    // The time of day alone would not say on which day.
+    let time = try #require(object["time"] as? String)
+    let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+    #expect(abs(try style.parse(time).timeIntervalSinceNow) < 86_400, "\(time)")
   }
 
   @Test(

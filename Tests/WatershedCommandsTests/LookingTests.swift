@@ -74,6 +74,12 @@ struct LookingTests {
         ).finish()
         #expect(variable.exitCode == 0, "\(variable.output) \(variable.errors)")
       }
+      // The environment's server is weaker than a flag that names data of this machine.
+      let local = try await CommandProcess(
+        ["users", "list", "--data", data],
+        environment: ["WATERSHED_SERVER": "http://127.0.0.1:1"]
+      ).finish()
+      #expect(local.exitCode == 0, "\(local.errors)")
       // A link of a stopped server leads to where it will be.
       let invited = try await CommandProcess.run(
         "users",

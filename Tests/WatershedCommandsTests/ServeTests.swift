@@ -43,6 +43,19 @@ struct ServeTests {
     }
   }
 
+  @Test("Ctrl-C ends a server that has not said yet where it listens")
+  func interruptedStart() async throws {
+    try await withTemporaryFolder { folder in
+      let data = folder.appendingPathComponent("data")
+      let server = try CommandProcess("serve", "--port", "0", "--data", data.path)
+      // The operator's token is written while the server starts.
+      let token = data.appendingPathComponent("admin-token").path
+      while !FileManager.default.fileExists(atPath: token) { await Task.yield() }
+      server.interrupt()
+      #expect(try await server.finish().exitCode != 0)
+    }
+  }
+
   @Test(
     "In production nobody is let in unasked: the banner has an invitation for one administrator"
   )

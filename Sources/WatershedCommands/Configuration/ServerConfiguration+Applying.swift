@@ -31,7 +31,8 @@ extension ServerConfiguration {
     configuration.logger = logger
     configuration.identityProvider = openID.map { OpenIDProvider($0.settings) }
     configuration.limits.requestsPerSecond = rateLimit
-    if let rateBurst { configuration.limits.requestBurst = rateBurst }
+    // Without a burst nothing would be answered: null stands for the default.
+    configuration.limits.requestBurst = rateBurst ?? ServerConfiguration().rateBurst ?? 500
     configuration.limits.userQuota = userQuota
     configuration.limits.publicQuota = publicQuota
     if let assetLimit { configuration.limits.assetSize = assetLimit }

@@ -42,10 +42,13 @@ struct ServerOptions: ParsableArguments {
   }
 
   /// The address of a server elsewhere; nil for one of this machine.
+  ///
+  /// A flag that names data of this machine is stronger than the environment's server: the command
+  /// would change another server than the one that was named.
   func remote() throws -> URL? {
-    guard let server = server ?? ProcessInfo.processInfo.environment["WATERSHED_SERVER"] else {
-      return nil
-    }
+    let isLocal = folder != nil || database != nil || config != nil
+    let environment = isLocal ? nil : ProcessInfo.processInfo.environment["WATERSHED_SERVER"]
+    guard let server = server ?? environment else { return nil }
     guard let url = URL(string: server), url.host != nil else {
       throw ValidationError("\(server) is not a server's address.")
     }

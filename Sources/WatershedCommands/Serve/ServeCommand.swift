@@ -6,6 +6,7 @@ import Effects
 import Foundation
 import Logging
 import ServiceLifecycle
+import Synchronization
 
 /// `watershed serve`: the server alone, its data kept in a folder.
 struct ServeCommand: AsyncParsableCommand {
@@ -45,7 +46,10 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(help: "The container that the banner speaks of (default: iCloud.org.example.app).")
   var container: String?
 
-  @Option(help: "The side of the container: development or production (default: development).")
+  @Option(
+    help:
+      "The side of the container: development or production (default: production where other machines reach the server)."
+  )
   var environment: ContainerEnvironment?
 
   @Option(help: "Where clients reach the server when a proxy is before it.")
@@ -157,11 +161,18 @@ struct ServeCommand: AsyncParsableCommand {
     let token = try AdminTokenFile.make(in: folder.url)
     let service = try await folder.openService { try settings.apply(to: &$0, token: token, logger) }
     defer { RunningServerNote.remove(in: folder.url) }
-    // The services below stop by themselves; this only remembers which way it came.
-    let interruption = Interruption()
+    // The group of services is made later: a Ctrl-C before that is remembered and stops it at once.
+    let group = Mutex<ServiceGroup?>(nil)
+    let interruption = Interruption {
+      guard let group = group.withLock({ $0 }) else { return }
+      Task { await group.triggerGracefulShutdown() }
+    }
     let outcome: Result<Void, any Error>
     do {
-      outcome = .success(try await serve(service, folder, settings, logger))
+      let prepared = try await self.group(of: service, folder, settings, logger)
+      group.withLock { $0 = prepared }
+      if !interruption.hasCome { try await prepared.run() }
+      outcome = .success(())
     } catch {
       outcome = .failure(error)
     }
@@ -170,12 +181,13 @@ struct ServeCommand: AsyncParsableCommand {
     guard !interruption.hasCome else { throw ExitCode(ExitCodes.interrupted) }
   }
 
-  private func serve(
-    _ service: CloudKitService,
+  /// The server with its banner, ready to run.
+  private func group(
+    of service: CloudKitService,
     _ folder: DataFolder,
     _ settings: ServerConfiguration,
     _ logger: Logger
-  ) async throws {
+  ) async throws -> ServiceGroup {
     let welcome = try await Welcome.prepare(
       service,
       container: settings.container,
@@ -211,12 +223,12 @@ struct ServeCommand: AsyncParsableCommand {
     )
     var group = ServiceGroupConfiguration(
       services: [server],
-      gracefulShutdownSignals: [.sigterm, .sigint],
+      gracefulShutdownSignals: [.sigterm],
       logger: logger
     )
     // A client that never finishes its upload must not keep the server from stopping.
     group.maximumGracefulShutdownDuration = .seconds(20)
-    try await ServiceGroup(configuration: group).run()
+    return ServiceGroup(configuration: group)
   }
 
   /// Lets commands find the server; without the note they take a running server for a stopped one,
