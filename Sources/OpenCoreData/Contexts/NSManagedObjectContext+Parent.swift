@@ -362,7 +362,11 @@ extension NSManagedObject {
     let object = make(entity: entity, in: context, awakes: false)
     let coordinator = context.persistentStoreCoordinator
     object.become(key, key.isTemporary ? nil : coordinator?.binding(number: key.store))
-    if !key.isTemporary { context.registry.insert(object) }
+    if key.isTemporary {
+      context.inserted.noteKey(of: object)
+    } else {
+      context.registry.insert(object)
+    }
     return object
   }
 }

@@ -18,6 +18,12 @@ struct TrackedObjects {
     if table != nil, object.key.isTemporary { table?[object.key.reference.key] = object }
   }
 
+  /// Called when an object of the list got another temporary key, as one that a child inserted does.
+  mutating func noteKey(of object: NSManagedObject) {
+    guard table != nil, object.key.isTemporary else { return }
+    table?[object.key.reference.key] = object
+  }
+
   /// The object with a temporary key.
   mutating func object(temporary key: ObjectKey) -> NSManagedObject? {
     if objects.isEmpty { return nil }

@@ -34,6 +34,31 @@ struct FoundProgramTests {
     )
   }
 
+  @Test("What a child inserts after a first save has its values in the parent")
+  func secondInsertionOfChild() throws {
+    try expectAgreement(
+      .child,
+      [
+        .init(1, .insert(3, "Stamp")),
+        .init(1, .save),
+        .init(1, .insert(4, "Ticket")),
+        .init(1, .toOne(3, "card", nil)),
+        .init(1, .name(4, "n5")),
+        .init(1, .save),
+      ]
+    )
+    try expectAgreement(
+      .child,
+      [
+        .init(0, .insert(2, "Stamp")),
+        .init(1, .insert(3, "Person")),
+        .init(1, .look),
+        .init(1, .save),
+        .init(0, .name(3, "n5")),
+      ]
+    )
+  }
+
   @Test("A child's member stays one when its owner gets its lasting identifier")
   func ownerWithLastingIdentifier() throws {
     try expectAgreement(
