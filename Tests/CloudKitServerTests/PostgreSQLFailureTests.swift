@@ -198,8 +198,9 @@ struct PostgreSQLFailureTests {
     let person = try await server().person().extended
     try await person.makeZone()
     let token = try await person.changes().syncToken
-    let other = try PostgreSQLConnection(url: url)
-    try other.execute("UPDATE service SET value = '1 00000001' WHERE name = 'origin'")
+    // Each change is on a connection of its own, since all are ended.
+    try PostgreSQLConnection(url: url)
+      .execute("UPDATE service SET value = '1 00000001' WHERE name = 'origin'")
     try endConnections()
     let error = await #expect(throws: ErrorDictionary.self) {
       try await person.changes(since: token)
@@ -208,6 +209,7 @@ struct PostgreSQLFailureTests {
     // The standby has all that the token knows.
     let next = try await person.changes(since: token).syncToken
     #expect(try await person.changes(since: next).names.isEmpty)
+    let other = try PostgreSQLConnection(url: url)
     try other.execute("UPDATE databases SET counter = counter - 1")
     try other.execute("UPDATE service SET value = '2 00000001' WHERE name = 'origin'")
     try endConnections()
