@@ -11,7 +11,7 @@ struct StorageInspectionTests {
   ) async throws -> [StorageInspection.Finding] {
     try await withTemporaryFolder { folder in
       do { _ = try await TestServer(folder: folder) }
-      let database = folder.appendingPathComponent(CloudKitService.databaseFileName)
+      let database = folder.appendingPathComponent("watershed.sqlite")
       let held = try await change(database)
       defer { withExtendedLifetime(held) {} }
       return await StorageInspection(ServiceConfiguration(dataFolder: folder)).findings
