@@ -31,17 +31,16 @@ package struct LandingPage: Hashable, Sendable {
   }
 
   var response: WebServiceResponse {
-    HTMLPage(
-      title: "Watershed",
-      body: """
-        <h1>Watershed</h1>
-        <p>This server keeps CloudKit records and answers CloudKit's web services.
-        Apps reach it through the address of this page, a container and an API token.</p>
-        \(containerSection)
-        <p class="quiet"><a href="/healthz">Health</a> · Records are shown to nobody here:
-        reading them takes an API token and, for private data, a signed-in person.</p>
-        """,
-      style: Self.style
+    CardPage.page(
+      heading: "Watershed",
+      """
+      <p>This server keeps CloudKit records and answers CloudKit's web services.
+      Apps reach it through the address of this page, a container and an API token.</p>
+      \(containerSection)
+      <p><a href="/my-account">Your account</a></p>
+      <p class="quiet">No record is shown here: reading one takes an API token and, for private data,
+      a signed-in person.</p>
+      """
     ).response()
   }
 
@@ -66,14 +65,4 @@ package struct LandingPage: Hashable, Sendable {
       </table>
       """
   }
-
-  private static let style = """
-    :root { color-scheme: light dark; }
-    body { font: 16px/1.5 system-ui, sans-serif; margin: 0; }
-    main { max-width: 44rem; margin: 4rem auto; padding: 0 1.5rem; }
-    h1 { font-size: 1.75rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-    table { border-collapse: collapse; width: 100%; }
-    th, td { text-align: left; padding: .4rem .6rem .4rem 0; border-bottom: 1px solid #8884; }
-    .quiet { opacity: .75; font-size: .9rem; margin-top: 2rem; }
-    """
 }
