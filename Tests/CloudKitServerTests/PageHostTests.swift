@@ -77,6 +77,34 @@ struct PageHostTests {
     #expect(text.contains("https://cloud.example.org"))
   }
 
+  @Test("A browser gets a page where nothing is, every other client the error dictionary")
+  func nothingThere() async throws {
+    let server = try await TestServer(baseURL: "https://cloud.example.org")
+    for path in ["/nothing/<here>", "/share/a/b"] {
+      for (accept, isPage) in [
+        ("text/html,application/xhtml+xml,*/*;q=0.8", true), ("*/*", false),
+        ("application/json", false),
+      ] {
+        let response = await server.service.respond(
+          to: WebServiceRequest(method: "GET", path: path, headers: ["accept": accept])
+        )
+        let text = String(decoding: response.body, as: UTF8.self)
+        #expect(response.status == 404, "\(path) \(accept)")
+        #expect(text.contains("NOT_FOUND") != isPage, "\(path) \(accept): \(text)")
+        #expect(text.contains("<!DOCTYPE html>") == isPage)
+        #expect(!text.contains("<here>"))
+      }
+    }
+    let api = await server.service.respond(
+      to: WebServiceRequest(
+        method: "GET",
+        path: "/database/1/c/development/private/records/guess",
+        headers: ["accept": "text/html"]
+      )
+    )
+    #expect(String(decoding: api.body, as: UTF8.self).contains("NOT_FOUND"))
+  }
+
   @Test("Apps may reach the service under any name: their tokens travel in the request")
   func apps() async throws {
     let server = try await TestServer(baseURL: "https://cloud.example.org")
