@@ -375,6 +375,35 @@ struct AccessTests {
     }
   }
 
+  @Test("A page that may not have a token is refused before a password, and gets the error")
+  func refusedOrigins() async throws {
+    let server = try await TestServer()
+    for (environment, redirectURL, origin, status) in [
+      (ContainerEnvironment.production, nil, "http://localhost:3000", 403),
+      (.production, nil, "https://<i>.example", 403), (.development, nil, "null", 403),
+      (.development, nil, "http://localhost:3000", 200),
+      (.production, "https://app.example.org/signed-in", "http://localhost:3000", 200),
+    ] as [(ContainerEnvironment, String?, String, Int)] {
+      var asker = server.visitor
+      asker.environment = environment
+      asker.apiToken = try await server.service.createAPIToken(
+        environment: environment,
+        redirectURL: redirectURL
+      )
+      asker.origin = origin
+      let link = try #require(await response(asker).1?.redirectURL)
+      let page = await server.send(
+        "GET",
+        String(link.dropFirst("http://127.0.0.1:8080".count))
+      )
+      let html = String(decoding: page.body, as: UTF8.self)
+      #expect(page.status == status, "\(environment) \(origin)")
+      #expect(html.contains("name=\"password\"") == (status == 200))
+      #expect(html.contains("errorMessage") == (status == 403))
+      #expect(!html.contains("<i>"))
+    }
+  }
+
   @Test("After ten wrong passwords an account rests", arguments: [9, 10])
   func guessing(failures: Int) async throws {
     let server = try await TestServer()

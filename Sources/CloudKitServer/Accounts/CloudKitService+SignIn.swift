@@ -51,6 +51,9 @@ extension CloudKitService {
       return AccountPage(title: "Sign in", message: "This sign-in link is not valid.")
         .response(status: 401, nonce: nonce)
     }
+    if !isPost, let origin = refusedOrigin(target, apiToken) {
+      return refusal(of: origin, container: container)
+    }
     let form = isPost ? request.form : [:]
     var page = AccountPage(
       title: "Sign in",
@@ -115,12 +118,49 @@ extension CloudKitService {
 
   /// The origin that the link was made for, if it is still one that the API token allows.
   private func boundOrigin(_ target: RequestTarget, _ apiToken: StoredAPIToken) -> String? {
+    askingOrigin(target, apiToken).flatMap { allows($0, apiToken) ? $0 : nil }
+  }
+
+  /// The origin of the page that asked, where the API token does not allow it: nothing would come of
+  /// a sign-in there.
+  private func refusedOrigin(_ target: RequestTarget, _ apiToken: StoredAPIToken) -> String? {
+    guard apiToken.redirectURL == nil else { return nil }
+    return askingOrigin(target, apiToken).flatMap { allows($0, apiToken) ? nil : $0 }
+  }
+
+  /// The origin that the link was made for.
+  private func askingOrigin(_ target: RequestTarget, _ apiToken: StoredAPIToken) -> String? {
     guard let text = target.query["request"],
       let bound = signer.open(text, as: SignInRequest.self, for: .signIn),
-      Self.digest(bound.apiToken) == apiToken.digest, bound.container == target.query["container"],
-      let origin = bound.origin, allows(origin, apiToken)
+      Self.digest(bound.apiToken) == apiToken.digest, bound.container == target.query["container"]
     else { return nil }
-    return origin
+    return bound.origin
+  }
+
+  /// Says before a password is typed that the page which asked may not have a token, and posts that page
+  /// the error.
+  ///
+  /// The origin is what a request said of itself: it is text in the page, and data in the script.
+  private func refusal(of origin: String, container: String) -> WebServiceResponse {
+    let nonce = nonce
+    let shown = HTMLPage.escape(origin)
+    var page = CardPage.page(
+      heading: "Sign in",
+      """
+      <p class="quiet">to use <strong>\(HTMLPage.escape(container))</strong></p>
+      <p class="message" role="alert">Pages of \(shown) may not sign people in with this app's API \
+      token. The app's developer makes a token that names this origin.</p>
+      <script nonce="\(nonce)" data-origin="\(shown)">
+      const origin = document.currentScript.dataset.origin;
+      if (window.opener) {
+        window.opener.postMessage(
+          {errorMessage: "The API token is not for pages of " + origin + "."}, origin);
+      }
+      </script>
+      """
+    )
+    page.nonce = nonce
+    return page.response(status: 403)
   }
 
   /// Gives the token to the page that asked, or to the address the API token names.
