@@ -33,6 +33,7 @@ package enum CardPage {
     background:var(--page);color:var(--ink);font:16px/1.5 system-ui,sans-serif}
     main{width:min(25rem,calc(100vw - 2rem));margin:1rem 0;padding:2rem;background:var(--card);\
     border-radius:1rem;box-shadow:0 1px 2px #0002,0 12px 40px #0001}
+    main>:last-child{margin-bottom:0}
     @media(max-width:24rem){main{padding:1.25rem}}
     svg{display:block;width:1.375rem;fill:var(--deep)}
     h1{margin:.75rem 0 1rem;font-size:1.5rem;line-height:1.2;overflow-wrap:anywhere}
@@ -45,7 +46,8 @@ package enum CardPage {
     border-inline-start:.25rem solid var(--quiet)}
     .done{border-color:var(--deep)}
     form{display:grid;gap:1rem}
-    form+form{margin-top:1rem}
+    form>p{margin:0}
+    form+form{margin-top:1.25rem}
     form+.quiet{margin-top:1.25rem}
     label{display:grid;gap:.25rem;font-size:.875rem;color:var(--quiet)}
     .keep{display:flex;gap:.5rem;align-items:center;min-height:1.5rem}
@@ -59,7 +61,7 @@ package enum CardPage {
     details{margin-top:1.25rem;color:var(--quiet);font-size:.875rem}
     summary{cursor:pointer}
     code{font-size:.8125rem;overflow-wrap:anywhere}
-    table{width:100%;border-collapse:collapse;font-size:.875rem}
+    table{width:100%;margin-bottom:1rem;border-collapse:collapse;font-size:.875rem}
     th,td{padding:.5rem .5rem .5rem 0;text-align:start;border-bottom:1px solid var(--line)}
     """
 }
