@@ -112,10 +112,16 @@ extension CloudKitService {
     guard request.method == "POST", target.parts.count == 2 else {
       throw ErrorDictionary(.notFound, "could not find handler for endpoint")
     }
-    switch target.parts[1] {
-    case "device": return try await beginDeviceAuthorization(request)
-    case "token": return try await respondToTokenRequest(request)
-    case "sign-in":
+    guard let verb = AccountVerb(rawValue: target.parts[1]) else {
+      guard let call = OwnAccountCall(rawValue: target.parts[1]) else {
+        throw ErrorDictionary(.notFound, "could not find handler for endpoint")
+      }
+      return try await respondToOwnAccount(call, request, target)
+    }
+    switch verb {
+    case .device: return try await beginDeviceAuthorization(request)
+    case .token: return try await respondToTokenRequest(request)
+    case .signIn:
       let call = try ClientBody.decode(SignInCall.self, from: request.body)
       let apiToken = try apiToken(target.query[WebServiceName.apiToken] ?? "")
       guard let apiToken, apiToken.container == nil || apiToken.container == call.container,
@@ -147,12 +153,12 @@ extension CloudKitService {
         device: PersonName.device(device, limit: limits.nameLength)
       )
       return try reply(credentials)
-    case "refresh":
+    case .refresh:
       let call = try ClientBody.decode(RefreshCall.self, from: request.body)
       return try reply(
         try await refresh(call.refreshToken, from: SenderAddress(request.clientAddress))
       )
-    case "sign-out":
+    case .signOut:
       let call = try ClientBody.decode(RefreshCall.self, from: request.body)
       // Knowing a good token of the device is the right to end it.
       _ = try await refresh(call.refreshToken, from: SenderAddress(request.clientAddress))
@@ -165,7 +171,7 @@ extension CloudKitService {
         device: grant.device
       )
       return try reply([String: String]())
-    case "delete":
+    case .delete:
       let call = try ClientBody.decode(DeleteCall.self, from: request.body)
       let account = try await checkPassword(
         userName: call.userName,
@@ -181,11 +187,6 @@ extension CloudKitService {
         from: SenderAddress(request.clientAddress)
       )
       return try reply([String: String]())
-    case let verb:
-      guard let call = OwnAccountCall(rawValue: verb) else {
-        throw ErrorDictionary(.notFound, "could not find handler for endpoint")
-      }
-      return try await respondToOwnAccount(call, request, target)
     }
   }
 

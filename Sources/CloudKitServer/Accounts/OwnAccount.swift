@@ -12,7 +12,7 @@ struct OwnAccount: Sendable {
 }
 
 /// What a person may ask of their own account with their user token: `POST /account/…`.
-enum OwnAccountCall: String, CaseIterable, Sendable {
+package enum OwnAccountCall: String, CaseIterable, Sendable {
   case overview
   case endSession = "end-session"
   case endDevice = "end-device"

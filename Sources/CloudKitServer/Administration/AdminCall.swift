@@ -3,8 +3,6 @@ import Foundation
 
 /// One call of the admin API: `POST /admin/1/{noun}/{verb}`, bodies and replies in JSON.
 struct AdminCall: Sendable {
-  var noun: String
-  var verb: String
   var body: Data
   /// The administrator, for the audit log.
   var by: String
@@ -21,10 +19,6 @@ struct AdminCall: Sendable {
 
   /// The reply of a call that has nothing to say.
   static let done = Data("{}".utf8)
-
-  var unknown: ErrorDictionary {
-    ErrorDictionary(.notFound, "the admin API has no \(noun)/\(verb)")
-  }
 }
 
 /// Which part of a long list is wanted.

@@ -19,36 +19,48 @@ extension CloudKitService {
     guard target.parts.count == 4, target.parts[1] == "1", request.method == "POST" else {
       throw ErrorDictionary(.notFound, "could not find handler for endpoint")
     }
-    var call = AdminCall(noun: target.parts[2], verb: target.parts[3], body: request.body, by: "")
+    let endpoint = AdminEndpoint(noun: target.parts[2], verb: target.parts[3])
+    var call = AdminCall(body: request.body, by: "")
     call.sender = SenderAddress(request.clientAddress)
-    let reply: Data
-    if call.noun == "session", call.verb == "start" {
+    if endpoint == .session(.start) {
       try throttleAddress(request)
-      reply = try call.write(try await startAdminSession(try call.read(), request))
     } else {
       (call.by, call.isOperator) = try administrator(request)
-      do {
-        reply = try await administer(call)
-      } catch let error as AdministrationError {
-        throw ErrorDictionary(.badRequest, error.description)
-      }
+    }
+    // Unknown calls are named to administrators only.
+    guard let endpoint else {
+      throw ErrorDictionary(
+        .notFound,
+        "the admin API has no \(target.parts[2])/\(target.parts[3])"
+      )
+    }
+    let reply: Data
+    do {
+      reply = try await administer(endpoint, call, request)
+    } catch let error as AdministrationError {
+      throw ErrorDictionary(.badRequest, error.description)
     }
     return WebServiceResponse(status: 200, headers: ["cache-control": "no-store"], body: reply)
   }
 
   /// Each noun's calls stand in a file of their own.
-  private func administer(_ call: AdminCall) async throws -> Data {
-    switch call.noun {
-    case "server": return try await administerServer(call)
-    case "users": return try await administerUsers(call)
-    case "invitations": return try await administerInvitations(call)
-    case "containers": return try await administerContainers(call)
-    case "tokens": return try await administerTokens(call)
-    case "keys": return try await administerKeys(call)
-    case "schema": return try await administerSchema(call)
-    case "backup": return try await administerBackup(call)
-    case "audit": return try await administerAudit(call)
-    default: throw call.unknown
+  private func administer(
+    _ endpoint: AdminEndpoint,
+    _ call: AdminCall,
+    _ request: WebServiceRequest
+  ) async throws -> Data {
+    switch endpoint {
+    case .audit(.list): return try await listAudit(call)
+    case .backup(.create): return try await createBackup(call)
+    case .containers(let verb): return try await administerContainers(verb, call)
+    case .invitations(.create): return try await createInvitation(call)
+    case .keys(let verb): return try await administerKeys(verb, call)
+    case .schema(let verb): return try await administerSchema(verb, call)
+    case .server(let verb): return try await administerServer(verb, call)
+    case .session(.start):
+      return try call.write(try await startAdminSession(try call.read(), request))
+    case .tokens(let verb): return try await administerTokens(verb, call)
+    case .users(let verb): return try await administerUsers(verb, call)
     }
   }
 

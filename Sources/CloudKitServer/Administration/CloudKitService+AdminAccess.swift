@@ -42,10 +42,13 @@ extension CloudKitService {
     var token: String
   }
 
-  func administerTokens(_ call: AdminCall) async throws -> Data {
-    switch call.verb {
-    case "list": return try call.write(["tokens": try apiTokenDescriptions()])
-    case "create":
+  func administerTokens(
+    _ verb: AdminEndpoint.Tokens,
+    _ call: AdminCall
+  ) async throws -> Data {
+    switch verb {
+    case .list: return try call.write(["tokens": try apiTokenDescriptions()])
+    case .create:
       let new: NewToken = try call.read()
       for origin in new.allowedOrigins ?? [] where !Self.isOrigin(origin) {
         throw AdministrationError(
@@ -60,7 +63,7 @@ extension CloudKitService {
       )
       audit("token.create", by: call, about: new.container ?? "")
       return try call.write(["token": token])
-    case "own":
+    case .own:
       let own: OwnToken = try call.read()
       guard !own.container.isEmpty, own.container.count <= limits.nameLength else {
         throw AdministrationError(description: "Name the container that the token is to open.")
@@ -70,12 +73,11 @@ extension CloudKitService {
         environment: own.environment ?? .development
       )
       return try call.write(["token": token])
-    case "remove":
+    case .remove:
       let token: NamedToken = try call.read()
       try await removeAPIToken(token.token)
       audit("token.remove", by: call, about: StoredAPIToken.prefix(of: token.token))
       return AdminCall.done
-    default: throw call.unknown
     }
   }
 
@@ -99,10 +101,13 @@ extension CloudKitService {
     var keyID: String
   }
 
-  func administerKeys(_ call: AdminCall) async throws -> Data {
-    switch call.verb {
-    case "list": return try call.write(["keys": try serverKeys()])
-    case "add":
+  func administerKeys(
+    _ verb: AdminEndpoint.Keys,
+    _ call: AdminCall
+  ) async throws -> Data {
+    switch verb {
+    case .list: return try call.write(["keys": try serverKeys()])
+    case .add:
       let new: NewKey = try call.read()
       let key = try await addServerKey(
         publicKey: new.publicKey,
@@ -113,12 +118,11 @@ extension CloudKitService {
       )
       audit("key.add", by: call, about: key.keyID, detail: key.container)
       return try call.write(key)
-    case "remove":
+    case .remove:
       let key: NamedKey = try call.read()
       try await removeServerKey(key.keyID)
       audit("key.remove", by: call, about: key.keyID)
       return AdminCall.done
-    default: throw call.unknown
     }
   }
 
@@ -127,8 +131,7 @@ extension CloudKitService {
     var last: String?
   }
 
-  func administerAudit(_ call: AdminCall) async throws -> Data {
-    guard call.verb == "list" else { throw call.unknown }
+  func listAudit(_ call: AdminCall) async throws -> Data {
     let found = try await auditLines(try call.read())
     return try call.write(AuditReply(lines: found.lines, last: found.last))
   }
@@ -173,17 +176,20 @@ extension CloudKitService {
     try administratorToken.withLock { $0 = try renew() }
   }
 
-  func administerServer(_ call: AdminCall) async throws -> Data {
-    switch call.verb {
-    case "status": return try call.write(try status())
-    case "housekeep":
+  func administerServer(
+    _ verb: AdminEndpoint.Server,
+    _ call: AdminCall
+  ) async throws -> Data {
+    switch verb {
+    case .status: return try call.write(try status())
+    case .housekeep:
       try await housekeep()
       return AdminCall.done
-    case "new-incarnation":
+    case .newIncarnation:
       try await beginNewIncarnation()
       audit("server.new-incarnation", by: call, about: storage.incarnation)
       return try call.write(["incarnation": storage.incarnation])
-    case "rotate-key":
+    case .rotateKey:
       let rotation: KeyRotation = try call.read()
       let id = try rotateKeys(formerHaveLeaked: rotation.leaked ?? false)
       audit(
@@ -193,11 +199,10 @@ extension CloudKitService {
         detail: rotation.leaked == true ? "the former keys have leaked" : nil
       )
       return try call.write(["keyID": id])
-    case "renew-token":
+    case .renewToken:
       try renewAdministratorToken()
       audit("server.renew-token", by: call, about: "")
       return AdminCall.done
-    default: throw call.unknown
     }
   }
 }

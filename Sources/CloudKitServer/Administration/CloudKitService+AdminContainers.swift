@@ -7,10 +7,13 @@ extension CloudKitService {
     var container: String
   }
 
-  func administerContainers(_ call: AdminCall) async throws -> Data {
-    switch call.verb {
-    case "list": return try call.write(["containers": try containers()])
-    case "create":
+  func administerContainers(
+    _ verb: AdminEndpoint.Containers,
+    _ call: AdminCall
+  ) async throws -> Data {
+    switch verb {
+    case .list: return try call.write(["containers": try containers()])
+    case .create:
       let name = try call.read(NamedContainer.self).container
       guard !name.isEmpty, name.count <= limits.nameLength, !name.contains("/") else {
         throw AdministrationError(
@@ -27,7 +30,6 @@ extension CloudKitService {
       }
       audit("container.create", by: call, about: name)
       return AdminCall.done
-    default: throw call.unknown
     }
   }
 }

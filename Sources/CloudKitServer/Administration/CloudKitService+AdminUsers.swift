@@ -52,14 +52,17 @@ extension CloudKitService {
     var id: String
   }
 
-  func administerUsers(_ call: AdminCall) async throws -> Data {
-    switch call.verb {
-    case "list":
+  func administerUsers(
+    _ verb: AdminEndpoint.Users,
+    _ call: AdminCall
+  ) async throws -> Data {
+    switch verb {
+    case .list:
       let page: AdminPage = try call.read()
       return try call.write(
         ["users": try accountDescriptions(after: page.after, limit: page.size)]
       )
-    case "create":
+    case .create:
       let user: NewUser = try call.read()
       try checkAddress(user.emailAddress, isFreeFor: user.userName)
       let id = try await createAccount(
@@ -72,33 +75,33 @@ extension CloudKitService {
       )
       audit("user.create", by: call, about: user.userName)
       return try call.write(["id": id])
-    case "update":
+    case .update:
       let user: ChangedUser = try call.read()
       try checkAddress(user.changes.emailAddress, isFreeFor: user.userName)
       try await changeAccount(user.userName, user.changes)
       audit("user.update", by: call, about: user.userName, detail: user.changes.names)
       return AdminCall.done
-    case "delete":
+    case .delete:
       let user: DeletedUser = try call.read()
       try await deleteAccount(user.userName, purgesNow: user.purge ?? false)
       audit(user.purge == true ? "user.purge" : "user.delete", by: call, about: user.userName)
       return AdminCall.done
-    case "restore":
+    case .restore:
       let user: NamedUser = try call.read()
       try await restoreAccount(user.userName)
       audit("user.restore", by: call, about: user.userName)
       return AdminCall.done
-    case "reset-password":
+    case .resetPassword:
       let user: NamedUser = try call.read()
       let url = try await passwordResetURL(for: user.userName)
       audit("user.reset-password", by: call, about: user.userName)
       return try call.write(["url": url])
-    case "sign-out":
+    case .signOut:
       let user: NamedUser = try call.read()
       try await signOutEverywhere(user.userName)
       audit("user.sign-out", by: call, about: user.userName)
       return AdminCall.done
-    case "remove-factor":
+    case .removeFactor:
       let user: NamedUser = try call.read()
       guard try await removeSecondFactor(of: account(named: user.userName)) else {
         throw AdministrationError(
@@ -107,10 +110,10 @@ extension CloudKitService {
       }
       audit("second-factor.remove", by: call, about: user.userName)
       return AdminCall.done
-    case "devices":
+    case .devices:
       let user: NamedUser = try call.read()
       return try call.write(["devices": try devices(of: user.userName)])
-    case "revoke-device":
+    case .revokeDevice:
       let device: NamedDevice = try call.read()
       let grant = try await revokeDevice(device.id)
       audit(
@@ -120,8 +123,7 @@ extension CloudKitService {
         device: grant.device
       )
       return AdminCall.done
-    case "sign-in": return try await signInForAdministrator(call)
-    default: throw call.unknown
+    case .signIn: return try await signInForAdministrator(call)
     }
   }
 
@@ -189,8 +191,7 @@ extension CloudKitService {
     var isAdministrator: Bool?
   }
 
-  func administerInvitations(_ call: AdminCall) async throws -> Data {
-    guard call.verb == "create" else { throw call.unknown }
+  func createInvitation(_ call: AdminCall) async throws -> Data {
     let invitation: NewInvitation = try call.read()
     let code = try await invite(
       isAdministrator: invitation.isAdministrator ?? false,

@@ -48,9 +48,12 @@ extension CloudKitService {
     var roles: [String]
   }
 
-  func administerSchema(_ call: AdminCall) async throws -> Data {
+  func administerSchema(
+    _ verb: AdminEndpoint.Schema,
+    _ call: AdminCall
+  ) async throws -> Data {
     do {
-      return try await answerSchema(call)
+      return try await answerSchema(verb, call)
     } catch let error as SchemaSyntaxError {
       throw ErrorDictionary(.badRequest, error.description)
     } catch let error as DatabaseSchema.Refusal {
@@ -58,18 +61,21 @@ extension CloudKitService {
     }
   }
 
-  private func answerSchema(_ call: AdminCall) async throws -> Data {
-    switch call.verb {
-    case "export":
+  private func answerSchema(
+    _ verb: AdminEndpoint.Schema,
+    _ call: AdminCall
+  ) async throws -> Data {
+    switch verb {
+    case .export:
       let place: Place = try call.read()
       let text = try exportSchema(
         container: place.container,
         environment: place.environment ?? .development
       )
       return try call.write(["schema": text])
-    case "validate", "import":
+    case .validate, .importSchema:
       let new: NewSchema = try call.read()
-      let isImport = call.verb == "import"
+      let isImport = verb == .importSchema
       let difference = try await importSchema(
         new.schema,
         container: new.container,
@@ -82,21 +88,21 @@ extension CloudKitService {
       }
       let affected = try affectedRecords(of: difference, container: new.container)
       return try call.write(Validation(changes: difference.changes, affectedRecords: affected))
-    case "diff":
+    case .diff:
       let wanted: Comparison = try call.read()
       return try call.write(["changes": try difference(wanted).changes])
-    case "promote":
+    case .promote:
       let promotion: Promotion = try call.read()
       let isDryRun = promotion.isDryRun ?? false
       let difference = try await promoteSchema(container: promotion.container, isDryRun: isDryRun)
       if !isDryRun { audit("schema.promote", by: call, about: promotion.container) }
       return try call.write(["changes": difference.changes])
-    case "reset-development":
+    case .resetDevelopment:
       let place: Place = try call.read()
       try await resetDevelopment(container: place.container)
       audit("schema.reset-development", by: call, about: place.container)
       return AdminCall.done
-    case "set-index":
+    case .setIndex:
       let change: ChangedIndex = try call.read()
       let difference = try await setIndex(
         change.index,
@@ -107,7 +113,7 @@ extension CloudKitService {
       )
       audit("schema.set-index", by: call, about: change.container, detail: change.recordType)
       return try call.write(["changes": difference.changes])
-    case "set-roles":
+    case .setRoles:
       let change: ChangedRoles = try call.read()
       try await setRoles(
         Set(change.roles),
@@ -117,7 +123,6 @@ extension CloudKitService {
       )
       audit("schema.set-roles", by: call, about: change.userRecordName, detail: change.container)
       return AdminCall.done
-    default: throw call.unknown
     }
   }
 

@@ -9,18 +9,8 @@ import Testing
 struct DoorMatrixTests {
   // MARK: The admin API
 
-  /// Each call; with an empty body it fails for that alone, or does no harm.
-  static let adminCalls = [
-    "server/status", "server/housekeep", "server/rotate-key", "users/list", "users/create",
-    "users/update", "users/delete", "users/restore", "users/reset-password", "users/sign-out",
-    "server/renew-token", "tokens/own", "users/remove-factor", "users/devices",
-    "users/revoke-device", "users/sign-in",
-    "invitations/create", "tokens/list",
-    "tokens/create", "tokens/remove", "keys/list", "keys/add", "keys/remove", "schema/export",
-    "schema/validate", "schema/import", "schema/diff", "schema/promote",
-    "schema/reset-development", "schema/set-index", "schema/set-roles", "backup/create",
-    "audit/list",
-  ]
+  /// Each call that takes a bearer token; with an empty body it fails for that alone, or does no harm.
+  static let adminCalls = AdminEndpoint.all.filter { $0.noun != "session" }
 
   enum Bearer: String, CaseIterable {
     case none, garbage, noScheme, apiToken, personsToken, refreshToken, invitation, expiredSession
@@ -46,7 +36,7 @@ struct DoorMatrixTests {
       let response = await world.server.service.respond(
         to: WebServiceRequest(
           method: "POST",
-          path: "/admin/1/\(call)",
+          path: call.path,
           headers: header.map { ["authorization": $0] } ?? [:],
           body: Data("{}".utf8)
         )
@@ -54,7 +44,7 @@ struct DoorMatrixTests {
       // Let through, a call is known and meets its empty body.
       let isRight =
         bearer.refusal.map { $0 == response.status } ?? [200, 400].contains(response.status)
-      if !isRight { wrong.append("\(call): \(response.status)") }
+      if !isRight { wrong.append("\(call.path): \(response.status)") }
       #expect(response.headers["access-control-allow-origin"] == nil)
     }
     #expect(wrong == [])
@@ -74,6 +64,79 @@ struct DoorMatrixTests {
       )
       #expect(response.status == expected, "\(user) with \(password)")
     }
+  }
+
+  @Test("The path of each call of the admin API leads to it", arguments: AdminEndpoint.all)
+  func adminPaths(call: AdminEndpoint) {
+    #expect(AdminEndpoint(noun: call.noun, verb: call.verb) == call)
+  }
+
+  // MARK: Paths beside the documented endpoints
+
+  /// What a request without any right meets at a path of one part: the status of a `GET` and a `POST`
+  /// without a body.
+  static func statuses(_ section: Route.Section) -> (get: Int, post: Int) {
+    switch section {
+    // Pages with a form that asks for a proof.
+    case .activate: (200, 200)
+    case .deleteAccount, .myAccount: (200, 401)
+    // Pages that a link leads to.
+    case .resetPassword: (200, 400)
+    case .signIn: (401, 401)
+    case .signUp: (403, 403)
+    case .share, .account, .admin, .assets, .events, .webcourier: (404, 404)
+    // The HTTP adapter answers these.
+    case .landing, .health, .healthz, .metrics, .ready, .readyz: (404, 404)
+    }
+  }
+
+  @Test("Each path answers who has no right as the table says", arguments: Route.Section.allCases)
+  func sections(section: Route.Section) async throws {
+    let world = try await DoorWorld()
+    let expected = Self.statuses(section)
+    for path in ["/\(section.rawValue)", "/\(section.rawValue)?user=ada&container=iCloud.example"] {
+      for (method, status) in [("GET", expected.get), ("POST", expected.post)] {
+        let response = await world.server.send(method, path)
+        #expect(response.status == status, "\(method) \(path)")
+        let text = String(decoding: response.body, as: UTF8.self) + "\(response.headers)"
+        #expect(!text.contains(DoorWorld.marker), "\(method) \(path)")
+        #expect(!text.contains("ada@example.com"), "\(method) \(path)")
+      }
+    }
+  }
+
+  // MARK: Calls about the own account
+
+  enum AccountCaller: String, CaseIterable {
+    case nobody, unknownToken, foreignOrigin, tokenAlone, garbage, expiredSession, endedSession
+    case administratorsSession, disabledAccount, person
+
+    var isLetThrough: Bool {
+      switch self {
+      case .nobody, .unknownToken, .foreignOrigin, .tokenAlone, .garbage, .expiredSession,
+        .endedSession, .administratorsSession, .disabledAccount:
+        false
+      case .person: true
+      }
+    }
+  }
+
+  @Test(
+    "Calls about the own account open to the person's good token alone",
+    arguments: OwnAccountCall.allCases
+  )
+  func ownAccount(call: OwnAccountCall) async throws {
+    let world = try await DoorWorld()
+    for caller in AccountCaller.allCases {
+      let response = await world.ask(call, as: caller)
+      #expect((response.status != 401) == caller.isLetThrough, "\(caller): \(response.status)")
+    }
+  }
+
+  @Test("Each call about accounts has its rows")
+  func accountRows() {
+    let known = Set(AccountCall.all.compactMap { AccountVerb(rawValue: $0.verb) })
+    #expect(known == Set(AccountVerb.allCases))
   }
 
   // MARK: Addresses that are rights in themselves
@@ -224,133 +287,5 @@ struct DoorMatrixTests {
       #expect([200, 400, 403].contains(response.status), "\(page)")
     }
     #expect(try world.server.service.accountDescriptions() == before)
-  }
-}
-
-/// A server with an administrator, a person with a device, and what each of them holds.
-private struct DoorWorld {
-  let server: TestServer
-  let ada: Person
-  let headers: [DoorMatrixTests.Bearer: String?]
-  private let device: DeviceCredentials
-  private let otherToken: String
-  private let addresses: [DoorMatrixTests.Capability: String]
-
-  init() async throws {
-    server = try await TestServer(
-      registration: .closed,
-      administratorToken: "operator's own"
-    )
-    let service = server.service
-    for name in ["root", "early", "shut", "demoted"] {
-      try await service.createAccount(
-        userName: name,
-        password: "long enough",
-        isAdministrator: true
-      )
-    }
-    ada = try await server.person()
-    let early = try await Self.session("early", server)
-    server.clock.advance(seconds: 24 * 3600)
-    let shut = try await Self.session("shut", server)
-    try await service.changeAccount("shut", .init(isDisabled: true))
-    let demoted = try await Self.session("demoted", server)
-    try await service.changeAccount("demoted", .init(isAdministrator: false))
-    otherToken = try await service.createAPIToken(container: "iCloud.other")
-    let signIn = await server.send(
-      "POST",
-      "/account/sign-in?ckAPIToken=\(server.apiToken)",
-      body: Data(DoorMatrixTests.AccountCall.password.utf8)
-    )
-    device = try WireCoding.decode(DeviceCredentials.self, from: signIn.body)
-    headers = [
-      .none: String?.none, .garbage: "Bearer x", .noScheme: "operator's own",
-      .apiToken: "Bearer \(server.apiToken)", .personsToken: "Bearer \(ada.webAuthToken ?? "")",
-      .refreshToken: "Bearer \(device.refreshToken)",
-      .invitation: "Bearer \(try await service.invite(isAdministrator: true))",
-      .expiredSession: "Bearer \(early)", .disabledAdministrator: "Bearer \(shut)",
-      .demotedAdministrator: "Bearer \(demoted)", .operator: "Bearer operator's own",
-      .administrator: "bearer \(try await Self.session("root", server))",
-    ]
-    try await ada.makeZone()
-    try await ada.save(
-      .create,
-      "a",
-      ["file": .asset(try await ada.upload(Data([1])))]
-    )
-    let share = try await ada.share("a", publicPermission: .readOnly)
-    let url = try #require(try await ada.lookup("a").content("file")?.assets[0].downloadURL)
-    // There is something to tell, so that a poll does not wait.
-    let _: SubscriptionsResponse = try await ada.call(
-      .modifySubscriptions,
-      ModifySubscriptionsRequest(operations: [
-        SubscriptionOperation(
-          operationType: .create,
-          subscription: Subscription(subscriptionID: "s", subscriptionType: .database)
-        )
-      ])
-    )
-    let push: DeviceTokenResponse = try await ada.extended.call(
-      .createToken,
-      DeviceTokenRequest(apnsEnvironment: "development"),
-      in: nil
-    )
-    addresses = [
-      .upload: try await ada.uploadPath(),
-      .download: String(url.dropFirst("http://127.0.0.1:8080".count)),
-      .webcourier: "/webcourier/\(push.apnsToken)", .events: "/events/\(push.apnsToken)",
-      .share: "/share/\(share.shortGUID ?? "")",
-    ]
-  }
-
-  private static func session(_ userName: String, _ server: TestServer) async throws -> String {
-    let response = await server.send(
-      "POST",
-      "/admin/1/session/start",
-      body: Data(#"{"userName":"\#(userName)","password":"long enough"}"#.utf8)
-    )
-    return try WireCoding.decode(AdminSession.self, from: response.body).token
-  }
-
-  func filled(_ text: String) -> String {
-    text.replacing("$token", with: server.apiToken).replacing("$other", with: otherToken)
-      .replacing("$refresh", with: device.refreshToken)
-      .replacing("$person", with: ada.webAuthToken ?? "")
-      .replacing("$id", with: device.refreshToken.prefix { $0 != "." })
-  }
-
-  func status(
-    of capability: DoorMatrixTests.Capability,
-    _ holding: DoorMatrixTests.Holding
-  ) async throws -> Int {
-    let address = try #require(addresses[capability])
-    let parts = address.split(separator: "/")
-    let place = "/" + parts.dropLast().joined(separator: "/") + "/"
-    let secret = String(parts.last ?? "")
-    var path = address
-    switch holding {
-    case .right: break
-    case .changed:
-      let last = secret.last == "A" ? "B" : "A"
-      path = place + secret.dropLast() + last
-    case .empty: path = place
-    case .otherKinds:
-      let others: [DoorMatrixTests.Capability: DoorMatrixTests.Capability] = [
-        .upload: .download, .download: .upload, .webcourier: .share, .events: .download,
-        .share: .webcourier,
-      ]
-      let other = try #require(others[capability].flatMap { addresses[$0] })
-      path = place + (other.split(separator: "/").last ?? "")
-    case .expired: server.clock.advance(seconds: 2 * 24 * 3600)
-    }
-    guard capability != .events else {
-      do {
-        _ = try server.service.openEventStream(path: path, lastEventID: nil)
-        return 200
-      } catch let error as ErrorDictionary {
-        return error.serverErrorCode.httpStatus
-      }
-    }
-    return await server.send(capability == .upload ? "POST" : "GET", path).status
   }
 }

@@ -1,0 +1,13 @@
+/// Calls that prove an account by a password, a code or a refresh token: `POST /account/{verb}`.
+///
+/// `OwnAccountCall` has those that take a user token.
+package enum AccountVerb: String, CaseIterable, Sendable {
+  /// A program asks for a code that its person types on a page.
+  case device
+  /// OAuth's token endpoint: device codes and refresh tokens.
+  case token
+  case signIn = "sign-in"
+  case refresh
+  case signOut = "sign-out"
+  case delete
+}
