@@ -10,9 +10,9 @@ enum LogSettings {
   static func logger(_ configuration: ServerConfiguration) -> Logger {
     let level = level(configuration.logLevel) ?? .warning
     guard configuration.logFormat == "json" else {
-      var logger = Logger(label: "watershed") { StreamLogHandler.standardError(label: $0) }
-      logger.logLevel = level
-      return logger
+      return Logger(label: "watershed") {
+        TextLogHandler(label: $0, level: level) { StandardError.write($0) }
+      }
     }
     return Logger(label: "watershed") {
       JSONLogHandler(label: $0, level: level) { StandardError.write($0) }

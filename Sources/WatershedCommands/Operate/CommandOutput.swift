@@ -1,4 +1,5 @@
 import ArgumentParser
+import CloudKitServer
 import Effects
 import Foundation
 
@@ -112,25 +113,9 @@ struct OutputOptions: ParsableArguments {
     }.joined(separator: "\n")
   }
 
-  /// A name as a terminal may get it: control characters and those that turn the direction of writing
-  /// are spelled out.
-  static func shown(_ text: String) -> String {
-    var shown = ""
-    for scalar in text.unicodeScalars {
-      switch scalar.properties.generalCategory {
-      case .control, .lineSeparator, .paragraphSeparator:
-        shown += "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
-      case .format where scalar != "\u{200C}" && scalar != "\u{200D}":
-        shown += "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
-      default: shown.unicodeScalars.append(scalar)
-      }
-    }
-    return shown
-  }
-
   private static func table(_ rows: [[String]], titles: [String]) -> String {
     guard !rows.isEmpty else { return "" }
-    let all = [titles.map { $0.uppercased() }] + rows.map { $0.map(shown) }
+    let all = [titles.map { $0.uppercased() }] + rows.map { $0.map(\.spelledOut) }
     let widths = titles.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
     return all.map { row in
       zip(row, widths).map { cell, width in
