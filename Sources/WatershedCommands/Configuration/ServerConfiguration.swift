@@ -205,6 +205,12 @@ extension ServerConfiguration {
     environment ?? (isExposed ? .production : .development)
   }
 
+  /// Whether a proxy that the configuration does not name ends TLS before the server.
+  private var isBehindUnnamedProxy: Bool {
+    trustedProxies.isEmpty && tlsCertificate == nil
+      && publicURL.map { $0.lowercased().hasPrefix("https:") } ?? false
+  }
+
   /// What a server runs with, and its operator should know.
   var warnings: [String] {
     var found: [String] = []
@@ -212,6 +218,13 @@ extension ServerConfiguration {
       found.append(
         "host: \(host) lets other machines in without TLS; name a certificate, or the proxy that "
           + "ends TLS in trustedProxies"
+      )
+    }
+    if isBehindUnnamedProxy {
+      found.append(
+        "trustedProxies: clients come through the proxy that ends TLS for \(publicURL ?? ""), and no "
+          + "proxy is named, so that all of them count as one network: thirty wrong passwords of one "
+          + "stop the sign-in of all; name the proxy's address, such as 127.0.0.1"
       )
     }
     if let database, PostgreSQLAddress.isUnverified(database) {
