@@ -23,7 +23,26 @@ package final class FolderAssetStore: AssetStore {
   package init(folder: URL, afterListing: (@Sendable (URL) -> Void)? = nil) throws {
     self.folder = folder
     self.afterListing = afterListing
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(
+      at: folder,
+      withIntermediateDirectories: true,
+      attributes: PrivateFile.folderAttributes
+    )
+  }
+
+  /// Makes the folder of a file and the partition's above it.
+  ///
+  /// A folder is an entry of the one above: until that is on the disk too, a power cut takes the new
+  /// folder away with every file in it.
+  private func makeFolder(_ prefix: URL) throws {
+    guard !FileManager.default.fileExists(atPath: prefix.path) else { return }
+    try FileManager.default.createDirectory(
+      at: prefix,
+      withIntermediateDirectories: true,
+      attributes: PrivateFile.folderAttributes
+    )
+    try DurableFolder.synchronize(prefix.deletingLastPathComponent())
+    try DurableFolder.synchronize(folder)
   }
 
   private func file(_ place: AssetPlace) -> URL {
@@ -34,14 +53,17 @@ package final class FolderAssetStore: AssetStore {
 
   package func begin(_ place: AssetPlace) async throws -> any AssetUpload {
     let file = file(place)
-    try FileManager.default.createDirectory(
-      at: file.deletingLastPathComponent(),
-      withIntermediateDirectories: true
-    )
+    try makeFolder(file.deletingLastPathComponent())
     let number = writes.wrappingAdd(1, ordering: .relaxed).newValue
     let pid = ProcessInfo.processInfo.processIdentifier
     let partial = file.appendingPathExtension("\(pid)-\(number).\(Self.partialExtension)")
-    guard FileManager.default.createFile(atPath: partial.path, contents: nil) else {
+    guard
+      FileManager.default.createFile(
+        atPath: partial.path,
+        contents: nil,
+        attributes: PrivateFile.attributes
+      )
+    else {
       throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: partial.path])
     }
     return FolderUpload(
@@ -111,6 +133,10 @@ package final class FolderAssetStore: AssetStore {
       try Data("\(identity)\n".utf8).write(
         to: Self.identityFile(of: folder),
         options: .withoutOverwriting
+      )
+      try FileManager.default.setAttributes(
+        PrivateFile.attributes,
+        ofItemAtPath: Self.identityFile(of: folder).path
       )
     } catch let error as CocoaError where error.code == .fileWriteFileExists {
       // Another server was first; both read the one name.

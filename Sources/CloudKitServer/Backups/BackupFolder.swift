@@ -109,7 +109,7 @@ package struct BackupFolder: Sendable {
     try manager.createDirectory(
       at: folder,
       withIntermediateDirectories: true,
-      attributes: [.posixPermissions: 0o700]
+      attributes: PrivateFile.folderAttributes
     )
     do {
       for file in try manifest().files {
@@ -155,9 +155,12 @@ package struct BackupFolder: Sendable {
     let manager = FileManager.default
     try manager.createDirectory(
       at: target.deletingLastPathComponent(),
-      withIntermediateDirectories: true
+      withIntermediateDirectories: true,
+      attributes: PrivateFile.folderAttributes
     )
     try manager.copyItem(at: source, to: target)
+    // A backup may have been copied about, and its files opened to others on the way.
+    try manager.setAttributes(PrivateFile.attributes, ofItemAtPath: target.path)
   }
 
   private func upload(
@@ -189,7 +192,7 @@ package struct BackupFolder: Sendable {
     try manager.createDirectory(
       at: place,
       withIntermediateDirectories: true,
-      attributes: [.posixPermissions: 0o700]
+      attributes: PrivateFile.folderAttributes
     )
     defer { try? manager.removeItem(at: place) }
     let name = CloudKitService.databaseFileName

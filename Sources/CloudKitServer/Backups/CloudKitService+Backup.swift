@@ -29,7 +29,7 @@ extension CloudKitService {
       try manager.createDirectory(
         at: partial,
         withIntermediateDirectories: true,
-        attributes: [.posixPermissions: 0o700]
+        attributes: PrivateFile.folderAttributes
       )
     } catch {
       throw BackupError(
@@ -74,7 +74,7 @@ extension CloudKitService {
       files: try paths.map { try BackupManifest.describe($0, in: folder) }
     )
     let file = folder.appendingPathComponent(BackupManifest.fileName)
-    try WireCoding.encode(manifest).write(to: file, options: .atomic)
+    try PrivateFile.write(WireCoding.encode(manifest), to: file)
     return manifest
   }
 
@@ -87,9 +87,11 @@ extension CloudKitService {
     let file = folder.appendingPathComponent(path)
     try FileManager.default.createDirectory(
       at: file.deletingLastPathComponent(),
-      withIntermediateDirectories: true
+      withIntermediateDirectories: true,
+      attributes: PrivateFile.folderAttributes
     )
-    guard FileManager.default.createFile(atPath: file.path, contents: nil) else {
+    PrivateFile.make(file.path)
+    guard FileManager.default.fileExists(atPath: file.path) else {
       throw BackupError(description: "\(file.path) cannot be written.")
     }
     let handle = try FileHandle(forWritingTo: file)
@@ -100,8 +102,7 @@ extension CloudKitService {
     try handle.close()
   }
 
-  func administerBackup(_ call: AdminCall) async throws -> Data {
-    guard call.verb == "create" else { throw call.unknown }
+  func createBackup(_ call: AdminCall) async throws -> Data {
     let request: [String: String] = try call.read()
     guard let path = request["path"], path.hasPrefix("/") else {
       throw AdministrationError(description: "Name the backup's folder by its whole path.")

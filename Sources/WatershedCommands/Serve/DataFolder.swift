@@ -21,6 +21,9 @@ final class DataFolder: Sendable {
   init(opening path: String, database: String? = nil) throws(ServeError) {
     self.database = database
     url = URL(fileURLWithPath: path, isDirectory: true).standardizedFileURL
+    // Whatever this process writes from now on is its owner's alone, where the folder is open to others
+    // too: SQLite, Foundation and libraries make files of their own.
+    _ = umask(0o077)
     do {
       // Other people of this machine have no business in it; one that is there keeps its mode.
       try FileManager.default.createDirectory(

@@ -29,7 +29,7 @@ final class CommitTally: Sendable {
   /// Makes the file with a first number.
   init(in folder: URL, _ number: Int64) throws {
     let file = Self.file(in: folder)
-    try Data(Self.text(number)).write(to: file, options: .atomic)
+    try PrivateFile.write(Data(Self.text(number)), to: file)
     descriptor = open(file.path, O_WRONLY | O_CLOEXEC)
     guard descriptor >= 0 else {
       throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: file.path])
