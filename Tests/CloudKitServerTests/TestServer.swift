@@ -43,6 +43,7 @@ struct TestServer {
     baseURL: String = "http://127.0.0.1:8080",
     allowedHosts: [String] = [],
     administratorToken: String? = nil,
+    assetStore: (any AssetStore)? = nil,
     onCommit: (@Sendable (CommitEvent) -> Void)? = nil
   ) async throws {
     var limits = ServiceLimits()
@@ -65,6 +66,7 @@ struct TestServer {
         registration: registration,
         administratorToken: administratorToken,
         allowedHosts: allowedHosts,
+        assetStore: assetStore,
         onCommit: onCommit
       )
     )

@@ -127,9 +127,7 @@ extension CloudKitService {
       guard let apiToken, apiToken.container == nil || apiToken.container == call.container,
         request.headers["origin"].map({ allows($0, apiToken) }) ?? true
       else { throw ErrorDictionary(.authenticationFailed, "unknown API token") }
-      guard !call.container.isEmpty, !call.container.contains("/"),
-        call.container.count <= limits.nameLength
-      else {
+      guard NameRules.isContainerName(call.container, limits) else {
         throw ErrorDictionary(.badRequest, "invalid container")
       }
       let account = try await checkPassword(

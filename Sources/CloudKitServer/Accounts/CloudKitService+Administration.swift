@@ -211,7 +211,7 @@ extension CloudKitService {
     container: String,
     isKept: Bool
   ) async throws -> (token: String, session: StoredSession) {
-    guard !container.isEmpty, !container.contains("/"), container.count <= limits.nameLength else {
+    guard NameRules.isContainerName(container, limits) else {
       throw ErrorDictionary(.badRequest, "invalid container")
     }
     let token = effects.randomness.bytes(32).base64URL

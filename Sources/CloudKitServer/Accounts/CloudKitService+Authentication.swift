@@ -22,7 +22,7 @@ extension CloudKitService {
     if let origin, !apiToken.allowedOrigins.isEmpty, !allows(origin, apiToken) {
       throw ErrorDictionary(.authenticationFailed, "the API token is not for pages of \(origin)")
     }
-    guard !path.container.isEmpty, path.container.count <= limits.nameLength else {
+    guard NameRules.isContainerName(path.container, limits) else {
       throw ErrorDictionary(.badRequest, "invalid container")
     }
     let principal =

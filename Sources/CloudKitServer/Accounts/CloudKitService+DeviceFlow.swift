@@ -17,7 +17,7 @@ extension CloudKitService {
     guard let apiToken, apiToken.container == nil || apiToken.container == container else {
       return try refusal("invalid_client", "the client_id is no API token of the server")
     }
-    guard !container.isEmpty, !container.contains("/"), container.count <= limits.nameLength else {
+    guard NameRules.isContainerName(container, limits) else {
       return try refusal("invalid_scope", "the scope is the identifier of a container")
     }
     if let seconds = strangerPause(request) {

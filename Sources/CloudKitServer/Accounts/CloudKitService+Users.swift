@@ -35,6 +35,13 @@ extension CloudKitService {
         if let known = try snapshot.user(container: made.container, account: made.account) {
           return (nil, known)
         }
+        guard try snapshot.users(account: made.account).count < self.limits.containersPerUser else {
+          throw ErrorDictionary(
+            .quotaExceeded,
+            "an account signs in to \(self.limits.containersPerUser) containers at most",
+            extension: ErrorExtension(code: .limitExceeded)
+          )
+        }
         var batch = WriteBatch(partition: id)
         // A reset of the development environment that has listed the users is to list this one too.
         let database = try snapshot.database(id)
@@ -96,20 +103,20 @@ extension CloudKitService {
   ) async throws
     -> Data
   {
-    _ = try context.user()
+    let user = try context.user()
     guard context.scope == .public else {
       throw ErrorDictionary(
         .badRequest,
         "endpoint not applicable in the database type '\(context.scope.rawValue)db'"
       )
     }
-    let found = try find(request.lookupInfos ?? [], context)
+    let found = try find(request.lookupInfos ?? [], context, for: user)
     return try WireCoding.encode(UsersResponse(users: found.map { .success($0) }))
   }
 
   func lookupUsers(_ request: LookupUsersRequest, _ context: RequestContext) async throws -> Data {
-    _ = try context.user()
-    let found = try find(request.users, context)
+    let user = try context.user()
+    let found = try find(request.users, context, for: user)
     return try WireCoding.encode(UsersResponse(users: found.map { .success($0) }))
   }
 
@@ -120,10 +127,15 @@ extension CloudKitService {
   }
 
   /// The people of this container among those asked for; others are left out.
-  private func find(_ infos: [LookupInfo], _ context: RequestContext) throws -> [UserIdentity] {
+  private func find(
+    _ infos: [LookupInfo],
+    _ context: RequestContext,
+    for user: Principal
+  ) throws -> [UserIdentity] {
     guard infos.count <= limits.itemsPerRequest else {
       throw ErrorDictionary(.badRequest, "more than \(limits.itemsPerRequest) users")
     }
+    try throttleLookups(of: infos.count, user)
     return try storage.read { snapshot in
       try infos.compactMap { info in
         var known: StoredUser?

@@ -24,7 +24,8 @@ enum PersonName {
     return name.allSatisfy(\.isWhitespace) ? "a device" : name
   }
 
-  private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
+  /// Whether a character moves a cursor, ends a line, or makes other characters look like something else.
+  static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
     // Joiners belong to Persian, to scripts of India and to emoji.
     if scalar == "\u{200C}" || scalar == "\u{200D}" { return false }
     // The tags of flags, and the marks that choose an emoji's form.

@@ -65,7 +65,7 @@ extension CloudKitService {
       return try call.write(["token": token])
     case .own:
       let own: OwnToken = try call.read()
-      guard !own.container.isEmpty, own.container.count <= limits.nameLength else {
+      guard NameRules.isContainerName(own.container, limits) else {
         throw AdministrationError(description: "Name the container that the token is to open.")
       }
       let token = try await apiToken(

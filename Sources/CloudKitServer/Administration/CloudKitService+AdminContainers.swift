@@ -15,7 +15,7 @@ extension CloudKitService {
     case .list: return try call.write(["containers": try containers()])
     case .create:
       let name = try call.read(NamedContainer.self).container
-      guard !name.isEmpty, name.count <= limits.nameLength, !name.contains("/") else {
+      guard NameRules.isContainerName(name, limits) else {
         throw AdministrationError(
           description: "A container has a name such as iCloud.org.example.app."
         )

@@ -154,9 +154,7 @@ extension CloudKitService {
   /// An administrator who acts as another person leaves a line in the log.
   private func signInForAdministrator(_ call: AdminCall) async throws -> Data {
     let user: SignedInUser = try call.read()
-    guard !user.container.isEmpty, !user.container.contains("/"),
-      user.container.count <= limits.nameLength
-    else {
+    guard NameRules.isContainerName(user.container, limits) else {
       throw AdministrationError(description: "Name the container to sign in to.")
     }
     guard let name = user.userName ?? (call.isOperator ? nil : call.by) else {

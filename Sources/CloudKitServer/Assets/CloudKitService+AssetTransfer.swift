@@ -122,6 +122,10 @@ extension CloudKitService {
     {
       throw tooLarge
     }
+    try throttleUpload(permit)
+    if let first = try firstUpload(of: permit) {
+      return try await repeated(body, form, first, permit)
+    }
     // A form has a little more than its file.
     let announced = request.headers["content-length"].flatMap { Int64($0) }
     let room = try await beginUpload(
@@ -150,7 +154,7 @@ extension CloudKitService {
       throw error
     }
     let (digest, size) = arrival.result()
-    var value = AssetValue(
+    let value = AssetValue(
       fileChecksum: digest.checksum,
       size: size,
       // Apple's service encrypts files and needs both; here they only complete the documented
@@ -160,7 +164,34 @@ extension CloudKitService {
       referenceChecksum: digest.checksum,
       blob: place.file
     )
-    value = try await keepOnce(value, upload, place, permit)
+    return try uploaded(try await keepOnce(value, upload, place, permit), permit)
+  }
+
+  /// Answers an upload whose URL was used: the first reply again, if it is the same file.
+  ///
+  /// The bytes are compared as they come and kept nowhere, and those beyond the first file's size are
+  /// not looked at.
+  private func repeated(
+    _ body: BodySource,
+    _ form: MultipartFile?,
+    _ first: AssetValue,
+    _ permit: UploadPermit
+  ) async throws -> WebServiceResponse {
+    let arrival = AssetArrival(limit: Int(first.size ?? 0), form: form)
+    try await body { _ = try arrival.take($0) }
+    _ = try arrival.finish()
+    let (digest, size) = arrival.result()
+    guard arrival.fits, digest.checksum == first.fileChecksum, size == first.size else {
+      throw Self.usedForAnotherFile
+    }
+    return try uploaded(first, permit)
+  }
+
+  private func uploaded(
+    _ value: AssetValue,
+    _ permit: UploadPermit
+  ) throws -> WebServiceResponse {
+    var value = value
     value.receipt = try receipt(permit.partition, for: value)
     return WebServiceResponse(
       status: 200,

@@ -67,7 +67,7 @@ extension CloudKitService {
     }
     let room = UploadRoom(permit)
     do {
-      if let announced { try await take(announced, room) }
+      try await take(Self.room(of: announced ?? 0), room)
     } catch {
       endUpload(room)
       throw error
@@ -79,7 +79,7 @@ extension CloudKitService {
 
   /// Takes room for so many bytes of an upload in all.
   func extend(_ room: UploadRoom, to bytes: Int64) async throws {
-    let missing = bytes - room.taken.withLock { $0 }
+    let missing = Self.room(of: bytes) - room.taken.withLock { $0 }
     guard missing > 0 else { return }
     do {
       // In blocks, so that few pieces ask.
@@ -116,6 +116,32 @@ extension CloudKitService {
   /// Bytes that an upload of unknown size takes at a time.
   private static let uploadBlock: Int64 = 1_048_576
 
+  /// What was uploaded with a permit before; nil where it is new.
+  func firstUpload(of permit: UploadPermit) throws -> AssetValue? {
+    let key = DirectoryEntry.Key(.upload, permit.id)
+    return try storage.read { try $0.entry(key) }.map {
+      try WireCoding.decode(AssetValue.self, from: $0.body, origin: .storage)
+    }
+  }
+
+  static let usedForAnotherFile = ErrorDictionary(
+    .accessDenied,
+    "the upload URL was used for another file"
+  )
+
+  /// Counts an upload as a request of its person: each writes a file and a row.
+  func throttleUpload(_ permit: UploadPermit) throws {
+    guard let rate = limits.requestsPerSecond, rate > 0 else { return }
+    if let seconds = requests.delay(
+      for: "user \(permit.user)",
+      rate: rate,
+      burst: limits.requestBurst,
+      now: now
+    ) {
+      throw ErrorDictionary(.throttled, "too many uploads, slow down", retryAfter: seconds)
+    }
+  }
+
   /// Keeps a file that has arrived, the first one of its permit.
   ///
   /// The same file again is answered with the first one: a client whose reply was lost repeats the
@@ -146,7 +172,7 @@ extension CloudKitService {
       return (batch, nil)
     }
     guard let first else {
-      quotas.add(value.size ?? 0, in: permit.partition)
+      quotas.add(Self.room(of: value.size ?? 0), in: permit.partition)
       return value
     }
     // Two came at once.
@@ -157,7 +183,7 @@ extension CloudKitService {
   private func same(_ value: AssetValue, as entry: DirectoryEntry) throws -> AssetValue {
     let known = try WireCoding.decode(AssetValue.self, from: entry.body, origin: .storage)
     guard known.fileChecksum == value.fileChecksum, known.size == value.size else {
-      throw ErrorDictionary(.accessDenied, "the upload URL was used for another file")
+      throw Self.usedForAnotherFile
     }
     return known
   }

@@ -28,7 +28,7 @@ extension CloudKitService {
         description: "The key is not a public key on the curve P-256 in PEM."
       )
     }
-    guard !container.isEmpty, container.count <= limits.nameLength else {
+    guard NameRules.isContainerName(container, limits) else {
       throw AdministrationError(description: "A key is for one container; name it.")
     }
     if let keyID, keyID.isEmpty || keyID.count > limits.nameLength {

@@ -28,6 +28,10 @@ extension CloudKitService {
         keys.append(
           Result {
             let zones = ZoneDirectory(try databases.database(of: zone), context)
+            // No record has such a name, and no database has to be asked for it.
+            guard NameRules.isTarget(record.recordName, nil, limits) else {
+              throw ErrorDictionary(.notFound, "Record not found")
+            }
             return RecordKey(zone: try zones.number(of: zone), name: record.recordName)
           }
         )

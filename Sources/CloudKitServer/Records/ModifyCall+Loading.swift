@@ -76,6 +76,7 @@ extension ModifyCall {
       if let fault = operation.fault { throw ErrorDictionary(.badRequest, fault) }
       let number = try zones.number(of: zone)
       let name = try name(of: record)
+      try checkTargets(of: record)
       let key = RecordKey(zone: number, name: name)
       return KeyedOperation(operation.operationType, record, zone: zone, key: key)
     } catch {
@@ -100,6 +101,21 @@ extension ModifyCall {
       )
     }
     return name
+  }
+
+  /// Refuses references to what no record can be called: their targets stand in an index.
+  private func checkTargets(of record: RecordDictionary) throws(ErrorDictionary) {
+    var named = record.parent.map { [($0.recordName, $0.zoneID)] } ?? []
+    for value in (record.fields ?? [:]).values where value.content.mayRefer {
+      named += value.content.looseReferences.map { ($0.recordName, $0.zoneID) }
+    }
+    for (name, zone) in named where !NameRules.isTarget(name, zone, service.limits) {
+      throw ErrorDictionary(
+        .badRequest,
+        "invalid record name in a reference: 1 to \(service.limits.nameLength) printable ASCII "
+          + "characters"
+      )
+    }
   }
 
   /// The records themselves and what they will refer to.

@@ -53,7 +53,7 @@ final class KeyedOperation: Sendable {
 
 extension FieldContent {
   /// Whether `looseReferences` may find any: few values are like that.
-  fileprivate var mayRefer: Bool {
+  var mayRefer: Bool {
     switch self {
     case .reference, .referenceList, .untagged: true
     default: false
@@ -61,7 +61,7 @@ extension FieldContent {
   }
 
   /// References, also those that came without a tag.
-  fileprivate var looseReferences: [ReferenceValue] {
+  var looseReferences: [ReferenceValue] {
     switch self {
     case .untagged(.reference(let value)): [value]
     case .untagged(.list(let values)):

@@ -1,3 +1,5 @@
+import CloudKitWebServices
+
 /// What may be a name.
 enum NameRules {
   /// Printable ASCII; a leading `_` belongs to the service.
@@ -12,6 +14,24 @@ enum NameRules {
   /// The same, or the name of a user's record, which begins with `_`.
   static func isPublicRecordName(_ name: String, _ limits: ServiceLimits) -> Bool {
     isPrintable(name, limits)
+  }
+
+  /// What a container may be called.
+  ///
+  /// Apple's have letters, digits, dots and hyphens; other characters that are shown as they are do no
+  /// harm. A name stands in paths, on pages and in logs.
+  static func isContainerName(_ name: String, _ limits: ServiceLimits) -> Bool {
+    !name.isEmpty && name.utf8.count <= limits.nameLength && !name.contains("/")
+      && name.unicodeScalars.allSatisfy { !PersonName.isHidden($0) }
+  }
+
+  /// What a reference may name: a record of any database, a user's too.
+  static func isTarget(_ name: String, _ zone: ZoneID?, _ limits: ServiceLimits) -> Bool {
+    isPrintable(name, limits)
+      && zone.map { zone in
+        zone.zoneName.utf8.count <= limits.nameLength
+          && (zone.ownerRecordName?.utf8.count ?? 0) <= limits.nameLength
+      } ?? true
   }
 
   /// A letter, then letters, digits and underscores.

@@ -51,11 +51,14 @@ extension CloudKitService {
     }
   }
 
+  /// What a file takes of a quota: its bytes, and a block of the disk for what belongs to it.
+  static func room(of size: Int64) -> Int64 { size + 4096 }
+
   /// Bytes of a database's records and files.
   func usedBytes(in partition: PartitionID) async throws -> Int64 {
     if let known = quotas.bytes(in: partition, now: now) { return known }
     let records = try storage.read { try $0.recordBytes(in: partition) }
-    let files = try await assets.files(in: partition).reduce(0) { $0 + $1.size }
+    let files = try await assets.files(in: partition).reduce(0) { $0 + Self.room(of: $1.size) }
     quotas.note(records + files, in: partition, now: now)
     return records + files
   }

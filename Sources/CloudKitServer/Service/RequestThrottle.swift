@@ -25,8 +25,14 @@ final class RequestThrottle: Sendable {
 
   init(limit: Int = 100_000) { self.limit = limit }
 
-  /// Takes a token of the sender's bucket; seconds to wait where it is empty.
-  func delay(for sender: String, rate: Double, burst: Double, now: Int64) -> Double? {
+  /// Takes tokens of the sender's bucket; seconds to wait where it has fewer.
+  func delay(
+    for sender: String,
+    rate: Double,
+    burst: Double,
+    now: Int64,
+    cost: Double = 1
+  ) -> Double? {
     buckets.withLock { buckets in
       if buckets.count >= limit, buckets[sender] == nil { Self.evict(&buckets, limit, now) }
       var bucket =
@@ -35,11 +41,11 @@ final class RequestThrottle: Sendable {
       bucket.burst = burst
       bucket.fill(now: now)
       defer { buckets[sender] = bucket }
-      guard bucket.tokens < 1 else {
-        bucket.tokens -= 1
+      guard bucket.tokens < cost else {
+        bucket.tokens -= cost
         return nil
       }
-      return max((1 - bucket.tokens) / rate, 0.001)
+      return max((cost - bucket.tokens) / rate, 0.001)
     }
   }
 
@@ -98,6 +104,20 @@ extension CloudKitService {
     {
       try throttleAddress(request)
       throw error
+    }
+  }
+
+  /// Refuses a person who looks up more people than an address book has.
+  func throttleLookups(of count: Int, _ user: Principal) throws {
+    let perHour = Double(limits.peopleLookedUpPerHour)
+    if let seconds = requests.delay(
+      for: "people \(user.userRecordName)",
+      rate: perHour / 3600,
+      burst: perHour,
+      now: now,
+      cost: min(Double(count), perHour)
+    ) {
+      throw ErrorDictionary(.throttled, "too many people were looked up", retryAfter: seconds)
     }
   }
 

@@ -80,6 +80,10 @@ package struct ServiceLimits: Hashable, Sendable {
   package var replyLifetime = 24.0 * 60 * 60
   /// Devices of one user, in one database, whose replies are kept; the longest unused goes first.
   package var sequenceDevices = 64
+  /// People whom one user may look up within an hour, by address, number or record name.
+  package var peopleLookedUpPerHour = 1000
+  /// Containers that one person may sign in to.
+  package var containersPerUser = 100
   /// Subscriptions of one user in one database: each may be matched with every save.
   package var subscriptionsPerUser = 500
   /// Bytes of one subscription.
@@ -185,6 +189,9 @@ package struct ServiceLimits: Hashable, Sendable {
   package var requestBurst = 200.0
   /// Bytes that one user's databases may hold in a container, assets included; none: no
   /// limit.
+  ///
+  /// Each row counts 100 or 200 bytes beside its content, and each file 4,096, so that
+  /// nothing is free by being empty.
   package var userQuota: Int64?
   /// Bytes that a container's public database may hold; none: no limit.
   package var publicQuota: Int64?

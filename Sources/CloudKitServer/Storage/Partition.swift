@@ -26,6 +26,9 @@ package struct PartitionID: Hashable, Sendable, Codable {
   package var rawValue: Int64
 
   package init(rawValue: Int64) { self.rawValue = rawValue }
+
+  /// Has no rows: made ones are odd numbers.
+  package static let empty = PartitionID(rawValue: 0)
 }
 
 /// A position in the order of a private database's changes.

@@ -29,6 +29,9 @@ package protocol Storage: Sendable {
   /// The partition of a key, made when it is met for the first time.
   func partition(_ key: PartitionKey) throws -> PartitionID
 
+  /// The partition of a key; nil where none was made.
+  func knownPartition(_ key: PartitionKey) throws -> PartitionID?
+
   /// Goes a step further with an index over a type's field, and tells whether it is ready.
   ///
   /// The first step lets every writer keep it; each further one takes in so many of the records

@@ -82,6 +82,11 @@ extension CloudKitService {
       )
     }
     let id = try partition(context)
+    let creations = request.operations.count { $0.operationType == .create }
+    if creations > 0 {
+      try await checkQuota(context, id)
+      quotas.add(200 * Int64(creations), in: id)
+    }
     let limits = limits
     let (results, note) = try await write(to: id) { [self] () -> (WriteBatch?, ZonesOutcome) in
       let (database, rows, count, guests) = try storage.read { snapshot in

@@ -263,21 +263,31 @@ package final class PostgreSQLStorage: Storage {
     if batch.changesCachedDirectory { news.tell(.directory) }
   }
 
-  package func partition(_ key: PartitionKey) throws -> PartitionID {
+  package func knownPartition(_ key: PartitionKey) throws -> PartitionID? {
     if let known = partitions.withLock({ $0[key] }) { return known }
-    var id = try reading {
+    let id = try reading {
       try PartitionDirectory(session: PostgreSQLSession(connection: $0)).find(key)
     }
+    if let id { remember(id, key) }
+    return id
+  }
+
+  package func partition(_ key: PartitionKey) throws -> PartitionID {
+    var id = try knownPartition(key)
     // A number that another partition has already is as rare as can be, and tried again.
     while id == nil {
       id = try writing { try PartitionDirectory(session: $0).make(key, effects.randomness) }
     }
     guard let id else { throw ExpectationFailed.partition }
+    remember(id, key)
+    return id
+  }
+
+  private func remember(_ id: PartitionID, _ key: PartitionKey) {
     partitions.withLock { partitions in
       if partitions.count >= Self.partitionLimit { partitions.removeAll() }
       partitions[key] = id
     }
-    return id
   }
 
   private func forgetPartition(_ id: PartitionID?) {
@@ -343,6 +353,7 @@ package final class PostgreSQLStorage: Storage {
       try connection.queue("SET LOCAL statement_timeout = 0")
       // Of an attempt that the connection did not last for.
       try? FileManager.default.removeItem(at: file)
+      PrivateFile.make(file.path)
       let target = try SQLiteConnection(path: file.path)
       try target.transaction {
         let session = SQLiteSession(connection: target)

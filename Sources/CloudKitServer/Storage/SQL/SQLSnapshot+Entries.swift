@@ -50,18 +50,23 @@ extension SQLSnapshot {
   }
 
   func recordBytes(in id: PartitionID) throws -> Int64 {
-    // Everything that a client can make more of.
+    // Everything that a client can make more of; a row costs its place in the table and the indexes
+    // however little is in it, so that no number of empty ones is free.
     let parts = [
-      ("records", "LENGTH(fields) + LENGTH(name) + COALESCE(LENGTH(sharing), 0)"),
-      ("index_entries", "LENGTH(value) + LENGTH(name) + LENGTH(field)"),
-      ("departures", "LENGTH(name) + LENGTH(share)"),
-      ("record_references", "LENGTH(target) + LENGTH(source)"),
-      ("replies", "LENGTH(body) + LENGTH(device)"),
-      ("subscriptions", "LENGTH(body) + LENGTH(id)"),
+      ("records", 200, "LENGTH(fields) + LENGTH(name) + COALESCE(LENGTH(sharing), 0)"),
+      ("zones", 200, "LENGTH(name)"),
+      ("index_entries", 100, "LENGTH(value) + LENGTH(name) + LENGTH(field)"),
+      ("departures", 100, "LENGTH(name) + LENGTH(share)"),
+      ("record_references", 100, "LENGTH(target) + LENGTH(source)"),
+      ("replies", 100, "LENGTH(body) + LENGTH(device)"),
+      ("subscriptions", 100, "LENGTH(body) + LENGTH(id)"),
     ]
     return try parts.reduce(0) { sum, part in
       let found = try connection.query(
-        "SELECT CAST(COALESCE(SUM(\(part.1)), 0) AS BIGINT) FROM \(part.0) WHERE partition = $1",
+        """
+        SELECT CAST(COALESCE(SUM(\(part.1) + \(part.2)), 0) AS BIGINT)
+        FROM \(part.0) WHERE partition = $1
+        """,
         [partition(id)]
       ) { $0.int64(0) }
       return sum + (found.first ?? 0)

@@ -45,10 +45,15 @@ package final class SQLiteStorage: Storage {
   init(folder: URL?, effects: Effects, format: StorageFormat) throws {
     self.effects = effects
     if let folder {
-      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      try FileManager.default.createDirectory(
+        at: folder,
+        withIntermediateDirectories: true,
+        attributes: PrivateFile.folderAttributes
+      )
       let path = folder.appendingPathComponent("watershed.sqlite").path
       self.path = path
-      Self.makePrivate(path)
+      // SQLite gives its log the same permissions.
+      PrivateFile.make(path)
       writer = try SQLiteConnection(path: path)
       try writer.execute(Self.writerSettings)
       readers = SQLiteReaderPool {
@@ -80,19 +85,6 @@ package final class SQLiteStorage: Storage {
     identity = Mutex(kept.incarnation)
     // After the commit: a start that ends between the two is not taken for an older copy.
     tally = try folder.map { try CommitTally(in: $0, kept.count) }
-  }
-
-  /// Makes a new file for its owner's eyes alone; SQLite gives its log the same permissions.
-  ///
-  /// The folder may be one that others look into.
-  private static func makePrivate(_ path: String) {
-    guard !FileManager.default.fileExists(atPath: path) else { return }
-    // Where it cannot be made, SQLite says why.
-    _ = FileManager.default.createFile(
-      atPath: path,
-      contents: nil,
-      attributes: [.posixPermissions: 0o600]
-    )
   }
 
   package func beginNewIncarnation() throws {
@@ -240,6 +232,15 @@ package final class SQLiteStorage: Storage {
     return id
   }
 
+  package func knownPartition(_ key: PartitionKey) throws -> PartitionID? {
+    if let known = partitions.withLock({ $0[key] }) { return known }
+    let id = try reading {
+      try PartitionDirectory(session: SQLiteSession(connection: $0)).find(key)
+    }
+    if let id { partitions.withLock { $0[key] = id } }
+    return id
+  }
+
   package func fillIndex(
     in partition: PartitionID,
     type: String,
@@ -274,6 +275,8 @@ package final class SQLiteStorage: Storage {
   }
 
   package func copy(to file: URL) throws {
+    // SQLite copies into a file that is empty.
+    PrivateFile.make(file.path)
     guard let path else { return try writing.withLock { try writer.copy(to: file.path) } }
     // A reader's connection of its own: the log lets writers commit while it copies.
     try SQLiteConnection(path: path, mode: .readOnly).copy(to: file.path)

@@ -1,0 +1,184 @@
+import CloudKitServer
+import CloudKitWebServices
+import Foundation
+import Synchronization
+import Testing
+
+/// What costs room without bytes, names without end, and rows for what does not exist.
+@Suite("Room that empty things take", .everyEngine)
+struct QuotaTests {
+  @Test("Records without a field count against the quota")
+  func emptyRecords() async throws {
+    let server = try await TestServer(limits: { $0.userQuota = 30_000 })
+    let ada = try await server.person()
+    try await ada.makeZone()
+    _ = try await ada.modify((0..<200).map { .make(.create, "r\($0)") })
+    server.clock.advance(seconds: 61)
+    #expect(await create("one-more", ada).status == 413)
+    _ = try await ada.modify((0..<200).map { .make(.forceDelete, "r\($0)") })
+    // Tombstones stay for those who have not seen the deletions yet; they take room too.
+    server.clock.advance(seconds: 61)
+    #expect(await create("one-more", ada).status == 413)
+  }
+
+  private func create(_ name: String, _ person: Person) async -> WebServiceResponse {
+    let request = ModifyRecordsRequest(
+      operations: [.make(.create, name)],
+      zoneID: TestServer.zone
+    )
+    return await person.send(.modifyRecords, (try? WireCoding.encode(request)) ?? Data())
+  }
+
+  @Test("Zones count against the quota, deleted ones included")
+  func zones() async throws {
+    let server = try await TestServer(limits: { $0.userQuota = 3000 })
+    let ada = try await server.person()
+    var made = 0
+    let failure = await #expect(throws: ErrorDictionary.self) {
+      for number in 0..<100 {
+        try await ada.makeZone("z\(number)")
+        try await ada.deleteZone("z\(number)")
+        server.clock.advance(seconds: 61)
+        made = number + 1
+      }
+    }
+    #expect(failure?.serverErrorCode == .quotaExceeded)
+    #expect((5...20).contains(made))
+  }
+
+  @Test("Empty files count against the quota")
+  func emptyFiles() async throws {
+    let server = try await TestServer(limits: { $0.userQuota = 100_000 })
+    let ada = try await server.person()
+    try await ada.makeZone()
+    var made = 0
+    let failure = await #expect(throws: ErrorDictionary.self) {
+      for number in 0..<100 {
+        _ = try await ada.upload(Data())
+        made = number + 1
+      }
+    }
+    #expect(failure?.serverErrorCode == .quotaExceeded)
+    #expect((10...30).contains(made))
+  }
+
+  @Test("A used upload URL writes nothing, whatever is sent to it")
+  func usedURL() async throws {
+    let store = CountingAssetStore()
+    let server = try await TestServer(assetStore: store)
+    let ada = try await server.person()
+    try await ada.makeZone()
+    let path = try await ada.uploadPath()
+    let file = Data((0..<5000).map { UInt8(truncatingIfNeeded: $0) })
+    let first = await server.send("POST", path, body: file)
+    #expect(first.status == 200)
+    #expect(store.begun == 1)
+    // The same file again: its reply was lost.
+    let again = await server.send("POST", path, body: file)
+    #expect(again.status == 200)
+    #expect(try checksum(again) == checksum(first))
+    for other in [Data(), file.dropLast(), file + [1], Data(count: 5000), Data(count: 3_000_000)] {
+      #expect(await server.send("POST", path, body: Data(other)).status == 403)
+    }
+    #expect(store.begun == 1)
+  }
+
+  private func checksum(_ response: WebServiceResponse) throws -> String? {
+    try WireCoding.decode(UploadedFileResponse.self, from: response.body).singleFile.fileChecksum
+  }
+
+  @Test("Uploads count as requests of their person")
+  func uploadRate() async throws {
+    let server = try await TestServer(limits: {
+      $0.requestsPerSecond = 1
+      $0.requestBurst = 8
+    })
+    let ada = try await server.person()
+    // Three requests: a zone and two addresses; five are left.
+    try await ada.makeZone()
+    let paths = [try await ada.uploadPath(), try await ada.uploadPath()]
+    var statuses: [Int] = []
+    for round in 0..<6 {
+      statuses.append(await server.send("POST", paths[round % 2], body: Data([1])).status)
+    }
+    #expect(statuses == [200, 200, 200, 200, 200, 429])
+    server.clock.advance(seconds: 2)
+    #expect(await server.send("POST", paths[0], body: Data([1])).status == 200)
+  }
+
+  @Test("A read of an invented container leaves no row")
+  func inventedContainers() async throws {
+    let server = try await TestServer()
+    func partitions() throws -> Int {
+      try server.service.storage.read { try $0.partitions().count }
+    }
+    let before = try partitions()
+    for endpoint in [Endpoint.queryRecords, .lookupRecords, .listZones, .lookupZones] {
+      let path = WebServicePath(
+        container: "iCloud.invented.\(endpoint.rawValue.count)",
+        environment: .development,
+        database: .public,
+        endpoint: endpoint
+      ).text(items: [(WebServiceName.apiToken, server.apiToken)])
+      let body =
+        #"{"records":[{"recordName":"a"}],"query":{"recordType":"Note"},"#
+        + #""zones":[{"zoneName":"_defaultZone"}]}"#
+      let response = await server.send("POST", path, body: Data(body.utf8))
+      #expect(response.status != 500)
+    }
+    #expect(try partitions() == before)
+    // What is there is found all the same.
+    let ada = try await server.person()
+    try await ada.save(.create, "a", in: .public, zone: nil)
+    #expect(try await server.visitor.lookup("a", in: .public, zone: nil).recordName == "a")
+  }
+
+  @Test("An account signs in to so many containers", arguments: [2, 3])
+  func containers(limit: Int) async throws {
+    let server = try await TestServer(limits: { $0.containersPerUser = limit })
+    _ = try await server.person()
+    for number in 1..<limit {
+      _ = try await server.service.signIn(userName: "ada", container: "c\(number)")
+    }
+    let refused = await #expect(throws: ErrorDictionary.self) {
+      try await server.service.signIn(userName: "ada", container: "one more")
+    }
+    #expect(refused?.serverErrorCode == .quotaExceeded)
+    // Those that it has stay open.
+    _ = try await server.service.signIn(userName: "ada", container: "c1")
+  }
+}
+
+/// Files in memory, and how many were begun.
+private final class CountingAssetStore: AssetStore {
+  private let store = MemoryAssetStore { Date(timeIntervalSince1970: 1_700_000_000) }
+  private let count = Mutex(0)
+
+  var begun: Int { count.withLock { $0 } }
+
+  func begin(_ place: AssetPlace) async throws -> any AssetUpload {
+    count.withLock { $0 += 1 }
+    return try await store.begin(place)
+  }
+
+  func size(of place: AssetPlace) async throws -> Int64? { try await store.size(of: place) }
+
+  func read(
+    _ place: AssetPlace,
+    _ range: Range<Int64>,
+    into sink: @Sendable (Data) async throws -> Void
+  ) async throws {
+    try await store.read(place, range, into: sink)
+  }
+
+  func remove(_ place: AssetPlace) async throws { try await store.remove(place) }
+  func partitions() async throws -> [PartitionID] { try await store.partitions() }
+
+  func files(in partition: PartitionID) async throws -> [StoredAssetFile] {
+    try await store.files(in: partition)
+  }
+
+  func identity() async throws -> String? { try await store.identity() }
+  func keep(identity: String) async throws { try await store.keep(identity: identity) }
+  func removeRemains(before date: Date) async throws { try await store.removeRemains(before: date) }
+}
