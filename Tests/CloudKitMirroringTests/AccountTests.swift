@@ -42,4 +42,57 @@ struct AccountTests {
     #expect(reason.contains(TestCloud.defaultContainer))
     try await phone.quit()
   }
+
+  @Test(
+    "What was begun for one user writes nothing to the next one's database, without an event too"
+  )
+  func anotherUser() async throws {
+    let world = try await World()
+    let container = try await world.cloud.container(for: "ada", device: "phone")
+    let database = CloudKitDatabase(container: container, scope: .private)
+    _ = try await database.account()
+    try await database.saveZone(MirrorNames.zone)
+    _ = try await world.cloud.container(for: "bob", device: "other")
+    let token = try await world.cloud.service.signIn(
+      userName: "bob",
+      container: TestCloud.defaultContainer
+    )
+    try container.setWebAuthToken(token)
+    let batch = CloudBatch(
+      device: "d",
+      sequence: 1,
+      operations: [CloudOperation(.create, name: "r", recordType: "CD_Post")]
+    )
+    for body in [
+      { _ = try await database.modify(MirrorNames.zone, batch) },
+      { try await database.saveZone(MirrorNames.zone) },
+    ] {
+      let failure = await #expect(throws: CloudFailure.self) { try await body() }
+      guard case .accountChanged? = failure else {
+        Issue.record("\(String(describing: failure))")
+        continue
+      }
+    }
+    let bobs = CloudKitDatabase(container: container, scope: .private)
+    _ = try await bobs.account()
+    #expect(try await bobs.databaseChanges(after: nil).changedZones.isEmpty)
+  }
+
+  @Test("A request that may be another user's has the account asked for before the next one")
+  func askedAgain() async throws {
+    let world = try await World()
+    let phone = try await ScriptedDevice("phone", in: world)
+    try await phone.sync()
+    phone.cloud.onModify { _ in throw CloudFailure.accountChanged(reason: "test") }
+    phone.cloud.forgetCalls()
+    try phone.save { _ = $0.make("Post", ["title": "a"]) }
+    await #expect(throws: CloudFailure.self) { try await phone.mirror.syncNow() }
+    phone.cloud.onModify(nil)
+    try await phone.sync()
+    let calls = phone.cloud.calls.drop { !$0.hasPrefix("modify") }
+    let next = calls.dropFirst().first { $0 == "account" || $0.hasPrefix("modify") }
+    #expect(next == "account")
+    #expect(calls.contains { $0.hasPrefix("modify") })
+    try await phone.quit()
+  }
 }

@@ -84,7 +84,8 @@ extension CloudKitDatabase {
     switch error.code {
     case .networkUnavailable, .networkFailure, .serverResponseLost:
       return CloudFailure.unreachable(reason: reason)
-    case .serviceUnavailable, .requestRateLimited, .zoneBusy, .accountTemporarilyUnavailable:
+    case .accountTemporarilyUnavailable: return CloudFailure.accountChanged(reason: reason)
+    case .serviceUnavailable, .requestRateLimited, .zoneBusy:
       return CloudFailure.busy(reason: reason, retryAfter: error.retryAfterSeconds)
     case .quotaExceeded:
       return CloudFailure.overQuota(reason: reason)

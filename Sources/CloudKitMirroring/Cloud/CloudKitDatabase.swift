@@ -1,18 +1,26 @@
 import CloudKitWebServices
 import Foundation
 import OpenCloudKit
+import Synchronization
 
 /// The mirroring's view of a CloudKit database, through OpenCloudKit.
-package struct CloudKitDatabase: MirrorCloud {
+///
+/// Its requests are for the account that was asked for last: they fail where another user has signed
+/// in since, also where another process has changed the token file that both share.
+package final class CloudKitDatabase: MirrorCloud {
   private let container: CKContainer
   private let scope: CKDatabase.Scope
+  private let pin = Mutex<AccountPin?>(nil)
 
   package init(container: CKContainer, scope: CKDatabase.Scope) {
     self.container = container
     self.scope = scope
   }
 
-  private var database: CKDatabase { container.database(with: scope) }
+  private var database: CKDatabase {
+    let database = container.database(with: scope)
+    return pin.withLock { $0 }.map(database.pinned) ?? database
+  }
 
   private func zoneID(_ zone: String) -> CKRecordZone.ID {
     CKRecordZone.ID(zoneName: zone, ownerName: CKCurrentUserDefaultName)
@@ -22,9 +30,7 @@ package struct CloudKitDatabase: MirrorCloud {
 
   package func account() async throws -> CloudAccount {
     switch try await translating({ try await container.accountStatus() }) {
-    case .available:
-      let user = try await translating { try await container.userRecordID() }
-      return .available(userRecordName: user.recordName)
+    case .available: return try await confirmedAccount()
     case .noAccount: return await reasonWithoutAccount()
     case .restricted: return .restricted
     case .temporarilyUnavailable: return .temporarilyUnavailable
@@ -36,10 +42,18 @@ package struct CloudKitDatabase: MirrorCloud {
   /// different places.
   private func reasonWithoutAccount() async -> CloudAccount {
     do {
-      return .available(userRecordName: try await container.userRecordID().recordName)
+      return try await confirmedAccount()
     } catch {
-      return .none(reason: error.localizedDescription)
+      return .none(reason: MirrorErrorText.text(error))
     }
+  }
+
+  /// Asks for the user and has all further requests be that user's.
+  private func confirmedAccount() async throws -> CloudAccount {
+    let confirmed = try await translating { try await container.confirmedAccount() }
+    pin.withLock { $0 = confirmed }
+    guard let user = confirmed.userRecordName else { return .undetermined }
+    return .available(userRecordName: user)
   }
 
   package func saveZone(_ zone: String) async throws {
@@ -243,7 +257,7 @@ package struct CloudKitDatabase: MirrorCloud {
   // MARK: Notifications
 
   package func notifications() -> AsyncThrowingStream<Void, any Error> {
-    AsyncThrowingStream { continuation in
+    AsyncThrowingStream { [container] continuation in
       let task = container.effects.tasks.spawn {
         do {
           let channel = try container.pushChannel()

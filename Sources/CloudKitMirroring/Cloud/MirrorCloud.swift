@@ -196,6 +196,8 @@ package enum CloudFailure: Error, Hashable, Sendable {
   case busy(reason: String, retryAfter: Double?)
   /// Nobody, or somebody else, is signed in.
   case notAuthenticated(reason: String)
+  /// Another user than the one who was asked for may be signed in.
+  case accountChanged(reason: String)
   /// The change token cannot be continued.
   case tokenExpired(TokenLoss)
   /// The zone is not there.

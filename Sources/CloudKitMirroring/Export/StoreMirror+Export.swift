@@ -91,7 +91,7 @@ extension StoreMirror {
     } catch let failure as CloudFailure {
       switch failure {
       // The import would fail alike.
-      case .unreachable, .notAuthenticated: throw failure
+      case .unreachable, .notAuthenticated, .accountChanged: throw failure
       default: return failure
       }
     }

@@ -60,7 +60,7 @@ extension StoreMirror {
     case .busy where isAtFault(batch, failure):
       // Where the server did have it, the records are found there with what was sent.
       return try split(batch, failure, &total)
-    case .unreachable, .busy, .notAuthenticated, .tokenExpired:
+    case .unreachable, .busy, .notAuthenticated, .accountChanged, .tokenExpired:
       // The server may have it: the batch stays open and is repeated.
       throw failure
     case .zoneMissing:

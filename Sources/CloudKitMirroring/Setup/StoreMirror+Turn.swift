@@ -109,6 +109,11 @@ extension StoreMirror {
       } catch {
         // What was wanted is still wanted.
         state.withLock { state in
+          if case CloudFailure.accountChanged = error {
+            // Whose account it is now decides what becomes of the rest.
+            state.isSetUp = false
+            state.accountEpoch += 1
+          }
           state.wantsImport = state.wantsImport || wantsImport
           state.wantsExport = state.wantsExport || wantsExport
         }
@@ -241,7 +246,7 @@ enum MirrorErrorText {
     switch error {
     case CloudFailure.unreachable(let reason), CloudFailure.busy(let reason, _),
       CloudFailure.notAuthenticated(let reason), CloudFailure.refused(let reason),
-      CloudFailure.overQuota(let reason):
+      CloudFailure.overQuota(let reason), CloudFailure.accountChanged(let reason):
       return reason
     case CloudFailure.tokenExpired: return "The change token has expired."
     case CloudFailure.zoneMissing: return "The zone is not on the server."
