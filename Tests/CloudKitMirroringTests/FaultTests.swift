@@ -292,4 +292,31 @@ import Testing
       #expect(edited?["CD_views"] == "integer(5)")
     }
   }
+
+  @Test("A store that was put back from a copy uses no number again that the server answers for")
+  func restoredStore() async throws {
+    try await World.with("pad") { world, devices in
+      let pad = devices[0]
+      let phone = try await world.device("phone")
+      try phone.save { _ = $0.make("Post", ["title": "old"]) }
+      try await world.settle(phone, pad)
+      try await phone.quit()
+      let copy = world.folder.appendingPathComponent("copy.sqlite")
+      try FileManager.default.copyItem(at: phone.storeURL, to: copy)
+      try phone.launch()
+      try phone.save { try $0.first("Post", "title", "old").setValue("first", forKey: "title") }
+      try await world.settle(phone, pad)
+      try await phone.quit()
+      for suffix in ["", "-wal", "-shm"] {
+        try? FileManager.default.removeItem(atPath: phone.storeURL.path + suffix)
+      }
+      try FileManager.default.moveItem(at: copy, to: phone.storeURL)
+      try phone.launch()
+      try phone.save { try $0.first("Post", "title", "old").setValue("second", forKey: "title") }
+      try await world.settle(phone, pad)
+      #expect(try phone.snapshot() == pad.snapshot())
+      try pad.save { _ = try $0.first("Post", "title", "second") }
+      try await phone.quit()
+    }
+  }
 }

@@ -108,6 +108,8 @@ extension StoreMirror {
     // The token of another account looks the same, and that account is not to get these objects.
     try await checkAccount()
     try await checkAccountEpoch()
+    // The other server may not know what this device wants to be notified of.
+    try await cloud.saveSubscription(options.subscription)
     try reread(.otherServer)
   }
 
@@ -199,6 +201,7 @@ extension StoreMirror {
     }
     var rest = page.records[...]
     var isDone = false
+    var oneToOnes: (String, String)? = ("", "")
     repeat {
       let chunk = rest.prefix(state.withLock { $0.chunk })
       rest = rest.dropFirst(chunk.count)
@@ -214,7 +217,7 @@ extension StoreMirror {
           )
         )
         if isLast { try session.park(page.unreadable, generation: zone.generation) }
-        if isLast { isDone = try end(page, zone, session, &effect) }
+        if isLast { isDone = try end(page, zone, session, &oneToOnes, &effect) }
       }
       adapt(to: effects.clock.uptime - begun)
     } while !rest.isEmpty
@@ -222,7 +225,7 @@ extension StoreMirror {
       try write(MirrorAuthor.importing) { session in
         // A foreign commit before this one is never skipped over.
         try session.foldHistory()
-        isDone = try end(page, zone, session, &effect)
+        isDone = try end(page, zone, session, &oneToOnes, &effect)
       }
     }
     total.add(effect)
@@ -252,18 +255,20 @@ extension StoreMirror {
   /// What comes after a page's records: at the end of the feed, one-to-ones and what a reading from
   /// the start has not met; then the token.
   ///
-  /// Returns false while more is left.
+  /// `oneToOnes` is how far the one-to-ones are settled, nil once all are. Returns false while more is
+  /// left.
   private func end(
     _ page: CloudZoneChanges,
     _ zone: MirrorBooks.Zone,
     _ session: MirrorSession,
+    _ oneToOnes: inout (String, String)?,
     _ effect: inout ImportEffect
   ) throws -> Bool {
     var zone = zone
     if !page.isMoreComing {
-      var position: (String, String)? = ("", "")
-      while let after = position {
-        position = try session.settleOneToOnes(after: after, limit: Self.settlementLimit)
+      if let after = oneToOnes {
+        oneToOnes = try session.settleOneToOnes(after: after, limit: Self.settlementLimit)
+        guard oneToOnes == nil else { return false }
       }
       if let rereading = try session.books.zone(zone.name).rereading {
         if try endRereading(rereading, zone, session, &effect) { return false }

@@ -174,6 +174,8 @@ extension StoreMirror {
     log.error("The zone \(options.zone) is gone: \(cause) Every object is sent again.")
     try write(MirrorAuthor.reset) { try $0.forgetZone() }
     try await saveZoneIfNeeded()
+    // What ended the zone may have ended the subscription too.
+    try await cloud.saveSubscription(options.subscription)
     state.withLock { state in
       state.wantsImport = true
       state.wantsExport = true

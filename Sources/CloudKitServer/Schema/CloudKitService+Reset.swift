@@ -25,27 +25,34 @@ extension CloudKitService {
         try await activate([QueryPlan.everything], of: RecordTypeSchema.users.name, id)
       }
       let tag = String(effects.randomness.next(), radix: 36)
-      try await write(to: id) { [self] () -> (WriteBatch?, Void) in
+      let note = try await write(to: id) { [self] () -> (WriteBatch?, CommitNote?) in
         guard var entry = try storage.read({ try $0.entry(SchemaErasing.key(container)) }) else {
-          return (nil, ())
+          return (nil, nil)
         }
         var erasing = try WireCoding.decode(SchemaErasing.self, from: entry.body)
-        guard let last = erasing.emptiedThrough, last < id.rawValue else { return (nil, ()) }
-        var batch =
+        guard let last = erasing.emptiedThrough, last < id.rawValue else { return (nil, nil) }
+        var (batch, note) =
           key.scope == .public
-          ? try emptyPublicDatabase(id, tag: tag) : try emptyPrivateDatabase(id)
+          ? (try emptyPublicDatabase(id, tag: tag), nil) : try emptyPrivateDatabase(id, key)
         batch.expectedEntries[entry.key] = .some(entry.revision)
         erasing.emptiedThrough = id.rawValue
         entry.body = try WireCoding.encode(erasing)
         batch.savedEntries = [entry]
-        return (batch, ())
+        return (batch, note)
       }
+      if let note { announce(note) }
     }
   }
 
-  private func emptyPrivateDatabase(_ id: PartitionID) throws -> WriteBatch {
-    let (database, living) = try storage.read {
-      (try $0.database(id), try $0.livingZones(in: id))
+  /// The batch with the note that its zones are gone: a device that waits for changes sends what it has
+  /// again.
+  private func emptyPrivateDatabase(
+    _ id: PartitionID,
+    _ key: PartitionKey
+  ) throws -> (WriteBatch, CommitNote?) {
+    let (database, living, guests) = try storage.read { snapshot in
+      let living = try snapshot.livingZones(in: id)
+      return (try snapshot.database(id), living, try participants(of: living, id, snapshot))
     }
     var batch = WriteBatch(partition: id)
     batch.expectedCounter = database.counter
@@ -60,7 +67,20 @@ extension CloudKitService {
       return zone
     }
     batch.counter = counter
-    return batch
+    guard !living.isEmpty else { return (batch, nil) }
+    var note = CommitNote(
+      process: notifications.run,
+      container: key.container,
+      environment: key.environment,
+      scope: .private,
+      owner: key.owner,
+      partition: id,
+      author: key.owner
+    )
+    note.zones = living.map(\.name)
+    note.guests = guests
+    try post(&note, in: &batch)
+    return (batch, note)
   }
 
   private func emptyPublicDatabase(_ id: PartitionID, tag: String) throws -> WriteBatch {

@@ -141,7 +141,7 @@ extension CloudKitService {
   private typealias ZonesOutcome = ([ZonePlan.Result], CommitNote?)
 
   /// Who takes part in shares of zones that go.
-  private func participants(
+  func participants(
     of zones: [StoredZone],
     _ id: PartitionID,
     _ snapshot: any StorageSnapshot
