@@ -62,6 +62,24 @@ import Testing
     try await phone.quit()
   }
 
+  @Test("Of descriptions without options, only the container's own is mirrored")
+  func defaultDescription() throws {
+    let model = BlogModel.make()
+    let container = NSPersistentCloudKitContainer(name: "app", managedObjectModel: model)
+    let own = try #require(container.persistentStoreDescriptions.first)
+    let apps = NSPersistentStoreDescription(url: URL(fileURLWithPath: "/tmp/none.sqlite"))
+    container.persistentStoreDescriptions = [apps]
+    container.mirrorOwnDescription(with: "iCloud.first")
+    #expect(apps.cloudKitContainerOptions == nil)
+    container.persistentStoreDescriptions = [apps, own]
+    container.mirrorOwnDescription(with: "iCloud.first")
+    #expect(apps.cloudKitContainerOptions == nil)
+    #expect(own.cloudKitContainerOptions?.containerIdentifier == "iCloud.first")
+    own.cloudKitContainerOptions = nil
+    container.mirrorOwnDescription(with: "iCloud.first")
+    #expect(own.cloudKitContainerOptions == nil)
+  }
+
   @Test("Of a local and a cloud configuration in two stores, only the cloud one is mirrored")
   func configurations() async throws {
     let model = BlogModel.make()

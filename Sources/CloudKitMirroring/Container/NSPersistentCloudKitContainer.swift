@@ -7,17 +7,45 @@ import Synchronization
 /// A container whose stores are kept in step with a person's CloudKit database.
 ///
 /// Stores whose descriptions have `cloudKitContainerOptions` are mirrored by themselves from the
-/// moment they are loaded.
+/// moment they are loaded; others are not. The description that the container makes itself gets options
+/// for the first CloudKit container of the configuration, as Core Data takes them from an app's
+/// entitlements; set them to nil to keep that store local.
+///
+/// ```swift
+/// let container = NSPersistentCloudKitContainer(name: "Model")
+/// let local = NSPersistentStoreDescription(url: localURL)
+/// local.configuration = "Local"
+/// container.persistentStoreDescriptions.append(local)
+/// container.loadPersistentStores { _, error in if let error { report(error) } }
+/// ```
+///
+/// What another device's deletion or a restored server overrode is kept in a list; see
+/// ``recoveryEntries(in:limit:)``.
+///
+/// **Differs from Core Data:** CloudKit keeps a decimal as a double: other devices have some 16 of its
+/// digits, and the device that saved it has all. An attribute whose user info has `YES` under
+/// `WatershedExactDecimal` is exact on all devices: a value with more digits stands in the text field
+/// `CD_<name>_wsExact` too, which the schema has to have in production. A NaN is sent as no value.
+///
+/// **Differs from Core Data:** Dates have milliseconds on other devices, as in CloudKit, and keep their
+/// fraction on the device that saved them. The mirroring takes two dates of one millisecond for equal.
+///
+/// **Differs from Core Data:** A number whose type a migration changed is sent in the type that CloudKit's
+/// field has, where that holds it. Where it does not (0.5 in an integer), the record is held back with
+/// the reason in the export's event; a new attribute has a field of its own.
 open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Sendable {
   // Sendable: `mirrors` guards what the class adds.
 
   /// The stores that are mirrored, by the address of the store object.
   private let mirrors = Mutex<[(store: NSPersistentStore, mirror: StoreMirror)]>([])
+  /// The description that the container made, kept so that none of the app's is taken for it.
+  private var ownDescription: NSPersistentStoreDescription?
 
-  /// Creates a container with a model; its first store is mirrored with the first CloudKit
-  /// container of the configuration, where there is one.
+  /// Creates a container with a model; the store that it describes itself is mirrored with the first
+  /// CloudKit container of the configuration, where there is one.
   public override init(name: String, managedObjectModel model: NSManagedObjectModel) {
     super.init(name: name, managedObjectModel: model)
+    ownDescription = persistentStoreDescriptions.first
     MirroredStores.accountChanges.start()
   }
 
@@ -36,7 +64,7 @@ open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Send
   open override func loadPersistentStores(
     completionHandler block: @escaping (NSPersistentStoreDescription, (any Error)?) -> Void
   ) {
-    chooseDefault()
+    mirrorOwnDescription(with: CKContainer.default().containerIdentifier)
     let all = persistentStoreDescriptions
     var accepted: [NSPersistentStoreDescription] = []
     var seen: Set<String> = []
@@ -62,14 +90,15 @@ open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Send
     persistentStoreDescriptions = all
   }
 
-  /// Without options anywhere, the first store is mirrored with the configured container.
-  private func chooseDefault() {
-    guard let first = persistentStoreDescriptions.first, first.mirroring == nil,
-      first.type == NSSQLiteStoreType,
+  /// Has the store that the container describes itself mirrored with a CloudKit container, unless the app
+  /// has said how its stores are mirrored.
+  package func mirrorOwnDescription(with identifier: @autoclosure () -> String?) {
+    guard let own = persistentStoreDescriptions.first(where: { $0 === ownDescription }),
+      own.mirroring == nil, own.type == NSSQLiteStoreType,
       !persistentStoreDescriptions.contains(where: { $0.cloudKitContainerOptions != nil }),
-      let identifier = CKContainer.default().containerIdentifier
+      let identifier = identifier()
     else { return }
-    first.cloudKitContainerOptions = NSPersistentCloudKitContainerOptions(
+    own.cloudKitContainerOptions = NSPersistentCloudKitContainerOptions(
       containerIdentifier: identifier
     )
   }
