@@ -307,4 +307,78 @@ struct ModelChangeTests {
   func sweepGuard(missing: Int, known: Int, isAllowed: Bool) {
     #expect(SweepGuard(floor: 100, share: 0.5).allows(missing, of: known) == isAllowed)
   }
+
+  /// Posts with a number that is an integer in one version of the model and a double in the other.
+  private static func counted(_ type: NSAttributeType) -> NSManagedObjectModel {
+    let model = NSManagedObjectModel()
+    model.entities = [
+      BlogModel.entity(
+        "Post",
+        [BlogModel.attribute("title", .stringAttributeType), BlogModel.attribute("count", type)]
+      )
+    ]
+    return model
+  }
+
+  private func numbers(_ device: TestDevice) throws -> [String: Double] {
+    try device.save { context in
+      let pairs = try context.all("Post").map { post in
+        (
+          post.value(forKey: "title") as? String ?? "",
+          (post.value(forKey: "count") as? NSNumber)?.doubleValue ?? .nan
+        )
+      }
+      return Dictionary(uniqueKeysWithValues: pairs)
+    }
+  }
+
+  @Test(
+    "A number whose type a migration changed is sent in the type that the server's field has",
+    arguments: [
+      (NSAttributeType.integer64AttributeType, NSAttributeType.doubleAttributeType),
+      (.doubleAttributeType, .integer64AttributeType),
+    ]
+  )
+  func numberTypes(before: NSAttributeType, after: NSAttributeType) async throws {
+    let world = try await World(model: Self.counted(before))
+    let (old, pad) = (try await world.device("phone"), try await world.device("pad"))
+    try old.save { _ = $0.make("Post", ["title": "a", "count": 1]) }
+    try await world.settle(old, pad)
+    try await old.quit()
+    let phone = try await world.device("phone", model: Self.counted(after))
+    let new = try await world.device("new", model: Self.counted(after))
+    try await world.settle(phone, new)
+    try phone.save { context in
+      try context.first("Post", "title", "a").setValue(2, forKey: "count")
+      _ = context.make("Post", ["title": "b", "count": 3])
+    }
+    try new.save { _ = $0.make("Post", ["title": "c", "count": 4]) }
+    try await world.settle(phone, new, pad, phone)
+    for device in [phone, pad, new] {
+      #expect(try numbers(device) == ["a": 2, "b": 3, "c": 4])
+    }
+    for device in [phone, pad, new] { try await device.quit() }
+  }
+
+  @Test("A number that the server's field cannot hold holds its record back, and no other one")
+  func numberThatDoesNotFit() async throws {
+    let world = try await World(model: Self.counted(.integer64AttributeType))
+    let old = try await world.device("phone")
+    try old.save { _ = $0.make("Post", ["title": "a", "count": 1]) }
+    try await world.settle(old)
+    try await old.quit()
+    let phone = try await world.device("phone", model: Self.counted(.doubleAttributeType))
+    try phone.save { context in
+      _ = context.make("Post", ["title": "half", "count": 0.5])
+      _ = context.make("Post", ["title": "b", "count": 3])
+    }
+    try await world.settle(phone)
+    let parked = try phone.container.mirroringStatus().flatMap(\.parked)
+    #expect(parked.count == 1)
+    #expect(parked.first?.reason.contains("CD_count") == true)
+    let pad = try await world.device("pad", model: Self.counted(.doubleAttributeType))
+    try await world.settle(pad)
+    #expect(try numbers(pad) == ["a": 1, "b": 3])
+    for device in [phone, pad] { try await device.quit() }
+  }
 }

@@ -36,6 +36,7 @@ package struct ChangedFields: Hashable, Sendable {
       guard properties.contains(attribute.name) || mustMoveOut else { continue }
       compare(attribute.field, record, base)
       if let assetField = attribute.assetField { compare(assetField, record, base) }
+      if let exactField = attribute.exactField { compare(exactField, record, base) }
       follow(attribute.name, record, base, mapping)
     }
     if properties.contains(MirrorNames.entityName) {

@@ -46,8 +46,9 @@ extension MirrorSession {
       let edges = try books.pendingEdges(limit: window, deletionsOnly: deletionsOnly)
       guard !records.isEmpty || !edges.isEmpty else { return nil }
       var candidates: [Candidate] = []
+      let kinds = try fieldKinds()
       for record in records {
-        if let candidate = try candidate(record) { candidates.append(candidate) }
+        if let candidate = try candidate(record, kinds) { candidates.append(candidate) }
       }
       for edge in edges {
         if let candidate = try candidate(edge) { candidates.append(candidate) }
@@ -80,7 +81,7 @@ extension MirrorSession {
       .map { candidates[$0.id] }
   }
 
-  private func candidate(_ record: BookedRecord) throws -> Candidate? {
+  private func candidate(_ record: BookedRecord, _ kinds: FieldKinds) throws -> Candidate? {
     guard record.pending == .save else {
       guard record.tag != nil else {
         // It never reached the server.
@@ -128,7 +129,7 @@ extension MirrorSession {
       name: record.name,
       recordType: record.recordType,
       tag: record.tag,
-      set: FieldBag(changed.set),
+      set: FieldBag(kinds.adapted(changed.set, recordType: record.recordType)),
       removed: changed.removed,
       encryptedKeys: now.encryptedKeys
     )

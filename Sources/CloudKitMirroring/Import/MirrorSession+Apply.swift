@@ -146,6 +146,7 @@ extension MirrorSession {
       return
     }
     let base = record.fields.asBase
+    try learnFieldKinds(from: record.fields, of: entity)
     var record = record
     record.fields = entity.reading(record.fields, since: known?.base).fields
     if let known {
@@ -305,7 +306,7 @@ extension MirrorSession {
     case .asset(let asset)?:
       return attribute.rowValue(fileContents: try context.assets.read(asset.file))
     case let value?:
-      guard let converted = attribute.rowValue(value) else {
+      guard let converted = attribute.rowValue(value, in: record.fields) else {
         context.journal.note(
           .import,
           .recordSkipped,

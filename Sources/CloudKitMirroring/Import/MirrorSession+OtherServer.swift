@@ -51,10 +51,13 @@ extension MirrorSession {
     let whole = try RecordSerializer(budget: AssetBudget(limit: .max))
       .serialize(row.values, entity) { try recordName(of: $0) }.fields
     let replaced = agreedProperties(record, entity, local: local, since: base)
-    try keep(replaced, of: record, entity, "Another server, or one that was restored, replaced it.")
-    {
-      whole.content(of: $0)
-    }
+    try keep(
+      replaced,
+      of: record,
+      entity,
+      whole,
+      "Another server, or one that was restored, replaced it."
+    ) { whole.content(of: $0) }
   }
 
   /// Keeps the values of the service that this device is about to replace, as they may be edits.
@@ -67,6 +70,7 @@ extension MirrorSession {
       properties,
       of: record,
       entity,
+      record.fields,
       "A server that was restored had other values than the last agreed ones."
     ) { property in
       let content = record.fields.content(of: property)
@@ -82,12 +86,15 @@ extension MirrorSession {
     _ properties: Set<String>,
     of record: CloudRecord,
     _ entity: EntityMapping,
+    _ source: FieldBag,
     _ reason: String,
     content: (String) throws -> MirrorValue?
   ) throws {
     var fields: [String: MirrorValue] = [:]
     for property in properties {
       if let content = try content(property) { fields[MirrorNames.field(property)] = content }
+      let exactField = MirrorNames.exactField(property)
+      fields[exactField] = source[exactField]
     }
     guard !fields.isEmpty else { return }
     try books.keep(

@@ -46,6 +46,8 @@ package struct AttributeMapping: Sendable {
   package let field: String
   /// The field of the file, for values that vary in length.
   package let assetField: String?
+  /// The field of the exact text, for decimals that the model wants kept exactly.
+  package let exactField: String?
 
   /// The mapping of an attribute, or nothing where it is not mirrored.
   package init?(_ slot: AttributeSlot) {
@@ -60,7 +62,13 @@ package struct AttributeMapping: Sendable {
     defaultValue = slot.defaultRowValue
     field = MirrorNames.field(slot.name)
     assetField = form.hasAsset ? MirrorNames.assetField(slot.name) : nil
+    exactField =
+      form == .decimal && MirrorFlags.isExact(slot.description)
+      ? MirrorNames.exactField(slot.name) : nil
   }
+
+  /// All fields that hold something of the attribute.
+  package var fields: [String] { [field, assetField, exactField].compactMap(\.self) }
 
   /// The value as a record holds it; nil for null.
   package func mirrorValue(_ value: RowValue) -> MirrorValue? {
@@ -85,7 +93,7 @@ package struct AttributeMapping: Sendable {
     case (.integer, .double(let number)): Int64(exactly: number.rounded()).flatMap(integer)
     case (.double, .double(let number)): .double(number)
     case (.double, .integer(let number)): .double(Double(number))
-    case (.decimal, .double(let number)): .decimal(RowDecimal(Decimal(nearest: number)))
+    case (.decimal, .double(let number)): decimal(number)
     case (.decimal, .integer(let number)): .decimal(RowDecimal(Decimal(number)))
     case (.date, .milliseconds(let number)): .date(Self.seconds(number))
     case (.uuid, .string(let text)): UUID(uuidString: text).map(RowValue.uuid)
@@ -95,6 +103,30 @@ package struct AttributeMapping: Sendable {
     default: nil
     }
   }
+
+  /// The value of the attribute's content in a record's fields.
+  package func rowValue(_ content: MirrorValue, in fields: FieldBag) -> RowValue? {
+    guard exactField != nil, let text = fields.exactText(of: name),
+      let decimal = Decimal(string: text, locale: Self.posix), !decimal.isNaN
+    else { return rowValue(content) }
+    return .decimal(RowDecimal(decimal))
+  }
+
+  /// The exact text of a decimal that its double does not give back; nil for any other value.
+  package func exactText(_ value: RowValue) -> MirrorValue? {
+    guard exactField != nil, case .decimal(let number) = value, !number.value.isNaN,
+      let double = Self.double(number.value), Decimal(nearest: double) != number.value
+    else { return nil }
+    return .string(number.value.description)
+  }
+
+  /// A number that no decimal holds is not taken: it would become NaN.
+  private func decimal(_ number: Double) -> RowValue? {
+    let decimal = Decimal(nearest: number)
+    return decimal.isNaN ? nil : .decimal(RowDecimal(decimal))
+  }
+
+  private static let posix = Locale(identifier: "en_US_POSIX")
 
   /// The value of the bytes of a file.
   package func rowValue(fileContents: Data) -> RowValue? {
@@ -146,6 +178,11 @@ package struct AttributeMapping: Sendable {
 
 /// What a model says about mirroring beside types.
 package enum MirrorFlags {
+  /// The keys whose values say yes or no.
+  package static let keys = [
+    MirrorNames.ignoredKey, MirrorNames.encryptedKey, MirrorNames.exactDecimalKey,
+  ]
+
   /// Whether a property stays out of CloudKit.
   package static func isIgnored(_ property: NSPropertyDescription) -> Bool {
     truth(property.userInfo?[MirrorNames.ignoredKey]) ?? false
@@ -155,6 +192,12 @@ package enum MirrorFlags {
   package static func isEncrypted(_ attribute: NSAttributeDescription) -> Bool {
     attribute.allowsCloudEncryption
       || (truth(attribute.userInfo?[MirrorNames.encryptedKey]) ?? false)
+  }
+
+  /// Whether an attribute's decimals are kept exactly.
+  package static func isExact(_ attribute: NSAttributeDescription) -> Bool {
+    attribute.attributeType == .decimalAttributeType
+      && truth(attribute.userInfo?[MirrorNames.exactDecimalKey]) ?? false
   }
 
   /// Yes or no in the spellings that a model file can hold.

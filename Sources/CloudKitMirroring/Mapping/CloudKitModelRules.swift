@@ -99,7 +99,7 @@ package enum CloudKitModelRules {
         "CloudKit integration requires that the flags in the user info of attributes are "
           + "booleans, the following are not:"
       ) { attribute in
-        [MirrorNames.ignoredKey, MirrorNames.encryptedKey].contains { key in
+        MirrorFlags.keys.contains { key in
           attribute.userInfo?[key].map { MirrorFlags.truth($0) == nil } ?? false
         }
       },

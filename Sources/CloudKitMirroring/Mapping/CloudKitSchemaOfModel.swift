@@ -51,6 +51,12 @@ private func fields(of entity: NSEntityDescription) -> [String: FieldSchemaType]
       isEncrypted: MirrorFlags.isEncrypted(attribute)
     )
     if form.hasAsset { fields[MirrorNames.assetField(name)] = .typed(.asset) }
+    if MirrorFlags.isExact(attribute) {
+      fields[MirrorNames.exactField(name)] = .typed(
+        .string,
+        isEncrypted: MirrorFlags.isEncrypted(attribute)
+      )
+    }
   }
   for (name, relationship) in entity.relationshipsByName where !relationship.isToMany {
     fields[MirrorNames.field(name)] = .typed(.string)

@@ -32,6 +32,9 @@ extension EntityMapping {
       reading.outdated.insert(property)
       reading.fields[MirrorNames.field(property)] = fields[MirrorNames.field(former)]
       reading.fields[MirrorNames.assetField(property)] = fields[MirrorNames.assetField(former)]
+      if attribute(property)?.exactField != nil {
+        reading.fields[MirrorNames.exactField(property)] = fields[MirrorNames.exactField(former)]
+      }
     }
     return reading
   }

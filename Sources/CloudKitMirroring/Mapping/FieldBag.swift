@@ -42,9 +42,24 @@ package struct FieldBag: Hashable, Sendable {
     return values[MirrorNames.assetField(property)] ?? values[MirrorNames.field(property)]
   }
 
+  /// The exact text of a property's decimal, as long as the number beside it is the text's: a client that
+  /// does not know the text edits the number alone.
+  package func exactText(of property: String) -> String? {
+    guard case .string(let text)? = values[MirrorNames.exactField(property)],
+      let number = Double(text)
+    else { return nil }
+    switch values[MirrorNames.field(property)] {
+    case .double(number)?: return text
+    // A whole number may come back as an integer.
+    case .integer(let integer)? where Double(integer) == number: return text
+    default: return nil
+    }
+  }
+
   /// Whether a property has the same content in both bags.
   package func agrees(with other: FieldBag, on property: String) -> Bool {
-    switch (content(of: property), other.content(of: property)) {
+    guard exactText(of: property) == other.exactText(of: property) else { return false }
+    return switch (content(of: property), other.content(of: property)) {
     case (nil, nil): true
     case (let left?, let right?): left.hasSameContent(as: right)
     default: false

@@ -30,6 +30,10 @@ package enum MirrorNames {
   package static let ignoredKey = "NSCloudKitMirroringDelegateIgnoredPropertyKey"
   /// The older way to ask for encryption.
   package static let encryptedKey = "NSPersistentCloudKitContainerEncryptedAttributeKey"
+  /// The key in an attribute's user info that keeps decimals exact beside CloudKit's doubles.
+  package static let exactDecimalKey = "WatershedExactDecimal"
+  /// After the name of a field whose decimal stands exactly in a text.
+  package static let exactSuffix = "_wsExact"
   /// An attribute of this name holds the record's own name.
   package static let recordIDAttribute = "ckRecordID"
 
@@ -41,6 +45,8 @@ package enum MirrorNames {
   }
   /// The field of a property's file.
   package static func assetField(_ property: String) -> String { field(property) + assetSuffix }
+  /// The field of a property's exact decimal.
+  package static func exactField(_ property: String) -> String { field(property) + exactSuffix }
 }
 
 /// Who wrote a history transaction.
@@ -49,6 +55,9 @@ package enum MirrorAuthor {
   package static let exporting = "NSCloudKitMirroringDelegate.export"
   package static let setup = "NSCloudKitMirroringDelegate.setup"
   package static let reset = "NSCloudKitMirroringDelegate.reset"
+
+  /// What an app takes back from the recovery list: edits like any other, so they are exported.
+  package static let recovery = "NSCloudKitMirroringDelegate.recovery"
 
   /// Transactions of these authors are never exported.
   package static let all: Set<String> = [importing, exporting, setup, reset]

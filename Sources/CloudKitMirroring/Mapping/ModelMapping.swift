@@ -94,13 +94,13 @@ package final class ModelMapping: Sendable {
     ]
     for mapping in mappings.values {
       for attribute in mapping.attributes {
-        keys.insert(attribute.field)
-        if let asset = attribute.assetField { keys.insert(asset) }
+        keys.formUnion(attribute.fields)
       }
       for toOne in mapping.toOnes { keys.insert(toOne.field) }
       for former in mapping.formerNames.values {
         keys.insert(MirrorNames.field(former))
         keys.insert(MirrorNames.assetField(former))
+        keys.insert(MirrorNames.exactField(former))
       }
     }
     return keys.sorted()

@@ -37,6 +37,9 @@ package struct RecordSerializer: Sendable {
     var movable: [(attribute: AttributeMapping, value: MirrorValue)] = []
     for attribute in mapping.attributes {
       guard let value = attribute.mirrorValue(values[attribute.index]) else { continue }
+      if let exactField = attribute.exactField {
+        fields[exactField] = attribute.exactText(values[attribute.index])
+      }
       if attribute.assetField == nil {
         fields[attribute.field] = value
       } else {
@@ -65,7 +68,7 @@ package struct RecordSerializer: Sendable {
       fileContents: fileContents,
       encryptedKeys: Set(
         mapping.attributes.filter(\.isEncrypted).flatMap { attribute in
-          [attribute.field]
+          [attribute.field] + (attribute.exactField.map { [$0] } ?? [])
             + (mapping.formerNames[attribute.name].map(MirrorNames.field).map { [$0] } ?? [])
         }
       )

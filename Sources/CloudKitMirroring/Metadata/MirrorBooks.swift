@@ -150,6 +150,8 @@ package struct MirrorBooks {
     case scanFinished
     /// Set while the zone is read with a model that reads more than the last one.
     case readsWithNewModel
+    /// The number fields that the server has with another type than their attributes.
+    case fieldKinds
     /// How many missing records or links the last reading from the start sent again, because they were too
     /// many to have been deleted.
     case keptMissing

@@ -7,6 +7,7 @@ extension MirrorSession {
   /// reads the zone from the start and applies records whose tags are known too.
   package func adoptModel() throws {
     try renameEdges()
+    try learnFieldKindsFromBases()
     // What history tells is an edit even where it looks like a default.
     try foldHistory()
     try requestScan()

@@ -41,6 +41,8 @@ extension MirrorSession {
     zone.rereading = nil
     try books.save(zone)
     try books.setMeta(.databaseToken, nil)
+    // A zone goes with the whole development environment too, whose schema is made again.
+    try books.setMeta(.fieldKinds, nil)
   }
 
   /// Starts reading the zone from the beginning, to compare: the token cannot be continued, or the

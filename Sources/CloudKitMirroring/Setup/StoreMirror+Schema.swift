@@ -60,6 +60,7 @@ extension StoreMirror {
         case .data: .data(Data(sample.utf8))
         }
       if let assetField = attribute.assetField { fields[assetField] = try schemaAsset(sample) }
+      if let exactField = attribute.exactField { fields[exactField] = .string("1.5") }
     }
     for toOne in entity.toOnes { fields[toOne.field] = .string(effects.uuid().uuidString) }
     return CloudOperation(
@@ -67,7 +68,11 @@ extension StoreMirror {
       name: schemaName(),
       recordType: entity.recordType,
       set: FieldBag(fields),
-      encryptedKeys: Set(entity.attributes.filter(\.isEncrypted).map(\.field))
+      encryptedKeys: Set(
+        entity.attributes.filter(\.isEncrypted).flatMap {
+          [$0.field, $0.exactField].compactMap(\.self)
+        }
+      )
     )
   }
 

@@ -5,7 +5,21 @@ extension Decimal {
   ///
   /// Foundation's own conversion stops the program on Linux beyond some 1e127.
   package init(nearest value: Double) {
-    self = Decimal(string: "\(value)", locale: Self.posix) ?? .nan
+    self = Decimal(string: "\(value)", locale: Self.posix) ?? Self.farFromZeroOrNear(value) ?? .nan
+  }
+
+  /// A decimal beyond 1e144 or below 1e-111, which Foundation does not read from 17 digits.
+  ///
+  /// An exponent ends at 127 and at -128; more digits, or fewer, make it fit.
+  private static func farFromZeroOrNear(_ value: Double) -> Decimal? {
+    guard value.isFinite else { return nil }
+    for format in ["%.37e", "%.38e", "%.128f"] {
+      let text = String(format: format, locale: posix, value)
+      if let decimal = Decimal(string: text, locale: posix), !decimal.isNaN, !decimal.isZero {
+        return decimal
+      }
+    }
+    return nil
   }
 
   /// The exact value of a number of any kind; NaN where no decimal can hold it.

@@ -1,0 +1,156 @@
+import CloudKitMirroring
+import CloudKitTesting
+import CloudKitWebServices
+import Foundation
+import OpenCoreData
+import Testing
+
+@Suite("Numbers and dates that CloudKit's types do not hold") struct ExactValueTests {
+  private static let digits = "12345678901234567890.123456789"
+
+  private static func model(isExact: Bool) -> NSManagedObjectModel {
+    let model = NSManagedObjectModel()
+    model.entities = [
+      BlogModel.entity(
+        "Price",
+        [
+          BlogModel.attribute("amount", .decimalAttributeType) {
+            if isExact { $0.userInfo = ["WatershedExactDecimal": "YES"] }
+          },
+          BlogModel.attribute("date", .dateAttributeType),
+          BlogModel.attribute("name", .stringAttributeType),
+        ]
+      )
+    ]
+    return model
+  }
+
+  private func attribute(isExact: Bool = false) throws -> AttributeMapping {
+    let mapping = ModelMapping(model: Self.model(isExact: isExact), configuration: nil)
+    return try #require(mapping.entity(named: "Price")?.attribute("amount"))
+  }
+
+  private func amount(_ device: TestDevice) throws -> String? {
+    try device.save { context in
+      (try context.all("Price").first?.value(forKey: "amount") as? NSDecimalNumber)?
+        .decimalValue.description
+    }
+  }
+
+  private func decimal(_ text: String) throws -> NSDecimalNumber {
+    NSDecimalNumber(decimal: try #require(Decimal(string: text)))
+  }
+
+  @Test("A decimal of any size that a double holds comes back as a number, never as NaN")
+  func farFromZero() throws {
+    let attribute = try attribute()
+    let decimals = [
+      Decimal.greatestFiniteMagnitude, -Decimal.greatestFiniteMagnitude,
+      Decimal.leastNonzeroMagnitude, try #require(Decimal(string: "1e127")),
+      try #require(Decimal(string: "1.25e-126")), try #require(Decimal(string: "-0.1")),
+    ]
+    for decimal in decimals {
+      let sent = try #require(attribute.mirrorValue(.decimal(RowDecimal(decimal))))
+      guard case .decimal(let received)? = attribute.rowValue(sent) else {
+        Issue.record("\(decimal) is not received")
+        continue
+      }
+      #expect(attribute.mirrorValue(.decimal(received)) == sent, "\(decimal)")
+      #expect(!received.value.isNaN)
+    }
+    for number in [3.4e165, 1e150, 2.5e-120, 0.1, 1e22] {
+      guard case .decimal(let received)? = attribute.rowValue(.double(number)) else {
+        Issue.record("\(number) is not received")
+        continue
+      }
+      let back = try #require(attribute.mirrorValue(.decimal(received)))
+      guard case .double(let double) = back else { continue }
+      #expect(abs(double / number - 1) < 1e-8)
+    }
+    #expect(attribute.rowValue(.double(1e300)) == nil)
+    #expect(attribute.rowValue(.double(1e-300)) == nil)
+  }
+
+  @Test("A decimal that the model wants exact reaches other devices with all its digits")
+  func companion() async throws {
+    try await World.with("phone", "pad", model: Self.model(isExact: true)) { world, devices in
+      let (phone, pad) = (devices[0], devices[1])
+      let value = try decimal(Self.digits)
+      try phone.save { _ = $0.make("Price", ["amount": value, "name": "a"]) }
+      try await world.settle(phone, pad)
+      #expect(try amount(pad) == Self.digits)
+      // A number that differs in the digits alone is an edit.
+      let other = try decimal("12345678901234567890.123456788")
+      try pad.save { try $0.first("Price", "name", "a").setValue(other, forKey: "amount") }
+      try await world.settle(phone, pad)
+      #expect(try amount(phone) == "12345678901234567890.123456788")
+      // One that a double holds needs no text.
+      let plain = try decimal("2.5")
+      try phone.save { try $0.first("Price", "name", "a").setValue(plain, forKey: "amount") }
+      try await world.settle(phone, pad)
+      #expect(try amount(pad) == "2.5")
+      let snapshot = try #require(try pad.snapshot().values.first)
+      #expect(snapshot["CD_amount_wsExact"] == nil)
+    }
+  }
+
+  @Test("An edit by an app that knows the double alone stands, whatever the text beside it says")
+  func olderApp() throws {
+    let attribute = try attribute(isExact: true)
+    var fields = FieldBag([
+      "CD_amount": .double(2.5), "CD_amount_wsExact": .string(Self.digits),
+    ])
+    #expect(
+      attribute.rowValue(.double(2.5), in: fields)
+        == .decimal(RowDecimal(try #require(Decimal(string: "2.5"))))
+    )
+    let number = try #require(Double(Self.digits))
+    fields["CD_amount"] = .double(number)
+    #expect(
+      attribute.rowValue(.double(number), in: fields)
+        == .decimal(RowDecimal(try #require(Decimal(string: Self.digits))))
+    )
+  }
+
+  @Test(
+    "The schema has a text beside a double where the model wants decimals exact, and only there"
+  )
+  func schema() throws {
+    for isExact in [true, false] {
+      let schema = cloudKitSchema(for: Self.model(isExact: isExact))
+      let type = try #require(schema.recordTypes.first { $0.name == "CD_Price" })
+      #expect(type.fields.contains { $0.name == "CD_amount_wsExact" } == isExact)
+    }
+    let attribute = try attribute()
+    let digits = try #require(Decimal(string: Self.digits))
+    #expect(attribute.exactText(.decimal(RowDecimal(digits))) == nil)
+  }
+
+  @Test("A date that is finer than a millisecond, and a long decimal, are no edits of their own")
+  func comparisons() async throws {
+    try await World.with("phone", "pad", model: Self.model(isExact: false)) { world, devices in
+      let (phone, pad) = (devices[0], devices[1])
+      let date = Date(timeIntervalSinceReferenceDate: 700_000_000.123_456_7)
+      let value = try decimal(Self.digits)
+      try phone.save { _ = $0.make("Price", ["amount": value, "date": date, "name": "a"]) }
+      try await world.settle(phone, pad)
+      func received(_ device: TestDevice) throws -> Date? {
+        try device.save { try $0.all("Price").first?.value(forKey: "date") as? Date }
+      }
+      let cut = Date(timeIntervalSinceReferenceDate: 700_000_000.123)
+      #expect(try abs(received(pad)?.timeIntervalSince(cut) ?? 1) < 0.000_01)
+      // The pad's copy is coarser; an edit of another property takes neither along, either way.
+      try pad.save { try $0.first("Price", "name", "a").setValue("b", forKey: "name") }
+      try await world.settle(phone, pad)
+      #expect(try received(phone) == date)
+      #expect(try amount(phone) == Self.digits)
+      phone.faults.forgetRequests()
+      // The same value, set again at the coarser precision, is nothing to send.
+      let coarse = try #require(try received(pad))
+      try pad.save { try $0.first("Price", "name", "b").setValue(coarse, forKey: "date") }
+      try phone.save { try $0.first("Price", "name", "b").setValue(coarse, forKey: "date") }
+      try await world.settle(phone, pad)
+      #expect(!phone.faults.requests.contains("records/modify"))
+    }
+  }
+}
