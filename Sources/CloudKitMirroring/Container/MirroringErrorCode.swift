@@ -23,6 +23,9 @@ package enum MirroringErrorCode: Int, Sendable {
   /// A request of the same kind waits already.
   case duplicateRequest = 134_417
 
+  /// An entry of the recovery list cannot be restored; none of Apple's codes.
+  case recoveryEntryUnusable = 134_490
+
   package static let domain = NSCocoaErrorDomain
 
   /// The error with a reason for people.

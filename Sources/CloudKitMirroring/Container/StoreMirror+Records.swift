@@ -3,7 +3,7 @@ import OpenCloudKit
 import OpenCoreData
 
 extension StoreMirror {
-  private var zoneID: CKRecordZone.ID {
+  var zoneID: CKRecordZone.ID {
     CKRecordZone.ID(zoneName: options.zone, ownerName: CKCurrentUserDefaultName)
   }
 

@@ -107,8 +107,7 @@ extension MirrorSession {
       try books.update(record)
       result.saved.append(record.name)
     case .deleted:
-      try books.remove(record)
-      result.deleted.append(record.name)
+      try settleDeleted(record, &result)
     case .notFound:
       try settleVanished(record, operation, &result)
     case .conflict(let server), .exists(let server):
@@ -150,11 +149,7 @@ extension MirrorSession {
     _ operation: CloudOperation,
     _ result: inout BatchSettlement
   ) throws {
-    guard operation.kind != .delete else {
-      try books.remove(record)
-      result.deleted.append(record.name)
-      return
-    }
+    guard operation.kind != .delete else { return try settleDeleted(record, &result) }
     var record = record
     record.requeue()
     try books.update(record)
@@ -163,6 +158,18 @@ extension MirrorSession {
     } else {
       result.requeued += 1
     }
+  }
+
+  /// The record is gone from the server, because this store deleted the object.
+  private func settleDeleted(_ record: BookedRecord, _ result: inout BatchSettlement) throws {
+    result.deleted.append(record.name)
+    guard record.pending == .save, record.key != nil else { return try books.remove(record) }
+    // The object was restored from the recovery list while its deletion was on the way.
+    var record = record
+    record.endSending()
+    record.tag = nil
+    record.base = nil
+    try books.update(record)
   }
 
   /// Has records created again that the server does not have and whose deletion the feed did not tell.

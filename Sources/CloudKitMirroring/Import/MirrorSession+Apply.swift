@@ -63,12 +63,13 @@ extension MirrorSession {
     for edge in edges { try applyEdge(edge, generation: generation, &effect) }
     for name in effect.inserted { try linkWhatWaited(for: name) }
     var gone: [BookedRecord] = []
+    var goneEdges: [String] = []
     for name in deletedNames {
       try books.forgetUnreadable(name)
       if let record = try books.record(named: name) {
         gone.append(record)
-      } else if let edge = try books.edge(named: name) {
-        try applyDeletion(of: edge)
+      } else if try books.edge(named: name) != nil {
+        goneEdges.append(name)
       } else {
         try books.unpark(record: name)
       }
@@ -79,6 +80,10 @@ extension MirrorSession {
       guard let record = try books.record(named: record.name) else { continue }
       try applyDeletion(of: record, isConcluded: isOtherServer())
       effect.deleted.append(record.name)
+    }
+    // After the objects: what is kept of one for recovery has its links.
+    for name in goneEdges {
+      if let edge = try books.edge(named: name) { try applyDeletion(of: edge) }
     }
     return effect
   }
@@ -223,6 +228,7 @@ extension MirrorSession {
         try keepLosingEdit(
           known,
           fields: record.fields,
+          entity,
           reason: "Another device edited an object that was deleted here."
         )
       }

@@ -62,7 +62,7 @@ extension MirrorSession {
       guard !names.isEmpty else { continue }
       fields[relationship.name] = .string(names.sorted().joined(separator: "\n"))
     }
-    let name = record?.name ?? "\(entityName)/\(row.reference.key)"
+    let name = record?.name ?? context.effects.uuid().uuidString
     try books.keep(
       RecoveredEdit(
         record: name,

@@ -19,31 +19,6 @@ package struct ParkedLink: Hashable, Sendable {
   }
 }
 
-/// An edit that lost against a deletion, kept so that the app can show or restore it.
-package struct RecoveredEdit: Hashable, Sendable {
-  package var id: Int64 = 0
-  package var record: String
-  package var entityName: String
-  package var reason: String
-  /// Seconds since 2001.
-  package var noted: Double
-  package var fields: FieldBag
-
-  package init(
-    record: String,
-    entityName: String,
-    reason: String,
-    noted: Double,
-    fields: FieldBag
-  ) {
-    self.record = record
-    self.entityName = entityName
-    self.reason = reason
-    self.noted = noted
-    self.fields = fields
-  }
-}
-
 extension MirrorBooks {
   // MARK: Parked links
 
@@ -105,39 +80,6 @@ extension MirrorBooks {
         target: row.optionalText(2),
         isOneToOne: row.int64(3) != 0
       )
-    }
-  }
-
-  // MARK: Lost edits
-
-  package func keep(_ edit: RecoveredEdit) throws {
-    try connection.run(
-      """
-      INSERT INTO WSMIRROR_RECOVERY (RECORD, ENTITY, REASON, NOTED, FIELDS) VALUES (?, ?, ?, ?, ?)
-      """,
-      [
-        .text(edit.record), .text(edit.entityName), .text(edit.reason), .real(edit.noted),
-        .blob(edit.fields.encoded),
-      ]
-    )
-  }
-
-  package func recoveredEdits(limit: Int = 1000) throws -> [RecoveredEdit] {
-    try connection.query(
-      """
-      SELECT ID, RECORD, ENTITY, REASON, NOTED, FIELDS FROM WSMIRROR_RECOVERY ORDER BY ID LIMIT ?
-      """,
-      [.integer(Int64(limit))]
-    ) { row in
-      var edit = RecoveredEdit(
-        record: row.text(1),
-        entityName: row.text(2),
-        reason: row.text(3),
-        noted: row.double(4),
-        fields: try FieldBag(encoded: row.blob(5))
-      )
-      edit.id = row.int64(0)
-      return edit
     }
   }
 

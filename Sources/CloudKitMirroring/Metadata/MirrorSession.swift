@@ -73,16 +73,34 @@ package struct MirrorSession {
   }
 
   /// Keeps an edit that is about to lose against a deletion.
-  func keepLosingEdit(_ record: BookedRecord, fields: FieldBag, reason: String) throws {
+  func keepLosingEdit(
+    _ record: BookedRecord,
+    fields: FieldBag,
+    _ entity: EntityMapping,
+    reason: String
+  ) throws {
     try books.keep(
       RecoveredEdit(
         record: record.name,
         entityName: record.entityName,
         reason: reason,
         noted: context.effects.now.timeIntervalSinceReferenceDate,
-        fields: fields
+        fields: try withContents(fields, entity)
       )
     )
+  }
+
+  /// Fields with the contents of their files, which go with the page that brought them.
+  private func withContents(_ fields: FieldBag, _ entity: EntityMapping) throws -> FieldBag {
+    var whole = fields
+    for attribute in entity.attributes {
+      guard let assetField = attribute.assetField, case .asset(let asset)? = fields[assetField]
+      else { continue }
+      let value = attribute.rowValue(fileContents: try context.assets.read(asset.file))
+      whole[assetField] = nil
+      whole[attribute.field] = value.flatMap(attribute.mirrorValue)
+    }
+    return whole
   }
 
   /// Marks properties of an object for export, though nobody edited them here.

@@ -1,0 +1,51 @@
+import Foundation
+import WatershedSQLite
+
+extension MirrorBooks {
+  private static let recoveryColumns = "ID, RECORD, ENTITY, REASON, NOTED, FIELDS"
+
+  package func keep(_ edit: RecoveredEdit) throws {
+    try connection.run(
+      """
+      INSERT INTO WSMIRROR_RECOVERY (RECORD, ENTITY, REASON, NOTED, FIELDS) VALUES (?, ?, ?, ?, ?)
+      """,
+      [
+        .text(edit.record), .text(edit.entityName), .text(edit.reason), .real(edit.noted),
+        .blob(edit.fields.encoded),
+      ]
+    )
+  }
+
+  /// The entries of the recovery list after one of them, oldest first.
+  package func recoveredEdits(after id: Int64 = 0, limit: Int = 1000) throws -> [RecoveredEdit] {
+    try connection.query(
+      "SELECT \(Self.recoveryColumns) FROM WSMIRROR_RECOVERY WHERE ID > ? ORDER BY ID LIMIT ?",
+      [.integer(id), .integer(Int64(limit))],
+      Self.edit
+    )
+  }
+
+  package func recoveredEdit(_ id: Int64) throws -> RecoveredEdit? {
+    try connection.query(
+      "SELECT \(Self.recoveryColumns) FROM WSMIRROR_RECOVERY WHERE ID = ?",
+      [.integer(id)],
+      Self.edit
+    ).first
+  }
+
+  package func discardRecoveredEdit(_ id: Int64) throws {
+    try connection.run("DELETE FROM WSMIRROR_RECOVERY WHERE ID = ?", [.integer(id)])
+  }
+
+  private static func edit(_ row: SQLiteStatement) throws -> RecoveredEdit {
+    var edit = RecoveredEdit(
+      record: row.text(1),
+      entityName: row.text(2),
+      reason: row.text(3),
+      noted: row.double(4),
+      fields: try FieldBag(encoded: row.blob(5))
+    )
+    edit.id = row.int64(0)
+    return edit
+  }
+}

@@ -1,0 +1,150 @@
+import Foundation
+import OpenCoreData
+
+/// Taking back what the recovery list keeps.
+extension MirrorSession {
+  /// Writes an entry's values into the object of its record, or makes that object again, and removes the
+  /// entry from the list; returns the object.
+  ///
+  /// History records the change under an author that is exported, so other devices get it. The record
+  /// keeps its name: two devices that restore one object make one record, and a link that led to
+  /// it leads to it again.
+  func restore(_ id: Int64) throws -> RowReference {
+    try foldHistory()
+    guard let edit = try books.recoveredEdit(id) else {
+      throw MirroringErrorCode.recoveryEntryUnusable.error(
+        "The entry is not in the recovery list any more: it was restored or discarded."
+      )
+    }
+    guard
+      let entity = mapping.entity(named: edit.entityName)
+        ?? mapping.entity(recordType: MirrorNames.prefix + edit.entityName, entityName: nil),
+      !entity.layout.entity.isAbstract
+    else {
+      throw MirroringErrorCode.recoveryEntryUnusable.error(
+        "The model has no entity \(edit.entityName). The entry stays in the list; restore it with a "
+          + "version of the app that has the entity."
+      )
+    }
+    let fields = entity.reading(edit.fields).fields
+    let known = try books.record(named: edit.record)
+    let reference: RowReference
+    if let known, let living = self.reference(of: known), let row = try rows.row(living) {
+      try write(fields, into: row, of: known, entity)
+      reference = living
+    } else {
+      reference = try make(edit.record, fields, known, entity)
+    }
+    try restoreLinks(fields, of: edit.record, at: reference, entity)
+    try books.discardRecoveredEdit(id)
+    return reference
+  }
+
+  private func write(
+    _ fields: FieldBag,
+    into row: Row,
+    of record: BookedRecord,
+    _ entity: EntityMapping
+  ) throws {
+    var set: [Int: RowValue] = [:]
+    for attribute in entity.attributes {
+      if let value = value(of: attribute, in: fields) { set[attribute.index] = value }
+    }
+    for toOne in entity.toOnes where !toOne.isOneToOne {
+      if let destination = try destination(toOne, in: fields) {
+        set[toOne.index] = .reference(destination)
+      }
+    }
+    for (index, value) in set where row.values[index] == value { set[index] = nil }
+    if !set.isEmpty { try rows.update(row.reference, set: set) }
+  }
+
+  /// Makes the object of a record again; a deletion of the record that was not sent is taken back.
+  private func make(
+    _ name: String,
+    _ fields: FieldBag,
+    _ known: BookedRecord?,
+    _ entity: EntityMapping
+  ) throws -> RowReference {
+    var values = [RowValue](repeating: .null, count: entity.layout.rowWidth)
+    // A whole object's missing field is a value that was nil; a part of one says nothing of the rest.
+    let isWhole = fields[MirrorNames.entityName] != nil
+    for slot in entity.layout.attributes where !isWhole || !slot.isOptional {
+      values[slot.index] = slot.defaultRowValue
+    }
+    for attribute in entity.attributes {
+      if let value = value(of: attribute, in: fields) { values[attribute.index] = value }
+    }
+    var waiting: [ParkedLink] = []
+    for toOne in entity.toOnes where !toOne.isOneToOne {
+      guard case .string(let target)? = fields[toOne.field], !target.isEmpty else { continue }
+      if let destination = try destination(toOne, named: target) {
+        values[toOne.index] = .reference(destination)
+      } else {
+        waiting.append(
+          ParkedLink(record: name, property: toOne.name, target: target, isOneToOne: false)
+        )
+      }
+    }
+    let reference = try rows.insert(entity.layout, values: values)
+    var record =
+      known
+      ?? BookedRecord(
+        name: name,
+        recordType: entity.recordType,
+        entityName: entity.entityName,
+        key: nil
+      )
+    record.entityName = entity.entityName
+    record.key = reference.key
+    if record.pending == .nothing { record.group = try rows.lastTransactionNumber() }
+    record.pending = .save
+    // A link that waits for its object is no edit of this device, or it would be sent as removed.
+    record.properties = Set(entity.fieldProperties).subtracting(waiting.map(\.property))
+    record.edges = Set(entity.manyToManys.map(\.name))
+    record.parked = nil
+    if known == nil { try books.insert(record) } else { try books.update(record) }
+    for link in waiting { try books.park(link) }
+    return reference
+  }
+
+  /// The links of an entry to objects that are here; and those of others that waited for this object.
+  private func restoreLinks(
+    _ fields: FieldBag,
+    of name: String,
+    at reference: RowReference,
+    _ entity: EntityMapping
+  ) throws {
+    for relationship in entity.manyToManys {
+      guard case .string(let names)? = fields[relationship.name] else { continue }
+      for target in names.split(separator: "\n") {
+        guard let other = try self.reference(named: String(target)) else { continue }
+        try rows.addLink(relationship.description, reference, other)
+      }
+      guard var record = try books.record(named: name) else { continue }
+      record.edges.insert(relationship.name)
+      try books.update(record)
+    }
+    for toOne in entity.toOnes where toOne.isOneToOne {
+      guard case .string(let target)? = fields[toOne.field],
+        let other = try books.record(named: target), let partner = self.reference(of: other),
+        let back = mapping.entity(named: other.entityName)?.toOne(toOne.partner?.name ?? ""),
+        // What is linked otherwise by now stays so.
+        try rows.row(partner)?.values[back.index].isNull == true,
+        try rows.row(reference)?.values[toOne.index].isNull == true
+      else { continue }
+      try rows.update(reference, set: [toOne.index: .reference(partner)])
+      try rows.update(partner, set: [back.index: .reference(reference)])
+    }
+    try linkWhatWaited(for: name)
+  }
+
+  private func value(of attribute: AttributeMapping, in fields: FieldBag) -> RowValue? {
+    fields.content(of: attribute.name).flatMap { attribute.rowValue($0, in: fields) }
+  }
+
+  private func destination(_ toOne: ToOneMapping, in fields: FieldBag) throws -> RowReference? {
+    guard case .string(let target)? = fields[toOne.field], !target.isEmpty else { return nil }
+    return try destination(toOne, named: target)
+  }
+}

@@ -1,0 +1,86 @@
+import Foundation
+import OpenCoreData
+
+extension NSPersistentCloudKitContainer {
+  /// What the mirrored stores keep because another device's deletion or a restored server overrode it,
+  /// oldest first.
+  ///
+  /// ```swift
+  /// for entry in try container.recoveryEntries() where entry.entityName == "Note" {
+  ///   print(entry.date, entry.reason, entry.value(forKey: "title") ?? "untitled")
+  ///   if wantsBack(entry) { try container.restore(entry) } else { try container.discard([entry]) }
+  /// }
+  /// ```
+  ///
+  /// An entry stays until it is restored or discarded. The call reads the stores' files on the calling
+  /// thread.
+  ///
+  /// - Parameters:
+  ///   - store: The store to look in; nil for all mirrored stores of the container.
+  ///   - limit: The most entries to read of each store, as an entry can hold a large value.
+  /// - Returns: The entries.
+  /// - Throws: An error of the store that cannot be read.
+  public func recoveryEntries(
+    in store: NSPersistentStore? = nil,
+    limit: Int = 1000
+  ) throws -> [RecoveryEntry] {
+    try storeMirrors.filter { store == nil || $0.store === store }
+      .flatMap { try $0.recoveryEntries(limit: limit) }
+  }
+
+  /// Takes an entry's values back into its store, and the entry off the list.
+  ///
+  /// Where the object is there, the entry's values replace its own, as an edit that is exported; where it
+  /// is not, it is made again under its record's name. A link to an object that is not there waits for that
+  /// object: a folder and its notes can be restored in any order. Contexts learn of the change as they
+  /// learn of an import's.
+  ///
+  /// - Returns: The identifier of the object.
+  /// - Throws: `NSCocoaErrorDomain` 134490 where the entry is not in the list any more, or the model has no
+  ///   such entity; an error of the store that cannot be written. The entry stays then.
+  @discardableResult
+  public func restore(_ entry: RecoveryEntry) throws -> NSManagedObjectID {
+    let mirror = try mirror(keeping: entry)
+    let reference = try mirror.write(MirrorAuthor.recovery) { try $0.restore(entry.id) }
+    guard let objectID = persistentStoreCoordinator.objectID(mirror.store, reference) else {
+      throw MirroringErrorCode.cancelled.error("The store was removed while an entry was restored.")
+    }
+    return objectID
+  }
+
+  /// Removes entries from their stores' lists for good.
+  ///
+  /// - Throws: An error of the store that cannot be written.
+  public func discard(_ entries: some Sequence<RecoveryEntry>) throws {
+    for entry in entries {
+      try mirror(keeping: entry).write(MirrorAuthor.setup) {
+        try $0.books.discardRecoveredEdit(entry.id)
+      }
+    }
+  }
+
+  private func mirror(keeping entry: RecoveryEntry) throws -> StoreMirror {
+    let found = storeMirrors.first { $0.journal.storeIdentifier == entry.storeIdentifier }
+    guard let found else {
+      throw MirroringErrorCode.neverInitialized.error(
+        "No mirrored store of this container keeps the entry. Load the store first."
+      )
+    }
+    return found
+  }
+}
+
+extension StoreMirror {
+  fileprivate func recoveryEntries(
+    limit: Int
+  ) throws -> [NSPersistentCloudKitContainer.RecoveryEntry] {
+    try read { try $0.recoveredEdits(limit: limit) }.map {
+      NSPersistentCloudKitContainer.RecoveryEntry(
+        $0,
+        context.mapping,
+        storeIdentifier: journal.storeIdentifier,
+        zoneID: zoneID
+      )
+    }
+  }
+}

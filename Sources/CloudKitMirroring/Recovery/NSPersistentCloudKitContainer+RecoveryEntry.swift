@@ -1,0 +1,82 @@
+import Foundation
+import OpenCloudKit
+import OpenCoreData
+
+extension NSPersistentCloudKitContainer {
+  /// Values that were replaced in a store by what another device or the server had, kept for the app.
+  ///
+  /// An entry is an object that went with a deletion of another device while it had edits that no
+  /// server had, or values that a restored server's older ones replaced.
+  ///
+  /// **Differs from Core Data:** Core Data keeps no such list; the values are lost there.
+  public struct RecoveryEntry: Identifiable, Sendable {
+    /// The number of the entry in its store.
+    public let id: Int64
+    /// The store that keeps the entry.
+    public let storeIdentifier: String
+    /// The record of the object.
+    public let recordID: CKRecord.ID
+    /// The entity of the object, as the model named it when the entry was made.
+    public let entityName: String
+    /// Why the values are here and not in the store.
+    public let reason: String
+    /// When the entry was made.
+    public let date: Date
+    /// The names of the properties that the entry has a value of, sorted.
+    public let propertyNames: [String]
+    private let fields: FieldBag
+    private let entity: EntityMapping?
+
+    init(
+      _ edit: RecoveredEdit,
+      _ mapping: ModelMapping,
+      storeIdentifier: String,
+      zoneID: CKRecordZone.ID
+    ) {
+      id = edit.id
+      self.storeIdentifier = storeIdentifier
+      recordID = CKRecord.ID(recordName: edit.record, zoneID: zoneID)
+      entityName = edit.entityName
+      reason = edit.reason
+      date = Date(timeIntervalSinceReferenceDate: edit.noted)
+      let entity = mapping.entity(
+        recordType: MirrorNames.prefix + edit.entityName,
+        entityName: edit.entityName
+      )
+      let fields = entity?.reading(edit.fields).fields ?? edit.fields
+      self.entity = entity
+      self.fields = fields
+      let names =
+        (entity?.fieldProperties ?? []).filter { fields.content(of: $0) != nil }
+        + (entity?.manyToManys.map(\.name) ?? []).filter { fields[$0] != nil }
+      propertyNames = names.sorted()
+    }
+
+    /// The value of a property: an attribute's as key-value coding gives it, the record identifier of a
+    /// to-one relationship's object, and those of a many-to-many relationship's objects as a set.
+    ///
+    /// Nil where the entry has none.
+    public func value(forKey key: String) -> Any? {
+      guard let entity else { return nil }
+      if let attribute = entity.attribute(key) {
+        let content = fields.content(of: key)
+        guard let value = content.flatMap({ attribute.rowValue($0, in: fields) }) else {
+          return nil
+        }
+        return entity.layout.attributes[attribute.index].object(value)
+      }
+      if let toOne = entity.toOne(key) {
+        guard case .string(let name)? = fields[toOne.field], !name.isEmpty else { return nil }
+        return CKRecord.ID(recordName: name, zoneID: recordID.zoneID)
+      }
+      guard entity.manyToMany(key) != nil, case .string(let names)? = fields[key] else {
+        return nil
+      }
+      return Set(
+        names.split(separator: "\n").map {
+          CKRecord.ID(recordName: String($0), zoneID: recordID.zoneID)
+        }
+      )
+    }
+  }
+}
