@@ -1,6 +1,6 @@
 """Prints Differences.md from the doc comments of a module's sources.
 
-usage: differences.py TITLE SOURCES
+usage: differences.py TITLE SOURCES...
 
 A paragraph of a doc comment that begins with "Differs from TITLE:" is a difference of the
 declaration below it.
@@ -88,10 +88,16 @@ def differences(path, mark):
             scopes.append((indent, scope.group(1)))
 
 
-def main(title, sources):
+def main(title, *modules):
     mark = f"Differs from {title}:"
     print(f"# Differences from {title}\n")
     print("Written by `make differences` from the documentation of each symbol; do not edit.\n")
+    for sources in modules:
+        print_module(sources, mark, named=sources != modules[0])
+
+
+def print_module(sources, mark, named):
+    module = os.path.basename(sources)
     for folder in sorted(os.listdir(sources)):
         found = []
         for root, _, files in os.walk(os.path.join(sources, folder)):
@@ -100,7 +106,7 @@ def main(title, sources):
                     found += differences(os.path.join(root, file), mark)
         if not found:
             continue
-        print(f"## {folder}\n")
+        print(f"## {module}: {folder}\n" if named else f"## {folder}\n")
         for owner, name, text in sorted(found):
             symbol = f"{owner}.{name}" if owner and owner != name else name
             print(f"- `{symbol}`: {text[0].upper()}{text[1:]}")
@@ -108,4 +114,4 @@ def main(title, sources):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    main(sys.argv[1], *sys.argv[2:])
