@@ -157,4 +157,37 @@ struct TransferTests {
     }
     #expect(error?.code == .networkFailure)
   }
+
+  @Test("A download with other bytes than its checksum names is an error, and is begun anew")
+  func wrongBytes() async throws {
+    try await withFolder { folder in
+      let file = folder.appendingPathComponent("file")
+      try Data("right".utf8).write(to: file)
+      let checksum = try AssetDigest(of: file).checksum
+      for (answers, isRight) in [
+        (["wrong", "wrong", "wrong"], false), (["wrong", "right"], true),
+      ] {
+        let service = ScriptedService()
+        service.answer(
+          """
+          {"records":[{"recordName":"n","recordType":"T","fields":{"f":{"type":"ASSETID",
+           "value":{"fileChecksum":"\(checksum)","size":5,"downloadURL":"http://d.test/1"}}}}]}
+          """
+        )
+        for answer in answers { service.answer(answer) }
+        let database = service.container(retries: .interactive)
+          .privateCloudDatabase
+        do {
+          let record = try await database.record(for: CKRecord.ID(recordName: "n"))
+          #expect(isRight)
+          let asset = try #require(record["f"] as? CKAsset)
+          #expect(try Data(contentsOf: #require(asset.fileURL)) == Data("right".utf8))
+          TemporaryAssets.discard(filesOf: [record])
+        } catch let error as CKError {
+          #expect(!isRight)
+          #expect(error.code == .networkFailure)
+        }
+      }
+    }
+  }
 }

@@ -132,6 +132,14 @@ struct AssetTransfers: Sendable {
     }
     do {
       let file = try WireCoding.decode(UploadedFileResponse.self, from: reply.body).singleFile
+      guard Self.isWhole(upload.fileURL, file.fileChecksum ?? "") else {
+        throw CKError(
+          .assetFileModified,
+          "The service has other bytes than the file \(upload.fileURL.path): the file changed while it was "
+            + "uploaded, or the connection changed it.",
+          remedy: "Save the record again."
+        )
+      }
       var stored = CKAsset.StoredFile(
         fileChecksum: file.fileChecksum ?? "",
         size: file.size ?? size
@@ -140,6 +148,8 @@ struct AssetTransfers: Sendable {
       stored.wrappingKey = file.wrappingKey
       stored.referenceChecksum = file.referenceChecksum
       return stored
+    } catch let error as CKError {
+      throw error
     } catch {
       throw CKError(.internalError, "The reply to an upload can't be read.", underlying: error)
     }
@@ -217,8 +227,22 @@ struct AssetTransfers: Sendable {
           "\(size) of \(file.size) bytes of a file of the record \(recordID.recordName) came."
         )
       }
+      guard Self.isWhole(place, file.fileChecksum) else {
+        // What is resumed would keep the damaged part.
+        try? FileManager.default.removeItem(at: place)
+        throw CKError(
+          .networkFailure,
+          "A file of the record \(recordID.recordName) came with other bytes than were saved."
+        )
+      }
     }
     asset.adopt(fileURL: place)
+  }
+
+  /// Whether a file has the content that its checksum names; other services' checksums say nothing here.
+  private static func isWhole(_ file: URL, _ checksum: String) -> Bool {
+    guard let due = AssetDigest(checksum: checksum) else { return true }
+    return (try? AssetDigest(of: file)) == due
   }
 
   /// How many bytes a file has that may not be there.

@@ -1,29 +1,5 @@
 import CloudKitWebServices
-import Crypto
 import Foundation
-
-/// How an asset's content is told on the wire: the first 20 bytes of its SHA-256 behind a version
-/// byte.
-struct AssetDigest: Hashable, Sendable {
-  private static let version: UInt8 = 1
-  private static let size = 20
-
-  var bytes: Data
-
-  init(_ hash: SHA256.Digest) {
-    bytes = Data(hash.prefix(Self.size))
-  }
-
-  /// Reads `fileChecksum`.
-  init?(checksum: String?) {
-    guard let checksum, let data = Data(base64Encoded: checksum), data.count == Self.size + 1,
-      data.first == Self.version
-    else { return nil }
-    bytes = Data(data.dropFirst())
-  }
-
-  var checksum: String { (Data([Self.version]) + bytes).base64EncodedString() }
-}
 
 extension AssetValue {
   /// The file that holds the bytes; assets of earlier versions are named by their digest.
