@@ -1,6 +1,7 @@
 import CloudKitWebServices
 import Foundation
 import PostgreSQLServer
+import Synchronization
 import Testing
 import WatershedPostgreSQL
 
@@ -43,6 +44,38 @@ struct PostgreSQLFailureTests {
       try await person.save(.create, "r\(index)")
     }
     #expect(try await person.changes().names == (0..<5).map { "r\($0)" })
+  }
+
+  @Test("A save that was checked before an import of the schema does not commit behind it")
+  func importBesideSave() async throws {
+    let server = try await server()
+    let person = try await server.person()
+    try await person.makeZone()
+    try await person.save(.create, "first", ["n": .int64(1)])
+    let save = try await person.decide(
+      [.make(.create, "late", ["n": .int64(2)])],
+      zone: TestServer.zone
+    )
+    let importer = try PostgreSQLConnection(url: url)
+    try importer.execute("BEGIN")
+    _ = try importer.query("SELECT version FROM schemas FOR UPDATE")
+    let isOver = Mutex(false)
+    let storage = server.service.storage
+    async let outcome = Task.detached {
+      defer { isOver.withLock { $0 = true } }
+      try storage.commit(save)
+    }.result
+    func waits() throws -> Bool {
+      try administrator.query(
+        "SELECT 1 FROM pg_stat_activity WHERE datname = $1 AND wait_event_type = 'Lock'",
+        [.text(name)]
+      ).count > 0
+    }
+    while try !waits(), !isOver.withLock({ $0 }) { await Task.yield() }
+    try importer.execute("UPDATE schemas SET version = version + 1")
+    try importer.execute("COMMIT")
+    let result = await outcome
+    #expect(throws: ExpectationFailed.self) { try result.get() }
   }
 
   @Test("A read whose client has left ends its statement in PostgreSQL")
