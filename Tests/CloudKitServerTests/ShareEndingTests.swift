@@ -81,4 +81,17 @@ struct ShareEndingTests {
     #expect(after.zones.map { $0.item?.deleted } == [true])
     await #expect(throws: ErrorDictionary.self) { try await tree.guest.feed(tree.zone) }
   }
+
+  @Test("A deletion beside a save of a share's root looks at none of the share's members")
+  func deletionBesideRoot() async throws {
+    let tree = try await SharedTree(limits: { $0.recordsPerShareChange = 4 })
+    for name in ["d", "e", "f", "g"] {
+      _ = try await tree.owner.modify([.make(.create, name, parent: "root")])
+    }
+    let results = try await tree.owner.modify([
+      .make(.forceUpdate, "root", ["n": .int64(1)]), .make(.forceDelete, "c", recordType: nil),
+    ])
+    #expect(results.compactMap(\.error).isEmpty)
+    #expect(try await tree.sharedNames() == ["a", "b", "d", "e", "f", "g", "root", "share"])
+  }
 }

@@ -130,10 +130,20 @@ extension ModifyCall {
       }
     }
     // What a deletion takes along may have had children in a share.
-    for (key, record) in existing where record.membership != nil && !record.isDeleted {
-      if operations.contains(where: { $0.type.isDelete }) { movers.insert(key) }
+    if operations.contains(where: { $0.type.isDelete }) {
+      let staying = self.staying(operations)
+      for (key, record) in existing
+      where record.membership != nil && !record.isDeleted && !staying.contains(key) {
+        movers.insert(key)
+      }
     }
     try descend(from: movers, existing, &input, snapshot)
+  }
+
+  /// The records that the batch saves: no deletion takes them along.
+  private func staying(_ operations: [KeyedOperation]) -> Set<RecordKey> {
+    let deleted = Set(operations.filter(\.type.isDelete).compactMap(\.key))
+    return Set(operations.compactMap(\.key)).subtracting(deleted)
   }
 
   private func newParent(of operation: KeyedOperation, _ stored: StoredRecord?) -> String? {
@@ -160,8 +170,13 @@ extension ModifyCall {
   ) throws -> Set<RecordKey> {
     guard database.views == nil, operations.contains(where: { $0.type.isDelete }) else { return [] }
     var roots: Set<RecordKey> = []
+    let staying = staying(operations)
+    let deleted = Set(operations.filter(\.type.isDelete).compactMap(\.key))
     for (key, record) in existing where record.isShare && !record.isDeleted {
       guard let root = try record.decodedSharing()?.state?.root else { continue }
+      // The share goes on with a root that is saved; all of its members need not be looked at.
+      let rootKey = RecordKey(zone: key.zone, name: root)
+      guard deleted.contains(key) || !staying.contains(rootKey) else { continue }
       let members = try snapshot.present(
         in: id,
         at: ChangeNumber(.max),
