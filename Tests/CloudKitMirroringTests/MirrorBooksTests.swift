@@ -129,4 +129,29 @@ import WatershedSQLite
     #expect(throws: (any Error).self) { try books.open() }
     #expect(try books.integer(.version) == 99)
   }
+
+  @Test("What waits is counted by indexes, each record and edge once")
+  func pendingCount() throws {
+    let books = try books()
+    for number in 0..<4 {
+      var record = BookedRecord(
+        name: "\(number)",
+        recordType: "CD_A",
+        entityName: "A",
+        key: Int64(number)
+      )
+      // 0 waits in every way, 1 in a batch, 2 for its edges, 3 is held back.
+      if number == 0 || number == 3 { record.pending = .save }
+      if number < 2 { (record.sequence, record.sentKind) = (1, .save) }
+      if number == 0 || number == 2 { record.edges = ["tags"] }
+      if number == 3 { record.parked = "refused" }
+      try books.insert(record)
+    }
+    #expect(try books.pendingCount() == 3)
+    let plan = try books.connection.query("EXPLAIN QUERY PLAN " + MirrorBooks.pendingCountSQL) {
+      $0.text(3)
+    }
+    let scans = plan.filter { $0.hasPrefix("SCAN WSMIRROR") && !$0.contains("INDEX") }
+    #expect(scans.isEmpty)
+  }
 }

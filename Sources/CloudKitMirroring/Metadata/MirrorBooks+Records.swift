@@ -175,18 +175,25 @@ extension MirrorBooks {
 
   /// How many records and edges have still to reach the server, those in a batch included.
   package func pendingCount() throws -> Int {
-    let value = try connection.scalar(
-      """
-      SELECT
-        (SELECT COUNT(*) FROM WSMIRROR_RECORD
-          WHERE (PENDING <> 0 OR SENTKIND <> 0 OR EDGES <> '') AND PARKED IS NULL)
-        + (SELECT COUNT(*) FROM WSMIRROR_EDGE
-          WHERE (PENDING <> 0 OR SENTKIND <> 0) AND PARKED IS NULL)
-      """
-    )
+    let value = try connection.scalar(Self.pendingCountSQL)
     if case .integer(let count) = value { return Int(count) }
     return 0
   }
+
+  /// Each part has an index of what it looks for: the count is asked for after every import, and costs
+  /// what waits and not what there is.
+  package static let pendingCountSQL = """
+    SELECT
+      (SELECT COUNT(*) FROM (
+        SELECT ID FROM WSMIRROR_RECORD WHERE PENDING <> 0 AND PARKED IS NULL
+        UNION SELECT ID FROM WSMIRROR_RECORD WHERE SEQUENCE IS NOT NULL AND PARKED IS NULL
+        UNION SELECT ID FROM WSMIRROR_RECORD WHERE EDGES <> '' AND PARKED IS NULL
+      ))
+      + (SELECT COUNT(*) FROM (
+        SELECT ID FROM WSMIRROR_EDGE WHERE PENDING <> 0 AND PARKED IS NULL
+        UNION SELECT ID FROM WSMIRROR_EDGE WHERE SEQUENCE IS NOT NULL AND PARKED IS NULL
+      ))
+    """
 
   package func parkedCount() throws -> Int {
     let value = try connection.scalar(
