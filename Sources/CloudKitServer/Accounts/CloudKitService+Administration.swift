@@ -45,6 +45,7 @@ extension CloudKitService {
     using invitation: DirectoryEntry?,
     from sender: SenderAddress?
   ) async throws -> String {
+    let userName = StoredAccount.normalized(userName)
     guard !userName.isEmpty, !password.isEmpty else {
       throw AdministrationError(description: "An account needs a user name and a password.")
     }

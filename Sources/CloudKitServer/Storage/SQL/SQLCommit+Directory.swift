@@ -147,10 +147,3 @@ extension SQLCommit {
     ]
   }
 }
-
-extension StoredAccount {
-  /// Names that differ only in the case of letters are one; by our own rule, in every engine.
-  var foldedName: String { Self.folded(userName) }
-
-  static func folded(_ userName: String) -> String { userName.lowercased() }
-}

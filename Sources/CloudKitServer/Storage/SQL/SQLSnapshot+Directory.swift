@@ -80,11 +80,15 @@ extension SQLSnapshot {
   }
 
   func account(userName: String) throws -> StoredAccount? {
-    try connection.query(
-      "SELECT \(Self.accountColumns) FROM accounts WHERE folded_name = $1",
-      [.text(StoredAccount.folded(userName))],
-      account
-    ).first
+    for fold in StoredAccount.storedFolds(of: userName) {
+      let found = try connection.query(
+        "SELECT \(Self.accountColumns) FROM accounts WHERE folded_name = $1",
+        [.text(fold)],
+        account
+      ).first
+      if let found { return found }
+    }
+    return nil
   }
 
   func accounts(emailAddress: String) throws -> [StoredAccount] {
@@ -109,7 +113,7 @@ extension SQLSnapshot {
       ORDER BY folded_name LIMIT $2
       """,
       // No account's name is empty.
-      [.text(userName.map(StoredAccount.folded) ?? ""), .integer(Int64(limit))],
+      [.text(userName.map(StoredAccount.storedFold) ?? ""), .integer(Int64(limit))],
       account
     )
   }

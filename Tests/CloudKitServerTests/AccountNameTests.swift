@@ -1,0 +1,104 @@
+import CloudKitWebServices
+import Foundation
+import Testing
+
+@testable import CloudKitServer
+
+/// How user names are compared: whatever the case and the composition of their letters.
+@Suite("User names", .everyEngine)
+struct AccountNameTests {
+  /// "Jürgen" with a letter of its own, and with a mark behind the u.
+  private static let composed = "J\u{FC}rgen"
+  private static let decomposed = "Ju\u{308}rgen"
+
+  private func opens(_ server: TestServer, _ name: String, _ password: String) async -> String? {
+    try? await server.service.checkPassword(userName: name, password: password, from: nil).id
+  }
+
+  @Test("A name opens its account however its letters are composed, and is taken in every form")
+  func forms() async throws {
+    let server = try await TestServer()
+    let id = try await server.service.createAccount(userName: Self.decomposed, password: "secret")
+    for name in [Self.composed, Self.decomposed, Self.composed.uppercased()] {
+      #expect(await opens(server, name, "secret") == id)
+      await #expect(throws: CloudKitService.AdministrationError.self) {
+        try await server.service.createAccount(userName: name, password: "secret")
+      }
+    }
+    let shown = try server.service.accountDescriptions().map(\.userName)
+    #expect(shown.count == 1)
+    #expect(shown[0].utf8.elementsEqual(Self.composed.utf8))
+  }
+
+  /// Puts an account into the storage as an earlier version did, in the form that was typed.
+  private func store(_ name: String, like id: String, in server: TestServer) throws -> String {
+    let storage = server.service.storage
+    var account = try #require(try storage.read { try $0.account(id: id) })
+    account.id = UUID().uuidString
+    account.userName = name
+    var batch = WriteBatch()
+    batch.accounts = [account]
+    try storage.commit(batch)
+    return account.id
+  }
+
+  @Test(
+    "A name that an earlier version stored in another form opens as before, and in the new form"
+  )
+  func earlierVersion() async throws {
+    let server = try await TestServer()
+    let other = try await server.service.createAccount(userName: "other", password: "secret")
+    let old = try store(Self.decomposed, like: other, in: server)
+    #expect(await opens(server, Self.decomposed, "secret") == old)
+    #expect(await opens(server, Self.composed, "secret") == old)
+    // It can be changed, and keeps its row.
+    try await server.service.changeAccount(Self.composed, .init(password: "another"))
+    #expect(await opens(server, Self.decomposed, "another") == old)
+    await #expect(throws: CloudKitService.AdministrationError.self) {
+      try await server.service.createAccount(userName: Self.composed, password: "secret")
+    }
+  }
+
+  @Test("Of two names that an earlier version took for different ones each opens its own account")
+  func twins() async throws {
+    let server = try await TestServer()
+    let other = try await server.service.createAccount(userName: "other", password: "secret")
+    let decomposed = try store(Self.decomposed, like: other, in: server)
+    let composed = try store(Self.composed, like: other, in: server)
+    #expect(await opens(server, Self.decomposed, "secret") == decomposed)
+    #expect(await opens(server, Self.composed, "secret") == composed)
+    try await server.service.changeAccount(Self.decomposed, .init(password: "another"))
+    #expect(await opens(server, Self.decomposed, "another") == decomposed)
+    #expect(await opens(server, Self.composed, "secret") == composed)
+    // Pages of the list show both, once.
+    let first = try server.service.accountDescriptions(limit: 1)
+    let second = try server.service.accountDescriptions(after: first[0].userName, limit: 1)
+    let third = try server.service.accountDescriptions(after: second[0].userName, limit: 2)
+    #expect(Set((first + second + third).map(\.id)) == [other, decomposed, composed])
+    #expect(third.count == 1)
+  }
+
+  @Test("Wrong passwords count for a name in all its forms")
+  func counts() async throws {
+    let server = try await TestServer()
+    let sender = SenderAddress("192.0.2.1")
+    _ = try await server.service.createAccount(userName: Self.composed, password: "secret")
+    for number in 0..<10 {
+      await #expect(throws: ErrorDictionary.self) {
+        try await server.service.checkPassword(
+          userName: number.isMultiple(of: 2) ? Self.composed : Self.decomposed,
+          password: "wrong",
+          from: sender
+        )
+      }
+    }
+    let error = await #expect(throws: ErrorDictionary.self) {
+      try await server.service.checkPassword(
+        userName: Self.decomposed,
+        password: "secret",
+        from: sender
+      )
+    }
+    #expect(error?.serverErrorCode == .throttled)
+  }
+}
