@@ -141,6 +141,28 @@ struct AuditTests {
     #expect(try await lines(server).map(\.about).sorted() == ["", "", "ada", "ada"])
   }
 
+  @Test("A flood against one account, or of one sender, takes no lines from failures of others")
+  func shares() async throws {
+    let server = try await TestServer(limits: { limits in
+      limits.auditedFailuresPerHour = 8
+      limits.auditedFailuresPerShare = 3
+    })
+    for name in ["ada", "bob", "eve"] { _ = try await server.person(name) }
+    // Against one account, from many networks.
+    for number in 0..<9 { _ = await signIn(server, "wrong", from: "203.0.113.\(number)") }
+    // Of one network, against names that no account has, and against accounts.
+    for number in 0..<9 { _ = await signIn(server, "wrong", as: "x\(number)", from: "192.0.2.1") }
+    for name in ["bob", "bob", "eve"] {
+      _ = await signIn(server, "wrong", as: name, from: "192.0.2.1")
+    }
+    // The first failure of an account has a line though its network has had its share.
+    #expect(
+      try await lines(server).map(\.about).sorted() == [
+        "", "", "", "ada", "ada", "ada", "bob", "eve",
+      ]
+    )
+  }
+
   @Test("Failures are kept for thirty days, and so many of an hour")
   func failures() async throws {
     let server = try await TestServer(limits: { $0.auditedFailuresPerHour = 5 })

@@ -114,21 +114,15 @@ extension CloudKitService {
 
   /// Notes a sign-in that failed, of an account that is known.
   ///
-  /// What strangers cause is kept for a shorter time, and of a flood so many lines an hour, of accounts
-  /// and of invented names each; the server's log has them all. Tools that shut senders out read it there: the words and the address
-  /// stand in the message itself, in this order, and nothing in it comes from the sender but the
-  /// address.
+  /// What strangers cause is kept for a shorter time, and of a flood so many lines an hour
+  /// (``AuditedFailures``); the server's log has them all. Tools that shut senders out read it there:
+  /// the words and the address stand in the message itself, in this order, and nothing in it comes from
+  /// the sender but the address.
   func auditFailure(_ account: StoredAccount?, from sender: SenderAddress?, detail: String) {
     if let sender { logger.warning("sign-in failed from \(sender.shown)") }
-    let hour = now / 3_600_000
+    let time = now
     let isKept = auditedFailures.withLock { count in
-      if count.hour != hour { count = AuditedFailures(hour: hour) }
-      if account == nil {
-        count.ofUnknownNames += 1
-        return count.ofUnknownNames <= limits.auditedFailuresPerHour
-      }
-      count.ofAccounts += 1
-      return count.ofAccounts <= limits.auditedFailuresPerHour
+      count.keepsLine(of: account?.id, from: sender, now: time, limits)
     }
     guard isKept else { return }
     audit(
@@ -209,11 +203,4 @@ extension CloudKitService {
     }
     return (lines, after)
   }
-}
-
-/// How many failures of an hour have lines.
-struct AuditedFailures: Hashable, Sendable {
-  var hour: Int64 = 0
-  var ofAccounts = 0
-  var ofUnknownNames = 0
 }

@@ -182,6 +182,9 @@ package struct ServiceLimits: Hashable, Sendable {
   package var auditFailureLifetime = 30.0 * 24 * 60 * 60
   /// Sign-ins that failed within an hour and have a line, of accounts and of unknown names each.
   package var auditedFailuresPerHour = 1000
+  /// Of these, lines of one account, and lines of one network; the first one of an account in an hour
+  /// is there in any case.
+  package var auditedFailuresPerShare = 100
   /// Requests that one user, or one address that is not signed in, may send in a second on average;
   /// none: as many as they like.
   package var requestsPerSecond: Double?

@@ -1,0 +1,53 @@
+/// Which failures of an hour have a line in the audit log.
+///
+/// One sender, or a flood against one account, leaves room for the lines of others: each account and
+/// each network has a share, and the first failure of an account in an hour has a line in any case.
+struct AuditedFailures: Hashable, Sendable {
+  /// Accounts and networks that are counted: beyond as many, none is added.
+  private static let names = 10_000
+
+  private var hour: Int64 = 0
+  private var ofAccounts = 0
+  private var ofUnknownNames = 0
+  private var byAccount: [String: Int] = [:]
+  private var byNetwork: [String: Int] = [:]
+
+  /// Counts a failure, of an account or of a name that none has, and says whether it has a line.
+  mutating func keepsLine(
+    of account: String?,
+    from sender: SenderAddress?,
+    now: Int64,
+    _ limits: ServiceLimits
+  ) -> Bool {
+    let current = now / 3_600_000
+    if hour != current {
+      self = AuditedFailures()
+      hour = current
+    }
+    let network = sender?.network
+    if let account, byAccount[account] == nil, byAccount.count < Self.names {
+      count(network)
+      byAccount[account] = 1
+      ofAccounts += 1
+      return true
+    }
+    let share = limits.auditedFailuresPerShare
+    if let account, (byAccount[account] ?? share) >= share { return false }
+    if let network, (byNetwork[network] ?? 0) >= share { return false }
+    let all = account == nil ? ofUnknownNames : ofAccounts
+    guard all < limits.auditedFailuresPerHour else { return false }
+    count(network)
+    guard let account else {
+      ofUnknownNames += 1
+      return true
+    }
+    byAccount[account, default: 0] += 1
+    ofAccounts += 1
+    return true
+  }
+
+  private mutating func count(_ network: String?) {
+    guard let network, byNetwork[network] != nil || byNetwork.count < Self.names else { return }
+    byNetwork[network, default: 0] += 1
+  }
+}
