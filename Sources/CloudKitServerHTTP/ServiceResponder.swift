@@ -123,11 +123,7 @@ struct ServiceResponder: Sendable {
     case .landing:
       if let refusal = handlers.hostRefusal(incoming.request) { return refusal }
       // Names of containers, and links with a token in them, are for the developer at this machine.
-      var response = (isLocal(incoming) ? await landingPage() : .forEveryone).response
-      if configuration.tls != nil {
-        response.headers["strict-transport-security"] = HTMLPage.transportSecurity
-      }
-      return response
+      return (isLocal(incoming) ? await landingPage() : .forEveryone).response
     case .health, .healthz: return .json(200, #"{"status":"ok"}"#)
     case .ready, .readyz:
       return await handlers.isReady()
@@ -141,6 +137,7 @@ struct ServiceResponder: Sendable {
         headers: [
           "content-type": "text/plain; version=0.0.4; charset=utf-8",
           "cache-control": "no-store",
+          "x-content-type-options": "nosniff",
         ],
         body: Data((metrics.text + handlers.metrics()).utf8)
       )
@@ -198,6 +195,7 @@ struct ServiceResponder: Sendable {
     let fields: HTTPHeaders = [
       "content-type": "text/event-stream",
       "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
       // Proxies that gather an answer before they pass it on would gather this one for ever.
       "x-accel-buffering": "no",
       "access-control-allow-origin": Self.oneLine(
@@ -215,6 +213,9 @@ struct ServiceResponder: Sendable {
   ) -> HTTPResponseHead {
     var fields = fields
     fields.add(name: "date", value: date.now)
+    if configuration.tls != nil, !fields.contains(name: Self.transportSecurity) {
+      fields.add(name: Self.transportSecurity, value: HTMLPage.transportSecurity)
+    }
     if isLast {
       fields.add(name: "connection", value: "close")
     } else if exchange.version == .http1_0 {
@@ -226,6 +227,8 @@ struct ServiceResponder: Sendable {
       headers: fields
     )
   }
+
+  private static let transportSecurity = "strict-transport-security"
 
   /// A value that cannot begin another header, whatever it repeats of a request.
   private static func oneLine(_ value: String) -> String {
@@ -274,7 +277,10 @@ extension WebServiceResponse {
   fileprivate static func json(_ status: Int, _ body: String) -> WebServiceResponse {
     WebServiceResponse(
       status: status,
-      headers: ["content-type": "application/json; charset=UTF-8", "cache-control": "no-store"],
+      headers: [
+        "content-type": "application/json; charset=UTF-8", "cache-control": "no-store",
+        "x-content-type-options": "nosniff",
+      ],
       body: Data(body.utf8)
     )
   }

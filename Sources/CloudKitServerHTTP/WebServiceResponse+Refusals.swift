@@ -49,6 +49,7 @@ extension WebServiceResponse {
         "access-control-allow-origin": headers["origin"] ?? "*",
         "access-control-expose-headers": "X-Apple-Request-UUID, Retry-After",
         "x-apple-cloudkit-version": "1.0",
+        "cache-control": "no-store",
         "x-content-type-options": "nosniff",
         WebServiceName.requestUUID: uuid,
       ],

@@ -176,7 +176,9 @@ extension CloudKitService {
     response.headers["x-content-type-options"] = "nosniff"
     response.headers[WebServiceName.requestUUID] = uuid
     response.headers["x-apple-cloudkit-version"] = "1.0"
-    if response.headers["content-security-policy"] != nil, baseURL.hasPrefix("https:") {
+    // Records and names of people are for the client alone; a reply that may be kept says so itself.
+    if response.headers["cache-control"] == nil { response.headers["cache-control"] = "no-store" }
+    if baseURL.hasPrefix("https:") {
       response.headers["strict-transport-security"] = HTMLPage.transportSecurity
     }
     if let origin = request.headers["origin"], mayRead(origin, request, route) {

@@ -1,0 +1,35 @@
+import CloudKitWebServices
+import Foundation
+import Testing
+
+@testable import CloudKitServer
+
+/// What replies say to caches and browsers.
+@Suite("Headers of replies")
+struct ReplyHeaderTests {
+  @Test("No cache keeps a reply that does not say so itself, and no browser guesses its type")
+  func caches() async throws {
+    let server = try await TestServer(baseURL: "https://cloud.example.org")
+    let ada = try await server.person()
+    let replies = [
+      await ada.send(.listZones, Data(), method: "GET"),
+      await ada.send(.currentUser, Data(), in: .public, method: "GET"),
+      await Person(server: server).send(.listZones, Data("{}".utf8)),
+      await server.send("GET", "/nothing"),
+      await server.send("POST", "/account/sign-in", body: Data("{}".utf8)),
+      await server.send("GET", "/my-account"),
+    ]
+    for reply in replies {
+      #expect(reply.headers["cache-control"] == "no-store")
+      #expect(reply.headers["x-content-type-options"] == "nosniff")
+      #expect(reply.headers["strict-transport-security"] == "max-age=31536000")
+    }
+  }
+
+  @Test("Without HTTPS nothing asks browsers for it")
+  func plain() async throws {
+    let server = try await TestServer()
+    let reply = await server.send("GET", "/my-account")
+    #expect(reply.headers["strict-transport-security"] == nil)
+  }
+}
