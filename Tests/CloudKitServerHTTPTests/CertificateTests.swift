@@ -9,7 +9,7 @@ import Testing
 @Suite("Certificates")
 struct CertificateTests {
   /// Self-signed for localhost, of 2026, good for a hundred years.
-  private static let first = (
+  static let first = (
     certificate: """
     -----BEGIN CERTIFICATE-----
     MIIBnDCCAUGgAwIBAgIUTevmmnnkjbzjW5r3vqUIkz2pcNowCgYIKoZIzj0EAwIw

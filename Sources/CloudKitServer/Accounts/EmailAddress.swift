@@ -1,8 +1,9 @@
-/// How addresses are compared: whatever the case of their ASCII letters, and of no others.
+/// What an e-mail address is, and how two are compared: whatever the case of their ASCII letters, and
+/// of no others.
 ///
 /// Some letters are told apart by everybody but Unicode's folding, as K and the sign of kelvins are;
 /// who has such an address is somebody else.
-enum EmailAddress {
+package enum EmailAddress {
   static func folded(_ address: String) -> String {
     let capitals = UInt8(ascii: "A")...UInt8(ascii: "Z")
     return String(
@@ -13,5 +14,55 @@ enum EmailAddress {
 
   static func areSame(_ address: String, _ other: String) -> Bool {
     folded(address).utf8.elementsEqual(folded(other).utf8)
+  }
+
+  /// Why a text cannot be an address; nil where it can.
+  ///
+  /// A dot-atom before the sign and a name of a host behind it (RFC 5321, 4.1.2), letters beyond ASCII
+  /// included (RFC 6531). Quoted local parts and addresses in brackets are left out: they are in no
+  /// use, and the characters that they allow end a command or a header.
+  package static func objection(to text: String) -> String? {
+    let refusal = "This is not an e-mail address."
+    guard text.utf8.count <= 254 else { return "An e-mail address has at most 254 bytes." }
+    let parts = text.split(separator: "@", omittingEmptySubsequences: false)
+    guard parts.count == 2, (1...64).contains(parts[0].utf8.count), !parts[1].isEmpty,
+      PersonName.objection(to: text) == nil
+    else { return refusal }
+    let atoms = parts[0].split(separator: ".", omittingEmptySubsequences: false)
+    guard atoms.allSatisfy({ !$0.isEmpty && $0.unicodeScalars.allSatisfy(isOfAtom) }) else {
+      return refusal
+    }
+    let labels = parts[1].split(separator: ".", omittingEmptySubsequences: false)
+    guard labels.allSatisfy(isLabel) else { return refusal }
+    return nil
+  }
+
+  private static func isOfAtom(_ scalar: Unicode.Scalar) -> Bool {
+    guard scalar.isASCII else { return isLetter(scalar) }
+    return isAlphanumeric(scalar) || "!#$%&'*+-/=?^_`{|}~".unicodeScalars.contains(scalar)
+  }
+
+  private static func isLabel(_ label: Substring) -> Bool {
+    (1...63).contains(label.utf8.count) && label.first != "-" && label.last != "-"
+      && label.unicodeScalars.allSatisfy {
+        $0.isASCII ? isAlphanumeric($0) || $0 == "-" : isLetter($0)
+      }
+  }
+
+  private static func isAlphanumeric(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar {
+    case "a"..."z", "A"..."Z", "0"..."9": true
+    default: false
+    }
+  }
+
+  /// Letters, digits and marks beyond ASCII; nothing that separates or cannot be seen.
+  private static func isLetter(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    case .uppercaseLetter, .lowercaseLetter, .titlecaseLetter, .modifierLetter, .otherLetter,
+      .nonspacingMark, .spacingMark, .decimalNumber, .letterNumber, .otherNumber:
+      true
+    default: false
+    }
   }
 }

@@ -1,0 +1,154 @@
+import CloudKitServer
+import Foundation
+import NIOCore
+import NIOSSL
+
+/// A connection to a mail server: bytes in, replies to the conversation, what it says out.
+final class SMTPHandler: ChannelInboundHandler {
+  typealias InboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
+
+  private var conversation: SMTPConversation
+  private var reader = SMTPReplyReader()
+  private let settings: SMTPSettings
+  private let tls: NIOSSLContext?
+  private let outcome: EventLoopPromise<Void>
+  private var isOver = false
+  private var timeout: Scheduled<Void>?
+
+  init(
+    _ conversation: SMTPConversation,
+    _ settings: SMTPSettings,
+    _ tls: NIOSSLContext?,
+    _ outcome: EventLoopPromise<Void>
+  ) {
+    self.conversation = conversation
+    self.settings = settings
+    self.tls = tls
+    self.outcome = outcome
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    awaitReply(context)
+    context.fireChannelActive()
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    var bytes = unwrapInboundIn(data)
+    while !isOver, let byte = bytes.readInteger(as: UInt8.self) {
+      do {
+        guard let reply = try reader.take(byte) else { continue }
+        timeout?.cancel()
+        let action = try conversation.receive(reply)
+        // What came before TLS, and would be read as if it had come within (CVE-2011-0411).
+        if action == .startTLS, bytes.readableBytes > 0 {
+          throw MailFailure(
+            "the server sent more than a reply before TLS",
+            isTemporary: true,
+            isOfServer: true
+          )
+        }
+        try carryOut(action, context)
+      } catch let failure as MailFailure {
+        end(.failure(failure), context)
+      } catch {
+        end(
+          .failure(
+            MailFailure("what answers is no mail server", isTemporary: true, isOfServer: true)
+          ),
+          context
+        )
+      }
+    }
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    end(
+      .failure(
+        MailFailure(
+          "the mail server hung up before \(conversation.awaited)",
+          isTemporary: true,
+          isOfServer: true
+        )
+      ),
+      context
+    )
+    context.fireChannelInactive()
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    end(
+      .failure(
+        MailFailure(
+          "the connection to \(settings.host):\(settings.port) broke: \(error)",
+          isTemporary: true,
+          isOfServer: true
+        )
+      ),
+      context
+    )
+  }
+
+  // MARK: Work
+
+  private func carryOut(
+    _ action: SMTPConversation.Action,
+    _ context: ChannelHandlerContext
+  ) throws {
+    switch action {
+    case .send(let line):
+      write(Data("\(line)\r\n".utf8), context)
+      awaitReply(context)
+    case .deliver(let document):
+      write(document, context)
+      awaitReply(context)
+    case .startTLS:
+      guard let tls else { return }
+      try context.pipeline.syncOperations.addHandler(
+        SMTPMailer.secure(tls, settings.host),
+        position: .first
+      )
+      // Written when the handshake is over.
+      try carryOut(conversation.secured(), context)
+    case .finish:
+      write(Data("QUIT\r\n".utf8), context)
+      end(.success(()), context)
+    }
+  }
+
+  private func write(_ bytes: Data, _ context: ChannelHandlerContext) {
+    context.writeAndFlush(wrapOutboundOut(ByteBuffer(data: bytes)), promise: nil)
+  }
+
+  /// A reply has to come as a whole in its time, however slowly its bytes come.
+  private func awaitReply(_ context: ChannelHandlerContext) {
+    timeout?.cancel()
+    let seconds = conversation.isDelivering ? settings.deliveryTimeout : settings.replyTimeout
+    let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+    let awaited = conversation.awaited
+    timeout = context.eventLoop.scheduleTask(in: .milliseconds(Int64(seconds * 1000))) {
+      let (handler, context) = bound.value
+      handler.end(
+        .failure(
+          MailFailure(
+            "\(awaited) did not come within \(Int(seconds)) seconds",
+            isTemporary: true,
+            isOfServer: true
+          )
+        ),
+        context
+      )
+    }
+  }
+
+  private func end(_ result: Result<Void, MailFailure>, _ context: ChannelHandlerContext) {
+    guard !isOver else { return }
+    isOver = true
+    timeout?.cancel()
+    switch result {
+    case .success: outcome.succeed()
+    case .failure(let failure): outcome.fail(failure)
+    }
+    context.close(promise: nil)
+  }
+}
