@@ -181,12 +181,13 @@ struct ServiceResponder: Sendable {
     where name != "content-length" {
       fields.add(name: name, value: Self.oneLine(value))
     }
-    let length =
+    // Without a length the body goes in chunks (RFC 9112, 7.1), or ends with the connection.
+    let length: Int64? =
       switch response.body {
       case .whole(let data): Int64(data.count)
       case .stream(let length, _): length
       }
-    fields.add(name: "content-length", value: String(length))
+    if let length { fields.add(name: "content-length", value: String(length)) }
     return head(response.status, fields, exchange, isLast: isLast)
   }
 

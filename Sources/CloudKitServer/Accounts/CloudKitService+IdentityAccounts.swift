@@ -96,7 +96,7 @@ extension CloudKitService {
 }
 
 extension VouchedIdentity {
-  fileprivate struct Body: Codable {
+  struct Body: Codable, Sendable {
     var issuer: String
     var subject: String
   }

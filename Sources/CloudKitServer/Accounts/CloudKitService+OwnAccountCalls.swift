@@ -85,6 +85,11 @@ extension CloudKitService {
       return try WireCoding.encode(
         try await beginSecondFactor(of: own, password: try read(Proof.self).password)
       )
+    case .exportData:
+      let proof: Proof = try read()
+      return try WireCoding.encode(
+        try await beginExport(of: own, password: proof.password, code: proof.code)
+      )
     case .confirmSecondFactor:
       let codes = try await confirmSecondFactor(
         of: own.account,

@@ -7,9 +7,9 @@ import Synchronization
 package struct StreamedResponse: Sendable {
   package enum Body: Sendable {
     case whole(Data)
-    /// So many bytes; the closure hands them to its sink.
+    /// So many bytes, or nil where nobody knows before the end; the closure hands them to its sink.
     case stream(
-      Int64,
+      Int64?,
       @Sendable (_ sink: @escaping @Sendable (Data) async throws -> Void) async throws -> Void
     )
   }
@@ -29,6 +29,11 @@ package struct StreamedResponse: Sendable {
     self.status = status
     self.headers = headers
     self.body = body
+  }
+
+  /// Whether nobody knows the length of the body before its end.
+  package var isUnbounded: Bool {
+    if case .stream(nil, _) = body { true } else { false }
   }
 
   /// The same in one piece, for whoever has no stream.
@@ -60,23 +65,27 @@ package typealias BodySource =
 
 /// The capability URLs: no file is ever in memory as a whole.
 extension CloudKitService {
-  /// Answers a request below `/assets/`; the body is read from the source.
+  /// Answers a request below `/assets/` or `/account-data/`; the body is read from the source.
   package func respondToTransfer(
     _ request: WebServiceRequest,
     body: @escaping BodySource
   ) async -> StreamedResponse {
     let uuid = effects.uuid().uuidString.lowercased()
+    let route = Route(path: request.path)
     var response: StreamedResponse
     do {
       guard !isClosed else {
         throw ErrorDictionary(.tryAgainLater, "the server is stopping", retryAfter: 1)
       }
-      response = try await countingFailures(of: request) { try await transfer(request, body) }
+      response = try await countingFailures(of: request) {
+        route == .section(.accountData)
+          ? try await exportAccount(request) : try await transfer(request, body)
+      }
     } catch {
       response = StreamedResponse(failure(error, uuid: uuid))
     }
     var head = WebServiceResponse(status: response.status, headers: response.headers)
-    addCommonHeaders(to: &head, for: request, .section(.assets), uuid: uuid)
+    addCommonHeaders(to: &head, for: request, route, uuid: uuid)
     response.headers = head.headers
     return response
   }

@@ -63,7 +63,7 @@ extension CloudKitService {
         try await respondToWebcourier(request, target)
       }
     case .share: return try await respondToSharePage(request, target)
-    case .assets:
+    case .accountData, .assets:
       let body = request.body
       return try await respondToTransfer(request) { sink in
         if !body.isEmpty { try await sink(body) }

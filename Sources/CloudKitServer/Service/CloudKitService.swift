@@ -22,6 +22,7 @@ package final class CloudKitService: Sendable {
   let requests = RequestThrottle()
   let quotas = QuotaLedger()
   let uploads = UploadLedger()
+  let exports = RunningExports()
   let matchers = SubscriptionMatchers()
   let sequenceDevices = SequenceDevices()
   /// Reads that may look at much wait for threads of their own.

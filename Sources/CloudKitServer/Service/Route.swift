@@ -28,6 +28,7 @@ package enum Route: Hashable, Sendable {
     case account
     case admin
     // Addresses that are rights in themselves.
+    case accountData = "account-data"
     case assets
     case events
     case webcourier
@@ -131,6 +132,8 @@ extension Route.Section {
     case .share: RouteRules(body: .form, isPage: true, shownParts: 1, label: rawValue)
     case .account: RouteRules(origins: .ofToken, body: .form, label: rawValue)
     case .admin: RouteRules(body: .administration, label: rawValue)
+    case .accountData:
+      RouteRules(exchange: .transfer, body: .form, shownParts: 1, label: rawValue)
     case .assets:
       RouteRules(
         exchange: .transfer,

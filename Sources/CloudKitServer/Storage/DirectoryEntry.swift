@@ -7,6 +7,7 @@ import Foundation
 package struct DirectoryEntry: Hashable, Sendable {
   /// What a fact is about; raw values are kept on the disk.
   package enum Kind: String, Hashable, Sendable, CaseIterable {
+    case accountExport = "account-export"
     case accountState = "account"
     case assetGarbage = "asset-garbage"
     case audit

@@ -316,7 +316,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
     exchange.drop(responder.budget)
     let response =
       exchange.hold(response, responder.replies) ? response : responder.noRoom(exchange.incoming)
-    let isLast = !exchange.isKeptAlive || isInputClosed || !exchange.isReceived
+    let isLast =
+      !exchange.isKeptAlive || isInputClosed || !exchange.isReceived
+      || response.isUnbounded && exchange.version == .http1_0
     let head = responder.head(of: response, exchange, isLast: isLast)
     responder.note(exchange, status: response.status, headers: head.headers)
     context.write(wrapOutboundOut(.head(head)), promise: nil)

@@ -91,7 +91,8 @@ final class Exchange {
     let bytes =
       switch response.body {
       case .whole(let data): data.count
-      case .stream(let length, _): Int(min(length, Int64(ConnectionLine.pieceSize)))
+      case .stream(let length, _):
+        length.map { Int(min($0, Int64(ConnectionLine.pieceSize))) } ?? ConnectionLine.pieceSize
       }
     guard bytes > Self.shortReply, !incoming.isHead else { return true }
     guard budget.take(bytes, for: network) else { return false }

@@ -1,0 +1,115 @@
+import CloudKitWebServices
+import Foundation
+import Synchronization
+
+/// A link to a person's own data.
+package struct AccountExportLink: Codable, Hashable, Sendable {
+  package var url: String
+  /// Milliseconds since 1970.
+  package var expires: Int64
+}
+
+/// The exports that run: each holds a page in memory, and reads as fast as its client does.
+final class RunningExports: Sendable {
+  private let accounts = Mutex<Set<String>>([])
+
+  /// Begins an account's export; false where one runs, or as many as may.
+  func begin(_ account: String, limit: Int) -> Bool {
+    accounts.withLock { $0.count < limit && $0.insert(account).inserted }
+  }
+
+  func end(_ account: String) { accounts.withLock { _ = $0.remove(account) } }
+}
+
+/// The download of what an account owns: asked for with the password, fetched once.
+extension CloudKitService {
+  static let accountDataPath = "/account-data"
+
+  /// A link to the person's data, good once and for a quarter of an hour.
+  func beginExport(
+    of own: OwnAccount,
+    password: String,
+    code: String?
+  ) async throws -> AccountExportLink {
+    try await prove(own, password, code: code)
+    let secret = effects.randomness.bytes(24).base64URL
+    let expires = now + Int64(limits.exportLinkLifetime * 1000)
+    let entry = DirectoryEntry(
+      DirectoryEntry.Key(.accountExport, Self.digest(secret)),
+      owner: own.account.id,
+      expires: expires
+    )
+    try await write { [storage] in
+      var batch = WriteBatch()
+      batch.savedEntries = [entry]
+      // One link at a time: the last one counts.
+      batch.removedEntries = try storage.read {
+        try $0.entries(DirectoryRange(.accountExport, owner: own.account.id, limit: .max))
+      }.map(\.key)
+      return (batch, ())
+    }
+    audit(
+      "account.export",
+      by: own.account.userName,
+      about: own.account.userName,
+      from: own.sender
+    )
+    return AccountExportLink(
+      url: "\(baseURL)\(Self.accountDataPath)/\(secret)",
+      expires: expires
+    )
+  }
+
+  /// `GET /account-data/…`: the archive.
+  func exportAccount(_ request: WebServiceRequest) async throws -> StreamedResponse {
+    let target = RequestTarget(request.path)
+    guard request.method == "GET", target.parts.count == 2 else {
+      throw ErrorDictionary(.notFound, "could not find handler for endpoint")
+    }
+    let key = DirectoryEntry.Key(.accountExport, Self.digest(target.parts[1]))
+    let account = try await useExportLink(key)
+    let export = AccountExport(service: self, account: account)
+    return StreamedResponse(
+      status: 200,
+      headers: [
+        WebServiceName.contentType: "application/x-tar",
+        "cache-control": "no-store",
+        "content-disposition": "attachment; filename=\"account.tar\"",
+        "content-security-policy": "sandbox; default-src 'none'",
+        "x-content-type-options": "nosniff",
+      ],
+      body: .stream(nil) { [running = exports, limits] sink in
+        // Taken here, where it is given back whatever becomes of the connection.
+        guard running.begin(account.id, limit: limits.runningExports) else {
+          throw ErrorDictionary(.tryAgainLater, "another download runs", retryAfter: 60)
+        }
+        defer { running.end(account.id) }
+        try await export.write(to: sink)
+      }
+    )
+  }
+
+  private func useExportLink(_ key: DirectoryEntry.Key) async throws -> StoredAccount {
+    let time = now
+    return try await write { [storage] in
+      try storage.read { snapshot in
+        guard let entry = try snapshot.entry(key), (entry.expires ?? 0) > time,
+          let account = try snapshot.account(id: entry.owner),
+          try !snapshot.state(of: account.id).0.isDisabled
+        else {
+          throw ErrorDictionary(.accessDenied, "this link is not good any more; ask for another")
+        }
+        var batch = WriteBatch()
+        batch.expectedEntries[key] = .some(entry.revision)
+        batch.removedEntries = [key]
+        return (batch, account)
+      }
+    }
+  }
+
+  /// The name of the file that an address of this server leads to; nil for another address.
+  func fileName(ofDownload url: String) -> String? {
+    let seal = url.split(separator: "/").last.map(String.init) ?? ""
+    return signer.open(seal, as: DownloadPermit.self, for: .download)?.file
+  }
+}

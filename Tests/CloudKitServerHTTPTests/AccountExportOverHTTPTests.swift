@@ -1,0 +1,42 @@
+import CloudKitServer
+import Foundation
+import Testing
+
+/// The download of a person's own data, whose length is known at its end.
+@Suite("A person's own data over HTTP")
+struct AccountExportOverHTTPTests {
+  @Test("No browser guesses the type of the adapter's pages, and no cache keeps them")
+  func headers() async throws {
+    try await withTemporaryFolder { folder in
+      try await TestCloud.run(in: folder) { cloud in
+        for path in ["/healthz", "/readyz", "/metrics", "/", "/nothing", "/account-data/x"] {
+          let reply = try await cloud.get(cloud.url + path)
+          #expect(reply.headers["x-content-type-options"] == "nosniff", "\(path)")
+          #expect(reply.headers["cache-control"] == "no-store", "\(path)")
+        }
+      }
+    }
+  }
+
+  @Test("The archive comes in chunks, without a length, and its path is in no log line")
+  func chunks() async throws {
+    try await withTemporaryFolder { folder in
+      try await TestCloud.run(in: folder) { cloud in
+        let query = "ckAPIToken=\(cloud.apiToken)&ckWebAuthToken=\(cloud.webAuthToken)"
+        let reply = try await cloud.post(
+          "\(cloud.url)/account/export-data?\(query)",
+          Data(#"{"password":"\#(TestCloud.password)"}"#.utf8)
+        )
+        let url = try #require(JSONReply(reply).text("url"))
+        let archive = try await cloud.get(url)
+        #expect(archive.status == 200)
+        #expect(archive.headers["content-length"] == nil)
+        #expect(archive.headers["transfer-encoding"] == "chunked")
+        #expect(archive.body.count.isMultiple(of: 512))
+        #expect(archive.body.suffix(1024).allSatisfy { $0 == 0 })
+        #expect(archive.text.contains("complete.json"))
+        #expect(try await cloud.get(url).status == 403)
+      }
+    }
+  }
+}
