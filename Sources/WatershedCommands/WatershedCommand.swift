@@ -18,6 +18,7 @@ public struct WatershedCommand: AsyncParsableCommand {
       TokensCommand.self,
       KeysCommand.self, SchemaCommand.self,
       RecordsCommand.self, ZonesCommand.self, BackupCommand.self, ConfigCommand.self,
+      MailCommand.self,
       DoctorCommand.self, AuditCommand.self, ExplainCommand.self, CktoolCommand.self,
     ]
   )

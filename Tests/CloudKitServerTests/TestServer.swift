@@ -44,6 +44,7 @@ struct TestServer {
     allowedHosts: [String] = [],
     administratorToken: String? = nil,
     assetStore: (any AssetStore)? = nil,
+    mailSender: (any MailSender)? = nil,
     onCommit: (@Sendable (CommitEvent) -> Void)? = nil
   ) async throws {
     var limits = ServiceLimits()
@@ -64,6 +65,7 @@ struct TestServer {
         effects: effects,
         allowsUnindexedQueriesInDevelopment: isLenient,
         registration: registration,
+        mailSender: mailSender,
         administratorToken: administratorToken,
         allowedHosts: allowedHosts,
         assetStore: assetStore,

@@ -57,8 +57,10 @@ struct AccountPage {
   var refusal: String?
   var offersToKeep = false
   var handOver: HandOver?
-  /// Where else to go: the address and the words of a link.
-  var link: (address: String, text: String)?
+  /// Where else to go: the addresses and the words of links.
+  var links: [(address: String, text: String)] = []
+  /// Whether there is a form though it has no fields: a button alone.
+  var hasForm = false
 
   /// The page as a reply; the nonce names its script, where it has one.
   func response(status: Int = 200, nonce: String) -> WebServiceResponse {
@@ -68,21 +70,21 @@ struct AccountPage {
       heading: title,
       """
       \(to)
-      \(CardPage.message(message))\(formHTML)\(handOverHTML(nonce: nonce))\(linkHTML)
+      \(CardPage.message(message))\(formHTML)\(handOverHTML(nonce: nonce))\(linksHTML)
       """
     )
     if handOver != nil { page.nonce = nonce }
     return page.response(status: status)
   }
 
-  private var linkHTML: String {
-    guard let link else { return "" }
-    return
-      "<p class=\"quiet\"><a href=\"\(escape(link.address))\">\(escape(link.text))</a></p>\n"
+  private var linksHTML: String {
+    links.map {
+      "<p class=\"quiet\"><a href=\"\(escape($0.address))\">\(escape($0.text))</a></p>\n"
+    }.joined()
   }
 
   private var formHTML: String {
-    guard !fields.isEmpty else { return "" }
+    guard !fields.isEmpty || hasForm else { return "" }
     let first = fields.first { $0.value.isEmpty }?.name
     let lines = fields.map { field in
       field.type == "hidden"

@@ -59,9 +59,11 @@ extension CloudKitService {
       page.message = error.description
       return page.response(status: 400, nonce: nonce)
     }
+    let mailed =
+      mail == nil ? "" : " Open the link in the mail that is on its way to confirm your address."
     return AccountPage(
       title: "Make an account",
-      message: "The account \(form["user"] ?? "") is there. You can sign in now."
+      message: "The account \(form["user"] ?? "") is there. You can sign in now.\(mailed)"
     ).response(nonce: nonce)
   }
 
@@ -177,13 +179,7 @@ extension CloudKitService {
         code: call.code,
         from: SenderAddress(request.clientAddress)
       )
-      try await deleteAccount(account.userName)
-      audit(
-        "account.delete",
-        by: account.userName,
-        about: account.userName,
-        from: SenderAddress(request.clientAddress)
-      )
+      try await deleteOwnAccount(account, from: SenderAddress(request.clientAddress))
       return try reply([String: String]())
     }
   }

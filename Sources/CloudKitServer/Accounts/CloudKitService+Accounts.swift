@@ -108,15 +108,18 @@ extension CloudKitService {
     using link: DirectoryEntry? = nil
   ) async throws {
     let id = try account(named: userName).id
+    try checkAddress(changes.emailAddress ?? "")
     let secret = try await changes.password.asyncMap { password in
       try checkNew(password, userName: userName)
       return try await newSecret(password, from: sender)
     }
-    try await write { [storage] in
+    let (changed, address) = try await write {
+      [storage] () -> (WriteBatch?, (StoredAccount, String?)) in
       try storage.read { snapshot in
         guard var account = try snapshot.account(id: id) else {
           throw AdministrationError(description: "There is no account \"\(userName)\".")
         }
+        let address = try snapshot.verifiedAddress(of: account)
         if let secret { account.set(secret) }
         if let name = changes.givenName { account.givenName = name }
         if let name = changes.familyName { account.familyName = name }
@@ -154,8 +157,17 @@ extension CloudKitService {
         if changes.password != nil || state.isDisabled {
           try self.endSessions(of: account.id, keeping: session, snapshot, in: &batch)
         }
-        return (batch, ())
+        if changes.emailAddress != nil {
+          // Links to an address that was asked for before would set that one.
+          batch.removedEntries += try snapshot.verifications(of: account.id).map(\.key)
+            .filter { !batch.removedEntries.contains($0) }
+        }
+        return (batch, (account, address))
       }
+    }
+    if changes.password != nil { notify(changed, at: address, of: .password, from: sender) }
+    if let next = changes.emailAddress, let address, !EmailAddress.areSame(next, address) {
+      notify(changed, at: address, of: .address, from: sender)
     }
     if changes.password != nil || changes.isDisabled == true { credentialsEnded() }
     if changes.password != nil { try await forgetFailures(of: userName) }
@@ -187,7 +199,9 @@ extension CloudKitService {
       .filter { !stays.contains($0) }
     // Links that an administrator gave out are for the account as it was, and so is the consent to a
     // program that has not fetched its tokens yet.
-    for kind in [DirectoryEntry.Kind.passwordReset, .deviceCode] {
+    for kind in [
+      DirectoryEntry.Kind.accountExport, .addressVerification, .deviceCode, .passwordReset,
+    ] {
       batch.removedEntries += try snapshot.entries(
         DirectoryRange(kind, owner: account, limit: .max)
       ).map(\.key)
@@ -202,6 +216,14 @@ extension CloudKitService {
 
   /// Shuts an account at once; what it owns goes after `purgeDelay`, or right now.
   package func deleteAccount(_ userName: String, purgesNow: Bool = false) async throws {
+    try await deleteAccount(userName, purgesNow: purgesNow, from: nil)
+  }
+
+  func deleteAccount(
+    _ userName: String,
+    purgesNow: Bool = false,
+    from sender: SenderAddress?
+  ) async throws {
     let account = try account(named: userName)
     let time = now
     try await write { [storage] in
@@ -219,6 +241,7 @@ extension CloudKitService {
       }
     }
     credentialsEnded()
+    notify(account, of: .deletion, from: sender)
     if purgesNow { try await purge(account.id) }
   }
 
@@ -300,7 +323,7 @@ extension CloudKitService {
         description: "A user name has 1 to \(limits.nameLength) characters."
       )
     }
-    try await createAccount(
+    let id = try await createAccount(
       userName: userName,
       password: password,
       emailAddress: emailAddress,
@@ -310,6 +333,26 @@ extension CloudKitService {
       from: sender
     )
     audit("account.register", by: userName, about: userName, from: sender)
+    guard mail != nil, let account = try storage.read({ try $0.account(id: id) }),
+      let address = account.emailAddress
+    else { return }
+    // The account is there all the same; its page sends the link again.
+    do {
+      try await beginVerification(of: address, for: account)
+    } catch let error as ErrorDictionary where error.serverErrorCode == .throttled {
+      logger.notice("an address was not mailed: too many mails wait")
+    }
+  }
+
+  /// Refuses what cannot be an e-mail address; an empty text takes the address away.
+  func checkAddress(_ address: String) throws(AdministrationError) {
+    guard !address.isEmpty, let objection = EmailAddress.objection(to: address) else { return }
+    throw AdministrationError(description: objection)
+  }
+
+  /// The address that a user name is.
+  static func address(in userName: String) -> String? {
+    EmailAddress.objection(to: userName) == nil ? userName : nil
   }
 
   /// The invitation of a code, if it is still good.

@@ -52,6 +52,7 @@ extension CloudKitService {
     if let objection = PersonName.objection(to: userName) {
       throw AdministrationError(description: objection)
     }
+    try checkAddress(emailAddress ?? "")
     try checkNew(password, userName: userName)
     let secret = try await newSecret(password, from: sender)
     let account = StoredAccount(
@@ -62,7 +63,7 @@ extension CloudKitService {
       passwordRounds: secret.cost.stored,
       givenName: givenName,
       familyName: familyName,
-      emailAddress: emailAddress ?? (userName.contains("@") ? userName : nil)
+      emailAddress: emailAddress ?? Self.address(in: userName)
     )
     return try await write { [storage] in
       if let identity, try storage.read({ try $0.entry(identity.key) }) != nil {

@@ -63,20 +63,20 @@ extension CloudKitService {
     _ account: StoredAccount,
     _ request: WebServiceRequest
   ) async throws -> WebServiceResponse {
-    try await deleteAccount(account.userName)
-    audit(
-      "account.delete",
-      by: account.userName,
-      about: account.userName,
-      from: SenderAddress(request.clientAddress)
-    )
+    try await deleteOwnAccount(account, from: SenderAddress(request.clientAddress))
     return AccountPage(
       title: Self.deletionTitle,
       message: "The account \(account.userName) is shut. \(whenDataGoes)"
     ).response(nonce: nonce)
   }
 
-  private var whenDataGoes: String {
+  /// Deletes an account that its person has just proven to be theirs.
+  func deleteOwnAccount(_ account: StoredAccount, from sender: SenderAddress?) async throws {
+    try await deleteAccount(account.userName, from: sender)
+    audit("account.delete", by: account.userName, about: account.userName, from: sender)
+  }
+
+  var whenDataGoes: String {
     let days = Int((limits.purgeDelay / (24 * 60 * 60)).rounded())
     return """
       What belongs to it is removed after \(days) days; until then who runs this server can give \

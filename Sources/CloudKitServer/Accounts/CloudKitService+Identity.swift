@@ -283,11 +283,13 @@ extension CloudKitService {
     case .signIn(let signIn, _):
       page.title = "Sign in"
       page.subject = signIn.container
-      page.link = (try signInURL(signIn), "Back to the sign-in")
+      page.links = [(try signInURL(signIn), "Back to the sign-in")]
     case .register: break
     case .activate(let code):
       page.title = Self.activationTitle
-      page.link = ("/activate?user_code=\(DeviceAuthorization.shown(code))", "Back to the code")
+      page.links = [
+        ("/activate?user_code=\(DeviceAuthorization.shown(code))", "Back to the code")
+      ]
     case .deleteAccount: page.title = Self.deletionTitle
     }
     return page.response(status: status, nonce: nonce)

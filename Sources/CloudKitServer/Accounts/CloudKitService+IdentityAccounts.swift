@@ -81,7 +81,9 @@ extension CloudKitService {
       password: effects.randomness.bytes(32).base64URL,
       givenName: identity.givenName,
       familyName: identity.familyName,
-      emailAddress: identity.emailAddress,
+      emailAddress: identity.emailAddress.flatMap {
+        EmailAddress.objection(to: $0) == nil ? $0 : nil
+      },
       isAdministrator: found?.invitation.isAdministrator ?? false,
       identity: identity,
       using: found?.entry,

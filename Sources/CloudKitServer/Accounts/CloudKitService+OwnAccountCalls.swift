@@ -81,6 +81,7 @@ extension CloudKitService {
         password: change.password,
         code: change.code
       )
+    case .sendVerification: try await resendVerification(of: own)
     case .beginSecondFactor:
       return try WireCoding.encode(
         try await beginSecondFactor(of: own, password: try read(Proof.self).password)

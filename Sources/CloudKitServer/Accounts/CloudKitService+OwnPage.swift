@@ -13,6 +13,7 @@ extension CloudKitService {
       fields: AccountPage.Field.credentials(user: form["user"] ?? ""),
       button: "Sign in"
     )
+    if mail != nil { page.links.append((Self.forgottenPasswordPath, "Forgotten password")) }
     guard request.method == "POST" else { return page.response(nonce: nonce) }
     if let token = form["session"] {
       guard let own = try ownAccount(token, from: sender), own.isFresh else {
@@ -65,7 +66,9 @@ extension CloudKitService {
       overview: try overview(own),
       session: token,
       message: message,
-      shortestPassword: limits.passwordRule.shortest
+      sendsMail: mail != nil,
+      shortestPassword: limits.passwordRule.shortest,
+      daysUntilRemoval: Int((limits.purgeDelay / (24 * 60 * 60)).rounded())
     )
   }
 
@@ -77,6 +80,7 @@ extension CloudKitService {
   ) async throws -> WebServiceResponse {
     var secret: SecondFactorOffer?
     var codes: [String]?
+    var export: AccountExportLink?
     var message: String?
     let password = form["password"] ?? ""
     do {
@@ -92,7 +96,13 @@ extension CloudKitService {
         message = "The password is changed. Every other device has to sign in again."
       case "address":
         try await changeAddress(of: own, to: form["email"] ?? "", password: password)
-        message = "The address is saved."
+        message =
+          try storage.read { try pendingAddress(of: own.account, $0) } == nil || mail == nil
+          ? "The address is saved."
+          : "The address counts once you have opened the link in the mail that is on its way to it."
+      case "verify":
+        try await resendVerification(of: own)
+        message = "A mail with a link is on its way to the address."
       case "begin": secret = try await beginSecondFactor(of: own, password: password)
       case "confirm":
         codes = try await confirmSecondFactor(
@@ -106,6 +116,13 @@ extension CloudKitService {
       case "remove":
         try await removeSecondFactor(of: own, password: password, code: nil)
         message = "The second factor is removed."
+      case "export": export = try await beginExport(of: own, password: password, code: nil)
+      case "delete":
+        try await delete(own, password: password)
+        return AccountPage(
+          title: Self.ownPageTitle,
+          message: "The account \(own.account.userName) is shut. \(whenDataGoes)"
+        ).response(nonce: nonce)
       default: break
       }
     } catch let error as AdministrationError {
@@ -121,6 +138,7 @@ extension CloudKitService {
     var page = try ownPage(changed, token, message: message)
     page.secret = secret
     page.recoveryCodes = codes
+    page.export = export
     return page.response()
   }
 }

@@ -65,6 +65,7 @@ extension CloudKitService {
       factor.recovery = digests
     }
     audit("second-factor.add", by: account.userName, about: account.userName, from: sender)
+    notify(account, of: .secondFactorAdded, from: sender)
     return shown
   }
 
@@ -89,6 +90,7 @@ extension CloudKitService {
       return (batch, ())
     }
     audit("second-factor.codes", by: account.userName, about: account.userName, from: sender)
+    notify(account, of: .recoveryCodes, from: sender)
     return shown
   }
 
@@ -96,15 +98,20 @@ extension CloudKitService {
   ///
   /// False where there was none.
   @discardableResult
-  func removeSecondFactor(of account: StoredAccount) async throws -> Bool {
+  func removeSecondFactor(
+    of account: StoredAccount,
+    from sender: SenderAddress?
+  ) async throws -> Bool {
     let key = SecondFactor.key(account.id)
-    return try await write { [storage] in
+    let isRemoved = try await write { [storage] () -> (WriteBatch?, Bool) in
       guard let entry = try storage.read({ try $0.entry(key) }) else { return (nil, false) }
       var batch = WriteBatch()
       batch.expectedEntries[key] = .some(entry.revision)
       batch.removedEntries = [key]
       return (batch, true)
     }
+    if isRemoved { notify(account, of: .secondFactorRemoved, from: sender) }
+    return isRemoved
   }
 
   func hasSecondFactor(_ account: String) throws -> Bool {

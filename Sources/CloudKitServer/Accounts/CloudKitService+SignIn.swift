@@ -64,8 +64,9 @@ extension CloudKitService {
       offersToKeep: true
     )
     if configuration.registration == .open {
-      page.link = ("/sign-up", "Make an account")
+      page.links.append(("/sign-up", "Make an account"))
     }
+    if mail != nil { page.links.append((Self.forgottenPasswordPath, "Forgotten password")) }
     guard isPost else { return page.response(nonce: nonce) }
     if form["with"] == Self.identityButton {
       return try await beginIdentity(

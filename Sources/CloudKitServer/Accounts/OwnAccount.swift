@@ -18,10 +18,12 @@ package enum OwnAccountCall: String, CaseIterable, Sendable {
   case endDevice = "end-device"
   case changePassword = "change-password"
   case changeAddress = "change-address"
+  case sendVerification = "send-verification"
   case beginSecondFactor = "begin-second-factor"
   case confirmSecondFactor = "confirm-second-factor"
   case removeSecondFactor = "remove-second-factor"
   case renewRecoveryCodes = "renew-recovery-codes"
+  case exportData = "export-data"
 }
 
 /// What a person sees of their own account.
@@ -40,6 +42,8 @@ package struct AccountOverview: Codable, Hashable, Sendable {
   package var userName: String
   package var emailAddress: String?
   package var hasUnverifiedAddress: Bool
+  /// The address that counts once the link of a mail to it is used; nil: none waits.
+  package var pendingAddress: String?
   package var hasSecondFactor: Bool
   /// Those that are left.
   package var recoveryCodes: Int
@@ -81,6 +85,7 @@ extension CloudKitService {
         userName: own.account.userName,
         emailAddress: own.account.emailAddress,
         hasUnverifiedAddress: try snapshot.state(of: id).0.hasUnverifiedAddress == true,
+        pendingAddress: mail == nil ? nil : try pendingAddress(of: own.account, snapshot),
         hasSecondFactor: factor?.isConfirmed == true,
         recoveryCodes: factor?.isConfirmed == true ? factor?.recovery.count ?? 0 : 0,
         devices: devices,
@@ -140,7 +145,7 @@ extension CloudKitService {
 
   /// Refuses who does not know the account's password: a token alone changes nothing that would
   /// outlast it.
-  private func prove(_ own: OwnAccount, _ password: String, code: String?) async throws {
+  func prove(_ own: OwnAccount, _ password: String, code: String?) async throws {
     let proven = try await checkPassword(
       userName: own.account.userName,
       password: password,
@@ -176,33 +181,53 @@ extension CloudKitService {
     )
   }
 
-  /// Sets another e-mail address, by which others find the person once an administrator stands for
-  /// it; an empty one takes it away.
+  /// Sets another e-mail address; an empty one takes it away.
+  ///
+  /// Others find the person by it once it is confirmed: by a link in a mail to it or, where the server
+  /// sends none, by an administrator. A confirmed address stays the account's until the other one is
+  /// confirmed too.
   func changeAddress(
     of own: OwnAccount,
     to address: String,
     password: String,
     code: String? = nil
   ) async throws {
-    let isAddress =
-      address.contains("@") && address.utf8.count <= limits.nameLength
-      && PersonName.objection(to: address) == nil
-    guard address.isEmpty || isAddress else {
-      throw AdministrationError(description: "This is not an e-mail address.")
-    }
+    try checkAddress(address)
     try await prove(own, password, code: code)
-    try await changeAccount(
-      own.account.userName,
-      AccountChanges(emailAddress: address),
-      from: own.sender,
-      keeping: own.session
-    )
+    let verified =
+      mail == nil || address.isEmpty
+      ? nil : try storage.read { try $0.verifiedAddress(of: own.account) }
+    if verified != address {
+      if verified == nil {
+        try await changeAccount(
+          own.account.userName,
+          AccountChanges(emailAddress: address),
+          from: own.sender,
+          keeping: own.session
+        )
+      }
+      if !address.isEmpty { try await beginVerification(of: address, for: own.account) }
+    }
     audit(
       "account.address",
       by: own.account.userName,
       about: own.account.userName,
       from: own.sender
     )
+  }
+
+  /// Sends the link that confirms the account's address once more.
+  func resendVerification(of own: OwnAccount) async throws {
+    guard mail != nil,
+      let address = try storage.read({ try pendingAddress(of: own.account, $0) })
+    else { throw AdministrationError(description: "No address waits to be confirmed.") }
+    try checkAddress(address)
+    try await beginVerification(of: address, for: own.account)
+  }
+
+  func delete(_ own: OwnAccount, password: String) async throws {
+    try await prove(own, password, code: nil)
+    try await deleteOwnAccount(own.account, from: own.sender)
   }
 
   func beginSecondFactor(
@@ -215,7 +240,7 @@ extension CloudKitService {
 
   func removeSecondFactor(of own: OwnAccount, password: String, code: String?) async throws {
     try await prove(own, password, code: code)
-    guard try await removeSecondFactor(of: own.account) else {
+    guard try await removeSecondFactor(of: own.account, from: own.sender) else {
       throw AdministrationError(description: "The account has no second factor.")
     }
     audit(

@@ -12,15 +12,18 @@ struct OwnAccountPage {
   /// What is shown this once: a secret for an authenticator app, or recovery codes.
   var secret: CloudKitService.SecondFactorOffer?
   var recoveryCodes: [String]?
+  var export: AccountExportLink?
+  /// Whether the server can send a link that confirms an address.
+  var sendsMail: Bool
   var shortestPassword: Int
+  var daysUntilRemoval: Int
 
   func response(status: Int = 200) -> WebServiceResponse {
     var page = CardPage.page(
       heading: overview.userName,
       """
       \(CardPage.message(message))\(onceHTML)\(devicesHTML)\(sessionsHTML)\(factorHTML)\
-      \(changesHTML)
-      <p class="quiet"><a href="/delete-account">Delete the account</a></p>
+      \(changesHTML)\(dataHTML)
       """
     )
     page.keepsForms = true
@@ -47,7 +50,30 @@ struct OwnAccountPage {
 
         """
     }
+    if let export {
+      html += """
+        <p>Your data is ready as a tar archive. The link is good once, for a quarter of an hour:</p>
+        <p><a href="\(escape(export.url))">Download the archive</a></p>
+
+        """
+    }
     return html
+  }
+
+  private var dataHTML: String {
+    form(
+      "Download your data",
+      password,
+      do: "export",
+      note: "Your account, and the records and files of your private databases in every app."
+    )
+      + form(
+        "Delete the account",
+        password,
+        do: "delete",
+        note: "It is shut at once on every device; what belongs to it is removed after "
+          + "\(daysUntilRemoval) days."
+      )
   }
 
   private var devicesHTML: String {
@@ -115,7 +141,12 @@ struct OwnAccountPage {
       password + next,
       do: "password",
       note: "Every other sign-in ends."
-    ) + form("Change the e-mail address", address + password, do: "address")
+    ) + form("Change the e-mail address", address + password, do: "address") + verificationHTML
+  }
+
+  private var verificationHTML: String {
+    guard sendsMail, let pending = overview.pendingAddress else { return "" }
+    return button("\(pending) is not confirmed yet.", "Send the link again", do: "verify", "")
   }
 
   // MARK: Forms

@@ -238,6 +238,15 @@ extension CloudKitService {
     try storage.read { try isKnown(attempt, $0) }
   }
 
+  /// Whether an account was signed in to lately from any network.
+  func hasKnownNetworks(_ account: String) throws -> Bool {
+    guard mail != nil else { return false }
+    let time = now
+    return try storage.read {
+      try $0.entries(DirectoryRange(.knownNetwork, owner: account, limit: .max))
+    }.contains { ($0.expires ?? 0) > time }
+  }
+
   private func isKnown(
     _ attempt: SignInAttempt,
     _ snapshot: any StorageSnapshot

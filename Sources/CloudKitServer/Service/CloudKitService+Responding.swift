@@ -54,6 +54,8 @@ extension CloudKitService {
     case .signUp: return try await respondToSignUp(request, target)
     case .resetPassword: return try await respondToPasswordReset(request, target)
     case .activate: return try await respondToActivation(request, target)
+    case .forgotPassword: return try respondToForgottenPassword(request)
+    case .verifyAddress: return try await respondToVerification(request, target)
     case .deleteAccount: return try await respondToDeletion(request)
     case .myAccount: return try await respondToOwnPage(request)
     case .account: return try await respondToAccount(request, target)

@@ -42,6 +42,8 @@ package final class CloudKitService: Sendable {
   let undelivered = Mutex<[CommitNote]>([])
   /// Passwords are hashed one at a time, behind a bounded queue.
   let hashing: HashingQueue
+  /// Mails that wait to be sent; nil where the server sends none.
+  let mail: MailQueue?
   /// Opens the admin API; it can be renewed while the server runs.
   let administratorToken: Mutex<String?>
   let auditedFailures = Mutex(AuditedFailures())
@@ -127,6 +129,7 @@ package final class CloudKitService: Sendable {
       effects: configuration.effects
     )
     hashing = HashingQueue(configuration.effects.lane("server passwords"))
+    mail = Self.makeMailQueue(configuration)
     administratorToken = Mutex(configuration.administratorToken)
     address = Mutex("")
     baseURL = configuration.baseURL
@@ -137,6 +140,8 @@ package final class CloudKitService: Sendable {
   package func shutdown() async {
     closed.store(true, ordering: .releasing)
     notifications.close()
+    // What is looked up for mails needs the storage.
+    await mail?.close()
     _ = try? await writing.run { [storage] in storage.close() }
   }
 

@@ -19,11 +19,13 @@ package enum Route: Hashable, Sendable {
     // Pages that people open.
     case activate
     case deleteAccount = "delete-account"
+    case forgotPassword = "forgot-password"
     case myAccount = "my-account"
     case resetPassword = "reset-password"
     case share
     case signIn = "sign-in"
     case signUp = "sign-up"
+    case verifyAddress = "verify-address"
     // Calls of apps and of administrators.
     case account
     case admin
@@ -127,7 +129,8 @@ extension Route {
 extension Route.Section {
   package var rules: RouteRules {
     switch self {
-    case .activate, .deleteAccount, .myAccount, .resetPassword, .signIn, .signUp:
+    case .activate, .deleteAccount, .forgotPassword, .myAccount, .resetPassword, .signIn, .signUp,
+      .verifyAddress:
       RouteRules(body: .form, isPage: true, label: rawValue)
     case .share: RouteRules(body: .form, isPage: true, shownParts: 1, label: rawValue)
     case .account: RouteRules(origins: .ofToken, body: .form, label: rawValue)

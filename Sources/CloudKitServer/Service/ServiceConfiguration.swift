@@ -18,6 +18,8 @@ package struct ServiceConfiguration: Sendable {
   package var allowsUnindexedQueriesInDevelopment: Bool
   /// Who may make an account.
   package var registration: RegistrationPolicy
+  /// What takes mails; nil: the server sends none.
+  package var mailSender: (any MailSender)?
   /// Another service that people can sign in at; nil: only here.
   package var identityProvider: (any IdentityProvider)?
   /// Opens the admin API; nil leaves it to the accounts of administrators.
@@ -51,6 +53,7 @@ package struct ServiceConfiguration: Sendable {
     effects: Effects = .live,
     allowsUnindexedQueriesInDevelopment: Bool = false,
     registration: RegistrationPolicy = .invitation,
+    mailSender: (any MailSender)? = nil,
     identityProvider: (any IdentityProvider)? = nil,
     administratorToken: String? = nil,
     renewAdministratorToken: (@Sendable () throws -> String)? = nil,
@@ -68,6 +71,7 @@ package struct ServiceConfiguration: Sendable {
     self.effects = effects
     self.allowsUnindexedQueriesInDevelopment = allowsUnindexedQueriesInDevelopment
     self.registration = registration
+    self.mailSender = mailSender
     self.identityProvider = identityProvider
     self.administratorToken = administratorToken
     self.renewAdministratorToken = renewAdministratorToken

@@ -174,6 +174,22 @@ package struct ServiceLimits: Hashable, Sendable {
   package var invitationLifetime = 7.0 * 24 * 60 * 60
   /// Seconds that the link of a password reset works.
   package var passwordResetLifetime = 60.0 * 60
+  /// Seconds that the link works which confirms an e-mail address.
+  package var addressVerificationLifetime = 24.0 * 60 * 60
+  /// Seconds that the link to a person's own data works.
+  package var exportLinkLifetime = 15.0 * 60
+  /// Downloads of people's own data at a time; each holds a page of records in memory.
+  package var runningExports = 8
+  /// Mails that may wait to be sent; a further request for one is asked to come again.
+  package var waitingMails = 500
+  /// Of these, places that are kept for notices of changes.
+  package var waitingNotices = 100
+  /// Seconds after which a mail is given up that no mail server takes.
+  package var mailLifetime = 24.0 * 60 * 60
+  /// Mails that people may ask for to one address in an hour.
+  package var mailsPerAddress = 5
+  /// The same over all addresses.
+  package var mailsPerHour = 1000
   /// Seconds between an account's deletion and the removal of what it owns.
   package var purgeDelay = 30.0 * 24 * 60 * 60
   /// Seconds that the audit log goes back.

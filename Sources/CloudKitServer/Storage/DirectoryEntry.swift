@@ -9,6 +9,7 @@ package struct DirectoryEntry: Hashable, Sendable {
   package enum Kind: String, Hashable, Sendable, CaseIterable {
     case accountExport = "account-export"
     case accountState = "account"
+    case addressVerification = "address-verification"
     case assetGarbage = "asset-garbage"
     case audit
     /// What a device's token stands on, until it has not been listened with for long.

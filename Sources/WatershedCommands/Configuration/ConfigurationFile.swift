@@ -1,4 +1,5 @@
 import CloudKitServer
+import CloudKitServerHTTP
 import CloudKitWebServices
 import Foundation
 
@@ -74,7 +75,9 @@ struct ConfigurationFile {
   /// What may be said where words are counted.
   private static let words = [
     "environment": ContainerEnvironment.allCases.map(\.rawValue),
+    "banner": BannerStyle.allCases.map(\.rawValue),
     "registration": RegistrationPolicy.allCases.map(\.rawValue),
+    "security": SMTPSettings.Security.allCases.map(\.rawValue),
   ]
 
   /// Of letters left out, doubled, swapped or wrong at most two.

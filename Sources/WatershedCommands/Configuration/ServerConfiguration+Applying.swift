@@ -30,6 +30,9 @@ extension ServerConfiguration {
     configuration.keyFile = keyFile.map { URL(fileURLWithPath: $0) }
     configuration.logger = logger
     configuration.identityProvider = openID.map { OpenIDProvider($0.settings) }
+    configuration.mailSender = try smtp.map {
+      try SMTPMailer($0.settings(publicURL: publicURL))
+    }
     configuration.limits.requestsPerSecond = rateLimit
     // Without a burst nothing would be answered: null stands for the default.
     configuration.limits.requestBurst = rateBurst ?? ServerConfiguration().rateBurst ?? 500

@@ -85,6 +85,10 @@ struct ServerConfiguration: Codable, Hashable, Sendable {
   var s3: S3Settings?
   /// An OpenID Connect issuer that people can sign in at, beside passwords.
   var openID: OpenIDSection?
+  /// A mail server for links that confirm addresses, links to new passwords, and notices.
+  ///
+  /// Absent: the server sends no mail.
+  var smtp: SMTPSection?
 
   struct S3Settings: Codable, Hashable, Sendable {
     /// The address of the store, such as `https://s3.eu-central-1.amazonaws.com`.
@@ -133,8 +137,9 @@ extension ServerConfiguration {
     ("registration", .text), ("allowUnindexedQueries", .flag), ("rateLimit", .number),
     ("rateBurst", .number), ("userQuota", .wholeNumber), ("publicQuota", .wholeNumber),
     ("assetLimit", .wholeNumber), ("keyFile", .text), ("publicMetrics", .flag),
-    ("adminListen", .text),
+    ("adminListen", .text), ("banner", .text),
     ("logLevel", .text), ("logFormat", .text), ("s3", .object), ("openID", .object),
+    ("smtp", .object),
   ]
 
   /// A key whose value is an object.
@@ -175,6 +180,16 @@ extension ServerConfiguration {
         ("scopes", .list), ("linksByEmail", .flag), ("registration", .text),
       ]
     ),
+    Section(
+      name: "smtp",
+      prefix: "SMTP",
+      required: ["host", "from"],
+      keys: [
+        ("host", .text), ("port", .wholeNumber), ("security", .text), ("user", .text),
+        ("password", .text), ("passwordFile", .text), ("from", .text), ("name", .text),
+        ("certificateAuthority", .text),
+      ]
+    ),
   ]
 
   /// The environment's name of a key.
@@ -188,6 +203,7 @@ extension ServerConfiguration {
     var shown = self
     if s3 != nil { shown.s3?.secretKey = "…" }
     if openID?.clientSecret != nil { shown.openID?.clientSecret = "…" }
+    if smtp?.password != nil { shown.smtp?.password = "…" }
     // A password in a PostgreSQL's URL stands between the user and the host, or in the query.
     shown.database = database?
       .replacing(/(:\/\/[^:@\/]*):[^@\/]*@/) { "\($0.output.1):…@" }
@@ -233,7 +249,7 @@ extension ServerConfiguration {
           + "add sslmode=verify-full to the URL"
       )
     }
-    return found
+    return found + (smtp?.warnings ?? [])
   }
 
   /// Everything that keeps a server from running as it says, each in a sentence.
@@ -288,6 +304,7 @@ extension ServerConfiguration {
       found.append("s3.endpoint: \(s3.endpoint) is not an address")
     }
     if let openID { found += openID.problems(registration: registration) }
+    if let smtp { found += smtp.problems(isExposed: isExposed, publicURL: publicURL) }
     if isExposed, servedEnvironment == .development, !allowPublicDevelopment {
       found.append(
         "environment: development has a demo account and tokens for every container, and others "

@@ -123,6 +123,16 @@ struct ExplainCommand: AsyncParsableCommand {
       "Mend that, and run it again; watershed doctor looks the server over."
     ),
     (
+      "MAIL_NOT_SENT",
+      "The mail server of the configuration did not take a mail; the line \"why\" has its answer.",
+      "Check smtp.host, smtp.port, smtp.security and the password: watershed mail test ADDRESS."
+    ),
+    (
+      "PLAIN_HTTP",
+      "Over http: the administrator's token or password could be read and used on the way.",
+      "Use the server's https: address; on a network that nobody else reaches, --allow-plain-http."
+    ),
+    (
       "NO_API_TOKEN",
       "A user token goes with an API token, and only administrators can look one up.",
       "Give --api-token; the server's banner and watershed tokens own have it."

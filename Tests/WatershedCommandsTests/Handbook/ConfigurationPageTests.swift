@@ -123,19 +123,25 @@ struct ConfigurationPageTests {
     _ section: ServerConfiguration.Section,
     _ help: [Substring]
   ) throws -> [Row] {
-    let isS3 = section.name == "s3"
-    let meanings =
-      try isS3
-      ? meanings(of: "S3Settings", in: "ServerConfiguration.swift")
-      : meanings(of: "OpenIDSection", in: "OpenIDSection.swift")
+    let (type, file) =
+      switch section.name {
+      case "s3": ("S3Settings", "ServerConfiguration.swift")
+      case "smtp": ("SMTPSection", "SMTPSection.swift")
+      default: ("OpenIDSection", "OpenIDSection.swift")
+      }
+    let meanings = try meanings(of: type, in: file)
     // With what it cannot do without, and nothing else.
     let least = try JSONEncoder().encode(
       Dictionary(section.required.map { ($0, "") }, uniquingKeysWith: { $1 })
     )
+    let decoder = JSONDecoder()
     let values =
-      try isS3
-      ? defaults(of: JSONDecoder().decode(ServerConfiguration.S3Settings.self, from: least))
-      : defaults(of: JSONDecoder().decode(OpenIDSection.self, from: least))
+      switch section.name {
+      case "s3":
+        defaults(of: try decoder.decode(ServerConfiguration.S3Settings.self, from: least))
+      case "smtp": defaults(of: try decoder.decode(SMTPSection.self, from: least))
+      default: defaults(of: try decoder.decode(OpenIDSection.self, from: least))
+      }
     #expect(Set(values.keys) == Set(section.keys.map(\.name)))
     return section.keys.map { key in
       let variable = ServerConfiguration.variable(key.name, in: section.prefix)

@@ -1,0 +1,125 @@
+import Foundation
+
+/// What mails about accounts say.
+///
+/// A mail to an address that nobody has confirmed holds nothing that its sender typed: a stranger
+/// could write to anyone by way of this server.
+enum AccountMail {
+  /// The address was given for an account, by whoever typed it.
+  case confirmAddress(link: String, hours: Int)
+  /// Somebody asked for a new password of the account.
+  case resetPassword(link: String, minutes: Int)
+  /// The same, for an account whose person signs in at another service.
+  case signInElsewhere(service: String)
+  /// The same, for an administrator without a second factor.
+  case askOperator
+  case notice(AccountNotice, time: Date, address: String?, resetLink: String)
+
+  /// Subject and text, for an account on a host.
+  func words(userName: String, host: String) -> (subject: String, text: String) {
+    switch self {
+    case .confirmAddress(let link, let hours):
+      (
+        "Confirm your address for \(host)",
+        """
+        This address was given for an account on \(host).
+
+        To confirm that it is yours, open this page within \(hours) hours and press its button:
+
+        \(link)
+
+        If you know nothing of it, leave this mail alone: without the button nothing happens.
+
+        """
+      )
+    case .resetPassword(let link, let minutes):
+      (
+        "A new password on \(host)",
+        """
+        A new password was asked for, for the account \(userName) on \(host).
+
+        To choose one, open this page within \(minutes) minutes; it works once:
+
+        \(link)
+
+        If you did not ask, leave this mail alone: the password stays as it is.
+
+        """
+      )
+    case .signInElsewhere(let service):
+      (
+        "Signing in on \(host)",
+        """
+        A new password was asked for, for the account \(userName) on \(host).
+
+        The account is opened by signing in with \(service), which has its own way to a new password.
+
+        """
+      )
+    case .askOperator:
+      (
+        "A new password on \(host)",
+        """
+        A new password was asked for, for the account \(userName) on \(host).
+
+        The account administers the server and has no second factor, so its password is not changed by
+        mail. The server's operator makes a link: watershed users reset-password
+
+        """
+      )
+    case .notice(let notice, let time, let address, let resetLink):
+      (
+        "Your account on \(host): \(notice.subject)",
+        """
+        \(notice.sentence) It is the account \(userName) on \(host).
+
+        Time: \(time.formatted(.iso8601))
+        Sender: \(address ?? "the server's operator")
+
+        If this was you, there is nothing to do. Otherwise choose a new password, which ends every
+        sign-in, and tell the operator of the server:
+
+        \(resetLink)
+
+        """
+      )
+    }
+  }
+}
+
+/// A change of an account that its person is told of.
+enum AccountNotice: Hashable, Sendable {
+  case password
+  case address
+  case secondFactorAdded
+  case secondFactorRemoved
+  case recoveryCodes
+  case deletion
+  /// A sign-in with the password, from a network that none came from before.
+  case newNetwork
+
+  fileprivate var subject: String {
+    switch self {
+    case .password: "new password"
+    case .address: "another address"
+    case .secondFactorAdded: "second factor set up"
+    case .secondFactorRemoved: "second factor removed"
+    case .recoveryCodes: "new recovery codes"
+    case .deletion: "deleted"
+    case .newNetwork: "a sign-in from a new network"
+    }
+  }
+
+  fileprivate var sentence: String {
+    switch self {
+    case .password: "Your account has a new password."
+    case .address: "Your account has another e-mail address; this one is no longer its address."
+    case .secondFactorAdded: "Your account has a second factor now."
+    case .secondFactorRemoved: "The second factor of your account was removed."
+    case .recoveryCodes:
+      "Your account has new recovery codes; the former ones are not good any more."
+    case .deletion: "Your account was deleted. What belongs to it is removed after a while."
+    case .newNetwork: "Somebody signed in to your account from a network that is new to it."
+    }
+  }
+}

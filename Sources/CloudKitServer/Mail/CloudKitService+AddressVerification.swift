@@ -1,0 +1,123 @@
+import CloudKitWebServices
+import Foundation
+
+/// A link that shows who reads the mail of an address.
+struct AddressVerification: Codable, Hashable, Sendable {
+  /// The address that becomes the account's once the link is used.
+  var address: String
+
+  static func key(_ code: String) -> DirectoryEntry.Key {
+    DirectoryEntry.Key(.addressVerification, CloudKitService.digest(code))
+  }
+}
+
+/// Addresses of people: shown to be theirs by a link in a mail.
+extension CloudKitService {
+  private static let spentVerification = AdministrationError(
+    description: "This link is not good any more."
+  )
+
+  /// Sends a link that makes an address the account's confirmed one.
+  ///
+  /// Links to other addresses end: the last one that was asked for counts.
+  func beginVerification(of address: String, for account: StoredAccount) async throws {
+    guard let mail else { return }
+    let code = effects.randomness.bytes(24).base64URL
+    let lifetime = limits.addressVerificationLifetime
+    let entry = DirectoryEntry(
+      AddressVerification.key(code),
+      owner: account.id,
+      expires: now + Int64(lifetime * 1000),
+      body: try WireCoding.encode(AddressVerification(address: address))
+    )
+    try await write { [storage] in
+      var batch = WriteBatch()
+      batch.savedEntries = [entry]
+      batch.removedEntries = try storage.read { try $0.verifications(of: account.id) }
+        .filter { $0.address != address }.map(\.key)
+      return (batch, ())
+    }
+    let message = makeMail(
+      .confirmAddress(
+        link: "\(baseURL)\(Self.verificationPath)?code=\(code)",
+        hours: Int((lifetime / 3600).rounded())
+      ),
+      to: address,
+      of: account,
+      lifetime: lifetime
+    )
+    guard mail.add({ [self] in mayMail(address) ? [message] : [] }) else {
+      throw ErrorDictionary(.throttled, "too many mails wait, try again later", retryAfter: 60)
+    }
+  }
+
+  /// The address of an account that waits to be confirmed: one that was asked for, or the present one.
+  func pendingAddress(of account: StoredAccount, _ snapshot: any StorageSnapshot) throws -> String?
+  {
+    let time = now
+    let asked = try snapshot.verifications(of: account.id).filter { $0.expires > time }
+      .max { $0.expires < $1.expires }?.address
+    if let asked { return asked }
+    guard try snapshot.state(of: account.id).0.hasUnverifiedAddress == true else { return nil }
+    return account.emailAddress
+  }
+
+  /// Makes the address of a link the account's, and tells the address of before.
+  func confirmAddress(code: String, from sender: SenderAddress?) async throws {
+    let key = AddressVerification.key(code)
+    let time = now
+    let (account, former) = try await write {
+      [storage] () -> (WriteBatch?, (StoredAccount, String?)) in
+      try storage.read { snapshot in
+        guard let entry = try snapshot.entry(key), (entry.expires ?? 0) > time,
+          var account = try snapshot.account(id: entry.owner)
+        else { throw Self.spentVerification }
+        let (before, revision) = try snapshot.state(of: account.id)
+        guard !before.isDisabled else { throw Self.spentVerification }
+        let address = try WireCoding.decode(AddressVerification.self, from: entry.body).address
+        let holders = try snapshot.accounts(emailAddress: address).filter {
+          try $0.id != account.id && snapshot.state(of: $0.id).0.hasUnverifiedAddress != true
+        }
+        // Only who reads the address's mail is told so.
+        guard holders.isEmpty else {
+          throw AdministrationError(
+            description: "Another account of this server has the address already."
+          )
+        }
+        let former = try snapshot.verifiedAddress(of: account)
+        account.emailAddress = address
+        var state = before
+        state.hasUnverifiedAddress = nil
+        var batch = WriteBatch()
+        batch.accounts = [account]
+        // Of two that use a link at once one commits.
+        batch.expectedEntries[key] = .some(entry.revision)
+        batch.expectedEntries[AccountState.key(account.id)] = .some(revision)
+        batch.savedEntries = [try state.entry(account.id, revision: (revision ?? 0) + 1)]
+        batch.removedEntries = try snapshot.verifications(of: account.id).map(\.key)
+        // Links to a new password went to the address of before.
+        batch.removedEntries += try snapshot.entries(
+          DirectoryRange(.passwordReset, owner: account.id, limit: .max)
+        ).map(\.key)
+        let isOther = former.map { !EmailAddress.areSame($0, address) } ?? false
+        return (batch, (account, isOther ? former : nil))
+      }
+    }
+    audit("account.confirm-address", by: account.userName, about: account.userName, from: sender)
+    notify(account, at: former, of: .address, from: sender)
+  }
+}
+
+extension StorageSnapshot {
+  /// The links of an account that wait to be used.
+  func verifications(
+    of account: String
+  ) throws -> [(key: DirectoryEntry.Key, address: String, expires: Int64)] {
+    try entries(DirectoryRange(.addressVerification, owner: account, limit: .max)).map { entry in
+      (
+        entry.key, try WireCoding.decode(AddressVerification.self, from: entry.body).address,
+        entry.expires ?? 0
+      )
+    }
+  }
+}

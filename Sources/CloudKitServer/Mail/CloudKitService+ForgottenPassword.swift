@@ -1,0 +1,79 @@
+import CloudKitWebServices
+import Foundation
+
+/// A new password for who has forgotten theirs, by a link in a mail to their confirmed address.
+extension CloudKitService {
+  /// Accounts of one address that get a mail at a time.
+  private static let accountsPerRequest = 3
+
+  /// Takes a request for a link; whether there is an account shows neither in the answer nor in its
+  /// time, since nothing is looked up before the answer.
+  func requestPasswordReset(for name: String, from sender: SenderAddress?) throws {
+    guard let mail else { return }
+    guard name.utf8.count <= 4 * limits.nameLength else { return }
+    guard mail.add({ [self] in try await resetMails(for: name, from: sender) }) else {
+      throw ErrorDictionary(.throttled, "too many mails wait, try again later", retryAfter: 60)
+    }
+  }
+
+  /// The mails for a user name or an address.
+  private func resetMails(
+    for name: String,
+    from sender: SenderAddress?
+  ) async throws -> [MailMessage] {
+    let found = try storage.read { snapshot in
+      // A user name may look like the address of somebody else, who gets their mail all the same.
+      var accounts = try snapshot.accounts(emailAddress: name)
+      if let named = try snapshot.account(userName: name) { accounts.insert(named, at: 0) }
+      var seen: Set<String> = []
+      return try accounts.compactMap { account -> (StoredAccount, String)? in
+        guard seen.insert(account.id).inserted, try !snapshot.state(of: account.id).0.isDisabled,
+          let address = try snapshot.verifiedAddress(of: account)
+        else { return nil }
+        return (account, address)
+      }
+    }
+    var mails: [MailMessage] = []
+    for (account, address) in found.prefix(Self.accountsPerRequest) where mayMail(address) {
+      mails.append(try await resetMail(for: account, at: address, from: sender))
+    }
+    return mails
+  }
+
+  private func resetMail(
+    for account: StoredAccount,
+    at address: String,
+    from sender: SenderAddress?
+  ) async throws -> MailMessage {
+    let facts = try storage.read { snapshot in
+      (
+        isElsewhere: try !snapshot.entries(DirectoryRange(.identity, owner: account.id)).isEmpty,
+        isAdministrator: try snapshot.state(of: account.id).0.isAdministrator
+      )
+    }
+    // A password would be a way in beside the other service, without its factors.
+    if facts.isElsewhere {
+      let name = configuration.identityProvider?.name ?? "another service"
+      return makeMail(.signInElsewhere(service: name), to: address, of: account)
+    }
+    // Whoever reads a mailbox must not administer the server.
+    if facts.isAdministrator, try !hasSecondFactor(account.id) {
+      return makeMail(.askOperator, to: address, of: account)
+    }
+    let link = try await passwordResetURL(for: account.userName)
+    audit(
+      "account.reset-link",
+      by: "",
+      about: account.userName,
+      detail: "by mail",
+      from: sender
+    )
+    let lifetime = limits.passwordResetLifetime
+    return makeMail(
+      .resetPassword(link: link, minutes: Int((lifetime / 60).rounded())),
+      to: address,
+      of: account,
+      lifetime: lifetime
+    )
+  }
+}

@@ -1,0 +1,108 @@
+import CloudKitWebServices
+import Foundation
+
+/// Mails of the service: who gets them, and how many.
+extension CloudKitService {
+  /// The queue of the configured sender; nil where there is none.
+  static func makeMailQueue(_ configuration: ServiceConfiguration) -> MailQueue? {
+    configuration.mailSender.map { sender in
+      MailQueue(
+        sender,
+        MailQueue.Bounds(
+          waiting: configuration.limits.waitingMails,
+          waitingNotices: configuration.limits.waitingNotices,
+          lifetime: configuration.limits.mailLifetime
+        ),
+        effects: configuration.effects,
+        logger: configuration.logger
+      )
+    }
+  }
+
+  /// A mail about an account; `lifetime` is the time in seconds that a link in it is good.
+  func makeMail(
+    _ content: AccountMail,
+    to address: String,
+    of account: StoredAccount,
+    lifetime: Double? = nil
+  ) -> MailMessage {
+    let words = content.words(userName: account.userName, host: host)
+    var message = MailMessage(
+      to: address,
+      subject: words.subject,
+      text: words.text,
+      id: effects.randomness.bytes(16).hexadecimal,
+      date: effects.now
+    )
+    message.validUntil = lifetime.map { effects.now + $0 }
+    return message
+  }
+
+  /// Whether an address may get one more mail that somebody asked for.
+  ///
+  /// Strangers can ask for mails to any address: each address has its share of an hour, and so has
+  /// the server.
+  func mayMail(_ address: String) -> Bool {
+    let digest = Self.digest("mail\0\(EmailAddress.folded(address))")
+    for (name, count) in [
+      ("mail \(digest)", limits.mailsPerAddress), ("mail", limits.mailsPerHour),
+    ] {
+      let delay = requests.delay(
+        for: name,
+        rate: Double(count) / 3600,
+        burst: Double(count),
+        now: now
+      )
+      guard delay == nil else {
+        logger.notice("a mail was not sent: as many went out in an hour as may")
+        return false
+      }
+    }
+    return true
+  }
+
+  /// Tells a person of a change of their account, at an address that they have confirmed.
+  func notify(
+    _ account: StoredAccount,
+    at address: String?,
+    of notice: AccountNotice,
+    from sender: SenderAddress?
+  ) {
+    guard let mail, let address else { return }
+    let message = makeMail(
+      .notice(
+        notice,
+        time: effects.now,
+        address: sender?.shown,
+        resetLink: baseURL + Self.forgottenPasswordPath
+      ),
+      to: address,
+      of: account
+    )
+    if !mail.add(notice: message) {
+      logger.error(
+        "a notice was not sent: too many mails wait",
+        metadata: ["mail": "\(message.id)"]
+      )
+    }
+  }
+
+  /// The same at the account's address as it is now.
+  func notify(_ account: StoredAccount, of notice: AccountNotice, from sender: SenderAddress?) {
+    guard mail != nil else { return }
+    // A notice that cannot be addressed must not undo the change that it tells of.
+    let address = try? storage.read { try $0.verifiedAddress(of: account) }
+    notify(account, at: address, of: notice, from: sender)
+  }
+}
+
+extension StorageSnapshot {
+  /// The address of an account, where it is known to be the person's.
+  func verifiedAddress(of account: StoredAccount) throws -> String? {
+    guard let address = account.emailAddress, !address.isEmpty,
+      try state(of: account.id).0.hasUnverifiedAddress != true,
+      EmailAddress.objection(to: address) == nil
+    else { return nil }
+    return address
+  }
+}

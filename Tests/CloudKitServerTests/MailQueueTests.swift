@@ -1,0 +1,166 @@
+import Effects
+import Foundation
+import Logging
+import Synchronization
+import Testing
+
+@testable import CloudKitServer
+
+/// A clock that a test moves on, and with it those who sleep.
+private final class SteppedClock: EffectClock {
+  private struct Sleeper {
+    var id: Int
+    var end: Double
+    var wake: CheckedContinuation<Void, any Error>
+  }
+
+  private struct State {
+    var time = 1_700_000_000.0
+    var sleepers: [Sleeper] = []
+    var cancelled: Set<Int> = []
+    var next = 0
+  }
+
+  private let state = Mutex(State())
+
+  var now: Date { Date(timeIntervalSince1970: state.withLock { $0.time }) }
+  var uptime: Double { state.withLock { $0.time } }
+  var sleepers: Int { state.withLock { $0.sleepers.count } }
+
+  func sleep(seconds: Double) async throws {
+    let id = state.withLock { state in
+      state.next += 1
+      return state.next
+    }
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { wake in
+        let isCancelled = state.withLock { state in
+          guard state.cancelled.remove(id) == nil else { return true }
+          state.sleepers.append(Sleeper(id: id, end: state.time + seconds, wake: wake))
+          return false
+        }
+        if isCancelled { wake.resume(throwing: CancellationError()) }
+      }
+    } onCancel: {
+      let sleeper = state.withLock { state -> Sleeper? in
+        guard let index = state.sleepers.firstIndex(where: { $0.id == id }) else {
+          state.cancelled.insert(id)
+          return nil
+        }
+        return state.sleepers.remove(at: index)
+      }
+      sleeper?.wake.resume(throwing: CancellationError())
+    }
+  }
+
+  func advance(seconds: Double) {
+    let due = state.withLock { state in
+      state.time += seconds
+      let time = state.time
+      let due = state.sleepers.filter { $0.end <= time }
+      state.sleepers.removeAll { $0.end <= time }
+      return due
+    }
+    for sleeper in due { sleeper.wake.resume() }
+  }
+}
+
+@Suite("The queue of mails")
+struct MailQueueTests {
+  private let clock = SteppedClock()
+  private let outbox = TestOutbox()
+
+  private func queue(waiting: Int = 10, notices: Int = 2) -> MailQueue {
+    MailQueue(
+      outbox,
+      MailQueue.Bounds(waiting: waiting, waitingNotices: notices, lifetime: 3600),
+      effects: Effects(
+        clock: clock,
+        randomness: SeededRandomness(seed: 1),
+        tasks: PoolTaskSpawner()
+      ),
+      logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+    )
+  }
+
+  private func mail(_ name: String) -> MailMessage {
+    MailMessage(to: "\(name)@example.org", subject: name, text: name, id: name, date: clock.now)
+  }
+
+  private func add(_ mails: MailMessage..., to queue: MailQueue) -> Bool { queue.add { mails } }
+
+  /// Moves the clock on once the queue sleeps, until the mail has come or the queue is done with it.
+  private func advance(_ queue: MailQueue, by seconds: Double) async {
+    while clock.sleepers == 0 { await Task.yield() }
+    clock.advance(seconds: seconds)
+    while clock.sleepers == 0, queue.counts.waiting > 0 || queue.counts == MailQueue.Counts() {
+      await Task.yield()
+    }
+    await queue.finishWork()
+  }
+
+  @Test("A mail that is refused for now is sent later; one that is refused for good is not")
+  func retries() async {
+    let queue = queue()
+    outbox.refuse(
+      with: MailFailure("451", isTemporary: true, isOfServer: false),
+      MailFailure("550", isTemporary: false, isOfServer: false)
+    )
+    #expect(add(mail("ada"), mail("bob"), to: queue))
+    await queue.finishWork()
+    #expect(outbox.mails.isEmpty)
+    #expect(queue.counts == MailQueue.Counts(waiting: 1, sent: 0, failed: 1))
+    await advance(queue, by: 30)
+    #expect(outbox.mails.map(\.id) == ["ada"])
+    #expect(queue.counts == MailQueue.Counts(waiting: 0, sent: 1, failed: 1))
+    await queue.close()
+  }
+
+  @Test("While the mail server takes nothing, mails wait and what is looked up for them goes on")
+  func pauses() async {
+    let queue = queue()
+    outbox.refuse(with: MailFailure("no route", isTemporary: true, isOfServer: true))
+    #expect(add(mail("ada"), to: queue))
+    await queue.finishWork()
+    let isLookedUp = Mutex(false)
+    let mail = mail("bob")
+    let isTaken = queue.add {
+      isLookedUp.withLock { $0 = true }
+      return [mail]
+    }
+    #expect(isTaken)
+    await queue.finishWork()
+    #expect(isLookedUp.withLock { $0 })
+    #expect(outbox.mails.isEmpty)
+    await advance(queue, by: 30)
+    #expect(Set(outbox.mails.map(\.id)) == ["ada", "bob"])
+    await queue.close()
+  }
+
+  @Test("A mail whose link is over is given up")
+  func end() async {
+    let queue = queue()
+    var late = mail("ada")
+    late.validUntil = clock.now + 20
+    outbox.refuse(with: MailFailure("451", isTemporary: true, isOfServer: false))
+    #expect(add(late, to: queue))
+    await queue.finishWork()
+    #expect(queue.counts == MailQueue.Counts(waiting: 0, sent: 0, failed: 1))
+    await queue.close()
+  }
+
+  @Test("A full queue takes no further request, and has places for notices")
+  func full() async {
+    let queue = queue(waiting: 3, notices: 1)
+    outbox.refuse(with: MailFailure("no route", isTemporary: true, isOfServer: true))
+    #expect(add(mail("first"), to: queue))
+    await queue.finishWork()
+    #expect(add(mail("second"), to: queue))
+    await queue.finishWork()
+    #expect(!add(to: queue))
+    #expect(queue.add(notice: mail("third")))
+    #expect(!queue.add(notice: mail("fourth")))
+    await queue.close()
+    #expect(!add(to: queue))
+  }
+}

@@ -1,0 +1,348 @@
+import CloudKitWebServices
+import Foundation
+import Testing
+
+@testable import CloudKitServer
+
+/// Mails about accounts: who gets one, what a link in it does, and what nobody learns by asking.
+@Suite("Mails about accounts", .everyEngine)
+struct MailTests {
+  /// A server that sends mail.
+  private struct World {
+    let outbox = TestOutbox()
+    let server: TestServer
+
+    var service: CloudKitService { server.service }
+
+    init(
+      registration: RegistrationPolicy = .open,
+      limits: (inout ServiceLimits) -> Void = { _ in }
+    ) async throws {
+      server = try await TestServer(
+        limits: limits,
+        registration: registration,
+        baseURL: "https://cloud.example.org",
+        mailSender: outbox
+      )
+    }
+
+    /// What was sent by now, once all is sent that can be.
+    func mails() async -> [MailMessage] {
+      await service.mail?.finishWork()
+      return outbox.take()
+    }
+
+    func post(
+      _ path: String,
+      _ form: String = "",
+      from address: String? = nil
+    ) async -> (status: Int, html: String) {
+      let reply = await service.respond(
+        to: WebServiceRequest(
+          method: "POST",
+          path: path,
+          headers: ["host": "cloud.example.org"],
+          body: Data(form.utf8),
+          clientAddress: address
+        )
+      )
+      return (reply.status, String(decoding: reply.body, as: UTF8.self))
+    }
+
+    func get(_ path: String) async -> Int {
+      await service.respond(
+        to: WebServiceRequest(method: "GET", path: path, headers: ["host": "cloud.example.org"])
+      ).status
+    }
+
+    func forgot(_ name: String, from address: String? = nil) async -> (status: Int, html: String) {
+      await post("/forgot-password", "user=\(WebServicePath.escape(name))", from: address)
+    }
+
+    func verifiedAddress(_ name: String) throws -> String? {
+      let account = try service.account(named: name)
+      return try service.storage.read { try $0.verifiedAddress(of: account) }
+    }
+
+    func opens(_ name: String, _ password: String) async -> Bool {
+      (try? await service.checkPassword(userName: name, password: password, from: nil)) != nil
+    }
+  }
+
+  // MARK: Addresses
+
+  @Test("The address of a sign-up counts once the button behind its mail is pressed, and only once")
+  func signUp() async throws {
+    let world = try await World()
+    #expect(
+      await world.post("/sign-up", "user=ada&password=secret&email=ada@example.org").status == 200
+    )
+    let mail = try #require(await world.mails().first)
+    #expect(mail.to == "ada@example.org")
+    #expect(try world.verifiedAddress("ada") == nil)
+    let link = try mail.link()
+    #expect(await world.get(link) == 200)
+    #expect(try world.verifiedAddress("ada") == nil)
+    #expect(await world.post(link).status == 200)
+    #expect(try world.verifiedAddress("ada") == "ada@example.org")
+    #expect(await world.post(link).status == 400)
+    let lines = try await world.service.auditLines(AuditQuery(kind: "account")).lines
+    #expect(lines.map(\.action).sorted() == ["account.confirm-address", "account.register"])
+  }
+
+  @Test("A link to confirm an address ends with its day, with another address and with the account")
+  func spentLinks() async throws {
+    let world = try await World()
+    for name in ["ada", "bob", "eve"] {
+      _ = await world.post("/sign-up", "user=\(name)&password=secret&email=\(name)@example.org")
+    }
+    let links = try await world.mails().map { try $0.link() }
+    try #require(links.count == 3)
+    try await world.service.changeAccount("bob", .init(emailAddress: "robert@example.org"))
+    try await world.service.deleteAccount("eve")
+    #expect(await world.post(links[1]).status == 400)
+    #expect(await world.post(links[2]).status == 400)
+    world.server.clock.advance(seconds: 24 * 3600)
+    #expect(await world.post(links[0]).status == 400)
+    #expect(try world.verifiedAddress("ada") == nil)
+    #expect(try world.verifiedAddress("bob") == "robert@example.org")
+  }
+
+  @Test("An address that somebody has confirmed becomes no other account's")
+  func takenAddress() async throws {
+    let world = try await World()
+    _ = try await world.server.person("ada")
+    _ = await world.post("/sign-up", "user=eve&password=secret&email=ada@example.com")
+    let link = try #require(await world.mails().first).link()
+    #expect(await world.post(link).status == 400)
+    #expect(
+      try world.service.storage.read { try $0.account(owning: "ada@example.com") }?.userName
+        == "ada"
+    )
+  }
+
+  @Test("A mail to an address that is not confirmed holds nothing that its sender typed")
+  func strangersText() async throws {
+    let world = try await World()
+    _ = await world.post(
+      "/sign-up",
+      "user=WIN+at+http://evil.example&password=secret&email=victim@example.org"
+    )
+    let mail = try #require(await world.mails().first)
+    #expect(!mail.text.contains("evil"))
+    #expect(!mail.subject.contains("evil"))
+  }
+
+  @Test("Another address replaces a confirmed one when its link is used, and the former is told")
+  func changedAddress() async throws {
+    let world = try await World()
+    _ = try await world.server.person("ada")
+    _ = await world.forgot("ada")
+    let reset = try #require(await world.mails().first).link()
+    let page = await world.post("/my-account", "user=ada&password=secret")
+    let session = String(
+      try #require(page.html.firstMatch(of: /name="session" type="hidden" value="([^"]+)"/)?.1)
+    )
+    let form = "session=\(session)&do=address&password=secret&email="
+    #expect(await world.post("/my-account", form + "first@example.org").status == 200)
+    let changed = await world.post("/my-account", form + "ada@example.org")
+    #expect(changed.html.contains("ada@example.org is not confirmed yet"))
+    #expect(try world.verifiedAddress("ada") == "ada@example.com")
+    let mails = await world.mails()
+    #expect(mails.map(\.to) == ["first@example.org", "ada@example.org"])
+    // The address that was asked for last is the one that counts.
+    #expect(await world.post(try mails[0].link()).status == 400)
+    #expect(await world.post(try mails[1].link()).status == 200)
+    #expect(try world.verifiedAddress("ada") == "ada@example.org")
+    #expect(await world.mails().map(\.to) == ["ada@example.com"])
+    // A link to a new password went to the former address.
+    #expect(await world.post(reset, "password=another").status == 400)
+    #expect(await world.post("/my-account", "session=\(session)&do=verify").status == 400)
+  }
+
+  @Test("What is no address is refused at sign-up, on the page and by administrators")
+  func refusedAddresses() async throws {
+    let world = try await World()
+    for text in [
+      "ada", "a@b@c", "ada@", "@b", "ada@-b.example", "a b@c", "a..b@c", "<a@b>", "\"a\"@b",
+    ] {
+      let escaped = WebServicePath.escape(text)
+      let reply = await world.post("/sign-up", "user=ada&password=secret&email=\(escaped)")
+      #expect(reply.status == 400, "\(text)")
+      #expect(EmailAddress.objection(to: text) != nil, "\(text)")
+      await #expect(throws: CloudKitService.AdministrationError.self) {
+        try await world.service.createAccount(
+          userName: "ada",
+          password: "secret",
+          emailAddress: text
+        )
+      }
+    }
+    for text in ["a@b", "o'hara+x@mail.example.org", "jürgen@bücher.example", "1@2.example"] {
+      #expect(EmailAddress.objection(to: text) == nil, "\(text)")
+    }
+    let longest = String(repeating: "a", count: 64) + "@" + String(repeating: "b.", count: 94) + "c"
+    #expect(longest.utf8.count == 254)
+    #expect(EmailAddress.objection(to: longest) == nil)
+    #expect(EmailAddress.objection(to: longest + "c") != nil)
+    #expect(EmailAddress.objection(to: "a" + longest.dropLast(2)) != nil)
+  }
+
+  // MARK: Forgotten passwords
+
+  @Test(
+    "A link to a new password comes to the confirmed address, by name and by address, and is good once"
+  )
+  func forgotten() async throws {
+    let world = try await World()
+    let ada = try await world.server.person("ada")
+    for name in ["ada", "Ada@Example.com"] {
+      #expect(await world.forgot(name).status == 200)
+      let mails = await world.mails()
+      #expect(mails.map(\.to) == ["ada@example.com"])
+      let link = try #require(mails.first).link()
+      #expect(await world.post(link, "password=by+\(name.count)+letters").status == 200)
+      #expect(await world.post(link, "password=again").status == 400)
+      #expect(await world.opens("ada", "by \(name.count) letters"))
+      // The new password is told of too.
+      #expect(await world.mails().map(\.to) == ["ada@example.com"])
+    }
+    #expect(await ada.send(.listZones, Data("{}".utf8)).status != 200)
+    world.server.clock.advance(seconds: 1)
+    _ = await world.forgot("ada")
+    let late = try #require(await world.mails().first).link()
+    world.server.clock.advance(seconds: 3600)
+    #expect(await world.post(late, "password=late").status == 400)
+  }
+
+  @Test("The answer to a forgotten password is one, whether there is an account or not")
+  func enumeration() async throws {
+    let world = try await World()
+    _ = try await world.server.person("ada")
+    try await world.service.createAccount(userName: "bare", password: "secret")
+    try await world.service.createAccount(
+      userName: "shut",
+      password: "secret",
+      emailAddress: "shut@example.org"
+    )
+    try await world.service.changeAccount("shut", .init(isDisabled: true))
+    _ = await world.post("/sign-up", "user=typed&password=secret&email=typed@example.org")
+    _ = await world.mails()
+    let answers = await [
+      world.forgot("ada"), world.forgot("bare"), world.forgot("shut"), world.forgot("typed"),
+      world.forgot("typed@example.org"), world.forgot("nobody"), world.forgot(""),
+      world.forgot(String(repeating: "x", count: 5000)),
+    ]
+    #expect(answers.allSatisfy { $0.status == 200 })
+    #expect(Set(answers.map(\.html)).count == 1)
+    #expect(await world.mails().map(\.to) == ["ada@example.com"])
+  }
+
+  @Test("A user name that looks like somebody's address keeps no mail from its owner")
+  func misleadingName() async throws {
+    let world = try await World()
+    _ = try await world.server.person("ada")
+    _ = await world.post("/sign-up", "user=ada@example.com&password=secret")
+    _ = await world.mails()
+    #expect(await world.forgot("ada@example.com").status == 200)
+    let mail = try #require(await world.mails().first)
+    #expect(mail.to == "ada@example.com")
+    #expect(mail.text.contains("the account ada on"))
+  }
+
+  @Test("An administrator without a second factor gets a mail, and no link")
+  func administrators() async throws {
+    let world = try await World()
+    _ = try await world.server.person("ada")
+    try await world.service.changeAccount("ada", .init(isAdministrator: true))
+    _ = await world.forgot("ada")
+    let mail = try #require(await world.mails().first)
+    #expect(!mail.text.contains("/reset-password"))
+  }
+
+  @Test("An address gets so many mails an hour, whoever asks, and the answer stays the same")
+  func mailsOfAnAddress() async throws {
+    let world = try await World(limits: { $0.mailsPerAddress = 2 })
+    _ = try await world.server.person("ada")
+    for number in 1...4 {
+      #expect(await world.forgot("ada", from: "192.0.2.\(number)").status == 200)
+    }
+    #expect(await world.mails().count == 2)
+    world.server.clock.advance(seconds: 1800)
+    _ = await world.forgot("ada", from: "192.0.2.9")
+    #expect(await world.mails().count == 1)
+  }
+
+  @Test("A network asks for ten mails, then for one a minute")
+  func mailsOfANetwork() async throws {
+    let world = try await World()
+    for _ in 1...10 { #expect(await world.forgot("nobody", from: "192.0.2.1").status == 200) }
+    #expect(await world.forgot("nobody", from: "192.0.2.1").status == 429)
+    #expect(await world.forgot("nobody", from: "192.0.2.2").status == 200)
+  }
+
+  @Test("A server without a mail server has no link to the page, and the page says so")
+  func withoutMail() async throws {
+    let server = try await TestServer()
+    #expect(await server.send("GET", "/forgot-password").status == 404)
+    #expect(
+      await server.send("POST", "/forgot-password", body: Data("user=ada".utf8)).status == 404
+    )
+    let page = await server.send(
+      "GET",
+      "/sign-in?ckAPIToken=\(server.apiToken)&container=\(TestServer.container)"
+    )
+    #expect(!String(decoding: page.body, as: UTF8.self).contains("forgot-password"))
+  }
+
+  // MARK: Notices
+
+  @Test("A sign-in from a network that is new to an account brings a notice, the first does not")
+  func newNetwork() async throws {
+    let world = try await World()
+    _ = try await world.server.person("ada")
+    for address in ["192.0.2.1", "192.0.2.1", "198.51.100.7", "198.51.100.7"] {
+      let page = await world.post("/my-account", "user=ada&password=secret", from: address)
+      #expect(page.status == 200)
+    }
+    _ = await world.post("/my-account", "user=ada&password=wrong", from: "203.0.113.1")
+    let mails = await world.mails()
+    #expect(mails.map(\.to) == ["ada@example.com"])
+    #expect(mails.first?.text.contains("198.51.100.7") == true)
+  }
+
+  @Test(
+    "Changes of password and second factor and the deletion are told of, at a confirmed address"
+  )
+  func notices() async throws {
+    let world = try await World()
+    _ = try await world.server.person("ada")
+    let account = try world.service.account(named: "ada")
+    try await world.service.changeAccount("ada", .init(password: "another"))
+    _ = try await world.service.beginSecondFactor(of: account)
+    let known = try world.service.storage.read {
+      try $0.secondFactor(of: account.id, now: world.service.now)
+    }
+    let secret = try world.service.vault.open(
+      try #require(known?.0.sealedSecret),
+      for: "second factor \(account.id)"
+    )
+    let code = TimeCode.code(secret, step: TimeCode.step(at: world.service.now))
+    _ = try await world.service.confirmSecondFactor(of: account, code: code, from: nil)
+    _ = try await world.service.renewRecoveryCodes(of: account, from: nil)
+    try await world.service.removeSecondFactor(of: account, from: nil)
+    try await world.service.changeAccount("ada", .init(emailAddress: "ada@example.org"))
+    try await world.service.deleteAccount("ada")
+    let mails = await world.mails()
+    #expect(
+      mails.map(\.to) == Array(repeating: "ada@example.com", count: 5) + ["ada@example.org"]
+    )
+    #expect(
+      mails.map { String($0.subject.split(separator: ": ").last ?? "") } == [
+        "new password", "second factor set up", "new recovery codes", "second factor removed",
+        "another address", "deleted",
+      ]
+    )
+    #expect(mails.allSatisfy { $0.text.contains("https://cloud.example.org/forgot-password") })
+  }
+}
