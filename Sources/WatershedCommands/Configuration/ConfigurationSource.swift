@@ -96,7 +96,8 @@ struct ConfigurationSource {
 
   /// Of commands, apps and this project's tests: the beginnings of their names.
   static let otherVariables = [
-    "WATERSHED_CONFIG", "WATERSHED_SERVER", "WATERSHED_ADMIN_TOKEN", "WATERSHED_CLOUDKIT_",
+    "WATERSHED_CONFIG", "WATERSHED_SERVER", "WATERSHED_PLAIN_HTTP", "WATERSHED_ADMIN_TOKEN",
+    "WATERSHED_CLOUDKIT_",
     "WATERSHED_FUZZ", "WATERSHED_SEED", "WATERSHED_SHARED", "WATERSHED_PYTHON",
     "WATERSHED_WITHOUT_", "WATERSHED_BENCHMARKS",
   ]

@@ -74,6 +74,9 @@ struct ServerConfiguration: Codable, Hashable, Sendable {
   ///
   /// The main address then answers 404 for both. Absent: the main address has them.
   var adminListen: String?
+  /// What `serve` prints when it listens: `full`, with tokens and an invitation to paste, or `brief`,
+  /// the address alone, where the output is kept as a log.
+  var banner = BannerStyle.full
   /// The least level that is logged: `trace`, `debug`, `info`, `notice`, `warning`, `error` or
   /// `critical`.
   ///

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 #if canImport(Glibc)
 import Glibc
@@ -9,30 +10,69 @@ import Darwin
 #endif
 
 /// What a running server leaves in its data folder, so that commands find it.
+///
+/// The server holds a lock on the file for as long as it lives. The number of its process alone shows
+/// nothing: after a crash another program may have the number, and the address too, and would be
+/// given the operator's token.
 struct RunningServerNote: Codable, Hashable {
   private static let name = "server.json"
+  /// The open files of this process's notes, by path; closing one would give its lock up.
+  private static let held = Mutex<[String: Int32]>([:])
 
   var url: URL
   var pid: Int32
 
   /// The note of a server that still runs.
   static func read(in folder: URL) -> RunningServerNote? {
-    guard let data = try? Data(contentsOf: folder.appendingPathComponent(name)),
-      let note = try? JSONDecoder().decode(RunningServerNote.self, from: data),
-      // Signal 0 only asks whether the process is there.
-      kill(note.pid, 0) == 0 || errno == EPERM
+    let descriptor = open(folder.appendingPathComponent(name).path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+    // Whoever gets the lock finds the note of a server that is gone.
+    guard flock(descriptor, LOCK_SH | LOCK_NB) != 0, errno == EWOULDBLOCK,
+      let data = try? file.readToEnd()
     else { return nil }
-    return note
+    return try? JSONDecoder().decode(RunningServerNote.self, from: data)
   }
 
   func write(in folder: URL) throws {
-    let data = try JSONEncoder().encode(self)
-    try data.write(to: folder.appendingPathComponent(Self.name), options: .atomic)
+    let path = folder.appendingPathComponent(Self.name).path
+    let next = path + ".next"
+    // The lock first: a command must not find the note without it.
+    let descriptor = open(next, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else {
+      throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: next])
+    }
+    let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: false)
+    do {
+      guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+        throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: next])
+      }
+      try file.write(contentsOf: try JSONEncoder().encode(self))
+      guard rename(next, path) == 0 else {
+        throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: path])
+      }
+    } catch {
+      try? file.close()
+      throw error
+    }
+    Self.hold(descriptor, at: path)
   }
 
   static func remove(in folder: URL) {
-    // A note that stays behind names a process that is gone, and is passed over.
-    try? FileManager.default.removeItem(at: folder.appendingPathComponent(name))
+    let path = folder.appendingPathComponent(name).path
+    // A note that stays behind has no lock, and is passed over.
+    try? FileManager.default.removeItem(atPath: path)
+    hold(nil, at: path)
+  }
+
+  /// Keeps a note's file open in place of the one before.
+  private static func hold(_ descriptor: Int32?, at path: String) {
+    let former = held.withLock { held in
+      let former = held[path]
+      held[path] = descriptor
+      return former
+    }
+    if let former { try? FileHandle(fileDescriptor: former, closeOnDealloc: false).close() }
   }
 }
 

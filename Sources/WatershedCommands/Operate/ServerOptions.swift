@@ -34,6 +34,12 @@ struct ServerOptions: ParsableArguments {
   )
   var token: String?
 
+  @Flag(
+    help:
+      "Send the token to an http: address of another machine; also WATERSHED_PLAIN_HTTP=1. For networks that nobody else reaches."
+  )
+  var allowPlainHttp = false
+
   /// The token of the command line, or the environment's.
   var givenToken: String? {
     let environment = ProcessInfo.processInfo.environment
@@ -80,6 +86,7 @@ struct ServerOptions: ParsableArguments {
   /// made: that is for `serve`.
   func connect<Result>(_ body: (AdminConnection) async throws -> Result) async throws -> Result {
     if let url = try remote() {
+      try refusePlainHTTP(url)
       return try await body(
         AdminConnection(
           transport: HTTPTransport(baseURL: url),
@@ -103,6 +110,30 @@ struct ServerOptions: ParsableArguments {
       throw CommandFailure.noData("the data folder \(place.path) does not exist", settings)
     }
     return try await inProcess(settings, body)
+  }
+
+  /// Refuses to send a token or a password where others read it on the way.
+  private func refusePlainHTTP(_ url: URL) throws {
+    let isAllowed =
+      allowPlainHttp || ProcessInfo.processInfo.environment["WATERSHED_PLAIN_HTTP"] == "1"
+    guard url.scheme?.lowercased() != "https", !isAllowed, !Self.isOfThisMachine(url) else {
+      return
+    }
+    throw CommandFailure(
+      "PLAIN_HTTP",
+      what: "nothing was sent to \(url.absoluteString)",
+      why: "over http: the administrator's token could be read on the way",
+      next: "give the server's https: address, or add --allow-plain-http",
+      exit: ExitCodes.usage
+    )
+  }
+
+  static func isOfThisMachine(_ url: URL) -> Bool {
+    let host = (url.host ?? "").lowercased().trimmingCharacters(in: ["[", "]"])
+    guard host != "localhost", host != "::1" else { return true }
+    // 127.0.0.0/8, and no name that begins like it.
+    let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+    return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
   }
 
   private func inProcess<Result>(

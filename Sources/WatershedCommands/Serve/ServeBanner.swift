@@ -2,11 +2,20 @@ import CloudKitServer
 import CloudKitWebServices
 import Foundation
 
+/// How much a server says when it listens.
+enum BannerStyle: String, Codable, CaseIterable, Sendable {
+  /// With what opens the server: an API token, an account or an invitation, lines to paste.
+  case full
+  /// The address alone: what is printed may be kept as a log.
+  case brief
+}
+
 /// What a server says when it listens.
 struct ServeBanner {
   var welcome: Welcome
   var url: String
   var dataFolder: String
+  var style = BannerStyle.full
 
   /// The address of the sign-in page below the server's.
   static func signInPath(container: String, apiToken: String) -> String {
@@ -78,6 +87,10 @@ struct ServeBanner {
 
   /// For people.
   var text: String {
+    style == .brief ? "Watershed listens on \(url)\n" : fullText
+  }
+
+  private var fullText: String {
     var account = "watershed users invite prints a link for one"
     if let guest = welcome.guest {
       account =
@@ -121,6 +134,16 @@ struct ServeBanner {
   var json: String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    guard style == .full else {
+      let facts = BriefFacts(
+        url: url,
+        container: welcome.container,
+        environment: welcome.environment,
+        dataFolder: dataFolder
+      )
+      return ((try? encoder.encode(facts)).map { String(decoding: $0, as: UTF8.self) } ?? "{}")
+        + "\n"
+    }
     let facts = Facts(
       url: url,
       container: welcome.container,
@@ -136,6 +159,14 @@ struct ServeBanner {
       curl: curl
     )
     return ((try? encoder.encode(facts)).map { String(decoding: $0, as: UTF8.self) } ?? "{}") + "\n"
+  }
+
+  private struct BriefFacts: Encodable {
+    var schema = 1
+    var url: String
+    var container: String
+    var environment: ContainerEnvironment
+    var dataFolder: String
   }
 
   /// The keys only grow; `schema` changes when a meaning does.

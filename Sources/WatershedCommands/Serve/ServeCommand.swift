@@ -85,6 +85,9 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(help: "What the button on the sign-in page says after \"Sign in with\".")
   var openidName: String?
 
+  @Option(help: "What is printed at the start: full, or brief, without tokens (default: full).")
+  var banner: BannerStyle?
+
   @Option(help: "What is logged: trace, debug, info, notice, warning, error (default: warning).")
   var logLevel: String?
 
@@ -136,6 +139,7 @@ struct ServeCommand: AsyncParsableCommand {
       settings.openID = section
     }
     if let openidName { settings.openID?.name = openidName }
+    if let banner { settings.banner = banner }
     if let logLevel { settings.logLevel = logLevel }
     if let logFormat { settings.logFormat = logFormat }
     if allowUnindexedQueries { settings.allowUnindexedQueries = true }
@@ -188,11 +192,16 @@ struct ServeCommand: AsyncParsableCommand {
     _ settings: ServerConfiguration,
     _ logger: Logger
   ) async throws -> ServiceGroup {
-    let welcome = try await Welcome.prepare(
-      service,
-      container: settings.container,
-      environment: settings.servedEnvironment
-    )
+    let environment = settings.servedEnvironment
+    let welcome =
+      settings.banner == .brief
+      ? Welcome.brief(container: settings.container, environment: environment)
+      : try await Welcome.prepare(
+        service,
+        container: settings.container,
+        environment: environment
+      )
+    let style = settings.banner
     let isJSON = json
     let path = folder.url.path
     let publicURL = settings.publicURL
@@ -208,7 +217,8 @@ struct ServeCommand: AsyncParsableCommand {
         let banner = ServeBanner(
           welcome: welcome,
           url: publicURL ?? address.text,
-          dataFolder: path
+          dataFolder: path,
+          style: style
         )
         // Not `print`: a pipe's reader must see the banner now, not when a buffer is full.
         do {
@@ -271,3 +281,4 @@ struct ServeCommand: AsyncParsableCommand {
 
 extension ContainerEnvironment: ExpressibleByArgument {}
 extension RegistrationPolicy: ExpressibleByArgument {}
+extension BannerStyle: ExpressibleByArgument {}

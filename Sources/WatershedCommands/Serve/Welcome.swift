@@ -24,6 +24,11 @@ struct Welcome: Hashable, Sendable {
   /// that does.
   var invitation: String?
 
+  /// What a server says that keeps its output as a log: nothing that opens anything is made for it.
+  static func brief(container: String, environment: ContainerEnvironment) -> Welcome {
+    Welcome(container: container, environment: environment, apiToken: "")
+  }
+
   /// Makes what is missing.
   static func prepare(
     _ service: CloudKitService,
