@@ -1,8 +1,9 @@
-import CloudKitServer
 import CloudKitWebServices
 import Effects
 import Foundation
 import Testing
+
+@testable import CloudKitServer
 
 /// A clock that stands still until a test moves it; sleepers never wake.
 final class StoppedClock: EffectClock, @unchecked Sendable {
@@ -45,6 +46,7 @@ struct TestServer {
     administratorToken: String? = nil,
     assetStore: (any AssetStore)? = nil,
     mailSender: (any MailSender)? = nil,
+    storage: (@Sendable (any Storage) -> any Storage)? = nil,
     onCommit: (@Sendable (CommitEvent) -> Void)? = nil
   ) async throws {
     var limits = ServiceLimits()
@@ -56,22 +58,22 @@ struct TestServer {
       randomness: SeededRandomness(seed: seed),
       tasks: PoolTaskSpawner()
     )
-    service = try CloudKitService(
-      ServiceConfiguration(
-        dataFolder: folder,
-        database: try database ?? TestEngine.databaseURL(for: folder),
-        baseURL: baseURL,
-        limits: limits,
-        effects: effects,
-        allowsUnindexedQueriesInDevelopment: isLenient,
-        registration: registration,
-        mailSender: mailSender,
-        administratorToken: administratorToken,
-        allowedHosts: allowedHosts,
-        assetStore: assetStore,
-        onCommit: onCommit
-      )
+    var configuration = ServiceConfiguration(
+      dataFolder: folder,
+      database: try database ?? TestEngine.databaseURL(for: folder),
+      baseURL: baseURL,
+      limits: limits,
+      effects: effects,
+      allowsUnindexedQueriesInDevelopment: isLenient,
+      registration: registration,
+      mailSender: mailSender,
+      administratorToken: administratorToken,
+      allowedHosts: allowedHosts,
+      assetStore: assetStore,
+      onCommit: onCommit
     )
+    configuration.storage = storage
+    service = try CloudKitService(configuration)
     let made = service
     if TestEngine.current == .postgreSQL {
       TestEngine.lease.services.withLock { $0.append(made) }

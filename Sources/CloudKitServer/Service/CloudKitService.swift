@@ -85,14 +85,13 @@ package final class CloudKitService: Sendable {
     self.configuration = configuration
     limits = configuration.limits
     effects = configuration.effects
-    if let database = configuration.database {
-      storage = try PostgreSQLStorage(url: database, effects: configuration.effects)
-    } else {
-      storage = try SQLiteStorage(
-        folder: configuration.dataFolder,
-        effects: configuration.effects
-      )
-    }
+    let opened: any Storage =
+      if let database = configuration.database {
+        try PostgreSQLStorage(url: database, effects: configuration.effects)
+      } else {
+        try SQLiteStorage(folder: configuration.dataFolder, effects: configuration.effects)
+      }
+    storage = configuration.storage?(opened) ?? opened
     if let store = configuration.assetStore {
       assets = store
     } else if let folder = configuration.dataFolder {

@@ -42,6 +42,8 @@ package struct ServiceConfiguration: Sendable {
   package var fieldKeyFile: URL? {
     keyFile ?? dataFolder?.appendingPathComponent(CloudKitService.keyFileName)
   }
+  /// What stands between the service and the storage that it opens: a test has commits fail there.
+  var storage: (@Sendable (any Storage) -> any Storage)?
   /// Told of every commit to records and zones.
   package var onCommit: (@Sendable (CommitEvent) -> Void)?
 

@@ -1,0 +1,94 @@
+import Effects
+import Foundation
+import Synchronization
+
+@testable import CloudKitServer
+
+/// A storage whose next commit fails as a test says.
+final class FlakyStorage: Storage {
+  enum Failure: Hashable {
+    /// Nothing is written.
+    case before
+    /// The batch is written, and the answer is lost.
+    case after
+  }
+
+  private let base: any Storage
+  private let next = Mutex<Failure?>(nil)
+
+  init(_ base: any Storage) { self.base = base }
+
+  /// Has the next commit fail.
+  func failNextCommit(_ failure: Failure) { next.withLock { $0 = failure } }
+
+  /// Whether a failure still waits for a commit; it is taken back.
+  func calm() -> Bool {
+    next.withLock { next in
+      defer { next = nil }
+      return next != nil
+    }
+  }
+
+  func commit(_ batch: WriteBatch) throws {
+    let failure = next.withLock { next in
+      defer { next = nil }
+      return next
+    }
+    if failure == .before { throw ConnectionLost() }
+    try base.commit(batch)
+    if failure == .after { throw ConnectionLost() }
+  }
+
+  struct ConnectionLost: Error {}
+
+  var incarnation: String { base.incarnation }
+  var secret: Data? { base.secret }
+  var writerCount: Int { base.writerCount }
+
+  func read<Result>(
+    foreseeing reads: [ForeseenRead],
+    control: ReadControl?,
+    _ body: (any StorageSnapshot) throws -> Result
+  ) throws -> Result {
+    try base.read(foreseeing: reads, control: control, body)
+  }
+
+  func partition(_ key: PartitionKey) throws -> PartitionID { try base.partition(key) }
+
+  func fillIndex(
+    in partition: PartitionID,
+    type: String,
+    field: String,
+    limit: Int,
+    entries: (StoredRecord) throws -> [IndexKey]
+  ) throws -> Bool {
+    try base.fillIndex(in: partition, type: type, field: field, limit: limit, entries: entries)
+  }
+
+  func events(after position: EventPosition, limit: Int) throws -> [StoredEvent] {
+    try base.events(after: position, limit: limit)
+  }
+
+  func newestEvent() throws -> EventPosition { try base.newestEvent() }
+  func forgetEvents(before time: Int64) throws { try base.forgetEvents(before: time) }
+  func listen(_ body: @escaping @Sendable (StorageNews) -> Void) { base.listen(body) }
+  func beginNewIncarnation() throws { try base.beginNewIncarnation() }
+  func branchOff() throws { try base.branchOff() }
+
+  func contains(
+    _ incarnation: String,
+    of partition: PartitionID,
+    through change: ChangeNumber
+  ) throws -> Bool {
+    try base.contains(incarnation, of: partition, through: change)
+  }
+
+  func changeFingerprints<Result>(
+    _ body: (inout StorageFingerprints) throws -> Result
+  ) throws -> Result {
+    try base.changeFingerprints(body)
+  }
+
+  func copy(to file: URL) throws { try base.copy(to: file) }
+  func close() { base.close() }
+}

@@ -1,0 +1,45 @@
+import Effects
+import Foundation
+import Testing
+
+@testable import CloudKitServer
+
+/// Random requests of several people and servers against a reference of what a zone holds.
+///
+/// `WATERSHED_SEED` repeats a run, and `WATERSHED_REQUESTS` says how many programs each engine gets;
+/// `make requests` runs many.
+@Suite("Random requests")
+struct RandomRequestTests {
+  private static let environment = ProcessInfo.processInfo.environment
+  private static let seed =
+    environment["WATERSHED_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 1...1_000_000_000)
+  private static let programs = environment["WATERSHED_REQUESTS"].flatMap { Int($0) }
+
+  @Test("Feeds, queries, references, shares and notifications agree with a reference, on SQLite")
+  func sqlite() async throws {
+    try await run(on: .sqlite, Self.programs ?? 8)
+  }
+
+  @Test(
+    "Feeds, queries, references, shares and notifications agree between servers on PostgreSQL",
+    .enabled(if: TestEngine.isPostgreSQLInstalled, "PostgreSQL is not installed")
+  )
+  func postgreSQL() async throws {
+    try await run(on: .postgreSQL, Self.programs ?? 3)
+  }
+
+  private func run(on engine: TestEngine, _ count: Int) async throws {
+    print("Random requests: WATERSHED_SEED=\(Self.seed), \(count) programs on \(engine.rawValue)")
+    var counts: [String: Int] = [:]
+    for number in 0..<UInt64(count) {
+      let seed = Self.seed &+ number
+      let report = try await RequestProgram.report(of: seed, on: engine)
+      counts.merge(report.counts, uniquingKeysWith: +)
+      guard let failure = report.failure else { continue }
+      Issue.record("WATERSHED_SEED=\(seed) WATERSHED_REQUESTS=1 on \(engine.rawValue)\n\(failure)")
+      return
+    }
+    let text = counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
+    print("Random requests on \(engine.rawValue): \(text.joined(separator: ", "))")
+  }
+}
