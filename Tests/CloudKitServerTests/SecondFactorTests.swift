@@ -182,6 +182,50 @@ struct SecondFactorTests {
     #expect(await server.send("POST", page, body: body).status == 200)
   }
 
+  @Test("A device is let in with password and code, though the device shows a code too")
+  func device() async throws {
+    let world = try await world()
+    let server = world.server
+    let begun = await server.send(
+      "POST",
+      "/account/device",
+      body: Data("client_id=\(server.apiToken)&scope=\(TestServer.container)".utf8)
+    )
+    let reply = try #require(
+      try JSONSerialization.jsonObject(with: begun.body) as? [String: Any]
+    )
+    let shown = try #require(reply["user_code"] as? String)
+    let page = await server.send("GET", "/activate?user_code=\(shown)")
+    let html = String(decoding: page.body, as: UTF8.self)
+    // The form names every field once.
+    let names = html.matches(of: /<input name="([^"]+)"/).map { String($0.1) }
+    #expect(names == ["user_code", "user", "password", "code"])
+    func letIn(_ form: String) async -> Int {
+      await server.send(
+        "POST",
+        "/activate?user_code=\(shown)",
+        body: Data("user_code=\(shown)&user=ada&password=secret\(form)".utf8)
+      ).status
+    }
+    #expect(await letIn("") == 401)
+    #expect(await letIn("&code=\(world.code)") == 200)
+    let code = try #require(reply["device_code"] as? String)
+    let granted = await server.send(
+      "POST",
+      "/account/token",
+      body: Data(
+        ("grant_type=urn:ietf:params:oauth:grant-type:device_code&device_code=\(code)"
+          + "&client_id=\(server.apiToken)").utf8
+      )
+    )
+    #expect(granted.status == 200)
+    // No code that waits stands in the storage.
+    let entries = try server.service.storage.read {
+      try $0.entries(DirectoryRange(.deviceCode, limit: .max))
+    }
+    #expect(!entries.contains { $0.key.name.contains(shown.replacing("-", with: "")) })
+  }
+
   @Test("An administrator takes a factor away, and the log says so")
   func removal() async throws {
     let world = try await world()

@@ -4,6 +4,8 @@ import Foundation
 /// The page where a person types the code that a program shows, and lets it in or not.
 extension CloudKitService {
   static let activationTitle = "Connect a device"
+  /// The name of the device's code in links and forms (RFC 8628, 3.3.1).
+  private static let userCode = "user_code"
 
   func respondToActivation(
     _ request: WebServiceRequest,
@@ -11,7 +13,9 @@ extension CloudKitService {
   ) async throws -> WebServiceResponse {
     let isPost = request.method == "POST"
     let form = isPost ? request.form : [:]
-    let text = form["code"] ?? target.query["user_code"] ?? ""
+    // `code` is the second factor's where the form names the device's code by its own name.
+    let sent = form[Self.userCode]
+    let text = sent ?? form["code"] ?? target.query[Self.userCode] ?? ""
     guard !text.isEmpty else { return codePage(message: nil).response(nonce: nonce) }
     // A look at a code is a guess at one.
     try throttleStrangers(request)
@@ -42,7 +46,7 @@ extension CloudKitService {
       let account = try await checkPassword(
         userName: userName,
         password: password,
-        code: form["code"],
+        code: sent == nil ? nil : form["code"],
         from: SenderAddress(request.clientAddress)
       )
       return try await letIn(account, code, waiting, request)
@@ -130,7 +134,7 @@ extension CloudKitService {
     AccountPage(
       title: Self.activationTitle,
       message: message,
-      fields: [AccountPage.Field(name: "code", label: "The code that the device shows")],
+      fields: [AccountPage.Field(name: Self.userCode, label: "The code that the device shows")],
       button: "Go on"
     )
   }
@@ -149,8 +153,8 @@ extension CloudKitService {
         """,
       fields: [
         AccountPage.Field(
-          name: "code",
-          label: "Code",
+          name: Self.userCode,
+          label: "The code that the device shows",
           value: DeviceAuthorization.shown(code)
         )
       ] + AccountPage.Field.credentials(user: userName),

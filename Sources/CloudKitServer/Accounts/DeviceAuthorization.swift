@@ -74,7 +74,8 @@ struct DeviceAuthorization: Codable, Hashable, Sendable {
     return code.count == codeLength && code.allSatisfy { letters.contains($0) } ? code : nil
   }
 
+  /// Like a token: who reads the storage learns no code that waits.
   static func key(_ userCode: String) -> DirectoryEntry.Key {
-    DirectoryEntry.Key(.deviceCode, userCode)
+    DirectoryEntry.Key(.deviceCode, CloudKitService.digest("device code\0\(userCode)"))
   }
 }
