@@ -89,7 +89,7 @@ extension CloudKitService {
     if error.serverErrorCode == .throttled {
       return "Too many attempts. Please wait a few minutes, then try again."
     }
-    return error.reason == Self.codeNeeded
+    return Self.isCodeNeeded(error)
       ? "This account has a second factor. Please give a code of it too."
       : "The user name, the password or the code is not right."
   }

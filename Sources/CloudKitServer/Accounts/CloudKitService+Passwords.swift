@@ -86,7 +86,7 @@ extension CloudKitService {
       }
       do {
         if asksForCode { try await checkCode(code, of: known, from: sender) }
-      } catch let error as ErrorDictionary where error.reason == Self.codeNeeded {
+      } catch let error as ErrorDictionary where Self.isCodeNeeded(error) {
         try await settle(attempt, of: known.id, isComplete: false)
         throw error
       }

@@ -15,7 +15,21 @@ extension CloudKitService {
   }
 
   /// Why a right password alone opened nothing.
-  static let codeNeeded = "a code of the account's second factor is needed"
+  ///
+  /// Programs go by the exact code: the sentence is for people, and `AUTHENTICATION_FAILED` is a wrong
+  /// password too.
+  static let codeNeeded = ErrorDictionary(
+    .authenticationFailed,
+    "a code of the account's second factor is needed",
+    extension: ErrorExtension(
+      code: .secondFactorNeeded,
+      remedy: "Ask the person for a code of their app, or a recovery code, and send it as code."
+    )
+  )
+
+  static func isCodeNeeded(_ error: ErrorDictionary) -> Bool {
+    error.extension?.code == .secondFactorNeeded
+  }
 
   private static func purpose(_ account: String) -> String { "second factor \(account)" }
 
@@ -126,7 +140,7 @@ extension CloudKitService {
   ) async throws {
     guard try hasSecondFactor(account.id) else { return }
     guard let code, !code.isEmpty else {
-      throw ErrorDictionary(.authenticationFailed, Self.codeNeeded)
+      throw Self.codeNeeded
     }
     try await useCode(code, of: account, from: sender) { _ in }
   }

@@ -187,7 +187,7 @@ extension CloudKitService {
   private static func sentence(for error: ErrorDictionary) -> String {
     switch error.serverErrorCode {
     case .throttled: "Too many attempts. Please wait a few minutes, then try again."
-    case .authenticationFailed where error.reason == codeNeeded:
+    case .authenticationFailed where isCodeNeeded(error):
       "This account has a second factor. Please give a code of it too."
     case .authenticationFailed: "The user name, the password or the code is not right."
     case .notFound: "You are not invited to this share. Is this the right account?"

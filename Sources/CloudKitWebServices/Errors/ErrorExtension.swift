@@ -49,5 +49,7 @@ package struct ErrorExtensionCode: RawRepresentable, Codable, Hashable, Sendable
   package static let sequenceReused = ErrorExtensionCode(rawValue: "SEQUENCE_REUSED")
   /// The request was made for another user than the one who sent it.
   package static let accountChanged = ErrorExtensionCode(rawValue: "ACCOUNT_CHANGED")
+  /// The password was right, and the account has a second factor whose code was not sent.
+  package static let secondFactorNeeded = ErrorExtensionCode(rawValue: "SECOND_FACTOR_NEEDED")
   package static let assetNotAvailable = ErrorExtensionCode(rawValue: "ASSET_NOT_AVAILABLE")
 }

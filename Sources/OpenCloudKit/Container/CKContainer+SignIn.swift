@@ -5,18 +5,26 @@ extension CKContainer {
   ///
   /// The device stays signed in for as long as it comes back now and then: the service hands it a
   /// token with which it fetches the next ones by itself. Both are kept in the configuration's
-  /// `webAuthTokenFile`, where there is one. Throws `notAuthenticated` where name or password are
-  /// wrong, and `requestRateLimited` after too many tries. Posts `CKAccountChanged`.
+  /// `webAuthTokenFile`, where there is one. Throws `notAuthenticated` where name, password or code are
+  /// wrong, and `requestRateLimited` after too many tries. Where the error's
+  /// ``CKError/needsSecondFactorCode`` is true, the account has a second factor: ask the person for a
+  /// code of their authenticator app and call it again with the code. Posts `CKAccountChanged`.
   ///
   /// **Differs from CloudKit:** there the system signs people in, and an app never sees a password.
   public func signIn(
     userName: String,
     password: String,
+    code: String? = nil,
     deviceName: String = ProcessInfo.processInfo.hostName
   ) async throws {
     let client = try client()
     adopt(
-      try await client.signIn(userName: userName, password: password, device: deviceName),
+      try await client.signIn(
+        userName: userName,
+        password: password,
+        code: code,
+        device: deviceName
+      ),
       client
     )
   }

@@ -36,19 +36,19 @@ extension ServiceClient {
     case granted(SignInTokens)
   }
 
-  /// Signs in with a name and a password.
+  /// Signs in with a name and a password, and with a code where the account has a second factor.
   package func signIn(
     userName: String,
     password: String,
+    code: String? = nil,
     device: String
   ) async throws(CKError) -> SignInTokens {
-    let tokens: DeviceTokens = try await account(
-      "sign-in",
-      [
-        "userName": userName, "password": password, "device": device,
-        "container": configuration.containerIdentifier,
-      ]
-    )
+    var body = [
+      "userName": userName, "password": password, "device": device,
+      "container": configuration.containerIdentifier,
+    ]
+    body["code"] = code
+    let tokens: DeviceTokens = try await account("sign-in", body)
     return SignInTokens(webAuthToken: tokens.webAuthToken, refreshToken: tokens.refreshToken)
   }
 

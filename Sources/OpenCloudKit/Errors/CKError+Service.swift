@@ -16,6 +16,16 @@ extension CKError {
   /// The page where the person signs in.
   package var signInURL: String? { userInfo[Self.signInURLKey] as? String }
 
+  /// The key of the exact code that our own service adds to an error.
+  private static let exactCodeKey = "ExactErrorCode"
+
+  /// Whether a sign-in whose password was right needs a code of the account's second factor beside it.
+  ///
+  /// **Differs from CloudKit:** there the system signs people in.
+  public var needsSecondFactorCode: Bool {
+    userInfo[Self.exactCodeKey] as? String == ErrorExtensionCode.secondFactorNeeded.rawValue
+  }
+
   /// The error that an error dictionary of the service means; section 13 lists the codes.
   package init(
     _ wire: ErrorDictionary,
@@ -28,6 +38,7 @@ extension CKError {
     if let seconds = asked ?? retryAfter { userInfo[CKErrorRetryAfterKey] = seconds }
     if let uuid = wire.uuid { userInfo["RequestUUID"] = uuid }
     if let page = wire.redirectURL { userInfo[Self.signInURLKey] = page }
+    if let exact = wire.extension?.code { userInfo[Self.exactCodeKey] = exact.rawValue }
     if let cause = wire.extension?.cause { userInfo[Self.changeTokenCauseKey] = cause.rawValue }
     if let record = wire.extension?.serverRecord,
       let serverRecord = try? mapping.record(record, in: zone)
