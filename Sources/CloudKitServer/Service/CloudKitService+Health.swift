@@ -15,6 +15,21 @@ extension CloudKitService {
     # TYPE watershed_ready gauge
     watershed_ready \(isClosed ? 0 : 1)
 
+    """ + (mail.map { Self.metricsText($0.counts) } ?? "")
+  }
+
+  private static func metricsText(_ mails: MailQueue.Counts) -> String {
+    """
+    # HELP watershed_mails_waiting Mails that wait to be sent.
+    # TYPE watershed_mails_waiting gauge
+    watershed_mails_waiting \(mails.waiting)
+    # HELP watershed_mails_sent_total Mails that the mail server has taken.
+    # TYPE watershed_mails_sent_total counter
+    watershed_mails_sent_total \(mails.sent)
+    # HELP watershed_mails_failed_total Mails that were given up.
+    # TYPE watershed_mails_failed_total counter
+    watershed_mails_failed_total \(mails.failed)
+
     """
   }
 }
