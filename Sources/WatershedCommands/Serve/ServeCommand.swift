@@ -192,16 +192,13 @@ struct ServeCommand: AsyncParsableCommand {
     _ settings: ServerConfiguration,
     _ logger: Logger
   ) async throws -> ServiceGroup {
-    let environment = settings.servedEnvironment
-    let welcome =
-      settings.banner == .brief
-      ? Welcome.brief(container: settings.container, environment: environment)
-      : try await Welcome.prepare(
-        service,
-        container: settings.container,
-        environment: environment
-      )
     let style = settings.banner
+    let welcome = try await Welcome.prepare(
+      service,
+      container: settings.container,
+      environment: settings.servedEnvironment,
+      style: style
+    )
     let isJSON = json
     let path = folder.url.path
     let publicURL = settings.publicURL

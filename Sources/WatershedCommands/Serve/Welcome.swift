@@ -24,22 +24,19 @@ struct Welcome: Hashable, Sendable {
   /// that does.
   var invitation: String?
 
-  /// What a server says that keeps its output as a log: nothing that opens anything is made for it.
-  static func brief(container: String, environment: ContainerEnvironment) -> Welcome {
-    Welcome(container: container, environment: environment, apiToken: "")
-  }
-
-  /// Makes what is missing.
+  /// Makes what is missing; for a brief banner no account and no invitation, which nobody would see.
   static func prepare(
     _ service: CloudKitService,
     container: String,
-    environment: ContainerEnvironment
+    environment: ContainerEnvironment,
+    style: BannerStyle
   ) async throws -> Welcome {
     var welcome = Welcome(
       container: container,
       environment: environment,
       apiToken: try await service.apiToken(opening: container, environment: environment)
     )
+    guard style == .full else { return welcome }
     guard environment == .development else {
       if try !service.hasAdministrator() {
         welcome.invitation = try await service.invite(isAdministrator: true)
