@@ -201,6 +201,46 @@ struct OpenIDAccountTests {
     }
   }
 
+  @Test("Who has no password here opens the page of the account by a new proof, and gets the data")
+  func ownPage() async throws {
+    try await withIssuer(registration: .open) { issuer, cloud in
+      let browser = try await TestBrowser(cloud)
+      let page = cloud.url + "/my-account"
+      #expect(try await browser.get(page).text.contains("Sign in with Test"))
+      // Nobody gets an account by looking for one.
+      let nobody = try await browser.finish(browser.post(page, "with=identity"))
+      #expect(nobody.status == 403)
+      let token = try #require(try await TestBrowser.token(browser.signIn()))
+      let begun = try await browser.post(page, "with=identity")
+      #expect(begun.headers["location"]?.contains("prompt=login") == true)
+      let back = try await browser.finish(begun)
+      #expect(back.text.contains("You are ada."))
+      let ticket = try #require(TestBrowser.ticket(back))
+      #expect(try await TestBrowser(cloud).post(page, "ticket=\(ticket)").status == 400)
+      let deletion = cloud.url + "/delete-account"
+      #expect(try await browser.post(deletion, "ticket=\(ticket)").status == 400)
+      let opened = try await browser.post(page, "ticket=\(ticket)")
+      #expect(opened.status == 200)
+      #expect(!opened.text.contains("type=\"password\""))
+      #expect(try await browser.post(page, "ticket=\(ticket)").status == 400)
+      let session = try #require(
+        opened.text.firstMatch(of: /name="session" type="hidden" value="([^"]+)"/)?.1
+      )
+      // What belongs to a password is changed with it alone.
+      for deed in ["password&new=another+one", "address&email=a@example.org", "begin"] {
+        let refused = try await browser.post(page, "session=\(session)&do=\(deed)&password=")
+        #expect(refused.status == 401, "\(deed)")
+      }
+      let ready = try await browser.post(page, "session=\(session)&do=export")
+      let link = try #require(ready.text.firstMatch(of: /href="([^"]+\/account-data\/[^"]+)"/)?.1)
+      let archive = try await browser.get(String(link))
+      #expect(archive.status == 200)
+      #expect(archive.text.contains("person-"))
+      #expect(try await browser.post(page, "session=\(session)&do=delete").status == 200)
+      #expect(try await cloud.call("users/caller", "{}", webAuthToken: token).status == 421)
+    }
+  }
+
   // MARK: Their programs
 
   @Test("A program is let in by somebody who signs in there, after a look at the code")

@@ -12,6 +12,11 @@ extension CloudKitService {
       /// Lets the program in that shows this code.
       case activate(code: String)
       case deleteAccount
+      /// Opens the page of the own account.
+      case ownAccount
+
+      /// Whether the other service has to ask for a new proof, and an account has to be there.
+      var isOfOwnAccount: Bool { self == .deleteAccount || self == .ownAccount }
     }
 
     var purpose: Purpose
@@ -46,7 +51,7 @@ extension CloudKitService {
         nonce: effects.randomness.bytes(16).hexadecimal,
         verifier: effects.randomness.bytes(32).base64URL,
         redirectURL: "\(baseURL)\(Self.identityReturn)",
-        asksAnewSince: purpose == .deleteAccount ? now : nil
+        asksAnewSince: purpose.isOfOwnAccount ? now : nil
       ),
       browser: Self.digest(browser),
       expires: now + Self.attemptLifetime
@@ -167,6 +172,7 @@ extension CloudKitService {
       ).response(nonce: nonce)
     case .activate(let code): return try activationPage(code, for: account, attempt)
     case .deleteAccount: return try deletionPage(for: account, attempt)
+    case .ownAccount: return try openingPage(for: account, attempt)
     }
     let known = try apiToken(signIn.apiToken)
     guard let apiToken = known,
@@ -291,6 +297,7 @@ extension CloudKitService {
         ("/activate?user_code=\(DeviceAuthorization.shown(code))", "Back to the code")
       ]
     case .deleteAccount: page.title = Self.deletionTitle
+    case .ownAccount: page.title = Self.ownPageTitle
     }
     return page.response(status: status, nonce: nonce)
   }

@@ -14,8 +14,8 @@ extension CloudKitService {
       try snapshot.entry(identity.key).flatMap { try snapshot.account(id: $0.owner) }
     }
     var account = known
-    // Only what is theirs already: an account is not made or taken over to be deleted.
-    if account == nil, attempt.purpose == .deleteAccount {
+    // Only what is theirs already: an account is not made or taken over to be looked at or deleted.
+    if account == nil, attempt.purpose.isOfOwnAccount {
       throw AdministrationError(description: "You have no account here.")
     }
     if account == nil, provider.linksByEmail {

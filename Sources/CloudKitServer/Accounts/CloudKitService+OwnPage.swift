@@ -11,10 +11,23 @@ extension CloudKitService {
     var page = AccountPage(
       title: Self.ownPageTitle,
       fields: AccountPage.Field.credentials(user: form["user"] ?? ""),
-      button: "Sign in"
+      button: "Sign in",
+      otherButton: identityOffer("Sign in")
     )
     if mail != nil { page.links.append((Self.forgottenPasswordPath, "Forgotten password")) }
     guard request.method == "POST" else { return page.response(nonce: nonce) }
+    if form["with"] == Self.identityButton {
+      try throttleStrangers(request)
+      return try await beginIdentity(request, to: .ownAccount)
+    }
+    if form["ticket"] != nil {
+      guard let account = try await account(ofTicket: form["ticket"], for: .ownAccount, request)
+      else {
+        page.message = "This took too long. Please begin again."
+        return page.response(status: 400, nonce: nonce)
+      }
+      return try await openOwnPage(of: account, by: Self.ownPageOfIssuer, from: sender)
+    }
     if let token = form["session"] {
       guard let own = try ownAccount(token, from: sender), own.isFresh else {
         page.message = "This took too long. Please sign in again."
@@ -29,12 +42,7 @@ extension CloudKitService {
         code: form["code"],
         from: sender
       )
-      let token = try await openOwnPage(of: account)
-      audit("sign-in.own-page", by: account.userName, about: account.userName, from: sender)
-      guard let own = try ownAccount(token, from: sender) else {
-        throw ErrorDictionary(.authenticationFailed, "the account may not sign in")
-      }
-      return try ownPage(own, token).response()
+      return try await openOwnPage(of: account, by: Self.ownPage, from: sender)
     } catch let error as ErrorDictionary {
       page.message = wrongPasswordMessage(error)
       return page.response(status: error.serverErrorCode.httpStatus, nonce: nonce)
@@ -42,19 +50,41 @@ extension CloudKitService {
     }
   }
 
-  /// A session for the page alone: it opens no data, is not renewed and ends soon.
-  private func openOwnPage(of account: StoredAccount) async throws -> String {
+  /// Asks a person who proved elsewhere who they are whether they mean it.
+  func openingPage(
+    for account: StoredAccount,
+    _ attempt: IdentityAttempt
+  ) throws -> WebServiceResponse {
+    AccountPage(
+      title: Self.ownPageTitle,
+      message: "You are \(account.userName).",
+      fields: [try ticketField(for: account, attempt)],
+      action: "/my-account",
+      button: "Open the account"
+    ).response(nonce: nonce)
+  }
+
+  /// Shows the page with a session for it alone: it opens no data, is not renewed and ends soon.
+  private func openOwnPage(
+    of account: StoredAccount,
+    by page: String,
+    from sender: SenderAddress?
+  ) async throws -> WebServiceResponse {
     let token = effects.randomness.bytes(32).base64URL
     let session = StoredSession(
       digest: Self.digest(token),
-      container: Self.ownPage,
+      container: page,
       account: account.id,
       userRecordName: "",
       expires: now + Int64(limits.ownPageLifetime * 1000),
       isKept: false
     )
     try await begin(session, of: account)
-    return token
+    audit("sign-in.own-page", by: account.userName, about: account.userName, from: sender)
+    guard let own = try ownAccount(token, from: sender) else {
+      throw ErrorDictionary(.authenticationFailed, "the account may not sign in")
+    }
+    return try ownPage(own, token).response()
   }
 
   private func ownPage(
@@ -67,6 +97,7 @@ extension CloudKitService {
       session: token,
       message: message,
       sendsMail: mail != nil,
+      hasPassword: !own.isProvenElsewhere,
       shortestPassword: limits.passwordRule.shortest,
       daysUntilRemoval: Int((limits.purgeDelay / (24 * 60 * 60)).rounded())
     )

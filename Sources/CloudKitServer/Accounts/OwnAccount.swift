@@ -8,7 +8,10 @@ struct OwnAccount: Sendable {
   var sender: SenderAddress?
   /// Whether the session began moments ago with password and code, as that of the account's page:
   /// it asks for the password again before a change, and for no second code.
-  var isFresh: Bool { session.container == CloudKitService.ownPage }
+  var isFresh: Bool { CloudKitService.ownPages.contains(session.container) }
+  /// Whether the page was opened by a new proof at another service: its person may have no password
+  /// here.
+  var isProvenElsewhere: Bool { session.container == CloudKitService.ownPageOfIssuer }
 }
 
 /// What a person may ask of their own account with their user token: `POST /account/…`.
@@ -55,12 +58,15 @@ extension CloudKitService {
   /// The container that stands in sessions of the page of a person's own account; no real one has
   /// this name.
   static let ownPage = "/account"
+  /// The same, where another service has just vouched for the person.
+  static let ownPageOfIssuer = "/account-of-issuer"
+  static let ownPages = [ownPage, ownPageOfIssuer]
 
   /// Whose account a user token is about; nil where it is not good, or an administrator's session.
   func ownAccount(_ token: String, from sender: SenderAddress?) throws -> OwnAccount? {
     try storage.read { snapshot in
       guard let session = try snapshot.session(digest: Self.digest(token)), session.expires > now,
-        session.container == Self.ownPage || !session.container.hasPrefix("/"),
+        Self.ownPages.contains(session.container) || !session.container.hasPrefix("/"),
         let account = try snapshot.account(id: session.account),
         try !snapshot.state(of: account.id).0.isDisabled
       else { return nil }
@@ -78,7 +84,7 @@ extension CloudKitService {
         try grants.flatMap { try WireCoding.decode(RefreshGrant.self, from: $0.body).sessions }
       )
       let sessions = try snapshot.sessions(account: id).filter {
-        $0.expires > now && ![Self.ownPage, Self.sharePage].contains($0.container)
+        $0.expires > now && !(Self.ownPages + [Self.sharePage]).contains($0.container)
           && !ofDevices.contains($0.digest)
       }
       return AccountOverview(
@@ -226,7 +232,7 @@ extension CloudKitService {
   }
 
   func delete(_ own: OwnAccount, password: String) async throws {
-    try await prove(own, password, code: nil)
+    if !own.isProvenElsewhere { try await prove(own, password, code: nil) }
     try await deleteOwnAccount(own.account, from: own.sender)
   }
 

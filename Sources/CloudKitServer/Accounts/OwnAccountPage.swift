@@ -15,6 +15,9 @@ struct OwnAccountPage {
   var export: AccountExportLink?
   /// Whether the server can send a link that confirms an address.
   var sendsMail: Bool
+  /// Whether forms ask for the password; who came from another service may have none, and changes
+  /// what belongs to a password with the password alone.
+  var hasPassword: Bool
   var shortestPassword: Int
   var daysUntilRemoval: Int
 
@@ -22,8 +25,8 @@ struct OwnAccountPage {
     var page = CardPage.page(
       heading: overview.userName,
       """
-      \(CardPage.message(message))\(onceHTML)\(devicesHTML)\(sessionsHTML)\(factorHTML)\
-      \(changesHTML)\(dataHTML)
+      \(CardPage.message(message))\(onceHTML)\(devicesHTML)\(sessionsHTML)\
+      \(hasPassword ? factorHTML + changesHTML : "")\(dataHTML)
       """
     )
     page.keepsForms = true
@@ -63,13 +66,13 @@ struct OwnAccountPage {
   private var dataHTML: String {
     form(
       "Download your data",
-      password,
+      hasPassword ? password : "",
       do: "export",
       note: "Your account, and the records and files of your private databases in every app."
     )
       + form(
         "Delete the account",
-        password,
+        hasPassword ? password : "",
         do: "delete",
         note: "It is shut at once on every device; what belongs to it is removed after "
           + "\(daysUntilRemoval) days."

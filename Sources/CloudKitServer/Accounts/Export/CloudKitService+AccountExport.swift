@@ -31,7 +31,7 @@ extension CloudKitService {
     password: String,
     code: String?
   ) async throws -> AccountExportLink {
-    try await prove(own, password, code: code)
+    if !own.isProvenElsewhere { try await prove(own, password, code: code) }
     let secret = effects.randomness.bytes(24).base64URL
     let expires = now + Int64(limits.exportLinkLifetime * 1000)
     let entry = DirectoryEntry(
