@@ -42,7 +42,13 @@ extension CloudKitDatabase {
   }
 
   private static func mirrorAsset(_ url: URL?) throws -> MirrorValue {
-    guard let url, let data = try? Data(contentsOf: url) else {
+    let data: Data?
+    do {
+      data = try url.flatMap { try FileSystem.contents(of: $0.path) }
+    } catch {
+      throw CloudFailure.unreachable(reason: "The file of an asset could not be read: \(error)")
+    }
+    guard let url, let data else {
       throw CloudFailure.unreachable(reason: "The file of an asset is not there.")
     }
     return .asset(MirrorAsset(fingerprint: MirrorFingerprint(of: data), file: url.path))

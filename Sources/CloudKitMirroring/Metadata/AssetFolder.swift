@@ -21,7 +21,7 @@ package struct AssetFolder: Sendable {
   /// Makes the folder, unless it is there.
   package func open() throws {
     do {
-      try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+      try FileSystem.makeFolder(url.path)
     } catch {
       throw MirroringErrorCode.assetFolder.error(
         "The folder for large values could not be made at \(url.path).",
@@ -34,7 +34,7 @@ package struct AssetFolder: Sendable {
   package func write(_ contents: Data) throws -> String {
     try open()
     let name = effects.uuid().uuidString + ".fxd"
-    try contents.write(to: url.appendingPathComponent(name), options: .atomic)
+    try FileSystem.save(contents, to: url.appendingPathComponent(name).path)
     return name
   }
 
@@ -47,10 +47,11 @@ package struct AssetFolder: Sendable {
     try Data(contentsOf: URL(fileURLWithPath: path(file)))
   }
 
-  /// Removes files that are done with; one that is gone already is as good.
+  /// Removes files that are no longer needed.
   package func remove(_ files: some Sequence<String>) {
     for file in files where !file.isEmpty {
-      try? FileManager.default.removeItem(atPath: path(file))
+      // A file that stays costs space and nothing else.
+      _ = try? FileSystem.remove(path(file))
     }
   }
 }

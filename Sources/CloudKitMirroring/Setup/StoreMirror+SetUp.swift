@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 
 extension StoreMirror {
@@ -115,8 +116,13 @@ extension StoreMirror {
   /// account, would take files from a schema that is being made or from records that the app reads.
   func removeLeftFiles() throws {
     guard try read({ try $0.openBatch() }) == nil else { return }
-    let files = try? FileManager.default.contentsOfDirectory(atPath: context.assets.url.path)
-    context.assets.remove((files ?? []).filter { $0.hasSuffix(".fxd") })
+    do {
+      let files = try FileSystem.names(in: context.assets.url.path)
+      context.assets.remove(files.filter { $0.hasSuffix(".fxd") })
+    } catch {
+      // Files that stay cost space and nothing else.
+      log.detail(1, "Left files could not be listed: \(MirrorErrorText.text(error))")
+    }
   }
 
   /// Listens to what others change, for as long as the mirror works.

@@ -132,10 +132,7 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
       let url = description.url, url.isFileURL
     else { return nil }
     do {
-      try FileManager.default.createDirectory(
-        at: url.deletingLastPathComponent(),
-        withIntermediateDirectories: true
-      )
+      try FileSystem.makeFolder(url.deletingLastPathComponent().path)
       return nil
     } catch {
       return error

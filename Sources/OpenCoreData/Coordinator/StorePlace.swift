@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 
 /// What is at the place of a store.
@@ -15,22 +16,17 @@ package enum StorePlace: Sendable {
   /// A folder, another device, a pipe, a socket, or a link that leads nowhere.
   case other
 
-  /// Looks at a place without opening what is there.
-  package init(_ url: URL) {
+  /// Looks at a place without opening what is there; throws where that fails.
+  package init(_ url: URL) throws {
     if Self.isNullDevice(url.path) {
       self = .memory
       return
     }
-    var found = stat()
-    guard stat(url.path, &found) == 0 else {
-      // A link that leads nowhere is there itself.
-      self = lstat(url.path, &found) == 0 ? .other : .free
-      return
-    }
-    switch found.st_mode & S_IFMT {
-    case S_IFREG: self = .file
-    case S_IFCHR: self = Self.isNullDevice(found.st_rdev) ? .memory : .other
-    default: self = .other
+    switch try FileSystem.look(at: url.path) {
+    case .missing: self = .free
+    case .file: self = .file
+    case .folder: self = .other
+    case .other: self = Self.isLinkToNullDevice(url.path) ? .memory : .other
     }
   }
 
@@ -38,14 +34,16 @@ package enum StorePlace: Sendable {
     URL(fileURLWithPath: path).standardizedFileURL.path == "/dev/null"
   }
 
-  private static func isNullDevice(_ device: dev_t) -> Bool {
+  private static func isLinkToNullDevice(_ path: String) -> Bool {
+    var found = stat()
     var null = stat()
-    return stat("/dev/null", &null) == 0 && null.st_rdev == device
+    return stat(path, &found) == 0 && found.st_mode & S_IFMT == S_IFCHR
+      && stat("/dev/null", &null) == 0 && null.st_rdev == found.st_rdev
   }
 
   /// Whether a file can be removed at a place or put there; throws where something else is there.
   static func hasFile(at url: URL) throws -> Bool {
-    switch StorePlace(url) {
+    switch try StorePlace(url) {
     case .free, .file: return true
     case .memory: return false
     case .other:
@@ -56,5 +54,21 @@ package enum StorePlace: Sendable {
         context: [NSFilePathErrorKey: url.path]
       )
     }
+  }
+
+  /// What SQLite adds to the name of a database for the files beside it.
+  static let logSuffixes = ["-wal", "-shm", "-journal"]
+
+  /// Removes what SQLite keeps beside a file, which must be in the file already or must be given up.
+  static func removeLog(of file: URL) throws {
+    for suffix in logSuffixes { try FileSystem.remove(file.path + suffix) }
+  }
+
+  /// Removes a store's file, its log and its large values, as far as that goes; what cannot be removed
+  /// costs space and nothing else.
+  static func discardStore(at url: URL) {
+    for suffix in [""] + logSuffixes { _ = try? FileSystem.remove(url.path + suffix) }
+    guard let folder = ExternalData(storeURL: url, effects: .live).folder else { return }
+    try? FileSystem.removeFolder(folder.deletingLastPathComponent().path)
   }
 }

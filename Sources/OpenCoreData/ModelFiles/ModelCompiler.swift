@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 
 /// Compiles a model package into what apps carry: `Name.momd`, with a `.mom` for each version.
@@ -8,9 +9,12 @@ package enum ModelCompiler {
   package static func compile(_ model: URL, into folder: URL) throws {
     let versions = try ModelFile.versions(of: model)
     let current = try ModelFile.currentVersionName(of: model)
-    let files = FileManager.default
-    if files.fileExists(atPath: folder.path) { try files.removeItem(at: folder) }
-    try files.createDirectory(at: folder, withIntermediateDirectories: true)
+    if try FileSystem.look(at: folder.path) == .folder {
+      try FileSystem.removeFolder(folder.path)
+    } else {
+      try FileSystem.remove(folder.path)
+    }
+    try FileSystem.makeFolder(folder.path)
     for version in versions {
       try ModelArchive.archive(of: version.model)
         .write(to: folder.appendingPathComponent("\(version.name).mom"))

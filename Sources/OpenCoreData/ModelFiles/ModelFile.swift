@@ -1,4 +1,5 @@
 import Effects
+import Effects
 import Foundation
 
 /// Model files on disk: `.xcdatamodeld`, `.xcdatamodel`, `.momd`, `.mom`, and a bare `contents`.
@@ -56,8 +57,8 @@ package enum ModelFile {
   }
 
   private static func kind(of url: URL) throws -> Kind {
-    var isFolder: ObjCBool = false
-    guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) else {
+    let found = try FileSystem.look(at: url.path)
+    guard found != .missing else {
       throw ModelFileError(
         .unreadable,
         file: url.path,
@@ -65,10 +66,10 @@ package enum ModelFile {
         expected: "an .xcdatamodeld, .xcdatamodel, .momd or .mom"
       )
     }
-    guard isFolder.boolValue else { return .file }
-    if exists("contents", in: url) { return .source }
-    if exists("VersionInfo.plist", in: url) { return .compiledVersions }
-    if exists("elements", in: url) { return .oldSource }
+    guard found == .folder else { return .file }
+    if try exists("contents", in: url) { return .source }
+    if try exists("VersionInfo.plist", in: url) { return .compiledVersions }
+    if try exists("elements", in: url) { return .oldSource }
     if try !children(of: url, extension: "xcdatamodel").isEmpty { return .versionedSource }
     if try !children(of: url, extension: "mom").isEmpty { return .compiledVersions }
     throw ModelFileError(
@@ -90,7 +91,7 @@ package enum ModelFile {
   private static func currentSource(of url: URL) throws -> URL {
     let versions = try children(of: url, extension: "xcdatamodel")
     let marker = url.appendingPathComponent(".xccurrentversion")
-    if FileManager.default.fileExists(atPath: marker.path) {
+    if try FileSystem.isThere(marker.path) {
       // An empty marker is as good as none.
       if let name = try dictionary(at: marker)["_XCCurrentVersionName"] as? String {
         guard let current = versions.first(where: { $0.lastPathComponent == name }) else {
@@ -121,7 +122,7 @@ package enum ModelFile {
   private static func currentCompiled(of url: URL) throws -> URL {
     let versions = try children(of: url, extension: "mom")
     let info = url.appendingPathComponent("VersionInfo.plist")
-    guard FileManager.default.fileExists(atPath: info.path) else {
+    guard try FileSystem.isThere(info.path) else {
       guard let only = versions.first else {
         throw ModelFileError(
           .malformed,
@@ -236,8 +237,8 @@ package enum ModelFile {
     return dictionary
   }
 
-  private static func exists(_ name: String, in url: URL) -> Bool {
-    FileManager.default.fileExists(atPath: url.appendingPathComponent(name).path)
+  private static func exists(_ name: String, in url: URL) throws -> Bool {
+    try FileSystem.isThere(url.appendingPathComponent(name).path)
   }
 
   private static func children(of url: URL, extension kind: String) throws -> [URL] {

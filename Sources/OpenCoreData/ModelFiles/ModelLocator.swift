@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 
 /// Finds model files where SwiftPM, Xcode and hand-made apps put them.
@@ -27,7 +28,7 @@ package enum ModelLocator {
     for place in places {
       for kind in extensions {
         let candidate = place.appendingPathComponent("\(name).\(kind)")
-        if FileManager.default.fileExists(atPath: candidate.path) { return candidate }
+        if try FileSystem.isThere(candidate.path) { return candidate }
       }
     }
     throw NotFoundError(name: name, searched: places)

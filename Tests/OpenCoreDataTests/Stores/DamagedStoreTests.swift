@@ -26,6 +26,33 @@ struct DamagedStoreTests {
     try FileManager.default.contentsOfDirectory(atPath: folder.url.path).sorted()
   }
 
+  @Test("A store whose process ended in the middle of a transaction opens with what it had before")
+  func hotJournal() throws {
+    let folder = try ScratchFolder()
+    let url = folder.file("whole.sqlite")
+    let stack = try CatalogStack(url)
+    for _ in 0..<50 { try stack.fill() }
+    try stack.close()
+    let writer = try SQLiteConnection(path: url.path, mode: .readWrite)
+    // Without a write-ahead log, and with so little memory that pages go to the file before the commit.
+    try writer.execute("PRAGMA journal_mode = DELETE; PRAGMA cache_size = 1; BEGIN IMMEDIATE")
+    try writer.execute("UPDATE ZWORK SET ZTITLE = ZTITLE || hex(zeroblob(400))")
+    let copy = folder.file("died.sqlite")
+    for suffix in ["", "-journal"] {
+      try FileManager.default.copyItem(atPath: url.path + suffix, toPath: copy.path + suffix)
+    }
+    try writer.execute("ROLLBACK")
+    #expect(throws: SQLiteError.self) {
+      try SQLiteConnection(path: copy.path, mode: .readOnly).scalar("SELECT 1 FROM ZWORK")
+    }
+    let metadata = try NSPersistentStoreCoordinator.metadataForPersistentStore(
+      type: .sqlite,
+      at: copy
+    )
+    #expect(metadata[NSStoreTypeKey] as? String == NSSQLiteStoreType)
+    #expect(try CatalogStack(copy).titles().allSatisfy { $0.count < 10 })
+  }
+
   @Test("A file that gives an entity a negative number is refused as damaged")
   func negativeNumber() throws {
     try CatalogStack(url).close()

@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 import WatershedSQLite
 
@@ -48,10 +49,9 @@ extension SQLiteStore {
 
   /// The size of the write-ahead log; 0 where there is none.
   var logSize: Int {
-    guard let url,
-      let attributes = try? FileManager.default.attributesOfItem(atPath: url.path + "-wal")
-    else { return 0 }
-    return (attributes[.size] as? NSNumber)?.intValue ?? 0
+    guard let url else { return 0 }
+    // A log that could not be looked at is looked at after the next commit.
+    return (try? FileSystem.size(of: url.path + "-wal")) ?? 0
   }
 }
 

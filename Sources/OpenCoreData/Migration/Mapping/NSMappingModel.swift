@@ -34,17 +34,36 @@ open class NSMappingModel: NSObject {
   /// Finds the mapping model between two models in bundles; nil searches the app's own places.
   ///
   /// A mapping model is between two models when the version hashes of its entities are theirs; one
-  /// that Xcode has not compiled, when it names their versions.
+  /// that Xcode has not compiled, when it names their versions. Where a file cannot be read the answer
+  /// is nil, and the reason is written to the standard error.
   public convenience init?(
     from bundles: [Bundle]?,
     forSourceModel sourceModel: NSManagedObjectModel?,
     destinationModel: NSManagedObjectModel?
   ) {
     guard let sourceModel, let destinationModel else { return nil }
-    let found = MappingFile.mappings(in: bundles, from: sourceModel, to: destinationModel)
-    guard let found else { return nil }
-    self.init()
-    entityMappings = found
+    do {
+      let found = try MappingFile.mappings(in: bundles, from: sourceModel, to: destinationModel)
+      guard let found else { return nil }
+      self.init()
+      entityMappings = found
+    } catch {
+      StandardError.print("CoreData: error: \(error)")
+      return nil
+    }
+  }
+
+  /// The mapping model between two models in the app's own places; nil where there is none.
+  static func found(
+    from source: NSManagedObjectModel,
+    to destination: NSManagedObjectModel
+  ) throws -> NSMappingModel? {
+    guard let mappings = try MappingFile.mappings(in: nil, from: source, to: destination) else {
+      return nil
+    }
+    let found = NSMappingModel()
+    found.entityMappings = mappings
+    return found
   }
 
   /// The mappings of entities by name.

@@ -74,7 +74,7 @@ extension NSMigrationManager {
     } catch {
       throw problem(NSMigrationManagerSourceStoreError, error, source.url)
     }
-    let existed = destination.exists
+    let existed = try destination.exists
     do {
       try destination.add(to: destinationCoordinator, readOnly: false)
     } catch {
@@ -161,7 +161,7 @@ struct MigratedStore {
   let type: String
   let options: [AnyHashable: Any]
 
-  var exists: Bool { FileManager.default.fileExists(atPath: url.path) }
+  var exists: Bool { get throws { try FileSystem.isThere(url.path) } }
 
   func add(to coordinator: NSPersistentStoreCoordinator, readOnly: Bool) throws {
     var options = options
@@ -184,11 +184,6 @@ struct MigratedStore {
   func remove() {
     // Nothing but a regular file was made here.
     guard (try? StorePlace.hasFile(at: url)) == true else { return }
-    for suffix in ["", "-wal", "-shm", "-journal"] {
-      // What is not there need not be removed.
-      try? FileManager.default.removeItem(atPath: url.path + suffix)
-    }
-    guard let folder = ExternalData(storeURL: url, effects: .live).folder else { return }
-    try? FileManager.default.removeItem(at: folder.deletingLastPathComponent())
+    StorePlace.discardStore(at: url)
   }
 }

@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 
 /// Mapping models on disk: `.cdm`, and the `.xcmappingmodel` that Xcode edits.
@@ -12,9 +13,8 @@ enum MappingFile {
   }
 
   static func load(contentsOf url: URL) throws -> Contents {
-    var isFolder: ObjCBool = false
-    let exists = FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder)
-    guard exists else {
+    let found = try FileSystem.look(at: url.path)
+    guard found != .missing else {
       throw ModelFileError(
         .unreadable,
         file: url.path,
@@ -22,7 +22,7 @@ enum MappingFile {
         expected: "a .cdm or an .xcmappingmodel"
       )
     }
-    let file = isFolder.boolValue ? url.appendingPathComponent("xcmapping.xml") : url
+    let file = found == .folder ? url.appendingPathComponent("xcmapping.xml") : url
     let data = try ModelFile.data(at: file)
     return data.starts(with: Data("bplist00".utf8))
       ? Contents(mappings: try MappingArchiveReader.mappings(in: data, file: file.path))
@@ -31,33 +31,34 @@ enum MappingFile {
 
   /// The mappings of the bundles that lead from one model to another.
   ///
-  /// Where no bundles are named, what lies beside the destination's model file is asked first.
+  /// Where no bundles are named, what lies beside the destination's model file is asked first. A file
+  /// that makes no sense is passed over. One that could not be read may be the one that is looked for:
+  /// that throws, because a migration without it would lose what it carries over.
   static func mappings(
     in bundles: [Bundle]?,
     from source: NSManagedObjectModel,
     to destination: NSManagedObjectModel
-  ) -> [NSEntityMapping]? {
-    let near = bundles == nil ? destination.sourceURL.map(filesBeside) ?? [] : []
+  ) throws -> [NSEntityMapping]? {
+    let near = try bundles == nil ? destination.sourceURL.map(filesBeside) ?? [] : []
     for file in near + ModelLocator.files(in: bundles, ofKinds: extensions) {
-      // A file that cannot be read is not the one that is looked for.
-      guard let contents = try? load(contentsOf: file), !contents.mappings.isEmpty else { continue }
-      if leads(contents, from: source, to: destination) { return contents.mappings }
+      do {
+        let contents = try load(contentsOf: file)
+        guard !contents.mappings.isEmpty else { continue }
+        if leads(contents, from: source, to: destination) { return contents.mappings }
+      } catch let error as ModelFileError where error.reason != .unreadable {
+        StoreLog.warning("The mapping model \(file.path) is passed over: \(error)")
+      }
     }
     return nil
   }
 
-  private static func filesBeside(_ model: URL) -> [URL] {
+  private static func filesBeside(_ model: URL) throws -> [URL] {
     var folder = model.deletingLastPathComponent()
     if ["momd", "xcdatamodeld"].contains(folder.pathExtension) {
       folder.deleteLastPathComponent()
     }
-    // An unreadable folder holds nothing that could be used.
-    let found = try? FileManager.default.contentsOfDirectory(
-      at: folder,
-      includingPropertiesForKeys: nil
-    )
-    return (found ?? []).filter { extensions.contains($0.pathExtension) }
-      .sorted { $0.lastPathComponent < $1.lastPathComponent }
+    return try FileSystem.names(in: folder.path).map(folder.appendingPathComponent)
+      .filter { extensions.contains($0.pathExtension) }
   }
 
   /// Every mapping names entities as the two models have them, and none has changed unmentioned.
@@ -89,7 +90,6 @@ enum MappingFile {
     guard let name else { return true }
     for kind in ["mom", "xcdatamodel"] {
       guard let file = package?.appendingPathComponent("\(name).\(kind)"),
-        FileManager.default.fileExists(atPath: file.path),
         // A version that cannot be read cannot be compared.
         let version = try? ModelFile.load(contentsOf: file)
       else { continue }

@@ -46,7 +46,7 @@ struct AtomicStoreMigration {
     .find()
     let place = url.deletingLastPathComponent()
       .appendingPathComponent(".\(url.lastPathComponent).\(effects.uuid().uuidString)")
-    defer { try? FileManager.default.removeItem(at: place) }
+    defer { _ = try? FileSystem.remove(place.path) }
     let manager = NSMigrationManager(sourceModel: source, destinationModel: model)
     manager.effects = effects
     try manager.migrateStore(
@@ -59,14 +59,11 @@ struct AtomicStoreMigration {
       destinationOptions: [:]
     )
     try keepNotes(of: metadata, at: place)
-    // In one step, unlike Foundation's way of replacing a file.
-    guard rename(place.path, url.path) == 0 else {
-      throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: url.path])
-    }
+    try FileSystem.move(place.path, over: url.resolvingSymlinksInPath().path)
   }
 
   private func mapping(from source: NSManagedObjectModel) throws -> NSMappingModel {
-    if let found = NSMappingModel(from: nil, forSourceModel: source, destinationModel: model) {
+    if let found = try NSMappingModel.found(from: source, to: model) {
       return found
     }
     guard NSPersistentStore.flag(NSInferMappingModelAutomaticallyOption, in: options) else {

@@ -23,36 +23,31 @@ final class ExternalFiles {
   func bring() throws {
     migrated = try Self.names(in: copyFolder)
     guard let folder, let copyFolder, !migrated.isEmpty else { return }
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    try FileSystem.makeFolder(folder.path)
     for name in migrated.subtracting(before).sorted() {
       let file = folder.appendingPathComponent(name)
-      try StoreCopy.link(copyFolder.appendingPathComponent(name), file)
+      try FileSystem.duplicate(copyFolder.appendingPathComponent(name).path, as: file.path)
       brought.append(file)
     }
   }
 
   func takeBack() {
     // A file that stays costs space and nothing else.
-    for file in brought { try? FileManager.default.removeItem(at: file) }
+    for file in brought { _ = try? FileSystem.remove(file.path) }
   }
 
   /// After the commit.
   func forget() {
     guard let folder else { return }
     for name in before.subtracting(migrated) {
-      try? FileManager.default.removeItem(at: folder.appendingPathComponent(name))
+      // A file that stays costs space and nothing else.
+      _ = try? FileSystem.remove(folder.appendingPathComponent(name).path)
     }
   }
 
   /// Where there is no folder there are no files; where it cannot be read there may be.
   private static func names(in folder: URL?) throws -> Set<String> {
     guard let folder else { return [] }
-    do {
-      return Set(try FileManager.default.contentsOfDirectory(atPath: folder.path))
-    } catch let error as CocoaError
-      where error.code == .fileReadNoSuchFile || error.code == .fileNoSuchFile
-    {
-      return []
-    }
+    return Set(try FileSystem.names(in: folder.path))
   }
 }

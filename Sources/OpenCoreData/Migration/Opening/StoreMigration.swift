@@ -26,7 +26,7 @@ struct StoreMigration {
       return try StagedMigration(manager: manager, migration: self).run(file)
     }
     let source = try SourceModel(file: file, destination: model).find()
-    if let mapping = NSMappingModel(from: nil, forSourceModel: source, destinationModel: model) {
+    if let mapping = try NSMappingModel.found(from: source, to: model) {
       return try MappedStoreMigration(source: source, mapping: mapping, migration: self).run()
     }
     guard NSPersistentStore.flag(NSInferMappingModelAutomaticallyOption, in: options) else {

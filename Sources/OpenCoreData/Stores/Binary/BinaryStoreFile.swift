@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 
 /// The file of a binary store: a binary property list with the metadata and the objects.
@@ -29,15 +30,12 @@ struct BinaryStoreFile {
 
   /// Nil where there is no file, or an empty one that keeps the place.
   static func read(_ url: URL) throws -> BinaryStoreFile? {
-    var isFolder: ObjCBool = false
-    guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) else {
-      return nil
-    }
-    if isFolder.boolValue { throw damaged(url, "it is a folder") }
     let data: Data
     do {
-      data = try Data(contentsOf: url)
-    } catch {
+      if try FileSystem.look(at: url.path) == .folder { throw damaged(url, "it is a folder") }
+      guard let found = try FileSystem.contents(of: url.path) else { return nil }
+      data = found
+    } catch let error as CocoaError {
       throw unreadable(url, error)
     }
     if data.isEmpty { return nil }
@@ -90,7 +88,7 @@ struct BinaryStoreFile {
         format: .binary,
         options: 0
       )
-      try data.write(to: url.resolvingSymlinksInPath(), options: .atomic)
+      try FileSystem.save(data, to: url.resolvingSymlinksInPath().path)
     } catch {
       throw Self.unwritable(url, error)
     }

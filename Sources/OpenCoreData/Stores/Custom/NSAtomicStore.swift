@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 
 /// A store that is read and written as a whole: a file format of an app's own, for one.
@@ -140,7 +141,7 @@ open class NSAtomicStore: NSPersistentStore, CustomStore, @unchecked Sendable {
 
   /// Where the initializer set no metadata, those of the file are taken.
   open override func loadMetadata() throws {
-    guard metadata.isEmpty, let url, FileManager.default.fileExists(atPath: url.path) else {
+    guard metadata.isEmpty, let url, try !url.isFileURL || FileSystem.isThere(url.path) else {
       return
     }
     let found = try Self.metadataForPersistentStore(with: url)

@@ -47,12 +47,9 @@ struct ExternalData: Sendable {
     case Self.inline: return Data(stored.dropFirst())
     case Self.file:
       guard let url = file(of: stored) else { return nil }
-      do {
-        return try Data(contentsOf: url)
-      } catch let error as CocoaError where error.code == .fileReadNoSuchFile {
-        StoreLog.warning("The file \(url.path) of a large value is gone; the value reads as nil.")
-        return nil
-      }
+      if let data = try FileSystem.contents(of: url.path) { return data }
+      StoreLog.warning("The file \(url.path) of a large value is gone; the value reads as nil.")
+      return nil
     // The attribute got the flag after the row was written.
     case nil: return Data()
     default: return stored
@@ -62,10 +59,10 @@ struct ExternalData: Sendable {
   /// What goes into the column; a large value is written to its file first.
   func stored(_ data: Data, files: inout Pending) throws -> Data {
     guard let folder, data.count > Self.threshold else { return Data([Self.inline]) + data }
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    try FileSystem.makeFolder(folder.path)
     let name = effects.uuid().uuidString
     let url = folder.appendingPathComponent(name)
-    try data.write(to: url, options: .atomic)
+    try FileSystem.save(data, to: url.path)
     files.made.append(url)
     return Data([Self.file]) + Data(name.utf8) + Data([0])
   }
@@ -84,7 +81,7 @@ struct ExternalData: Sendable {
   static func remove(_ files: [URL]) {
     for url in files {
       // A file that cannot be removed costs space and nothing else.
-      try? FileManager.default.removeItem(at: url)
+      _ = try? FileSystem.remove(url.path)
     }
   }
 

@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 import WatershedSQLite
 
@@ -19,8 +20,8 @@ struct StoreFile {
 
   /// Reads the file through a connection that cannot write.
   static func inspect(_ url: URL, busyTimeout: Double = 10) throws -> StoreFile {
-    var isFolder: ObjCBool = false
-    guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) else {
+    let found = try FileSystem.look(at: url.path)
+    guard found != .missing else {
       throw StoreError(
         .fileReadNoSuchFile,
         "There is no store at \(url.path).",
@@ -28,7 +29,7 @@ struct StoreFile {
         context: ["NSFilePath": url.path]
       )
     }
-    if isFolder.boolValue {
+    if found == .folder {
       throw StoreError(
         .fileReadUnknown,
         "The store at \(url.path) cannot be opened: it is a folder.",
@@ -36,9 +37,31 @@ struct StoreFile {
         context: [NSFilePathErrorKey: url.path, "NSSQLiteErrorDomain": 14]
       )
     }
-    let connection = try connection(to: url, busyTimeout: busyTimeout)
-    try requireWhole(url, connection)
-    return try read(connection, url)
+    // A connection without locks may read what another process changes meanwhile.
+    for _ in 0..<2 {
+      let before = try FileMoment(url)
+      let file = Result {
+        let connection = try connection(to: url, busyTimeout: busyTimeout)
+        try requireWhole(url, connection)
+        return try read(connection, url)
+      }
+      if try FileMoment(url) == before { return try file.get() }
+    }
+    return try read(
+      SQLiteConnection(path: url.path, mode: .readOnly, busyTimeout: busyTimeout),
+      url
+    )
+  }
+
+  /// What changes with a write to a store's file or to its log.
+  private struct FileMoment: Equatable {
+    let file: FileVersion?
+    let log: FileVersion?
+
+    init(_ url: URL) throws {
+      file = try FileSystem.version(of: url.path)
+      log = try FileSystem.version(of: url.path + "-wal")
+    }
   }
 
   /// Reads the file through a connection that is open.
@@ -67,15 +90,31 @@ struct StoreFile {
     func open(_ mode: SQLiteConnection.Mode) throws -> SQLiteConnection {
       try SQLiteConnection(path: url.path, mode: mode, busyTimeout: busyTimeout)
     }
+    try rollBack(url, busyTimeout)
     if try size(url.path + "-wal") == 0, try size(url.path + "-journal") == 0 {
       return try open(.immutable)
     }
-    if try size(url.path + "-wal") > 0, !FileManager.default.fileExists(atPath: url.path + "-shm"),
-      FileManager.default.isWritableFile(atPath: url.path)
+    if try size(url.path + "-wal") > 0, try !FileSystem.isThere(url.path + "-shm"),
+      try FileSystem.isWritable(url.path)
     {
       return try open(.alone)
     }
     return try open(.readOnly)
+  }
+
+  /// Has SQLite take back what a process had begun when it ended, where a journal beside the file says so.
+  ///
+  /// A connection that only reads refuses such a file (sqlite.org/rescode.html#readonly_rollback).
+  private static func rollBack(_ url: URL, _ busyTimeout: Double) throws {
+    guard try size(url.path + "-journal") > 0, try FileSystem.isWritable(url.path),
+      try FileSystem.isWritable(url.deletingLastPathComponent().path)
+    else { return }
+    let connection = try SQLiteConnection(
+      path: url.path,
+      mode: .readWrite,
+      busyTimeout: busyTimeout
+    )
+    _ = try connection.scalar("SELECT COUNT(*) FROM sqlite_master")
   }
 
   /// Refuses a file that ends within a page; SQLite itself refuses one with pages missing.
@@ -98,14 +137,7 @@ struct StoreFile {
 
   /// The size of a file; 0 where there is none, and an error where it could not be looked at.
   static func size(_ path: String) throws -> Int {
-    do {
-      let attributes = try FileManager.default.attributesOfItem(atPath: path)
-      return (attributes[.size] as? NSNumber)?.intValue ?? 0
-    } catch let error as CocoaError
-      where error.code == .fileReadNoSuchFile || error.code == .fileNoSuchFile
-    {
-      return 0
-    }
+    try FileSystem.size(of: path)
   }
 
   private static func readMetadata(

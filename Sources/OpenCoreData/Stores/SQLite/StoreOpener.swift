@@ -74,7 +74,7 @@ struct StoreOpener: @unchecked Sendable {
   private var readingMode: SQLiteConnection.Mode {
     get throws {
       let folder = url.deletingLastPathComponent().path
-      if FileManager.default.isWritableFile(atPath: folder) { return .readOnly }
+      if try FileSystem.isWritable(folder) { return .readOnly }
       return try StoreFile.size(url.path + "-wal") > 0 ? .readOnly : .immutable
     }
   }
@@ -95,7 +95,7 @@ struct StoreOpener: @unchecked Sendable {
   }
 
   private func openFile() throws -> Opened {
-    if !FileManager.default.fileExists(atPath: url.path) {
+    if try !FileSystem.isThere(url.path) {
       guard !settings.isReadOnly else {
         throw StoreError(
           .fileReadNoSuchFile,
@@ -130,7 +130,7 @@ struct StoreOpener: @unchecked Sendable {
     )
     // History once begun is kept, or a mirror that reads it would miss changes. An app that says
     // "no" in so many words may look but not write, as with Core Data.
-    let isLocked = !FileManager.default.isWritableFile(atPath: url.path)
+    let isLocked = try !FileSystem.isWritable(url.path)
     if isLocked, !settings.isReadOnly {
       StoreLog.warning(
         "Attempt to add read-only file at path \(url.absoluteString) read/write. Adding it "
@@ -171,7 +171,7 @@ struct StoreOpener: @unchecked Sendable {
   /// store, and of two processes that create it the second finds the first one's.
   private func createFile() throws {
     let folder = url.deletingLastPathComponent()
-    guard FileManager.default.fileExists(atPath: folder.path) else {
+    guard try FileSystem.isThere(folder.path) else {
       throw cannotCreate("There is no folder \(folder.path).", number: ENOENT)
     }
     let draft = folder.appendingPathComponent(
@@ -193,11 +193,9 @@ struct StoreOpener: @unchecked Sendable {
       _ = try create(consume connection)
     }
     do {
-      try FileManager.default.linkItem(at: draft, to: url)
-    } catch {
-      // No hard links here, or another process was faster.
-      guard !FileManager.default.fileExists(atPath: url.path) else { return }
-      try FileManager.default.moveItem(at: draft, to: url)
+      try FileSystem.move(draft.path, toFree: url.path)
+    } catch let error as CocoaError where error.code == .fileWriteFileExists {
+      // Another process was faster; its store is opened.
     }
   }
 
@@ -222,7 +220,7 @@ struct StoreOpener: @unchecked Sendable {
   private static func remove(_ draft: URL) {
     for suffix in ["", "-journal", "-wal", "-shm"] {
       // What is not there need not be removed.
-      try? FileManager.default.removeItem(atPath: draft.path + suffix)
+      _ = try? FileSystem.remove(draft.path + suffix)
     }
   }
 
