@@ -11,7 +11,7 @@ package final class CommitAnnouncements {
   func add(_ announcement: @escaping () -> Void) { waiting.append(announcement) }
 
   /// Makes the announcements in the order of the commits, on the calling thread, which holds no lock.
-  func send() {
+  package func send() {
     defer { waiting = [] }
     for announce in waiting { announce() }
   }

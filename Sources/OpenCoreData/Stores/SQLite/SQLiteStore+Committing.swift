@@ -26,7 +26,7 @@ extension SQLiteStore {
       contextName: changes.contextName,
       isContextSave: true
     )
-    announcements.add { self.announce(announcement) }
+    announcements.add { self.announce(announcement, in: outcome.turn) }
     return RowCommit(rows: outcome.rows, transactionNumber: outcome.transactionNumber)
   }
 
@@ -40,6 +40,8 @@ extension SQLiteStore {
     var record: HistoryRecord
     /// Rows that triggers changed.
     var triggered: [RowReference]
+    /// When the commit is announced.
+    var turn: CommitOrder.Turn
 
     func announcement(
       author: String?,
@@ -66,6 +68,7 @@ extension SQLiteStore {
     _ body: (RowWriter) throws -> Result
   ) throws -> WriteOutcome<Result> {
     var writer: RowWriter?
+    var isComplete = false
     do {
       // The lock is held until the cache is in step: a next writer must not overtake it there.
       return try withWriter { connection in
@@ -80,7 +83,9 @@ extension SQLiteStore {
           let rowWriter = RowWriter(store: self, writer: connection)
           writer = rowWriter
           let result = try body(rowWriter)
-          return (result, try rowWriter.finish(author: author, contextName: contextName))
+          let number = try rowWriter.finish(author: author, contextName: contextName)
+          isComplete = true
+          return (result, number)
         }
         guard let writer else { preconditionFailure("A transaction ran without its body.") }
         abandon(writer.files.abandoned)
@@ -98,11 +103,14 @@ extension SQLiteStore {
           record: writer.record.settled(),
           triggered: writer.stale.sorted {
             ($0.entityNumber, $0.key) < ($1.entityNumber, $1.key)
-          }
+          },
+          turn: commitOrder.take()
         )
       }
     } catch {
-      if let writer { coding.external.settle(writer.files, committed: false) }
+      // Where the commit itself failed, what it wrote may be in the log and be found there by the next
+      // process: its files stay, which costs space and nothing else.
+      if let writer, !isComplete { coding.external.settle(writer.files, committed: false) }
       throw error
     }
   }

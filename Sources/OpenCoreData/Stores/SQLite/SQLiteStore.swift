@@ -35,6 +35,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   private let keys = KeyReserver()
   /// Posts notifications, in the order of the commits.
   private let notices: Lane
+  let commitOrder = CommitOrder()
   private let shared = Mutex(Shared())
   private let abandoned = Mutex<[AbandonedFiles]>([])
   private let hasAbandonedFiles = Atomic(false)
@@ -469,6 +470,11 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
 
   package func forget(_ references: [RowReference]) {
     cache.forget(references)
+  }
+
+  /// Announces a commit of this store when those before it have been announced.
+  func announce(_ commit: StoreCommit, in turn: CommitOrder.Turn) {
+    turn.announce { self.announce(commit) }
   }
 
   /// Calls the commit observers on the calling thread, which must hold no lock of a store, and has

@@ -19,7 +19,8 @@ extension SQLiteStore {
     }
     if !outcome.record.isEmpty {
       announce(
-        outcome.announcement(author: author, contextName: contextName, isContextSave: false)
+        outcome.announcement(author: author, contextName: contextName, isContextSave: false),
+        in: outcome.turn
       )
     }
     return outcome.result

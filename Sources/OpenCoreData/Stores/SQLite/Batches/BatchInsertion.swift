@@ -31,7 +31,7 @@ extension SQLiteStore {
       )
       // As with Core Data, contexts learn of batches when the app merges their identifiers.
       commit.mergesIntoContexts = false
-      announce(commit)
+      announce(commit, in: outcome.turn)
     }
     return outcome.result
   }
