@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 
 extension NSPersistentStoreCoordinator {
@@ -27,10 +28,10 @@ extension NSPersistentStoreCoordinator {
       case NSInMemoryStoreType:
         break
       default:
-        guard storeClass is NSAtomicStore.Type, try StorePlace.hasFile(at: url),
-          FileManager.default.fileExists(atPath: url.path)
-        else { return }
-        try FileManager.default.removeItem(at: url)
+        guard storeClass is NSAtomicStore.Type, try StorePlace.hasFile(at: url) else {
+          return
+        }
+        try FileSystem.remove(url.path)
       }
     }
   }
@@ -77,8 +78,10 @@ extension NSPersistentStoreCoordinator {
           effects: effects
         )
       case _ where StoreClasses.shared.storeClass(of: storeType) is NSAtomicStore.Type:
-        try Data(contentsOf: sourceURL)
-          .write(to: destinationURL.resolvingSymlinksInPath(), options: .atomic)
+        try FileSystem.copy(
+          sourceURL.path,
+          over: destinationURL.resolvingSymlinksInPath().path
+        )
       default:
         throw Self.withoutFile(storeType)
       }

@@ -44,6 +44,7 @@ package struct InPlaceStoreMigration {
     MigrationLog.note("inferred mapping model; migrating \(url.path) in place")
     let external = ExternalData(storeURL: url, effects: effects)
     var files = ExternalData.Pending()
+    var isComplete = false
     do {
       let connection = try StoreSettings(options: options).migratingConnection(to: url)
       try connection.transaction {
@@ -70,11 +71,13 @@ package struct InPlaceStoreMigration {
         )
         defer { files = migration.files }
         try migration.run(report: report)
+        isComplete = true
       }
       external.settle(files, committed: true)
       MigrationLog.note("in-place migration of \(url.path) succeeded")
     } catch {
-      external.settle(files, committed: false)
+      // A commit that failed may be found in the log by the next process, and needs its files then.
+      if !isComplete { external.settle(files, committed: false) }
       MigrationLog.note("in-place migration of \(url.path) failed: \(error)")
       throw MigrationError.inPlace(error, at: url)
     }

@@ -16,12 +16,11 @@ struct StoreTransplant {
   ///
   /// The body is told the file as it is under the lock; where it returns false nothing is replaced.
   func run(_ body: (StoreFile, URL) throws -> Bool) throws {
-    let copy = url.deletingLastPathComponent().appendingPathComponent(
-      ".\(url.lastPathComponent).migrationdestination_\(effects.uuid().uuidString)"
-    )
+    let draft = StoreDraft(beside: url, effects: effects)
+    let copy = draft.url
     let connection = try StoreSettings(options: options).migratingConnection(to: url)
     let files = try ExternalFiles(store: url, copy: copy, effects: effects)
-    defer { MigratedStore(url: copy, type: NSSQLiteStoreType, options: [:]).remove() }
+    defer { draft.remove() }
     var isReplaced = false
     do {
       try connection.transaction {
@@ -33,7 +32,8 @@ struct StoreTransplant {
         isReplaced = true
       }
     } catch {
-      files.takeBack()
+      // A commit that failed may be found in the log by the next process, and needs its files then.
+      if !isReplaced { files.takeBack() }
       throw error
     }
     if isReplaced { files.forget() }

@@ -10,20 +10,21 @@ extension SQLiteStore {
   package static func destroy(at url: URL, options: [AnyHashable: Any]? = nil) throws {
     guard try StorePlace.hasFile(at: url) else { return }
     let isForced = flag(NSPersistentStoreForceDestroyOption, in: options)
-    if FileManager.default.fileExists(atPath: url.path), !isForced {
-      try translatingFile(url) {
-        if try StoreFile.size(url.path) > 0 { _ = try StoreFile.inspect(url) }
-        try requireUnused(url, options)
+    let file = url.resolvingSymlinksInPath()
+    try translatingFile(url) {
+      if !isForced, try FileSystem.size(of: url.path) > 0 {
+        _ = try StoreFile.inspect(url)
+        try requireUnused(file, options)
       }
+      // Until the file is empty the store is whole: a process that ends before has destroyed nothing.
+      try checkpoint(file, isForced)
+      try empty(url)
     }
-    // Until the file is empty the store is whole: a process that ends before has destroyed nothing.
-    try translatingFile(url) { _ = try checkpoint(url.resolvingSymlinksInPath(), isForced) }
-    try empty(url)
   }
 
   /// Puts a copy of one store in the place of another, or where there is none.
   ///
-  /// The copy is made beside the place and renamed, so a crash leaves the old store or the new.
+  /// The copy is made beside the place, so a crash leaves the old store or the new.
   package static func replace(
     at destination: URL,
     options: [AnyHashable: Any]?,
@@ -38,33 +39,26 @@ extension SQLiteStore {
     try translatingFile(source) {
       _ = try StoreFile.inspect(source)
       try requireFolder(of: file)
-      let draft = file.deletingLastPathComponent()
-        .appendingPathComponent(".\(file.lastPathComponent)-\(effects.uuid().uuidString)")
-      defer { try? FileManager.default.removeItem(at: draft) }
+      let draft = StoreDraft(beside: destination, effects: effects)
+      defer { draft.remove() }
       let files = try ExternalFiles(store: destination, copy: source, effects: effects)
+      var mayBeReplaced = false
       do {
         try copying(source) {
-          try $0.copy(to: draft.path)
+          try $0.copy(to: draft.url.path)
           try files.bring()
         }
-        if FileManager.default.fileExists(atPath: file.path) {
-          if !isForced {
-            // A connection to a file that lost its name would save to nowhere.
-            if OpenStoreFiles.shared.isOpen(file) { throw openError(file) }
-            try requireUnused(file, options)
-          }
-          try settleLog(of: file, isForced: isForced)
-        }
-        guard rename(draft.path, file.path) == 0 else {
-          throw StoreError(
-            .fileWriteUnknown,
-            "The store at \(file.path) cannot be replaced; it has what it had.",
-            remedy: "Check the permissions of the folder.",
-            context: [NSFilePathErrorKey: file.path]
-          )
-        }
+        // A connection of this process to the file would take the new store for the old one.
+        if !isForced, OpenStoreFiles.shared.isOpen(file) { throw openError(file) }
+        let installation = StoreInstallation(
+          draft: draft.url,
+          place: file,
+          isForced: isForced,
+          timeout: timeout(options)
+        )
+        try translatingFile(file) { try installation.run { mayBeReplaced = true } }
       } catch {
-        files.takeBack()
+        if !mayBeReplaced { files.takeBack() }
         throw error
       }
       files.forget()
@@ -77,15 +71,14 @@ extension SQLiteStore {
     _ source: URL,
     _ body: (SQLiteConnection) throws -> Void
   ) throws {
-    let manager = FileManager.default
     // The log of a process that died is read by a connection of its own, and so is a file that
-    // nobody can write.
+    // cannot be written.
     let isLogLeft =
-      try StoreFile.size(source.path + "-wal") > 0
-      && !manager.fileExists(atPath: source.path + "-shm")
+      try FileSystem.size(of: source.path + "-wal") > 0
+      && !FileSystem.isThere(source.path + "-shm")
     let canLock =
-      manager.isWritableFile(atPath: source.path)
-      && manager.isWritableFile(atPath: source.deletingLastPathComponent().path)
+      try FileSystem.isWritable(source.path)
+      && FileSystem.isWritable(source.deletingLastPathComponent().path)
     guard canLock, !isLogLeft else {
       return try body(StoreFile.connection(to: source, busyTimeout: 10))
     }
@@ -114,7 +107,7 @@ extension SQLiteStore {
     } else {
       try withReader { try $0.connection.copy(to: destination.path) }
     }
-    if !isInMemory, let url { try Self.copyExternalData(from: url, to: destination) }
+    if !isInMemory, let url { try StoreCopy.copyExternalData(from: url, to: destination) }
   }
 
   // MARK: Files
@@ -122,61 +115,21 @@ extension SQLiteStore {
   /// Leaves an empty file, which a store can be made in, and nothing beside it.
   private static func empty(_ url: URL) throws {
     let file = url.resolvingSymlinksInPath()
-    try removeLog(of: file)
-    if FileManager.default.fileExists(atPath: file.path) {
+    // The log goes before its store: a store without its last commits is whole, a log without its
+    // store is read into the next file at its place.
+    try StorePlace.removeLog(of: file)
+    if try FileSystem.isThere(file.path) {
       // Another file takes the name: a connection that has the old one open, in this process or
       // another, must neither meet a file without pages nor lose its locks.
-      try Data().write(to: file, options: .atomic)
+      try FileSystem.save(Data(), to: file.path)
     }
-    try removeExternalData(of: url)
+    guard let folder = ExternalData(storeURL: url, effects: .live).folder else { return }
+    try FileSystem.removeFolder(folder.deletingLastPathComponent().path)
   }
 
-  /// Removes a store's files; refuses where there is no regular file, and has nothing to do where
-  /// the store has none.
-  static func removeFiles(of url: URL) throws {
-    guard try StorePlace.hasFile(at: url) else { return }
-    let file = url.resolvingSymlinksInPath()
-    try removeLog(of: file)
-    if FileManager.default.fileExists(atPath: file.path) {
-      try FileManager.default.removeItem(at: file)
-    }
-    try removeExternalData(of: url)
-  }
-
-  /// The log goes before its store: a store without its last commits is whole, a log without its
-  /// store is read into the next file at its place.
-  private static func removeLog(of file: URL) throws {
-    for suffix in ["-wal", "-shm", "-journal"]
-    where FileManager.default.fileExists(atPath: file.path + suffix) {
-      try FileManager.default.removeItem(atPath: file.path + suffix)
-    }
-  }
-
-  private static func removeExternalData(of url: URL) throws {
-    guard let support = supportFolder(of: url),
-      FileManager.default.fileExists(atPath: support.path)
-    else { return }
-    try FileManager.default.removeItem(at: support)
-  }
-
-  private static func supportFolder(of url: URL) -> URL? {
-    ExternalData(storeURL: url, effects: .live).folder?.deletingLastPathComponent()
-  }
-
-  private static func copyExternalData(from source: URL, to destination: URL) throws {
-    guard let theirs = supportFolder(of: source), let ours = supportFolder(of: destination) else {
-      return
-    }
-    if FileManager.default.fileExists(atPath: ours.path) {
-      try FileManager.default.removeItem(at: ours)
-    }
-    guard FileManager.default.fileExists(atPath: theirs.path) else { return }
-    try FileManager.default.copyItem(at: theirs, to: ours)
-  }
-
-  private static func requireFolder(of url: URL) throws {
+  static func requireFolder(of url: URL) throws {
     let folder = url.deletingLastPathComponent()
-    guard !FileManager.default.fileExists(atPath: folder.path) else { return }
+    guard try !FileSystem.isThere(folder.path) else { return }
     throw StoreError(
       .fileWriteUnknown,
       "The store at \(url.path) cannot be created. There is no folder \(folder.path).",
@@ -188,42 +141,36 @@ extension SQLiteStore {
   }
 
   /// Refuses a file that another process has open; the own process knows what it does.
-  private static func requireUnused(_ url: URL, _ options: [AnyHashable: Any]?) throws {
-    guard !OpenStoreFiles.shared.isOpen(url), try StoreFile.size(url.path) > 0 else { return }
-    let timeout = (options?[NSPersistentStoreTimeoutOption] as? NSNumber)?.doubleValue ?? 0
-    let connection = try SQLiteConnection(path: url.path, mode: .alone, busyTimeout: timeout)
+  private static func requireUnused(_ file: URL, _ options: [AnyHashable: Any]?) throws {
+    guard !OpenStoreFiles.shared.isOpen(file) else { return }
+    let connection = try SQLiteConnection(
+      path: file.path,
+      mode: .alone,
+      busyTimeout: timeout(options)
+    )
     try connection.transaction(.exclusive) {}
   }
 
-  /// Brings the log of a store that is about to be replaced into its file.
-  ///
-  /// A log that another connection of this process has open stays: without it the file would lose
-  /// commits.
-  private static func settleLog(of url: URL, isForced: Bool) throws {
-    let isBusy = try checkpoint(url, isForced)
-    guard !isBusy || isForced else { throw openError(url) }
-    for suffix in ["-wal", "-shm", "-journal"] {
-      // What is not there need not be removed.
-      try? FileManager.default.removeItem(atPath: url.path + suffix)
-    }
+  static func timeout(_ options: [AnyHashable: Any]?) -> Double {
+    (options?[NSPersistentStoreTimeoutOption] as? NSNumber)?.doubleValue ?? 0
   }
 
-  /// Brings the log of a store into its file, so that the log can go without a commit; whether another
-  /// connection is in the way.
+  /// Brings the log of a store into its file, so that the log can go without a commit.
   ///
-  /// A damaged store may be replaced and destroyed. A log that could not be brought in for another
-  /// reason, a full disk for one, has commits that are nowhere else.
-  private static func checkpoint(_ url: URL, _ isForced: Bool) throws -> Bool {
-    let hasLog = try ["-wal", "-journal"].contains { try StoreFile.size(url.path + $0) > 0 }
-    guard hasLog, try StoreFile.size(url.path) > 0 else { return false }
+  /// A damaged store may be destroyed. A log that could not be brought in for another reason, a full
+  /// disk for one, has commits that are nowhere else.
+  private static func checkpoint(_ url: URL, _ isForced: Bool) throws {
+    let hasLog = try ["-wal", "-journal"].contains {
+      try FileSystem.size(of: url.path + $0) > 0
+    }
+    guard hasLog, try FileSystem.size(of: url.path) > 0 else { return }
     do {
       let connection = try SQLiteConnection(path: url.path, mode: .readWrite, busyTimeout: 0)
       // Reading takes back what a process that died had begun.
       _ = try connection.scalar("SELECT COUNT(*) FROM sqlite_master")
-      return try connection.scalar("PRAGMA wal_checkpoint(TRUNCATE)") == .integer(1)
+      _ = try connection.scalar("PRAGMA wal_checkpoint(TRUNCATE)")
     } catch let error as SQLiteError {
       guard error.isBusy || error.isNotADatabase || isForced else { throw error }
-      return error.isBusy
     }
   }
 

@@ -128,17 +128,22 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   package override var metadata: [String: Any]! {
     get { super.metadata }
     set {
-      var value = newValue ?? [:]
-      value[NSStoreTypeKey] = storeType
-      if value[NSStoreUUIDKey] as? String == nil { value[NSStoreUUIDKey] = identifier }
-      super.metadata = value
-      guard !isReadOnly else { return }
       do {
-        try withWriter { try StoreMetadata.write(value, to: $0.connection) }
+        try write(metadata: newValue ?? [:])
       } catch {
         StoreLog.warning("The metadata of \(path) could not be written: \(error)")
       }
     }
+  }
+
+  /// Sets the metadata; what could not be written to the file is set for this process alone.
+  func write(metadata: [String: Any]) throws {
+    var value = metadata
+    value[NSStoreTypeKey] = storeType
+    if value[NSStoreUUIDKey] as? String == nil { value[NSStoreUUIDKey] = identifier }
+    super.metadata = value
+    guard !isReadOnly else { return }
+    try withWriter { try StoreMetadata.write(value, to: $0.connection) }
   }
 
   /// Where the file is, for messages.
@@ -305,10 +310,22 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
       try requireWritable()
       if writer.connection.isInTransaction { return try body(writer) }
       return try writer.connection.transaction(.immediate) {
+        // Asked under the lock: whoever replaces the file holds it meanwhile.
+        if !isInMemory, writer.connection.hasLostItsName { throw replacedError }
         try noticeForeignCommits(writer)
         return try body(writer)
       }
     }
+  }
+
+  private var replacedError: StoreError {
+    StoreError(
+      .operation,
+      "The file at \(path) was removed, renamed or replaced while the store was open, so nothing "
+        + "was saved.",
+      remedy: "Remove the store from its coordinator and add it again.",
+      context: [NSFilePathErrorKey: path]
+    )
   }
 
   private func requireWritable() throws {

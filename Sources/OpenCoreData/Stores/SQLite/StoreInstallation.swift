@@ -1,0 +1,95 @@
+import Effects
+import Foundation
+import WatershedSQLite
+
+/// Puts a complete copy of a store, which was made beside a place, into that place.
+///
+/// Where a store is there, its contents are replaced in one transaction on its own file, under the
+/// file's exclusive lock: renaming another file over it would leave a process that opens it at that
+/// moment with a file without a name, and with the log of the other. Where none is there, or what is
+/// there cannot be read, the copy takes the name. Either way a crash leaves the old store or the new.
+struct StoreInstallation {
+  /// The copy, which no connection has open.
+  let draft: URL
+  /// The file itself, not a link to it.
+  let place: URL
+  /// Whether to replace a file that cannot be read or is in use.
+  let isForced: Bool
+  /// How long another connection's lock is waited for, in seconds.
+  let timeout: Double
+
+  /// `willReplace` is called before the first call after which the copy may have the place, although the
+  /// call fails.
+  func run(willReplace: () -> Void) throws {
+    switch try FileSystem.look(at: place.path) {
+    case .missing:
+      // A log without its store would be read into the file that takes the place.
+      try StorePlace.removeLog(of: place)
+      willReplace()
+      try FileSystem.move(draft.path, toFree: place.path)
+    case .file(let size) where size > 0:
+      if try !replaceContents(willReplace) { try takePlace(willReplace) }
+    default:
+      try takePlace(willReplace)
+    }
+  }
+
+  private func takePlace(_ willReplace: () -> Void) throws {
+    try StorePlace.removeLog(of: place)
+    willReplace()
+    try FileSystem.move(draft.path, over: place.path)
+  }
+
+  /// Whether the file could be opened as a database; false leaves it as it was.
+  private func replaceContents(_ willReplace: () -> Void) throws -> Bool {
+    do {
+      let connection = try SQLiteConnection(path: place.path, mode: .alone, busyTimeout: timeout)
+      // With this the lock is held until the connection is closed.
+      try connection.transaction(.exclusive) {}
+      let source = try SQLiteConnection(path: draft.path, mode: .readOnly)
+      // A log holds pages of one size.
+      guard try Self.pageSize(connection) == Self.pageSize(source) else { return false }
+      willReplace()
+      try connection.replaceContents(by: source)
+      // A log that stays is read by the next connection.
+      _ = try? connection.scalar("PRAGMA wal_checkpoint(TRUNCATE)")
+      return true
+    } catch let error as SQLiteError
+      where error.isReadOnly || (isForced && (error.isNotADatabase || error.isBusy))
+    {
+      return false
+    }
+  }
+
+  private static func pageSize(_ connection: SQLiteConnection) throws -> SQLiteValue? {
+    try connection.scalar("PRAGMA page_size")
+  }
+}
+
+/// The place of a copy that is being made beside a store, with all that SQLite and large values add to it.
+struct StoreDraft {
+  let url: URL
+
+  /// A name that no draft had before, from its beginning: the folder of large values has the name
+  /// without the extension, and what a process that died has left there must be in no other's way.
+  init(beside store: URL, effects: Effects) {
+    let file = store.resolvingSymlinksInPath()
+    url = file.deletingLastPathComponent()
+      .appendingPathComponent(".\(effects.uuid().uuidString)-\(file.lastPathComponent)")
+  }
+
+  /// Refuses a copy part of which is still in a log: the file alone takes the place.
+  func requireWhole() throws {
+    for suffix in StorePlace.logSuffixes where try FileSystem.size(of: url.path + suffix) > 0 {
+      throw StoreError(
+        .fileWriteUnknown,
+        "The copy of the store at \(url.path) could not be completed.",
+        remedy: "Check the disk, and try again.",
+        context: [NSFilePathErrorKey: url.path]
+      )
+    }
+  }
+
+  /// Removes what is left.
+  func remove() { StorePlace.discardStore(at: url) }
+}
