@@ -226,10 +226,12 @@ let package = Package(
     // Another process on a store's file, for the tests of OpenCoreData.
     .executableTarget(
       name: "StoreProcess",
-      dependencies: ["OpenCoreData"],
+      dependencies: ["Effects", "OpenCoreData", "SystemCallFaults", "WatershedSQLite"],
       path: "Tests/StoreProcess",
       swiftSettings: strict
     ),
+    // System calls that fail, for the programs of tests.
+    .target(name: "SystemCallFaults", path: "Tests/SystemCallFaults"),
     .testTarget(
       name: "OpenCoreDataTests",
       dependencies: ["CZlib", "Effects", "OpenCoreData", "StoreProcess", "WatershedSQLite"],

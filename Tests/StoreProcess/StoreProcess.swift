@@ -1,17 +1,22 @@
 import Foundation
 import OpenCoreData
+import SystemCallFaults
 
 /// Another process on a store's file, for tests: it does what its input says, line by line.
 ///
-/// `StoreProcess PATH [async|dispatch|runloop]`
+/// `StoreProcess PATH [async|dispatch|runloop] [one-core]`
 ///
 /// `insert ENTITY ATTRIBUTE VALUE` saves an object, `update ENTITY ATTRIBUTE VALUE` changes all of an
 /// entity by a batch, `listen` prints a line for each remote change from now on. It prints `done`
 /// after each command and ends with its input. With the second argument it saves on the main queue and
 /// off it, while the main thread runs as that word says and an observer waits for the main queue.
+///
+/// `StoreProcess FOLDER faults SCENARIO FAULT [POINTS]` is a `FaultRunner`.
 @main
 struct StoreProcess {
   static func main() throws {
+    if CommandLine.arguments.last == "one-core" { beginOnOneCore() }
+    if CommandLine.arguments.count > 2, try runFaults(CommandLine.arguments) { return }
     guard (2...3).contains(CommandLine.arguments.count) else {
       FileHandle.standardError.write(Data("wrong arguments\n".utf8))
       exit(64)
@@ -41,6 +46,42 @@ struct StoreProcess {
       try context.performAndWait { try run(words, context) }
       say("done")
     }
+  }
+
+  /// Begins this program anew on one processor: the runtimes count processors at their start.
+  private static func beginOnOneCore() -> Never {
+    guard system_calls_use_one_processor() == 0 else { exit(71) }
+    var words = CommandLine.arguments.dropLast().map { strdup($0) }
+    words.append(nil)
+    execv("/proc/self/exe", &words)
+    exit(71)
+  }
+
+  /// Runs what the words ask for, where they are about operations under failure.
+  private static func runFaults(_ words: [String]) throws -> Bool {
+    func runner(_ fault: FaultRunner.Fault, _ points: Int?) -> FaultRunner? {
+      FaultScenario(rawValue: words[3]).map {
+        FaultRunner(
+          folder: URL(fileURLWithPath: words[1]),
+          scenario: $0,
+          fault: fault,
+          points: points
+        )
+      }
+    }
+    switch words[2] {
+    case "neighbour":
+      FaultNeighbour.run()
+    case "killed" where words.count == 5:
+      try runner(.kill, nil)?.runUntilKilled(at: Int(words[4]) ?? 0)
+    case "faults" where words.count >= 5:
+      guard let fault = FaultRunner.Fault(rawValue: words[4]) else { return false }
+      say("open")
+      try runner(fault, words.count > 5 ? Int(words[5]) : nil)?.run()
+    default:
+      return false
+    }
+    return true
   }
 
   /// Saves on the main queue and off it; ends the process when the observer has been called for both.

@@ -94,11 +94,13 @@ struct RemoteChangeTests {
   @Test(
     "An observer on the main queue stops no save, however the program runs its main thread",
     .enabled(if: StoreChild.isBuilt, "The program StoreProcess is not built here."),
-    arguments: ["async", "dispatch", "runloop"]
+    arguments: ["async", "dispatch", "runloop"],
+    [false, true]
   )
-  func mainThreads(mode: String) async throws {
+  func mainThreads(mode: String, onOneCore: Bool) async throws {
     let warehouse = try Warehouse()
-    let child = try await StoreChild(warehouse.url, mode)
+    let words = onOneCore ? [mode, "one-core"] : [mode]
+    let child = try await StoreChild(warehouse.url, arguments: words)
     defer { child.end() }
     #expect(try await child.next() == "saved")
     #expect(try await child.next() == "observed")

@@ -26,7 +26,11 @@ final class StoreChild: @unchecked Sendable {
   struct Ended: Error {}
 
   /// Starts the program on a store's file.
-  init(_ store: URL, _ arguments: String...) async throws {
+  convenience init(_ store: URL, _ arguments: String...) async throws {
+    try await self.init(store, arguments: arguments)
+  }
+
+  init(_ store: URL, arguments: [String]) async throws {
     guard let program = Self.program else { throw NotBuilt() }
     process.executableURL = program
     process.arguments = [store.path] + arguments

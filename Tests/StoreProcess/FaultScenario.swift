@@ -1,0 +1,244 @@
+import Effects
+import Foundation
+import OpenCoreData
+
+/// An operation on stores that is run under failure, from opening the stores to closing them.
+enum FaultScenario: String, CaseIterable {
+  case create, open, save, cascade, batchInsert, batchUpdate, batchDelete
+  case lightweight, staged, heavy, trim
+  case replace, restore, move, moveOver, moveToBinary, destroy, saveBinary
+
+  /// Whether the process that wrote the stores died, so that the last saves are in the logs alone.
+  private var leavesLogs: Bool {
+    switch self {
+    case .open, .save, .lightweight, .replace, .destroy, .moveOver: true
+    default: false
+    }
+  }
+
+  /// The stores that another process saves to meanwhile, and whether its saves must be in them in the
+  /// end: what is saved to a store that is replaced or destroyed goes with it.
+  var neighbours: [(file: String, mustStay: Bool)] {
+    switch self {
+    case .open, .save, .cascade, .batchInsert, .batchUpdate, .batchDelete, .lightweight, .staged,
+      .trim, .move:
+      [("a.sqlite", true)]
+    case .replace: [("b.sqlite", true), ("a.sqlite", false)]
+    case .moveOver: [("a.sqlite", true), ("b.sqlite", false)]
+    case .destroy: [("a.sqlite", false)]
+    case .create, .heavy, .restore, .moveToBinary, .saveBinary: []
+    }
+  }
+
+  /// Whether the operation can be run once more after it was done, with nothing changed by that.
+  var isRepeatable: Bool {
+    switch self {
+    case .save, .saveBinary, .cascade, .batchInsert, .batchUpdate, .batchDelete: false
+    default: true
+    }
+  }
+
+  // MARK: Before
+
+  func prepare(_ folder: URL) throws {
+    let making = leavesLogs ? folder.appendingPathComponent("making") : folder
+    try FileManager.default.createDirectory(at: making, withIntermediateDirectories: true)
+    func fill(_ name: String, _ first: UInt8, type: String = NSSQLiteStoreType) throws {
+      try FaultModel.fill(making.appendingPathComponent(name), type: type, first: first)
+    }
+    switch self {
+    case .create: return
+    case .saveBinary: try fill("a.binary", 1, type: NSBinaryStoreType)
+    case .restore: try fill("b.sqlite", 101)
+    case .replace, .moveOver:
+      try fill("a.sqlite", 1)
+      try fill("b.sqlite", 101)
+    case .moveToBinary:
+      try fill("a.sqlite", 1)
+      try fill("b.binary", 101, type: NSBinaryStoreType)
+    default: try fill("a.sqlite", 1)
+    }
+    if leavesLogs { try leaveLogs(from: making, to: folder) }
+  }
+
+  /// Copies the files of stores that are open and have saved.
+  private func leaveLogs(from making: URL, to folder: URL) throws {
+    let manager = FileManager.default
+    for name in try FileSystem.names(in: making.path) where name.hasSuffix(".sqlite") {
+      let url = making.appendingPathComponent(name)
+      try FaultModel.withStore(url) { context in
+        FaultModel.insertCard("late", picture: 77, context)
+        try context.save()
+        for suffix in ["", "-wal"] {
+          try manager.copyItem(
+            atPath: url.path + suffix,
+            toPath: folder.appendingPathComponent(name).path + suffix
+          )
+        }
+      }
+    }
+    for name in try FileSystem.names(in: making.path) where name.hasSuffix("_SUPPORT") {
+      try manager.copyItem(
+        at: making.appendingPathComponent(name),
+        to: folder.appendingPathComponent(name)
+      )
+    }
+    try manager.removeItem(at: making)
+  }
+
+  // MARK: The operation
+
+  func run(_ folder: URL) throws {
+    let (a, b) = (
+      folder.appendingPathComponent("a.sqlite"), folder.appendingPathComponent("b.sqlite")
+    )
+    switch self {
+    case .create: try FaultModel.withStore(a) { _ in }
+    case .open:
+      try FaultModel.withStore(a) { _ = try $0.count(for: NSFetchRequest(entityName: "Card")) }
+    case .save: try FaultModel.withStore(a) { try Self.change($0) }
+    case .saveBinary:
+      let url = folder.appendingPathComponent("a.binary")
+      try FaultModel.withStore(url, type: NSBinaryStoreType) { try Self.change($0) }
+    case .cascade:
+      try FaultModel.withStore(a) { context in
+        context.delete(try Self.object("Box", "box0", context))
+        try context.save()
+      }
+    case .batchInsert:
+      try FaultModel.withStore(a) { context in
+        let picture = Data(repeating: 99, count: FaultModel.pictureSize)
+        let objects = (0..<20).map { ["name": "new\($0)", "picture": picture] as [String: Any] }
+        try context.execute(NSBatchInsertRequest(entityName: "Card", objects: objects))
+      }
+    case .batchUpdate:
+      try FaultModel.withStore(a) { context in
+        let request = NSBatchUpdateRequest(entityName: "Card")
+        request.predicate = NSPredicate(format: "name BEGINSWITH 'card'")
+        request.propertiesToUpdate = ["number": 7]
+        try context.execute(request)
+      }
+    case .batchDelete:
+      try FaultModel.withStore(a) { context in
+        let fetch = NSFetchRequest<any NSFetchRequestResult>(entityName: "Card")
+        fetch.predicate = NSPredicate(format: "name BEGINSWITH 'card'")
+        try context.execute(NSBatchDeleteRequest(fetchRequest: fetch))
+      }
+    case .trim:
+      try FaultModel.withStore(a) { context in
+        try context.execute(
+          NSPersistentHistoryChangeRequest.deleteHistory(before: Date.distantFuture)
+        )
+      }
+    case .lightweight: try migrate(a, [:])
+    case .staged: try migrate(a, [NSPersistentStoreStagedMigrationManagerOptionKey: Self.stages()])
+    case .heavy: try migrateByObjects(a, folder.appendingPathComponent("new.sqlite"))
+    case .replace: try replace(a, by: b)
+    case .restore: try replace(a, by: b)
+    case .move: try move(a, to: b, NSSQLiteStoreType)
+    case .moveOver: try move(a, to: b, NSSQLiteStoreType)
+    case .moveToBinary:
+      try move(a, to: folder.appendingPathComponent("b.binary"), NSBinaryStoreType)
+    case .destroy:
+      try NSPersistentStoreCoordinator(managedObjectModel: FaultModel.make())
+        .destroyPersistentStore(at: a, type: .sqlite)
+    }
+  }
+
+  /// Inserts, updates with another file, and deletes in one save.
+  private static func change(_ context: NSManagedObjectContext) throws {
+    let card = try object("Card", "card00", context)
+    card.setValue(Data(repeating: 88, count: FaultModel.pictureSize), forKey: "picture")
+    context.delete(try object("Card", "card01", context))
+    FaultModel.insertCard("new", picture: 89, in: try object("Box", "box1", context), context)
+    try context.save()
+  }
+
+  private static func object(
+    _ entity: String,
+    _ name: String,
+    _ context: NSManagedObjectContext
+  ) throws -> NSManagedObject {
+    let request = NSFetchRequest<NSManagedObject>(entityName: entity)
+    request.predicate = NSPredicate(format: "name == %@", name)
+    guard let found = try context.fetch(request).first else {
+      throw FaultState.Defect(description: "There is no \(entity) named \(name).")
+    }
+    return found
+  }
+
+  private func migrate(_ url: URL, _ more: [AnyHashable: Any]) throws {
+    var options = FaultModel.options.merging(more) { $1 }
+    options[NSMigratePersistentStoresAutomaticallyOption] = true
+    options[NSInferMappingModelAutomaticallyOption] = true
+    try FaultModel.withStore(url, model: FaultModel.make(isNewer: true), options: options) { _ in }
+  }
+
+  private static func stages() -> NSStagedMigrationManager {
+    let (older, newer) = (FaultModel.make(), FaultModel.make(isNewer: true))
+    let stage = NSCustomMigrationStage(
+      migratingFrom: NSManagedObjectModelReference(
+        model: older,
+        versionChecksum: older.versionChecksum
+      ),
+      to: NSManagedObjectModelReference(model: newer, versionChecksum: newer.versionChecksum)
+    )
+    stage.didMigrateHandler = { manager, _ in
+      guard let context = manager.container?.newBackgroundContext() else { return }
+      try context.performAndWait {
+        for card in try context.fetch(NSFetchRequest<NSManagedObject>(entityName: "Card")) {
+          card.setValue(4, forKey: "rating")
+        }
+        try context.save()
+      }
+    }
+    return NSStagedMigrationManager([stage])
+  }
+
+  /// As apps do it: to another place, then into the old one's.
+  private func migrateByObjects(_ url: URL, _ place: URL) throws {
+    let (older, newer) = (FaultModel.make(), FaultModel.make(isNewer: true))
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: newer)
+    try coordinator.destroyPersistentStore(
+      at: place,
+      type: .sqlite,
+      options: [NSPersistentStoreForceDestroyOption: true]
+    )
+    let found = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: url)
+    // A run before may have failed after the replacement.
+    guard !newer.isConfiguration(withName: nil, compatibleWithStoreMetadata: found) else { return }
+    let manager = NSMigrationManager(sourceModel: older, destinationModel: newer)
+    manager.usesStoreSpecificMigrationManager = false
+    try manager.migrateStore(
+      from: url,
+      type: .sqlite,
+      mapping: .inferredMappingModel(forSourceModel: older, destinationModel: newer),
+      to: place,
+      type: .sqlite
+    )
+    try coordinator.replacePersistentStore(at: url, withPersistentStoreFrom: place, type: .sqlite)
+    try coordinator.destroyPersistentStore(at: place, type: .sqlite)
+  }
+
+  private func replace(_ url: URL, by source: URL) throws {
+    try NSPersistentStoreCoordinator(managedObjectModel: FaultModel.make())
+      .replacePersistentStore(at: url, withPersistentStoreFrom: source, type: .sqlite)
+  }
+
+  private func move(_ url: URL, to place: URL, _ type: String) throws {
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: FaultModel.make())
+    let store = try coordinator.addPersistentStore(
+      ofType: NSSQLiteStoreType,
+      configurationName: nil,
+      at: url,
+      options: FaultModel.options
+    )
+    var options = FaultModel.options
+    options[NSPersistentStoreForceDestroyOption] = true
+    let moved = Result {
+      try coordinator.migratePersistentStore(store, to: place, options: options, withType: type)
+    }
+    for store in coordinator.persistentStores { try coordinator.remove(store) }
+    _ = try moved.get()
+  }
+}
