@@ -71,19 +71,40 @@ struct AccountTests {
     #expect(try container.client().webAuthToken == "other person")
   }
 
-  @Test("Signing in and out is announced")
-  func announcement() throws {
+  @Test("Signing in and out is announced, on a thread that the caller does not wait for")
+  func announcement() async throws {
     let container = service.container(webAuthToken: "one")
-    let count = Mutex(0)
+    let (notes, feed) = AsyncStream.makeStream(of: String?.self)
+    let isHeld = DispatchSemaphore(value: 0)
     let observer = NotificationCenter.default.addObserver(
       forName: .CKAccountChanged,
       object: container,
       queue: nil
-    ) { _ in count.withLock { $0 += 1 } }
+    ) { _ in
+      // Waits until both calls have returned: on a caller's thread that would be for ever.
+      isHeld.wait()
+      isHeld.signal()
+      feed.yield(try? container.client().webAuthToken)
+    }
     defer { NotificationCenter.default.removeObserver(observer) }
     try container.setWebAuthToken("two")
     try container.setWebAuthToken("two")
     try container.setWebAuthToken(nil)
-    #expect(count.withLock { $0 } == 2)
+    isHeld.signal()
+    var iterator = notes.makeAsyncIterator()
+    #expect(await iterator.next() == .some(nil))
+    #expect(await iterator.next() == .some(nil))
+  }
+
+  @Test("A sync engine's observer is called before the account's change returns")
+  func engines() throws {
+    let container = service.container(webAuthToken: "one")
+    let seen = Mutex(0)
+    let number = AccountNotices.shared.add { other in
+      if other === container { seen.withLock { $0 += 1 } }
+    }
+    defer { AccountNotices.shared.remove(number) }
+    try container.setWebAuthToken("two")
+    #expect(seen.withLock { $0 } == 1)
   }
 }

@@ -68,11 +68,7 @@ final class MirroredStores: Sendable {
       }
       guard !wasStarted else { return }
       // Observed for as long as the process lives.
-      _ = NotificationCenter.default.addObserver(
-        forName: .CKAccountChanged,
-        object: nil,
-        queue: nil
-      ) { _ in
+      AccountNotices.shared.add { _ in
         for mirror in MirroredStores.shared.mirrors { mirror.accountMayHaveChanged() }
       }
     }

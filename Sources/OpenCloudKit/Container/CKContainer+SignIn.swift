@@ -58,6 +58,6 @@ extension CKContainer {
   func adopt(_ tokens: SignInTokens, _ client: ServiceClient) {
     client.tokens = tokens
     forgetPerson()
-    NotificationCenter.default.post(name: .CKAccountChanged, object: self)
+    AccountNotices.shared.accountChanged(of: self)
   }
 }

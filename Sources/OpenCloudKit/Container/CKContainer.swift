@@ -175,7 +175,7 @@ public final class CKContainer: NSObject, @unchecked Sendable {
     for identifier: String? = nil
   ) {
     guard ContainerRegistry.shared.configure(configuration, for: identifier) else { return }
-    NotificationCenter.default.post(name: .CKAccountChanged, object: nil)
+    AccountNotices.shared.accountChanged(of: nil)
   }
 
   /// The container's client; an error says how to configure one.

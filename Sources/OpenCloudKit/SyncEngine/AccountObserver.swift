@@ -1,18 +1,11 @@
-import Foundation
-
-/// Hears of changes of a container's account, as long as it lives.
-final class AccountObserver: @unchecked Sendable {
-  // Unchecked: the token does not change, and the notification center takes it on every thread.
-  private let token: any NSObjectProtocol
+/// Observes changes of a container's account, as long as it lives.
+final class AccountObserver: Sendable {
+  private let number: Int
 
   init(of container: CKContainer, _ changed: @escaping @Sendable () -> Void) {
-    token = NotificationCenter.default.addObserver(
-      forName: .CKAccountChanged,
-      object: nil,
-      queue: nil
-    ) { [weak container] notification in
-      // Without an object all containers are meant.
-      if let other = notification.object as? CKContainer {
+    number = AccountNotices.shared.add { [weak container] other in
+      // Without one, all containers are meant.
+      if let other {
         guard let container, container.hasAccount(of: other) else { return }
       }
       changed()
@@ -20,6 +13,6 @@ final class AccountObserver: @unchecked Sendable {
   }
 
   deinit {
-    NotificationCenter.default.removeObserver(token)
+    AccountNotices.shared.remove(number)
   }
 }
