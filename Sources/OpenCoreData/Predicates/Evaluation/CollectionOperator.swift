@@ -39,15 +39,13 @@ package enum CollectionOperator: String, Sendable, CaseIterable {
     case .minimum: return Self.extreme(values, .orderedAscending)
     case .maximum: return Self.extreme(values, .orderedDescending)
     case .union: return .collection(members)
-    case .distinctUnion:
-      return SetOperation.union.applied(.collection([]), .collection(Self.distinct(members)))
+    case .distinctUnion: return .collection(Self.distinct(members))
     }
   }
 
   private static func distinct(_ members: [ExpressionValue]) -> [ExpressionValue] {
-    members.reduce(into: []) { result, member in
-      if !result.contains(where: { $0.isEqual(to: member) }) { result.append(member) }
-    }
+    var seen = ValueTable()
+    return members.filter { seen.insert($0) }
   }
 
   /// The values as decimal numbers, where some are and none is a double: those are exact.

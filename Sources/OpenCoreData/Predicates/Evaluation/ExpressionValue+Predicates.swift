@@ -67,13 +67,11 @@ extension SetOperation {
   /// The members of both, of the left that are in the right, or of the left that are not.
   func applied(_ left: ExpressionValue, _ right: ExpressionValue) -> ExpressionValue {
     let (left, right) = (left.members, right.members)
-    func holds(_ members: [ExpressionValue], _ value: ExpressionValue) -> Bool {
-      members.contains { $0.isEqual(to: value) }
-    }
+    let other = ValueTable(self == .union ? left : right)
     switch self {
-    case .union: return .collection(left + right.filter { !holds(left, $0) })
-    case .intersect: return .collection(left.filter { holds(right, $0) })
-    case .minus: return .collection(left.filter { !holds(right, $0) })
+    case .union: return .collection(left + right.filter { !other.contains($0) })
+    case .intersect: return .collection(left.filter { other.contains($0) })
+    case .minus: return .collection(left.filter { !other.contains($0) })
     }
   }
 }

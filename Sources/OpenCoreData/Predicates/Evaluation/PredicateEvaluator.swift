@@ -53,6 +53,11 @@ package struct PredicateEvaluator {
   ) throws -> Bool {
     let left = try value(comparison.left, subject)
     let right = try value(comparison.right, subject)
+    if case .constant(let constant) = comparison.right, let index = constant.index,
+      comparison.comparison == .in, comparison.modifier == .direct, comparison.options.isEmpty
+    {
+      return index.contains(left)
+    }
     let relates = comparison.comparison.isRelational
     let leftNumber = relates ? comparison.left.numberInText : nil
     let rightNumber = relates ? comparison.right.numberInText : nil

@@ -57,16 +57,28 @@ package struct ExpressionConstant: @unchecked Sendable {
   /// `NSNull` has become nil.
   package let raw: Any?
   package let value: ExpressionValue
+  /// The members of a large collection by their values; nil for a small one and for other values.
+  let index: MemberIndex?
 
   package init(_ raw: Any?) {
     let flat = flattened(raw)
     self.raw = flat is NSNull ? nil : flat
     value = ExpressionValue(flat)
+    index = Self.index(of: value)
   }
 
   package init(value: ExpressionValue) {
     raw = value.foundationValue
     self.value = value
+    index = Self.index(of: value)
+  }
+
+  /// Fewer members are compared with as fast.
+  private static let fewMembers = 16
+
+  private static func index(of value: ExpressionValue) -> MemberIndex? {
+    guard case .collection(let members) = value, members.count > fewMembers else { return nil }
+    return MemberIndex(members)
   }
 }
 

@@ -28,6 +28,10 @@ extension ExpressionValue {
     options: StringComparisonOptions
   ) -> Bool {
     guard left.count == right.count else { return false }
+    if options.isEmpty {
+      var rest = ValueTable(right)
+      return left.allSatisfy { rest.removeOne($0) }
+    }
     var rest = right
     for member in left {
       guard let index = rest.firstIndex(where: { $0.isEqual(to: member, options: options) }) else {
@@ -72,7 +76,7 @@ extension ExpressionValue {
     }
   }
 
-  private var bytes: Data? {
+  var bytes: Data? {
     switch self {
     case .data(let value): value
     case .uuid(let value): withUnsafeBytes(of: value.uuid) { Data($0) }
