@@ -309,7 +309,7 @@ extension NSManagedObjectContext {
   }
 
   func noteLastingKey(_ key: ObjectKey, of former: Int64) {
-    formerKeys[former] = key
+    formerKeys.note(key, of: former)
     lastingKeys.append((former, key))
   }
 
@@ -341,7 +341,7 @@ extension NSManagedObjectContext {
       let object = registeredObject(
         ObjectKey(store: 0, reference: RowReference(entityNumber: 0, key: former))
       )
-      formerKeys[former] = key
+      formerKeys.note(key, of: former)
       guard let object, object.key.isTemporary, registry.object(key) == nil else { continue }
       registry.remove(object.key)
       if retainsRegisteredObjects { retainedObjects[object.key] = nil }

@@ -124,7 +124,7 @@ extension NSManagedObjectContext {
     conflictChecks = []
     reinserted = []
     readFailure = nil
-    formerKeys = [:]
+    formerKeys.removeAll()
     incrementalRows = [:]
     fetchBatches = []
     readTimes = [:]

@@ -86,7 +86,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// Objects that the app wants compared with the store at the next save.
   var conflictChecks: [NSManagedObject] = []
   /// The lasting keys of objects that this context or its children know by their temporary ones.
-  var formerKeys: [Int64: ObjectKey] = [:]
+  var formerKeys = FormerKeys()
   /// Lasting keys that the parent gave out and this context has yet to take, from any thread.
   let arrivingKeys = ArrivingKeys()
   /// Those of them that the children have not been told of.
