@@ -1,7 +1,7 @@
 import Foundation
 import LocalWorkload
 
-/// `benchmarks [local] [large] [sync] [server [PART…]] [client] [--posts N] [--rounds N]
+/// `benchmarks [local] [growth] [large] [sync] [server [PART…]] [client] [--posts N] [--rounds N]
 /// [--rows N] [--processor-time]`: what is named, or everything.
 ///
 /// With `--processor-time` the local workload counts what the processor did for it, user and system,
@@ -47,6 +47,9 @@ enum Benchmarks {
         rounds: rounds,
         measuresProcessor: measuresProcessor
       ).run()
+    }
+    if isEverything || arguments.contains("growth") {
+      try GrowthReport(rounds: rounds).run()
     }
     if isEverything || arguments.contains("large") {
       try LargeReport(rows: rows ?? 1_000_000).run()
