@@ -56,7 +56,8 @@ struct FaultRunner {
         } catch {
           findings += 1
           let text = (error as? Finding)?.text ?? "\(error)"
-          say("\(scenario) \(fault) \(neighbour.file) at call \(number) of \(calls): \(text)")
+          let line = text.replacing("\n", with: " | ")
+          say("\(scenario) \(fault) \(neighbour.file) at call \(number) of \(calls): \(line)")
         }
       }
     }

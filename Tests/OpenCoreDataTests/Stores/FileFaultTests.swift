@@ -39,7 +39,7 @@ struct FileFaultTests {
     arguments: scenarios
   )
   func failedCall(scenario: String) async throws {
-    try await run(scenario, "error", points: 10)
+    try await run(scenario, "error", points: 6)
   }
 
   @Test(
@@ -47,17 +47,17 @@ struct FileFaultTests {
     arguments: scenarios
   )
   func failedDisk(scenario: String) async throws {
-    try await run(scenario, "errors", points: 10)
+    try await run(scenario, "errors", points: 6)
   }
 
   @Test("A full disk leaves the old store or the new one, whole", arguments: scenarios)
   func fullDisk(scenario: String) async throws {
-    try await run(scenario, "full", points: 6)
+    try await run(scenario, "full", points: 3)
   }
 
   @Test("A write that is cut short is completed", arguments: scenarios)
   func cutWrite(scenario: String) async throws {
-    try await run(scenario, "cut", points: 4)
+    try await run(scenario, "cut", points: 2)
   }
 
   @Test(
@@ -65,7 +65,7 @@ struct FileFaultTests {
     arguments: scenarios
   )
   func killed(scenario: String) async throws {
-    try await run(scenario, "kill", points: 4)
+    try await run(scenario, "kill", points: 3)
   }
 
   @Test(
@@ -76,6 +76,6 @@ struct FileFaultTests {
     ]
   )
   func otherProcess(scenario: String) async throws {
-    try await run(scenario, "save", points: 8)
+    try await run(scenario, "save", points: 4)
   }
 }
