@@ -169,10 +169,19 @@ let package = Package(
       swiftSettings: strict
     ),
     .target(
+      name: "Simulation",
+      dependencies: [
+        "CloudKitMirroring", "CloudKitServer", "CloudKitWebServices", "Effects", "OpenCloudKit",
+        "OpenCoreData",
+      ],
+      swiftSettings: strict
+    ),
+    .target(
       name: "WatershedCommands",
       dependencies: [
         "CloudKitMirroring", "CloudKitServer", "CloudKitServerHTTP", "CloudKitTesting",
         "CloudKitWebServices", "Effects", "ModelGenerator", "OpenCloudKit", "OpenCoreData",
+        "Simulation",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -293,6 +302,11 @@ let package = Package(
         "CloudKitMirroring", "CloudKitServer", "CloudKitTesting", "CloudKitWebServices", "Effects",
         "OpenCloudKit", "OpenCoreData", "WatershedSQLite",
       ],
+      swiftSettings: strict
+    ),
+    .testTarget(
+      name: "SimulationTests",
+      dependencies: ["Effects", "Simulation"],
       swiftSettings: strict
     ),
     .testTarget(
