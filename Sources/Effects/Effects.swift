@@ -14,6 +14,10 @@ public struct Effects: Sendable {
   public var tasks: any TaskSpawner
   /// Word of writes to files by other processes.
   public var files: any FileWatching
+  #if DEBUG
+  /// The defect that a test has switched on.
+  var plantedBug: PlantedBug?
+  #endif
 
   /// Creates a set of doors; without a watcher nothing is heard of other processes.
   public init(

@@ -20,6 +20,7 @@ public struct WatershedCommand: AsyncParsableCommand {
       RecordsCommand.self, ZonesCommand.self, BackupCommand.self, ConfigCommand.self,
       MailCommand.self,
       DoctorCommand.self, AuditCommand.self, ExplainCommand.self, CktoolCommand.self,
+      SimulateCommand.self,
     ]
   )
 

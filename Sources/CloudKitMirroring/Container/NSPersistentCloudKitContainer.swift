@@ -170,7 +170,12 @@ open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Send
         mirror = try StoreMirror(
           store: store,
           cloud: cloud,
-          options: StoreMirror.Options(containerIdentifier: options.containerIdentifier),
+          options: StoreMirror.Options(
+            containerIdentifier: options.containerIdentifier,
+            limits: ExportBatcher.Limits(operations: options.limits.operationsPerBatch),
+            budget: AssetBudget(limit: options.limits.inlineBytes),
+            pageLimit: options.limits.recordsPerPage
+          ),
           effects: coordinator.effects,
           onEvent: { [weak self] event, error in
             notices.async { [weak self] in self?.post(event, error, of: identifier) }
@@ -223,6 +228,13 @@ open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Send
   /// Syncs until nothing has still to reach the server.
   package func waitUntilSynced() async throws {
     for mirror in storeMirrors { try await mirror.waitUntilSynced() }
+  }
+
+  /// Forgets the mirrors as if their process had been killed: nothing is stopped, closed or written.
+  ///
+  /// Another container of this process can then mirror a copy of their stores.
+  package func abandonMirrors() {
+    for mirror in storeMirrors { MirroredStores.shared.remove(mirror) }
   }
 
   /// Ends all mirroring and lets go of the stores, as if the process ended.

@@ -10,6 +10,8 @@ open class NSPersistentCloudKitContainerOptions: NSObject {
   open var databaseScope = CKDatabase.Scope.private
   /// A container with a way to the service of its own, so that one process can be two devices.
   package var container: CKContainer?
+  /// Limits of the mirroring other than the usual ones.
+  package var limits = MirroringLimits()
 
   /// Mirrors with a container of this name.
   public init(containerIdentifier: String) {
@@ -22,6 +24,18 @@ open class NSPersistentCloudKitContainerOptions: NSObject {
     self.init(containerIdentifier: container.containerIdentifier ?? "")
     self.container = container
   }
+}
+
+/// Limits of the mirroring, which tests make small.
+package struct MirroringLimits: Hashable, Sendable {
+  /// Operations of one batch.
+  package var operationsPerBatch = ExportBatcher.Limits.operationLimit
+  /// Records of one page of the feed.
+  package var recordsPerPage = 200
+  /// Bytes of a record's values before the largest move into files.
+  package var inlineBytes = AssetBudget.recordLimit
+
+  package init() {}
 }
 
 /// Stands in a description whose mirroring was turned off by hand.

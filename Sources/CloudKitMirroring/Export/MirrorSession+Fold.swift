@@ -56,6 +56,7 @@ extension MirrorSession {
       let edges = entity.edgeProperties(in: change.properties)
       // Saves that touch only what is not mirrored start no export.
       guard !fields.isEmpty || !edges.isEmpty, known.pending != .delete else { return }
+      if context.effects.has(.skipHistoryRow), change.reference.key % 4 == 3 { return }
       if known.pending == .nothing { known.group = change.transaction }
       if !fields.isEmpty { known.pending = .save }
       known.properties.formUnion(fields)

@@ -62,6 +62,7 @@ extension StoreMirror {
       return try split(batch, failure, &total)
     case .unreachable, .busy, .notAuthenticated, .accountChanged, .tokenExpired:
       // The server may have it: the batch stays open and is repeated.
+      if effects.has(.forgetRetry) { try write(MirrorAuthor.exporting) { try $0.believe(batch) } }
       throw failure
     case .zoneMissing:
       try await checkAccount()

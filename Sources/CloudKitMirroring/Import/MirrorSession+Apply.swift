@@ -64,7 +64,7 @@ extension MirrorSession {
     for name in effect.inserted { try linkWhatWaited(for: name) }
     var gone: [BookedRecord] = []
     var goneEdges: [String] = []
-    for name in deletedNames {
+    for name in deletedNames where !context.effects.has(.forgetTombstone) {
       try books.forgetUnreadable(name)
       if let record = try books.record(named: name) {
         gone.append(record)
@@ -134,11 +134,12 @@ extension MirrorSession {
       // The books know what became of an entity in migrations; the record says what it once was.
       let entity = known.flatMap({ mapping.entity(named: $0.entityName) })
         ?? mapping.entity(recordType: record.recordType, entityName: entityName),
-      !entity.layout.entity.isAbstract
+      !entity.layout.entity.isAbstract,
+      !context.effects.has(.sweepRenamed) || entityName == entity.entityName
     else {
       effect.skipped.append(record.name)
       // It is on the server, whether or not this model can read it.
-      if var known, known.generation != generation {
+      if var known, known.generation != generation, !context.effects.has(.sweepRenamed) {
         known.generation = generation
         try books.update(known)
       }
@@ -253,7 +254,7 @@ extension MirrorSession {
       } ?? []
     let merge = PropertyMerge(
       properties: entity.fieldProperties,
-      pending: known.unconfirmed.union(lost),
+      pending: context.effects.has(.importOverEdit) ? [] : known.unconfirmed.union(lost),
       base: lost.isEmpty ? base : record.fields,
       server: record.fields,
       local: local.fields

@@ -53,6 +53,7 @@ extension MirrorSession {
     else { return }
     let record = try booked(row.reference)
     guard isWhole || record?.hasUnconfirmedEdits ?? true else { return }
+    if context.effects.has(.skipRecovery) { return }
     // Long values are kept themselves, not their fingerprints, and links by the names they lead to.
     let serializer = RecordSerializer(budget: AssetBudget(limit: .max))
     var fields = try serializer.serialize(row.values, entity) { try recordName(of: $0) }.fields

@@ -161,6 +161,8 @@ extension StoreMirror {
         )
       } catch CloudFailure.tokenExpired(let loss) where zone.token != nil {
         switch loss {
+        case .expired where effects.has(.expiredIsOtherZone):
+          try await recoverLostZone(cause: "The zone was deleted and made again.")
         case .expired: try reread(.expired)
         case .unexplained: try reread(.kept)
         case .otherServer: try await rereadOtherServer()
@@ -200,6 +202,7 @@ extension StoreMirror {
       try Task.checkCancellation()
     }
     var rest = page.records[...]
+    if effects.has(.skipLastOfPage), rest.count > 2 { rest = rest.dropLast() }
     var isDone = false
     var oneToOnes: (String, String)? = ("", "")
     repeat {

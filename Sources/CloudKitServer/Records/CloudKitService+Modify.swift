@@ -146,6 +146,10 @@ struct ModifyCall: Sendable {
       json.endObject()
       return (nil, Outcome(reply: json.finished()))
     }
+    if service.effects.has(.dropTombstone) {
+      batch.erasedRecords += batch.records.filter(\.isDeleted).map(\.key)
+      batch.records.removeAll(where: \.isDeleted)
+    }
     if batch.schema != nil, !isErasing {
       let key = SchemaErasing.key(context.container)
       guard try service.storage.read({ try $0.entry(key) }) == nil else { throw ErasingUnderway() }

@@ -1,4 +1,5 @@
 import CloudKitWebServices
+import Effects
 import Foundation
 
 /// Loads what a batch is decided on, in as many steps as references make chains.
@@ -26,7 +27,8 @@ extension ModifyCall {
         now: service.now,
         user: user,
         device: device,
-        randomness: service.effects.randomness
+        randomness: service.effects.has(.reuseTag)
+          ? SeededRandomness(seed: 0) : service.effects.randomness
       ),
       database: database,
       existing: existing,

@@ -1,0 +1,47 @@
+/// A defect that a debug build can switch on, to prove that the simulator finds it.
+///
+/// Release builds have none: there the switch is always off.
+package enum PlantedBug: String, CaseIterable, Sendable, Codable {
+  /// The import ignores deletions of the feed.
+  case forgetTombstone
+  /// An export leaves out an object that a save changed.
+  case skipHistoryRow
+  /// An import takes the server's value over one that was edited here.
+  case importOverEdit
+  /// A batch whose reply did not come is dropped.
+  case forgetRetry
+  /// A reply clears marks of edits that were made after the batch was put together.
+  case clearMarkTooEarly
+  /// A token that is too old is taken for that of another zone.
+  case expiredIsOtherZone
+  /// An object whose record is of a former entity counts as missing.
+  case sweepRenamed
+  /// The token of a page is kept although the last record of the page was not applied.
+  case skipLastOfPage
+  /// The server gives a changed record the change tag that it had.
+  case reuseTag
+  /// A deletion that is sent leaves no tombstone at the server.
+  case dropTombstone
+  /// A device does not keep an edit that a deletion by another device overrides.
+  case skipRecovery
+  /// A conflict is answered by sending the own values of all properties again.
+  case overwriteOnConflict
+}
+
+extension Effects {
+  /// Switches a planted bug on; does nothing in a release build.
+  package mutating func plant(_ bug: PlantedBug?) {
+    #if DEBUG
+    plantedBug = bug
+    #endif
+  }
+
+  /// Whether a planted bug is on; false in a release build.
+  package func has(_ bug: PlantedBug) -> Bool {
+    #if DEBUG
+    plantedBug == bug
+    #else
+    false
+    #endif
+  }
+}

@@ -1,0 +1,151 @@
+/// What must hold of a person's data once everything is calm.
+extension Oracle {
+  /// Judges the state that all devices of a person and the server agree on.
+  ///
+  /// `recovered` are the writes that the recovery lists of the person's devices hold.
+  func audit(_ state: AppState, person: Int, recovered: Set<String>) {
+    for (key, birth) in births.sorted(by: { $0.key < $1.key }) where birth.person == person {
+      if let object = state.objects[key] {
+        auditLife(key, person)
+        for property in AppModel.attributes(object.entity) {
+          auditValue(Slot(key: key, property: property), object.values[property], recovered)
+        }
+        auditLink(Slot(key: key, property: "folder"), object.links["folder"], state)
+      } else {
+        auditDeath(key, birth, state, person, recovered)
+      }
+    }
+    auditLabels(state, person)
+  }
+
+  /// An object that is there must not have been deleted.
+  private func auditLife(_ key: String, _ person: Int) {
+    let standing = (deletions[key] ?? []).filter { deletion in
+      !deletion.isVoid && serverLostSince.map { deletion.step < $0 } ?? true
+    }
+    guard !personsWithDeletedZone.contains(person) else { return }
+    expect(
+      standing.isEmpty,
+      .nothingResurrected,
+      "\(key) was deleted on device \(standing.first?.device ?? 0) and is there"
+    )
+  }
+
+  /// An attribute must hold a write that no later write has superseded.
+  private func auditValue(_ slot: Slot, _ value: String?, _ recovered: Set<String>) {
+    let own = writes.indices.filter { writes[$0].slot == slot }
+    let name = "\(slot.key).\(slot.property)"
+    guard let value else {
+      let standing = own.filter { !writes[$0].isVoid }
+      return expect(
+        standing.isEmpty,
+        .nothingVanished,
+        "\(name) is empty, and \(standing.last.map { writes[$0].value } ?? "") was written"
+      )
+    }
+    guard let number = own.first(where: { writes[$0].value == value }) else { return }
+    let later = own.filter { other in
+      writes[other].ancestors.contains(number) && !writes[other].isVoid
+    }
+    check(.nothingVanished)
+    expect(
+      later.isEmpty
+        || (serverLostSince != nil && later.contains { recovered.contains(writes[$0].value) }),
+      .nothingStale,
+      "\(name) is \(value), although device \(later.last.map { writes[$0].device } ?? 0), which had "
+        + "seen that, wrote \(later.last.map { writes[$0].value } ?? "")"
+    )
+  }
+
+  /// An object that is gone must have been deleted, by a person or by a delete rule.
+  private func auditDeath(
+    _ key: String,
+    _ birth: Birth,
+    _ state: AppState,
+    _ person: Int,
+    _ recovered: Set<String>
+  ) {
+    guard !birth.isVoid else { return }
+    let asked = deletions[key] ?? []
+    guard !asked.isEmpty else {
+      let owners = owners(of: key)
+      return expect(
+        owners.contains { state.objects[$0] == nil },
+        .noUnaskedDeletion,
+        "\(key) of device \(birth.device) is gone, and nobody deleted it or what it belonged to"
+      )
+    }
+    check(.noUnaskedDeletion)
+    guard !personsWithLostLists.contains(person), serverLostSince == nil,
+      !personsWithDeletedZone.contains(person)
+    else { return }
+    let seen = asked.reduce(into: Set<Int>()) { $0.formUnion($1.seen) }
+    for property in AppModel.attributes(birth.entity) where property != "data" {
+      let slot = Slot(key: key, property: property)
+      let own = writes.indices.filter { writes[$0].slot == slot && !writes[$0].isVoid }
+      let latest = own.filter { number in
+        !own.contains { writes[$0].ancestors.contains(number) }
+      }
+      guard !latest.isEmpty, latest.allSatisfy({ !seen.contains($0) }) else { continue }
+      expect(
+        latest.contains { recovered.contains(writes[$0].value) },
+        .recovery,
+        "\(key).\(property) = \(latest.map { writes[$0].value }) was overridden by a deletion that had "
+          + "not seen it, and no recovery list has it"
+      )
+    }
+  }
+
+  /// The objects whose deletion takes this one along: its folders, or the items that it illustrated.
+  private func owners(of key: String) -> [String] {
+    let folders = (links[Slot(key: key, property: "folder")] ?? []).compactMap(\.destination)
+    let items = (links[Slot(key: key, property: "item")] ?? []).compactMap(\.destination)
+    return folders + items
+  }
+
+  /// A link that one device alone has ever set holds what that device set last.
+  private func auditLink(_ slot: Slot, _ destination: String?, _ state: AppState) {
+    let own = links[slot] ?? []
+    guard let last = own.last, Set(own.map(\.device)).count == 1, !own.contains(where: \.isVoid)
+    else { return }
+    let expected = last.destination.flatMap { state.objects[$0] == nil ? nil : $0 }
+    // Where the destination was deleted elsewhere and came back, the link does not.
+    if destination == nil, let target = last.destination, deletions[target] != nil { return }
+    expect(
+      destination == expected,
+      .nothingVanished,
+      "\(slot.key).\(slot.property) is \(destination ?? "nothing"), and device \(last.device) set "
+        + "\(last.destination ?? "nothing") last"
+    )
+  }
+
+  private func auditLabels(_ state: AppState, _ person: Int) {
+    for (slot, own) in links.sorted(by: {
+      ($0.key.key, $0.key.property) < ($1.key.key, $1.key.property)
+    })
+    where slot.property.hasPrefix("label ") {
+      let label = String(slot.property.dropFirst("label ".count))
+      guard births[slot.key]?.person == person, let item = state.objects[slot.key],
+        state.objects[label] != nil, deletions[slot.key] == nil, deletions[label] == nil
+      else { continue }
+      let isThere = item.labels.contains(label)
+      let standing = own.filter { !$0.isVoid }
+      if isThere {
+        expect(
+          own.contains { $0.destination != nil },
+          .nothingInvented,
+          "\(slot.key) has the label \(label), which nobody gave it"
+        )
+      }
+      guard let last = standing.last, standing.count == own.count else { continue }
+      let authors = Set(own.map(\.device))
+      let wasNeverRemoved = !own.contains { $0.destination == nil }
+      guard authors.count == 1 || wasNeverRemoved else { continue }
+      expect(
+        isThere == (last.destination != nil),
+        .nothingVanished,
+        "\(slot.key) \(isThere ? "has" : "lacks") the label \(label), against device \(last.device)"
+      )
+    }
+  }
+}

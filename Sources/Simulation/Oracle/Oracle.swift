@@ -1,0 +1,237 @@
+/// Knows what must be true of a world, from its own log of what the apps did.
+///
+/// It stands outside the product: it sees what an app saves and what a person would see in each store, and
+/// nothing of the mirroring's metadata. Each value names the write that made it. For each device the oracle
+/// keeps the set of writes that the device has seen, its vector clock written out; a write supersedes those,
+/// and whatever they superseded.
+final class Oracle {
+  /// A property of an object.
+  struct Slot: Hashable {
+    var key: String
+    var property: String
+  }
+
+  struct Write {
+    var slot: Slot
+    var value: String
+    var device: Int
+    /// The writes that happened before this one.
+    var ancestors: Set<Int>
+    var step: Int
+    /// The device was later replaced with a copy that may not have had this write.
+    var isVoid = false
+  }
+
+  struct Deletion {
+    var device: Int
+    var step: Int
+    /// The writes of the object that the deleting device had seen.
+    var seen: Set<Int>
+    var isVoid = false
+  }
+
+  struct Birth {
+    var entity: AppEntity
+    var device: Int
+    var person: Int
+    var step: Int
+    var isVoid = false
+  }
+
+  /// A change of a link: its destination, or nil.
+  struct LinkWrite {
+    var device: Int
+    var step: Int
+    var destination: String?
+    var isVoid = false
+  }
+
+  /// What a device has seen so far.
+  struct Knowledge {
+    var seen: [Slot: Set<Int>] = [:]
+    var visible: [Slot: Int] = [:]
+    var step = 0
+  }
+
+  var writes: [Write] = []
+  private var index: [Slot: [String: Int]] = [:]
+  var births: [String: Birth] = [:]
+  var deletions: [String: [Deletion]] = [:]
+  var links: [Slot: [LinkWrite]] = [:]
+  private var knowledge: [Int: Knowledge] = [:]
+  private let personOf: [Int]
+  /// Deletions from this step on may have been lost with the server's data.
+  var serverLostSince: Int?
+  /// Persons whose zone was deleted: pending deletions of its objects have lost their meaning.
+  var personsWithDeletedZone: Set<Int> = []
+  /// Persons one of whose devices lost its recovery list.
+  var personsWithLostLists: Set<Int> = []
+  var step = 0
+  private(set) var checks: [Guarantee: Int] = [:]
+  private(set) var violations: [Violation] = []
+  private let now: () -> Double
+
+  init(personOf: [Int], now: @escaping () -> Double) {
+    self.personOf = personOf
+    self.now = now
+  }
+
+  // MARK: Verdicts
+
+  func check(_ guarantee: Guarantee) { checks[guarantee, default: 0] += 1 }
+
+  func report(_ guarantee: Guarantee, _ text: String) {
+    let isKnown = violations.contains { $0.guarantee == guarantee && $0.text == text }
+    guard !isKnown, violations.count < 50 else { return }
+    violations.append(Violation(guarantee: guarantee, text: text, time: now()))
+  }
+
+  func expect(_ condition: Bool, _ guarantee: Guarantee, _ text: @autoclosure () -> String) {
+    check(guarantee)
+    if !condition { report(guarantee, text()) }
+  }
+
+  // MARK: What the apps do
+
+  /// One thing that a save has made durable.
+  enum Entry {
+    case born(key: String, AppEntity)
+    case wrote(Slot, value: String)
+    case linked(Slot, destination: String?)
+    case deleted(key: String)
+  }
+
+  /// Takes down a save that returned without an error.
+  func saved(_ entries: [Entry], on device: Int) {
+    for entry in entries {
+      switch entry {
+      case .born(let key, let entity):
+        births[key] = Birth(
+          entity: entity,
+          device: device,
+          person: personOf[device],
+          step: step
+        )
+      case .wrote(let slot, let value):
+        let ancestors = knowledge[device]?.seen[slot] ?? []
+        let number = writes.count
+        writes.append(
+          Write(slot: slot, value: value, device: device, ancestors: ancestors, step: step)
+        )
+        index[slot, default: [:]][value] = number
+        knowledge[device, default: Knowledge()].seen[slot, default: []].insert(number)
+        knowledge[device]?.visible[slot] = number
+      case .linked(let slot, let destination):
+        links[slot, default: []].append(
+          LinkWrite(device: device, step: step, destination: destination)
+        )
+      case .deleted(let key):
+        let seen = (knowledge[device]?.seen ?? [:]).filter { $0.key.key == key }
+          .reduce(into: Set<Int>()) { $0.formUnion($1.value) }
+        deletions[key, default: []].append(Deletion(device: device, step: step, seen: seen))
+      }
+    }
+  }
+
+  // MARK: What the devices show
+
+  /// Compares what a device shows with what it showed before.
+  func observe(_ state: AppState, on device: Int) {
+    for defect in state.defects { report(defect.guarantee, "device \(device): \(defect.text)") }
+    check(.graphIntegrity)
+    check(.nothingDoubled)
+    var known = knowledge[device] ?? Knowledge()
+    for (key, object) in state.objects.sorted(by: { $0.key < $1.key }) {
+      guard let birth = births[key] else {
+        report(.nothingInvented, "device \(device) has \(key), which no app made")
+        continue
+      }
+      expect(
+        birth.person == personOf[device],
+        .isolation,
+        "device \(device) of person \(personOf[device]) has \(key) of person \(birth.person)"
+      )
+      for property in AppModel.attributes(object.entity) {
+        observe(Slot(key: key, property: property), object.values[property], device, &known)
+      }
+    }
+    knowledge[device] = known
+  }
+
+  private func observe(
+    _ slot: Slot,
+    _ value: String?,
+    _ device: Int,
+    _ known: inout Knowledge
+  ) {
+    let name = "\(slot.key).\(slot.property)"
+    guard let value else {
+      if let before = known.visible[slot] {
+        report(.nothingVanished, "device \(device): \(name) was \(writes[before].value), is empty")
+      }
+      return
+    }
+    guard let number = index[slot]?[value] else {
+      return report(.nothingInvented, "device \(device): \(name) is \(value), which no app wrote")
+    }
+    if let before = known.visible[slot], before != number {
+      expect(
+        !writes[before].ancestors.contains(number) || writes[before].isVoid,
+        .nothingStale,
+        "device \(device): \(name) was \(writes[before].value) and went back to \(value)"
+      )
+    }
+    known.visible[slot] = number
+    known.seen[slot, default: []].insert(number)
+    known.seen[slot]?.formUnion(writes[number].ancestors)
+  }
+
+  // MARK: Devices that lose what they have
+
+  /// What the device has seen, for a backup of it.
+  func knowledge(of device: Int) -> Knowledge {
+    var known = knowledge[device] ?? Knowledge()
+    known.step = step
+    return known
+  }
+
+  /// The device was replaced with a copy of that time: what it did since may be lost with it.
+  func restored(_ device: Int, to known: Knowledge) {
+    void(device, since: known.step)
+    knowledge[device] = known
+    personsWithLostLists.insert(personOf[device])
+  }
+
+  /// The app was deleted with its data.
+  func erased(_ device: Int, hadUnsentChanges: Bool) {
+    if hadUnsentChanges { void(device, since: 0) }
+    knowledge[device] = Knowledge()
+    personsWithLostLists.insert(personOf[device])
+  }
+
+  private func void(_ device: Int, since first: Int) {
+    for number in writes.indices
+    where writes[number].device == device && writes[number].step >= first {
+      writes[number].isVoid = true
+    }
+    for key in births.keys where births[key]?.device == device {
+      if let birth = births[key], birth.step >= first { births[key]?.isVoid = true }
+    }
+    for (key, all) in deletions {
+      deletions[key] = all.map { deletion in
+        guard deletion.device == device, deletion.step >= first else { return deletion }
+        var deletion = deletion
+        deletion.isVoid = true
+        return deletion
+      }
+    }
+    for (slot, all) in links {
+      links[slot] = all.map { link in
+        guard link.device == device, link.step >= first else { return link }
+        var link = link
+        link.isVoid = true
+        return link
+      }
+    }
+  }
+}

@@ -1,0 +1,42 @@
+import Effects
+import Foundation
+import Simulation
+import Testing
+
+/// Whole worlds of devices and a server: in each of them, whatever goes wrong, nothing may be lost.
+///
+/// `WATERSHED_WORLDS` asks for another number of worlds than a quick run has time for, and `WATERSHED_SEED`
+/// for another first seed than that of the day's second.
+@Suite("Simulated worlds", .serialized)
+struct SimulationTests {
+  private static let environment = ProcessInfo.processInfo.environment
+
+  private static let count = environment["WATERSHED_WORLDS"].flatMap { Int($0) } ?? 300
+
+  private static let base =
+    environment["WATERSHED_SEED"].flatMap { UInt64($0) }
+    ?? UInt64(Date().timeIntervalSince1970) &* 1000
+
+  @Test("No fresh world loses, doubles, resurrects or overwrites anything, and reruns are the same")
+  func freshWorlds() {
+    var campaign = SimulationCampaign()
+    for number in 0..<UInt64(Self.count) {
+      let outcome = campaign.run(seed: Self.base &+ number)
+      for violation in outcome.violations {
+        Issue.record(
+          "seed \(outcome.plan.seed): \(violation.guarantee.rawValue): \(violation.text)"
+        )
+      }
+    }
+    print("simulated worlds from seed \(Self.base): \(campaign.summary)")
+    #expect(campaign.differingSeeds == [])
+  }
+
+  @Test("A world that must fail fails")
+  func canary() {
+    var plan = PlanGenerator.plan(seed: 1)
+    plan.plantedBug = Simulation.canary
+    let outcome = Simulation.run(plan)
+    #expect(outcome.violations.contains { $0.text.contains("canary#1") })
+  }
+}
