@@ -9,6 +9,9 @@ package struct BatchSettlement: Hashable, Sendable {
   package var merged: [String] = []
   /// Records that the server does not have, though it had them; the feed says what became of them.
   package var vanished: [String] = []
+  /// Records of which the server has an older copy than the last agreed one: it may have been restored from a
+  /// backup, which the feed says.
+  package var outdated: [String] = []
   /// Records that the server refused, with its reasons.
   package var refused: [String: String] = [:]
   /// Records that wait again because another one failed.
@@ -48,11 +51,13 @@ package struct BatchSettlement: Hashable, Sendable {
 extension MirrorSession {
   /// Writes down what became of a batch.
   ///
-  /// `fetched` are records as the server has them, for conflicts whose outcome lacks them.
+  /// `fetched` are records as the server has them, for conflicts whose outcome lacks them. `confirmed` are
+  /// those whose older copies the feed has been read since: the server was not restored.
   package func settle(
     _ batch: CloudBatch,
     _ outcomes: [CloudOutcome],
-    fetched: [String: CloudRecord]
+    fetched: [String: CloudRecord],
+    confirmed: Set<String> = []
   ) throws -> BatchSettlement {
     var result = BatchSettlement()
     let generation = try books.zone(context.zone).generation
@@ -60,6 +65,11 @@ extension MirrorSession {
       if operation.isEdge {
         try settleEdge(operation, outcome, batch.sequence, generation, fetched, &result)
       } else {
+        if !confirmed.contains(operation.name),
+          try postpone(operation, outcome, batch.sequence, fetched, &result)
+        {
+          continue
+        }
         try settleRecord(operation, outcome, batch.sequence, generation, fetched, &result)
       }
     }
@@ -80,6 +90,26 @@ extension MirrorSession {
       batch.operations.map { _ in .batchFailed },
       fetched: [:]
     )
+  }
+
+  /// Leaves a conflict for later where the server's copy is older than the last agreed one.
+  ///
+  /// Merging it now would take what a restored server lost for edits of others. Returns whether it waits.
+  private func postpone(
+    _ operation: CloudOperation,
+    _ outcome: CloudOutcome,
+    _ sequence: Int64,
+    _ fetched: [String: CloudRecord],
+    _ result: inout BatchSettlement
+  ) throws -> Bool {
+    guard case .conflict(let server) = outcome, let server = server ?? fetched[operation.name],
+      var record = try books.record(named: operation.name), record.sequence == sequence,
+      record.stamps.isNewer(than: server.stamps), try !isOtherServer()
+    else { return false }
+    record.requeue()
+    try books.update(record)
+    result.outdated.append(record.name)
+    return true
   }
 
   /// Takes a batch for saved whose reply did not come: a planted bug.

@@ -16,7 +16,8 @@ extension StoreMirror {
       try await resolveOpenBatch(&total)
       try createVanishedAgain()
       var idle = 0
-      while total.vanished.isEmpty, let batch = try nextBatch(after: &total) {
+      while total.vanished.isEmpty, total.outdated.isEmpty, let batch = try nextBatch(after: &total)
+      {
         log.detail(2, "Found \(batch.operations.count) objects needing export.")
         let isProgress = try await send(batch, isRepeat: false, &total)
         idle = isProgress ? 0 : idle + 1
@@ -34,6 +35,7 @@ extension StoreMirror {
         state.limits = options.limits
       }
       noteVanished(total.vanished)
+      state.withLock { $0.confirmed = [] }
       return PhaseEnd(
         result: (),
         effect: "\(total.saved.count) saved, \(total.deleted.count) deleted, "
@@ -48,6 +50,16 @@ extension StoreMirror {
     guard !names.isEmpty else { return }
     state.withLock { state in
       state.vanished.formUnion(names)
+      state.wantsImport = true
+      state.wantsExport = true
+    }
+  }
+
+  /// The feed is read before conflicts with older copies are merged: it says whether the server was restored.
+  private func noteOutdated(_ names: [String]) {
+    guard !names.isEmpty else { return }
+    state.withLock { state in
+      state.outdated.formUnion(names)
       state.wantsImport = true
       state.wantsExport = true
     }
@@ -171,9 +183,10 @@ extension StoreMirror {
         outcomes[index] = .refused(reason: reason)
       }
     }
+    let confirmed = state.withLock { $0.confirmed }
     let settled = try write(MirrorAuthor.importing) { session in
       try session.foldHistory()
-      return try session.settle(batch, outcomes, fetched: fetched)
+      return try session.settle(batch, outcomes, fetched: fetched, confirmed: confirmed)
     }
     context.assets.remove(settled.files)
     note(settled, batch, duration: effects.clock.uptime - started)
@@ -182,6 +195,8 @@ extension StoreMirror {
     total.merged += settled.merged
     total.refused.merge(settled.refused) { _, latest in latest }
     total.vanished += settled.vanished
+    total.outdated += settled.outdated
+    noteOutdated(settled.outdated)
     if settled.mustWait {
       throw CloudFailure.busy(
         reason: "The server asks for patience.",

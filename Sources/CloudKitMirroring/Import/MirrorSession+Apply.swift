@@ -228,7 +228,7 @@ extension MirrorSession {
         // Deleted here, edited there: the deletion wins and goes out with the new tag.
         try keepLosingEdit(
           known,
-          fields: record.fields,
+          fields: try whole(record.fields, entity),
           entity,
           reason: "Another device edited an object that was deleted here."
         )

@@ -73,13 +73,34 @@ extension MirrorSession {
       record.fields,
       "A server that was restored had other values than the last agreed ones."
     ) { property in
-      let content = record.fields.content(of: property)
-      guard case .asset(let asset)? = content else { return content }
-      // The file goes with the page.
-      let contents = try context.assets.read(asset.file)
-      let attribute = entity.attribute(property)
-      return attribute?.rowValue(fileContents: contents).flatMap { attribute?.mirrorValue($0) }
+      try whole(record.fields.content(of: property), of: property, entity)
     }
+  }
+
+  /// The fields of a record with the contents of its files, which go with the page.
+  func whole(_ fields: FieldBag, _ entity: EntityMapping) throws -> FieldBag {
+    var whole = fields
+    for attribute in entity.attributes {
+      guard case .asset? = fields.content(of: attribute.name) else { continue }
+      whole[MirrorNames.assetField(attribute.name)] = nil
+      whole[MirrorNames.field(attribute.name)] = try self.whole(
+        fields.content(of: attribute.name),
+        of: attribute.name,
+        entity
+      )
+    }
+    return whole
+  }
+
+  private func whole(
+    _ content: MirrorValue?,
+    of property: String,
+    _ entity: EntityMapping
+  ) throws -> MirrorValue? {
+    guard case .asset(let asset)? = content else { return content }
+    let contents = try context.assets.read(asset.file)
+    let attribute = entity.attribute(property)
+    return attribute?.rowValue(fileContents: contents).flatMap { attribute?.mirrorValue($0) }
   }
 
   private func keep(

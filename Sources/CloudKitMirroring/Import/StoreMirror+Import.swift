@@ -30,6 +30,8 @@ extension StoreMirror {
       }
       if let stuck { try noteFailedBatch(stuck) }
       state.withLock { state in
+        state.confirmed = state.outdated
+        state.outdated = []
         state.lastImport = effects.now
         state.nextPoll = effects.clock.uptime + options.pollInterval
       }
@@ -157,7 +159,7 @@ extension StoreMirror {
           limit: options.pageLimit,
           keys: context.mapping.desiredKeys,
           // A deletion is better known than concluded.
-          includesDeleted: zone.rereading == .expired || zone.rereading == .otherServer
+          includesDeleted: zone.rereading != nil
         )
       } catch CloudFailure.tokenExpired(let loss) where zone.token != nil {
         switch loss {

@@ -91,8 +91,9 @@ extension StoreMirror {
       state.isRunning = true
       state.workingEpoch = state.accountEpoch
     }
-    try await setUpIfNeeded()
     while true {
+      // Again: the account may have changed while the round ran.
+      try await setUpIfNeeded()
       try unpark()
       let (wantsImport, wantsExport) = state.withLock { state in
         defer {

@@ -76,6 +76,10 @@ package final class StoreMirror: Sendable {
     var failedBatch: (sequence: Int64, count: Int)?
     /// Records that the server did not have at the last export.
     var vanished: Set<String> = []
+    /// Records of which the server had an older copy than the last agreed one.
+    var outdated: Set<String> = []
+    /// Those of them for which the feed has been read since.
+    var confirmed: Set<String> = []
     /// Why no account can be used, as it was logged.
     var accountProblem: String?
     /// Raised whenever the account may have changed; a round ends where it is not what it began with.
