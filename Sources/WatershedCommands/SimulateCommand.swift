@@ -1,6 +1,7 @@
 import ArgumentParser
 import Effects
 import Foundation
+import Logging
 import Simulation
 
 /// `watershed simulate`: worlds of devices and a server in one thread, with everything going wrong.
@@ -48,6 +49,8 @@ struct SimulateCommand: AsyncParsableCommand {
 
   func run() async throws {
     try repeatWithStableHashing()
+    // The devices' own logs name no device; the timeline does.
+    LoggingSystem.bootstrap { _ in SwiftLogNoOpLogHandler() }
     if let seed {
       var plan = PlanGenerator.plan(seed: seed)
       plan.plantedBug = bug

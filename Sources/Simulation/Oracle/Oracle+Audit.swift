@@ -4,6 +4,7 @@ extension Oracle {
   ///
   /// `recovered` are the writes that the recovery lists of the person's devices hold.
   func audit(_ state: AppState, person: Int, recovered: Set<String>) {
+    for defect in state.defects { report(defect.guarantee, "person \(person): \(defect.text)") }
     for (key, birth) in births.sorted(by: { $0.key < $1.key }) where birth.person == person {
       if let object = state.objects[key] {
         auditLife(key, person)
@@ -106,6 +107,8 @@ extension Oracle {
   /// A link that one device alone has ever set holds what that device set last.
   private func auditLink(_ slot: Slot, _ destination: String?, _ state: AppState) {
     let own = links[slot] ?? []
+    // An object that came back has the links that it had elsewhere.
+    guard deletions[slot.key] == nil else { return }
     guard let last = own.last, Set(own.map(\.device)).count == 1, !own.contains(where: \.isVoid)
     else { return }
     let expected = last.destination.flatMap { state.objects[$0] == nil ? nil : $0 }

@@ -10,7 +10,9 @@ package struct PlannedStep: Hashable, Sendable, Codable {
   }
 }
 
-/// What can happen. Devices are named by their index in the plan.
+/// What can happen.
+///
+/// Devices are named by their index in the plan.
 package enum StepAction: Hashable, Sendable, Codable {
   /// The app saves changes in one of its contexts: 0 is a new one, others stay.
   case save(device: Int, context: Int, changes: [AppChange])

@@ -29,6 +29,12 @@ extension SimulatedWorld {
       if !device.isSignedIn { try await signIn(device, as: device.person) }
       try start(device)
     }
+    for device in devices {
+      // A version that does not know a renamed entity leaves its records alone, so it lacks some objects until
+      // it is updated.
+      let newest = devices.filter { $0.person == device.person }.map(\.version).max() ?? 1
+      try await changeVersion(device, to: newest)
+    }
     let began = clock.elapsed
     try await settle(devices)
     calmTime = clock.elapsed - began

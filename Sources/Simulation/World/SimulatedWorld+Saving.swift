@@ -114,6 +114,8 @@ struct AppEditing {
   }
 
   private mutating func link(_ object: NSManagedObject, _ name: String, _ other: NSManagedObject?) {
+    // A context that stays may show another value than the store has; setting what it shows is no change.
+    guard object.value(forKey: name) as? NSManagedObject !== other else { return }
     object.setValue(other, forKey: name)
     let destination = other.map { key($0) }
     entries.append(.linked(.init(key: key(object), property: name), destination: destination))

@@ -60,14 +60,16 @@ extension SimulatedWorld {
         version: device.version,
         knowledge: oracle.knowledge(of: device.index)
       )
-    case .restore: try restore(device)
-    case .reinstall: try reinstall(device)
+    case .restore: try await restore(device)
+    case .reinstall: try await reinstall(device)
     case .signOut:
       device.isSignedIn = false
       device.webAuthToken = nil
       try device.cloud?.setWebAuthToken(nil)
     case .signIn: try await signIn(device, as: device.person)
     case .signInOther:
+      // A store that never was in step with an account belongs to whoever signs in first.
+      guard try device.mirror?.status().isSetUp == true else { return }
       let others = Set(plan.devices).subtracting([device.person]).sorted()
       guard let other = others.first else { return }
       try await signIn(device, as: other)
@@ -161,8 +163,9 @@ extension SimulatedWorld {
     }
   }
 
-  private func restore(_ device: SimulatedDevice) throws {
+  private func restore(_ device: SimulatedDevice) async throws {
     guard let backup = device.backup else { return }
+    try await signInOwner(device)
     kill(device)
     device.copies += 1
     let next = folder.appendingPathComponent("\(device.name).restored.\(device.copies)")
@@ -173,7 +176,8 @@ extension SimulatedWorld {
     try start(device)
   }
 
-  private func reinstall(_ device: SimulatedDevice) throws {
+  private func reinstall(_ device: SimulatedDevice) async throws {
+    try await signInOwner(device)
     if !device.isRunning { try start(device) }
     oracle.erased(device.index, hadUnsentChanges: try device.hasUnsentChanges())
     kill(device)
@@ -184,7 +188,7 @@ extension SimulatedWorld {
     try start(device)
   }
 
-  private func changeVersion(_ device: SimulatedDevice, to version: Int) async throws {
+  func changeVersion(_ device: SimulatedDevice, to version: Int) async throws {
     guard device.version != version else { return }
     let before = try device.state()
     if let before { oracle.observe(before, on: device.index) }
@@ -217,6 +221,13 @@ extension SimulatedWorld {
     device.isSignedInSinceBackup = true
     device.webAuthToken = token
     try device.cloud?.setWebAuthToken(token)
+  }
+
+  /// A store without an account would take that of another person who is signed in.
+  private func signInOwner(_ device: SimulatedDevice) async throws {
+    guard !device.isSignedIn else { return }
+    try await signIn(device, as: device.person)
+    if !device.isSignedIn { device.webAuthToken = nil }
   }
 
   private func deleteHistory(_ device: SimulatedDevice) {
