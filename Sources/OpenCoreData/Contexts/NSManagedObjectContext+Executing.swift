@@ -6,11 +6,8 @@ package protocol StoreIndependentRequest {
 }
 
 extension NSManagedObjectContext {
-  /// Runs a request other than a fetch or a save.
-  ///
-  /// It reads and changes the stores, not the objects of this context.
-  @discardableResult
-  public func execute(_ request: NSPersistentStoreRequest) throws -> NSPersistentStoreResult {
+  /// What `execute(_:)` does.
+  func run(_ request: NSPersistentStoreRequest) throws -> NSPersistentStoreResult {
     requireLane()
     endReading()
     if let request = request as? any BatchRequest {

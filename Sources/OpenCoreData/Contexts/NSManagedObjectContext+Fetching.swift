@@ -10,20 +10,19 @@ extension NSManagedObjectContext {
     return typed(try objects(of: request))
   }
 
-  /// The results of a request whose type is not known.
-  public func fetch(_ request: NSFetchRequest<any NSFetchRequestResult>) throws -> [Any] {
-    requireLane()
-    return try results(of: request)
+  /// The results of a request whose type is not known, as what all results have in common.
+  @_disfavoredOverload
+  public func fetch(
+    _ request: NSFetchRequest<any NSFetchRequestResult>
+  ) throws -> [any NSFetchRequestResult] {
+    let results: [Any] = try fetch(request)
+    return results.compactMap { result in
+      result as? any NSFetchRequestResult ?? (result as AnyObject) as? any NSFetchRequestResult
+    }
   }
 
   /// How many objects a request finds.
   public func count<T: NSFetchRequestResult>(for request: NSFetchRequest<T>) throws -> Int {
-    requireLane()
-    return try erasedCount(of: request)
-  }
-
-  /// How many objects a request finds.
-  public func count(for request: NSFetchRequest<any NSFetchRequestResult>) throws -> Int {
     requireLane()
     return try erasedCount(of: request)
   }

@@ -12,8 +12,8 @@ struct ChangedRows {
 }
 
 extension NSManagedObjectContext {
-  /// Takes over what another context has saved.
-  public func mergeChanges(fromContextDidSave notification: Notification) {
+  /// What `mergeChanges(fromContextDidSave:)` does.
+  func mergeSave(_ notification: Notification) {
     if concurrencyType == .mainQueueConcurrencyType { requireLane() }
     var rows = changedRows(in: notification.userInfo ?? [:])
     // Without a context, as from the history, it tells of what any process wrote.

@@ -22,19 +22,6 @@ extension NSManagedObjectContext {
     case enqueued
   }
 
-  /// Queues a block on the context's lane and returns at once.
-  public func perform(_ block: @escaping () -> Void) {
-    let work = LaneTransfer(block)
-    lane.async { self.turn { work.value() } }
-  }
-
-  /// Runs a block on the context's lane and waits until it is done.
-  ///
-  /// A block may call it again. It runs on the calling thread, unless this is a main-queue context.
-  public func performAndWait(_ block: () -> Void) {
-    lane.sync { turn(block) }
-  }
-
   /// Runs a block on the context's lane and returns its result.
   ///
   /// A block may call it again. It runs on the calling thread, unless this is a main-queue context.

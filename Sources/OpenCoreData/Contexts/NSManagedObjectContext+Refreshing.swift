@@ -1,8 +1,8 @@
 import Foundation
 
 extension NSManagedObjectContext {
-  /// Turns an object into a fault, or takes newer values below the changes that wait.
-  public func refresh(_ object: NSManagedObject, mergeChanges flag: Bool) {
+  /// What `refresh(_:mergeChanges:)` does.
+  func refreshObject(_ object: NSManagedObject, mergeChanges flag: Bool) {
     requireLane()
     guard object.context === self, !object.state.contains(.inserted),
       !object.state.contains(.deleted)
@@ -35,8 +35,8 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Turns all objects into faults that have no changes, and refreshes the others.
-  public func refreshAllObjects() {
+  /// What `refreshAllObjects()` does.
+  func refreshRegisteredObjects() {
     requireLane()
     for object in registry.objects {
       refresh(object, mergeChanges: true)
@@ -44,8 +44,8 @@ extension NSManagedObjectContext {
     processPendingChanges()
   }
 
-  /// Drops everything that waits to be saved.
-  public func rollback() {
+  /// What `rollback()` does.
+  func dropUnsavedChanges() {
     requireLane()
     guard let undoRecorder else { return dropChanges() }
     undoRecorder.suspended { dropChanges() }
@@ -110,8 +110,8 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Forgets all objects; what waits to be saved is lost.
-  public func reset() {
+  /// What `reset()` does.
+  func forgetAllObjects() {
     requireLane()
     releaseGeneration()
     let objects = registry.objects + inserted.objects + updated.objects + deleted.objects

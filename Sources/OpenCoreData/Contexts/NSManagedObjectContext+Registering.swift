@@ -3,8 +3,8 @@ import Foundation
 extension NSManagedObjectContext {
   // MARK: Objects by identifier
 
-  /// The object of an identifier, a fault where it is not known yet; its row may not exist.
-  public func object(with objectID: NSManagedObjectID) -> NSManagedObject {
+  /// What `object(with:)` does.
+  func knownObjectOrFault(_ objectID: NSManagedObjectID) -> NSManagedObject {
     requireLane()
     if let binding = ownBinding(of: objectID) {
       return object(for: objectID.key.reference, binding)
@@ -22,14 +22,14 @@ extension NSManagedObjectContext {
     return makeFault(key.key, template: objectID.template, binding: key.binding)
   }
 
-  /// The object of an identifier where the context has it; a store is not asked.
-  public func registeredObject(for objectID: NSManagedObjectID) -> NSManagedObject? {
+  /// What `registeredObject(for:)` does.
+  func knownObject(_ objectID: NSManagedObjectID) -> NSManagedObject? {
     requireLane()
     return registeredObject(adopted(objectID).key)
   }
 
-  /// The object of an identifier; an error where its row does not exist.
-  public func existingObject(with objectID: NSManagedObjectID) throws -> NSManagedObject {
+  /// What `existingObject(with:)` does.
+  func objectWithRow(_ objectID: NSManagedObjectID) throws -> NSManagedObject {
     requireLane()
     if ownBinding(of: objectID) != nil {
       let object = object(with: objectID)

@@ -1,11 +1,8 @@
 import Foundation
 
 extension NSManagedObjectContext {
-  /// Saves what changed: to the stores, or to the parent where there is one.
-  ///
-  /// Each store is written in one transaction. Nothing is written where validation fails or where
-  /// rows were changed meanwhile and the merge policy does not say how to go on.
-  public func save() throws {
+  /// What `save()` does.
+  func saveChanges() throws {
     requireLane()
     if performDepth == 0, !lane.isCurrent, concurrencyType != .mainQueueConcurrencyType {
       // Out of `perform`, the caller's thread takes the lane, so that merges do not interfere.
@@ -208,8 +205,8 @@ extension NSManagedObjectContext {
     registry.insert(objects)
   }
 
-  /// Gives objects their lasting identifiers before they are saved.
-  public func obtainPermanentIDs(for objects: [NSManagedObject]) throws {
+  /// What `obtainPermanentIDs(for:)` does.
+  func obtainLastingIDs(for objects: [NSManagedObject]) throws {
     requireLane()
     do {
       if let parent {

@@ -1,46 +1,7 @@
 import Foundation
 
 extension NSManagedObjectContext {
-  // MARK: Objects by state
-
-  /// The objects that wait to be saved for the first time.
-  public var insertedObjects: Set<NSManagedObject> {
-    requireLane()
-    return inserted.set
-  }
-
-  /// The objects with changes that wait to be saved.
-  public var updatedObjects: Set<NSManagedObject> {
-    requireLane()
-    return updated.set
-  }
-
-  /// The objects that the next save deletes.
-  public var deletedObjects: Set<NSManagedObject> {
-    requireLane()
-    return deleted.set
-  }
-
-  /// The objects that the context knows and that are alive.
-  public var registeredObjects: Set<NSManagedObject> {
-    requireLane()
-    var result = Set(registry.objects)
-    result.formUnion(inserted.objects)
-    return result
-  }
-
-  /// Whether anything waits to be saved.
-  public var hasChanges: Bool {
-    requireLane()
-    return hasUnsavedChanges
-  }
-
   // MARK: Changing
-
-  /// Inserts an object that has no context yet.
-  public func insert(_ object: NSManagedObject) {
-    insert(object, awakes: true)
-  }
 
   /// An object that a child context inserted has been awakened there.
   func insert(_ object: NSManagedObject, awakes: Bool) {
@@ -79,8 +40,8 @@ extension NSManagedObjectContext {
     scheduleTurn()
   }
 
-  /// Marks an object for deletion; its delete rules are applied when the turn ends.
-  public func delete(_ object: NSManagedObject) {
+  /// What `delete(_:)` does.
+  func markDeleted(_ object: NSManagedObject) {
     requireLane()
     precondition(
       object.context == nil || object.context === self,
@@ -110,8 +71,8 @@ extension NSManagedObjectContext {
     noteState(of: object)
   }
 
-  /// Chooses the store of an object that has not been saved yet.
-  public func assign(_ object: Any, to store: NSPersistentStore) {
+  /// What `assign(_:to:)` does.
+  func chooseStore(_ store: NSPersistentStore, for object: Any) {
     requireLane()
     guard let object = object as? NSManagedObject else { return }
     precondition(
@@ -128,11 +89,8 @@ extension NSManagedObjectContext {
     assignments[ObjectIdentifier(object)] = binding
   }
 
-  /// Has an object compared with its row at the next save, though it did not change.
-  ///
-  /// Where the row was changed or deleted since it was read, the save meets a conflict and asks the
-  /// merge policy. Objects with changes are always compared.
-  public func detectConflicts(for object: NSManagedObject) {
+  /// What `detectConflicts(for:)` does.
+  func checkConflicts(of object: NSManagedObject) {
     requireLane()
     guard object.context === self else { return }
     object.fireIfFault()
@@ -168,8 +126,8 @@ extension NSManagedObjectContext {
 
   // MARK: Turns
 
-  /// Passes deletions on and tells observers what this turn changed.
-  public func processPendingChanges() {
+  /// What `processPendingChanges()` does.
+  func processTurn() {
     requireLane()
     guard !isProcessing, !touched.isEmpty || !unpropagated.isEmpty else { return }
     isProcessing = true

@@ -1,49 +1,14 @@
 import Effects
 import Foundation
 
-/// How a context's work is scheduled.
-public enum NSManagedObjectContextConcurrencyType: UInt, Sendable, Hashable {
-  /// On whatever thread the app chooses; it behaves as a private queue here.
-  case confinementConcurrencyType = 0
-  /// On a queue of its own.
-  case privateQueueConcurrencyType = 1
-  /// On the main queue.
-  case mainQueueConcurrencyType = 2
-}
-
 /// A space in which an app works with objects until it saves them.
 ///
 /// A context is used on its own lane: call it inside `perform` or `performAndWait`, or on the main
 /// thread where it is a main-queue context.
+///
+/// A subclass may override what this file declares; what a method does stands in the extensions.
 open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   // Sendable: confined to its lane. What other threads need of it is constant or guarded by `lock`.
-
-  /// How a context's work is scheduled, as a structure.
-  public struct ConcurrencyType: RawRepresentable, Hashable, Sendable {
-    /// The same as an enumeration.
-    public var rawValue: NSManagedObjectContextConcurrencyType
-
-    /// Wraps a type.
-    public init(rawValue: NSManagedObjectContextConcurrencyType) {
-      self.rawValue = rawValue
-    }
-
-    /// On a queue of its own.
-    public static let privateQueue = ConcurrencyType(rawValue: .privateQueueConcurrencyType)
-    /// On the main queue.
-    public static let mainQueue = ConcurrencyType(rawValue: .mainQueueConcurrencyType)
-  }
-
-  /// A context that is not kept alive.
-  struct WeakContext {
-    private let handle: WeakHandle<NSManagedObjectContext>
-
-    init(context: NSManagedObjectContext) {
-      handle = context.handle
-    }
-
-    var context: NSManagedObjectContext? { handle.object }
-  }
 
   // MARK: State
 
@@ -66,7 +31,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   private(set) final var isChild = false
   /// The same as `retainsRegisteredObjects`, which subclasses may override: asked for each object.
   private(set) final var keepsObjects = false
-  private final var lastClass: (type: ObjectIdentifier, entity: NSEntityDescription)?
+  final var lastClass: (type: ObjectIdentifier, entity: NSEntityDescription)?
   var retainedObjects: [ObjectKey: NSManagedObject] = [:]
   var inserted = TrackedObjects()
   var updated = TrackedObjects()
@@ -117,7 +82,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var isTurnScheduled = false
   /// Above 0 while changes are none of the app's, such as those in `awakeFromFetch()`.
   var untrackedDepth = 0
-  private var entitiesByClass: [ObjectIdentifier: NSEntityDescription] = [:]
+  var entitiesByClass: [ObjectIdentifier: NSEntityDescription] = [:]
   /// There with an undo manager alone.
   var undoRecorder: UndoRecorder?
   private var userInfoStorage: NSMutableDictionary?
@@ -288,34 +253,174 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     shouldDeleteInaccessibleFaults
   }
 
-  /// The coordinator, without which the context cannot reach any store.
-  func requireCoordinator() throws -> NSPersistentStoreCoordinator {
-    if let persistentStoreCoordinator { return persistentStoreCoordinator }
-    throw CoreDataError.make(
-      NSCoreDataError,
-      "The context has no persistent store coordinator. Set persistentStoreCoordinator first."
-    )
+  // MARK: Working on the lane
+
+  /// Queues a block on the context's lane and returns at once.
+  open func perform(_ block: @escaping () -> Void) {
+    let work = LaneTransfer(block)
+    lane.async { self.turn { work.value() } }
   }
 
-  var model: NSManagedObjectModel? { persistentStoreCoordinator?.managedObjectModel }
+  /// Runs a block on the context's lane and waits until it is done.
+  ///
+  /// A block may call it again. It runs on the calling thread, unless this is a main-queue context.
+  open func performAndWait(_ block: () -> Void) {
+    lane.sync { turn(block) }
+  }
 
-  func entity(of type: NSManagedObject.Type) -> NSEntityDescription {
-    if let lastClass, lastClass.type == ObjectIdentifier(type) { return lastClass.entity }
-    if let known = entitiesByClass[ObjectIdentifier(type)] {
-      lastClass = (ObjectIdentifier(type), known)
-      return known
-    }
-    guard let model else {
-      fatalError("The context has no coordinator, so \(type) has no entity in it.")
-    }
-    guard let template = ObjectTemplate.of(type, in: model) else {
-      fatalError(
-        "No NSEntityDescriptions in any model claim the NSManagedObject subclass '\(type)' so "
-          + "+entity is confused. Have you loaded your NSManagedObjectModel yet ?\n"
-          + "An NSManagedObject of class '\(type)' must have a valid NSEntityDescription."
-      )
-    }
-    entitiesByClass[ObjectIdentifier(type)] = template.layout.entity
-    return template.layout.entity
+  // MARK: Finding objects
+
+  /// The results of a request whose type is not known.
+  open func fetch(_ request: NSFetchRequest<any NSFetchRequestResult>) throws -> [Any] {
+    requireLane()
+    return try results(of: request)
+  }
+
+  /// How many objects a request finds.
+  open func count(for request: NSFetchRequest<any NSFetchRequestResult>) throws -> Int {
+    requireLane()
+    return try erasedCount(of: request)
+  }
+
+  /// Runs a request other than a fetch or a save.
+  ///
+  /// It reads and changes the stores, not the objects of this context.
+  @discardableResult
+  open func execute(_ request: NSPersistentStoreRequest) throws -> NSPersistentStoreResult {
+    try run(request)
+  }
+
+  /// The object of an identifier, a fault where it is not known yet; its row may not exist.
+  open func object(with objectID: NSManagedObjectID) -> NSManagedObject {
+    knownObjectOrFault(objectID)
+  }
+
+  /// The object of an identifier where the context has it; a store is not asked.
+  open func registeredObject(for objectID: NSManagedObjectID) -> NSManagedObject? {
+    knownObject(objectID)
+  }
+
+  /// The object of an identifier; an error where its row does not exist.
+  open func existingObject(with objectID: NSManagedObjectID) throws -> NSManagedObject {
+    try objectWithRow(objectID)
+  }
+
+  /// The objects that the context knows and that are alive.
+  open var registeredObjects: Set<NSManagedObject> {
+    requireLane()
+    return Set(registry.objects).union(inserted.objects)
+  }
+
+  // MARK: Changing objects
+
+  /// The objects that wait to be saved for the first time.
+  open var insertedObjects: Set<NSManagedObject> {
+    requireLane()
+    return inserted.set
+  }
+
+  /// The objects with changes that wait to be saved.
+  open var updatedObjects: Set<NSManagedObject> {
+    requireLane()
+    return updated.set
+  }
+
+  /// The objects that the next save deletes.
+  open var deletedObjects: Set<NSManagedObject> {
+    requireLane()
+    return deleted.set
+  }
+
+  /// Whether anything waits to be saved.
+  open var hasChanges: Bool {
+    requireLane()
+    return hasUnsavedChanges
+  }
+
+  /// Inserts an object that has no context yet.
+  open func insert(_ object: NSManagedObject) {
+    insert(object, awakes: true)
+  }
+
+  /// Marks an object for deletion; its delete rules are applied when the turn ends.
+  open func delete(_ object: NSManagedObject) {
+    markDeleted(object)
+  }
+
+  /// Chooses the store of an object that has not been saved yet.
+  open func assign(_ object: Any, to store: NSPersistentStore) {
+    chooseStore(store, for: object)
+  }
+
+  /// Turns an object into a fault, or takes newer values below the changes that wait.
+  open func refresh(_ object: NSManagedObject, mergeChanges flag: Bool) {
+    refreshObject(object, mergeChanges: flag)
+  }
+
+  /// Turns all objects into faults that have no changes, and refreshes the others.
+  open func refreshAllObjects() {
+    refreshRegisteredObjects()
+  }
+
+  /// Has an object compared with its row at the next save, though it did not change.
+  ///
+  /// Where the row was changed or deleted since it was read, the save meets a conflict and asks the
+  /// merge policy. Objects with changes are always compared.
+  open func detectConflicts(for object: NSManagedObject) {
+    checkConflicts(of: object)
+  }
+
+  /// Takes over what another context has saved.
+  open func mergeChanges(fromContextDidSave notification: Notification) {
+    mergeSave(notification)
+  }
+
+  /// Passes deletions on and tells observers what this turn changed.
+  open func processPendingChanges() {
+    processTurn()
+  }
+
+  // MARK: Saving and dropping
+
+  /// Gives objects their lasting identifiers before they are saved.
+  open func obtainPermanentIDs(for objects: [NSManagedObject]) throws {
+    try obtainLastingIDs(for: objects)
+  }
+
+  /// Saves what changed: to the stores, or to the parent where there is one.
+  ///
+  /// Each store is written in one transaction. Nothing is written where validation fails or where
+  /// rows were changed meanwhile and the merge policy does not say how to go on.
+  open func save() throws {
+    try saveChanges()
+  }
+
+  /// Undoes the changes of the group that ended last, or of the turns since then.
+  ///
+  /// It does nothing without an undo manager. Objects that were deleted come back with the
+  /// identifiers that they had, and where the deletion was saved they are inserted again.
+  open func undo() {
+    requireLane()
+    processPendingChanges()
+    undoManager?.undo()
+    processPendingChanges()
+  }
+
+  /// Does again what was undone last.
+  open func redo() {
+    requireLane()
+    processPendingChanges()
+    undoManager?.redo()
+    processPendingChanges()
+  }
+
+  /// Drops everything that waits to be saved.
+  open func rollback() {
+    dropUnsavedChanges()
+  }
+
+  /// Forgets all objects; what waits to be saved is lost.
+  open func reset() {
+    forgetAllObjects()
   }
 }

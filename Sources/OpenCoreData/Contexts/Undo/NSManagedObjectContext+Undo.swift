@@ -1,25 +1,6 @@
 import Foundation
 
 extension NSManagedObjectContext {
-  /// Undoes the changes of the group that ended last, or of the turns since then.
-  ///
-  /// It does nothing without an undo manager. Objects that were deleted come back with the
-  /// identifiers that they had, and where the deletion was saved they are inserted again.
-  public func undo() {
-    requireLane()
-    processPendingChanges()
-    undoManager?.undo()
-    processPendingChanges()
-  }
-
-  /// Does again what was undone last.
-  public func redo() {
-    requireLane()
-    processPendingChanges()
-    undoManager?.redo()
-    processPendingChanges()
-  }
-
   /// Brings an object back that was deleted, whether that was saved or not.
   func revive(_ object: NSManagedObject) {
     if object.context === self {

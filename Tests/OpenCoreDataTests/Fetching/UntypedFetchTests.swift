@@ -1,0 +1,45 @@
+import Foundation
+import OpenCoreData
+import Testing
+
+@Suite("Fetches whose type of result is not known")
+struct UntypedFetchTests {
+  private func results(
+    _ type: NSFetchRequestResultType,
+    of context: NSManagedObjectContext
+  ) throws -> [any NSFetchRequestResult] {
+    let request = NSFetchRequest<any NSFetchRequestResult>(entityName: "Item")
+    request.resultType = type
+    return try context.fetch(request)
+  }
+
+  @Test("Results of every kind come as what they have in common")
+  func kinds() throws {
+    let container = try ItemModel.container()
+    let context = container.newBackgroundContext()
+    try context.performAndWait {
+      let item = ItemModel.insert(code: "a", into: context)
+      try context.save()
+      let objects = try results(.managedObjectResultType, of: context)
+      #expect(objects.first as? NSManagedObject === item)
+      let identifiers = try results(.managedObjectIDResultType, of: context)
+      #expect(identifiers.first as? NSManagedObjectID == item.objectID)
+      let dictionaries = try results(.dictionaryResultType, of: context)
+      #expect((dictionaries.first as? NSDictionary)?["code"] as? String == "a")
+      let counts = try results(.countResultType, of: context)
+      #expect((counts.first as? NSNumber)?.intValue == 1)
+    }
+  }
+
+  @Test("Without a type the results are Any, as before")
+  func untyped() throws {
+    let container = try ItemModel.container()
+    let context = container.newBackgroundContext()
+    try context.performAndWait {
+      ItemModel.insert(code: "a", into: context)
+      let request: NSFetchRequest<any NSFetchRequestResult> = NSFetchRequest(entityName: "Item")
+      let results = try context.fetch(request)
+      #expect((results as? [NSManagedObject])?.count == 1)
+    }
+  }
+}
