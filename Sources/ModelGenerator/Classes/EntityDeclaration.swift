@@ -70,7 +70,7 @@ extension EntityDeclaration {
 
   /// The class without a module; nil where objects are plain managed objects.
   static func className(of entity: NSEntityDescription) -> String? {
-    let name = entity.managedObjectClassName.split(separator: ".").last.map(String.init) ?? ""
+    let name = entity.objectClassName.split(separator: ".").last.map(String.init) ?? ""
     return name.isEmpty || name == "NSManagedObject" ? nil : name
   }
 }

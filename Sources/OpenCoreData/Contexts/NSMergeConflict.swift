@@ -90,6 +90,17 @@ open class NSConstraintConflict: NSObject {
     super.init()
   }
 
+  /// Creates a conflict of no objects.
+  public override convenience init() {
+    self.init(
+      constraint: [],
+      database: nil,
+      databaseSnapshot: nil,
+      conflicting: [],
+      conflictingSnapshots: []
+    )
+  }
+
   open override var description: String {
     "NSConstraintConflict for constraint \(constraint): database: "
       + "\(databaseObject.map { "\($0.objectID)" } ?? "(null)"), conflictedObjects: "

@@ -24,7 +24,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   private static let lastNumber = Atomic<UInt32>(0)
 
   /// Creates a coordinator for a model, which cannot be changed from now on.
-  public convenience init(managedObjectModel model: NSManagedObjectModel) {
+  public required convenience init(managedObjectModel model: NSManagedObjectModel) {
     self.init(managedObjectModel: model, effects: .live)
   }
 

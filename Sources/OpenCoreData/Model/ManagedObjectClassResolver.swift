@@ -10,9 +10,16 @@ package enum ManagedObjectClassResolver {
   package static func candidates(for entity: NSEntityDescription) -> [String] {
     guard let raw = entity.rawClassName, !raw.isEmpty, raw != "NSManagedObject" else { return [] }
     return candidates(
-      className: entity.managedObjectClassName,
+      className: entity.objectClassName,
       near: entity.modelReference?.sourceURL
     )
+  }
+
+  /// The name of the class that the entity's objects have, or what the model says where the program
+  /// has no such class.
+  static func className(for entity: NSEntityDescription) -> String {
+    let names = candidates(for: entity)
+    return names.first { NSClassFromString($0) is NSManagedObject.Type } ?? entity.objectClassName
   }
 
   /// The names to try for a class that the app's files name.

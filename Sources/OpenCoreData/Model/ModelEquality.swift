@@ -24,7 +24,7 @@ extension NSEntityDescription {
 
   private var parts: DescriptionParts {
     [
-      "class": managedObjectClassName,
+      "class": objectClassName,
       "abstract": isAbstract,
       "userInfo": NSDictionary(dictionary: userInfo ?? [:]),
       "modifier": versionHashModifier,

@@ -76,12 +76,20 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   }
 
   /// The name of the class of the entity's objects, with its module where the model names one.
-  open var managedObjectClassName: String {
-    get {
-      guard let rawClassName, !rawClassName.isEmpty else { return "NSManagedObject" }
-      return rawClassName.hasPrefix(".") ? String(rawClassName.dropFirst()) : rawClassName
-    }
+  ///
+  /// It is never nil when it is read; nil stands for `NSManagedObject` when it is set. Once a coordinator
+  /// has the model, the name is one that `NSClassFromString` knows, "Shop.Order" where the model says
+  /// "Order" or ".Order", if the program has such a class.
+  // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
+  open var managedObjectClassName: String! {
+    get { isFrozen ? ManagedObjectClassResolver.className(for: self) : objectClassName }
     set { rawClassName = newValue }
+  }
+
+  /// The same without the exclamation mark of Apple's declaration.
+  package var objectClassName: String {
+    guard let rawClassName, !rawClassName.isEmpty else { return "NSManagedObject" }
+    return rawClassName.hasPrefix(".") ? String(rawClassName.dropFirst()) : rawClassName
   }
 
   /// The name by which an earlier version of the model knew the entity.

@@ -89,7 +89,7 @@ extension NSManagedObject {
       fatalError(
         "Unacceptable type of value for to-\(link.slot.isToMany ? "many" : "one") relationship: "
           + "property = \"\(link.slot.name)\"; desired type = "
-          + "\(link.slot.destinationEntity.managedObjectClassName); given type = "
+          + "\(link.slot.destinationEntity.objectClassName); given type = "
           + "\(String(reflecting: Swift.type(of: object))); value = \(object)."
       )
     }

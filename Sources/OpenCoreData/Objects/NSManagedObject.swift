@@ -54,6 +54,14 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
     self.init(entity: moc.entity(of: Self.self), insertInto: moc)
   }
 
+  /// Creates an object of a class that is known at run time alone; apps do not call it.
+  public required convenience init(
+    _entity entity: NSEntityDescription,
+    insertInto context: NSManagedObjectContext?
+  ) {
+    self.init(entity: entity, insertInto: context)
+  }
+
   /// Creates an object for a row; contexts call it, apps do not.
   public required convenience init(_row seed: ManagedObjectSeed) {
     self.init(
@@ -106,7 +114,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
 
   /// A fetch request for the class's entity.
   @_disfavoredOverload
-  public class func fetchRequest() -> NSFetchRequest<any NSFetchRequestResult> {
+  open class func fetchRequest() -> NSFetchRequest<any NSFetchRequestResult> {
     NSFetchRequest(managedObjectClass: self)
   }
 

@@ -17,6 +17,22 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
     super.init()
   }
 
+  /// Creates an identifier that names no object, as tests do that need any identifier.
+  ///
+  /// It is temporary, its entity has no name, and it equals itself alone.
+  public override convenience init() {
+    self.init(key: .temporary(), binding: nil, template: Self.nameless)
+  }
+
+  /// What identifiers of no object have instead of an entity of a model.
+  private static let nameless: ObjectTemplate = {
+    let entity = NSEntityDescription()
+    // A layout does not count its entity, as models live as long as the process; so does this one.
+    return ObjectTemplate.of(
+      EntityLayout(entity: Unmanaged.passRetained(entity).takeUnretainedValue())
+    )
+  }()
+
   /// The entity of the object.
   open var entity: NSEntityDescription { template.layout.entity }
 

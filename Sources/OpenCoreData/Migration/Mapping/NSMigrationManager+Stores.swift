@@ -147,7 +147,7 @@ extension NSManagedObjectModel {
   /// The same model with plain objects.
   fileprivate var withoutClasses: NSManagedObjectModel {
     let plain = "NSManagedObject"
-    guard entities.contains(where: { $0.managedObjectClassName != plain }),
+    guard entities.contains(where: { $0.objectClassName != plain }),
       let copy = copy() as? NSManagedObjectModel
     else { return self }
     for entity in copy.entities { entity.managedObjectClassName = plain }
