@@ -1,6 +1,15 @@
 import Foundation
 
 /// A description of an attribute whose value the store computes from others when it saves.
+///
+/// The expressions are those of Apple's documentation: a to-one key path such as `name` or `author.name`,
+/// the same through `canonical:`, `uppercase:` or `lowercase:`, `books.@count`, `books.@sum.price`, and
+/// `now()`.
+///
+/// **Differs from Core Data:** the digest of a derived attribute in the version hash of its entity is not
+/// Core Data's, whose rule is unknown. Apple's Core Data takes a store that was written here with such a
+/// model for one of another version. A store of Apple's opens here: it is compared by the copy of the
+/// model that it keeps.
 open class NSDerivedAttributeDescription: NSAttributeDescription, @unchecked Sendable {
   /// The expression as text, parsed at the first use.
   package var derivationSource: ParsedExpressionSource? { willSet { requireEditable() } }
@@ -32,6 +41,9 @@ open class NSDerivedAttributeDescription: NSAttributeDescription, @unchecked Sen
 }
 
 /// A description of an attribute that groups other attributes.
+///
+/// **Differs from Core Data:** the digest of a composite attribute in the version hash is not Core Data's
+/// either; see ``NSDerivedAttributeDescription``.
 open class NSCompositeAttributeDescription: NSAttributeDescription, @unchecked Sendable {
   /// The attributes of the group.
   open var elements: [NSAttributeDescription] = [] { willSet { requireEditable() } }

@@ -9,7 +9,7 @@ struct DerivedValues {
   private static let function = "WatershedDerived"
 
   func fill(_ connection: SQLiteConnection) throws {
-    var isRegistered = false
+    try Self.register(on: connection)
     for entity in schema.entities {
       for attribute in entity.layout.entity.ownProperties {
         guard let attribute = attribute as? NSDerivedAttributeDescription,
@@ -17,8 +17,6 @@ struct DerivedValues {
           let derivation = attribute.derivationFormat.flatMap(Derivation.init(format:)),
           let value = value(of: derivation, column, entity)
         else { continue }
-        if !isRegistered { try register(on: connection) }
-        isRegistered = true
         let numbers = entity.numbers.map(String.init).joined(separator: ", ")
         try connection.run(
           "UPDATE \(entity.table) SET \(column) = \(value) WHERE Z_ENT IN (\(numbers))"
@@ -34,9 +32,8 @@ struct DerivedValues {
   ) -> String? {
     switch derivation {
     case .now: return "IFNULL(\(column), \(now))"
-    case .canonical(let name): return own("canonical", name, entity)
-    case .uppercase(let name): return own("uppercase", name, entity)
-    case .lowercase(let name): return own("lowercase", name, entity)
+    case .own(let name, let transform):
+      return entity.columnName(of: name).map { Self.sql(transform, $0) }
     case .count(let relationship):
       switch link(relationship, entity) {
       case .foreignKey(let table, let key, _, _), .join(let table, let key, _, _):
@@ -45,18 +42,16 @@ struct DerivedValues {
       }
     case .sum(let relationship, let name):
       return sum(of: name, over: relationship, entity)
-    case .copy(let relationship, let name):
-      guard let key = entity.columnName(of: relationship),
-        let destination = destination(of: relationship, entity),
-        let copied = destination.columnName(of: name)
-      else { return nil }
-      return "(SELECT d.\(copied) FROM \(destination.table) AS d "
-        + "WHERE d.Z_PK = \(entity.table).\(key))"
+    case .copy(let relationships, let name, let transform):
+      return ToOnePath(relationships, name, from: entity, schema).map { path in
+        Self.sql(transform, path.value(of: entity.table))
+      }
     }
   }
 
-  private func own(_ name: String, _ source: String, _ entity: EntityTable) -> String? {
-    entity.columnName(of: source).map { "\(Self.function)('\(name)', \($0))" }
+  /// A value through a function, if through any.
+  static func sql(_ transform: Derivation.Transform?, _ value: String) -> String {
+    transform.map { "\(function)('\($0.rawValue)', \(value))" } ?? value
   }
 
   private func sum(of name: String, over relationship: String, _ entity: EntityTable) -> String? {
@@ -85,16 +80,13 @@ struct DerivedValues {
       .flatMap(schema.entity)
   }
 
-  private func register(on connection: SQLiteConnection) throws {
-    try connection.register(function: Self.function, argumentCount: 2) { arguments in
-      guard case .text(let name) = arguments[0], case .text(let text) = arguments[1] else {
-        return .null
-      }
-      switch name {
-      case "canonical": return .text(Derivation.canonical(text))
-      case "uppercase": return .text(text.uppercased())
-      default: return .text(text.lowercased())
-      }
+  /// Lets statements and triggers of a connection call the functions of derived attributes.
+  static func register(on connection: SQLiteConnection) throws {
+    try connection.register(function: function, argumentCount: 2) { arguments in
+      guard case .text(let name) = arguments[0], case .text(let text) = arguments[1],
+        let transform = Derivation.Transform(rawValue: name)
+      else { return .null }
+      return .text(transform.apply(text))
     }
   }
 }

@@ -214,6 +214,7 @@ final class StoreConnection {
   /// The functions that Core Data's own triggers call; without them an insert would fail with
   /// "no such function".
   private func registerTriggerFunctions() throws {
+    try DerivedValues.register(on: connection)
     for name in Self.triggerFunctions {
       try connection.register(function: name, argumentCount: 5, deterministic: false) {
         [affected] arguments in

@@ -6,13 +6,25 @@ enum Derivation: Hashable {
   case count(relationship: String)
   /// `@sum` of an attribute over a to-many.
   case sum(relationship: String, attribute: String)
-  /// An attribute at the other end of a to-one.
-  case copy(relationship: String, attribute: String)
-  case canonical(String)
-  case uppercase(String)
-  case lowercase(String)
+  /// An attribute of the object itself, as it is or through a function.
+  case own(attribute: String, Transform?)
+  /// An attribute at the other end of one or more to-ones, as it is or through a function.
+  case copy(relationships: [String], attribute: String, Transform?)
   /// The time of the save.
   case now
+
+  /// A function of one text.
+  enum Transform: String {
+    case canonical, uppercase, lowercase
+
+    func apply(_ text: String) -> String {
+      switch self {
+      case .canonical: Derivation.canonical(text)
+      case .uppercase: text.uppercased()
+      case .lowercase: text.lowercased()
+      }
+    }
+  }
 
   /// Reads the forms that the model editor and the compiled models have.
   init?(format: String) {
@@ -24,27 +36,36 @@ enum Derivation: Hashable {
     if let (name, argument) = Self.call(in: text) {
       switch name {
       case "now": self = .now
-      case "canonical": self = .canonical(argument)
-      case "uppercase": self = .uppercase(argument)
-      case "lowercase": self = .lowercase(argument)
       case "count": self = .count(relationship: argument)
       case "sum":
         let parts = argument.split(separator: ".").map(String.init)
         guard parts.count == 2 else { return nil }
         self = .sum(relationship: parts[0], attribute: parts[1])
-      default: return nil
+      default:
+        guard let transform = Transform(rawValue: name) else { return nil }
+        self.init(path: argument, transform)
       }
       return
     }
     let parts = text.split(separator: ".").map(String.init)
     switch parts.count {
     case 2 where parts[1] == "@count": self = .count(relationship: parts[0])
-    case 2 where !parts[1].hasPrefix("@"):
-      self = .copy(relationship: parts[0], attribute: parts[1])
     case 3 where parts[2] == "@sum": self = .sum(relationship: parts[0], attribute: parts[1])
     case 3 where parts[1] == "@sum": self = .sum(relationship: parts[0], attribute: parts[2])
-    default: return nil
+    default: self.init(path: text, nil)
     }
+  }
+
+  /// A key path over to-ones, if over any.
+  private init?(path: String, _ transform: Transform?) {
+    var parts = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    guard let attribute = parts.popLast(), !attribute.isEmpty,
+      !parts.contains(where: \.isEmpty), !path.contains("@"), !path.contains("(")
+    else { return nil }
+    self =
+      parts.isEmpty
+      ? .own(attribute: attribute, transform)
+      : .copy(relationships: parts, attribute: attribute, transform)
   }
 
   /// `name:(argument)` or `name(argument)`.
@@ -58,7 +79,7 @@ enum Derivation: Hashable {
   /// Whether the value follows from the object's own values, so that a save computes it.
   var isOwn: Bool {
     switch self {
-    case .canonical, .uppercase, .lowercase, .now: true
+    case .own, .now: true
     case .count, .sum, .copy: false
     }
   }
@@ -82,13 +103,9 @@ struct OwnDerivations {
         let derivation = attribute.derivationFormat.flatMap(Derivation.init(format:)),
         derivation.isOwn
       else { return nil }
-      switch derivation {
-      case .canonical(let name), .uppercase(let name), .lowercase(let name):
-        guard case .attribute(let source) = layout.slot(named: name) else { return nil }
-        return (slot.index, source, derivation)
-      default:
-        return (slot.index, nil, derivation)
-      }
+      guard case .own(let name, _) = derivation else { return (slot.index, nil, derivation) }
+      guard case .attribute(let source) = layout.slot(named: name) else { return nil }
+      return (slot.index, source, derivation)
     }
   }
 
@@ -99,10 +116,9 @@ struct OwnDerivations {
     for entry in entries {
       switch (entry.derivation, entry.source.map { values[$0] }) {
       case (.now, _): values[entry.target] = .date(now)
-      case (.canonical, .string(let text)):
-        values[entry.target] = .string(Derivation.canonical(text))
-      case (.uppercase, .string(let text)): values[entry.target] = .string(text.uppercased())
-      case (.lowercase, .string(let text)): values[entry.target] = .string(text.lowercased())
+      case (.own(_, let transform?), .string(let text)):
+        values[entry.target] = .string(transform.apply(text))
+      case (.own(_, nil), let value?): values[entry.target] = value
       default: values[entry.target] = .null
       }
     }

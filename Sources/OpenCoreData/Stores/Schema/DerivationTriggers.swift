@@ -29,9 +29,10 @@ struct DerivationTriggers {
       return count(of: relationship, target)
     case .sum(let relationship, let name):
       return sum(of: relationship, name, target)
-    case .copy(let relationship, let name):
-      return copy(over: relationship, name, target)
-    case .canonical, .uppercase, .lowercase, .now:
+    case .copy(let relationships, let name, let transform):
+      guard let path = ToOnePath(relationships, name, from: entity, schema) else { return [] }
+      return copy(over: path, transform, target)
+    case .own, .now:
       return []
     }
   }
@@ -127,26 +128,42 @@ struct DerivationTriggers {
     ]
   }
 
-  private func copy(over relationship: String, _ name: String, _ target: Target) -> [String] {
-    guard let key = target.entity.columnName(of: relationship),
-      let destination = destination(relationship, target),
-      let copied = destination.columnName(of: name)
-    else { return [] }
-    let value = "(SELECT \(copied) FROM \(destination.table) WHERE Z_PK = NEW.\(key))"
+  /// Copies at each change of the path: of the object's own key, of a key on the way, and of the
+  /// attribute at the end.
+  private func copy(
+    over path: ToOnePath,
+    _ transform: Derivation.Transform?,
+    _ target: Target
+  ) -> [String] {
     let table = target.entity.table
-    return [
-      target.sourceInsert(value: value),
+    let key = path.keys[0]
+    func value(_ text: String) -> String { DerivedValues.sql(transform, text) }
+    let report = "NSCoreDataDATriggerUpdatedAffectedObjectValue"
+    let copied = value(path.value(from: "NEW.\(key)"))
+    var result = [
+      target.sourceInsert(value: copied),
       "CREATE TRIGGER \(target.name("SOURCE_UPDATE", on: table)) AFTER UPDATE OF \(key) "
         + "ON \(table) FOR EACH ROW \(target.condition("NEW"))BEGIN UPDATE \(table) "
-        + "SET \(target.column) = \(value) WHERE Z_PK = NEW.Z_PK; "
-        + "\(target.report("NSCoreDataDATriggerUpdatedAffectedObjectValue", "Z_PK = NEW.Z_PK"));"
+        + "SET \(target.column) = \(copied) WHERE Z_PK = NEW.Z_PK; "
+        + "\(target.report(report, "Z_PK = NEW.Z_PK"));"
         + " END",
-      "CREATE TRIGGER \(target.name("PARAMETER_UPDATE", on: destination.table)) "
-        + "AFTER UPDATE OF \(copied) ON \(destination.table) FOR EACH ROW BEGIN "
-        + "UPDATE \(table) SET \(target.column) = NEW.\(copied) WHERE \(key) = NEW.Z_PK; "
-        + target.report("NSCoreDataDATriggerUpdatedAffectedObjectValue", "\(key) = NEW.Z_PK")
-        + "; END",
     ]
+    for (index, hop) in path.tables.enumerated() {
+      let isLast = index == path.tables.count - 1
+      let changed = isLast ? path.attribute : path.keys[index + 1]
+      let fresh =
+        isLast ? "NEW.\(path.attribute)" : path.value(from: "NEW.\(changed)", after: index + 1)
+      let rows = path.rows(leadingTo: "NEW.Z_PK", over: index)
+      // The first step has Core Data's name; the others need one of their own in a table of both.
+      let role = "PARAMETER_UPDATE" + (index == 0 ? "" : "_\(index + 1)")
+      result.append(
+        "CREATE TRIGGER \(target.name(role, on: hop)) "
+          + "AFTER UPDATE OF \(changed) ON \(hop) FOR EACH ROW BEGIN "
+          + "UPDATE \(table) SET \(target.column) = \(value(fresh)) WHERE \(rows); "
+          + target.report(report, rows) + "; END"
+      )
+    }
+    return result
   }
 
   private func link(_ relationship: String, _ target: Target) -> ToManyLink? {
