@@ -13,6 +13,7 @@ struct PredicateEvaluationTests {
       "flag": true,
       "date": Date(timeIntervalSinceReferenceDate: 100),
       "link": URL(fileURLWithPath: "/x"),
+      "zip": "7",
       "missing": NSNull(),
       "author": ["name": "Ada", "city": NSNull()] as [String: Any],
       "numbers": [3, 1, 2],
@@ -45,7 +46,8 @@ struct PredicateEvaluationTests {
     "NOT missing BETWEEN {1, 2}", "missing + 1 == nil",
     // Kinds
     "NOT views == 'ten'", "views != 'ten'", "views == '10'", "views < '10.5'", "NOT title < 5",
-    "NOT title > 5",
+    "title > 5", "'7' == 7", "zip == 7", "7 == zip", "zip IN {1, 7}", "NOT zip IN {1, 2}",
+    "NOT zip IN {70}", "zip != 70", "ANY zip IN {7, 8}",
     // Collections
     "ANY tags.name == 'red'", "NONE tags.name == 'green'", "ANY tags.name == nil",
     "NOT ALL tags.name == 'red'", "ALL tags.rank > 0", "ALL none.rank > 0",

@@ -24,6 +24,9 @@ struct PredicateSQLTests {
       ("views BETWEEN {1, 2}", "(t0.ZVIEWS >= ? AND t0.ZVIEWS <= ?)", ""),
       ("views IN {1, 2}", "t0.ZVIEWS IN (?, ?)", ""),
       ("views IN {}", "0", ""),
+      // As in SQLite, which compares a column of texts with a number as texts.
+      ("title == 5", "t0.ZTITLE = ?", ""),
+      ("title IN {1, 2}", "t0.ZTITLE IN (?, ?)", ""),
       ("title IN {'a', nil}", "(t0.ZTITLE IS NULL OR t0.ZTITLE IN (?))", ""),
       ("ANY title IN {'a'}", "(t0.ZTITLE IS NOT NULL AND t0.ZTITLE IN (?))", ""),
       ("title BEGINSWITH 'x'", "(t0.ZTITLE >= ? AND t0.ZTITLE < ?)", ""),

@@ -51,6 +51,34 @@ extension ExpressionTree {
     }
     return Int64(text).map(ExpressionValue.integer) ?? Double(text).map(ExpressionValue.number)
   }
+
+  /// Constant whole numbers as their digits; nil for anything else.
+  ///
+  /// Compared with a text they count as those, `title == 5` and `title IN {1, 2}`, as they do in a
+  /// column of texts.
+  var numbersAsText: ExpressionValue? {
+    switch self {
+    case .constant(let constant): return constant.value.numbersAsText
+    case .aggregate(let members):
+      var values: [ExpressionValue] = []
+      for member in members {
+        guard case .constant(let constant) = member else { return nil }
+        values.append(constant.value)
+      }
+      return ExpressionValue.collection(values).numbersAsText
+    default: return nil
+    }
+  }
+}
+
+extension ExpressionValue {
+  fileprivate var numbersAsText: ExpressionValue? {
+    switch self {
+    case .integer(let number): .string("\(number)")
+    case .collection(let members): .collection(members.map { $0.numbersAsText ?? $0 })
+    default: nil
+    }
+  }
 }
 
 extension ComparisonKind {

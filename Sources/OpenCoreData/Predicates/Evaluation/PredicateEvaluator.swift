@@ -62,8 +62,13 @@ package struct PredicateEvaluator {
     let leftNumber = relates ? comparison.left.numberInText : nil
     let rightNumber = relates ? comparison.right.numberInText : nil
     func holds(_ member: ExpressionValue) -> Bool {
-      let first = right.doubleValue == nil ? member : leftNumber ?? member
-      let second = member.doubleValue == nil ? right : rightNumber ?? right
+      var first = right.doubleValue == nil ? member : leftNumber ?? member
+      var second = member.doubleValue == nil ? right : rightNumber ?? right
+      if first.text != nil, relates || comparison.comparison == .in {
+        second = comparison.right.numbersAsText ?? second
+      } else if relates, second.text != nil {
+        first = comparison.left.numbersAsText ?? first
+      }
       return first.holds(comparison.comparison, second, options: comparison.options)
     }
     switch comparison.modifier {

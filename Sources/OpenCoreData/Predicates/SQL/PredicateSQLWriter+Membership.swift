@@ -25,6 +25,9 @@ extension PredicateSQLWriter {
         )
         return try test(.contains, whole, left, options)
       }
+      if left.kind == .text, case .collection(let texts)? = collection.numbersAsText {
+        return try membership(left, among: texts, options)
+      }
       return try membership(left, among: members, options)
     }
     if let members = try members(of: collection) {
