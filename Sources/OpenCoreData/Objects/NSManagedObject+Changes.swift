@@ -3,10 +3,13 @@ import Foundation
 extension NSManagedObject {
   /// The changed properties since the last save or load, with their new values; nil is `NSNull`.
   ///
-  /// Transient properties are left out.
+  /// Transient properties are left out. A value that `setPrimitiveValue(_:forKey:)` puts into an object
+  /// without changes is no change of the app's: it is saved, and reported here, once the object has one.
   public final func changedValues() -> [String: Any] {
     requireLane()
-    guard !state.contains(.fault) || !changedToManys.isEmpty else { return [:] }
+    guard !state.contains(.fault) || !changedToManys.isEmpty,
+      !state.isDisjoint(with: [.inserted, .updated, .deleted])
+    else { return [:] }
     var slots = changed
     if let snapshot, !state.contains(.inserted) {
       // What was set to its old value has not changed.

@@ -255,9 +255,12 @@ struct LifeCycleTests {
       note.setPrimitiveValue(4, forKey: "number")
       #expect(note.primitiveValue(forKey: "number") as? Int == 4)
       #expect(!context.hasChanges)
+      // A change is what the accessors announce, so an object without one has no changed values.
+      #expect(note.changedValues().isEmpty)
       note.willChangeValue(forKey: "number")
       note.didChangeValue(forKey: "number")
       #expect(context.updatedObjects == [note])
+      #expect(note.changedValues()["number"] as? Int == 4)
     }
   }
 
