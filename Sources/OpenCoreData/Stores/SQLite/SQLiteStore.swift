@@ -18,6 +18,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   static let foreignCommitCheckInterval = 0.05
 
   /// Whether there is a history, kept on or not.
+  private var readersLog: ReadersLog?
   let hasHistoryTables: Bool
   /// `ZTOMBSTONE0` and so on, as many as the file has.
   let tombstoneColumns: [String]
@@ -116,6 +117,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     super.identifier = opened.identifier
     super.metadata = opened.metadata
     if opened.isReadOnly { isReadOnly = true }
+    readersLog = opened.readersLog
     if !isInMemory { OpenStoreFiles.shared.opened(url) }
     if !isInMemory { try noteDataVersion() }
     if postsRemoteChanges { watchFile() }
@@ -187,6 +189,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
         StoreLog.warning("Reserved keys of \(path) stay unused: \(error)")
       }
     }
+    readersLog?.remove()
   }
 
   deinit {

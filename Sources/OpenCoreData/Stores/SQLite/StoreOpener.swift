@@ -17,6 +17,8 @@ struct StoreOpener: @unchecked Sendable {
     var isReadOnly: Bool
     var hasHistoryTables: Bool
     var tombstoneColumns: [String]
+    /// The log that readers make where there is none, and cannot remove.
+    var readersLog: ReadersLog?
   }
 
   let model: NSManagedObjectModel
@@ -140,6 +142,7 @@ struct StoreOpener: @unchecked Sendable {
     }
     let isReadOnly =
       isLocked || settings.isReadOnly || (file.hasHistory && settings.historyIsRefused)
+    let readersLog = isReadOnly ? ReadersLog(of: url) : nil
     let connection = try SQLiteConnection(
       path: url.path,
       mode: isReadOnly ? readingMode : .readWrite,
@@ -158,7 +161,8 @@ struct StoreOpener: @unchecked Sendable {
       keepsHistory: keepsHistory,
       isReadOnly: isReadOnly,
       hasHistoryTables: keepsHistory || file.hasHistory,
-      tombstoneColumns: try Self.tombstoneColumns(connection)
+      tombstoneColumns: try Self.tombstoneColumns(connection),
+      readersLog: readersLog
     )
   }
 
