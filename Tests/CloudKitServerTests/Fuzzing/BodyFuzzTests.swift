@@ -8,11 +8,15 @@ import Testing
 /// Bodies made of the types that the server reads them as, with something wrong in most of them.
 ///
 /// A second or so in the suite; `make fuzz` sends as many as it is told.
-@Suite("Fuzzed bodies")
+@Suite("Fuzzed bodies", .everyEngine)
 struct BodyFuzzTests {
-  /// Requests to each of the two halves of the paths, in all.
-  private static let rounds =
-    ProcessInfo.processInfo.environment["WATERSHED_FUZZ"].flatMap { Int($0) } ?? 1000
+  /// Requests to each of the two halves of the paths, in all; PostgreSQL, where each takes longer, gets a
+  /// tenth.
+  private static var rounds: Int {
+    let all = ProcessInfo.processInfo.environment["WATERSHED_FUZZ"].flatMap { Int($0) } ?? 1000
+    return TestEngine.current == .postgreSQL ? all / 10 : all
+  }
+
   private static let isLong = ProcessInfo.processInfo.environment["WATERSHED_FUZZ"] != nil
   /// Requests to one server before another takes its place: what they store would fill the memory.
   private static let roundsPerWorld = 4000
@@ -33,7 +37,8 @@ struct BodyFuzzTests {
     let words = FuzzedWords(SeededRandomness(seed: seed))
     let body = FuzzedBody(words: words)
     var memory: [Int] = []
-    var left = Self.rounds
+    let rounds = Self.rounds
+    var left = rounds
     let start = Date()
     while left > 0 {
       let world = try await FuzzedWorld(half)
@@ -52,9 +57,10 @@ struct BodyFuzzTests {
     guard Self.isLong else { return }
     let seconds = max(Date().timeIntervalSince(start), 0.001)
     print(
-      "fuzz \(half.rawValue): \(Self.rounds) requests, seed \(RequestFuzzTests.seed),",
-      "\(Int(Double(Self.rounds) / seconds)) a second, memory \(memory.first ?? 0) MB",
-      "after the first world, \(memory.max() ?? 0) MB at most, \(memory.last ?? 0) MB at the end"
+      "fuzz \(half.rawValue) on \(TestEngine.current.rawValue): \(rounds) requests,",
+      "seed \(RequestFuzzTests.seed), \(Int(Double(rounds) / seconds)) a second, memory",
+      "\(memory.first ?? 0) MB after the first world, \(memory.max() ?? 0) MB at most,",
+      "\(memory.last ?? 0) MB at the end"
     )
     // The first worlds fill caches and pools; what grows for ever has doubled by then.
     if memory.count >= 20 {

@@ -24,13 +24,15 @@ final class FuzzedNode {
 
   init(_ content: Content = .open) { self.content = content }
 
-  func written() -> [UInt8] {
+  /// The bytes up to a limit: repetitions within repetitions have no end.
+  func written(limit: Int) -> [UInt8] {
     var bytes: [UInt8] = []
-    write(to: &bytes)
+    write(to: &bytes, limit)
     return bytes
   }
 
-  private func write(to bytes: inout [UInt8]) {
+  private func write(to bytes: inout [UInt8], _ limit: Int) {
+    guard bytes.count < limit else { return }
     switch content {
     case .open: bytes += Array("{}".utf8)
     case .null: bytes += Array("null".utf8)
@@ -42,8 +44,9 @@ final class FuzzedNode {
       bytes.append(UInt8(ascii: "["))
       for (index, element) in elements.enumerated() {
         for copy in 0..<(index == 0 ? repetitions : 1) {
+          guard bytes.count < limit else { return }
           if index > 0 || copy > 0 { bytes.append(UInt8(ascii: ",")) }
-          element.write(to: &bytes)
+          element.write(to: &bytes, limit)
         }
       }
       bytes.append(UInt8(ascii: "]"))
@@ -53,7 +56,7 @@ final class FuzzedNode {
         if index > 0 { bytes.append(UInt8(ascii: ",")) }
         Self.quote(Self.escaped(member.key), to: &bytes)
         bytes.append(UInt8(ascii: ":"))
-        member.value.write(to: &bytes)
+        member.value.write(to: &bytes, limit)
       }
       bytes.append(UInt8(ascii: "}"))
     }
