@@ -211,7 +211,8 @@ package struct CloudKitHTTPServer: Service {
         handlers: handlers,
         withholdsAdministration: withholdsAdministration,
         budget: BufferBudget(limit: configuration.bufferLimit),
-        replies: BufferBudget(limit: configuration.replyBufferLimit)
+        replies: BufferBudget(limit: configuration.replyBufferLimit),
+        unnamedProxy: UnnamedProxyNotice(configuration.trustedProxies, logger)
       ),
       connections: connections,
       idleTime: .seconds(configuration.idleSeconds)

@@ -19,6 +19,7 @@ struct ServiceResponder: Sendable {
   let budget: BufferBudget
   /// Of answers that wait to be written.
   let replies: BufferBudget
+  let unnamedProxy: UnnamedProxyNotice
   let date = HTTPDate()
 
   /// Bytes of a refused body that are let in and dropped, so that the client reads the answer.
@@ -32,6 +33,7 @@ struct ServiceResponder: Sendable {
       peer: peer,
       forwardedFor: headers["x-forwarded-for"]
     )
+    unnamedProxy.look(peer: peer, forwardedFor: headers["x-forwarded-for"])
     let route = Route(path: head.uri)
     let rules = route.rules
     let request = WebServiceRequest(

@@ -87,6 +87,27 @@ struct OperatingTests {
     #expect(TrustedProxies.none.client(peer: peer, forwardedFor: forwarded) == peer)
   }
 
+  @Test("A proxy that passes requests on and is not named is told of once")
+  func unnamedProxy() throws {
+    let lines = Mutex<[String]>([])
+    let logger = Logger(label: "test") { label in
+      JSONLogHandler(label: label) { line in
+        lines.withLock { $0.append(String(decoding: line, as: UTF8.self)) }
+      }
+    }
+    let notice = UnnamedProxyNotice(try #require(TrustedProxies(["10.0.0.0/8"])), logger)
+    // Named, not a proxy, and one that makes the header up.
+    notice.look(peer: "10.1.2.3", forwardedFor: "1.2.3.4")
+    notice.look(peer: "192.168.1.1", forwardedFor: nil)
+    notice.look(peer: "203.0.113.9", forwardedFor: "1.2.3.4")
+    notice.look(peer: nil, forwardedFor: "1.2.3.4")
+    #expect(lines.withLock { $0 } == [])
+    for _ in 0..<3 { notice.look(peer: "192.168.1.1", forwardedFor: "1.2.3.4") }
+    let written = lines.withLock { $0 }
+    #expect(written.count == 1)
+    #expect(written.first?.contains("192.168.1.1") == true)
+  }
+
   @Test("A file larger than the body limit goes through in pieces, both ways, and by ranges")
   func largeAssets() async throws {
     try await withCloud { cloud in

@@ -1,0 +1,34 @@
+import Logging
+import Synchronization
+
+/// Says once that a proxy passes requests on which the configuration does not name.
+///
+/// Whoever sends the header from a public address is a client that makes it up; from this machine or a
+/// private network it is a proxy, and behind it all clients count as one network.
+final class UnnamedProxyNotice: Sendable {
+  private let proxies: TrustedProxies
+  private let logger: Logger
+  private let isLogged = Atomic<Bool>(false)
+
+  private static let near = TrustedProxies([
+    "127.0.0.0/8", "::1", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fe80::/10",
+  ])
+
+  init(_ proxies: TrustedProxies, _ logger: Logger) {
+    self.proxies = proxies
+    self.logger = logger
+  }
+
+  func look(peer: String?, forwardedFor: String?) {
+    guard forwardedFor != nil, let peer, !isLogged.load(ordering: .relaxed),
+      !proxies.contains(peer), Self.near?.contains(peer) == true,
+      isLogged.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged
+    else { return }
+    logger.warning(
+      """
+      requests come with X-Forwarded-For from \(peer), which trustedProxies does not name: if it is \
+      a proxy, all its clients count as one network
+      """
+    )
+  }
+}
