@@ -42,6 +42,7 @@ struct BodyFuzzTests {
     let start = Date()
     while left > 0 {
       let world = try await FuzzedWorld(half)
+      words.kept = world.credentials
       for round in 0..<min(left, Self.roundsPerWorld) {
         let target = words.pick(world.targets)
         let bytes = words.chance(1, in: 50) ? Data() : body.bytes(of: words.pick(target.types))
@@ -131,6 +132,10 @@ private struct FuzzedWorld {
   private let key: SigningClient
   private let bearer: String
   private(set) var targets: [Target] = []
+
+  var credentials: [String] {
+    [server.apiToken, bearer, key.keyID] + people.compactMap(\.webAuthToken)
+  }
 
   init(_ half: BodyFuzzTests.Half) async throws {
     server = try await TestServer(

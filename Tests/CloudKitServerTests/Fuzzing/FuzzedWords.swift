@@ -11,6 +11,9 @@ final class FuzzedWords {
   private(set) var keys: Set<String> = []
   private var orderedKeys: [String] = []
 
+  /// What the fuzzer itself sends requests with: a call that removed it would end the rest.
+  var kept: [String] = []
+
   init(_ random: SeededRandomness) { self.random = random }
 
   func chance(_ one: UInt64, in all: UInt64) -> Bool { random.next() % all < one }
@@ -40,6 +43,8 @@ final class FuzzedWords {
       for (key, value) in object.sorted(by: { $0.key < $1.key }) { learn(value, under: key) }
     case let list as [Any]: for value in list.prefix(20) { learn(value, under: key) }
     case let text as String where text.utf8.count < 4096:
+      // Tokens are removed by their first characters too.
+      guard !kept.contains(where: { $0.hasPrefix(text) }) else { return }
       live[key, default: []].append(text)
       if live[key, default: []].count > 8 { live[key]?.removeFirst() }
     default: break
