@@ -200,7 +200,7 @@ struct RequestProgram {
     operation.number = Int64(below(4))
     switch below(6) {
     case 0: operation.link = .clear
-    case 1...2 where !isRoot:
+    case 1...3 where !isRoot:
       let action = pick([ReferenceAction.deleteSelf, .deleteSelf, .validate, .none])
       operation.link = .set(.init(target: target(among: Self.names, in: zone), action: action))
     default: break
