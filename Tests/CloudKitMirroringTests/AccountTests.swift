@@ -95,4 +95,29 @@ struct AccountTests {
     #expect(calls.contains { $0.hasPrefix("modify") })
     try await phone.quit()
   }
+
+  @Test("An open batch is not sent to a user who was met while a missing zone was looked into")
+  func anotherUserWhileAZoneIsMissing() async throws {
+    let world = try await World()
+    let phone = try await ScriptedDevice("phone", in: world)
+    try await phone.sync()
+    let cloud = phone.cloud
+    cloud.onModify { _ in
+      cloud.setAccount(.available(userRecordName: "_other"))
+      throw CloudFailure.zoneMissing
+    }
+    try phone.save { _ = $0.make("Post", ["title": "a"]) }
+    await #expect(throws: (any Error).self) { try await phone.mirror.syncNow() }
+    #expect(cloud.calls.contains { $0.hasPrefix("modify") })
+    cloud.onModify { _ in throw CloudFailure.unreachable(reason: "test") }
+    cloud.forgetCalls()
+    await #expect(throws: (any Error).self) { try await phone.mirror.syncNow() }
+    #expect(cloud.calls.contains("account"))
+    #expect(!cloud.calls.contains { $0.hasPrefix("modify") })
+    cloud.setAccount(nil)
+    cloud.onModify(nil)
+    try await phone.sync()
+    #expect(try phone.mirror.read { try $0.openBatch() } == nil)
+    try await phone.quit()
+  }
 }

@@ -40,7 +40,19 @@ extension StoreMirror {
   }
 
   /// Throws where nobody, or another person than the store's, is signed in.
+  ///
+  /// The requests are for the user who was asked for last, so nothing is sent after a failure before a
+  /// set-up has found the store's own user again.
   func checkAccount() async throws {
+    do {
+      try await compareAccount()
+    } catch {
+      state.withLock { $0.isSetUp = false }
+      throw error
+    }
+  }
+
+  private func compareAccount() async throws {
     let user: String
     switch try await cloud.account() {
     case .available(let userRecordName): user = userRecordName
@@ -171,6 +183,8 @@ extension StoreMirror {
     // Another person's database lacks the zone too, and is not to get this one's.
     try await checkAccount()
     try await checkAccountEpoch()
+    // What ended the zone may have ended the subscription too. A failure leaves the loss to the next try.
+    try await cloud.saveSubscription(options.subscription)
     journal.note(
       .reset,
       .zoneLost,
@@ -180,8 +194,6 @@ extension StoreMirror {
     log.error("The zone \(options.zone) is gone: \(cause) Every object is sent again.")
     try write(MirrorAuthor.reset) { try $0.forgetZone() }
     try await saveZoneIfNeeded()
-    // What ended the zone may have ended the subscription too.
-    try await cloud.saveSubscription(options.subscription)
     state.withLock { state in
       state.wantsImport = true
       state.wantsExport = true
