@@ -153,4 +153,38 @@ import Testing
       #expect(!phone.faults.requests.contains("records/modify"))
     }
   }
+
+  @Test("Decimals of before a model asks for exact ones keep their digits, and others get them")
+  func switchedOn() async throws {
+    let world = try await World(model: Self.model(isExact: false))
+    let (old, pad) = (try await world.device("phone"), try await world.device("pad"))
+    let value = try decimal(Self.digits)
+    try old.save { _ = $0.make("Price", ["amount": value, "name": "a"]) }
+    try await world.settle(old, pad)
+    try await old.quit()
+    try pad.save { try $0.first("Price", "name", "a").setValue("b", forKey: "name") }
+    try await pad.sync()
+    let phone = try await world.device("phone", model: Self.model(isExact: true))
+    try await world.settle(phone)
+    #expect(try amount(phone) == Self.digits)
+    // The pad reads the text with a model that asks for it.
+    try await pad.sync()
+    #expect(try amount(pad) != Self.digits)
+    try await pad.quit()
+    let newPad = try await world.device("pad", model: Self.model(isExact: true))
+    try await world.settle(newPad, phone)
+    #expect(try amount(newPad) == Self.digits)
+    #expect(try amount(phone) == Self.digits)
+    #expect(try phone.snapshot() == newPad.snapshot())
+    for device in [phone, newPad] { try await device.quit() }
+  }
+
+  @Test("Integers that are one double are different values")
+  func integersBeyondDoubles() {
+    let double = MirrorValue.double(9_007_199_254_740_992)
+    #expect(MirrorValue.integer(9_007_199_254_740_992).hasSameContent(as: double))
+    #expect(!MirrorValue.integer(9_007_199_254_740_993).hasSameContent(as: double))
+    #expect(!double.hasSameContent(as: .integer(9_007_199_254_740_993)))
+    #expect(!MirrorValue.integer(.max).hasSameContent(as: .double(0x1p63)))
+  }
 }

@@ -44,7 +44,8 @@ package enum MirrorValue: Hashable, Sendable {
       left.utf8.elementsEqual(right.utf8)
     case (.data(let left), .data(let right)): left == right
     case (.integer(let left), .double(let right)), (.double(let right), .integer(let left)):
-      Double(left) == right
+      // Not as doubles: beyond 2^53 several integers become one.
+      Int64(exactly: right) == left
     case (.asset, _), (.fingerprint, _), (_, .asset), (_, .fingerprint):
       fingerprint != nil && fingerprint == other.fingerprint
     default: self == other

@@ -85,6 +85,13 @@ package final class ModelMapping: Sendable {
     mappings[entityName]?.manyToMany(relationship)
   }
 
+  /// The fields of exact decimals, behind the names of their entities.
+  package var exactFields: [String] {
+    mappings.values.flatMap { mapping in
+      mapping.attributes.compactMap(\.exactField).map { "\(mapping.entityName) \($0)" }
+    }.sorted()
+  }
+
   /// Every field name that an import reads.
   package var desiredKeys: [String] {
     var keys: Set<String> = [

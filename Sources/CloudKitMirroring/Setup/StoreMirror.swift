@@ -201,8 +201,10 @@ package final class StoreMirror: Sendable {
 
   /// A model that reads more than the last one has to see the records again.
   private func compareModel(_ session: MirrorSession) throws {
-    let hashes = store.schema.model.entityVersionHashesByName.sorted { $0.key < $1.key }
-      .map { "\($0.key) \($0.value.base64EncodedString())" }.joined(separator: "\n")
+    let versions = store.schema.model.entityVersionHashesByName.sorted { $0.key < $1.key }
+      .map { "\($0.key) \($0.value.base64EncodedString())" }
+    // User info is no part of a version hash.
+    let hashes = (versions + context.mapping.exactFields).joined(separator: "\n")
     let known = try session.books.text(.modelHashes)
     guard known != hashes else { return }
     try session.books.setMeta(.modelHashes, .text(hashes))
