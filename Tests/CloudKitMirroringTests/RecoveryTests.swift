@@ -170,4 +170,171 @@ import Testing
       #expect(try phone.snapshot().keys.first == record)
     }
   }
+
+  private func restoreAll(_ device: TestDevice, _ entityName: String) throws {
+    for entry in try device.container.recoveryEntries() where entry.entityName == entityName {
+      try device.container.restore(entry)
+    }
+  }
+
+  @Test("Of two devices that restore one object, both edits are kept", arguments: [true, false])
+  func restoredTwice(importsFirst: Bool) async throws {
+    try await World.with("phone", "pad", "desk") { world, devices in
+      let (phone, pad, desk) = (devices[0], devices[1], devices[2])
+      try phone.save { _ = $0.make("Post", ["title": "old", "content": "old", "views": 1]) }
+      try await world.settle(phone, pad, desk)
+      for device in [pad, desk] { device.faults.isOnline = false }
+      try phone.save { context in for post in try context.all("Post") { context.delete(post) } }
+      try await phone.sync()
+      try pad.save { try $0.all("Post").first?.setValue("pad", forKey: "title") }
+      try desk.save { try $0.all("Post").first?.setValue("desk", forKey: "content") }
+      for device in [pad, desk] {
+        device.faults.isOnline = true
+        try await device.sync()
+        #expect(try device.container.recoveryEntries().count == 1)
+      }
+      // What was restored offline is in an open batch, which is sent before the import.
+      pad.faults.isOnline = importsFirst
+      try restoreAll(desk, "Post")
+      try await desk.sync()
+      try restoreAll(pad, "Post")
+      if !importsFirst { _ = try? await pad.sync() }
+      pad.faults.isOnline = true
+      try await world.settle(pad, desk, phone)
+      #expect(try title(pad) == "pad")
+      let kept = try pad.container.recoveryEntries().flatMap { entry in
+        [entry.value(forKey: "content") as? String].compactMap(\.self)
+      }
+      #expect(kept == ["desk"])
+      #expect(try pad.snapshot() == phone.snapshot())
+      #expect(try desk.snapshot() == phone.snapshot())
+    }
+  }
+
+  @Test(
+    "A many-to-many link between two restored objects is back in either order",
+    arguments: [["Post", "Tag"], ["Tag", "Post"]]
+  )
+  func linkOfTwo(order: [String]) async throws {
+    try await World.with("phone", "pad") { world, devices in
+      let (phone, pad) = (devices[0], devices[1])
+      try phone.save { context in
+        let tag = context.make("Tag", ["name": "tag"])
+        context.make("Post", ["title": "old"]).setValue(NSSet(object: tag), forKey: "tags")
+      }
+      try await world.settle(phone, pad)
+      pad.faults.isOnline = false
+      try phone.save { context in
+        for object in try context.all("Post") + context.all("Tag") { context.delete(object) }
+      }
+      try await phone.sync()
+      try pad.save { context in
+        try context.all("Post").first?.setValue("new", forKey: "title")
+        try context.all("Tag").first?.setValue("new", forKey: "name")
+      }
+      pad.faults.isOnline = true
+      try await world.settle(pad)
+      for name in order {
+        try restoreAll(pad, name)
+        try await pad.sync()
+      }
+      try await world.settle(pad, phone)
+      let linked = try phone.save { context in
+        (try context.all("Post").first?.value(forKey: "tags") as? NSSet)?.count
+      }
+      #expect(linked == 1)
+      #expect(try pad.snapshot() == phone.snapshot())
+    }
+  }
+
+  @Test("A restored link whose object another device restores is sent")
+  func linkOfTwoDevices() async throws {
+    try await World.with("phone", "pad", "desk") { world, devices in
+      let (phone, pad, desk) = (devices[0], devices[1], devices[2])
+      try phone.save { context in
+        let post = context.make("Post", ["title": "old"])
+        context.make("Attachment", ["name": "old"]).setValue(post, forKey: "post")
+      }
+      try await world.settle(phone, pad, desk)
+      for device in [pad, desk] { device.faults.isOnline = false }
+      try phone.save { context in for post in try context.all("Post") { context.delete(post) } }
+      try await phone.sync()
+      try pad.save { try $0.all("Attachment").first?.setValue("new", forKey: "name") }
+      try desk.save { try $0.all("Post").first?.setValue("new", forKey: "title") }
+      for device in [pad, desk] {
+        device.faults.isOnline = true
+        try await world.settle(device)
+      }
+      try restoreAll(pad, "Attachment")
+      try await pad.sync()
+      try restoreAll(desk, "Post")
+      try await world.settle(desk, pad, phone)
+      let linked = try phone.save { context in
+        (try context.all("Attachment").first?.value(forKey: "post") as? NSManagedObject)?
+          .value(forKey: "title") as? String
+      }
+      #expect(linked == "new")
+      #expect(try pad.snapshot() == phone.snapshot())
+    }
+  }
+
+  @Test("What is kept of an object has its links where the feed tells of them on an earlier page")
+  func linksOnAnEarlierPage() async throws {
+    try await World.with("phone") { world, devices in
+      let phone = devices[0]
+      let pad = try await ScriptedDevice("pad", in: world, pageLimit: 1)
+      try phone.save { context in
+        let tag = context.make("Tag", ["name": "tag"])
+        let other = context.make("Tag", ["name": "other"])
+        context.make("Post", ["title": "old"]).setValue(NSSet(object: tag), forKey: "tags")
+        context.make("Post", ["title": "kept"])
+          .setValue(NSSet(objects: tag, other), forKey: "tags")
+      }
+      try await phone.sync()
+      try await pad.sync()
+      pad.faults.isOnline = false
+      try pad.save { try $0.first("Post", "title", "old").setValue("new", forKey: "title") }
+      try phone.save { context in
+        context.delete(try context.first("Post", "title", "old"))
+        let tag = try context.first("Tag", "name", "tag")
+        try context.first("Post", "title", "kept").setValue(NSSet(object: tag), forKey: "tags")
+      }
+      try await phone.sync()
+      pad.faults.isOnline = true
+      try await pad.sync()
+      let entry = try #require(try pad.mirror.read { try $0.recoveredEdits() }.first)
+      #expect(entry.fields["CD_title"] == .string("new"))
+      #expect(entry.fields["tags"] != nil)
+      #expect(try pad.mirror.read { try $0.goneEdges(limit: 10) }.isEmpty)
+      #expect(try pad.mirror.snapshot() == phone.snapshot())
+      try await pad.quit()
+    }
+  }
+
+  @Test("An entry of an object that never had a record gets a record name of its own")
+  func entryWithoutARecord() async throws {
+    try await World.with("phone") { _, devices in
+      let phone = devices[0]
+      let mirror = try #require(phone.container.storeMirrors.first)
+      let fields = FieldBag([
+        "CD_title": .string("a"), MirrorNames.entityName: .string("Post"),
+      ])
+      try mirror.write(MirrorAuthor.setup) { session in
+        try session.books.keep(
+          RecoveredEdit(
+            record: "Post/1",
+            entityName: "Post",
+            reason: "test",
+            noted: 0,
+            fields: fields
+          )
+        )
+      }
+      try restoreAll(phone, "Post")
+      try await phone.sync()
+      #expect(try title(phone) == "a")
+      let name = try #require(try phone.snapshot().keys.first)
+      #expect(UUID(uuidString: name) != nil)
+    }
+  }
 }

@@ -115,7 +115,12 @@ final class ScriptedDevice: Sendable {
   let faults = FaultPlan()
   private let coordinator: NSPersistentStoreCoordinator
 
-  init(_ name: String, in world: World, effects: Effects = .live) async throws {
+  init(
+    _ name: String,
+    in world: World,
+    effects: Effects = .live,
+    pageLimit: Int = 200
+  ) async throws {
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: world.model)
     try coordinator.addPersistentStore(
       type: .sqlite,
@@ -130,7 +135,10 @@ final class ScriptedDevice: Sendable {
     mirror = try StoreMirror(
       store: store,
       cloud: cloud,
-      options: StoreMirror.Options(containerIdentifier: TestCloud.defaultContainer),
+      options: StoreMirror.Options(
+        containerIdentifier: TestCloud.defaultContainer,
+        pageLimit: pageLimit
+      ),
       effects: effects
     )
     self.cloud = cloud

@@ -220,7 +220,7 @@ extension MirrorSession {
     var record = record
     record.endSending()
     record.tag = nil
-    record.base = nil
+    record.base = FieldBag()
     try books.update(record)
   }
 

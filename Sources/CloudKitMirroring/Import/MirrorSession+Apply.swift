@@ -44,11 +44,15 @@ extension MirrorSession {
   ///
   /// Applying the same again changes nothing, so a crash between two transactions of a page costs
   /// only the time to read it again.
+  ///
+  /// While more pages come, deletions of edges wait: objects that a later page deletes are kept for
+  /// recovery with their links.
   @discardableResult
   package func apply(
     records: some Sequence<CloudRecord>,
     deletedNames: some Sequence<String> = [],
-    generation: Int64
+    generation: Int64,
+    isMoreComing: Bool = false
   ) throws -> ImportEffect {
     var effect = ImportEffect()
     var edges: [CloudRecord] = []
@@ -83,9 +87,23 @@ extension MirrorSession {
     }
     // After the objects: what is kept of one for recovery has its links.
     for name in goneEdges {
-      if let edge = try books.edge(named: name) { try applyDeletion(of: edge) }
+      if isMoreComing {
+        try books.keepGoneEdge(name)
+      } else if let edge = try books.edge(named: name) {
+        try applyDeletion(of: edge)
+      }
     }
     return effect
+  }
+
+  /// Applies deletions of edges that waited for the end of the feed; returns whether more are left.
+  package func applyGoneEdges(limit: Int) throws -> Bool {
+    let names = try books.goneEdges(limit: limit)
+    for name in names {
+      if let edge = try books.edge(named: name) { try applyDeletion(of: edge) }
+      try books.forgetGoneEdge(name)
+    }
+    return names.count == limit
   }
 
   /// Notes records whose copies on the server cannot be had whole: the rest of the page goes on, and
@@ -260,7 +278,20 @@ extension MirrorSession {
       local: local.fields
     )
     if !lost.isEmpty {
-      try keepReplaced(merge.stillPending, of: record, entity)
+      try keepReplaced(
+        merge.stillPending,
+        of: record,
+        entity,
+        reason: "A server that was restored had other values than the last agreed ones."
+      )
+    } else if let base, base.values.isEmpty {
+      // An object that was restored here, and nothing of it agreed on.
+      try keepReplaced(
+        merge.conflicting,
+        of: record,
+        entity,
+        reason: "Another device restored the object too, with other values."
+      )
     } else if let base {
       try keepAgreed(record, entity, row, local: local.fields, since: base)
     }

@@ -53,10 +53,31 @@ extension MirrorSession {
       guard !source.unconfirmed.contains(link.property) else { continue }
       try rows.update(reference, set: [toOne.index: .reference(target)])
       try writePresentNames(link.record)
+      try markRestored(toOne, of: link.record, to: name)
     }
     for edge in try books.edges(touching: name) where !edge.isLinked && edge.pending != .delete {
       try link(edge)
+      try sendRestored(edge.name)
     }
+  }
+
+  /// Has a link sent that the server's record lacks: its object was restored here before this target was.
+  private func markRestored(_ toOne: ToOneMapping, of name: String, to target: String) throws {
+    guard let source = try books.record(named: name),
+      let entity = mapping.entity(named: source.entityName)
+    else { return }
+    let agreed = source.base.flatMap { entity.reading($0).fields[toOne.field] }
+    if agreed != .string(target) { try mark(source, [toOne.name]) }
+  }
+
+  /// Has an edge sent that was restored before both of its objects were here.
+  private func sendRestored(_ name: String) throws {
+    guard var edge = try books.edge(named: name), edge.isLinked, edge.tag == nil,
+      edge.sequence == nil, edge.pending == .nothing
+    else { return }
+    edge.pending = .save
+    edge.group = try rows.lastTransactionNumber()
+    try books.update(edge)
   }
 
   func applyEdge(
@@ -64,6 +85,8 @@ extension MirrorSession {
     generation: Int64,
     _ effect: inout ImportEffect
   ) throws {
+    // Made again after a deletion that an earlier page told of.
+    try books.forgetGoneEdge(record.name)
     let known = try books.edge(named: record.name)
     if var known, known.tag == record.tag, known.tag != nil {
       guard known.generation != generation else { return }

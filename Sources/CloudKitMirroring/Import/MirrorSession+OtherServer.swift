@@ -64,14 +64,15 @@ extension MirrorSession {
   func keepReplaced(
     _ properties: Set<String>,
     of record: CloudRecord,
-    _ entity: EntityMapping
+    _ entity: EntityMapping,
+    reason: String
   ) throws {
     try keep(
       properties,
       of: record,
       entity,
       record.fields,
-      "A server that was restored had other values than the last agreed ones."
+      reason
     ) { property in
       try whole(record.fields.content(of: property), of: property, entity)
     }

@@ -218,7 +218,8 @@ extension StoreMirror {
           try session.apply(
             records: chunk,
             deletedNames: isLast ? page.deletedNames : [],
-            generation: zone.generation
+            generation: zone.generation,
+            isMoreComing: page.isMoreComing
           )
         )
         if isLast { try session.park(page.unreadable, generation: zone.generation) }
@@ -257,7 +258,7 @@ extension StoreMirror {
     }
   }
 
-  /// What comes after a page's records: at the end of the feed, one-to-ones and what a reading from
+  /// What comes after a page's records: at the end of the feed, deletions of edges, one-to-ones and what a reading from
   /// the start has not met; then the token.
   ///
   /// `oneToOnes` is how far the one-to-ones are settled, nil once all are. Returns false while more is
@@ -271,6 +272,7 @@ extension StoreMirror {
   ) throws -> Bool {
     var zone = zone
     if !page.isMoreComing {
+      if try session.applyGoneEdges(limit: Self.settlementLimit) { return false }
       if let after = oneToOnes {
         oneToOnes = try session.settleOneToOnes(after: after, limit: Self.settlementLimit)
         guard oneToOnes == nil else { return false }

@@ -26,26 +26,33 @@ extension MirrorSession {
           + "version of the app that has the entity."
       )
     }
-    let fields = entity.reading(edit.fields).fields
     let known = try books.record(named: edit.record)
     let reference: RowReference
     if let known, let living = self.reference(of: known), let row = try rows.row(living) {
-      try write(fields, into: row, of: known, entity)
+      // It may be of another entity by now.
+      let present = mapping.entity(named: known.entityName) ?? entity
+      let fields = present.reading(edit.fields).fields
+      try write(fields, into: row, present)
       reference = living
+      try restoreLinks(fields, of: known.name, at: reference, present)
     } else {
-      reference = try make(edit.record, fields, known, entity)
+      let fields = entity.reading(edit.fields).fields
+      let name = restoredName(of: edit)
+      reference = try make(name, fields, known, entity)
+      try restoreLinks(fields, of: name, at: reference, entity)
     }
-    try restoreLinks(fields, of: edit.record, at: reference, entity)
     try books.discardRecoveredEdit(id)
     return reference
   }
 
-  private func write(
-    _ fields: FieldBag,
-    into row: Row,
-    of record: BookedRecord,
-    _ entity: EntityMapping
-  ) throws {
+  /// The name of an entry's record; entries of objects that never had one were once kept under entity
+  /// and key, which name another object on another device.
+  private func restoredName(of edit: RecoveredEdit) -> String {
+    guard edit.record.hasPrefix(edit.entityName + "/") else { return edit.record }
+    return context.effects.uuid().uuidString
+  }
+
+  private func write(_ fields: FieldBag, into row: Row, _ entity: EntityMapping) throws {
     var set: [Int: RowValue] = [:]
     for attribute in entity.attributes {
       if let value = value(of: attribute, in: fields) { set[attribute.index] = value }
@@ -103,6 +110,8 @@ extension MirrorSession {
     record.properties = Set(entity.fieldProperties).subtracting(waiting.map(\.property))
     record.edges = Set(entity.manyToManys.map(\.name))
     record.parked = nil
+    // Another device may have restored it too: nothing is agreed on with that device.
+    if record.base == nil, record.sequence == nil { record.base = FieldBag() }
     if known == nil { try books.insert(record) } else { try books.update(record) }
     for link in waiting { try books.park(link) }
     return reference
@@ -118,8 +127,11 @@ extension MirrorSession {
     for relationship in entity.manyToManys {
       guard case .string(let names)? = fields[relationship.name] else { continue }
       for target in names.split(separator: "\n") {
-        guard let other = try self.reference(named: String(target)) else { continue }
-        try rows.addLink(relationship.description, reference, other)
+        if let other = try self.reference(named: String(target)) {
+          try rows.addLink(relationship.description, reference, other)
+        } else {
+          try keepForLater(relationship, from: name, to: String(target))
+        }
       }
       guard var record = try books.record(named: name) else { continue }
       record.edges.insert(relationship.name)
@@ -137,6 +149,24 @@ extension MirrorSession {
       try rows.update(partner, set: [back.index: .reference(reference)])
     }
     try linkWhatWaited(for: name)
+  }
+
+  /// Books the edge to an object that is not here; it is linked and sent once the object is.
+  private func keepForLater(
+    _ relationship: ManyToManyMapping,
+    from name: String,
+    to target: String
+  ) throws {
+    let edge = Edge(
+      relationship: relationship.edge,
+      firstRecord: relationship.isFirst ? name : target,
+      secondRecord: relationship.isFirst ? target : name
+    )
+    let recordName = edge.recordName(zone: context.zone)
+    guard try books.edges(like: edge).isEmpty, try books.edge(named: recordName) == nil else {
+      return
+    }
+    try books.insert(BookedEdge(name: recordName, edge: edge))
   }
 
   private func value(of attribute: AttributeMapping, in fields: FieldBag) -> RowValue? {
