@@ -158,6 +158,23 @@ struct TransferTests {
     #expect(error?.code == .networkFailure)
   }
 
+  @Test("A checksum of Apple's, which looks like one of ours, keeps no file away")
+  func otherChecksums() async throws {
+    let service = ScriptedService()
+    service.answer(
+      """
+      {"records":[{"recordName":"n","recordType":"T","fields":{"f":{"type":"ASSETID","value":
+       {"fileChecksum":"AZrABAdOEON4l5zTpsm/h/NH7tXc","size":5,"downloadURL":"http://d.test/1"}}}}]}
+      """
+    )
+    service.answer("right")
+    let record = try await service.container().privateCloudDatabase
+      .record(for: CKRecord.ID(recordName: "n"))
+    let asset = try #require(record["f"] as? CKAsset)
+    #expect(try Data(contentsOf: #require(asset.fileURL)) == Data("right".utf8))
+    TemporaryAssets.discard(filesOf: [record])
+  }
+
   @Test("A download with other bytes than its checksum names is an error, and is begun anew")
   func wrongBytes() async throws {
     try await withFolder { folder in
@@ -174,7 +191,8 @@ struct TransferTests {
            "value":{"fileChecksum":"\(checksum)","size":5,"downloadURL":"http://d.test/1"}}}}]}
           """
         )
-        for answer in answers { service.answer(answer) }
+        let form = [WebServiceName.checksumForm: WebServiceName.checksumFormValue]
+        for answer in answers { service.answer(answer, headers: form) }
         let database = service.container(retries: .interactive)
           .privateCloudDatabase
         do {

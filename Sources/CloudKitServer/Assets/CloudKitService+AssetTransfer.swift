@@ -204,6 +204,7 @@ extension CloudKitService {
     value.receipt = try receipt(permit.partition, for: value)
     return WebServiceResponse(
       status: 200,
+      headers: [WebServiceName.checksumForm: WebServiceName.checksumFormValue],
       body: try WireCoding.encode(UploadedFileResponse(singleFile: value.withoutPlace))
     )
   }
@@ -231,6 +232,7 @@ extension CloudKitService {
     let tag = "\"\(permit.file)\""
     var headers = [
       WebServiceName.contentType: "application/octet-stream",
+      WebServiceName.checksumForm: WebServiceName.checksumFormValue,
       "accept-ranges": "bytes",
       "cache-control": "private, max-age=3600",
       "content-disposition": "attachment",

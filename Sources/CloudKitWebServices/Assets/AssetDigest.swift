@@ -14,7 +14,9 @@ package struct AssetDigest: Hashable, Sendable {
     bytes = Data(hash.prefix(Self.size))
   }
 
-  /// Reads `fileChecksum`; nil for the form of another service.
+  /// Reads `fileChecksum`; nil for another form.
+  ///
+  /// Checksums of Apple's service have this form too: read only what our service made.
   package init?(checksum: String?) {
     guard let checksum, let data = Data(base64Encoded: checksum), data.count == Self.size + 1,
       data.first == Self.version

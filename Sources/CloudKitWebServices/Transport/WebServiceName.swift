@@ -11,6 +11,12 @@ package enum WebServiceName {
   /// The server refuses the request from any other user.
   package static let expectedUser = "x-watershed-user"
 
+  /// Header of our service's answers with files: how the file's `fileChecksum` was made.
+  ///
+  /// Apple's checksums have the same form, and say something else.
+  package static let checksumForm = "x-watershed-checksum"
+  package static let checksumFormValue = "sha256-160"
+
   package static let requestUUID = "x-apple-request-uuid"
   /// Carries the user token of the next request.
   package static let webAuthTokenHeader = "x-apple-cloudkit-web-auth-token"

@@ -132,7 +132,7 @@ struct AssetTransfers: Sendable {
     }
     do {
       let file = try WireCoding.decode(UploadedFileResponse.self, from: reply.body).singleFile
-      guard Self.isWhole(upload.fileURL, file.fileChecksum ?? "") else {
+      guard Self.isWhole(upload.fileURL, file.fileChecksum ?? "", reply) else {
         throw CKError(
           .assetFileModified,
           "The service has other bytes than the file \(upload.fileURL.path): the file changed while it was "
@@ -227,7 +227,7 @@ struct AssetTransfers: Sendable {
           "\(size) of \(file.size) bytes of a file of the record \(recordID.recordName) came."
         )
       }
-      guard Self.isWhole(place, file.fileChecksum) else {
+      guard Self.isWhole(place, file.fileChecksum, response) else {
         // What is resumed would keep the damaged part.
         try? FileManager.default.removeItem(at: place)
         throw CKError(
@@ -239,9 +239,18 @@ struct AssetTransfers: Sendable {
     asset.adopt(fileURL: place)
   }
 
-  /// Whether a file has the content that its checksum names; other services' checksums say nothing here.
-  private static func isWhole(_ file: URL, _ checksum: String) -> Bool {
-    guard let due = AssetDigest(checksum: checksum) else { return true }
+  /// Whether a file has the content that its checksum names.
+  ///
+  /// Compared where the answer says that the checksum is ours: Apple's have the same form, and are made
+  /// otherwise.
+  private static func isWhole(
+    _ file: URL,
+    _ checksum: String,
+    _ response: WebServiceResponse
+  ) -> Bool {
+    guard response.headers[WebServiceName.checksumForm] == WebServiceName.checksumFormValue,
+      let due = AssetDigest(checksum: checksum)
+    else { return true }
     return (try? AssetDigest(of: file)) == due
   }
 
