@@ -94,4 +94,24 @@ struct ShareEndingTests {
     #expect(results.compactMap(\.error).isEmpty)
     #expect(try await tree.sharedNames() == ["a", "b", "d", "e", "f", "g", "root", "share"])
   }
+
+  @Test("A share whose root goes with a deletion beside its failed save leaves no members")
+  func rootThatIsTakenAlong() async throws {
+    let tree = try await SharedTree()
+    let stale = try await tree.owner.lookup("root").recordChangeTag
+    let reference = ReferenceValue(recordName: "c", action: .deleteSelf)
+    try await tree.owner.save(.forceUpdate, "root", ["ref": .reference(reference)])
+    let results = try await tree.owner.modify(
+      [
+        .make(.update, "root", ["title": .string("late")], tag: stale),
+        .make(.forceDelete, "c", recordType: nil),
+      ],
+      atomic: false
+    )
+    #expect(results[0].error?.serverErrorCode == .conflict)
+    #expect(results[1].item?.deleted == true)
+    await #expect(throws: ErrorDictionary.self) { try await tree.owner.lookup("root") }
+    await #expect(throws: ErrorDictionary.self) { try await tree.owner.lookup("share") }
+    for name in ["a", "b"] { #expect(try await tree.owner.lookup(name).share == nil) }
+  }
 }

@@ -97,6 +97,11 @@ struct ModifyCall: Sendable {
     request.operations.map { $0.record.zoneID ?? request.zoneID ?? .defaultZone }
   }
 
+  /// Whether the batch is written as a whole or not at all.
+  var isAtomic: Bool {
+    context.scope != .public && request.atomic != false && namedZones.contains { !$0.isDefault }
+  }
+
   mutating func decide() throws -> (WriteBatch?, Outcome) {
     let loaded = try service.storage.read { snapshot -> Loaded in
       database = try service.target(of: namedZones, context, snapshot)

@@ -15,8 +15,6 @@ extension ModifyCall {
     let parents = try loadParents(operations, existing, snapshot)
     let sharing = try loadSharing(operations, &existing, zones, snapshot)
     let types = Set(existing.values.map(\.type) + operations.compactMap(\.record.recordType))
-    let isAtomic =
-      context.scope != .public && named.contains { !$0.isDefault } && request.atomic != false
     let input = ModifyInput(
       partition: id,
       scope: context.scope,

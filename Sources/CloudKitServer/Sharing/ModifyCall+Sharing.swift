@@ -141,7 +141,11 @@ extension ModifyCall {
   }
 
   /// The records that the batch saves: no deletion takes them along.
+  ///
+  /// Only an atomic batch saves all of them. A deletion of another one can take along what it failed to
+  /// save.
   private func staying(_ operations: [KeyedOperation]) -> Set<RecordKey> {
+    guard isAtomic else { return [] }
     let deleted = Set(operations.filter(\.type.isDelete).compactMap(\.key))
     return Set(operations.compactMap(\.key)).subtracting(deleted)
   }
