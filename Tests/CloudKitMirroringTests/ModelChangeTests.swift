@@ -381,4 +381,51 @@ struct ModelChangeTests {
     #expect(try numbers(pad) == ["a": 1, "b": 3])
     for device in [phone, pad] { try await device.quit() }
   }
+
+  @Test("A number that is renamed and retyped at once is sent; the former field gets what fits it")
+  func renamedAndRetyped() async throws {
+    let world = try await World(model: Self.counted(.integer64AttributeType))
+    let (old, pad) = (try await world.device("phone"), try await world.device("pad"))
+    try old.save { context in
+      for title in ["a", "b"] { _ = context.make("Post", ["title": title, "count": 1]) }
+    }
+    try await world.settle(old, pad)
+    try await old.quit()
+    let model = NSManagedObjectModel()
+    model.entities = [
+      BlogModel.entity(
+        "Post",
+        [
+          BlogModel.attribute("title", .stringAttributeType),
+          BlogModel.attribute("amount", .doubleAttributeType) { $0.renamingIdentifier = "count" },
+        ]
+      )
+    ]
+    let phone = try await world.device("phone", model: model)
+    try await world.settle(phone)
+    try phone.save { context in
+      try context.first("Post", "title", "a").setValue(2, forKey: "amount")
+      try context.first("Post", "title", "b").setValue(0.5, forKey: "amount")
+    }
+    try await world.settle(phone, pad)
+    #expect(try phone.container.mirroringStatus().flatMap(\.parked).isEmpty)
+    #expect(try numbers(pad) == ["a": 2, "b": 1])
+    let fresh = try await world.device("fresh", model: model)
+    try await fresh.sync()
+    #expect(try fresh.snapshot() == phone.snapshot())
+    for device in [phone, pad, fresh] { try await device.quit() }
+  }
+
+  @Test("A field that a copy has with the type of its attribute is sent in that type again")
+  func usualTypeAgain() throws {
+    let mapping = ModelMapping(model: Self.counted(.doubleAttributeType), configuration: nil)
+    let entity = try #require(mapping.entity(named: "Post"))
+    var kinds = FieldKinds(of: FieldBag(["CD_count": .integer(1)]), entity)
+    let values = ["CD_count": MirrorValue.double(3)]
+    #expect(
+      kinds.adapted(values, entity, recordType: entity.recordType) == ["CD_count": .integer(3)]
+    )
+    kinds.add(FieldKinds(of: FieldBag(["CD_count": .double(0.5)]), entity))
+    #expect(kinds.adapted(values, entity, recordType: entity.recordType) == values)
+  }
 }

@@ -129,7 +129,7 @@ extension MirrorSession {
       name: record.name,
       recordType: record.recordType,
       tag: record.tag,
-      set: FieldBag(kinds.adapted(changed.set, recordType: record.recordType)),
+      set: FieldBag(kinds.adapted(changed.set, entity, recordType: record.recordType)),
       removed: changed.removed,
       encryptedKeys: now.encryptedKeys
     )

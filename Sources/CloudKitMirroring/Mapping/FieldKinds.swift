@@ -11,45 +11,71 @@ package struct FieldKinds: Hashable, Sendable {
 
   /// By record type and field.
   private var kinds: [String: Kind] = [:]
+  /// Fields that a copy has with the types of their attributes.
+  private var usual: [String: Kind] = [:]
 
   package init() {}
 
-  package var isEmpty: Bool { kinds.isEmpty }
+  package var isEmpty: Bool { kinds.isEmpty && usual.isEmpty }
 
-  /// The number fields of a copy of the server's that have another type than their attributes.
+  /// What a copy of the server's says of the types of its number fields, those of former names too.
   package init(of fields: FieldBag, _ entity: EntityMapping) {
     for attribute in entity.attributes {
-      guard let usual = attribute.form.numberKind else { continue }
-      let found: Kind
-      switch fields[attribute.field] {
-      case .integer?: found = .integer
-      case .double?: found = .double
-      default: continue
+      guard let kind = attribute.form.numberKind else { continue }
+      let former = entity.formerNames[attribute.name].map(MirrorNames.field)
+      for field in [attribute.field, former].compactMap(\.self) {
+        let key = Self.key(entity.recordType, field)
+        switch fields[field] {
+        case .integer?: note(.integer, key, usual: kind)
+        case .double?: note(.double, key, usual: kind)
+        default: break
+        }
       }
-      if found != usual { kinds[Self.key(entity.recordType, attribute.field)] = found }
     }
   }
 
-  /// Takes over what another copy says.
-  package mutating func add(_ other: FieldKinds) { kinds.merge(other.kinds) { $1 } }
+  private mutating func note(_ found: Kind, _ key: String, usual kind: Kind) {
+    if found == kind { usual[key] = found } else { kinds[key] = found }
+  }
+
+  /// Takes over what another copy says: the server may be another one by now, or its schema made again.
+  package mutating func add(_ other: FieldKinds) {
+    // Entities of one record type can differ in what is usual.
+    for (key, kind) in other.usual where kinds[key] != kind { kinds[key] = nil }
+    kinds.merge(other.kinds) { $1 }
+  }
 
   /// The values as the server's fields take them, as far as they fit.
+  ///
+  /// A former field that does not take the value is left out: earlier versions of the app then keep what
+  /// they read last.
   package func adapted(
     _ values: [String: MirrorValue],
+    _ entity: EntityMapping,
     recordType: String
   ) -> [String: MirrorValue] {
     guard !kinds.isEmpty else { return values }
+    let former = Set(entity.formerNames.values.map(MirrorNames.field))
     var values = values
     for (field, value) in values {
-      switch (kinds[Self.key(recordType, field)], value) {
-      case (.integer?, .double(let number)):
-        if let integer = Int64(exactly: number) { values[field] = .integer(integer) }
-      case (.double?, .integer(let number)):
-        if Int64(exactly: Double(number)) == number { values[field] = .double(Double(number)) }
-      default: break
+      guard let kind = kinds[Self.key(recordType, field)] else { continue }
+      if let adapted = Self.adapted(value, to: kind) {
+        values[field] = adapted
+      } else if former.contains(field) {
+        values[field] = nil
       }
     }
     return values
+  }
+
+  /// A number in a field's type; nil where that cannot hold it.
+  private static func adapted(_ value: MirrorValue, to kind: Kind) -> MirrorValue? {
+    switch (kind, value) {
+    case (.integer, .double(let number)): Int64(exactly: number).map(MirrorValue.integer)
+    case (.double, .integer(let number)):
+      Int64(exactly: Double(number)) == number ? .double(Double(number)) : nil
+    default: value
+    }
   }
 
   private static func key(_ recordType: String, _ field: String) -> String {

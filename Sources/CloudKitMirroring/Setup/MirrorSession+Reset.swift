@@ -56,5 +56,7 @@ extension MirrorSession {
     zone.generation += 1
     zone.rereading = reason.combined(with: zone.rereading)
     try books.save(zone)
+    // Another server has a schema of its own.
+    if reason == .otherServer { try books.setMeta(.fieldKinds, nil) }
   }
 }
