@@ -54,6 +54,23 @@ final class RelationshipOrderedSet: NSMutableOrderedSet {
     for member in members { super.add(member) }
   }
 
+  /// Takes over one more member, in front of others.
+  func mirrorInsertion(of member: NSManagedObject, at place: Int) {
+    isMirroring = true
+    defer { isMirroring = false }
+    super.insert(member, at: place)
+  }
+
+  /// Takes over that a member left.
+  func mirrorRemoval(at place: Int) {
+    isMirroring = true
+    defer { isMirroring = false }
+    super.removeObject(at: place)
+  }
+
+  /// Whether this set has so many members; if not, it is to take over all of them.
+  func mirrors(_ count: Int) -> Bool { super.count == count }
+
   private func require(_ object: Any) -> NSManagedObject {
     guard let member = object as? NSManagedObject else {
       fatalError("Unacceptable type of value for to-many relationship: value = \(object).")
@@ -91,6 +108,7 @@ final class RelationshipOrderedSet: NSMutableOrderedSet {
   }
 
   override func removeObject(at idx: Int) {
+    if isMirroring { return super.removeObject(at: idx) }
     object.removeFromMany(members[idx], at: index)
   }
 

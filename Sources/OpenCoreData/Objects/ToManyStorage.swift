@@ -173,6 +173,19 @@ final class ToManyStorage {
     if isOrdered, let edits { edits.proxy?.mirror(list.items) }
   }
 
+  /// One insertion into thousands must not take over all of them again.
+  private func mirrorInsertion(of object: NSManagedObject, at place: Int) {
+    guard isOrdered, let proxy = edits?.proxy else { return }
+    guard proxy.mirrors(list.count - 1) else { return mirror() }
+    proxy.mirrorInsertion(of: object, at: place)
+  }
+
+  private func mirrorRemoval(at place: Int?) {
+    guard isOrdered, let proxy = edits?.proxy else { return }
+    guard let place, proxy.mirrors(list.count + 1) else { return mirror() }
+    proxy.mirrorRemoval(at: place)
+  }
+
   // MARK: Changing
 
   /// Has the list changed, and forgets the set.
@@ -191,11 +204,12 @@ final class ToManyStorage {
         guard !list.contains(object) else { return false }
         list.insert(object, at: index)
         isReordered = true
+        mirrorInsertion(of: object, at: index)
       } else {
         guard list.append(object) else { return false }
+        mirror()
       }
       keptSet = nil
-      mirror()
       if isNew { return true }
     }
     let edits = requireEdits()
@@ -222,8 +236,9 @@ final class ToManyStorage {
   func remove(_ object: NSManagedObject) -> Bool {
     if isLoaded {
       guard contains(object) else { return false }
+      let place = isOrdered ? changeList { $0.index(of: object) } : nil
       changeList { _ = $0.remove(object, keepingOrder: isOrdered) }
-      mirror()
+      mirrorRemoval(at: place)
       if isNew { return true }
     }
     let edits = requireEdits()
