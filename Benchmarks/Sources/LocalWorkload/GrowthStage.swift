@@ -8,6 +8,7 @@ import Glibc
 /// A folder with a store for one measurement of a `GrowthShape`.
 final class GrowthStage {
   private let folder: URL
+  private var items = 0
 
   init() throws {
     folder = FileManager.default.temporaryDirectory
@@ -51,7 +52,8 @@ final class GrowthStage {
   @discardableResult
   func item(_ hub: NSManagedObject?, _ context: NSManagedObjectContext) -> NSManagedObject {
     let item = NSEntityDescription.insertNewObject(forEntityName: "Item", into: context)
-    item.setValue("item \(context.insertedObjects.count % 100)", forKey: "name")
+    items += 1
+    item.setValue("item \(items % 100)", forKey: "name")
     if let hub { item.setValue(hub, forKey: "hub") }
     return item
   }
