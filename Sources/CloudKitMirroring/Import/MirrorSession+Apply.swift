@@ -234,6 +234,7 @@ extension MirrorSession {
     var known = known
     let base = known.base.map { entity.reading($0).fields }
     let stamps = known.stamps
+    let isForgotten = known.tag == nil
     known.tag = record.tag
     known.stamps = record.stamps
     known.base = newBase
@@ -293,7 +294,14 @@ extension MirrorSession {
         reason: "Another device restored the object too, with other values."
       )
     } else if let base {
-      try keepAgreed(record, entity, row, local: local.fields, since: base)
+      try keepAgreed(
+        record,
+        entity,
+        row,
+        local: local.fields,
+        since: base,
+        isForgotten: isForgotten
+      )
     }
     var set: [Int: RowValue] = [:]
     for property in merge.fromServer {

@@ -40,14 +40,18 @@ extension MirrorSession {
   }
 
   /// Keeps the agreed values that the service's copy is about to replace, as it may have lost them.
+  ///
+  /// A forgotten record is one of a zone that was deleted: a device that had missed edits may have made it
+  /// again first, with older values.
   func keepAgreed(
     _ record: CloudRecord,
     _ entity: EntityMapping,
     _ row: Row,
     local: FieldBag,
-    since base: FieldBag
+    since base: FieldBag,
+    isForgotten: Bool
   ) throws {
-    guard try isOtherServer() else { return }
+    guard try isForgotten || isOtherServer() else { return }
     let whole = try RecordSerializer(budget: AssetBudget(limit: .max))
       .serialize(row.values, entity) { try recordName(of: $0) }.fields
     let replaced = agreedProperties(record, entity, local: local, since: base)
@@ -56,7 +60,7 @@ extension MirrorSession {
       of: record,
       entity,
       whole,
-      "Another server, or one that was restored, replaced it."
+      "A zone that was made again, or a server that was restored, replaced it."
     ) { whole.content(of: $0) }
   }
 

@@ -22,7 +22,9 @@ extension Oracle {
   /// An object that is there must not have been deleted.
   private func auditLife(_ key: String, _ person: Int) {
     let standing = (deletions[key] ?? []).filter { deletion in
-      !deletion.isVoid && serverLostSince.map { deletion.step < $0 } ?? true
+      guard !deletion.isVoid, let lost = serverLostSince else { return !deletion.isVoid }
+      // The backup has the deletion where another device knew of it before.
+      return firstSeenGone[key].map { $0 < lost } ?? false
     }
     guard !personsWithDeletedZone.contains(person) else { return }
     expect(
@@ -49,9 +51,11 @@ extension Oracle {
       writes[other].ancestors.contains(number) && !writes[other].isVoid
     }
     check(.nothingVanished)
+    let mayBeRecovered =
+      serverLostSince != nil
+      || (births[slot.key].map { personsWithDeletedZone.contains($0.person) } ?? false)
     expect(
-      later.isEmpty
-        || (serverLostSince != nil && later.contains { recovered.contains(writes[$0].value) }),
+      later.isEmpty || (mayBeRecovered && later.contains { recovered.contains(writes[$0].value) }),
       .nothingStale,
       "\(name) is \(value), although device \(later.last.map { writes[$0].device } ?? 0), which had "
         + "seen that, wrote \(later.last.map { writes[$0].value } ?? "")"
@@ -108,7 +112,9 @@ extension Oracle {
   private func auditLink(_ slot: Slot, _ destination: String?, _ state: AppState) {
     let own = links[slot] ?? []
     // An object that came back has the links that it had elsewhere.
-    guard deletions[slot.key] == nil else { return }
+    guard deletions[slot.key] == nil, serverLostSince == nil,
+      births[slot.key].map({ !personsWithDeletedZone.contains($0.person) }) ?? false
+    else { return }
     guard let last = own.last, Set(own.map(\.device)).count == 1, !own.contains(where: \.isVoid)
     else { return }
     let expected = last.destination.flatMap { state.objects[$0] == nil ? nil : $0 }

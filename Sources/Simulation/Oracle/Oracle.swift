@@ -62,6 +62,8 @@ final class Oracle {
   private let personOf: [Int]
   /// Deletions from this step on may have been lost with the server's data.
   var serverLostSince: Int?
+  /// The step at which a device first showed that an object is gone that another device had deleted.
+  var firstSeenGone: [String: Int] = [:]
   /// Persons whose zone was deleted: pending deletions of its objects have lost their meaning.
   var personsWithDeletedZone: Set<Int> = []
   /// Persons one of whose devices lost its recovery list.
@@ -157,6 +159,10 @@ final class Oracle {
         observe(Slot(key: key, property: property), object.values[property], device, &known)
       }
     }
+    for slot in known.visible.keys where state.objects[slot.key] == nil {
+      let isOwn = deletions[slot.key]?.contains { $0.device == device } ?? true
+      if !isOwn, firstSeenGone[slot.key] == nil { firstSeenGone[slot.key] = step }
+    }
     knowledge[device] = known
   }
 
@@ -176,8 +182,8 @@ final class Oracle {
     guard let number = index[slot]?[value] else {
       return report(.nothingInvented, "device \(device): \(name) is \(value), which no app wrote")
     }
-    // A server that was restored may put an older value first; the audit wants the newer one in a recovery list.
-    if let before = known.visible[slot], before != number, serverLostSince == nil {
+    // A server that lost data may put an older value first; the audit wants the newer one in a recovery list.
+    if let before = known.visible[slot], before != number, !mayHaveLostData(device) {
       expect(
         !writes[before].ancestors.contains(number) || writes[before].isVoid,
         .nothingStale,
@@ -187,6 +193,11 @@ final class Oracle {
     known.visible[slot] = number
     known.seen[slot, default: []].insert(number)
     known.seen[slot]?.formUnion(writes[number].ancestors)
+  }
+
+  /// Whether the server has lost data of the device's person, by a restored backup or a deleted zone.
+  private func mayHaveLostData(_ device: Int) -> Bool {
+    serverLostSince != nil || personsWithDeletedZone.contains(personOf[device])
   }
 
   // MARK: Devices that lose what they have

@@ -87,9 +87,13 @@ final class SimulatedDevice: @unchecked Sendable {
     var found: Set<String> = []
     for edit in edits {
       for value in edit.fields.values.values {
-        if case .string(let text) = value, let write = AppValue.write(in: text) {
-          found.insert(write)
+        let text: String
+        switch value {
+        case .string(let string): text = string
+        case .data(let data): text = String(decoding: data, as: UTF8.self)
+        default: continue
         }
+        if let write = AppValue.write(in: text) { found.insert(write) }
       }
     }
     return found
