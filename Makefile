@@ -1,6 +1,6 @@
 # Every command here works on a fresh clone; the Swift toolchain is all it asks for.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz programs requests lint format bench docs coverage limits handbook differences release clean
+.PHONY: help setup demo test fuzz programs requests simulate lint format bench docs coverage limits handbook differences release clean
 
 SWIFT_PATHS := Package.swift Sources Plugins Tests Benchmarks/Sources $(wildcard Examples/*/Package.swift Examples/*/Sources)
 
@@ -35,6 +35,9 @@ programs: setup ## Compare contexts with a reference in many random programs; RO
 requests: setup ## Compare the service with a reference under many random requests; ROUNDS=2000 SEED=7
 	swift build --build-tests
 	WATERSHED_SEED=$(or $(SEED),$(shell date +%s)) WATERSHED_REQUESTS=$(or $(ROUNDS),2000) swift test --skip-build --disable-xctest --filter "RandomRequestTests"
+
+simulate: setup ## Play simulated worlds; ARGS="--minutes 5 --tables" or ARGS="--seed 7"
+	@WATERSHED_WITHOUT_FIXTURES=1 swift run -c debug watershed simulate $(ARGS)
 
 lint: ## Check format and habits
 	swift format lint --strict --parallel --recursive $(SWIFT_PATHS)

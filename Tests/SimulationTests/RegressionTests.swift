@@ -83,4 +83,80 @@ struct RegressionTests {
     ]
     play(plan)
   }
+
+  @Test("A page of a network's sign-in is not taken for a part of a file")
+  func garbledFile() {
+    var plan = SimulationPlan(seed: 5123, devices: [0, 0])
+    plan.limits.inlineBytes = 200
+    plan.network.faults = [.garbled: 0.3]
+    plan.steps = [
+      PlannedStep(
+        1,
+        .save(device: 0, context: 0, changes: [.insert(.item, link: 0, length: 1500)])
+      ),
+      PlannedStep(
+        120,
+        .save(device: 1, context: 0, changes: [.edit(.item, pick: 0, attribute: 1, length: 900)])
+      ),
+      PlannedStep(120, .sync(device: 0)),
+    ]
+    play(plan)
+  }
+
+  @Test("A token that is lost without a cause brings no deleted object back")
+  func unexplainedToken() {
+    var plan = SimulationPlan(seed: 5024, devices: [0, 0])
+    plan.network.faults = [.tokenExpired: 0.4]
+    plan.steps = [
+      PlannedStep(
+        1,
+        .save(
+          device: 0,
+          context: 0,
+          changes: [.insert(.label, link: 0, length: 0), .insert(.label, link: 0, length: 0)]
+        )
+      ),
+      PlannedStep(120, .save(device: 1, context: 0, changes: [.delete(.label, pick: 0)])),
+      PlannedStep(60, .save(device: 1, context: 0, changes: [.delete(.label, pick: 0)])),
+      PlannedStep(60, .sync(device: 0)),
+    ]
+    play(plan)
+  }
+
+  @Test("What a remade zone replaces is in the recovery list")
+  func remadeZone() {
+    var plan = SimulationPlan(seed: 5197, devices: [0, 0])
+    plan.requestFaults = []
+    plan.steps = [
+      PlannedStep(1, .save(device: 0, context: 0, changes: [.insert(.label, link: 0, length: 0)])),
+      PlannedStep(60, .offline(device: 1)),
+      PlannedStep(
+        1,
+        .save(device: 0, context: 0, changes: [.edit(.label, pick: 0, attribute: 0, length: 0)])
+      ),
+      PlannedStep(60, .offline(device: 0)),
+      PlannedStep(1, .deleteZone(person: 0)),
+      PlannedStep(1, .online(device: 1)),
+      PlannedStep(120, .online(device: 0)),
+    ]
+    play(plan)
+  }
+
+  @Test("A change of the account during a round ends in a set-up")
+  func accountDuringRound() {
+    var plan = SimulationPlan(seed: 1057, devices: [0, 0])
+    plan.network.latency = 30
+    plan.requestFaults = []
+    plan.steps = [
+      PlannedStep(
+        200,
+        .save(device: 0, context: 0, changes: [.insert(.label, link: 0, length: 0)])
+      ),
+      PlannedStep(10, .signOut(device: 1)),
+      PlannedStep(5, .signIn(device: 1)),
+      PlannedStep(10, .save(device: 0, context: 0, changes: [.insert(.label, link: 0, length: 0)])),
+      PlannedStep(15, .signOut(device: 1)),
+    ]
+    play(plan)
+  }
 }
