@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 import WatershedSQLite
 
@@ -9,10 +10,10 @@ import WatershedSQLite
 struct ReadersLog {
   private let path: String
 
-  /// Nil where there is a log already: that one belongs to its writer.
+  /// Nil where there is a log already, which belongs to its writer, and where the file system does not tell.
   init?(of url: URL) {
     path = url.path
-    if FileManager.default.fileExists(atPath: path + "-wal") { return nil }
+    guard (try? FileSystem.isThere(path + "-wal")) == false else { return nil }
   }
 
   /// Lets a writing connection, which writes nothing, close the file.
@@ -20,8 +21,8 @@ struct ReadersLog {
   /// SQLite removes the log only where no other connection of any process has the file open.
   func remove() {
     do {
-      guard FileManager.default.fileExists(atPath: path + "-wal"),
-        try StoreFile.size(path + "-wal") == 0, FileManager.default.isWritableFile(atPath: path)
+      guard try FileSystem.look(at: path + "-wal") == .file(size: 0),
+        try FileSystem.isWritable(path)
       else { return }
       let connection = try SQLiteConnection(path: path, mode: .readWrite, busyTimeout: 0)
       _ = try connection.scalar("SELECT COUNT(*) FROM sqlite_master")
