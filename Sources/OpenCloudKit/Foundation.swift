@@ -1,2 +1,2 @@
-// Code that says `import CloudKit` expects Foundation with it, as Apple's module brings it.
+// Code that imports CloudKit expects Foundation too, as Apple's module re-exports it.
 @_exported import Foundation

@@ -1,4 +1,4 @@
-// Names that Swift programs saw before Objective-C's nested types had names of their own.
+// The names that Swift used before Objective-C's nested types were imported under nested names.
 
 /// An older name of `CKRecord.ReferenceAction`.
 @available(*, deprecated, renamed: "CKRecord.ReferenceAction")

@@ -1,11 +1,12 @@
 import Effects
 import Foundation
 
-/// The doors used by initializers that Apple gives no parameters for.
+/// The effects of initializers whose signature, given by Apple, has no parameter for them.
 ///
-/// A record name made up, the time of a location. Containers and databases use the effects they
+/// They supply the name of a new record and the time of a location. Containers and databases use
+/// the effects they were created with.
 /// were given instead.
 enum ProcessEffects {
-  /// The live doors.
+  /// The live effects.
   static let current = Effects.live
 }

@@ -1,15 +1,16 @@
 import CloudKitWebServices
 import Foundation
 
-/// Sends the files of records ahead of them, and fetches the files of fetched records.
+/// Uploads the files of records before the records are saved, and downloads the files of fetched
+/// records.
 struct AssetTransfers: Sendable {
   let client: ServiceClient
   let scope: CKDatabase.Scope
 
-  /// How many files travel at a time: enough to hide the waiting, few enough to leave the service
-  /// and the network to others.
+  /// The number of concurrent file transfers: enough to hide latency, few enough to leave the
+  /// service and the network to other requests.
   static let concurrentTransfers = 4
-  /// The most tokens that one `assets/upload` gives out.
+  /// The most upload tokens that one `assets/upload` request returns.
   static let tokensPerRequest = 200
 
   // MARK: Sending
@@ -23,7 +24,7 @@ struct AssetTransfers: Sendable {
     var fieldName: String
   }
 
-  /// Uploads the files and returns how the service knows them, by the identity of their assets.
+  /// Uploads the files and returns the stored file of each asset, by the asset's identity.
   func send(
     _ uploads: [Upload],
     zone: CKRecordZone.ID
@@ -92,7 +93,7 @@ struct AssetTransfers: Sendable {
     return urls
   }
 
-  /// How many bytes a file has; one that can't be read is not found.
+  /// The size of a file in bytes; throws `assetFileNotFound` if it can't be read.
   private static func size(of upload: Upload) throws(CKError) -> Int64 {
     do {
       let handle = try FileHandle(forReadingFrom: upload.fileURL)
@@ -190,7 +191,9 @@ struct AssetTransfers: Sendable {
     return errors
   }
 
-  /// Fetches a file; a fetch that breaks goes on where it was, if the service can.
+  /// Downloads a file.
+  ///
+  /// A retry continues an interrupted download with a range request.
   private func fetch(
     _ asset: CKAsset,
     of recordID: CKRecord.ID,
@@ -206,10 +209,11 @@ struct AssetTransfers: Sendable {
       if known > 0, known < file.size { request.headers["range"] = "bytes=\(known)-" }
       let response = try await client.download(request, to: place, progress: progress)
       guard (200..<300).contains(response.status) else {
-        // What is there does not fit what the service has: begin anew.
+        // Status 416: the partial file does not match the stored file. The retry downloads it from
+        // the start.
         if response.status == 416 {
           try? FileManager.default.removeItem(at: place)
-          throw CKError(.networkFailure, "A file that was begun can't be gone on with.")
+          throw CKError(.networkFailure, "The interrupted download of a file can't be resumed.")
         }
         let error = client.error(of: response, scope: scope, zone: recordID.zoneID)
         guard error.code == .unknownItem else { throw error }
@@ -224,7 +228,7 @@ struct AssetTransfers: Sendable {
         if size > file.size { try? FileManager.default.removeItem(at: place) }
         throw CKError(
           .networkFailure,
-          "\(size) of \(file.size) bytes of a file of the record \(recordID.recordName) came."
+          "Received \(size) of \(file.size) bytes of a file of the record \(recordID.recordName)."
         )
       }
       guard Self.isWhole(place, file.fileChecksum, response) else {
@@ -241,8 +245,8 @@ struct AssetTransfers: Sendable {
 
   /// Whether a file has the content that its checksum names.
   ///
-  /// Compared where the answer says that the checksum is ours: Apple's have the same form, and are made
-  /// otherwise.
+  /// The client compares only if the response says that the checksum has Watershed's form: Apple's
+  /// checksums have the same form, and are computed differently.
   private static func isWhole(
     _ file: URL,
     _ checksum: String,
@@ -254,7 +258,7 @@ struct AssetTransfers: Sendable {
     return (try? AssetDigest(of: file)) == due
   }
 
-  /// How many bytes a file has that may not be there.
+  /// The size of a file in bytes; zero if the file does not exist.
   private static func size(of file: URL) -> Int64 {
     let attributes = try? FileManager.default.attributesOfItem(atPath: file.path)
     return (attributes?[.size] as? NSNumber)?.int64Value ?? 0

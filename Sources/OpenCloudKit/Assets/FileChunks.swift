@@ -1,18 +1,19 @@
 import Foundation
 
-/// A file's bytes, piece by piece, so that a file of any size takes the memory of one piece.
+/// The bytes of a file in chunks, so that reading a file of any size needs the memory of one chunk.
 package struct FileChunks: AsyncSequence, Sendable {
-  /// One piece.
+  /// One chunk.
   package typealias Element = Data
 
-  /// The most bytes of a piece.
+  /// The most bytes of a chunk.
   package static let pieceSize = 256 << 10
 
   private let url: URL
   private let size: Int64
   private let progress: @Sendable (Int64) -> Void
 
-  /// Takes a file that has so many bytes; `progress` is told how many were read so far.
+  /// Creates a sequence of a file of `size` bytes; `progress` receives the number of bytes read so
+  /// far.
   package init(
     of url: URL,
     size: Int64,
@@ -23,7 +24,7 @@ package struct FileChunks: AsyncSequence, Sendable {
     self.progress = progress
   }
 
-  /// Reads the pieces in their order.
+  /// Reads the chunks in order.
   package struct AsyncIterator: AsyncIteratorProtocol {
     private let chunks: FileChunks
     private var handle: FileHandle?
@@ -33,7 +34,7 @@ package struct FileChunks: AsyncSequence, Sendable {
       self.chunks = chunks
     }
 
-    /// The next piece; throws where the file is not the one that was promised.
+    /// The next chunk; throws if the file's size differs from the expected one.
     package mutating func next() async throws -> Data? {
       let handle = try self.handle ?? FileHandle(forReadingFrom: chunks.url)
       self.handle = handle

@@ -1,12 +1,12 @@
 import Foundation
 
-/// Writes what arrives to a file, piece by piece.
+/// Writes a download to a file, chunk by chunk.
 package struct FileSink {
   private let handle: FileHandle
-  /// How many bytes the file has.
+  /// The size of the file in bytes.
   package private(set) var count: Int64
 
-  /// Opens a file: at its end to go on with it, or empty.
+  /// Opens a file, either to append to it or emptied.
   package init(_ url: URL, appending: Bool) throws {
     let files = FileManager.default
     if !files.fileExists(atPath: url.path) {
@@ -25,12 +25,12 @@ package struct FileSink {
     }
   }
 
-  /// Writes a piece.
+  /// Appends a chunk.
   package mutating func write(_ piece: Data) throws {
     try handle.write(contentsOf: piece)
     count += Int64(piece.count)
   }
 
-  /// Ends the file.
+  /// Closes the file.
   package func close() throws { try handle.close() }
 }

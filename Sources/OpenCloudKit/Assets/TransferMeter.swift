@@ -1,8 +1,8 @@
 import Synchronization
 
-/// Tells how far the files of records have travelled.
+/// Reports the transfer progress of records' files.
 final class TransferMeter: Sendable {
-  /// Whoever wants to know, for the calls of a task: an operation with a progress block.
+  /// The progress callback of the current task: set by an operation that has a progress block.
   @TaskLocal static var report: (@Sendable (CKRecord.ID, Double) -> Void)?
 
   private struct Count: Sendable {
@@ -13,7 +13,7 @@ final class TransferMeter: Sendable {
   private let counts: Mutex<[CKRecord.ID: Count]>
   private let report: @Sendable (CKRecord.ID, Double) -> Void
 
-  /// Makes a meter of files, by record and size; nothing where nobody wants to know.
+  /// Creates a meter for files, by record and size; nil if the task has no progress callback.
   init?(_ files: [(recordID: CKRecord.ID, size: Int64)]) {
     guard let report = Self.report else { return nil }
     self.report = report
@@ -22,10 +22,10 @@ final class TransferMeter: Sendable {
     self.counts = Mutex(counts)
   }
 
-  /// Notes how many bytes of a file have travelled.
+  /// Records the number of transferred bytes of a file and reports the record's progress.
   ///
-  /// Several files travel at a time; whoever wants to know is told of one step after another. The
-  /// end is not told: it is the record's, not the files'.
+  /// Files are transferred concurrently; the lock makes the reports sequential. Completion (1.0) is
+  /// not reported here: the operation reports it when the record itself is done.
   func note(_ file: Int, of recordID: CKRecord.ID, bytes: Int64) {
     counts.withLock { counts in
       guard var count = counts[recordID], count.total > 0 else { return }

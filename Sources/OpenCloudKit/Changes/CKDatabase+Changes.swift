@@ -4,44 +4,44 @@ import Foundation
 extension CKDatabase {
   /// What changed in a database.
   public enum DatabaseChange {
-    /// A zone that was made, or in which something changed.
+    /// A zone that was created, or whose records changed.
     public struct Modification: Hashable, Sendable {
       /// The zone.
       public let zoneID: CKRecordZone.ID
     }
 
-    /// A zone that is gone.
+    /// A deleted zone.
     public struct Deletion: Hashable, Sendable {
-      /// Why a zone is gone.
+      /// Why a zone was deleted.
       public enum Reason: Hashable, Sendable {
         /// An app deleted it.
         case deleted
-        /// The person deleted the app's data.
+        /// The user deleted the app's data.
         case purged
-        /// The person reset their encrypted data.
+        /// The user reset their encrypted data.
         case encryptedDataReset
       }
 
       /// The zone.
       public let zoneID: CKRecordZone.ID
-      /// Why it is gone.
+      /// Why it was deleted.
       public let reason: CKDatabase.DatabaseChange.Deletion.Reason
     }
   }
 
   /// What changed in a zone.
   public enum RecordZoneChange {
-    /// A record that was made or changed.
+    /// A record that was created or changed.
     public struct Modification: Sendable {
       /// The record.
       public let record: CKRecord
     }
 
-    /// A record that is gone.
+    /// A deleted record.
     public struct Deletion: Hashable, Sendable {
       /// The record.
       public let recordID: CKRecord.ID
-      /// Its type; empty where the service does not tell.
+      /// Its type; empty if the service does not send it.
       public let recordType: CKRecord.RecordType
     }
   }
@@ -103,30 +103,30 @@ extension CKDatabase {
 
   // MARK: Pages of the feeds
 
-  /// Some of the zones that changed, and where to go on.
+  /// A page of changed zones, and the token to continue from.
   package struct ChangedZones: Sendable {
     package var changed: [CKRecordZone.ID]
     package var deletions: [DatabaseChange.Deletion]
     package var changeToken: CKServerChangeToken
     package var moreComing: Bool
 
-    /// The zones that are gone, whatever the reason.
+    /// The deleted zones, for any reason.
     package var deleted: [CKRecordZone.ID] { deletions.map(\.zoneID) }
   }
 
-  /// Some of the changes of a zone, oldest first, and where to go on.
+  /// A page of a zone's changes, oldest first, and the token to continue from.
   package struct ZoneChangesPage: Sendable {
-    /// A record that is gone.
+    /// A deleted record.
     package struct Tombstone: Hashable, Sendable {
       package var recordID: CKRecord.ID
-      /// Its type, where the service tells.
+      /// Its type, if the service sends it.
       package var recordType: CKRecord.RecordType?
     }
 
     package var records: [CKRecord]
     package var deletions: [Tombstone]
-    /// Records that cannot be had whole: a file could not be fetched, and the record is among `records`, or
-    /// the service could not give the record itself.
+    /// Records that are incomplete: either a file could not be downloaded, and the record is among
+    /// `records`, or the service returned an error for the record.
     package var failures: [CKRecord.ID: CKError]
     package var changeToken: CKServerChangeToken
     package var moreComing: Bool
@@ -169,10 +169,11 @@ extension CKDatabase {
     return page
   }
 
-  /// Fetches a page of a zone's feed, with the files of its records unless they are not wanted.
+  /// Fetches a page of a zone's feed; `fetchesFiles` says whether the files of its records are
+  /// downloaded.
   ///
-  /// A first page lacks what was deleted, unless it is asked for with `includesDeleted`: our service has
-  /// traces of it for a time.
+  /// A page without a token lacks deletions, unless `includesDeleted` asks for them: Watershed's
+  /// service keeps tombstones for a time.
   package func changes(
     inZone zoneID: CKRecordZone.ID,
     since changeToken: CKServerChangeToken?,
@@ -217,7 +218,7 @@ extension CKDatabase {
     }
   }
 
-  /// Fetches the files of records that were fetched without them.
+  /// Downloads the files of records that were fetched without them.
   package func fetchFiles(of records: [CKRecord]) async throws(CKError) -> [CKRecord.ID: CKError] {
     await (try transfers()).fetch(filesOf: records)
   }
@@ -240,7 +241,7 @@ extension CKDatabase {
       switch item {
       case .failure(let error):
         let failure = CKError(error, mapping: mapping, zone: zoneID)
-        // One record that cannot be given keeps no other one back.
+        // An error of one record does not fail the page.
         guard let name = error.recordName else { throw failure }
         page.failures[CKRecord.ID(recordName: name, zoneID: zoneID)] = failure
       case .success(let record) where record.deleted == true:
@@ -262,7 +263,7 @@ extension CKDatabase {
 }
 
 extension CKDatabase.DatabaseChange.Deletion.Reason {
-  /// The reason that our service gives; others give none.
+  /// The reason for a deletion, which Watershed's service sends; other services send none.
   fileprivate init(_ code: ErrorExtensionCode?) {
     switch code {
     case .zonePurged?, .userDeletedZone?: self = .purged

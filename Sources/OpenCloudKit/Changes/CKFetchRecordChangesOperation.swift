@@ -7,23 +7,23 @@ public final class CKFetchRecordChangesOperation: CKDatabaseOperation, @unchecke
 
   /// The zone.
   public var recordZoneID: CKRecordZone.ID?
-  /// The place in the feed to begin after, or nothing for its beginning.
+  /// The change token to fetch changes after; nil fetches from the beginning.
   public var previousServerChangeToken: CKServerChangeToken?
   /// The most records, or zero.
   public var resultsLimit = 0
-  /// The keys to fetch, or nothing for all.
+  /// The keys to fetch, or nil for all.
   public var desiredKeys: [String]?
   /// Called with each record that changed.
   public var recordChangedBlock: ((CKRecord) -> Void)?
-  /// Called with each record that is gone.
+  /// Called with each deleted record.
   public var recordWithIDWasDeletedBlock: ((CKRecord.ID) -> Void)?
-  /// Called at the end, with the place in the feed.
+  /// Called at the end, with the new change token.
   public var fetchRecordChangesCompletionBlock:
     ((CKServerChangeToken?, Data?, (any Error)?) -> Void)?
   /// Whether there is more to fetch, once the operation has ended.
   public private(set) var moreComing = false
 
-  /// Creates an operation with nothing to do.
+  /// Creates an empty operation.
   public override init() {
     super.init()
   }

@@ -2,7 +2,7 @@ import Foundation
 
 /// A place in the feed of changes of a database or a zone.
 public final class CKServerChangeToken: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-  // Unchecked: nothing changes after the initializer.
+  // Unchecked: immutable after the initializer.
 
   /// The service's own text for the place.
   package let syncToken: String

@@ -1,6 +1,7 @@
-// How the methods that existed before Swift had `async` hand over what the asynchronous ones return.
+// Adapters for the methods with completion handlers: they pass the result of an asynchronous body
+// to the handler.
 extension CKContainer {
-  /// Runs the body and hands its value or its error to the handler.
+  /// Runs the body and passes its value or its error to the handler.
   func hand<Output: Sendable>(
     over completionHandler: @escaping @Sendable (Output?, (any Error)?) -> Void,
     _ body: @escaping @Sendable (CKContainer) async throws -> Output?
@@ -14,7 +15,7 @@ extension CKContainer {
     }
   }
 
-  /// Runs the body and hands its result to the handler.
+  /// Runs the body and passes its result to the handler.
   func hand<Output: Sendable>(
     overResult completionHandler: @escaping @Sendable (Result<Output, any Error>) -> Void,
     _ body: @escaping @Sendable (CKContainer) async throws -> Output

@@ -1,16 +1,17 @@
 import Foundation
 
 extension CKContainer {
-  /// Signs a person in with the name and the password of their account.
+  /// Signs a user in with the name and the password of their account.
   ///
-  /// The device stays signed in for as long as it comes back now and then: the service hands it a
-  /// token with which it fetches the next ones by itself. Both are kept in the configuration's
-  /// `webAuthTokenFile`, where there is one. Throws `notAuthenticated` where name, password or code are
-  /// wrong, and `requestRateLimited` after too many tries. Where the error's
-  /// ``CKError/needsSecondFactorCode`` is true, the account has a second factor: ask the person for a
-  /// code of their authenticator app and call it again with the code. Posts `CKAccountChanged`.
+  /// The device stays signed in while it uses the service from time to time: the service issues a
+  /// refresh token that renews the web token. Both are stored in the configuration's
+  /// `webAuthTokenFile`, if it has one. Throws `notAuthenticated` if name, password or code are
+  /// wrong, and `requestRateLimited` after too many attempts. If the error's
+  /// ``CKError/needsSecondFactorCode`` is true, the account has a second factor: ask the user for a
+  /// code of their authenticator app and call the method again with the code. Posts
+  /// `CKAccountChanged`.
   ///
-  /// **Differs from CloudKit:** there the system signs people in, and an app never sees a password.
+  /// **Differs from CloudKit:** there the system signs users in, and an app never sees a password.
   public func signIn(
     userName: String,
     password: String,
@@ -29,11 +30,11 @@ extension CKContainer {
     )
   }
 
-  /// Begins to sign a person in on another screen: for programs in a terminal.
+  /// Starts a sign-in that the user confirms on another screen: for programs in a terminal.
   ///
-  /// Show what comes back, then wait for the person with ``CKDeviceSignIn/wait()``.
+  /// Display the returned code, then wait for the user with ``CKDeviceSignIn/wait()``.
   ///
-  /// **Differs from CloudKit:** Apple's systems need no such thing.
+  /// **Differs from CloudKit:** Apple's systems have no such method.
   public func beginDeviceSignIn(
     deviceName: String = ProcessInfo.processInfo.hostName
   ) async throws -> CKDeviceSignIn {
@@ -44,10 +45,10 @@ extension CKContainer {
     )
   }
 
-  /// Signs the person out, at the service too, and forgets their tokens.
+  /// Signs the user out at the service and discards the tokens.
   ///
-  /// Where the service can't be reached this device forgets all the same; an administrator can end
-  /// what is left there. Posts `CKAccountChanged`.
+  /// If the service can't be reached, the device discards its tokens anyway; an administrator can
+  /// end the session that remains at the service. Posts `CKAccountChanged`.
   public func signOut() async throws {
     let client = try client()
     let refreshToken = client.tokens.refreshToken

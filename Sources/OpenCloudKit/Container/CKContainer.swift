@@ -3,31 +3,32 @@ import Foundation
 import Synchronization
 
 extension NSNotification.Name {
-  /// Posted when another person signs in, or the person signs out.
+  /// Posted when another user signs in, or the user signs out.
   public static let CKAccountChanged = NSNotification.Name("CKAccountChanged")
 }
 
-/// Whether a person's account can be used.
+/// Whether the user's account can be used.
 public enum CKAccountStatus: Int, Sendable {
-  /// The service could not be asked.
+  /// The service could not be reached.
   case couldNotDetermine = 0
-  /// The person is signed in.
+  /// A user is signed in.
   case available = 1
   /// The account may not be used here.
   case restricted = 2
-  /// Nobody is signed in.
+  /// No user is signed in.
   case noAccount = 3
-  /// The account can't be used until the person acts.
+  /// The account can't be used until the user acts.
   case temporarilyUnavailable = 4
 }
 
-/// An app's part of the cloud: a public database, and each person's private and shared ones.
+/// An app's container: a public database, and a private and a shared database for each user.
 ///
-/// Differs from CloudKit: a container says where its service is; see `CKContainerConfiguration`.
+/// Differs from CloudKit: a container is configured with the address of its service; see
+/// `CKContainerConfiguration`.
 public final class CKContainer: NSObject, @unchecked Sendable {
-  // Unchecked: what changes is inside `account`.
+  // Unchecked: all mutable state is inside `account`.
 
-  /// The container's name, or nothing where no configuration names one.
+  /// The container's name, or nil if no configuration names one.
   public let containerIdentifier: String?
 
   /// How the container finds its client.
@@ -46,12 +47,12 @@ public final class CKContainer: NSObject, @unchecked Sendable {
   private let pin: AccountPin?
   private let account: KnownAccount
 
-  /// Whom the service confirmed, for all containers that one was made of.
+  /// The user that the service confirmed, shared by all containers derived from the same one.
   private final class KnownAccount: Sendable {
     let person = Mutex<(token: String, recordID: CKRecord.ID)?>(nil)
   }
 
-  /// The doors that the container's work goes through.
+  /// The source of time, randomness and tasks for the container's work.
   package let effects: Effects
 
   // MARK: Making containers
@@ -66,10 +67,10 @@ public final class CKContainer: NSObject, @unchecked Sendable {
     self.init(identifier: containerIdentifier, source: .process)
   }
 
-  /// Creates a container with a configuration and a way to the service of its own, so that one
-  /// process can be several devices or several people.
+  /// Creates a container with its own configuration and transport, so that one process can simulate
+  /// several devices or users.
   ///
-  /// What is wrong with the configuration is told by every request.
+  /// Every request fails with the error of an invalid configuration.
   package convenience init(
     identifier: String,
     configuration: CKContainerConfiguration,
@@ -127,7 +128,7 @@ public final class CKContainer: NSObject, @unchecked Sendable {
     CKContainer(self, limits: limits, pin: pin)
   }
 
-  /// This container with all its calls for the account that is signed in now, for an operation of
+  /// This container with all its calls for the currently signed-in account, for an operation of
   /// several requests.
   package func pinnedToAccount() -> CKContainer {
     // A container without a client fails at the first request, with the reason.
@@ -135,7 +136,7 @@ public final class CKContainer: NSObject, @unchecked Sendable {
     return pinned(to: client.account)
   }
 
-  /// Asks the service for the user who is signed in.
+  /// Requests the signed-in user from the service.
   package func confirmedAccount() async throws -> AccountPin {
     let container = pinnedToAccount()
     let recordID = try await container.userRecordID()
@@ -150,26 +151,26 @@ public final class CKContainer: NSObject, @unchecked Sendable {
     (try? client())?.isCurrent(pin) ?? false
   }
 
-  /// Whether there is a token to ask the service with; the service may refuse it.
+  /// Whether there are credentials to send; the service may refuse them.
   package var hasToken: Bool {
     guard let client = try? client() else { return false }
     return client.webAuthToken != nil || client.configuration.serverKey != nil
   }
 
-  /// Whether the app itself signed the user out, and nobody has signed in since.
+  /// Whether the app itself signed the user out, and no user has signed in since.
   package var isSignedOut: Bool { (try? client())?.isSignedOut ?? false }
 
-  /// Whether whoever signs in to one of the containers is signed in to the other.
+  /// Whether both containers share their credentials: a sign-in to one is a sign-in to the other.
   func hasAccount(of other: CKContainer) -> Bool {
     if account === other.account { return true }
     guard let own = try? client(), let others = try? other.client() else { return false }
     return own.sharesCredentials(with: others)
   }
 
-  /// Sets the configuration of a container, or of all that have none of their own.
+  /// Sets the configuration of a container, or of all containers without their own.
   ///
-  /// Call it before the first request. `CKAccountChanged` is posted where another person is
-  /// signed in than before.
+  /// Call it before the first request. `CKAccountChanged` is posted if the configuration signs
+  /// another user in.
   public class func configure(
     _ configuration: CKContainerConfiguration,
     for identifier: String? = nil
@@ -191,11 +192,11 @@ public final class CKContainer: NSObject, @unchecked Sendable {
 
   // MARK: Databases
 
-  /// The database of the person's own records.
+  /// The database of the user's own records.
   public var privateCloudDatabase: CKDatabase { database(with: .private) }
-  /// The database that everybody can read.
+  /// The database that all users can read.
   public var publicCloudDatabase: CKDatabase { database(with: .public) }
-  /// The database of what others share with the person.
+  /// The database of the records that other users share with this one.
   public var sharedCloudDatabase: CKDatabase { database(with: .shared) }
 
   /// The database of a scope.
@@ -205,9 +206,9 @@ public final class CKContainer: NSObject, @unchecked Sendable {
 
   // MARK: Accounts
 
-  /// Whether the person's account can be used.
+  /// Whether the user's account can be used.
   ///
-  /// Where the service can't be reached, a person it confirmed before still counts as signed in.
+  /// If the service can't be reached, a user whom it confirmed before still counts as signed in.
   public func accountStatus() async throws -> CKAccountStatus {
     let client = try client()
     guard let token = client.webAuthToken ?? client.configuration.serverKey?.keyID else {
@@ -224,17 +225,17 @@ public final class CKContainer: NSObject, @unchecked Sendable {
     }
   }
 
-  /// The identifier of the record that stands for the person.
+  /// The identifier of the signed-in user's record.
   public func userRecordID() async throws -> CKRecord.ID {
     let client = try client()
     if client.webAuthToken == nil, client.configuration.serverKey == nil {
       client.readTokensAgain()
     }
-    // A server with a key of its own is a user too, without a token.
+    // A server that signs with its own key is a user without a token.
     guard let token = client.webAuthToken ?? client.configuration.serverKey?.keyID else {
       throw CKError(
         .notAuthenticated,
-        "Nobody is signed in.",
+        "No user is signed in.",
         remedy: "Sign in on the service's page and configure the web auth token it hands over."
       )
     }
@@ -243,7 +244,7 @@ public final class CKContainer: NSObject, @unchecked Sendable {
     return recordID
   }
 
-  /// Signs a person in with the token that the sign-in page handed over, or out.
+  /// Signs a user in with the token that the sign-in page returned, or out.
   ///
   /// Posts `CKAccountChanged`.
   public func setWebAuthToken(_ token: String?) throws {
@@ -252,10 +253,10 @@ public final class CKContainer: NSObject, @unchecked Sendable {
     adopt(SignInTokens(webAuthToken: token), client)
   }
 
-  /// Forgets whom the service confirmed.
+  /// Discards the user that the service confirmed.
   func forgetPerson() { account.person.withLock { $0 = nil } }
 
-  /// Tells whether the person's account can be used.
+  /// Reports whether the user's account can be used.
   public func accountStatus(
     completionHandler: @escaping @Sendable (CKAccountStatus, (any Error)?) -> Void
   ) {
@@ -268,7 +269,7 @@ public final class CKContainer: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Fetches the identifier of the record that stands for the person.
+  /// Fetches the identifier of the signed-in user's record.
   public func fetchUserRecordID(
     completionHandler: @escaping @Sendable (CKRecord.ID?, (any Error)?) -> Void
   ) {

@@ -1,16 +1,16 @@
 import Foundation
 
-/// Where a container's service is and what the app may do there.
+/// The address of a container's service and the app's credentials.
 ///
-/// It stands for what an app's entitlements say at Apple, in one checked place. A configuration
-/// is given in code (`CKContainer.configure(_:)`), in a JSON file, or in the environment. Each
-/// value is taken from the first of these that has it: code, environment, file.
+/// It replaces an app's entitlements at Apple. A configuration is given in code
+/// (`CKContainer.configure(_:)`), in the environment, or in a JSON file. Each value is taken from
+/// the first of these that has it: code, environment, file.
 public struct CKContainerConfiguration: Hashable, Sendable {
-  /// The two sides of a container.
+  /// The two environments of a container.
   public enum Environment: String, Hashable, Sendable, Codable {
-    /// The side to try things in: saves may create record types and fields.
+    /// For development: saves may create record types and fields.
     case development
-    /// The side that people's data lives in: its schema is fixed.
+    /// For users' data: the schema is fixed.
     case production
   }
 
@@ -18,25 +18,26 @@ public struct CKContainerConfiguration: Hashable, Sendable {
   public var url: URL?
   /// The containers that the app may use, the default one first.
   public var containerIdentifiers: [String]?
-  /// The side of the containers that the app uses: development, unless it is given.
+  /// The containers' environment; the default is development.
   public var environment: Environment?
-  /// The token that names the app to the service.
+  /// The token that identifies the app to the service.
   public var apiToken: String?
-  /// The token of the person who is signed in, as the sign-in page hands it over.
+  /// The token of the signed-in user, as the sign-in page returns it.
   public var webAuthToken: String?
-  /// The file where the person's token is kept between starts.
+  /// The file that keeps the user's token between launches.
   ///
-  /// It is for programs without a page of their own. Only its owner may read it (mode 0600). A token
-  /// given elsewhere wins.
+  /// It is for programs that have no web page. Only its owner may read it (mode 0600). A token
+  /// given in code or environment takes precedence.
   public var webAuthTokenFile: URL?
-  /// The name of a server-to-server key, with which a server acts as itself in the public database.
+  /// The identifier of a server-to-server key, with which a server acts as its own user in the
+  /// public database.
   public var serverKeyID: String?
-  /// The file of that key's private half, in PEM form.
+  /// The file of that key's private key, in PEM form.
   public var serverKeyFile: URL?
-  /// Whether the app is told of changes: yes, unless it is given.
+  /// Whether the app receives notifications of changes; the default is true.
   public var isPushEnabled: Bool?
 
-  /// Creates a configuration; what is left out is taken from the environment or a file.
+  /// Creates a configuration; omitted values are taken from the environment or a file.
   public init(
     url: URL? = nil,
     containerIdentifiers: [String]? = nil,
@@ -59,7 +60,7 @@ public struct CKContainerConfiguration: Hashable, Sendable {
     self.isPushEnabled = isPushEnabled
   }
 
-  /// The configuration with the gaps filled from another one.
+  /// The configuration with its missing values taken from another one.
   package func filled(from other: CKContainerConfiguration?) -> CKContainerConfiguration {
     CKContainerConfiguration(
       url: url ?? other?.url,
@@ -122,7 +123,7 @@ extension CKContainerConfiguration: Codable {
 }
 
 extension CKContainerConfiguration: CustomStringConvertible {
-  /// The configuration in words, without its tokens: they belong in no log.
+  /// A description of the configuration, without its tokens: they must not reach a log.
   public var description: String {
     func word(_ secret: String?) -> String { secret == nil ? "nil" : "set" }
     return "CKContainerConfiguration(url: \(url?.absoluteString ?? "nil"), "

@@ -1,26 +1,26 @@
 import Foundation
 
-/// A sign-in that waits for a person to type a code on another screen.
+/// A sign-in that waits until a user types a code on another screen.
 ///
-/// **Differs from CloudKit:** Apple's systems sign people in themselves. It is the device flow of
+/// **Differs from CloudKit:** Apple's systems sign users in themselves. This is the device flow of
 /// RFC 8628, for command-line programs.
 public struct CKDeviceSignIn: Sendable {
-  /// The code that the person types, such as `BCDF-GHJK`.
+  /// The code that the user types, such as `BCDF-GHJK`.
   public let userCode: String
-  /// The page where the person types it.
+  /// The page where the user types it.
   public let verificationURL: URL
   /// The same page with the code filled in.
   public let completeVerificationURL: URL
-  /// When the code is over.
+  /// When the code expires.
   public let expirationDate: Date
 
   private let container: CKContainer
   private let deviceCode: String
   private let interval: Double
 
-  /// What the standard says of services that name no interval: seconds.
+  /// The polling interval in seconds that RFC 8628 prescribes for services that name none.
   private static let standardInterval = 5.0
-  /// How many seconds longer to wait each time the service asks for that.
+  /// The seconds that RFC 8628 adds to the interval after each `slow_down` answer.
   private static let slowDown = 5.0
 
   init(
@@ -40,10 +40,10 @@ public struct CKDeviceSignIn: Sendable {
     interval = max(1, min(code.interval ?? Self.standardInterval, 300))
   }
 
-  /// Waits until the person let this program in, and signs them in.
+  /// Waits until the user approved the sign-in, and signs the user in.
   ///
-  /// Throws `permissionFailure` where the person refused, `notAuthenticated` where the code is over,
-  /// and `operationCancelled` with the task. Posts `CKAccountChanged`.
+  /// Throws `permissionFailure` if the user refused, `notAuthenticated` if the code expired, and
+  /// `operationCancelled` if the task is cancelled. Posts `CKAccountChanged`.
   public func wait() async throws {
     let client = try container.client()
     var pause = interval
@@ -61,14 +61,16 @@ public struct CKDeviceSignIn: Sendable {
       guard container.effects.now < expirationDate else {
         throw CKError(
           .notAuthenticated,
-          "Nobody typed the code in time.",
+          "The code expired before a user typed it.",
           remedy: "Ask for another code."
         )
       }
     }
   }
 
-  /// What became of the code; a line that is down says nothing of it, and is given time.
+  /// The status of the code.
+  ///
+  /// A transient network error is treated as `slowDown`: the next poll tries again.
   private func answer(_ client: ServiceClient) async throws(CKError) -> ServiceClient.DeviceAnswer {
     do {
       return try await client.deviceAnswer(deviceCode)

@@ -1,12 +1,12 @@
 import Foundation
 
-/// Finds a process's configuration: code before environment before file.
+/// Loads a process's configuration; code takes precedence over environment, environment over file.
 package struct ConfigurationLoader: Sendable {
   /// The environment variables of the process.
   package var environment: [String: String]
-  /// The folders where a `CloudKit.json` is looked for, in order.
+  /// The folders that are searched for a `CloudKit.json`, in order.
   package var folders: [String]
-  /// Reads a file; nothing where there is none.
+  /// Reads a file; nil if it does not exist.
   package var read: @Sendable (String) throws -> Data?
 
   package init(
@@ -35,7 +35,9 @@ package struct ConfigurationLoader: Sendable {
     package static let container = "WATERSHED_CLOUDKIT_CONTAINER"
   }
 
-  /// The loader of this process: working folder, the executable's folder, the main bundle.
+  /// The loader of this process.
+  ///
+  /// It searches the working folder, the executable's folder and the main bundle.
   package static var process: ConfigurationLoader {
     var folders = [FileManager.default.currentDirectoryPath]
     if let executable = Bundle.main.executableURL {
@@ -52,7 +54,7 @@ package struct ConfigurationLoader: Sendable {
     )
   }
 
-  /// All values that code, environment and file give, each from the first that has it.
+  /// The merged values of code, environment and file.
   package func load(code: CKContainerConfiguration?) throws(CKError) -> CKContainerConfiguration {
     let fromEnvironment = try environmentConfiguration()
     let fromFile = try fileConfiguration()

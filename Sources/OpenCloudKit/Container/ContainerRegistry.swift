@@ -2,7 +2,7 @@ import Effects
 import Foundation
 import Synchronization
 
-/// What a process knows of its containers: the configurations given in code, and one client per
+/// The registry of a process's containers: the configurations given in code, and one client per
 /// container, which all `CKContainer` values of the same identifier share.
 final class ContainerRegistry: Sendable {
   static let shared = ContainerRegistry()
@@ -15,10 +15,10 @@ final class ContainerRegistry: Sendable {
 
   private let state = Mutex(State())
 
-  /// Notes a configuration and lets go of the clients made so far, so that the next request
-  /// uses it.
+  /// Stores a configuration and discards the clients created so far, so that the next request uses
+  /// it.
   ///
-  /// Returns whether it signs another person in than the one before.
+  /// Returns whether it signs in another user than the previous one.
   func configure(_ configuration: CKContainerConfiguration, for identifier: String?) -> Bool {
     state.withLock { state in
       let previous: CKContainerConfiguration?
@@ -40,7 +40,7 @@ final class ContainerRegistry: Sendable {
     return try? ConfigurationLoader.process.load(code: code).containerIdentifiers?.first
   }
 
-  /// The client of a container, made at its first use.
+  /// The client of a container, created at its first use.
   func client(for identifier: String?) throws(CKError) -> ServiceClient {
     if let identifier, let client = state.withLock({ $0.clients[identifier] }) { return client }
     let code: CKContainerConfiguration? = state.withLock { state in
@@ -51,7 +51,7 @@ final class ContainerRegistry: Sendable {
     if let identifier, state.withLock({ $0.perContainer[identifier] != nil }),
       code?.containerIdentifiers == nil
     {
-      // A configuration for this very container names it.
+      // A configuration given for this container replaces the list of containers.
       loaded.containerIdentifiers = [identifier]
     }
     let configuration = try ResolvedConfiguration(checking: loaded, for: identifier)

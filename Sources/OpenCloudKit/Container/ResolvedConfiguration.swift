@@ -1,22 +1,22 @@
 import CloudKitWebServices
 import Foundation
 
-/// A configuration that was checked: everything that a container needs is there.
+/// A validated configuration: every required value is present.
 package struct ResolvedConfiguration: Hashable, Sendable {
   package var url: URL
   package var containerIdentifier: String
   package var environment: CKContainerConfiguration.Environment
   package var apiToken: String
   package var webAuthToken: String?
-  /// The token that fetches the next ones.
+  /// The token that renews the web token.
   package var refreshToken: String?
   package var isPushEnabled: Bool
-  /// Where the person's token is kept.
+  /// The file that keeps the user's tokens.
   package var tokenFile: TokenFile?
-  /// The server-to-server key, by name and PEM text.
+  /// The server-to-server key, by identifier and PEM text.
   package var serverKey: ServerKey?
 
-  /// A server-to-server key that was read.
+  /// A server-to-server key that was loaded.
   package struct ServerKey: Hashable, Sendable {
     package var keyID: String
     package var pem: String
@@ -43,7 +43,7 @@ package struct ResolvedConfiguration: Hashable, Sendable {
     self.isPushEnabled = isPushEnabled
   }
 
-  /// Checks a configuration for one container.
+  /// Validates a configuration for one container.
   package init(
     checking configuration: CKContainerConfiguration,
     for identifier: String?
@@ -114,7 +114,7 @@ package struct ResolvedConfiguration: Hashable, Sendable {
     }
     do {
       let pem = try String(contentsOf: file, encoding: .utf8)
-      // A key that is none is found out now, not at the first request.
+      // Validates the key now, not at the first request.
       _ = try ServerKeySigner(keyID: keyID, pem: pem)
       return ServerKey(keyID: keyID, pem: pem)
     } catch {
@@ -126,7 +126,7 @@ package struct ResolvedConfiguration: Hashable, Sendable {
     }
   }
 
-  /// What the addresses of shares begin with: the service's own page, or Apple's.
+  /// The origin of share links: the service's own address, or Apple's.
   package var shareOrigin: URL {
     guard url.host?.hasSuffix("apple-cloudkit.com") == true else { return url }
     return URL(string: "https://www.icloud.com") ?? url

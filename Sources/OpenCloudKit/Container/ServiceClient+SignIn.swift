@@ -1,7 +1,7 @@
 import CloudKitWebServices
 import Foundation
 
-/// What our service answers to calls about an account; Apple's service has none of them.
+/// The account endpoints of Watershed's service; Apple's service has none of them.
 extension ServiceClient {
   /// The tokens in a reply of `/account/sign-in` and `/account/refresh`.
   private struct DeviceTokens: Decodable {
@@ -9,7 +9,7 @@ extension ServiceClient {
     var refreshToken: String
   }
 
-  /// The reply of `/account/device`, in the words of RFC 8628.
+  /// The reply of `/account/device`, with the member names of RFC 8628.
   package struct DeviceCode: Decodable, Sendable {
     package var device_code: String
     package var user_code: String
@@ -29,7 +29,7 @@ extension ServiceClient {
     var error_description: String?
   }
 
-  /// What a program is told while its person types the code.
+  /// The answers to a poll while the user types the code.
   package enum DeviceAnswer: Sendable {
     case pending
     case slowDown
@@ -52,7 +52,7 @@ extension ServiceClient {
     return SignInTokens(webAuthToken: tokens.webAuthToken, refreshToken: tokens.refreshToken)
   }
 
-  /// Exchanges a refresh token for the next tokens.
+  /// Exchanges a refresh token for new tokens.
   func refreshed(_ refreshToken: String) async throws(CKError) -> SignInTokens {
     let tokens: DeviceTokens = try await account("refresh", ["refreshToken": refreshToken])
     return SignInTokens(webAuthToken: tokens.webAuthToken, refreshToken: tokens.refreshToken)
@@ -63,7 +63,7 @@ extension ServiceClient {
     let _: [String: String] = try await account("sign-out", ["refreshToken": refreshToken])
   }
 
-  /// Asks for a code that a person types elsewhere.
+  /// Requests a code that the user types on another screen.
   package func deviceCode(device: String) async throws(CKError) -> DeviceCode {
     let response = try await oauth(
       "device",
@@ -76,7 +76,7 @@ extension ServiceClient {
     return try read(response)
   }
 
-  /// Asks what became of a code.
+  /// Polls the status of a code.
   package func deviceAnswer(_ deviceCode: String) async throws(CKError) -> DeviceAnswer {
     let response = try await oauth(
       "token",
@@ -150,7 +150,7 @@ extension ServiceClient {
     }
   }
 
-  /// The error that a refusal in OAuth's words means.
+  /// The error for an OAuth error reply.
   private func oauthError(_ response: WebServiceResponse) -> CKError {
     guard let refusal = try? WireCoding.decode(GrantError.self, from: response.body) else {
       return error(of: response, scope: nil, zone: .default)
@@ -158,11 +158,11 @@ extension ServiceClient {
     let reason = refusal.error_description ?? refusal.error
     switch refusal.error {
     case "access_denied":
-      return CKError(.permissionFailure, "The person did not let this program in.")
+      return CKError(.permissionFailure, "The user refused the sign-in of this program.")
     case "expired_token", "invalid_grant":
       return CKError(
         .notAuthenticated,
-        "Nobody typed the code in time.",
+        "The code expired before a user typed it.",
         remedy: "Ask for another code."
       )
     case "slow_down":

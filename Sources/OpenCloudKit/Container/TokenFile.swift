@@ -1,24 +1,24 @@
 import Foundation
 
-/// Keeps the tokens of the person who is signed in, in a file that only they can read: the token of
-/// requests in the first line and, where there is one, the token that fetches the next in the second.
+/// Keeps the tokens of the signed-in user in a file that only its owner can read: the web token in
+/// the first line and, if there is one, the refresh token in the second.
 ///
-/// Programs without a page of their own, such as command-line tools, are signed in once and find the
-/// token there at their next start. A token that the service renews replaces it.
+/// Programs without a web page, such as command-line tools, sign in once and load the tokens at
+/// their next launch. A token that the service renews replaces it.
 package struct TokenFile: Hashable, Sendable {
-  /// Where the token is.
+  /// The file.
   package let url: URL
 
   package init(_ url: URL) {
     self.url = url
   }
 
-  /// Its owner may read and write the file, others nothing.
+  /// The owner may read and write the file, other users have no access.
   private static let permissions = 0o600
 
-  /// The tokens, or nothing where nobody is signed in.
+  /// The tokens, or nil if no user is signed in.
   ///
-  /// A file that others can read is refused: its token may be known to them.
+  /// A file that other users can read is refused: its token may be known to them.
   package func read() throws(CKError) -> SignInTokens? {
     let files = FileManager.default
     guard files.fileExists(atPath: url.path) else { return nil }
@@ -40,7 +40,7 @@ package struct TokenFile: Hashable, Sendable {
     return SignInTokens(webAuthToken: token, refreshToken: lines.count > 1 ? lines[1] : nil)
   }
 
-  /// Keeps tokens, or forgets them.
+  /// Stores tokens, or removes them.
   package func write(_ tokens: SignInTokens) throws {
     let files = FileManager.default
     guard let token = tokens.webAuthToken else {
@@ -56,7 +56,8 @@ package struct TokenFile: Hashable, Sendable {
         attributes: [.posixPermissions: 0o700]
       )
     }
-    // Made beside and moved, so that it is never there half, nor for a moment with other rights.
+    // Written to a draft and moved, so that no reader sees a partial file or one with wider
+    // permissions.
     let draft = url.appendingPathExtension("new")
     _ = try? files.removeItem(at: draft)
     guard

@@ -1,9 +1,9 @@
 import Foundation
 
-// The methods that existed before Swift had `async`: each starts the asynchronous method and hands
-// over what it returns or throws.
+// The methods with completion handlers: each starts the asynchronous method and passes its result
+// to the handler.
 extension CKDatabase {
-  /// Runs the body and hands its result to the handler.
+  /// Runs the body and passes its result to the handler.
   private func start<Output: Sendable>(
     _ completionHandler: @escaping @Sendable (Result<Output, any Error>) -> Void,
     _ body: @escaping @Sendable (CKDatabase) async throws -> Output
@@ -17,7 +17,7 @@ extension CKDatabase {
     }
   }
 
-  /// Runs the body and hands its result or its error to the handler.
+  /// Runs the body and passes its result or its error to the handler.
   private func start<Output: Sendable>(
     pair completionHandler: @escaping @Sendable (Output?, (any Error)?) -> Void,
     _ body: @escaping @Sendable (CKDatabase) async throws -> Output
@@ -191,7 +191,7 @@ extension CKDatabase {
     }
   }
 
-  /// Goes on with a query.
+  /// Continues a query.
   public func fetch(
     withCursor queryCursor: CKQueryOperation.Cursor,
     desiredKeys: [CKRecord.FieldKey]? = nil,

@@ -2,10 +2,10 @@ import CloudKitWebServices
 import Foundation
 
 extension CKDatabase {
-  /// Saves and deletes records of one zone in one request, under the locks that are asked for.
+  /// Saves and deletes records of one zone in one request, under the given preconditions.
   ///
-  /// Assets with files are uploaded first. Nothing is sent twice: where the reply is lost, the
-  /// error is a transient one, and the caller repeats the request with its sequence.
+  /// Assets with files are uploaded first. The request is not retried here: if the reply is lost,
+  /// the error is transient, and the caller repeats the request with its sequence.
   package func modify(
     _ modification: RecordModification
   ) async throws(CKError) -> RecordModificationResult {
@@ -37,7 +37,7 @@ extension CKDatabase {
         operations: operations,
         zoneID: mapping.wire(zoneID),
         atomic: modification.atomic,
-        // The reply needs no fields: what was sent is what is there.
+        // The reply needs no fields: the saved values are those that were sent.
         desiredKeys: [],
         clientSequence: modification.sequence
       ),
@@ -96,7 +96,7 @@ extension CKDatabase {
     if save.becomesRoot { record.createShortGUID = true }
     switch save.condition {
     case .isNew:
-      // Removing what a new record never had means nothing.
+      // A new record has no fields to remove.
       record.fields = fields.filter { $0.value.content != .null }
       return RecordOperation(operationType: .create, record: record)
     case .hasTag(let tag):
@@ -162,9 +162,9 @@ extension CKDatabase {
     return result
   }
 
-  /// The server's versions of the records in conflict, with their files.
+  /// The server's versions of the conflicting records, with their files.
   ///
-  /// Our service sends them along; another one is asked.
+  /// Watershed's service sends them with the conflict; from another service they are looked up.
   private func serverRecords(
     for recordIDs: [CKRecord.ID],
     errors: [CKError?]
@@ -180,7 +180,7 @@ extension CKDatabase {
       }
     }
     if !missing.isEmpty {
-      // A look-up that fails leaves the conflict as it is: the caller can look up too.
+      // If the look-up fails, the conflict is reported without the server's record.
       for (recordID, result) in (try? await lookUp(missing, desiredKeys: nil)) ?? [:] {
         if case .success(let record) = result { known[recordID] = record }
       }
@@ -189,7 +189,7 @@ extension CKDatabase {
     return known
   }
 
-  /// Notes how the service knows the files of the records that were saved.
+  /// Stores the server's file information in the assets of the saved records.
   private func remember(
     _ uploads: [ObjectIdentifier: CKAsset.StoredFile],
     of saves: [RecordModification.Save],
@@ -201,7 +201,7 @@ extension CKDatabase {
       for field in save.fields.values {
         for asset in field?.value.assets ?? [] {
           guard var file = uploads[ObjectIdentifier(asset)] else { continue }
-          // A receipt is good for one save.
+          // An upload receipt is valid for one save.
           file.receipt = nil
           asset.storedFile = file
         }

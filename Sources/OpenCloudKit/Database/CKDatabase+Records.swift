@@ -21,7 +21,7 @@ extension CKDatabase {
     return try await withFiles(found).mapValues { $0.mapError { $0 as any Error } }
   }
 
-  /// Looks records up, without their files.
+  /// Looks records up, without downloading their files.
   package func lookUp(
     _ recordIDs: [CKRecord.ID],
     desiredKeys: [CKRecord.FieldKey]?
@@ -34,7 +34,7 @@ extension CKDatabase {
         do {
           reply = try await lookUp(slice, in: zoneID, desiredKeys: desiredKeys)
         } catch  where error.code == .limitExceeded && slice.count > 1 {
-          // Together they are more than one reply holds.
+          // One reply can't hold all of these records: the slice is split in two.
           slices.append(Array(slice[(slice.count / 2)...]))
           slices.append(Array(slice[..<(slice.count / 2)]))
           continue
@@ -92,7 +92,7 @@ extension CKDatabase {
     }
   }
 
-  /// Fetches the files of records; one whose file is missing becomes an error.
+  /// Downloads the files of records; a record with a missing file becomes an error.
   func withFiles<Key: Hashable>(
     _ results: [Key: Result<CKRecord, CKError>]
   ) async throws(CKError) -> [Key: Result<CKRecord, CKError>] {
@@ -119,7 +119,7 @@ extension CKDatabase {
     return try result.get()
   }
 
-  /// Deletes a record, whatever version the server has.
+  /// Deletes a record, regardless of the server's version.
   @discardableResult
   public func deleteRecord(withID recordID: CKRecord.ID) async throws -> CKRecord.ID {
     let results = try await modifyRecords(saving: [], deleting: [recordID])
@@ -130,7 +130,7 @@ extension CKDatabase {
   /// Saves and deletes records; each has a result of its own.
   ///
   /// In a custom zone an atomic call saves all of the zone's records or none of them. A saved
-  /// record is the one given, with its new change tag. Atomic calls are bounded by the 200
+  /// record is the given object, with its new change tag. Atomic calls are limited to the 200
   /// operations of one request; others are split.
   public func modifyRecords(
     saving recordsToSave: [CKRecord],
@@ -156,9 +156,10 @@ extension CKDatabase {
         parts.append((part, zoneID, isAtomic))
       }
     }
-    // The parts are one operation of one user, also where another one signs in between two of them.
+    // The parts are one operation of one account: they fail if another user signs in between two of
+    // them.
     let database = pinnedToAccount()
-    /// What would meet every further request too.
+    /// An error that every later request would also meet: transient, or cancellation.
     var abort: CKError?
     for (part, zoneID, isAtomic) in parts {
       do throws(CKError) {
@@ -173,7 +174,8 @@ extension CKDatabase {
         deleteResults.merge(results.deletes) { _, new in new }
       } catch {
         let meetsAll = error.isTransient || error.code == .operationCancelled
-        // An error of the whole call is thrown, unless some of its records have an outcome already.
+        // Such an error of the first request is thrown. Once records have results, it becomes the
+        // result of the others.
         let isFirst = saveResults.isEmpty && deleteResults.isEmpty
         guard parts.count > 1, !(meetsAll && isFirst) else { throw error }
         if meetsAll { abort = error }
@@ -281,7 +283,7 @@ extension CKDatabase {
 
   // MARK: Batches
 
-  /// The elements by a key, in the order in which the keys first appear.
+  /// The elements grouped by a key, in the order in which the keys first appear.
   static func grouped<Element, Key: Hashable>(
     _ elements: [Element],
     by key: (Element) -> Key

@@ -41,7 +41,7 @@ extension CKDatabase {
     return results
   }
 
-  /// Saves a zone: makes it, unless it exists.
+  /// Saves a zone: creates it, unless it exists.
   @discardableResult
   public func save(_ zone: CKRecordZone) async throws -> CKRecordZone {
     let results = try await modifyRecordZones(saving: [zone], deleting: [])
@@ -80,7 +80,7 @@ extension CKDatabase {
             ZoneOperation(operationType: $0, zone: ZoneDictionary(zoneID: mapping.wire($1)))
           }
         ),
-        // Making a zone that exists succeeds, so a repeat does no harm.
+        // Creating a zone that exists succeeds, so the request can be repeated.
         repeatable: slice.allSatisfy { $0.0 == .create },
         as: ZonesResponse.self
       )

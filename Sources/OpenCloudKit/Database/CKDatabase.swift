@@ -1,21 +1,21 @@
 import Effects
 import Foundation
 
-/// A place for records: public, private, or shared with the person.
+/// A database of records: public, private, or shared with the user.
 public final class CKDatabase: NSObject, @unchecked Sendable {
-  // Unchecked: nothing changes after the initializer.
+  // Unchecked: immutable after the initializer.
 
-  /// Who sees a database.
+  /// Which users can read a database.
   public enum Scope: Int, Sendable {
-    /// Everybody.
+    /// All users.
     case `public` = 1
-    /// The person.
+    /// The user.
     case `private` = 2
-    /// The person and those who share with them.
+    /// The user and the users who share with them.
     case shared = 3
   }
 
-  /// Who sees the database.
+  /// Which users can read the database.
   public let databaseScope: CKDatabase.Scope
   /// The container that the database is of.
   package let container: CKContainer
@@ -31,7 +31,7 @@ public final class CKDatabase: NSObject, @unchecked Sendable {
     CKDatabase(container: container.pinned(to: pin), scope: databaseScope)
   }
 
-  /// This database with all its calls for the account that is signed in now, for an operation of
+  /// This database with all its calls for the currently signed-in account, for an operation of
   /// several requests.
   package func pinnedToAccount() -> CKDatabase {
     CKDatabase(container: container.pinnedToAccount(), scope: databaseScope)

@@ -1,31 +1,32 @@
 import CloudKitWebServices
 import Foundation
 
-/// One `records/modify`, spelled out: what to save and delete in one zone, and under which locks.
+/// One `records/modify` request: the records to save and delete in one zone, and their
+/// preconditions.
 package struct RecordModification: Sendable {
   /// One record to save.
   package struct Save: Sendable {
-    /// What must be so on the server for the save to succeed.
+    /// The precondition of a save.
     package enum Condition: Hashable, Sendable {
       /// The record does not exist.
       case isNew
       /// The record has this change tag.
       case hasTag(String)
-      /// Nothing: the save wins.
+      /// No precondition: the save overwrites the server's record.
       case none
     }
 
     package var recordType: CKRecord.RecordType
     package var recordID: CKRecord.ID
     package var condition: Condition
-    /// The fields to set; an absent value removes the field, and others stay as they are.
+    /// The fields to set; an absent value removes the field, and unlisted fields keep their values.
     package var fields: [CKRecord.FieldKey: CKRecord.Field?]
     package var parent: CKRecord.Reference?
-    /// Whether the record hangs below nothing from now on.
+    /// Whether the save removes the record's parent.
     package var removesParent = false
-    /// Whether the record becomes the root of a share, which is known by a short identifier.
+    /// Whether the record becomes the root of a share and gets a short identifier.
     package var becomesRoot = false
-    /// What a share has that other records have not.
+    /// The members that only shares have.
     package var sharing: ShareDictionary?
 
     package init(
@@ -46,7 +47,7 @@ package struct RecordModification: Sendable {
   /// One record to delete.
   package struct Delete: Hashable, Sendable {
     package var recordID: CKRecord.ID
-    /// The tag the record must have; without one it is deleted as it is.
+    /// The tag that the record must have; nil deletes any version.
     package var changeTag: String?
 
     package init(recordID: CKRecord.ID, changeTag: String?) {
@@ -59,9 +60,9 @@ package struct RecordModification: Sendable {
   package var zoneID: CKRecordZone.ID
   package var saves: [Save]
   package var deletes: [Delete]
-  /// Whether all succeed or none.
+  /// Whether the batch is atomic.
   package var atomic: Bool
-  /// Makes the batch repeatable: the service answers a repeat from what it stored the first time.
+  /// Makes the batch repeatable: the service answers a repeat with the stored reply.
   package var sequence: ClientSequence?
 
   package init(
@@ -78,16 +79,16 @@ package struct RecordModification: Sendable {
     self.sequence = sequence
   }
 
-  /// The most operations that the web service takes in one request.
+  /// The most operations that the web service accepts in one request.
   package static let operationLimit = 200
 }
 
-/// What became of a modification: one result for each save and each delete, in their order.
+/// The result of a modification: one result for each save and each delete, in their order.
 package struct RecordModificationResult: Sendable {
   /// The system fields of each saved record, or its error; a conflict's has the server's record.
   package var saves: [Result<CKRecord.SystemFields, CKError>]
   package var deletes: [Result<Void, CKError>]
-  /// The shares that were saved, as the service has them.
+  /// The saved shares, as the service returned them.
   var shares: [CKRecord.ID: CKShare.Sharing] = [:]
 
   package init(

@@ -19,9 +19,9 @@ extension CKError {
     case requestRateLimited = 7
     /// The app is not entitled to what it asks.
     case missingEntitlement = 8
-    /// Nobody is signed in, or the credentials are wrong.
+    /// No user is signed in, or the credentials are wrong.
     case notAuthenticated = 9
-    /// The person may not do this.
+    /// The user may not do this.
     case permissionFailure = 10
     /// The record, type or subscription does not exist.
     case unknownItem = 11
@@ -57,7 +57,7 @@ extension CKError {
     case zoneNotFound = 26
     /// The request or an item in it is too large: send less.
     case limitExceeded = 27
-    /// The person deleted the zone in their settings.
+    /// The user deleted the zone in their settings.
     case userDeletedZone = 28
     /// The share has too many participants.
     case tooManyParticipants = 29
@@ -73,7 +73,7 @@ extension CKError {
     case serverResponseLost = 34
     /// The asset can't be fetched.
     case assetNotAvailable = 35
-    /// The account can't be used until the person acts.
+    /// The account can't be used until the user acts.
     case accountTemporarilyUnavailable = 36
     /// The participant was invited already.
     case participantAlreadyInvited = 37

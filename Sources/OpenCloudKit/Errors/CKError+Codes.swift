@@ -15,9 +15,9 @@ extension CKError {
   public static var requestRateLimited: CKError.Code { .requestRateLimited }
   /// The app is not entitled to what it asks.
   public static var missingEntitlement: CKError.Code { .missingEntitlement }
-  /// Nobody is signed in, or the credentials are wrong.
+  /// No user is signed in, or the credentials are wrong.
   public static var notAuthenticated: CKError.Code { .notAuthenticated }
-  /// The person may not do this.
+  /// The user may not do this.
   public static var permissionFailure: CKError.Code { .permissionFailure }
   /// The record, type or subscription does not exist.
   public static var unknownItem: CKError.Code { .unknownItem }
@@ -53,7 +53,7 @@ extension CKError {
   public static var zoneNotFound: CKError.Code { .zoneNotFound }
   /// The request or an item in it is too large: send less.
   public static var limitExceeded: CKError.Code { .limitExceeded }
-  /// The person deleted the zone in their settings.
+  /// The user deleted the zone in their settings.
   public static var userDeletedZone: CKError.Code { .userDeletedZone }
   /// The share has too many participants.
   public static var tooManyParticipants: CKError.Code { .tooManyParticipants }
@@ -69,7 +69,7 @@ extension CKError {
   public static var serverResponseLost: CKError.Code { .serverResponseLost }
   /// The asset can't be fetched.
   public static var assetNotAvailable: CKError.Code { .assetNotAvailable }
-  /// The account can't be used until the person acts.
+  /// The account can't be used until the user acts.
   public static var accountTemporarilyUnavailable: CKError.Code { .accountTemporarilyUnavailable }
   /// The participant was invited already.
   public static var participantAlreadyInvited: CKError.Code { .participantAlreadyInvited }

@@ -2,7 +2,7 @@ import CloudKitWebServices
 import Foundation
 
 extension CKError {
-  /// The key of the page where the person signs in, in a `notAuthenticated`.
+  /// The key of the sign-in page's URL in a `notAuthenticated` error.
   package static let signInURLKey = "SignInURL"
 
   /// The key of the cause in a `changeTokenExpired`.
@@ -13,7 +13,7 @@ extension CKError {
     (userInfo[Self.changeTokenCauseKey] as? String).map(ErrorExtensionCode.init(rawValue:))
   }
 
-  /// The page where the person signs in.
+  /// The URL of the sign-in page.
   package var signInURL: String? { userInfo[Self.signInURLKey] as? String }
 
   /// The key of the exact code that our own service adds to an error.
@@ -47,7 +47,7 @@ extension CKError {
     }
     var code =
       wire.extension.flatMap { Code(exact: $0.code) } ?? Code(serverErrorCode: wire.serverErrorCode)
-    // A full database is no request that is too large: smaller ones would fail alike.
+    // A full database is not a request that is too large: a smaller request would fail too.
     if wire.serverErrorCode == .quotaExceeded { code = .quotaExceeded }
     self.init(code, wire.reason ?? "\(code.title).", userInfo: userInfo)
   }
@@ -70,7 +70,7 @@ extension CKError {
     self.init(code, "The service answered with the status \(status).", userInfo: userInfo)
   }
 
-  /// The error of a request that did not reach the service or whose reply did not come back.
+  /// The error of a request that did not reach the service, or whose reply was lost.
   package init(transport error: any Error) {
     switch error {
     case let error as CKError:
@@ -90,7 +90,7 @@ extension CKError {
     }
   }
 
-  /// A batch of which some items failed.
+  /// The error of a batch of which some items failed.
   package static func partialFailure(_ errors: [AnyHashable: any Error]) -> CKError {
     CKError(
       .partialFailure,
@@ -121,7 +121,8 @@ extension CKError.Code {
     }
   }
 
-  /// The code of an exact error, which our own service adds for clients that ask for it.
+  /// The code of the extended error code, which Watershed's service adds for clients that ask for
+  /// it.
   init?(exact code: ErrorExtensionCode) {
     switch code {
     case .changeTokenExpired: self = .changeTokenExpired

@@ -6,7 +6,7 @@ public let CKErrorDomain: String = "CKErrorDomain"
 public let CKPartialErrorsByItemIDKey: String = "CKPartialErrors"
 /// The key of the seconds to wait before the next try.
 public let CKErrorRetryAfterKey: String = "CKRetryAfter"
-/// The key that says the person reset their encrypted data.
+/// The key that says that the user reset their encrypted data.
 public let CKErrorUserDidResetEncryptedDataKey: String = "CKErrorUserDidResetEncryptedData"
 /// The key of the record that both sides started from, in a `serverRecordChanged`.
 public let CKRecordChangedErrorAncestorRecordKey: String = "AncestorRecord"
@@ -15,7 +15,7 @@ public let CKRecordChangedErrorServerRecordKey: String = "ServerRecord"
 /// The key of the record that was to be saved, in a `serverRecordChanged`.
 public let CKRecordChangedErrorClientRecordKey: String = "ClientRecord"
 
-/// An error of CloudKit, with Apple's code and what belongs to it.
+/// An error of CloudKit, with Apple's code and user info.
 public struct CKError: CustomNSError, Error, Hashable, CustomStringConvertible,
   @unchecked Sendable
 {
@@ -24,7 +24,7 @@ public struct CKError: CustomNSError, Error, Hashable, CustomStringConvertible,
 
   /// What went wrong.
   public let code: CKError.Code
-  /// What belongs to the error, by the keys that Apple documents.
+  /// The details of the error, by the keys that Apple documents.
   public let userInfo: [String: Any]
 
   /// Creates an error.
@@ -33,7 +33,7 @@ public struct CKError: CustomNSError, Error, Hashable, CustomStringConvertible,
     self.userInfo = userInfo
   }
 
-  /// Creates an error with a sentence for people, and what to do about it.
+  /// Creates an error with a message for users, and a remedy.
   package init(
     _ code: CKError.Code,
     _ reason: String,
@@ -52,7 +52,7 @@ public struct CKError: CustomNSError, Error, Hashable, CustomStringConvertible,
   public static var errorDomain: String { CKErrorDomain }
   /// The number of the code.
   public var errorCode: Int { code.rawValue }
-  /// What belongs to the error.
+  /// The details of the error.
   public var errorUserInfo: [String: Any] { userInfo }
 
   /// The error, and the errors of its items at any depth.
@@ -87,7 +87,7 @@ public struct CKError: CustomNSError, Error, Hashable, CustomStringConvertible,
     userInfo[CKRecordChangedErrorClientRecordKey] as? CKRecord
   }
 
-  /// The sentence for people.
+  /// The message for users.
   public var localizedDescription: String {
     userInfo[NSLocalizedDescriptionKey] as? String ?? "\(code.title)."
   }
@@ -105,14 +105,14 @@ public struct CKError: CustomNSError, Error, Hashable, CustomStringConvertible,
     return text + ">"
   }
 
-  /// Whether the codes and the sentences are the same.
+  /// Whether the codes and the messages are the same.
   public static func == (left: CKError, right: CKError) -> Bool {
     left.code == right.code
       && left.localizedDescription == right.localizedDescription
       && left.retryAfterSeconds == right.retryAfterSeconds
   }
 
-  /// Hashes the code and the sentence.
+  /// Hashes the code and the message.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(code)
     hasher.combine(localizedDescription)
@@ -127,7 +127,7 @@ extension CKError.Code {
 }
 
 extension CKError {
-  /// The error with more in its user info.
+  /// The error with another value in its user info.
   package func adding(_ key: String, _ value: Any?) -> CKError {
     guard let value else { return self }
     var userInfo = self.userInfo
@@ -135,7 +135,7 @@ extension CKError {
     return CKError(code, userInfo: userInfo)
   }
 
-  /// What the service said about the error, word for word.
+  /// The service's own error code.
   package var serverErrorCode: String? { userInfo[Self.serverErrorCodeKey] as? String }
 
   /// The key of the service's own code.

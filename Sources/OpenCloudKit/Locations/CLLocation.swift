@@ -35,7 +35,7 @@ public struct CLLocationCoordinate2D: Hashable, Sendable {
 ///
 /// Core Location is absent outside Apple's platforms; this is the value part of its class.
 public final class CLLocation: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-  // Unchecked: nothing changes after the initializer.
+  // Unchecked: immutable after the initializer.
 
   /// The numbers of a location, as an archive and the wire keep them.
   package struct Fields: Hashable, Codable, Sendable {

@@ -1,21 +1,21 @@
 import Foundation
 
-/// What the service tells a device of a change, read from a notification's payload.
+/// A notification of a change, read from a remote notification's payload.
 ///
-/// Make one with `init(fromRemoteNotificationDictionary:)`: it is a ``CKQueryNotification``, a
+/// Create one with `init(fromRemoteNotificationDictionary:)`: it is a ``CKQueryNotification``, a
 /// ``CKRecordZoneNotification`` or a ``CKDatabaseNotification``.
 open class CKNotification: NSObject, @unchecked Sendable {
-  // Unchecked: nothing changes after the initializer.
+  // Unchecked: immutable after the initializer.
 
-  /// What kind of subscription a notification is of.
+  /// The kind of subscription that caused a notification.
   public enum NotificationType: Int, Sendable {
-    /// One of a query.
+    /// A query subscription.
     case query = 1
-    /// One of a zone.
+    /// A zone subscription.
     case recordZone = 2
-    /// None: the notification says that another was read.
+    /// No subscription: the notification says that another notification was read.
     case readNotification = 3
-    /// One of a database.
+    /// A database subscription.
     case database = 4
   }
 
@@ -24,7 +24,7 @@ open class CKNotification: NSObject, @unchecked Sendable {
 
   let payload: NotificationPayload
 
-  /// What kind of subscription the notification is of.
+  /// The kind of subscription that caused the notification.
   public let notificationType: CKNotification.NotificationType
 
   init(_ payload: NotificationPayload, type: NotificationType) {
@@ -43,16 +43,16 @@ open class CKNotification: NSObject, @unchecked Sendable {
   /// The subscription that fired.
   public final var subscriptionID: CKSubscription.ID? { payload.subscriptionID }
 
-  /// The person whose subscription fired.
+  /// The user whose subscription fired.
   public final var subscriptionOwnerUserRecordID: CKRecord.ID? {
     payload.userRecordName.map { CKRecord.ID(recordName: $0) }
   }
 
-  /// Whether parts of the notification were left out because it was too large: never, since a long
-  /// poll carries payloads of any size.
+  /// Whether parts of the notification were left out because it was too large: always false, since
+  /// long polls and event streams carry payloads of any size.
   public final var isPruned: Bool { false }
 
-  // MARK: How it presents itself
+  // MARK: Presentation
 
   /// The text.
   @available(*, deprecated, message: "Read the notification's content instead")
@@ -60,7 +60,7 @@ open class CKNotification: NSObject, @unchecked Sendable {
   /// The key of the localized text.
   @available(*, deprecated, message: "Read the notification's content instead")
   public final var alertLocalizationKey: String? { payload.alert("loc-key") }
-  /// What goes into the localized text.
+  /// The arguments of the localized text.
   @available(*, deprecated, message: "Read the notification's content instead")
   public final var alertLocalizationArgs: [String]? { payload.alertList("loc-args") }
   /// The title.
@@ -69,7 +69,7 @@ open class CKNotification: NSObject, @unchecked Sendable {
   /// The key of the localized title.
   @available(*, deprecated, message: "Read the notification's content instead")
   public final var titleLocalizationKey: String? { payload.alert("title-loc-key") }
-  /// What goes into the localized title.
+  /// The arguments of the localized title.
   @available(*, deprecated, message: "Read the notification's content instead")
   public final var titleLocalizationArgs: [String]? { payload.alertList("title-loc-args") }
   /// The subtitle.
@@ -78,7 +78,7 @@ open class CKNotification: NSObject, @unchecked Sendable {
   /// The key of the localized subtitle.
   @available(*, deprecated, message: "Read the notification's content instead")
   public final var subtitleLocalizationKey: String? { payload.alert("subtitle-loc-key") }
-  /// What goes into the localized subtitle.
+  /// The arguments of the localized subtitle.
   @available(*, deprecated, message: "Read the notification's content instead")
   public final var subtitleLocalizationArgs: [String]? { payload.alertList("subtitle-loc-args") }
   /// The key of the button's localized text.
@@ -97,22 +97,23 @@ open class CKNotification: NSObject, @unchecked Sendable {
   @available(*, deprecated, message: "Read the notification's content instead")
   public final var category: String? { payload.category }
 
-  /// The form CloudKit prints, without what people would read.
+  /// The form CloudKit prints, without the texts shown to users.
   public override var description: String {
     "<\(type(of: self)): \(RecordFormatter.address(of: self)); "
       + "notificationType=\(notificationType), subscriptionID=\(subscriptionID ?? "(null)")>"
   }
 }
 
-/// Lets the initializer below give an instance of a subclass.
+/// Lets the initializer below return an instance of a subclass.
 public protocol CKNotificationReading {}
 
 extension CKNotification: CKNotificationReading {}
 
 extension CKNotificationReading where Self: CKNotification {
-  /// Reads a notification from the dictionary that a remote notification brings.
+  /// Reads a notification from the dictionary of a remote notification.
   ///
-  /// Nothing comes of a dictionary that is not of this service, or of another kind than asked for.
+  /// Fails for a dictionary that CloudKit did not send, or of another kind of notification than
+  /// `Self`.
   public init?(fromRemoteNotificationDictionary notificationDictionary: [AnyHashable: Any]) {
     guard let payload = NotificationPayload(notificationDictionary),
       let notification = payload.notification as? Self
@@ -121,11 +122,11 @@ extension CKNotificationReading where Self: CKNotification {
   }
 }
 
-/// A record that matches a query was made, changed or deleted.
+/// A record that matches a query was created, changed or deleted.
 public final class CKQueryNotification: CKNotification, @unchecked Sendable {
   /// Why a query subscription fired.
   public enum Reason: Int, Sendable {
-    /// A matching record was made.
+    /// A matching record was created.
     case recordCreated = 1
     /// A matching record was changed.
     case recordUpdated = 2
@@ -138,7 +139,7 @@ public final class CKQueryNotification: CKNotification, @unchecked Sendable {
     payload.reason.flatMap(Reason.init(rawValue:)) ?? .recordUpdated
   }
 
-  /// The values of the fields that the subscription wanted.
+  /// The values of the fields that the subscription asks for.
   public var recordFields: [String: Any]? { payload.fields }
 
   /// The record.

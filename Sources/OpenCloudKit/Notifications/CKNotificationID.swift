@@ -4,7 +4,7 @@ import Foundation
 
 /// What identifies a notification.
 public final class CKNotificationID: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-  // Unchecked: nothing changes after the initializer.
+  // Unchecked: immutable after the initializer.
 
   private let text: String
 

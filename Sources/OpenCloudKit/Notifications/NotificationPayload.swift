@@ -1,11 +1,11 @@
 import CloudKitWebServices
 import Foundation
 
-/// What a notification's dictionary says, typed; words of a wrong type count as absent.
+/// The typed contents of a notification's dictionary; values of a wrong type count as absent.
 struct NotificationPayload: @unchecked Sendable {
   // Unchecked: `fields` holds strings, numbers and lists of these, which never change.
 
-  /// Which part of the payload tells of the change.
+  /// The key of the payload that describes the change.
   private enum Source: String, CaseIterable {
     case query = "qry"
     case zone = "fet"
@@ -28,7 +28,7 @@ struct NotificationPayload: @unchecked Sendable {
   private let alertTexts: [String: String]
   private let alertLists: [String: [String]]
 
-  /// Reads a dictionary; nothing where it tells of no change of this service.
+  /// Reads a dictionary; nil if it describes no CloudKit change.
   init?(_ dictionary: [AnyHashable: Any]) {
     guard let ck = dictionary["ck"] as? [AnyHashable: Any],
       let source = Source.allCases.first(where: { ck[$0.rawValue] is [AnyHashable: Any] }),

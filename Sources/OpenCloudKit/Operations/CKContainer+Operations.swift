@@ -4,11 +4,11 @@ extension CKContainer {
   /// Runs an operation.
   public func add(_ operation: CKOperation) {
     if operation.configuration.container == nil { operation.configuration.container = self }
-    // A database operation without a database works on the private one.
+    // A database operation without a database uses the private one.
     OperationLane.shared.add(operation)
   }
 
-  /// Runs the body with this container, carried out as the configuration and the group say.
+  /// Runs the body with this container, under the limits of the configuration and the group.
   @discardableResult
   public func configuredWith<R>(
     configuration: CKOperation.Configuration? = nil,
@@ -18,7 +18,7 @@ extension CKContainer {
     try await body(configured(configuration: configuration, group: group))
   }
 
-  /// Runs the body with this container, carried out as the configuration and the group say.
+  /// Runs the body with this container, under the limits of the configuration and the group.
   @discardableResult
   public func configuredWith<R>(
     configuration: CKOperation.Configuration? = nil,
@@ -53,14 +53,14 @@ extension CKContainer {
     }
   }
 
-  /// The long-lived operation of an identifier, or nothing where it has ended.
+  /// The long-lived operation of an identifier, or nil if it has ended.
   ///
-  /// **Differs from CloudKit:** it is the very operation that was queued, under way already.
+  /// **Differs from CloudKit:** it is the same object that was queued, and it is already running.
   public func longLivedOperation(for operationID: CKOperation.ID) async throws -> CKOperation? {
     LongLivedOperations.shared.all(of: self).first { $0.operationID == operationID }
   }
 
-  /// Fetches the long-lived operation of an identifier, or nothing where it has ended.
+  /// Fetches the long-lived operation of an identifier, or nil if it has ended.
   public func fetchLongLivedOperation(
     withID operationID: CKOperation.ID,
     completionHandler: @escaping @Sendable (CKOperation?, (any Error)?) -> Void
@@ -79,7 +79,7 @@ extension CKDatabase {
     OperationLane.shared.add(operation)
   }
 
-  /// Runs the body with this database, carried out as the configuration and the group say.
+  /// Runs the body with this database, under the limits of the configuration and the group.
   @discardableResult
   public func configuredWith<R>(
     configuration: CKOperation.Configuration? = nil,
@@ -89,7 +89,7 @@ extension CKDatabase {
     try await body(configured(configuration: configuration, group: group))
   }
 
-  /// Runs the body with this database, carried out as the configuration and the group say.
+  /// Runs the body with this database, under the limits of the configuration and the group.
   @discardableResult
   public func configuredWith<R>(
     configuration: CKOperation.Configuration? = nil,

@@ -5,7 +5,7 @@ import Foundation
 open class CKDatabaseOperation: CKOperation, @unchecked Sendable {
   // Unchecked: set before the operation is queued.
 
-  /// The database, or nothing for the private one of the default container.
+  /// The database, or nil for the private one of the default container.
   open var database: CKDatabase?
 
   /// The database that the operation works on, with the operation's limits.

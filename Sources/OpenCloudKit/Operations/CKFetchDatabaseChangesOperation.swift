@@ -4,22 +4,22 @@ import Foundation
 public final class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchecked Sendable {
   // Unchecked: set before the operation is queued.
 
-  /// The place in the feed to begin after, or nothing for its beginning.
+  /// The change token to fetch changes after; nil fetches from the beginning.
   public var previousServerChangeToken: CKServerChangeToken?
   /// The most zones at a time, or zero.
   public var resultsLimit: Int = 0
-  /// Whether the operation goes on until nothing more is coming.
+  /// Whether the operation continues until the feed has no more changes.
   public var fetchAllChanges = true
   /// Called with each zone that changed.
   public var recordZoneWithIDChangedBlock: ((CKRecordZone.ID) -> Void)?
-  /// Called with each zone that is gone.
+  /// Called with each deleted zone.
   public var recordZoneWithIDWasDeletedBlock: ((CKRecordZone.ID) -> Void)?
-  /// Called with each zone that is gone because the person deleted the app's data.
+  /// Called with each zone that was deleted because the user deleted the app's data.
   public var recordZoneWithIDWasPurgedBlock: ((CKRecordZone.ID) -> Void)?
-  /// Called with each zone that is gone because the person reset their encrypted data.
+  /// Called with each zone that was deleted because the user reset their encrypted data.
   public var recordZoneWithIDWasDeletedDueToUserEncryptedDataResetBlock:
     ((CKRecordZone.ID) -> Void)?
-  /// Called with the place in the feed after each part of it.
+  /// Called with the new change token after each page.
   public var changeTokenUpdatedBlock: ((CKServerChangeToken) -> Void)?
   /// Called at the end.
   public var fetchDatabaseChangesResultBlock:
@@ -37,12 +37,12 @@ public final class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchec
   }
   private var olderBlock: ((CKServerChangeToken?, Bool, (any Error)?) -> Void)?
 
-  /// Creates an operation that begins at the beginning of the feed.
+  /// Creates an operation that fetches from the beginning of the feed.
   public override init() {
     super.init()
   }
 
-  /// Creates an operation that begins after a place in the feed.
+  /// Creates an operation that fetches the changes after a token.
   public convenience init(previousServerChangeToken: CKServerChangeToken?) {
     self.init()
     self.previousServerChangeToken = previousServerChangeToken

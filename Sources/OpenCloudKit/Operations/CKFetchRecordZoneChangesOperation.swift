@@ -8,11 +8,11 @@ public final class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unch
   public final class ZoneConfiguration: NSObject, NSCopying, @unchecked Sendable {
     // Unchecked: set before the operation is queued.
 
-    /// The place in the feed to begin after, or nothing for its beginning.
+    /// The change token to fetch changes after; nil fetches from the beginning.
     public var previousServerChangeToken: CKServerChangeToken?
     /// The most records at a time, or zero.
     public var resultsLimit: Int
-    /// The keys to fetch, or nothing for all.
+    /// The keys to fetch, or nil for all.
     public var desiredKeys: [CKRecord.FieldKey]?
 
     /// Creates a configuration.
@@ -27,7 +27,7 @@ public final class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unch
       super.init()
     }
 
-    /// A configuration of its own with the same contents.
+    /// A copy of the configuration with the same contents.
     public func copy(with zone: NSZone? = nil) -> Any {
       ZoneConfiguration(
         previousServerChangeToken: previousServerChangeToken,
@@ -55,13 +55,13 @@ public final class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unch
     set { configurationsByRecordZoneID = newValue }
   }
 
-  /// Whether the operation goes on until nothing more is coming.
+  /// Whether the operation continues until the feed has no more changes.
   public var fetchAllChanges = true
   /// Called with each record that changed.
   public var recordWasChangedBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?
-  /// Called with each record that is gone, and its type.
+  /// Called with each deleted record, and its type.
   public var recordWithIDWasDeletedBlock: ((CKRecord.ID, CKRecord.RecordType) -> Void)?
-  /// Called with the place in a zone's feed after each part of it.
+  /// Called with a zone's new change token after each page.
   public var recordZoneChangeTokensUpdatedBlock:
     ((CKRecordZone.ID, CKServerChangeToken?, Data?) -> Void)?
   /// Called at the end of each zone.
@@ -107,7 +107,7 @@ public final class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unch
   }
   private var olderBlock: (((any Error)?) -> Void)?
 
-  /// Creates an operation with nothing to do.
+  /// Creates an empty operation.
   public override init() {
     super.init()
   }
@@ -138,7 +138,8 @@ public final class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unch
 
   override func run() async {
     var errors: [AnyHashable: any Error] = [:]
-    /// What would meet every other zone too: the service is away, or the operation is cancelled.
+    /// An error that every other zone would also meet: the service is unreachable, or the operation
+    /// is cancelled.
     var abort: CKError?
     let zoneIDs = recordZoneIDs ?? configurationsByRecordZoneID.map { Array($0.keys) } ?? []
     for zoneID in zoneIDs {

@@ -4,7 +4,7 @@ import Foundation
 public final class CKFetchRecordZonesOperation: CKDatabaseOperation, @unchecked Sendable {
   // Unchecked: set before the operation is queued.
 
-  /// The zones to fetch, or nothing for all.
+  /// The zones to fetch, or nil for all.
   public var recordZoneIDs: [CKRecordZone.ID]?
   /// Called with the outcome of each zone.
   public var perRecordZoneResultBlock: ((CKRecordZone.ID, Result<CKRecordZone, any Error>) -> Void)?

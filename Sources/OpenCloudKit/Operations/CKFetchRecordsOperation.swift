@@ -6,9 +6,9 @@ public final class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Send
 
   /// The records to fetch.
   public var recordIDs: [CKRecord.ID]?
-  /// The keys to fetch, or nothing for all.
+  /// The keys to fetch, or nil for all.
   public var desiredKeys: [CKRecord.FieldKey]?
-  /// Called when a record has arrived.
+  /// Called when a record was received.
   public var perRecordProgressBlock: ((CKRecord.ID, Double) -> Void)?
   /// Called with the outcome of each record.
   public var perRecordResultBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?
@@ -31,7 +31,7 @@ public final class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Send
   }
   private var olderBlock: (([CKRecord.ID: CKRecord]?, (any Error)?) -> Void)?
 
-  /// Creates an operation with nothing to do.
+  /// Creates an empty operation.
   public override init() {
     super.init()
   }
@@ -42,7 +42,7 @@ public final class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Send
     self.recordIDs = recordIDs
   }
 
-  /// Creates an operation that fetches the record of the person who is signed in.
+  /// Creates an operation that fetches the record of the signed-in user.
   public class func fetchCurrentUserRecordOperation() -> CKFetchRecordsOperation {
     let operation = CKFetchRecordsOperation()
     operation.fetchesCurrentUser = true
@@ -77,7 +77,7 @@ public final class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Send
     }
   }
 
-  /// Tells the progress block how far the files of records have travelled.
+  /// Reports the download progress of records' files to the progress block.
   private var progressReport: (@Sendable (CKRecord.ID, Double) -> Void)? {
     guard perRecordProgressBlock != nil else { return nil }
     return { [self] recordID, fraction in perRecordProgressBlock?(recordID, fraction) }

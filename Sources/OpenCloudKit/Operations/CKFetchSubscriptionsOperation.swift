@@ -4,7 +4,7 @@ import Foundation
 public final class CKFetchSubscriptionsOperation: CKDatabaseOperation, @unchecked Sendable {
   // Unchecked: set before the operation is queued.
 
-  /// The subscriptions to fetch, or nothing for all.
+  /// The subscriptions to fetch, or nil for all.
   public var subscriptionIDs: [CKSubscription.ID]?
   /// Called with the outcome of each subscription.
   public var perSubscriptionResultBlock:

@@ -25,7 +25,7 @@ public final class CKModifyRecordZonesOperation: CKDatabaseOperation, @unchecked
   }
   private var olderBlock: (([CKRecordZone]?, [CKRecordZone.ID]?, (any Error)?) -> Void)?
 
-  /// Creates an operation with nothing to do.
+  /// Creates an empty operation.
   public override init() {
     super.init()
   }

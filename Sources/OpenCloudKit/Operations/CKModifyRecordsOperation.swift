@@ -8,9 +8,10 @@ public final class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sen
   public enum RecordSavePolicy: Int, Sendable {
     /// The save fails when the record on the server is newer.
     case ifServerRecordUnchanged = 0
-    /// The changed keys are saved, whatever the server has.
+    /// The changed keys are saved, regardless of the server's version.
     case changedKeys = 1
-    /// All keys are saved, whatever the server has; keys that only the server has stay.
+    /// All keys are saved, regardless of the server's version; keys that only the server has are
+    /// kept.
     case allKeys = 2
   }
 
@@ -22,7 +23,7 @@ public final class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sen
   public var savePolicy: CKModifyRecordsOperation.RecordSavePolicy = .ifServerRecordUnchanged
   /// Whether all records of a custom zone are saved or none.
   public var isAtomic = true
-  /// What an app remembers of the request; kept here only.
+  /// The app's own data for the request; it is not sent.
   public var clientChangeTokenData: Data?
   /// Called when a record was sent.
   public var perRecordProgressBlock: ((CKRecord, Double) -> Void)?
@@ -49,7 +50,7 @@ public final class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sen
   }
   private var olderBlock: (([CKRecord]?, [CKRecord.ID]?, (any Error)?) -> Void)?
 
-  /// Creates an operation with nothing to do.
+  /// Creates an empty operation.
   public override init() {
     super.init()
   }
@@ -108,7 +109,7 @@ public final class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sen
     olderBlock?(saved, deleted, result.error)
   }
 
-  /// Tells the progress block how far the files of records have travelled.
+  /// Reports the upload progress of records' files to the progress block.
   private var progressReport: (@Sendable (CKRecord.ID, Double) -> Void)? {
     guard perRecordProgressBlock != nil else { return nil }
     return { [self] recordID, fraction in

@@ -26,7 +26,7 @@ public final class CKModifySubscriptionsOperation: CKDatabaseOperation, @uncheck
   }
   private var olderBlock: (([CKSubscription]?, [CKSubscription.ID]?, (any Error)?) -> Void)?
 
-  /// Creates an operation with nothing to do.
+  /// Creates an empty operation.
   public override init() {
     super.init()
   }

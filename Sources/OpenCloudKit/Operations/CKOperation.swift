@@ -4,37 +4,38 @@ import Synchronization
 
 /// A request that can be queued, depended on and cancelled.
 ///
-/// Its blocks are called one after another, on no particular thread; the one for the end is called
+/// Its blocks are called one after another, on no particular thread; the completion block is called
 /// last, and exactly once. Set all properties before the operation is queued.
 open class CKOperation: Operation, @unchecked Sendable {
-  // Unchecked: what changes while the operation runs is inside `progress`; the rest is set before
-  // it is queued, as the documentation of CloudKit's operations asks.
+  // Unchecked: all state that changes while the operation runs is inside `progress`; the rest is
+  // set before it is queued, as CloudKit's documentation requires.
 
   /// The identifier of an operation.
   public typealias ID = String
 
-  /// How an operation is carried out.
+  /// How an operation runs.
   public final class Configuration: NSObject, @unchecked Sendable {
     // Unchecked: set before the operation is queued.
 
     /// The container of an operation that has no database.
     public var container: CKContainer?
-    /// How important the operation is; the service treats all alike, the queue does not.
+    /// The priority of the operation; the operation queue observes it, the service does not.
     public var qualityOfService: QualityOfService = .default {
       didSet { isQualitySet = true }
     }
     /// Whether the operation may use a metered connection.
     public var allowsCellularAccess = true
-    /// Whether the operation can be found again by its identifier until it ends.
+    /// Whether the operation can be found by its identifier until it ends.
     ///
-    /// **Differs from CloudKit:** no other process carries operations on; one ends with its process.
+    /// **Differs from CloudKit:** no other process continues the operation; it ends with its
+    /// process.
     public var isLongLived = false
-    /// The longest wait for a reply in seconds; the transport's own limit holds too.
+    /// The longest wait for a reply, in seconds; the transport's own limit also applies.
     public var timeoutIntervalForRequest: TimeInterval = CallLimits.requestTime
     /// The longest that the whole operation may take, in seconds.
     public var timeoutIntervalForResource: TimeInterval = CallLimits.resourceTime
 
-    /// Whether somebody set the quality, so that a group's does not count.
+    /// Whether the quality of service was set, so that the group's is not used.
     private(set) var isQualitySet = false
 
     /// Creates the default configuration.
@@ -42,7 +43,7 @@ open class CKOperation: Operation, @unchecked Sendable {
       super.init()
     }
 
-    /// A configuration of its own with the same contents.
+    /// A copy with the same contents.
     func duplicate() -> Configuration {
       let copy = Configuration()
       copy.container = container
@@ -54,7 +55,7 @@ open class CKOperation: Operation, @unchecked Sendable {
       return copy
     }
 
-    /// The configuration with what it leaves open taken from another one.
+    /// The configuration with its unset values taken from another one.
     func filled(from other: Configuration) -> Configuration {
       let filled = duplicate()
       if filled.container == nil { filled.container = other.container }
@@ -70,7 +71,7 @@ open class CKOperation: Operation, @unchecked Sendable {
       return filled
     }
 
-    /// The configuration with what it leaves open taken from its group's, where there is a group.
+    /// The configuration with its unset values taken from its group's, if it has a group.
     func filled(from group: CKOperationGroup?) -> Configuration {
       guard let group else { return self }
       return filled(from: group.defaultConfiguration)
@@ -91,7 +92,7 @@ open class CKOperation: Operation, @unchecked Sendable {
     var phase = Phase.waiting
     var task: SpawnedTask?
     var isCancelled = false
-    /// The account that the operation acts for, from its start on.
+    /// The account that the operation acts for, fixed at its start.
     var account: AccountPin?
   }
 
@@ -100,14 +101,14 @@ open class CKOperation: Operation, @unchecked Sendable {
 
   /// The operation's identifier.
   public let operationID: CKOperation.ID
-  /// The operations that this one belongs to; it takes over what its configuration leaves open.
+  /// The operation's group; it supplies the values that the operation's configuration leaves unset.
   open var group: CKOperationGroup?
-  /// Called when an operation that is long-lived can be found by its identifier, before it runs.
+  /// Called when a long-lived operation can be found by its identifier, before it runs.
   open var longLivedOperationWasPersistedBlock: (() -> Void)?
 
-  // Apple's type, which code may both read without unwrapping and set to nothing.
+  // Apple's type: it can be read without unwrapping and set to nil.
   // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
-  /// How the operation is carried out; setting it to nothing restores the defaults.
+  /// The operation's configuration; setting it to nil restores the defaults.
   open var configuration: CKOperation.Configuration! {
     get { ownConfiguration }
     set { ownConfiguration = newValue ?? Configuration() }
@@ -119,12 +120,12 @@ open class CKOperation: Operation, @unchecked Sendable {
     super.init()
   }
 
-  /// What the operation does; it tells its blocks of the outcome.
+  /// Performs the operation and calls its blocks with the outcome.
   func run() async {}
 
   private var account: AccountPin? { progress.withLock { $0.account } }
 
-  /// The operation's configuration, with what its group says.
+  /// The operation's configuration, completed by its group's.
   var effectiveConfiguration: Configuration {
     ownConfiguration.filled(from: group)
   }
@@ -141,10 +142,10 @@ open class CKOperation: Operation, @unchecked Sendable {
     account.map { container.pinned(to: $0) } ?? container
   }
 
-  /// Where the operation's concurrent work starts.
+  /// The effects that start the operation's concurrent work.
   var effects: Effects { (effectiveConfiguration.container?.effects) ?? ProcessEffects.current }
 
-  /// Whether the operation goes on after `start()` returns: yes.
+  /// Whether the operation continues after `start()` returns: always true.
   open override var isAsynchronous: Bool { true }
   /// Whether the operation runs.
   open override var isExecuting: Bool { progress.withLock { $0.phase == .executing } }
@@ -153,7 +154,7 @@ open class CKOperation: Operation, @unchecked Sendable {
 
   /// Starts the operation.
   open override func start() {
-    // Without a client there is no account; the first request says why.
+    // Without a client there is no account; the first request reports the reason.
     let account = (try? targetContainer.client())?.account
     willChangeValue(for: \.isExecuting)
     let isFirst = progress.withLock { progress in
@@ -163,7 +164,7 @@ open class CKOperation: Operation, @unchecked Sendable {
       return true
     }
     didChangeValue(for: \.isExecuting)
-    // An operation that was started already continues as it is.
+    // A second `start()` has no effect.
     guard isFirst else { return }
     if effectiveConfiguration.isLongLived {
       LongLivedOperations.shared.add(self)
@@ -202,14 +203,14 @@ open class CKOperation: Operation, @unchecked Sendable {
     didChangeValue(for: \.isFinished)
   }
 
-  /// The result of a batch: a partial failure where items failed.
+  /// The result of a batch: a partial failure if items failed.
   static func result(_ errors: [AnyHashable: any Error]) -> Result<Void, any Error> {
     errors.isEmpty ? .success(()) : .failure(CKError.partialFailure(errors))
   }
 }
 
 extension CKOperation {
-  /// Throws where the operation was cancelled; work that costs nothing checks here.
+  /// Throws if the operation was cancelled.
   func checkCancellation() throws(CKError) {
     if isCancelled || Task.isCancelled { throw CKError(transport: CancellationError()) }
   }

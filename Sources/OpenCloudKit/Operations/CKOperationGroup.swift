@@ -2,16 +2,16 @@ import Effects
 import Foundation
 import Synchronization
 
-/// Operations that belong together, such as all that one tap of a person starts.
+/// Operations that belong together, such as those that one user action starts.
 ///
-/// A group gives its operations a name and a configuration where they have none of their own.
+/// A group supplies a name, and a configuration for the values that its operations leave unset.
 public final class CKOperationGroup: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-  // Unchecked: all that changes is inside `state`; configurations are set before operations are
+  // Unchecked: all mutable state is inside `state`; configurations are set before operations are
   // queued.
 
   /// About how much is going to be sent or received.
   public enum TransferSize: Int, Sendable {
-    /// Nobody said.
+    /// Not specified.
     case unknown = 0
     /// Less than a megabyte.
     case kilobytes = 1
@@ -41,7 +41,7 @@ public final class CKOperationGroup: NSObject, NSSecureCoding, NSCopying, @unche
   public let operationGroupID: String
   private let state: Mutex<State>
 
-  /// Creates a group of no operations yet.
+  /// Creates an empty group.
   public override init() {
     operationGroupID = ProcessEffects.current.uuid().uuidString
     state = Mutex(State())
@@ -60,11 +60,12 @@ public final class CKOperationGroup: NSObject, NSSecureCoding, NSCopying, @unche
     super.init()
   }
 
-  // Apple's type, which code may both read without unwrapping and set to nothing.
+  // Apple's type: it can be read without unwrapping and set to nil.
   // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
-  /// How operations of the group are carried out, unless they say otherwise.
+  /// The configuration of the group's operations for the values that they leave unset.
   ///
-  /// Reading gives a copy; set it to change it. Setting it to nothing restores the defaults.
+  /// Reading returns a copy; assign it to change the group. Setting it to nil restores the
+  /// defaults.
   public var defaultConfiguration: CKOperation.Configuration! {
     get { state.withLock { $0.configuration.duplicate() } }
     set {
@@ -79,7 +80,7 @@ public final class CKOperationGroup: NSObject, NSSecureCoding, NSCopying, @unche
     set { state.withLock { $0.name = newValue } }
   }
 
-  /// How many things the operations work on.
+  /// The number of items that the operations process.
   public var quantity: Int {
     get { state.withLock { $0.quantity } }
     set { state.withLock { $0.quantity = newValue } }
@@ -125,7 +126,7 @@ public final class CKOperationGroup: NSObject, NSSecureCoding, NSCopying, @unche
     coder.encode(expectedReceiveSize.rawValue, forKey: "ExpectedReceiveSize")
   }
 
-  /// A group of its own with the same identifier and contents.
+  /// A copy of the group with the same identifier and contents.
   public func copy(with zone: NSZone? = nil) -> Any {
     var state = State()
     state.configuration = defaultConfiguration

@@ -5,9 +5,9 @@ import Foundation
 public final class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
   // Unchecked: set before the operation is queued.
 
-  /// Where a query goes on.
+  /// The position at which a query continues.
   public final class Cursor: NSObject, NSCopying, @unchecked Sendable {
-    // Unchecked: nothing changes after the initializer.
+    // Unchecked: immutable after the initializer.
 
     let request: QueryRecordsRequest
     let zoneID: CKRecordZone.ID
@@ -25,19 +25,19 @@ public final class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
   /// Lets the service choose how many results it returns at a time.
   public static let maximumResults: Int = 0
 
-  /// What to look for, where the operation begins a query.
+  /// The query, for an operation that starts one.
   public var query: CKQuery?
-  /// Where to go on, where the operation continues one.
+  /// The cursor, for an operation that continues a query.
   public var cursor: CKQueryOperation.Cursor?
-  /// The zone to look in, or nothing for all.
+  /// The zone to search, or nil for all zones.
   public var zoneID: CKRecordZone.ID?
   /// The most results, or `maximumResults`.
   public var resultsLimit: Int = CKQueryOperation.maximumResults
-  /// The keys to fetch, or nothing for all.
+  /// The keys to fetch, or nil for all.
   public var desiredKeys: [CKRecord.FieldKey]?
   /// Called with each result.
   public var recordMatchedBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?
-  /// Called at the end, with the place to go on where there is more.
+  /// Called at the end, with the cursor of the remaining results, if there are any.
   public var queryResultBlock: ((Result<CKQueryOperation.Cursor?, any Error>) -> Void)?
 
   /// Called with each record that was found.
@@ -48,7 +48,7 @@ public final class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
   }
   private var olderItemBlock: ((CKRecord) -> Void)?
 
-  /// Called at the end, with the place to go on where there is more.
+  /// Called at the end, with the cursor of the remaining results, if there are any.
   @available(*, deprecated, renamed: "queryResultBlock")
   public var queryCompletionBlock: ((CKQueryOperation.Cursor?, (any Error)?) -> Void)? {
     get { olderBlock }
@@ -56,7 +56,7 @@ public final class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
   }
   private var olderBlock: ((CKQueryOperation.Cursor?, (any Error)?) -> Void)?
 
-  /// Creates an operation with nothing to do.
+  /// Creates an empty operation.
   public override init() {
     super.init()
   }
@@ -67,7 +67,7 @@ public final class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
     self.query = query
   }
 
-  /// Creates an operation that goes on with a query.
+  /// Creates an operation that continues a query.
   public convenience init(cursor: CKQueryOperation.Cursor) {
     self.init()
     self.cursor = cursor

@@ -2,17 +2,18 @@ import Effects
 import Foundation
 
 extension CKContainer {
-  /// The notifications of this device's subscriptions, as they come.
+  /// The notifications of this device's subscriptions, as they arrive.
   ///
-  /// **Differs from CloudKit:** no system delivers notifications to apps here, so the container waits
-  /// for them itself, while somebody reads. A connection that breaks is opened again; what happened
-  /// meanwhile is told as one ``CKDatabaseNotification`` for each database that can be subscribed
-  /// to, without a subscription. Reading throws where waiting can't help: `notAuthenticated`,
-  /// `missingEntitlement` where push is turned off, or `operationCancelled` with the task.
+  /// **Differs from CloudKit:** no system service delivers notifications to apps here, so the
+  /// container waits for them itself, while the stream is read. A broken connection is opened
+  /// again; notifications that were lost meanwhile are replaced by one ``CKDatabaseNotification``
+  /// without a subscription for the private and one for the shared database. Reading throws if
+  /// waiting longer can't help: `notAuthenticated`, `missingEntitlement` if push is turned off, or
+  /// `operationCancelled` if the task is cancelled.
   public var notifications: CKNotificationStream { CKNotificationStream(container: self) }
 }
 
-/// Notifications of a device, as they come; each iterator is told of all of them.
+/// The notifications of a device, as they arrive; each iterator receives all of them.
 public struct CKNotificationStream: AsyncSequence, Sendable {
   /// One notification.
   public typealias Element = CKNotification
@@ -38,7 +39,7 @@ public struct CKNotificationStream: AsyncSequence, Sendable {
         self.channel = channel
         switch try await channel.nextMessage() {
         case .connected:
-          // The first connection has missed nothing that its reader could know of.
+          // Only a reconnection can have missed notifications.
           if wasConnected { waiting = Self.missed(container) }
           wasConnected = true
         case .payload(let body):
@@ -50,7 +51,7 @@ public struct CKNotificationStream: AsyncSequence, Sendable {
       }
     }
 
-    /// What stands for everything that may have been missed.
+    /// The notifications that stand for all that may have been missed.
     private static func missed(_ container: CKContainer) -> [CKNotification] {
       [1, 2].compactMap { number in
         CKNotification(
@@ -64,6 +65,6 @@ public struct CKNotificationStream: AsyncSequence, Sendable {
     }
   }
 
-  /// A reader of the notifications from now on.
+  /// An iterator over the notifications from now on.
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(container: container) }
 }

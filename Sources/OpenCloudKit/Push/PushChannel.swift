@@ -2,30 +2,30 @@ import CloudKitWebServices
 import Effects
 import Foundation
 
-/// Waits for the service to tell of changes: by a stream of events where service and transport have
-/// one, otherwise by one long poll at a time.
+/// Receives the service's notifications: from a stream of server-sent events if service and
+/// transport support one, otherwise by long polls.
 ///
-/// `next()` never returns twice for the same notification. A channel that breaks is opened again
-/// with growing pauses. A stream goes on after the last event it brought; where that can't be, as with
-/// every poll, the next event is `connected`, since notifications may have been missed.
+/// `next()` never returns the same notification twice. A channel that breaks is opened again with
+/// growing pauses. A stream resumes after the last event it received; where that is impossible, as
+/// with every poll, the next event is `connected`, since notifications may have been missed.
 package actor PushChannel {
   private let client: ServiceClient
   private let pauses: RetryPolicy
-  /// Where notifications are waited for; nothing while the channel is closed.
+  /// The addresses of the open channel; nil while the channel is closed.
   private var device: DeviceTokenResponse?
-  /// The device's token at the service, which stays when the channel is opened again.
+  /// The device's token at the service, kept when the channel is opened again.
   private var knownToken: String?
-  /// The stream that is open.
+  /// The open stream.
   private var stream: OpenReply?
   private var opened = 0.0
   private var reader = ServerEventReader()
   private var waiting: [ServerEvent] = []
-  /// Where a stream goes on.
+  /// The identifier of the last event, from which a stream resumes.
   private var lastEventID: String?
-  /// Whether something on the way lets no stream through.
+  /// Whether the service or a proxy does not support the stream, so that the channel polls.
   private var isStreamRefused = false
   private var failures = 0
-  /// A poll without news, or a stream, that ends sooner than this was not a wait: seconds.
+  /// A stream, or a poll without a notification, that ends in fewer seconds counts as a failure.
   private static let shortestSilence = 1.0
 
   package init(client: ServiceClient, pauses: RetryPolicy = .persistent) {
@@ -35,8 +35,8 @@ package actor PushChannel {
 
   /// Waits for the next event.
   ///
-  /// Throws where waiting longer can't help: the task was cancelled, nobody is signed in, or the
-  /// app is not entitled to push.
+  /// Throws if waiting longer can't help: the task was cancelled, no user is signed in, or the app
+  /// is not entitled to push.
   package func next() async throws(CKError) -> PushEvent {
     while true {
       switch try await nextMessage() {
@@ -48,7 +48,7 @@ package actor PushChannel {
     }
   }
 
-  /// What the channel brings: word of itself, or a notification as it came.
+  /// A message of the channel: a change of its own state, or a notification's payload.
   enum Message: Sendable {
     /// The channel was opened, or opened again.
     case connected
@@ -84,7 +84,7 @@ package actor PushChannel {
           return .payload(body)
         }
         if client.effects.clock.uptime - start < Self.shortestSilence {
-          // A service that is stopping answers at once, again and again.
+          // A service that shuts down answers each poll at once: pause between them.
           try await pause()
         } else {
           failures = 0
@@ -101,7 +101,7 @@ package actor PushChannel {
       scope: nil,
       body: DeviceTokenRequest(
         apnsEnvironment: client.configuration.environment.rawValue,
-        // The same device again, unless the service has forgotten it or another user signed in.
+        // Reuses the device token, unless the service discarded it or another user signed in.
         apnsToken: knownToken,
         clientId: client.clientIdentifier
       ),
@@ -114,13 +114,13 @@ package actor PushChannel {
 
   // MARK: The stream
 
-  /// The next message of the stream, or nothing where it has to be looked for again.
+  /// The next message of the stream; nil if the caller has to try again.
   private func nextOfStream(_ address: String) async throws(CKError) -> Message? {
     while !waiting.isEmpty {
       let event = waiting.removeFirst()
       if let id = event.id { lastEventID = id }
       switch event.name {
-      // Some notifications are lost, as they are while a channel is closed.
+      // The service could not resume the stream: some notifications were lost.
       case "resync" where event.data != nil: return .connected
       case "notification":
         if let data = event.data { return .payload(data) }
@@ -138,7 +138,7 @@ package actor PushChannel {
         throw TransportError(wasSent: true, reason: "the stream ended")
       }
       waiting = try reader.read(bytes)
-      // One that ends as soon as it is open is no connection.
+      // A stream that ends right after it was opened still counts as a failure.
       if client.effects.clock.uptime - opened >= Self.shortestSilence { failures = 0 }
       return nil
     } catch is ServerEventReader.Malformed {
@@ -170,13 +170,13 @@ package actor PushChannel {
 
   // MARK: The poll
 
-  /// One long poll: a notification, or nothing where none came for a while.
+  /// Performs one long poll; nil if it timed out without a notification.
   private func poll(_ courier: String) async throws(CKError) -> Data? {
     let response = try await client.exchange(WebServiceRequest(method: "GET", path: courier))
     guard (200..<300).contains(response.status) else {
       throw client.error(of: response, scope: nil, zone: .default)
     }
-    // A poll that ends without news answers `null`, or nothing.
+    // A poll that times out has the body `null`, or none.
     return Self.payload(of: response.body) == nil ? nil : response.body
   }
 
@@ -202,11 +202,11 @@ package actor PushChannel {
     return .changed(scope: scope, zoneID: zoneID, subscriptionID: source.sid)
   }
 
-  /// Waits before the next try; throws what no further try can mend.
+  /// Waits before the next attempt; throws the errors that another attempt can't fix.
   private func pause(after error: CKError) async throws(CKError) {
     let isStream = stream != nil || lastEventID != nil
     stream = nil
-    // A stream goes on with its number; a device that the service does not know begins anew.
+    // A stream resumes from its last event. In other cases the device is registered again.
     if !isStream || !error.isTransient {
       device = nil
       lastEventID = nil

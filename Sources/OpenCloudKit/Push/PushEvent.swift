@@ -1,10 +1,10 @@
 import Foundation
 
-/// What the push channel of a device tells.
+/// An event of a device's push channel.
 package enum PushEvent: Hashable, Sendable {
-  /// The channel was opened, or opened again after it broke: what happened meanwhile was not told.
+  /// The channel was opened, or opened again after it broke: notifications in between may be lost.
   case connected
-  /// Something changed in a database; the zone and the subscription are given where they are known.
+  /// A database changed; the zone and the subscription are given if they are known.
   case changed(
     scope: CKDatabase.Scope?,
     zoneID: CKRecordZone.ID?,

@@ -2,11 +2,11 @@ import Foundation
 
 /// One block of a stream of server-sent events.
 package struct ServerEvent: Hashable, Sendable {
-  /// Where to go on after it; nothing where it brings no number.
+  /// The event's identifier, from which a stream resumes; nil if it has none.
   package var id: String?
-  /// Its kind; `message` where it names none.
+  /// The event's type; `message` if it names none.
   package var name: String
-  /// Its lines of data; nothing where there is none to tell of.
+  /// The event's data; nil if it has none.
   package var data: Data?
 
   package init(id: String?, name: String, data: Data?) {
@@ -16,12 +16,12 @@ package struct ServerEvent: Hashable, Sendable {
   }
 }
 
-/// Takes a stream of server-sent events apart, however its bytes are cut.
+/// Parses a stream of server-sent events, whose bytes may be split anywhere.
 package struct ServerEventReader: Sendable {
-  /// A stream that is none of ours.
+  /// The stream is not a valid stream of events.
   package struct Malformed: Error {}
 
-  /// A notification is a few hundred bytes; more than this is not kept.
+  /// The limit of an event in bytes; a notification has a few hundred.
   package static let largestEvent = 1 << 20
 
   private var line: [UInt8] = []
@@ -33,14 +33,14 @@ package struct ServerEventReader: Sendable {
 
   package init() {}
 
-  /// The events that end in these bytes.
+  /// The events that are completed by these bytes.
   package mutating func read(_ bytes: Data) throws(Malformed) -> [ServerEvent] {
     var events: [ServerEvent] = []
     for byte in bytes {
       let isReturn = byte == 0x0D
       defer { followsReturn = isReturn }
       switch byte {
-      // A line ends with either, or with both.
+      // A line ends with CR, LF or CR LF.
       case 0x0A where followsReturn: continue
       case 0x0A, 0x0D:
         if let event = endLine() { events.append(event) }
@@ -64,7 +64,8 @@ package struct ServerEventReader: Sendable {
       if !value.contains(0) { id = String(decoding: value, as: UTF8.self) }
     case "event": name = String(decoding: value, as: UTF8.self)
     case "data": data = (data.map { $0 + [0x0A] } ?? []) + value
-    // Comments keep a silent connection up; how soon to come back is our own business.
+    // Comments keep an idle connection open; `retry` is ignored, since the channel has its own
+    // delays.
     default: break
     }
     return nil

@@ -1,7 +1,7 @@
 import Foundation
 
 extension CKDatabase {
-  /// Runs a query and fetches the first part of what it finds.
+  /// Runs a query and fetches the first page of its results.
   @available(*, deprecated, renamed: "records(matching:inZoneWith:desiredKeys:resultsLimit:)")
   public func perform(
     _ query: CKQuery,
@@ -10,7 +10,7 @@ extension CKDatabase {
     try await records(matching: query, inZoneWith: zoneID).matchResults.map { try $0.1.get() }
   }
 
-  /// Runs a query and fetches the first part of what it finds.
+  /// Runs a query and fetches the first page of its results.
   @available(
     *,
     deprecated,

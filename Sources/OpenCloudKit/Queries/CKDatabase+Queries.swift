@@ -2,7 +2,7 @@ import CloudKitWebServices
 import Foundation
 
 extension CKDatabase {
-  /// Runs a query, in all zones unless one is given, and fetches the assets of what it finds.
+  /// Runs a query, in all zones unless one is given, and downloads the assets of its results.
   public func records(
     matching query: CKQuery,
     inZoneWith zoneID: CKRecordZone.ID? = nil,
@@ -23,7 +23,7 @@ extension CKDatabase {
     return try await run(request, zoneID: zoneID ?? .default)
   }
 
-  /// Goes on with a query.
+  /// Continues a query.
   public func records(
     continuingMatchFrom queryCursor: CKQueryOperation.Cursor,
     desiredKeys: [CKRecord.FieldKey]? = nil,

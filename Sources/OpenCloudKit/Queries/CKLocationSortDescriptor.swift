@@ -11,7 +11,7 @@ public final class CKLocationSortDescriptor: NSSortDescriptor {
   public init(key: String, relativeLocation: CLLocation) {
     fieldName = key
     self.relativeLocation = relativeLocation
-    // Foundation's initializer wants a key path; the order is the service's to make.
+    // Foundation's initializer needs a key path, which is unused: the service sorts the records.
     super.init(keyPath: \String.count, ascending: true)
   }
 

@@ -2,21 +2,21 @@ import CloudKitWebServices
 import Foundation
 import Synchronization
 
-/// What to look for: a record type, a predicate, and an order.
+/// A query: a record type, a predicate and sort descriptors.
 public final class CKQuery: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-  // Unchecked: the order is inside `order`, predicates and sort descriptors do not change, and the
-  // rest does not change after the initializer.
+  // Unchecked: the sort descriptors are inside `order`; predicates and sort descriptors are
+  // immutable, and so is the rest.
 
   /// The type of the records.
   public let recordType: CKRecord.RecordType
   /// The condition that the records satisfy.
   public let predicate: NSPredicate
   private let order: Mutex<Order>
-  /// The filters where the query was made of the wire's own terms.
+  /// The filters of a query that was created from the wire's own terms.
   private let ownFilters: [QueryFilter]?
 
   private struct Order: @unchecked Sendable {
-    // Unchecked: sort descriptors do not change.
+    // Unchecked: sort descriptors are immutable.
     var descriptors: [NSSortDescriptor]?
     var sorts: [QuerySort]?
   }
@@ -32,10 +32,10 @@ public final class CKQuery: NSObject, NSSecureCoding, NSCopying, @unchecked Send
 
   /// Creates a query.
   ///
-  /// The predicate is read when the query runs; one that CloudKit can't run is an
-  /// `invalidArguments` error then.
+  /// The predicate is translated when the query runs; a predicate that CloudKit can't run fails
+  /// with `invalidArguments` then.
   ///
-  /// Stops the process where the record type is empty.
+  /// Stops the process if the record type is empty.
   public init(recordType: CKRecord.RecordType, predicate: NSPredicate) {
     precondition(!recordType.isEmpty, "recordType may not be empty")
     self.recordType = recordType
@@ -45,7 +45,7 @@ public final class CKQuery: NSObject, NSSecureCoding, NSCopying, @unchecked Send
     super.init()
   }
 
-  /// Creates a query of filters and sort keys as they stand on the wire.
+  /// Creates a query from the wire's filters and sort keys.
   package init(recordType: CKRecord.RecordType, filters: [QueryFilter], sorts: [QuerySort] = []) {
     self.recordType = recordType
     predicate = NSPredicate(value: true)
@@ -68,7 +68,7 @@ public final class CKQuery: NSObject, NSSecureCoding, NSCopying, @unchecked Send
     super.init()
   }
 
-  /// The query in the terms of the wire.
+  /// The query in the wire's terms.
   package func wire() throws(CKError) -> RecordQuery {
     guard recordType != CKRecord.SystemType.userRecord else {
       throw CKError(
@@ -118,7 +118,7 @@ public final class CKQuery: NSObject, NSSecureCoding, NSCopying, @unchecked Send
     }
   }
 
-  /// A query of its own with the same contents.
+  /// A copy of the query.
   public func copy(with zone: NSZone? = nil) -> Any {
     let order = self.order.withLock { $0 }
     return CKQuery(

@@ -2,37 +2,36 @@ import CloudKitWebServices
 import Foundation
 import Synchronization
 
-/// Turns predicates and sort descriptors into filters and sort keys of the wire.
+/// Translates predicates and sort descriptors into the wire's filters and sort keys.
 ///
-/// Foundation can't look inside its predicates outside Apple's platforms. The module whose
-/// predicates can be looked into has a writer.
+/// Foundation's predicates can't be inspected outside Apple's platforms. A module whose predicates
+/// can be inspected registers a writer.
 package protocol CKPredicateFilterWriter: Sendable {
   /// Creates a writer.
   init()
-  /// The filters that mean the same as the predicate, all of them to hold; nothing where the
-  /// predicate is not of a kind that this writer knows. Throws where it is, but no query can be
-  /// made of it.
+  /// The filters that are equivalent to the predicate, combined with AND; nil if this writer does
+  /// not support the predicate's class. Throws if it does, but no query can express the predicate.
   func filters(for predicate: NSPredicate) throws(CKError) -> [QueryFilter]?
-  /// The sort key that means the same as the descriptor.
+  /// The sort key that is equivalent to the descriptor.
   func sort(for descriptor: NSSortDescriptor) throws(CKError) -> QuerySort?
 }
 
-/// The writers of this process, and what works without one.
+/// The registered writers of this process, and the translations that need none.
 package enum PredicateReading {
   private static let writers = Mutex<[any CKPredicateFilterWriter]>(
     [linkedWriter].compactMap { $0 }
   )
 
-  /// The writer for `NSPredicate(format:)`, where the process has the module with it.
+  /// The writer for `NSPredicate(format:)`, if the process links its module.
   ///
-  /// It is found by name: an app that syncs by hand makes predicates with Core Data's module and
-  /// queries with CloudKit's, and calls nothing that could introduce the two to each other.
+  /// It is looked up by its class name: an app that uses this module and Core Data's predicates
+  /// directly calls nothing that could register the writer.
   private static var linkedWriter: (any CKPredicateFilterWriter)? {
     let type: AnyClass? = NSClassFromString("CloudKitMirroring.PredicateFilterWriter")
     return (type as? any CKPredicateFilterWriter.Type)?.init()
   }
 
-  /// Adds a writer; the newest is asked first.
+  /// Registers a writer; the last registered one is tried first.
   package static func register(_ writer: any CKPredicateFilterWriter) {
     writers.withLock { $0.insert(writer, at: 0) }
   }
@@ -79,7 +78,7 @@ package enum PredicateReading {
     return sorts
   }
 
-  /// The sort key of a field; the names that records use for system fields become the wire's.
+  /// The sort key of a field; the names of system fields are translated to the wire's.
   package static func sort(key: String, ascending: Bool) -> QuerySort {
     if let system = systemFieldName(key) {
       return QuerySort(systemFieldName: system, ascending: ascending)
@@ -87,7 +86,7 @@ package enum PredicateReading {
     return QuerySort(fieldName: key, ascending: ascending)
   }
 
-  /// What the wire calls a system field of a record.
+  /// The wire's name of a system field.
   package static func systemFieldName(_ key: String) -> String? {
     switch key {
     case CKRecord.SystemFieldKey.recordID: "recordName"

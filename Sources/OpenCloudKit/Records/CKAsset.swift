@@ -5,9 +5,9 @@ import Synchronization
 ///
 /// A fetched record's assets are files in a temporary folder: copy what you want to keep.
 public final class CKAsset: NSObject, @unchecked Sendable {
-  // Unchecked: what changes is inside `state`.
+  // Unchecked: all mutable state is inside `state`.
 
-  /// How the service knows a stored file.
+  /// The service's description of a stored file.
   package struct StoredFile: Hashable, Codable, Sendable {
     package var fileChecksum: String
     package var size: Int64
@@ -31,10 +31,10 @@ public final class CKAsset: NSObject, @unchecked Sendable {
   /// An identifier of this asset in this process, as descriptions print it.
   package let uuid: UUID
 
-  /// The file, or nothing where it was not fetched.
+  /// The file, or nil if it was not downloaded.
   public var fileURL: URL? { state.withLock { $0.fileURL } }
 
-  /// How the service knows the file, once it is stored there.
+  /// The service's description of the file, once it is stored there.
   package var storedFile: StoredFile? {
     get { state.withLock { $0.storedFile } }
     set { state.withLock { $0.storedFile = newValue } }
@@ -51,7 +51,7 @@ public final class CKAsset: NSObject, @unchecked Sendable {
     super.init()
   }
 
-  /// Notes where the downloaded bytes are.
+  /// Sets the path of the downloaded file.
   package func adopt(fileURL: URL) {
     state.withLock { $0.fileURL = fileURL }
   }
@@ -61,7 +61,7 @@ public final class CKAsset: NSObject, @unchecked Sendable {
     RecordFormatter(address: true, wrapped: false).text(of: self)
   }
 
-  /// An asset in an archive: the file stays where it is.
+  /// An asset in an archive: its path, not its bytes.
   struct Archive: Codable {
     var path: String?
     var storedFile: StoredFile?

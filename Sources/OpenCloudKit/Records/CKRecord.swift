@@ -7,22 +7,22 @@ import Synchronization
 open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSetting, Sequence,
   @unchecked Sendable
 {
-  // Unchecked: all that changes is inside `state`.
+  // Unchecked: all mutable state is inside `state`.
 
   /// The name of a record's type.
   public typealias RecordType = String
   /// The name of a field.
   public typealias FieldKey = String
 
-  /// The names of the service's own record types.
+  /// The names of CloudKit's own record types.
   public enum SystemType {
-    /// The type of the record that stands for a person.
+    /// The type of the record that represents a user.
     public static let userRecord: CKRecord.RecordType = "Users"
-    /// The type of the record that stands for a share.
+    /// The type of the record that represents a share.
     public static let share: CKRecord.RecordType = "cloudkit.share"
   }
 
-  /// The names of the fields that the service keeps.
+  /// The names of the fields that the service sets.
   public enum SystemFieldKey {
     /// The record's parent.
     public static let parent: CKRecord.FieldKey = "parent"
@@ -30,11 +30,11 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
     public static let share: CKRecord.FieldKey = "share"
     /// The record's identifier.
     public static var recordID: CKRecord.FieldKey { "recordID" }
-    /// Who made the record.
+    /// The user who created the record.
     public static var creatorUserRecordID: CKRecord.FieldKey { "creatorUserRecordID" }
-    /// When the record was made.
+    /// When the record was created.
     public static var creationDate: CKRecord.FieldKey { "creationDate" }
-    /// Who changed the record last.
+    /// The user who last changed the record.
     public static var lastModifiedUserRecordID: CKRecord.FieldKey { "lastModifiedUserRecordID" }
     /// When the record was changed last.
     public static var modificationDate: CKRecord.FieldKey { "modificationDate" }
@@ -51,11 +51,11 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
     }
   }
 
-  /// Everything in a record that changes.
+  /// All mutable state of a record.
   struct State: Sendable {
     var system: SystemFields
     var fields: [FieldKey: Field]
-    /// The fields as they were before they were first changed.
+    /// The values of the changed fields before their first change.
     var changed: [FieldKey: Field?]
   }
 
@@ -66,9 +66,9 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
   /// What identifies the record in its database.
   public let recordID: CKRecord.ID
 
-  // MARK: Making records
+  // MARK: Creating records
 
-  /// Creates a record that the service does not know yet.
+  /// Creates a record that the service has not stored yet.
   public convenience init(
     recordType: CKRecord.RecordType,
     recordID: CKRecord.ID = CKRecord.ID()
@@ -82,7 +82,7 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
     self.init(recordType: recordType, recordID: CKRecord.ID(zoneID: zoneID))
   }
 
-  /// Creates a record as the service knows it: no key counts as changed.
+  /// Creates a record from the service's values: no key counts as changed.
   package convenience init(
     recordType: CKRecord.RecordType,
     recordID: CKRecord.ID,
@@ -99,7 +99,7 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
     )
   }
 
-  /// The initializer of this class and its subclass, for types that are known to be good.
+  /// The designated initializer of this class and its subclass, for validated record types.
   init(
     recordType: CKRecord.RecordType,
     recordID: CKRecord.ID,
@@ -120,7 +120,7 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
     super.init()
   }
 
-  /// A record of its own with the same contents and the same changed keys.
+  /// A copy with the same contents and the same changed keys.
   open func copy(with zone: NSZone? = nil) -> Any {
     CKRecord(recordType: recordType, recordID: recordID, state: state.withLock { $0 })
   }
@@ -130,7 +130,7 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
   /// Whether archives of this class are read securely.
   open class var supportsSecureCoding: Bool { true }
 
-  /// Reads a record from an archive made whole or of its system fields only.
+  /// Reads a record from an archive of the whole record, or of its system fields only.
   public required init?(coder: NSCoder) {
     guard let archive = RecordArchive(coder: coder) else { return nil }
     recordType = archive.recordType
@@ -156,7 +156,7 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
     archive(contents).encode(with: coder)
   }
 
-  /// Writes what the service knows about the record, without its fields, to an archive.
+  /// Writes the system fields, without the record's own fields, to an archive.
   open func encodeSystemFields(with coder: NSCoder) {
     archive(nil).encode(with: coder)
   }
@@ -170,9 +170,9 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
     )
   }
 
-  // MARK: What the service knows
+  // MARK: System fields
 
-  /// What the service knows about the record.
+  /// The system fields of the record.
   package var systemFields: SystemFields {
     get { state.withLock { $0.system } }
     set { state.withLock { $0.system = newValue } }
@@ -182,11 +182,11 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
   open var creationDate: Date? { systemFields.creationDate }
   /// When the record was last saved.
   open var modificationDate: Date? { systemFields.modificationDate }
-  /// Who first saved the record.
+  /// The user who first saved the record.
   open var creatorUserRecordID: CKRecord.ID? { systemFields.creatorUserRecordID }
-  /// Who last saved the record.
+  /// The user who last saved the record.
   open var lastModifiedUserRecordID: CKRecord.ID? { systemFields.lastModifiedUserRecordID }
-  /// The service's mark of this version of the record.
+  /// The service's tag of this version of the record.
   open var recordChangeTag: String? { systemFields.recordChangeTag }
   /// The share that the record is the root of.
   open var share: CKRecord.Reference? { systemFields.share }
@@ -214,7 +214,7 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
 
   // MARK: Values
 
-  /// The value of a key, or nothing.
+  /// The value of a key, or nil.
   open func object(forKey key: CKRecord.FieldKey) -> (any CKRecordValueProtocol)? {
     field(forKey: key, encrypted: false)?.objectValue
   }
@@ -257,7 +257,7 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
   /// The keys that have values, sorted.
   open func allKeys() -> [CKRecord.FieldKey] { keys(encrypted: false) }
 
-  /// The words of the record's texts, lower case, each once.
+  /// The words of the record's strings in lower case, without duplicates.
   open func allTokens() -> [String] {
     var tokens: Set<String> = []
     for field in fields.values where !field.isEncrypted {
@@ -269,7 +269,7 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
     return tokens.sorted()
   }
 
-  /// The keys whose values were set since the record was made, fetched or saved, sorted.
+  /// The keys whose values were set since the record was created, fetched or saved, sorted.
   open func changedKeys() -> [CKRecord.FieldKey] {
     state.withLock { $0.changed.keys.sorted() }
   }
@@ -277,7 +277,7 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
   /// The values that the service keeps encrypted.
   open var encryptedValues: any CKRecordKeyValueSetting & Sendable { EncryptedValues(of: self) }
 
-  /// Walks through the keys and values in the order of the keys.
+  /// Iterates over the keys and values, sorted by key.
   public func makeIterator() -> CKRecordKeyValueIterator {
     let fields = self.fields
     return CKRecordKeyValueIterator(
@@ -295,7 +295,7 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
 }
 
 extension CKRecord {
-  /// All fields, typed.
+  /// All fields with their typed values.
   package var fields: [FieldKey: Field] { state.withLock { $0.fields } }
 
   /// The typed value of a key, encrypted or not.
@@ -317,14 +317,14 @@ extension CKRecord {
     }
   }
 
-  /// Takes over what a reply of the service says of this record; no key counts as changed after.
+  /// Replaces system fields and fields by those of a reply; no key counts as changed afterwards.
   package func adopt(system: SystemFields, fields: [FieldKey: Field]) {
     state.withLock { state in
       state = State(system: system, fields: fields, changed: [:])
     }
   }
 
-  /// Takes over the system fields of a successful save; what was set meanwhile stays changed.
+  /// Replaces the system fields after a successful save; fields set during the save stay changed.
   package func adoptSaved(system: SystemFields, sent: [FieldKey: Field?]) {
     state.withLock { state in
       var system = system
@@ -343,7 +343,7 @@ extension CKRecord {
     }
   }
 
-  /// The record as it was before its keys were changed: what a conflict calls the ancestor.
+  /// The record before its keys were changed: the ancestor record of a conflict.
   package func ancestor() -> CKRecord {
     state.withLock { state in
       var fields = state.fields
@@ -366,13 +366,13 @@ extension CKRecord {
     }
   }
 
-  /// Takes over which keys of a record with the same contents were changed.
+  /// Copies the changed keys of a record with the same contents.
   func takeChanges(of other: CKRecord) {
     let changed = other.state.withLock { $0.changed }
     state.withLock { $0.changed = changed }
   }
 
-  /// Notes that a share was made with this record as its root: a save of both makes it so.
+  /// Sets a new share of which this record is the root; saving both stores the link.
   func noteShare(_ shareID: CKRecord.ID) {
     state.withLock { state in
       state.system.share = CKRecord.Reference(recordID: shareID, action: .none)
@@ -380,7 +380,7 @@ extension CKRecord {
     }
   }
 
-  /// Forgets which keys were changed.
+  /// Discards which keys were changed.
   package func clearChangedKeys() {
     state.withLock { state in
       state.changed = [:]
@@ -403,7 +403,7 @@ extension CKRecord {
     setFieldValue(value, forKey: key, encrypted: encrypted)
   }
 
-  /// A value of a wrong type is a programmer's error, as it is at Apple.
+  /// A value of an unsupported type is a programming error, as it is at Apple.
   private static func refuse(_ value: Any, forKey key: FieldKey, of type: RecordType) -> Never {
     preconditionFailure(
       """

@@ -10,7 +10,7 @@ extension CKRecord {
 
 /// A record's name and zone.
 public final class CKRecordID: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-  // Unchecked: nothing changes after the initializer.
+  // Unchecked: immutable after the initializer.
 
   /// The name, unique in the zone.
   public let recordName: String
@@ -22,7 +22,7 @@ public final class CKRecordID: NSObject, NSSecureCoding, NSCopying, @unchecked S
     self.init(recordName: recordName, zoneID: .default)
   }
 
-  /// Creates the identifier of a record in a zone; a name is made up where none is given.
+  /// Creates the identifier of a record in a zone; without a name a new one is generated.
   public init(
     recordName: String = CKRecord.ID.newRecordName(),
     zoneID: CKRecordZone.ID = CKRecordZone.ID.default

@@ -1,14 +1,14 @@
 import Foundation
 
-/// Something whose values are read and set by key: a record, and a record's encrypted values.
+/// An object whose values are read and set by key: a record, and a record's encrypted values.
 public protocol CKRecordKeyValueSetting: NSObjectProtocol {
-  /// The value of a key, or nothing.
+  /// The value of a key, or nil.
   func object(forKey key: String) -> (any CKRecordValueProtocol)?
   /// Sets the value of a key; `nil` removes it.
   func setObject(_ object: (any CKRecordValueProtocol)?, forKey key: String)
   /// The keys that have values.
   func allKeys() -> [String]
-  /// The keys whose values were set since the record was made, fetched or saved.
+  /// The keys whose values were set since the record was created, fetched or saved.
   func changedKeys() -> [String]
 }
 
@@ -26,7 +26,7 @@ extension CKRecordKeyValueSetting {
   }
 }
 
-/// Walks through the keys and values of a record, in the order of the keys.
+/// Iterates over the keys and values of a record, sorted by key.
 public struct CKRecordKeyValueIterator: IteratorProtocol {
   private var pairs: ArraySlice<(CKRecord.FieldKey, any CKRecordValueProtocol)>
 
@@ -40,7 +40,7 @@ public struct CKRecordKeyValueIterator: IteratorProtocol {
   }
 }
 
-/// The encrypted values of a record: the same keys, kept apart from the plain ones.
+/// The encrypted values of a record, by the same keys as the plain ones.
 final class EncryptedValues: NSObject, CKRecordKeyValueSetting, Sendable {
   private let record: CKRecord
 

@@ -1,7 +1,7 @@
 import Foundation
 
 extension CKRecord {
-  /// What happens to a record when the record that it refers to is deleted.
+  /// What happens to a record when the record that it references is deleted.
   public enum ReferenceAction: UInt, Sendable {
     /// Nothing.
     case none = 0
@@ -9,33 +9,33 @@ extension CKRecord {
     case deleteSelf = 1
   }
 
-  /// A link to a record of the same zone.
+  /// A reference to a record of the same zone.
   public typealias Reference = CKReference
 }
 
 // Not nested, for the archives' sake: see `CKRecordID`.
 
-/// A link to a record of the same zone.
+/// A reference to a record of the same zone.
 public final class CKReference: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-  // Unchecked: nothing changes after the initializer.
+  // Unchecked: immutable after the initializer.
 
-  /// What happens when the record that a link points to is deleted, by an older name.
+  /// What happens when the referenced record is deleted, by an older name.
   @available(*, deprecated, renamed: "CKRecord.ReferenceAction")
   public typealias Action = CKRecord.ReferenceAction
 
-  /// The record that the link points to.
+  /// The referenced record.
   public let recordID: CKRecord.ID
-  /// What happens when that record is deleted.
+  /// What happens when the referenced record is deleted.
   public let action: CKRecord.ReferenceAction
 
-  /// Creates a link to the record of an identifier.
+  /// Creates a reference to the record of an identifier.
   public init(recordID: CKRecord.ID, action: CKRecord.ReferenceAction) {
     self.recordID = recordID
     self.action = action
     super.init()
   }
 
-  /// Creates a link to a record.
+  /// Creates a reference to a record.
   public convenience init(record: CKRecord, action: CKRecord.ReferenceAction) {
     self.init(recordID: record.recordID, action: action)
   }
@@ -43,7 +43,7 @@ public final class CKReference: NSObject, NSSecureCoding, NSCopying, @unchecked 
   /// Whether archives of this class are read securely.
   public static var supportsSecureCoding: Bool { true }
 
-  /// Reads a link from an archive.
+  /// Reads a reference from an archive.
   public init?(coder: NSCoder) {
     guard let recordID = coder.decodeIfPresent(of: CKRecord.ID.self, forKey: "RecordID"),
       let action = CKRecord.ReferenceAction(
@@ -55,16 +55,16 @@ public final class CKReference: NSObject, NSSecureCoding, NSCopying, @unchecked 
     super.init()
   }
 
-  /// Writes the link to an archive.
+  /// Writes the reference to an archive.
   public func encode(with coder: NSCoder) {
     coder.encode(recordID, forKey: "RecordID")
     coder.encode(Int(action.rawValue), forKey: "Action")
   }
 
-  /// The link itself: it never changes.
+  /// The reference itself: it never changes.
   public func copy(with zone: NSZone? = nil) -> Any { self }
 
-  /// Whether the other object is a link to the same record with the same action.
+  /// Whether the other object is a reference to the same record with the same action.
   public override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? CKRecord.Reference else { return false }
     return recordID == other.recordID && action == other.action

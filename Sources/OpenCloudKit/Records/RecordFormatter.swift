@@ -2,9 +2,9 @@ import Foundation
 
 /// Prints records as CloudKit prints them: values as an old-style property list.
 package struct RecordFormatter {
-  /// Whether object addresses are printed; without them the text is the same in every run.
+  /// Whether object addresses are printed; without them the text is the same in each run.
   package var address = true
-  /// Whether the long lines are broken where Apple's documentation breaks them.
+  /// Whether long lines are broken as in Apple's documentation.
   package var wrapped = false
 
   package init(address: Bool = true, wrapped: Bool = false) {
@@ -130,7 +130,7 @@ package struct RecordFormatter {
 }
 
 extension CKRecord {
-  /// The record in the form CloudKit prints, on wish without addresses or broken into short lines.
+  /// The record in the form CloudKit prints, optionally without addresses or with wrapped lines.
   package func formatted(address: Bool = true, wrapped: Bool = false) -> String {
     RecordFormatter(address: address, wrapped: wrapped).text(of: self)
   }

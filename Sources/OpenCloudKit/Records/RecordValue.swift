@@ -1,30 +1,30 @@
 import Foundation
 
-/// What a field holds, typed: the form in which a record keeps its values.
+/// The typed value of a field.
 package indirect enum RecordValue: Hashable, Sendable {
   /// Text.
   case string(String)
-  /// A whole number; truth values are 0 and 1.
+  /// An integer; Boolean values are 0 and 1.
   case int64(Int64)
-  /// A fraction.
+  /// A floating-point number.
   case double(Double)
   /// Bytes.
   case data(Data)
-  /// A moment. The wire carries whole milliseconds.
+  /// A date. The wire carries whole milliseconds.
   case date(Date)
-  /// A place.
+  /// A location.
   case location(CLLocation)
-  /// A link to another record of the zone.
+  /// A reference to another record of the zone.
   case reference(CKRecord.Reference)
-  /// A file beside the record.
+  /// A file stored beside the record.
   case asset(CKAsset)
-  /// Several values of one kind.
+  /// A list of values of one type.
   case list([RecordValue])
 }
 
 extension RecordValue {
-  /// The value as developers read it: numbers are `NSNumber`, so that a cast to any numeric type
-  /// works as it does at Apple.
+  /// The value that developers read: numbers are `NSNumber`, so that a cast to any numeric type
+  /// succeeds as it does at Apple.
   package var objectValue: any CKRecordValueProtocol {
     switch self {
     case .string(let text): text
@@ -39,7 +39,7 @@ extension RecordValue {
     }
   }
 
-  /// A typed array where all elements are of one kind, otherwise an `NSArray`.
+  /// A typed array if all elements are of one type, otherwise an `NSArray`.
   private static func listObject(_ elements: [RecordValue]) -> any CKRecordValueProtocol {
     let objects = elements.map(\.objectValue)
     guard !objects.isEmpty else { return NSArray() }
@@ -63,7 +63,8 @@ extension RecordValue {
     }
   }
 
-  /// About how many bytes the value takes of a record's megabyte; assets do not count.
+  /// The approximate size of the value in bytes, which counts towards a record's megabyte; assets
+  /// do not count.
   package var byteCount: Int {
     switch self {
     case .string(let text): text.utf8.count
@@ -78,14 +79,14 @@ extension RecordValue {
   }
 }
 
-/// A value that knows its typed form.
+/// A value that converts itself to its typed form.
 package protocol RecordValueConvertible {
-  /// The typed form, or nothing where an element of a list cannot be held.
+  /// The typed form; nil if no field can hold an element of the list.
   var recordValue: RecordValue? { get }
 }
 
 extension RecordValue {
-  /// The typed form of a value that a developer gave, or nothing where no field can hold it.
+  /// The typed form of a developer's value; nil if no field can hold it.
   package init?(_ value: any CKRecordValueProtocol) {
     guard let convertible = value as? any RecordValueConvertible,
       let typed = convertible.recordValue
@@ -107,7 +108,7 @@ extension RecordValue {
 }
 
 extension RecordValueConvertible where Self: BinaryInteger {
-  /// A whole number; one beyond 64 signed bits keeps its bits, as the service stores it.
+  /// An integer; one beyond 64 signed bits keeps its bits, as the service stores it.
   package var recordValue: RecordValue? { .int64(Int64(truncatingIfNeeded: self)) }
 }
 

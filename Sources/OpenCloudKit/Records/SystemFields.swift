@@ -1,7 +1,7 @@
 import Foundation
 
 extension CKRecord {
-  /// What the service knows about a record besides its fields.
+  /// The values that the service keeps of a record besides its fields.
   package struct SystemFields: Hashable, Sendable {
     package var recordChangeTag: String?
     package var creationDate: Date?
@@ -10,12 +10,13 @@ extension CKRecord {
     package var lastModifiedUserRecordID: CKRecord.ID?
     package var parent: CKRecord.Reference?
     package var share: CKRecord.Reference?
-    /// Whether the parent was set since the record was fetched: then a save sends it.
+    /// Whether the parent was set since the record was fetched, so that a save sends it.
     package var isParentChanged = false
-    /// Whether a share was made for the record since: then a save asks for a short identifier.
+    /// Whether a share was created for the record since, so that a save requests a short
+    /// identifier.
     package var isShareChanged = false
 
-    /// A record the service does not know.
+    /// The system fields of a record that the service has not stored.
     package init() {}
   }
 }

@@ -4,9 +4,9 @@ import Foundation
 public final class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
   // Unchecked: set before the operation is queued.
 
-  /// What the links of the invitations lead to.
+  /// The metadata of the shares to accept.
   public var shareMetadatas: [CKShare.Metadata]?
-  /// Called with the outcome of each invitation.
+  /// Called with the outcome of each share.
   public var perShareResultBlock: ((CKShare.Metadata, Result<CKShare, any Error>) -> Void)?
   /// Called at the end.
   public var acceptSharesResultBlock: ((Result<Void, any Error>) -> Void)?
@@ -14,7 +14,7 @@ public final class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
   private var olderItemBlock: ((CKShare.Metadata, CKShare?, (any Error)?) -> Void)?
   private var olderBlock: (((any Error)?) -> Void)?
 
-  /// Called with the outcome of each invitation.
+  /// Called with the outcome of each share.
   @available(*, deprecated, renamed: "perShareResultBlock")
   public var perShareCompletionBlock: ((CKShare.Metadata, CKShare?, (any Error)?) -> Void)? {
     get { olderItemBlock }
@@ -28,7 +28,7 @@ public final class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
     set { olderBlock = newValue }
   }
 
-  /// Creates an operation with nothing to do.
+  /// Creates an empty operation.
   public override init() {
     super.init()
   }

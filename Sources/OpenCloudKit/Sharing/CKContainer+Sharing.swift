@@ -4,7 +4,7 @@ import Foundation
 extension CKContainer {
   // MARK: Links
 
-  /// What a link leads to.
+  /// The metadata of the share that a link identifies.
   public func shareMetadata(for url: URL) async throws -> CKShare.Metadata {
     guard let result = try await shareMetadatas(for: [url])[url] else {
       throw CKError(.unknownItem, "No share was found for the link.")
@@ -12,7 +12,7 @@ extension CKContainer {
     return try result.get()
   }
 
-  /// What links lead to; each has a result of its own.
+  /// The metadata of the shares that links identify; each link has a result of its own.
   public func shareMetadatas(
     for urls: [URL]
   ) async throws -> [URL: Result<CKShare.Metadata, any Error>] {
@@ -48,7 +48,7 @@ extension CKContainer {
 
   // MARK: Accepting
 
-  /// Accepts an invitation: what is shared is in the shared database then.
+  /// Accepts an invitation: the shared records are in the shared database afterwards.
   public func accept(_ metadata: CKShare.Metadata) async throws -> CKShare {
     guard let result = try await accept([metadata])[metadata] else {
       throw CKError(.internalError, "The service did not answer the invitation.")
@@ -62,7 +62,7 @@ extension CKContainer {
   ) async throws -> [CKShare.Metadata: Result<CKShare, any Error>] {
     var results: [CKShare.Metadata: Result<CKShare, any Error>] = [:]
     for slice in CKDatabase.slices(metadatas, of: RecordModification.operationLimit) {
-      // Accepting what was accepted already succeeds, so a repeat does no harm.
+      // Accepting a share again succeeds, so the request can be repeated.
       let accepted = try await askAboutShares(
         .acceptShares,
         slice.map { ShortGUID(value: $0.shortGUID) },
@@ -98,7 +98,7 @@ extension CKContainer {
     return reply.results.map { item in
       switch item {
       case .success(let wire):
-        // One's own share is in the private database, with oneself as the owner of its zone.
+        // The user's own share is in the private database, with the user as the owner of its zone.
         let scope: CKDatabase.Scope = wire.databaseScope == "PRIVATE" ? .private : .shared
         let mapping = WireMapping(scope: scope, effects: effects, shareOrigin: origin)
         do throws(CKError) {
@@ -115,7 +115,7 @@ extension CKContainer {
 
   // MARK: Participants
 
-  /// A participant to add to a share, found by a mail address.
+  /// A participant to add to a share, found by an email address.
   public func shareParticipant(
     forEmailAddress emailAddress: String
   ) async throws -> CKShare.Participant {
@@ -129,7 +129,7 @@ extension CKContainer {
     try await shareParticipant(CKUserIdentity.LookupInfo(phoneNumber: phoneNumber))
   }
 
-  /// A participant to add to a share, found by the record that stands for them.
+  /// A participant to add to a share, found by their user record.
   public func shareParticipant(
     forUserRecordID userRecordID: CKRecord.ID
   ) async throws -> CKShare.Participant {
@@ -140,15 +140,15 @@ extension CKContainer {
     _ info: CKUserIdentity.LookupInfo
   ) async throws -> CKShare.Participant {
     guard let result = try await shareParticipants(for: [info])[info] else {
-      throw CKError(.unknownItem, "Nobody was found.")
+      throw CKError(.unknownItem, "No user was found.")
     }
     return try result.get()
   }
 
-  /// Participants to add to a share; each has a result of its own.
+  /// Participants to add to a share; each look-up has a result of its own.
   ///
-  /// Somebody without an account can be invited by mail address or phone number: they take part
-  /// once they have one. A record that stands for nobody is an `unknownItem`.
+  /// A person without an account can be invited by email address or phone number: they become a
+  /// participant once they have one. A user record that does not exist is an `unknownItem`.
   public func shareParticipants(
     for lookupInfos: [CKUserIdentity.LookupInfo]
   ) async throws -> [CKUserIdentity.LookupInfo: Result<CKShare.Participant, any Error>] {
@@ -156,7 +156,7 @@ extension CKContainer {
     var results: [CKUserIdentity.LookupInfo: Result<CKShare.Participant, any Error>] = [:]
     for info in lookupInfos {
       if found[info] == nil, info.userRecordID != nil {
-        results[info] = .failure(CKError(.unknownItem, "Nobody was found for the user record."))
+        results[info] = .failure(CKError(.unknownItem, "No user was found for the user record."))
         continue
       }
       results[info] = .success(
@@ -179,7 +179,7 @@ extension CKContainer {
     return results
   }
 
-  /// Participants to add to a share, found by mail addresses.
+  /// Participants to add to a share, found by email addresses.
   public func shareParticipants(
     forEmailAddresses emails: [String]
   ) async throws -> [String: Result<CKShare.Participant, any Error>] {
@@ -193,23 +193,23 @@ extension CKContainer {
     try await participants(phoneNumbers) { CKUserIdentity.LookupInfo(phoneNumber: $0) }
   }
 
-  /// Participants to add to a share, found by the records that stand for them.
+  /// Participants to add to a share, found by their user records.
   public func shareParticipants(
     forUserRecordIDs userRecordIDs: [CKRecord.ID]
   ) async throws -> [CKRecord.ID: Result<CKShare.Participant, any Error>] {
     try await participants(userRecordIDs) { CKUserIdentity.LookupInfo(userRecordID: $0) }
   }
 
-  // MARK: Asking to take part
+  // MARK: Access requests
 
-  /// Asks the owners of shares to be let in; each link has a result of its own.
+  /// Asks the owners of shares for access; each link has a result of its own.
   ///
-  /// Success says that the request was taken, not that there is a share or that its owner hears
-  /// requests: see `CKShare.allowsAccessRequests`. Who is let in can fetch the share's metadata from
-  /// then on, and accept it.
+  /// Success says that the service accepted the request, not that the share exists or that its
+  /// owner allows requests: see `CKShare.allowsAccessRequests`. A requester who is approved can
+  /// then fetch the share's metadata and accept it.
   ///
-  /// **Differs from CloudKit:** Apple's web services have no such request, so against them each link
-  /// fails with `permissionFailure`.
+  /// **Differs from CloudKit:** Apple's web services have no such request, so against them each
+  /// link fails with `permissionFailure`.
   public func requestShareAccess(
     for urls: [URL]
   ) async throws -> [URL: Result<Void, any Error>] {
@@ -237,7 +237,7 @@ extension CKContainer {
         .requestAccess,
         scope: .public,
         body: ShortGUIDsRequest(shortGUIDs: guids),
-        // Asking twice is asking once.
+        // A repeated access request has no further effect.
         repeatable: true,
         as: AccessRequestsResponse.self
       )

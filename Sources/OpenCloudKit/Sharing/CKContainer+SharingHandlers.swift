@@ -1,8 +1,8 @@
 import Foundation
 
-// The methods that existed before Swift had `async`.
+// The methods with completion handlers.
 extension CKContainer {
-  /// Fetches what a link leads to.
+  /// Fetches the metadata of the share that a link identifies.
   public func fetchShareMetadata(
     with url: URL,
     completionHandler: @escaping @Sendable (CKShare.Metadata?, (any Error)?) -> Void
@@ -10,7 +10,7 @@ extension CKContainer {
     hand(over: completionHandler) { try await $0.shareMetadata(for: url) }
   }
 
-  /// Fetches what links lead to; each has a result of its own.
+  /// Fetches the metadata of the shares that links identify; each link has a result of its own.
   public func fetchShareMetadatas(
     for urls: [URL],
     completionHandler:
@@ -38,7 +38,7 @@ extension CKContainer {
     hand(overResult: completionHandler) { try await $0.accept(metadatas) }
   }
 
-  /// Fetches a participant to add to a share, found by a mail address.
+  /// Fetches a participant to add to a share, found by an email address.
   public func fetchShareParticipant(
     withEmailAddress emailAddress: String,
     completionHandler: @escaping @Sendable (CKShare.Participant?, (any Error)?) -> Void
@@ -56,7 +56,7 @@ extension CKContainer {
     hand(over: completionHandler) { try await $0.shareParticipant(forPhoneNumber: phoneNumber) }
   }
 
-  /// Fetches a participant to add to a share, found by the record that stands for them.
+  /// Fetches a participant to add to a share, found by their user record.
   public func fetchShareParticipant(
     withUserRecordID userRecordID: CKRecord.ID,
     completionHandler: @escaping @Sendable (CKShare.Participant?, (any Error)?) -> Void
@@ -66,7 +66,7 @@ extension CKContainer {
     }
   }
 
-  /// Fetches participants to add to a share, found by mail addresses.
+  /// Fetches participants to add to a share, found by email addresses.
   public func fetchShareParticipants(
     forEmailAddresses emails: [String],
     completionHandler:
@@ -92,7 +92,7 @@ extension CKContainer {
     }
   }
 
-  /// Fetches participants to add to a share, found by the records that stand for them.
+  /// Fetches participants to add to a share, found by their user records.
   public func fetchShareParticipants(
     forUserRecordIDs userRecordIDs: [CKRecord.ID],
     completionHandler:

@@ -1,14 +1,14 @@
 import Foundation
 
-/// Fetches what links to shares lead to.
+/// Fetches the metadata of the shares that links identify.
 public final class CKFetchShareMetadataOperation: CKOperation, @unchecked Sendable {
   // Unchecked: set before the operation is queued.
 
   /// The links.
   public var shareURLs: [URL]?
-  /// Whether the shared records themselves are fetched too.
+  /// Whether the root records of the shares are fetched too.
   public var shouldFetchRootRecord = false
-  /// The keys of the shared records to fetch, or nothing for all.
+  /// The keys of the root records to fetch, or nil for all.
   public var rootRecordDesiredKeys: [CKRecord.FieldKey]?
   /// Called with the outcome of each link.
   public var perShareMetadataResultBlock: ((URL, Result<CKShare.Metadata, any Error>) -> Void)?
@@ -32,7 +32,7 @@ public final class CKFetchShareMetadataOperation: CKOperation, @unchecked Sendab
     set { olderBlock = newValue }
   }
 
-  /// Creates an operation with nothing to do.
+  /// Creates an empty operation.
   public override init() {
     super.init()
   }

@@ -1,10 +1,10 @@
 import Foundation
 
-/// Finds people to invite to a share.
+/// Finds users to invite to a share.
 public final class CKFetchShareParticipantsOperation: CKOperation, @unchecked Sendable {
   // Unchecked: set before the operation is queued.
 
-  /// What to find people by.
+  /// The addresses or records to look up.
   public var userIdentityLookupInfos: [CKUserIdentity.LookupInfo]?
   /// Called with the outcome of each look-up.
   public var perShareParticipantResultBlock:
@@ -29,7 +29,7 @@ public final class CKFetchShareParticipantsOperation: CKOperation, @unchecked Se
     set { olderBlock = newValue }
   }
 
-  /// Creates an operation with nothing to do.
+  /// Creates an empty operation.
   public override init() {
     super.init()
   }

@@ -16,7 +16,7 @@ extension WireMapping {
     )
   }
 
-  /// What a reply says of a share besides what it says of every record.
+  /// The members of a reply that only shares have.
   func sharing(_ wire: RecordDictionary) -> CKShare.Sharing {
     let dictionary = wire.sharing
     var participants = (dictionary?.participants ?? []).map(CKShare.Participant.init(wire:))
@@ -25,7 +25,7 @@ extension WireMapping {
     {
       participants.insert(owner, at: 0)
     }
-    // The owner first, the others in the service's order.
+    // The owner first, then the others in the service's order.
     participants =
       participants.filter { $0.role == .owner }
       + participants.filter {
@@ -59,14 +59,14 @@ extension WireMapping {
 }
 
 extension CKShare {
-  /// What a save sends of a share besides what it sends of every record.
+  /// The members of a save that only shares have.
   var wireSharing: ShareDictionary {
     let sharing = sharingState
     return ShareDictionary(
       forRecord: recordChangeTag == nil
         ? sharing.rootRecordID.map { SharedRootDictionary(recordName: $0.recordName) } : nil,
       publicPermission: sharing.publicPermission.wire,
-      // The service knows the owner: whoever saves the share.
+      // The current user is left out: the service adds the user who saves the share as its owner.
       participants: sharing.participants.filter { !$0.isCurrentUser }.map(\.wire),
       requesters: sharing.answersRequests
         ? sharing.requesters.map { ShareParticipant(userIdentity: $0.userIdentity.wire) } : nil,
@@ -77,7 +77,7 @@ extension CKShare {
     )
   }
 
-  /// The short identifier that a link has at its end.
+  /// The short identifier at the end of a link.
   static func shortGUID(of url: URL) -> String? {
     let name = url.lastPathComponent
     guard !name.isEmpty, name != "/", url.pathComponents.contains("share") else { return nil }

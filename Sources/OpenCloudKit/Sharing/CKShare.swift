@@ -2,37 +2,38 @@ import CloudKitWebServices
 import Foundation
 import Synchronization
 
-/// What is shared and with whom: a record that a shared record, or a zone, has beside it.
+/// The share of a record with its descendants, or of a zone: its participants and their
+/// permissions.
 ///
-/// Save it together with its root. The participants other than the owner take part once they have
-/// accepted; then what is shared is in their shared database.
+/// Save it together with its root. The participants other than the owner get access once they have
+/// accepted; the shared records are then in their shared database.
 public final class CKShare: CKRecord, @unchecked Sendable {
-  // Unchecked: all that changes is inside `sharing` and what the record guards itself.
+  // Unchecked: all mutable state is inside `sharing` and in the record's own lock.
 
   /// The names of the fields that a share may have besides the app's own.
   public enum SystemFieldKey {
-    /// What people see as the name of what is shared.
+    /// The title of the share, shown to users.
     public static let title: CKRecord.FieldKey = "cloudkit.title"
-    /// A picture of what is shared.
+    /// The thumbnail image of the share, shown to users.
     public static let thumbnailImageData: CKRecord.FieldKey = "cloudkit.thumbnailImageData"
-    /// What kind of thing is shared, as a type identifier.
+    /// The type of the shared content, as a uniform type identifier.
     public static let shareType: CKRecord.FieldKey = "cloudkit.type"
   }
 
-  /// What a share has that other records have not.
+  /// The state that only shares have.
   struct Sharing: Sendable {
-    /// The root of a share that is to be made.
+    /// The root record of a share that is not saved yet.
     var rootRecordID: CKRecord.ID?
     var publicPermission = ParticipantPermission.none
-    /// The owner first.
+    /// The participants, the owner first.
     var participants: [Participant]
     var currentUserID: Participant.ID?
     var url: URL?
     var allowsAccessRequests = false
     var requesters: [AccessRequester] = []
     var blockedIdentities: [BlockedIdentity] = []
-    /// Whether a save says who may ask, and what became of those who did: other services than
-    /// Watershed's don't know the words.
+    /// Whether a save sends the setting for access requests, and the answers to them: only
+    /// Watershed's service knows these members.
     var opensRequests = false
     var answersRequests = false
     /// Whether permissions or participants were changed since the share was fetched.
@@ -41,11 +42,11 @@ public final class CKShare: CKRecord, @unchecked Sendable {
 
   private let sharing: Mutex<Sharing>
 
-  // MARK: Making shares
+  // MARK: Creating shares
 
-  /// Creates a share of a record and of what hangs below it.
+  /// Creates a share of a record and its descendants.
   ///
-  /// Stops the process where the root is in the default zone, whose records can't be shared.
+  /// Stops the process if the root is in the default zone, whose records can't be shared.
   public convenience init(rootRecord: CKRecord) {
     let name = "Share-" + CKRecord.ID.newRecordName()
     self.init(
@@ -54,7 +55,7 @@ public final class CKShare: CKRecord, @unchecked Sendable {
     )
   }
 
-  /// Creates a share of a record and of what hangs below it, with a name.
+  /// Creates a share of a record and its descendants, with an identifier.
   public init(rootRecord: CKRecord, shareID: CKRecord.ID) {
     precondition(
       rootRecord.recordID.zoneID.zoneName != CKRecordZone.ID.defaultZoneName,
@@ -98,7 +99,7 @@ public final class CKShare: CKRecord, @unchecked Sendable {
     )
   }
 
-  /// The owner of a share that is not saved yet: whoever saves it.
+  /// The owner of a share that is not saved yet: the current user.
   private static func newOwner() -> Participant {
     let owner = Participant(
       identity: CKUserIdentity(
@@ -114,30 +115,30 @@ public final class CKShare: CKRecord, @unchecked Sendable {
     return owner.accepted()
   }
 
-  // MARK: Who takes part
+  // MARK: Participants
 
-  /// What whoever has the link may do.
+  /// The permission of every user who has the link.
   ///
-  /// Saving a share that everybody may open lets go of those who were invited and have not
-  /// accepted; saving one that nobody may open lets go of those who came by the link.
+  /// When a share with a public permission is saved, the service removes the invited participants
+  /// who have not accepted; when one without is saved, it removes those who joined by the link.
   public var publicPermission: CKShare.ParticipantPermission {
     get { sharing.withLock { $0.publicPermission } }
     set { changeSharing { $0.publicPermission = newValue } }
   }
 
-  /// Those who take part, the owner first.
+  /// The participants, the owner first.
   public var participants: [CKShare.Participant] { sharing.withLock { $0.participants } }
 
-  /// The one whose records they are.
+  /// The owner of the shared records.
   public var owner: CKShare.Participant {
     let participants = self.participants
     return participants.first { $0.role == .owner } ?? participants.first ?? Self.newOwner()
   }
 
-  /// The person who is signed in, where they take part.
+  /// The participant who is the signed-in user, if there is one.
   public var currentUserParticipant: CKShare.Participant? {
     sharing.withLock { sharing in
-      // The owner of a share that was never saved is whoever saves it.
+      // The owner of a share that was never saved is the current user.
       guard let name = sharing.currentUserID else {
         return sharing.participants.first { $0.isCurrentUser }
       }
@@ -145,14 +146,14 @@ public final class CKShare: CKRecord, @unchecked Sendable {
     }
   }
 
-  /// The address that people open, once the share is saved.
+  /// The link for users to open, once the share is saved.
   public var url: URL? { sharing.withLock { $0.url } }
 
-  /// Adds a participant; one who is there already is replaced.
+  /// Adds a participant; it replaces an existing participant of the same person.
   public func addParticipant(_ participant: CKShare.Participant) {
     changeSharing { sharing in
       if let index = sharing.participants.firstIndex(where: { $0.isSamePerson(participant) }) {
-        // The owner stays the owner.
+        // The owner can't be replaced.
         guard sharing.participants[index].role != .owner else { return }
         sharing.participants[index] = participant
       } else {
@@ -161,7 +162,7 @@ public final class CKShare: CKRecord, @unchecked Sendable {
     }
   }
 
-  /// Removes a participant; the owner stays.
+  /// Removes a participant, unless it is the owner.
   public func removeParticipant(_ participant: CKShare.Participant) {
     changeSharing { sharing in
       sharing.participants.removeAll {
@@ -170,13 +171,13 @@ public final class CKShare: CKRecord, @unchecked Sendable {
     }
   }
 
-  // MARK: Requests to take part
+  // MARK: Access requests
 
-  /// Whether people who have the link may ask to take part; at first they may not.
+  /// Whether users who have the link may request access; the default is false.
   ///
-  /// Asking works where only those who are invited may open the share. Whoever asks is not told
-  /// whether there is a share, or whether it hears them. Stops the process where the person who is
-  /// signed in is neither the owner nor an administrator.
+  /// Requests are possible if only invited users may open the share. The requester does not learn
+  /// whether the share exists, or whether it allows requests. Stops the process if the signed-in
+  /// user is neither the owner nor an administrator.
   public var allowsAccessRequests: Bool {
     get { sharing.withLock { $0.allowsAccessRequests } }
     set {
@@ -187,19 +188,20 @@ public final class CKShare: CKRecord, @unchecked Sendable {
     }
   }
 
-  /// Those who asked to take part, as the owner and administrators see them.
+  /// The users who requested access; only the owner and administrators see them.
   ///
-  /// To let one in, fetch a participant for the `participantLookupInfo`, add it and save the share.
+  /// To approve one, fetch a participant for the `participantLookupInfo`, add it and save the
+  /// share.
   public var requesters: [CKShare.AccessRequester] { sharing.withLock { $0.requesters } }
 
-  /// Those who may not ask again.
+  /// The users who may not request access again.
   public var blockedIdentities: [CKShare.BlockedIdentity] {
     sharing.withLock { $0.blockedIdentities }
   }
 
-  /// Refuses those who asked to take part, once the share is saved; they may ask again.
+  /// Denies access requests, once the share is saved; the requesters may ask again.
   ///
-  /// Stops the process where the person who is signed in is neither the owner nor an administrator.
+  /// Stops the process if the signed-in user is neither the owner nor an administrator.
   public func denyRequesters(_ requesters: [CKShare.AccessRequester]) {
     changeRequests { sharing in
       sharing.requesters.removeAll { requesters.contains($0) }
@@ -207,10 +209,10 @@ public final class CKShare: CKRecord, @unchecked Sendable {
     }
   }
 
-  /// Refuses people for good, once the share is saved: they can't ask again, and those who take part
-  /// are removed.
+  /// Blocks requesters, once the share is saved: they can't request access again, and those who are
+  /// participants are removed.
   ///
-  /// Stops the process where the person who is signed in is neither the owner nor an administrator.
+  /// Stops the process if the signed-in user is neither the owner nor an administrator.
   public func blockRequesters(_ requesters: [CKShare.AccessRequester]) {
     changeRequests { sharing in
       sharing.requesters.removeAll { requesters.contains($0) }
@@ -228,9 +230,9 @@ public final class CKShare: CKRecord, @unchecked Sendable {
     }
   }
 
-  /// Lets those ask again who were refused for good, once the share is saved.
+  /// Unblocks users, once the share is saved: they may request access again.
   ///
-  /// Stops the process where the person who is signed in is neither the owner nor an administrator.
+  /// Stops the process if the signed-in user is neither the owner nor an administrator.
   public func unblockIdentities(_ blockedIdentities: [CKShare.BlockedIdentity]) {
     changeRequests { sharing in
       sharing.blockedIdentities.removeAll { blockedIdentities.contains($0) }
@@ -238,9 +240,9 @@ public final class CKShare: CKRecord, @unchecked Sendable {
     }
   }
 
-  /// The address for one participant who is not known yet, or nothing.
+  /// The link for one participant without an account yet, or nil.
   ///
-  /// **Differs from CloudKit:** there is one only where the service makes such addresses.
+  /// **Differs from CloudKit:** only a service that issues such links has one.
   public func oneTimeURL(for participantID: CKShare.Participant.ID) -> URL? {
     guard let url,
       participants.contains(where: { $0.participantID == participantID && $0.isOneTime })
@@ -250,7 +252,7 @@ public final class CKShare: CKRecord, @unchecked Sendable {
     return components?.url
   }
 
-  // MARK: The engine's side
+  // MARK: Internal state
 
   var sharingState: Sharing { sharing.withLock { $0 } }
 
@@ -270,7 +272,7 @@ public final class CKShare: CKRecord, @unchecked Sendable {
     changeSharing(change)
   }
 
-  /// Takes over what the service says after a save.
+  /// Replaces the state by the one that the service returned after a save.
   func adopt(_ saved: Sharing) {
     sharing.withLock { sharing in
       var saved = saved
@@ -283,7 +285,7 @@ public final class CKShare: CKRecord, @unchecked Sendable {
 
   // MARK: Archives
 
-  /// A share of its own with the same contents and the same changed keys.
+  /// A copy with the same contents and the same changed keys.
   public override func copy(with zone: NSZone? = nil) -> Any {
     let copy = CKShare(
       recordID: recordID,
@@ -295,7 +297,7 @@ public final class CKShare: CKRecord, @unchecked Sendable {
     return copy
   }
 
-  /// Reads a share from an archive made whole or of its system fields only.
+  /// Reads a share from an archive of the whole share, or of its system fields only.
   public required init?(coder: NSCoder) {
     var sharing = Sharing(participants: Self.list(of: Participant.self, "Participants", coder))
     sharing.rootRecordID = coder.decodeIfPresent(of: CKRecord.ID.self, forKey: "RootRecordID")
@@ -329,7 +331,7 @@ public final class CKShare: CKRecord, @unchecked Sendable {
     encodeSharing(with: coder)
   }
 
-  /// Writes what the service knows about the share, without its fields, to an archive.
+  /// Writes the system fields and the sharing state, without the share's own fields, to an archive.
   public override func encodeSystemFields(with coder: NSCoder) {
     super.encodeSystemFields(with: coder)
     encodeSharing(with: coder)
@@ -352,17 +354,17 @@ public final class CKShare: CKRecord, @unchecked Sendable {
 }
 
 extension CKShare.Participant {
-  /// Whether it stands for whoever saves the share.
+  /// Whether the participant is the current user.
   var isCurrentUser: Bool {
     userIdentity.userRecordID?.recordName == CKCurrentUserDefaultName
   }
 
-  /// The same participant, who has accepted.
+  /// A copy of the participant that has accepted.
   func accepted() -> CKShare.Participant {
     CKShare.Participant(participantID: participantID, state: stateAccepted())
   }
 
-  /// Whether two participants are the same person, also where one was looked up again.
+  /// Whether two participants are the same person, even if one of them was looked up again.
   func isSamePerson(_ other: CKShare.Participant) -> Bool {
     if participantID == other.participantID { return true }
     if let own = userIdentity.userRecordID, let others = other.userIdentity.userRecordID {

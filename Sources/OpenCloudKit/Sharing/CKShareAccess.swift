@@ -2,23 +2,23 @@ import CloudKitWebServices
 import Foundation
 
 extension CKShare {
-  /// Somebody who asked to take part in a share.
+  /// A user who requested access to a share.
   public typealias AccessRequester = CKShareAccessRequester
-  /// Somebody who may not ask to take part in a share again.
+  /// A user who may not request access to a share again.
   public typealias BlockedIdentity = CKShareBlockedIdentity
 }
 
 // Not nested, for the archives' sake: see `CKRecordID`.
 
-/// Somebody who asked to take part in a share.
+/// A user who requested access to a share.
 public final class CKShareAccessRequester: NSObject, NSSecureCoding, NSCopying,
   @unchecked Sendable
 {
-  // Unchecked: nothing changes after the initializer.
+  // Unchecked: immutable after the initializer.
 
-  /// Who it is.
+  /// The requester's identity.
   public let userIdentity: CKUserIdentity
-  /// What to fetch a participant by, to let the person in.
+  /// The look-up that finds the participant to add, to approve the request.
   public let participantLookupInfo: CKUserIdentity.LookupInfo
 
   package init(userIdentity: CKUserIdentity, participantLookupInfo: CKUserIdentity.LookupInfo) {
@@ -27,7 +27,7 @@ public final class CKShareAccessRequester: NSObject, NSSecureCoding, NSCopying,
     super.init()
   }
 
-  /// Reads what a reply says; nothing where it names nobody.
+  /// Reads a requester of a reply; nil if it has no identity.
   convenience init?(wire: ShareParticipant) {
     guard let person = wire.userIdentity else { return nil }
     let identity = CKUserIdentity(wire: person)
@@ -68,17 +68,17 @@ public final class CKShareAccessRequester: NSObject, NSSecureCoding, NSCopying,
       && participantLookupInfo == other.participantLookupInfo
   }
 
-  /// A hash of who it is.
+  /// A hash of the identity.
   public override var hash: Int { userIdentity.hash }
 }
 
-/// Somebody who may not ask to take part in a share again.
+/// A user who may not request access to a share again.
 public final class CKShareBlockedIdentity: NSObject, NSSecureCoding, NSCopying,
   @unchecked Sendable
 {
-  // Unchecked: nothing changes after the initializer.
+  // Unchecked: immutable after the initializer.
 
-  /// Who it is.
+  /// The blocked user's identity.
   public let userIdentity: CKUserIdentity
 
   package init(userIdentity: CKUserIdentity) {
@@ -109,6 +109,6 @@ public final class CKShareBlockedIdentity: NSObject, NSSecureCoding, NSCopying,
     (object as? CKShare.BlockedIdentity)?.userIdentity == userIdentity
   }
 
-  /// A hash of who it is.
+  /// A hash of the identity.
   public override var hash: Int { userIdentity.hash }
 }

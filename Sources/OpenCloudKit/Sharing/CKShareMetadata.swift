@@ -2,47 +2,47 @@ import CloudKitWebServices
 import Foundation
 
 extension CKShare {
-  /// What a link to a share leads to.
+  /// The share that a link identifies.
   public typealias Metadata = CKShareMetadata
 }
 
 // Not nested, for the archives' sake: see `CKRecordID`.
 
-/// What a link to a share leads to, as the person who opened it sees it.
+/// The share that a link identifies, as the user who opened the link sees it.
 public final class CKShareMetadata: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-  // Unchecked: nothing changes after the initializer.
+  // Unchecked: immutable after the initializer.
 
   /// The container that the share is in.
   public let containerIdentifier: String
   /// The share.
   public let share: CKShare
-  /// The record that is shared with all that hangs below it; nothing where a zone is shared.
+  /// The root of the shared hierarchy; nil if a zone is shared.
   public let hierarchicalRootRecordID: CKRecord.ID?
-  /// That record, where it was asked for.
+  /// The root record, if it was requested.
   public let rootRecord: CKRecord?
-  /// Whose records they are.
+  /// The owner of the shared records.
   public let ownerIdentity: CKUserIdentity
-  /// What the person is to the share.
+  /// The user's role in the share.
   public let participantRole: CKShare.ParticipantRole
-  /// How far the person's invitation has come.
+  /// The status of the user's invitation.
   public let participantStatus: CKShare.ParticipantAcceptanceStatus
-  /// What the person may do.
+  /// The user's permission.
   public let participantPermission: CKShare.ParticipantPermission
 
   /// The short identifier in the link.
   package let shortGUID: String
 
-  /// The record that is shared; of a shared zone the share itself.
+  /// The root record; for a shared zone the share itself.
   @available(*, deprecated, renamed: "hierarchicalRootRecordID")
   public var rootRecordID: CKRecord.ID { hierarchicalRootRecordID ?? share.recordID }
 
-  /// What the person is to the share, by an older name.
+  /// The user's role in the share, by an older name.
   @available(*, deprecated, renamed: "participantRole")
   public var participantType: CKShare.ParticipantType {
     CKShare.ParticipantType(rawValue: participantRole.rawValue) ?? .unknown
   }
 
-  /// Reads what the service says of a link.
+  /// Reads the metadata of a reply.
   package init(wire: ShareMetadata, mapping: WireMapping) throws(CKError) {
     let zoneID = mapping.zoneID(wire.zoneID)
     guard let share = try mapping.record(wire.share, in: zoneID) as? CKShare else {
@@ -112,7 +112,7 @@ public final class CKShareMetadata: NSObject, NSSecureCoding, NSCopying, @unchec
   /// The metadata itself: it never changes.
   public func copy(with zone: NSZone? = nil) -> Any { self }
 
-  /// Whether the other object is what the same link leads to.
+  /// Whether the other object is the metadata of the same link.
   public override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? CKShare.Metadata else { return false }
     return containerIdentifier == other.containerIdentifier && shortGUID == other.shortGUID

@@ -3,51 +3,51 @@ import Foundation
 import Synchronization
 
 extension CKShare {
-  /// Somebody who takes part in a share.
+  /// A participant of a share.
   public typealias Participant = CKShareParticipant
 
-  /// What somebody is to a share.
+  /// The role of a participant.
   public enum ParticipantRole: Int, Sendable {
-    /// Something that this version does not know.
+    /// A role that this version does not know.
     case unknown = 0
-    /// The one whose records they are.
+    /// The owner of the shared records.
     case owner = 1
-    /// Somebody who may invite others.
+    /// A participant who may invite others.
     case administrator = 2
-    /// Somebody who was invited.
+    /// A participant who was invited.
     case privateUser = 3
-    /// Somebody who came by the link alone.
+    /// A participant who joined by the link.
     case publicUser = 4
   }
 
-  /// What somebody is to a share, by an older name.
+  /// The role of a participant, by an older name.
   @available(*, deprecated, renamed: "ParticipantRole")
   public enum ParticipantType: Int, Sendable {
-    /// Something that this version does not know.
+    /// A role that this version does not know.
     case unknown = 0
-    /// The one whose records they are.
+    /// The owner of the shared records.
     case owner = 1
-    /// Somebody who was invited.
+    /// A participant who was invited.
     case privateUser = 3
-    /// Somebody who came by the link alone.
+    /// A participant who joined by the link.
     case publicUser = 4
   }
 
-  /// What somebody may do with what is shared.
+  /// The permission of a participant.
   public enum ParticipantPermission: Int, Sendable {
-    /// Something that this version does not know.
+    /// A permission that this version does not know.
     case unknown = 0
-    /// Nothing.
+    /// No access.
     case none = 1
-    /// Read.
+    /// Read access.
     case readOnly = 2
-    /// Read and change.
+    /// Read and write access.
     case readWrite = 3
   }
 
-  /// How far an invitation has come.
+  /// The status of an invitation.
   public enum ParticipantAcceptanceStatus: Int, Sendable {
-    /// Something that this version does not know.
+    /// A status that this version does not know.
     case unknown = 0
     /// It was not accepted yet.
     case pending = 1
@@ -60,22 +60,22 @@ extension CKShare {
 
 // Not nested, for the archives' sake: see `CKRecordID`.
 
-/// Somebody who takes part in a share.
+/// A participant of a share.
 public final class CKShareParticipant: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-  // Unchecked: all that changes is inside `state`.
+  // Unchecked: all mutable state is inside `state`.
 
   /// The identifier of a participant.
   public typealias ID = String
-  /// How far an invitation has come, by an older name.
+  /// The status of an invitation, by an older name.
   @available(*, deprecated, renamed: "CKShare.ParticipantAcceptanceStatus")
   public typealias AcceptanceStatus = CKShare.ParticipantAcceptanceStatus
-  /// What somebody may do, by an older name.
+  /// The permission of a participant, by an older name.
   @available(*, deprecated, renamed: "CKShare.ParticipantPermission")
   public typealias Permission = CKShare.ParticipantPermission
-  /// What somebody is to a share, by an older name.
+  /// The role of a participant, by an older name.
   @available(*, deprecated, renamed: "CKShare.ParticipantRole")
   public typealias Role = CKShare.ParticipantRole
-  /// What somebody is to a share, by an older name.
+  /// The role of a participant, by an older name.
   @available(*, deprecated, renamed: "CKShare.ParticipantRole")
   public typealias ParticipantType = CKShare.ParticipantType
 
@@ -86,7 +86,7 @@ public final class CKShareParticipant: NSObject, NSSecureCoding, NSCopying, @unc
     var acceptanceStatus = CKShare.ParticipantAcceptanceStatus.pending
     var dateAddedToShare: Date?
     var isApprovedRequester = false
-    /// Whether whoever opens the link first becomes this participant.
+    /// Whether the first user who opens the one-time link becomes this participant.
     var isOneTime = false
   }
 
@@ -105,9 +105,9 @@ public final class CKShareParticipant: NSObject, NSSecureCoding, NSCopying, @unc
     self.init(participantID: participantID, state: State(identity: identity))
   }
 
-  /// A participant who is not known yet: whoever opens the link first.
+  /// A participant without an identity yet: the first user who opens the one-time link.
   ///
-  /// **Differs from CloudKit:** links for one person need a service that makes them; see
+  /// **Differs from CloudKit:** one-time links need a service that issues them; see
   /// `CKShare.oneTimeURL(for:)`.
   public class func oneTimeURLParticipant() -> CKShare.Participant {
     var state = State(identity: CKUserIdentity(lookupInfo: nil))
@@ -118,37 +118,37 @@ public final class CKShareParticipant: NSObject, NSSecureCoding, NSCopying, @unc
     )
   }
 
-  /// Who it is.
+  /// The participant's identity.
   public var userIdentity: CKUserIdentity { state.withLock { $0.identity } }
-  /// How far the invitation has come.
+  /// The status of the invitation.
   public var acceptanceStatus: CKShare.ParticipantAcceptanceStatus {
     state.withLock { $0.acceptanceStatus }
   }
-  /// When the participant was added, where the service tells.
+  /// When the participant was added, if the service sends it.
   public var dateAddedToShare: Date? { state.withLock { $0.dateAddedToShare } }
-  /// Whether the participant asked to take part and was let in.
+  /// Whether the participant requested access and was approved.
   public var isApprovedRequester: Bool { state.withLock { $0.isApprovedRequester } }
 
-  /// What the participant is to the share.
+  /// The participant's role.
   public var role: CKShare.ParticipantRole {
     get { state.withLock { $0.role } }
     set { state.withLock { $0.role = newValue } }
   }
 
-  /// What the participant is to the share, by an older name.
+  /// The participant's role, by an older name.
   @available(*, deprecated, renamed: "role")
   public var type: CKShare.ParticipantType {
     get { CKShare.ParticipantType(rawValue: role.rawValue) ?? .unknown }
     set { role = CKShare.ParticipantRole(rawValue: newValue.rawValue) ?? .unknown }
   }
 
-  /// What the participant may do.
+  /// The participant's permission.
   public var permission: CKShare.ParticipantPermission {
     get { state.withLock { $0.permission } }
     set { state.withLock { $0.permission = newValue } }
   }
 
-  /// Whether whoever opens the link first becomes this participant.
+  /// Whether the first user who opens the one-time link becomes this participant.
   var isOneTime: Bool { state.withLock { $0.isOneTime } }
 
   /// The state of a participant who has accepted.
@@ -217,7 +217,7 @@ public final class CKShareParticipant: NSObject, NSSecureCoding, NSCopying, @unc
     coder.encode(state.isOneTime ? 1 : 0, forKey: "IsOneTime")
   }
 
-  /// A participant of its own with the same contents.
+  /// A copy of the participant with the same contents.
   public func copy(with zone: NSZone? = nil) -> Any {
     CKShare.Participant(participantID: participantID, state: state.withLock { $0 })
   }
@@ -237,7 +237,7 @@ public final class CKShareParticipant: NSObject, NSSecureCoding, NSCopying, @unc
   }
 }
 
-// MARK: - Words of the wire
+// MARK: - Names on the wire
 
 extension CKShare.ParticipantRole {
   init(_ wire: ParticipantType?) {

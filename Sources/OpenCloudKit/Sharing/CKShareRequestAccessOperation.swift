@@ -1,6 +1,6 @@
 import Foundation
 
-/// Asks the owners of shares to be let in; see `CKContainer.requestShareAccess(for:)`.
+/// Requests access to shares; see `CKContainer.requestShareAccess(for:)`.
 public final class CKShareRequestAccessOperation: CKOperation, @unchecked Sendable {
   // Unchecked: set before the operation is queued.
 
@@ -11,7 +11,7 @@ public final class CKShareRequestAccessOperation: CKOperation, @unchecked Sendab
   /// Called at the end.
   public var shareAccessRequestResultBlock: ((Result<Void, any Error>) -> Void)?
 
-  /// Creates an operation with nothing to do.
+  /// Creates an empty operation.
   public override init() {
     super.init()
   }

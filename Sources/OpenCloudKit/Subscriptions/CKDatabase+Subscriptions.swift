@@ -94,7 +94,7 @@ extension CKDatabase {
       .modifySubscriptions,
       scope: databaseScope,
       body: ModifySubscriptionsRequest(operations: operations),
-      // Saving the same subscription twice is accepted.
+      // Saving the same subscription twice succeeds, so the request can be repeated.
       repeatable: subscriptionIDsToDelete.isEmpty,
       as: SubscriptionsResponse.self
     )

@@ -2,12 +2,12 @@ import CloudKitWebServices
 import Foundation
 import Synchronization
 
-/// A wish to be told when anything in a private or shared database changes.
+/// A subscription to all changes of a private or shared database.
 public final class CKDatabaseSubscription: CKSubscription, @unchecked Sendable {
-  // Unchecked: what changes is inside `type`.
+  // Unchecked: all mutable state is inside `type`.
   private let type: Mutex<CKRecord.RecordType?>
 
-  /// The only type of records that is watched.
+  /// The only record type whose changes fire the subscription; nil for all types.
   public var recordType: CKRecord.RecordType? {
     get { type.withLock { $0 } }
     set { type.withLock { $0 = newValue } }
@@ -19,7 +19,7 @@ public final class CKDatabaseSubscription: CKSubscription, @unchecked Sendable {
     super.init(subscriptionID: subscriptionID, type: .database)
   }
 
-  /// Creates a subscription with an identifier of its own.
+  /// Creates a subscription with a generated identifier.
   @available(*, deprecated, message: "Use init(subscriptionID:)")
   public convenience init() {
     self.init(subscriptionID: ProcessEffects.current.uuid().uuidString)
@@ -37,7 +37,7 @@ public final class CKDatabaseSubscription: CKSubscription, @unchecked Sendable {
     coder.encodeIfPresent(recordType as NSString?, forKey: "RecordType")
   }
 
-  /// A subscription of its own with the same contents.
+  /// A copy of the subscription with the same contents.
   public override func copy(with zone: NSZone? = nil) -> Any {
     let copy = CKDatabaseSubscription(subscriptionID: subscriptionID)
     copy.recordType = recordType

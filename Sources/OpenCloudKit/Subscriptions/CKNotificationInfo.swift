@@ -3,15 +3,15 @@ import Foundation
 import Synchronization
 
 extension CKSubscription {
-  /// How a notification presents itself.
+  /// The presentation of a notification.
   public typealias NotificationInfo = CKNotificationInfo
 }
 
 // Not nested, for the archives' sake: see `CKRecordID`.
 
-/// How a notification presents itself.
+/// The presentation of a notification.
 public final class CKNotificationInfo: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-  // Unchecked: all that changes is inside `values`.
+  // Unchecked: all mutable state is inside `values`.
 
   private struct Values: Codable, Hashable, Sendable {
     var alertBody: String?
@@ -36,7 +36,7 @@ public final class CKNotificationInfo: NSObject, NSSecureCoding, NSCopying, @unc
 
   private let values: Mutex<Values>
 
-  /// Creates a presentation; by default nothing is shown, badged or sent silently.
+  /// Creates a presentation; by default it has no alert and no badge and is not silent.
   public init(
     alertBody: String? = nil,
     alertLocalizationKey: String? = nil,
@@ -102,7 +102,7 @@ public final class CKNotificationInfo: NSObject, NSSecureCoding, NSCopying, @unc
     set { values.withLock { $0.alertLocalizationKey = newValue } }
   }
 
-  /// The fields whose values go into the localized text.
+  /// The fields whose values are the arguments of the localized text.
   public var alertLocalizationArgs: [CKRecord.FieldKey]? {
     get { get(\.alertLocalizationArgs) }
     set { values.withLock { $0.alertLocalizationArgs = newValue } }
@@ -120,7 +120,7 @@ public final class CKNotificationInfo: NSObject, NSSecureCoding, NSCopying, @unc
     set { values.withLock { $0.titleLocalizationKey = newValue } }
   }
 
-  /// The fields whose values go into the localized title.
+  /// The fields whose values are the arguments of the localized title.
   public var titleLocalizationArgs: [CKRecord.FieldKey]? {
     get { get(\.titleLocalizationArgs) }
     set { values.withLock { $0.titleLocalizationArgs = newValue } }
@@ -138,7 +138,7 @@ public final class CKNotificationInfo: NSObject, NSSecureCoding, NSCopying, @unc
     set { values.withLock { $0.subtitleLocalizationKey = newValue } }
   }
 
-  /// The fields whose values go into the localized subtitle.
+  /// The fields whose values are the arguments of the localized subtitle.
   public var subtitleLocalizationArgs: [CKRecord.FieldKey]? {
     get { get(\.subtitleLocalizationArgs) }
     set { values.withLock { $0.subtitleLocalizationArgs = newValue } }
@@ -168,19 +168,19 @@ public final class CKNotificationInfo: NSObject, NSSecureCoding, NSCopying, @unc
     set { values.withLock { $0.desiredKeys = newValue } }
   }
 
-  /// Whether the app's badge counts up.
+  /// Whether the notification increments the app's badge.
   public var shouldBadge: Bool {
     get { get(\.shouldBadge) }
     set { values.withLock { $0.shouldBadge = newValue } }
   }
 
-  /// Whether the app is woken.
+  /// Whether the notification wakes the app.
   public var shouldSendContentAvailable: Bool {
     get { get(\.shouldSendContentAvailable) }
     set { values.withLock { $0.shouldSendContentAvailable = newValue } }
   }
 
-  /// Whether the app may change the notification.
+  /// Whether the app may modify the notification.
   public var shouldSendMutableContent: Bool {
     get { get(\.shouldSendMutableContent) }
     set { values.withLock { $0.shouldSendMutableContent = newValue } }
@@ -220,12 +220,12 @@ public final class CKNotificationInfo: NSObject, NSSecureCoding, NSCopying, @unc
     coder.encode(data as NSData, forKey: "Values")
   }
 
-  /// A presentation of its own with the same contents.
+  /// A copy of the presentation with the same contents.
   public func copy(with zone: NSZone? = nil) -> Any {
     CKNotificationInfo(values: values.withLock { $0 })
   }
 
-  /// Whether the other object presents itself alike.
+  /// Whether the other object has the same contents.
   public override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? CKNotificationInfo else { return false }
     return values.withLock { $0 } == other.values.withLock { $0 }
@@ -236,7 +236,7 @@ public final class CKNotificationInfo: NSObject, NSSecureCoding, NSCopying, @unc
 
   // MARK: The wire
 
-  /// The wire's form; it has no titles, mutable content or collapsing.
+  /// The wire's form; it has no member for titles, mutable content or collapsing.
   var wire: NotificationInfo {
     let values = self.values.withLock { $0 }
     return NotificationInfo(

@@ -2,9 +2,9 @@ import CloudKitWebServices
 import Foundation
 import Synchronization
 
-/// A wish to be told when records that match a query are made, changed or deleted.
+/// A subscription to the creation, change or deletion of records that match a query.
 public final class CKQuerySubscription: CKSubscription, @unchecked Sendable {
-  // Unchecked: what changes is inside `zone`.
+  // Unchecked: all mutable state is inside `zone`.
 
   /// When a query subscription fires.
   public struct Options: OptionSet, Hashable, Sendable {
@@ -16,7 +16,7 @@ public final class CKQuerySubscription: CKSubscription, @unchecked Sendable {
       self.rawValue = rawValue
     }
 
-    /// When a matching record is made.
+    /// When a matching record is created.
     public static var firesOnRecordCreation: CKQuerySubscription.Options { Self(rawValue: 1) }
     /// When a matching record is changed.
     public static var firesOnRecordUpdate: CKQuerySubscription.Options { Self(rawValue: 2) }
@@ -50,7 +50,7 @@ public final class CKQuerySubscription: CKSubscription, @unchecked Sendable {
   /// The condition that the records satisfy.
   public var predicate: NSPredicate { query.predicate }
 
-  /// The zone that is watched, or nothing for all.
+  /// The zone of the records, or nil for all zones.
   public var zoneID: CKRecordZone.ID? {
     get { zone.withLock { $0 } }
     set { zone.withLock { $0 = newValue } }
@@ -98,7 +98,7 @@ public final class CKQuerySubscription: CKSubscription, @unchecked Sendable {
     coder.encodeIfPresent(zoneID, forKey: "ZoneID")
   }
 
-  /// A subscription of its own with the same contents.
+  /// A copy of the subscription with the same contents.
   public override func copy(with zone: NSZone? = nil) -> Any {
     let copy = CKQuerySubscription(
       query: query,

@@ -2,15 +2,15 @@ import CloudKitWebServices
 import Foundation
 import Synchronization
 
-/// A wish to be told when anything in a zone changes.
+/// A subscription to all changes of a zone.
 public final class CKRecordZoneSubscription: CKSubscription, @unchecked Sendable {
-  // Unchecked: what changes is inside `type`.
+  // Unchecked: all mutable state is inside `type`.
   private let type: Mutex<CKRecord.RecordType?>
 
   /// The zone.
   public let zoneID: CKRecordZone.ID
 
-  /// The only type of records that is watched.
+  /// The only record type whose changes fire the subscription; nil for all types.
   public var recordType: CKRecord.RecordType? {
     get { type.withLock { $0 } }
     set { type.withLock { $0 = newValue } }
@@ -40,7 +40,7 @@ public final class CKRecordZoneSubscription: CKSubscription, @unchecked Sendable
     coder.encodeIfPresent(recordType as NSString?, forKey: "RecordType")
   }
 
-  /// A subscription of its own with the same contents.
+  /// A copy of the subscription with the same contents.
   public override func copy(with zone: NSZone? = nil) -> Any {
     let copy = CKRecordZoneSubscription(zoneID: zoneID, subscriptionID: subscriptionID)
     copy.recordType = recordType

@@ -2,30 +2,30 @@ import CloudKitWebServices
 import Foundation
 import Synchronization
 
-/// A wish to be told of changes.
+/// A subscription to changes.
 open class CKSubscription: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-  // Unchecked: what changes is inside `info`.
+  // Unchecked: all mutable state is inside `info`.
 
   /// The name of a subscription.
   public typealias ID = String
 
-  /// What a subscription watches.
+  /// The kind of changes that a subscription observes.
   public enum SubscriptionType: Int, Sendable {
-    /// The records that match a query.
+    /// Changes of the records that match a query.
     case query = 1
-    /// A zone.
+    /// Changes of a zone.
     case recordZone = 2
-    /// A database.
+    /// Changes of a database.
     case database = 3
   }
 
   /// The subscription's name.
   public let subscriptionID: CKSubscription.ID
-  /// What the subscription watches.
+  /// The kind of changes that the subscription observes.
   public let subscriptionType: CKSubscription.SubscriptionType
   private let info: Mutex<CKSubscription.NotificationInfo?>
 
-  /// How the notifications present themselves.
+  /// The presentation of the notifications.
   open var notificationInfo: CKSubscription.NotificationInfo? {
     get { info.withLock { $0 } }
     set { info.withLock { $0 = newValue } }
@@ -61,7 +61,7 @@ open class CKSubscription: NSObject, NSSecureCoding, NSCopying, @unchecked Senda
     coder.encodeIfPresent(notificationInfo, forKey: "NotificationInfo")
   }
 
-  /// A subscription of its own with the same contents.
+  /// The subscription itself; the subclasses return a copy with the same contents.
   open func copy(with zone: NSZone? = nil) -> Any { self }
 
   /// Whether the other object is a subscription of the same name and kind.
@@ -81,7 +81,7 @@ open class CKSubscription: NSObject, NSSecureCoding, NSCopying, @unchecked Senda
     )
   }
 
-  /// The subscription of a reply, or nothing where its kind is unknown.
+  /// The subscription of a reply, or nil if its kind is unknown.
   class func subscription(_ wire: Subscription, mapping: WireMapping) -> CKSubscription? {
     guard let name = wire.subscriptionID, let type = wire.subscriptionType else { return nil }
     let subscription: CKSubscription

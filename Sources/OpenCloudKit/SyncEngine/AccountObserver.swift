@@ -1,10 +1,10 @@
-/// Observes changes of a container's account, as long as it lives.
+/// Observes changes of a container's account during its lifetime.
 final class AccountObserver: Sendable {
   private let number: Int
 
   init(of container: CKContainer, _ changed: @escaping @Sendable () -> Void) {
     number = AccountNotices.shared.add { [weak container] other in
-      // Without one, all containers are meant.
+      // A change without a container concerns all containers.
       if let other {
         guard let container, container.hasAccount(of: other) else { return }
       }

@@ -1,19 +1,19 @@
 extension CKSyncEngine {
-  /// What a sync engine needs to begin.
+  /// The configuration of a sync engine.
   public struct Configuration: Sendable {
-    /// The database to keep in step with: the private or the shared one.
+    /// The database to synchronize with: the private or the shared one.
     public var database: CKDatabase
-    /// The state that the engine told of last, or nothing for a first start.
+    /// The state that the engine last reported, or nil for the first launch.
     public var stateSerialization: CKSyncEngine.State.Serialization?
-    /// Who keeps the records; the engine itself holds it weakly.
+    /// The delegate, which stores the records; the engine holds it weakly.
     public var delegate: any CKSyncEngineDelegate
-    /// Whether the engine syncs by itself: yes, unless a test wants to say when.
+    /// Whether the engine syncs automatically; false for tests that call it explicitly.
     public var automaticallySync: Bool
-    /// The database subscription that tells of changes, or nothing for the engine's choice: one
-    /// that is there already, or a new one.
+    /// The database subscription that notifies the engine of changes; nil lets the engine use an
+    /// existing one or create one.
     public var subscriptionID: CKSubscription.ID?
 
-    /// Creates a configuration of an engine that syncs by itself.
+    /// Creates a configuration of an engine that syncs automatically.
     public init(
       database: CKDatabase,
       stateSerialization: CKSyncEngine.State.Serialization?,

@@ -1,9 +1,9 @@
 extension CKSyncEngine {
-  /// Something that happened while a database was kept in step.
+  /// An event of a sync engine.
   public enum Event: Sendable {
-    /// The engine's state changed: keep it.
+    /// The engine's state changed: store it.
     case stateUpdate(CKSyncEngine.Event.StateUpdate)
-    /// The person signed in or out, or another person did.
+    /// A user signed in, signed out, or was replaced by another user.
     case accountChange(CKSyncEngine.Event.AccountChange)
     /// Zones changed on the service.
     case fetchedDatabaseChanges(CKSyncEngine.Event.FetchedDatabaseChanges)
@@ -31,47 +31,47 @@ extension CKSyncEngine {
 extension CKSyncEngine.Event {
   /// The engine's state changed.
   ///
-  /// Keep the state beside the records that were fetched before it, and begin the next engine with
-  /// it.
+  /// Store the state together with the records that were fetched before it, and create the next
+  /// engine with it.
   public struct StateUpdate: Sendable {
-    /// The state as it is now.
+    /// The current state.
     public let stateSerialization: CKSyncEngine.State.Serialization
   }
 
-  /// The person signed in or out, or another person did.
+  /// A user signed in, signed out, or was replaced by another user.
   ///
-  /// With `signOut` and `switchAccounts` the engine has reset its state, pending changes included.
-  /// It reports `signOut` only where the app signed the user out, and `switchAccounts` only where the
-  /// service confirmed another user. A session that is over or a token that the service refuses is
-  /// no event: operations fail with `accountTemporarilyUnavailable`, and the state is kept.
+  /// Before `signOut` and `switchAccounts` the engine resets its state, including pending changes.
+  /// It reports `signOut` only if the app signed the user out, and `switchAccounts` only if the
+  /// service confirmed another user. An expired session, or a token that the service refuses,
+  /// causes no event: operations fail with `accountTemporarilyUnavailable`, and the state is kept.
   public struct AccountChange: Sendable {
-    /// How an account changes.
+    /// The kind of an account change.
     public enum ChangeType: Hashable, Sendable {
-      /// A person signed in.
+      /// A user signed in.
       case signIn(currentUser: CKRecord.ID)
-      /// The person signed out.
+      /// The user signed out.
       case signOut(previousUser: CKRecord.ID)
-      /// Another person signed in.
+      /// Another user signed in.
       case switchAccounts(previousUser: CKRecord.ID, currentUser: CKRecord.ID)
     }
 
-    /// How the account changed.
+    /// The kind of the account change.
     public let changeType: CKSyncEngine.Event.AccountChange.ChangeType
   }
 
   /// Zones changed on the service.
   public struct FetchedDatabaseChanges: Sendable {
-    /// Zones that were made, or in which something changed.
+    /// Zones that were created, or whose records changed.
     public let modifications: [CKDatabase.DatabaseChange.Modification]
-    /// Zones that are gone.
+    /// Deleted zones.
     public let deletions: [CKDatabase.DatabaseChange.Deletion]
   }
 
   /// Records changed on the service.
   public struct FetchedRecordZoneChanges: Sendable {
-    /// Records that were made or changed.
+    /// Records that were created or changed.
     public let modifications: [CKDatabase.RecordZoneChange.Modification]
-    /// Records that are gone.
+    /// Deleted records.
     public let deletions: [CKDatabase.RecordZoneChange.Deletion]
   }
 
@@ -99,7 +99,7 @@ extension CKSyncEngine.Event {
   public struct SentRecordZoneChanges: Sendable {
     /// A record that could not be saved.
     public struct FailedRecordSave: Sendable {
-      /// The record as it was to be saved.
+      /// The record that was sent.
       public let record: CKRecord
       /// Why it could not be saved.
       public let error: CKError
@@ -131,7 +131,7 @@ extension CKSyncEngine.Event {
   public struct DidFetchRecordZoneChanges: Sendable {
     /// The zone.
     public let zoneID: CKRecordZone.ID
-    /// What went wrong, or nothing.
+    /// The error, or nil.
     public let error: CKError?
   }
 

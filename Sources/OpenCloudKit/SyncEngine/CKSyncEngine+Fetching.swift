@@ -1,6 +1,6 @@
-// How an engine fetches. What to fetch next is `SyncEngineState`'s to say.
+// How an engine fetches. `SyncEngineState` decides what to fetch next.
 extension CKSyncEngine {
-  /// Fetches what changed and gives it to the delegate.
+  /// Fetches the changes and passes them to the delegate.
   func fetch(_ context: FetchChangesContext) async throws(CKError) {
     let database = self.database.pinned(to: try await ensureAccount())
     await tell(.willFetchChanges(Event.WillFetchChanges(context: context)))
@@ -65,7 +65,7 @@ extension CKSyncEngine {
     await reportUnconfirmedZones()
   }
 
-  /// Tells the delegate of zones that a listing from the beginning did not name.
+  /// Reports zones as deleted that a listing from the beginning of the feed did not contain.
   private func reportUnconfirmedZones() async {
     let gone = state.value.unconfirmedZones
     guard !gone.isEmpty else { return }
@@ -83,10 +83,11 @@ extension CKSyncEngine {
     await tellOfState()
   }
 
-  /// A page of the feed; from its beginning where the token has expired.
+  /// A page of the database's feed; from its beginning if the token has expired.
   ///
-  /// A database's token expires only where the service went back to an older copy of its data. Of a
-  /// private database the delegate is told of no zone's deletion then: what the service lost may be on this
+  /// A database's token expires only if the service was restored from an older copy of its data.
+  /// For a private database no zone is reported as deleted then: this device may have the only copy
+  /// of the data that the service lost.
   /// device only.
   private func zoneListPage(
     of database: CKDatabase,
@@ -126,7 +127,7 @@ extension CKSyncEngine {
       } catch {
         failure = error
         failures[zoneID] = error
-        // A zone that is gone is told of by the database's feed.
+        // The database's feed reports the deletion of a zone.
         if error.code == .zoneNotFound || error.code == .userDeletedZone {
           state.update { $0.forget(zoneID) }
         }
@@ -137,13 +138,14 @@ extension CKSyncEngine {
         )
       )
       await tellOfState()
-      // Where the service is away, the other zones need not be tried.
+      // If the service is unreachable, the other zones are not tried.
       if let failure, SyncEngineState.retries(failure) { throw failure }
     }
     return failures
   }
 
-  /// Fetches a zone's changes; returns the errors of records of which a file did not come.
+  /// Fetches a zone's changes; returns the errors of records with a file that could not be
+  /// downloaded.
   private func fetchZone(
     _ zoneID: CKRecordZone.ID,
     of database: CKDatabase,
@@ -169,7 +171,7 @@ extension CKSyncEngine {
     }
   }
 
-  /// A page of a zone's feed; from its beginning where the token has expired.
+  /// A page of a zone's feed; from its beginning if the token has expired.
   private func zonePage(
     _ zoneID: CKRecordZone.ID,
     of database: CKDatabase,
@@ -187,29 +189,29 @@ extension CKSyncEngine {
       guard error.code == .changeTokenExpired, token != nil else { throw error }
       let isOther = error.changeTokenCause == .otherIncarnation
       if isOther {
-        // What a service lost that went back to an older copy may be on this device only.
+        // The service was restored from an older copy: this device may have the only copy of lost
+        // records.
         state.update { $0.zoneTokens[zoneID] = nil }
       } else {
         try await restart(zoneID, context, error)
       }
-      // The app still has the records, and is to learn which of them were deleted.
+      // The app still has the records, and needs the deletions to remove them.
       return try await database.changes(inZone: zoneID, since: nil, includesDeleted: isOther)
     }
   }
 
-  /// Tells the delegate that all it has of a zone is void, before the zone is read from its
-  /// beginning.
+  /// Reports a zone as deleted, before the zone is read from its beginning.
   ///
-  /// The zone was deleted and made again, or was last read so long ago that the service has
-  /// forgotten what was deleted since. A reading from the beginning names only what is there now:
-  /// without a deletion the app would keep the other records for ever, and make them again with
-  /// their next edit. What the app has changed and not sent is sent first, since the app deletes it
-  /// with the zone's records. Where some of it fails, or the service refused to save a record before,
-  /// the zone stays as it is: this device may have the only copy. A later fetch tries again; it
-  /// restarts the zone when every refused record was saved, or the app deleted it or removed its
-  /// change. A change that the delegate was asked for and has no record of does not hold the zone up.
+  /// The zone was deleted and created again, or its token is older than the tombstones that the
+  /// service keeps. A listing from the beginning names only the existing records: without the
+  /// reported deletion the app would keep deleted records forever, and would create them again with
+  /// its next edit. Pending changes are sent first, since the app deletes their records with the
+  /// zone. If some of them fail, or the service refused to save a record before, the zone is not
+  /// restarted: this device may have the only copy. A later fetch tries again; it restarts the zone
+  /// when every refused record was saved, or the app deleted it or removed its change. A pending
+  /// change for which the delegate has no record does not prevent the restart.
   ///
-  /// Apple does not document what its engine does then.
+  /// Apple does not document its engine's behaviour in this case.
   private func restart(
     _ zoneID: CKRecordZone.ID,
     _ context: FetchChangesContext,
@@ -225,7 +227,7 @@ extension CKSyncEngine {
           )
         )
       } catch {
-        // The delegate may add a refused change again when it has handled the event.
+        // The delegate may add a refused change again while it handles the event.
         throw SyncEngineState.retries(error) ? error : expiry
       }
       guard let offered, state.untrackedCount == offered.untracked else { throw expiry }
@@ -254,7 +256,7 @@ extension CKSyncEngine {
 
   // MARK: The subscription
 
-  /// Makes sure that the database has a subscription that tells of its changes.
+  /// Ensures that the database has a subscription that notifies this device of its changes.
   func ensureSubscription() async throws(CKError) {
     let database = self.database.pinned(to: try await ensureAccount())
     let known = state.value.subscriptionID
@@ -265,7 +267,7 @@ extension CKSyncEngine {
       state.update { $0.subscriptionID = name }
     } catch {
       let error = CKError(transport: error)
-      // A service that refuses subscriptions can still be asked.
+      // A service that refuses subscriptions can still be polled.
       if SyncEngineState.retries(error) { throw error }
     }
   }

@@ -1,21 +1,21 @@
 extension CKSyncEngine {
-  /// Why a sync began.
+  /// The reason for a sync.
   public enum SyncReason: Hashable, Sendable {
     /// The engine's own schedule.
     case scheduled
-    /// The app asked for it.
+    /// A call of the app.
     case manual
   }
 
-  /// What to fetch, and what first.
+  /// The zones to fetch, and their priority.
   public struct FetchChangesOptions: Sendable {
-    /// Which zones' changes are fetched.
+    /// The zones whose changes are fetched.
     public enum Scope: Hashable, Sendable {
-      /// Those of all zones.
+      /// All zones.
       case all
-      /// Those of all zones but these.
+      /// All zones except these.
       case allExcluding([CKRecordZone.ID])
-      /// Those of these zones.
+      /// These zones.
       case zoneIDs([CKRecordZone.ID])
 
       /// Whether a zone's changes are fetched.
@@ -28,14 +28,14 @@ extension CKSyncEngine {
       }
     }
 
-    /// Which zones' changes are fetched.
+    /// The zones whose changes are fetched.
     public var scope: CKSyncEngine.FetchChangesOptions.Scope
     /// The group of the fetch's requests.
     public var operationGroup: CKOperationGroup
     /// The zones whose changes are fetched before those of others, in this order.
     public var prioritizedZoneIDs: [CKRecordZone.ID]
 
-    /// Creates options; a group is made where none is given.
+    /// Creates options; without a group a new one is created.
     public init(
       scope: CKSyncEngine.FetchChangesOptions.Scope = .all,
       operationGroup: CKOperationGroup? = nil
@@ -46,17 +46,17 @@ extension CKSyncEngine {
     }
   }
 
-  /// What to send.
+  /// The changes to send.
   public struct SendChangesOptions: Sendable {
-    /// Which changes are sent.
+    /// The changes that are sent.
     public enum Scope: Hashable, Sendable {
-      /// All.
+      /// All changes.
       case all
-      /// All but those in these zones.
+      /// All changes except those in these zones.
       case allExcluding([CKRecordZone.ID])
-      /// Those in these zones.
+      /// The changes in these zones.
       case zoneIDs([CKRecordZone.ID])
-      /// Those of these records.
+      /// The changes of these records.
       case recordIDs([CKRecord.ID])
 
       /// Whether a record's changes are sent.
@@ -76,7 +76,7 @@ extension CKSyncEngine {
 
       /// Whether the saves and deletes of a zone itself are sent.
       ///
-      /// A record can't be saved before its zone, so a scope of records has their zones with it.
+      /// A record can't be saved before its zone, so a scope of records includes their zones.
       func contains(_ pendingChange: CKSyncEngine.PendingDatabaseChange) -> Bool {
         switch self {
         case .all: true
@@ -88,12 +88,12 @@ extension CKSyncEngine {
       }
     }
 
-    /// Which changes are sent.
+    /// The changes that are sent.
     public var scope: CKSyncEngine.SendChangesOptions.Scope
     /// The group of the requests.
     public var operationGroup: CKOperationGroup
 
-    /// Creates options; a group is made where none is given.
+    /// Creates options; without a group a new one is created.
     public init(
       scope: CKSyncEngine.SendChangesOptions.Scope = .all,
       operationGroup: CKOperationGroup? = nil
@@ -103,19 +103,19 @@ extension CKSyncEngine {
     }
   }
 
-  /// Why and how a fetch runs.
+  /// The reason for a fetch, and its options.
   public struct FetchChangesContext: Sendable {
-    /// Why it began.
+    /// The reason for the fetch.
     public let reason: CKSyncEngine.SyncReason
-    /// What it fetches, and what first.
+    /// The zones to fetch, and their priority.
     public let options: CKSyncEngine.FetchChangesOptions
   }
 
-  /// Why and how a send runs.
+  /// The reason for a send, and its options.
   public struct SendChangesContext: Sendable {
-    /// Why it began.
+    /// The reason for the send.
     public let reason: CKSyncEngine.SyncReason
-    /// What it sends.
+    /// The changes to send.
     public let options: CKSyncEngine.SendChangesOptions
   }
 }

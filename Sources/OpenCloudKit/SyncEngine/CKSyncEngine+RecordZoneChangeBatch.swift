@@ -1,16 +1,16 @@
 extension CKSyncEngine {
-  /// Records to save and delete in one go.
+  /// The records to save and delete in one batch.
   public struct RecordZoneChangeBatch: Sendable {
     /// The records to save.
     public var recordsToSave: [CKRecord]
     /// The records to delete.
     public var recordIDsToDelete: [CKRecord.ID]
-    /// Whether all changes of a zone are made or none.
+    /// Whether the changes of each zone are atomic.
     public var atomicByZone: Bool
 
-    /// The most changes of a batch that is made of pending changes: what one request takes.
+    /// The most changes of a batch that is created from pending changes: the limit of one request.
     static let changeLimit = RecordModification.operationLimit
-    /// About the most bytes of such a batch, assets apart: twice the largest record.
+    /// The approximate limit of such a batch in bytes, without assets: twice the largest record.
     static let byteLimit = 2 << 20
 
     /// Creates a batch.
@@ -24,10 +24,10 @@ extension CKSyncEngine {
       self.atomicByZone = atomicByZone
     }
 
-    /// Creates a batch of pending changes in their order, as many as one request takes.
+    /// Creates a batch of pending changes in their order, up to the limit of one request.
     ///
-    /// A record that the provider does not have is passed over; its change stays pending until it
-    /// is removed. Nothing comes of it where no change is left.
+    /// A record that the provider does not return is skipped; its change stays pending until it is
+    /// removed. Returns nil if no change is left.
     public init?(
       pendingChanges: [CKSyncEngine.PendingRecordZoneChange],
       recordProvider: @Sendable (CKRecord.ID) async -> CKRecord?
@@ -40,7 +40,8 @@ extension CKSyncEngine {
         case .saveRecord(let recordID):
           guard let record = await recordProvider(recordID) else { continue }
           let size = record.fields.values.reduce(0) { $0 + $1.value.byteCount }
-          // One that alone is too large is tried alone: the service says what is wrong with it.
+          // A record that exceeds the limit on its own is sent alone, so that the service reports
+          // the error.
           if bytes > 0, bytes + size > Self.byteLimit { return }
           bytes += size
           recordsToSave.append(record)
@@ -51,13 +52,13 @@ extension CKSyncEngine {
       guard count > 0 else { return nil }
     }
 
-    /// How many changes the batch has.
+    /// The number of changes in the batch.
     var count: Int { recordsToSave.count + recordIDsToDelete.count }
   }
 }
 
 extension CKSyncEngine.RecordZoneChangeBatch: CustomStringConvertible {
-  /// The batch in words, for logs: names, not contents.
+  /// A description of the batch for logs: names, no contents.
   public var description: String {
     "recordsToSave=\(SyncEngineText.records(recordsToSave.map(\.recordID))), "
       + "recordIDsToDelete=\(SyncEngineText.records(recordIDsToDelete)), "

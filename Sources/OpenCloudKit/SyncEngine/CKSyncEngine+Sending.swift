@@ -1,23 +1,23 @@
-// How an engine sends. What stays pending is `SyncEngineState`'s to say.
+// How an engine sends. `SyncEngineState` decides which changes stay pending.
 extension CKSyncEngine {
-  /// What one send has learned: nothing that was refused is tried twice.
+  /// The failures of one send: a refused change is not sent twice in it.
   private struct Progress {
     var failures: [AnyHashable: any Error] = [:]
 
     func hasFailed(_ id: AnyHashable) -> Bool { failures[id] != nil }
   }
 
-  /// What the delegate had been offered to send when it had nothing more to send.
+  /// What the delegate was offered when it had no more records to send.
   struct Offered: Sendable {
-    /// Those of them that are still pending have no record.
+    /// The pending changes; those of them that are still pending have no record.
     var changes: PendingChanges<CKRecord.ID, PendingRecordZoneChange>
-    /// How often the app had said that it has untracked changes.
+    /// How often the app had set the flag for untracked changes.
     var untracked: Int
   }
 
-  /// Sends what is pending and reports the outcome to the delegate.
+  /// Sends the pending changes and reports the outcome to the delegate.
   ///
-  /// Returns what the delegate was offered; nil where there is no delegate any more.
+  /// Returns what the delegate was offered; nil if the delegate was deallocated.
   @discardableResult
   func send(_ context: SendChangesContext) async throws(CKError) -> Offered? {
     let database = self.database.pinned(to: try await ensureAccount())
@@ -50,7 +50,7 @@ extension CKSyncEngine {
         try await send(some, to: database, &progress)
         continue
       }
-      // What is added while the delegate makes the batch may not be in it.
+      // A change that is added while the delegate creates the batch may not be in it.
       let before = state.value.recordChanges
       let untracked = state.untrackedCount
       guard let delegate else { break }
@@ -71,7 +71,7 @@ extension CKSyncEngine {
 
   /// The part of a batch that was not refused during this send.
   ///
-  /// What was refused and is pending again waits for the next send; in an atomic batch all changes
+  /// A refused change that is pending again waits for the next send; in an atomic batch all changes
   /// of its zone wait with it.
   private static func part(
     of batch: RecordZoneChangeBatch,
@@ -107,7 +107,7 @@ extension CKSyncEngine {
       case .deleteZone(let zoneID): deletes.append(zoneID)
       }
     }
-    // What was to be sent to a zone before it was to be deleted is deleted with it.
+    // Deleting a zone also removes the pending changes of its records.
     let doomed = state.value.recordChanges.changes.filter { deletes.contains($0.recordID.zoneID) }
     let doomedMarks = state.value.recordChanges.marks(of: doomed)
 
@@ -173,7 +173,7 @@ extension CKSyncEngine {
     }
     state.update { state in
       for mark in marks {
-        // What was not tried stays as it is.
+        // A change that was not sent stays as it is.
         guard let error = errors[mark.change.recordID] else { continue }
         state.didSend(mark, error)
       }
@@ -204,7 +204,7 @@ extension CKSyncEngine {
     results.mapValues(\.error)
   }
 
-  /// Notes what was refused; throws what would meet the next request too.
+  /// Stores the failures; throws an error that would also fail the next request.
   private func finish<Key: Hashable>(
     _ errors: [Key: CKError?],
     _ abort: CKError?,
@@ -218,11 +218,11 @@ extension CKSyncEngine {
 }
 
 extension CKDatabase {
-  /// What became of a batch: zones are sent one after another until the service is away.
+  /// The outcome of a batch: zones are sent one after another until the service is unreachable.
   fileprivate struct BatchOutcome {
     var saves: [CKRecord.ID: Result<CKRecord, CKError>] = [:]
     var deletes: [CKRecord.ID: Result<Void, CKError>] = [:]
-    /// Why a request as a whole failed.
+    /// The error of a request as a whole.
     var abort: CKError?
   }
 

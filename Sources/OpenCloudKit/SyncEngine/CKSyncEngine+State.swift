@@ -2,24 +2,24 @@ import Foundation
 import Synchronization
 
 extension CKSyncEngine {
-  /// What a sync engine remembers: what is to be sent, and how far the service's feeds were read.
+  /// The state of a sync engine: the pending changes, and the positions in the service's feeds.
   ///
-  /// It may be used from every thread. Adding a change lets the engine send it soon, unless it does
-  /// not sync by itself.
+  /// It may be used from every thread. An engine that syncs automatically sends an added change
+  /// soon.
   public final class State: Sendable {
-    /// What was added or removed by the app, for the engine to act on.
+    /// A change that the app made to the state, for the engine to act on.
     enum Touch: Sendable {
-      /// There is something to send.
+      /// A change to send was added.
       case added
-      /// Something need not be sent any more.
+      /// A change to send was removed.
       case removed
     }
 
     private struct Box: Sendable {
       var value: SyncEngineState
-      /// Whether something changed since the delegate was told.
+      /// Whether the state changed since the delegate was last notified.
       var isDirty = false
-      /// Counts how often the app said that it has untracked changes.
+      /// Counts how often the app set the flag for untracked changes.
       var untrackedSaid = 0
       var touched: (@Sendable (Touch) -> Void)?
     }
@@ -30,7 +30,7 @@ extension CKSyncEngine {
       box = Mutex(Box(value: value))
     }
 
-    /// Takes over whom to tell of what the app does.
+    /// Sets the callback for changes made by the app.
     func onTouch(_ touched: @escaping @Sendable (Touch) -> Void) {
       box.withLock { $0.touched = touched }
     }
@@ -47,10 +47,10 @@ extension CKSyncEngine {
       value.recordChanges.changes
     }
 
-    /// Whether the app has changes that it keeps track of itself, outside this state.
+    /// Whether the app has changes that it tracks itself, outside this state.
     ///
-    /// The engine asks for them when it sends next, and takes the flag back when the delegate has
-    /// no more.
+    /// The engine asks the delegate for them with the next send, and resets the flag when the
+    /// delegate has no more.
     public final var hasPendingUntrackedChanges: Bool {
       get { value.hasUntrackedChanges }
       set {
@@ -61,34 +61,34 @@ extension CKSyncEngine {
       }
     }
 
-    /// The zones that have changes on the service which were not fetched yet.
+    /// The zones with changes on the service that were not fetched yet.
     public final var zoneIDsWithUnfetchedServerChanges: [CKRecordZone.ID] {
       value.unfetchedZones
     }
 
-    /// Adds zones to save or delete; of two changes of one zone the later one counts.
+    /// Adds zones to save or delete; a later change of the same zone replaces the earlier one.
     public final func add(pendingDatabaseChanges: [CKSyncEngine.PendingDatabaseChange]) {
       guard !pendingDatabaseChanges.isEmpty else { return }
       touch(.added) { $0.value.databaseChanges.add(pendingDatabaseChanges) }
     }
 
-    /// Takes back zones to save or delete.
+    /// Removes zones to save or delete.
     public final func remove(pendingDatabaseChanges: [CKSyncEngine.PendingDatabaseChange]) {
       guard !pendingDatabaseChanges.isEmpty else { return }
       touch(.removed) { $0.value.databaseChanges.remove(pendingDatabaseChanges) }
     }
 
-    /// Adds records to save or delete; of two changes of one record the later one counts.
+    /// Adds records to save or delete; a later change of the same record replaces the earlier one.
     public final func add(pendingRecordZoneChanges: [CKSyncEngine.PendingRecordZoneChange]) {
       guard !pendingRecordZoneChanges.isEmpty else { return }
       touch(.added) { $0.value.add(pendingRecordZoneChanges) }
     }
 
-    /// Removes records to save or delete from what is pending.
+    /// Removes records to save or delete from the pending changes.
     ///
-    /// Removing a save that the service refused, which is not pending any more, says that the app does
-    /// not need it: until then, or until the record is saved or deleted, the engine does not report
-    /// the record's zone as deleted because of an expired change token.
+    /// Removing a save that the service refused, which is no longer pending, says that the app does
+    /// not need it. Until the app does so, or the record is saved or deleted, the engine does not
+    /// report the record's zone as deleted because of an expired change token.
     public final func remove(pendingRecordZoneChanges: [CKSyncEngine.PendingRecordZoneChange]) {
       guard !pendingRecordZoneChanges.isEmpty else { return }
       touch(.removed) { $0.value.remove(pendingRecordZoneChanges) }
@@ -103,12 +103,12 @@ extension CKSyncEngine {
       touched?(touch)
     }
 
-    // MARK: The engine's side
+    // MARK: Internal state
 
-    /// Everything, as it is now.
+    /// The current state.
     var value: SyncEngineState { box.withLock { $0.value } }
 
-    /// Changes what the engine remembers; the delegate is told of it later.
+    /// Changes the state; the delegate is notified later.
     func update<Output: Sendable>(
       _ change: (inout sending SyncEngineState) -> sending Output
     ) -> Output {
@@ -118,7 +118,7 @@ extension CKSyncEngine {
       }
     }
 
-    /// The state to keep, if it changed since the last time.
+    /// The state to store, if it changed since the last call.
     func takeUpdate() -> Serialization? {
       box.withLock { box in
         guard box.isDirty else { return nil }
@@ -127,10 +127,10 @@ extension CKSyncEngine {
       }
     }
 
-    /// How often the app said that it has untracked changes.
+    /// How often the app set the flag for untracked changes.
     var untrackedCount: Int { box.withLock { $0.untrackedSaid } }
 
-    /// Takes the flag back, unless the app said again meanwhile that it has changes.
+    /// Resets the flag, unless the app set it again since `count` was read.
     func settleUntrackedChanges(_ count: Int) {
       box.withLock { box in
         guard box.value.hasUntrackedChanges, box.untrackedSaid == count else { return }
@@ -139,9 +139,9 @@ extension CKSyncEngine {
       }
     }
 
-    /// A sync engine's state in a form to keep.
+    /// A sync engine's state in a form that can be stored.
     ///
-    /// What is in it is the engine's own affair; it goes through every `Encoder`.
+    /// Its contents are private to the engine; every `Encoder` can write it.
     public struct Serialization: Codable, Sendable {
       let value: SyncEngineState
 
@@ -149,7 +149,7 @@ extension CKSyncEngine {
         self.value = value
       }
 
-      /// Reads a state that was kept.
+      /// Reads a stored state.
       public init(from decoder: any Decoder) throws {
         value = try SyncEngineState(from: decoder)
       }

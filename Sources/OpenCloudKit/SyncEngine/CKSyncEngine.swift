@@ -2,20 +2,20 @@ import Effects
 import Foundation
 import Synchronization
 
-/// Keeps an app's records in step with a database: fetches what changed there, sends what changed
-/// here, and knows when to do it.
+/// Synchronizes an app's records with a database: fetches remote changes, sends local changes, and
+/// schedules both.
 ///
-/// The app keeps the records; its ``CKSyncEngineDelegate`` is given what was fetched and gives what
-/// is to be sent. An engine that syncs by itself subscribes to the database, fetches when the
-/// service tells of changes, sends soon after something was added to its ``state``, and tries again
-/// what failed for a passing reason. All methods may be called from every thread.
+/// The app stores the records; its ``CKSyncEngineDelegate`` receives the fetched records and
+/// supplies the records to send. An engine that syncs automatically subscribes to the database,
+/// fetches when the service notifies it of changes, sends soon after a change was added to its
+/// ``state``, and retries after transient errors. All methods may be called from every thread.
 ///
-/// **Differs from CloudKit:** where an app's service has push turned off, the engine asks every
-/// quarter of an hour instead.
+/// **Differs from CloudKit:** if push is turned off in the app's configuration, the engine polls
+/// every quarter of an hour.
 public final class CKSyncEngine: Sendable {
-  /// The database that is kept in step with.
+  /// The database to synchronize with.
   public final let database: CKDatabase
-  /// What the engine remembers.
+  /// The engine's state.
   public final let state: CKSyncEngine.State
 
   let effects: Effects
@@ -26,41 +26,41 @@ public final class CKSyncEngine: Sendable {
   private let activity: Mutex<Activity>
   private let signals: AsyncStream<Void>.Continuation
 
-  /// The delegate, held as CloudKit holds it.
+  /// The weak reference to the delegate, as CloudKit's engine has one.
   private struct DelegateLink: @unchecked Sendable {
-    // Unchecked: delegates are `Sendable`; the compiler can't see it through `weak`.
+    // Unchecked: delegates are `Sendable`; the compiler can't prove it through `weak`.
     weak var delegate: (any CKSyncEngineDelegate)?
   }
 
   private struct Activity: Sendable {
     var schedule = SyncSchedule()
-    /// The account that the service confirmed last.
+    /// The account that the service last confirmed.
     var account: AccountPin?
-    /// Whether a task waits to tell the delegate of a new state.
+    /// Whether a task is waiting to notify the delegate of a new state.
     var isUpdateDue = false
     var parkedRetries = ParkedRecordRetries()
     var nextNumber = 0
     var operations: [Int: SpawnedTask] = [:]
-    /// The operation that runs, by its task.
+    /// The task of the running operation.
     var runningTask: Int?
-    /// Works off the schedule as long as the engine lives.
+    /// The task that runs the schedule during the engine's lifetime.
     var loop: SpawnedTask?
-    /// Hears of changes, as the person who is signed in.
+    /// The task that listens for notifications, as the signed-in user.
     var listener: SpawnedTask?
     var timer: SpawnedTask?
     var accountObserver: AccountObserver?
   }
 
-  /// How long changes of the state are collected before the delegate is told, and how long pending
-  /// changes before they are sent: enough for a burst, unnoticed by people.
+  /// The delay that collects state changes before the delegate is notified, and pending changes
+  /// before they are sent: enough for a burst of changes, too short for users to notice.
   private static let collectingTime = 0.1
 
-  // MARK: Making engines
+  // MARK: Creating engines
 
-  /// Creates an engine, which begins at once.
+  /// Creates an engine, which starts at once.
   ///
-  /// It asks who is signed in and tells of it. One that syncs by itself then fetches what changed
-  /// and sends what is pending.
+  /// It asks the service for the signed-in user and reports the user to the delegate. An engine
+  /// that syncs automatically then fetches changes and sends the pending ones.
   public init(_ configuration: CKSyncEngine.Configuration) {
     database = configuration.database
     state = State(configuration.stateSerialization?.value ?? SyncEngineState())
@@ -107,7 +107,7 @@ public final class CKSyncEngine: Sendable {
     }
   }
 
-  /// Begins to hear of changes; whoever heard before is let go of.
+  /// Starts a listener for notifications; it replaces the previous one.
   private func listen() {
     let listener = SyncEngineListener(engine: self).start()
     let old = activity.withLock { activity in
@@ -118,13 +118,13 @@ public final class CKSyncEngine: Sendable {
     old?.cancel()
   }
 
-  // MARK: Syncing by hand
+  // MARK: Explicit syncing
 
-  /// Fetches what changed on the service, now.
+  /// Fetches the changes on the service now.
   ///
-  /// Returns when the delegate has been given all of it. Throws what went wrong: a
-  /// `partialFailure` where single zones could not be fetched. It must not be called by the
-  /// delegate while it handles an event, since it waits for the delegate.
+  /// Returns when the delegate has received all of them. Throws the error: a `partialFailure` if
+  /// single zones could not be fetched. The delegate must not call it while it handles an event,
+  /// since it waits for the delegate.
   public final func fetchChanges(
     _ options: CKSyncEngine.FetchChangesOptions = .init()
   ) async throws {
@@ -132,11 +132,11 @@ public final class CKSyncEngine: Sendable {
     try await operate { engine throws(CKError) in try await engine.fetch(context) }
   }
 
-  /// Sends what is pending, now.
+  /// Sends the pending changes now.
   ///
-  /// Returns when the delegate has been told of all of it. Throws what went wrong: a
-  /// `partialFailure` where single changes were refused. It must not be called by the delegate
-  /// while it handles an event, since it waits for the delegate.
+  /// Returns when all outcomes were reported to the delegate. Throws the error: a `partialFailure`
+  /// if single changes were refused. The delegate must not call it while it handles an event, since
+  /// it waits for the delegate.
   public final func sendChanges(
     _ options: CKSyncEngine.SendChangesOptions = .init()
   ) async throws {
@@ -144,14 +144,14 @@ public final class CKSyncEngine: Sendable {
     try await operate { engine throws(CKError) in try await engine.send(context) }
   }
 
-  /// Cancels what runs and what waits to run; returns when it has ended.
+  /// Cancels the running and the waiting operations; returns when they have ended.
   ///
-  /// A request under way may still succeed. The next change, notification or call syncs again.
+  /// A request that was sent may still succeed. The next change, notification or call syncs again.
   public final func cancelOperations() async {
     let isOwnTask = self.isOwnTask
     let tasks = activity.withLock { Array($0.operations.values) }
     for task in tasks { task.cancel() }
-    // The delegate may cancel the very operation that waits for it.
+    // The delegate may cancel the operation that is waiting for it.
     guard !isOwnTask else { return }
     for task in tasks { await task.finish() }
   }
@@ -163,7 +163,7 @@ public final class CKSyncEngine: Sendable {
 
   // MARK: Operations
 
-  /// Runs the body when its turn has come.
+  /// Runs the body when all earlier operations have ended.
   private func operate(
     _ body: @escaping @Sendable (CKSyncEngine) async throws(CKError) -> Void
   ) async throws(CKError) {
@@ -194,7 +194,7 @@ public final class CKSyncEngine: Sendable {
     try box.value?.get()
   }
 
-  /// The outcome of an operation, handed from its task to the one that waits.
+  /// The outcome of an operation, passed from its task to the waiting caller.
   private final class OutcomeBox: Sendable {
     private let outcome = Mutex<Result<Void, CKError>?>(nil)
     var value: Result<Void, CKError>? { outcome.withLock { $0 } }
@@ -221,9 +221,9 @@ public final class CKSyncEngine: Sendable {
     }
   }
 
-  // MARK: Syncing by itself
+  // MARK: Automatic syncing
 
-  /// Works off the schedule until there is nothing to do now.
+  /// Runs the schedule until no work is due.
   private func runSchedule() async {
     while !Task.isCancelled {
       let step = activity.withLock { activity in
@@ -253,10 +253,10 @@ public final class CKSyncEngine: Sendable {
       activity.withLock { $0.schedule.succeed() }
     } catch {
       if work == .fetch, error.isOfRecordsOnly {
-        // Those records have pauses of their own, which hold nothing else up.
+        // Parked records have their own retry delays, so the schedule counts this as a success.
         return activity.withLock { $0.schedule.succeed() }
       }
-      // A zone whose token has expired waits for its changes to be sent.
+      // A zone with an expired token waits until its pending changes were sent.
       let hasMore =
         work == .send
         ? state.value.hasChangesToSend
@@ -274,7 +274,7 @@ public final class CKSyncEngine: Sendable {
     let clock = effects.clock
     let signals = self.signals
     let timer = effects.tasks.spawn {
-      // A timer that was cancelled has been replaced.
+      // A cancelled timer was replaced by another one.
       guard (try? await clock.sleep(seconds: seconds)) != nil else { return }
       signals.yield()
     }
@@ -286,7 +286,7 @@ public final class CKSyncEngine: Sendable {
     old?.cancel()
   }
 
-  /// Asks the schedule for work, where the engine syncs by itself.
+  /// Adds work to the schedule, if the engine syncs automatically.
   func request(_ work: SyncSchedule.Work) {
     guard automaticallySyncs else { return }
     activity.withLock { $0.schedule.request(work) }
@@ -303,7 +303,7 @@ public final class CKSyncEngine: Sendable {
     return areDue ? recordIDs : []
   }
 
-  /// Asks for another fetch where records are parked.
+  /// Schedules another fetch if records are parked.
   func planParkedRetry(haveTried: Bool) {
     let isEmpty = state.value.parkedRecords.isEmpty
     let (time, jitter) = (effects.clock.uptime, effects.randomness.fraction())
@@ -323,7 +323,7 @@ public final class CKSyncEngine: Sendable {
     guard isFirst else { return }
     let clock = effects.clock
     effects.tasks.spawn { [weak self] in
-      // Nothing cancels this; where waiting fails, the delegate is told at once.
+      // This task is never cancelled; if sleeping fails, the delegate is notified at once.
       try? await clock.sleep(seconds: Self.collectingTime)
       await self?.tellOfTouchedState()
     }
@@ -332,7 +332,7 @@ public final class CKSyncEngine: Sendable {
   private func tellOfTouchedState() async {
     activity.withLock { $0.isUpdateDue = false }
     signals.yield()
-    // What an operation has not told already is told now.
+    // Reports the state, unless an operation reported it meanwhile.
     _ = await runInTurn { engine in await engine.tellOfState() }
   }
 
@@ -354,21 +354,21 @@ public final class CKSyncEngine: Sendable {
 
   private func askForAccount() {
     effects.tasks.spawn { [weak self] in
-      // Where nobody can be asked now, the next operation asks again.
+      // If the service can't be reached now, the next operation tries again.
       try? await self?.operate { engine throws(CKError) in _ = try await engine.ensureAccount() }
     }
   }
 
-  /// Asks the service for the user, where that is not known, and reports a change to the delegate.
+  /// Asks the service for the user, unless the user is known, and reports a change to the delegate.
   ///
-  /// An operation makes all its requests for the account that this returns, so that it ends where
-  /// another user signs in while it runs. Throws where no user is signed in, or where the service
-  /// does not say which.
+  /// An operation makes all its requests for the returned account, so that it fails if another user
+  /// signs in while it runs. Throws if no user is signed in, or if the service does not name the
+  /// user.
   ///
-  /// The state is reset only where the app signed the user out or the service confirmed another
-  /// user. A session that is over, a token that the service refuses or a token file that is not
-  /// there yet say nothing about the user's intention: the engine keeps pending changes and tokens
-  /// for the same user's return.
+  /// The state is reset only if the app signed the user out or the service confirmed another user.
+  /// An expired session, a token that the service refuses or a missing token file say nothing about
+  /// the user's intention: the engine keeps pending changes and tokens for when the same user signs
+  /// in again.
   func ensureAccount() async throws(CKError) -> AccountPin {
     let container = database.container
     if let account = activity.withLock({ $0.account }), container.isCurrent(account) {
@@ -417,12 +417,12 @@ public final class CKSyncEngine: Sendable {
 
   var delegate: (any CKSyncEngineDelegate)? { link.withLock { $0.delegate } }
 
-  /// Tells the delegate of an event and waits until it has dealt with it.
+  /// Passes an event to the delegate and waits until it was handled.
   func tell(_ event: Event) async {
     await delegate?.handleEvent(event, syncEngine: self)
   }
 
-  /// Tells the delegate of the state, if it changed.
+  /// Reports the state to the delegate, if it changed.
   func tellOfState() async {
     guard let update = state.takeUpdate() else { return }
     await tell(.stateUpdate(Event.StateUpdate(stateSerialization: update)))

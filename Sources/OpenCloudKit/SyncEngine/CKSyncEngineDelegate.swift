@@ -1,20 +1,20 @@
-/// What an app does for its sync engine: keeps what was fetched, and gives what is to be sent.
+/// The app's side of a sync engine: stores fetched records, and supplies the records to send.
 ///
-/// The calls come one after another: the next one waits until the one before has returned. An engine
-/// holds its delegate weakly, as CloudKit's does.
+/// The calls are sequential: each one waits until the previous one has returned. An engine holds
+/// its delegate weakly, as CloudKit's does.
 public protocol CKSyncEngineDelegate: AnyObject, Sendable {
-  /// Called with each thing that happens.
+  /// Called with each event.
   ///
-  /// Keep what the event brings before you return: the engine asks the service for it only once.
+  /// Store the contents of the event before you return: the engine fetches them only once.
   func handleEvent(_ event: CKSyncEngine.Event, syncEngine: CKSyncEngine) async
 
-  /// Called for the records to save and delete next, until the answer is nothing.
+  /// Called for the next records to save and delete, until it returns nil.
   func nextRecordZoneChangeBatch(
     _ context: CKSyncEngine.SendChangesContext,
     syncEngine: CKSyncEngine
   ) async -> CKSyncEngine.RecordZoneChangeBatch?
 
-  /// Called between the requests of a fetch for what to fetch, and what first.
+  /// Called between the requests of a fetch for the zones to fetch, and their priority.
   func nextFetchChangesOptions(
     _ context: CKSyncEngine.FetchChangesContext,
     syncEngine: CKSyncEngine
@@ -22,7 +22,7 @@ public protocol CKSyncEngineDelegate: AnyObject, Sendable {
 }
 
 extension CKSyncEngineDelegate {
-  /// The options that the fetch began with.
+  /// Returns the options that the fetch began with.
   public func nextFetchChangesOptions(
     _ context: CKSyncEngine.FetchChangesContext,
     syncEngine: CKSyncEngine

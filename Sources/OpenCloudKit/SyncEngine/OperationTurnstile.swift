@@ -1,18 +1,18 @@
 import Synchronization
 
-/// Lets one operation at a time through, in the order they came.
+/// A first-in, first-out lock for operations.
 final class OperationTurnstile: Sendable {
   private struct State {
     var isTaken = false
     var nextNumber = 0
     var waiting: [(number: Int, continuation: CheckedContinuation<Bool, Never>)] = []
-    /// Those who were cancelled before they began to wait.
+    /// The operations that were cancelled before they began to wait.
     var cancelled: Set<Int> = []
   }
 
   private let state = Mutex(State())
 
-  /// Waits for the turn; false where the task was cancelled first.
+  /// Waits for the lock; returns false if the task was cancelled first.
   func enter() async -> Bool {
     let number = state.withLock { state in
       state.nextNumber += 1
@@ -43,7 +43,7 @@ final class OperationTurnstile: Sendable {
     }
   }
 
-  /// Lets the next one through.
+  /// Releases the lock to the operation that waits longest.
   func leave() {
     let next: CheckedContinuation<Bool, Never>? = state.withLock { state in
       guard !state.waiting.isEmpty else {

@@ -1,7 +1,9 @@
-/// Decides when an engine tries the records again whose files could not be fetched.
+/// Decides when an engine tries to fetch parked records again: those with a file that could not be
+/// downloaded.
 ///
-/// A file that is damaged on the service fails each time, at the cost of its size: the tries have
-/// pauses of their own, so that they neither hold up the fetch of other records nor fill the line.
+/// A file that is damaged on the service fails with each attempt, after a download of its full
+/// size: these retries have their own delays, so that they neither delay other records nor use up
+/// bandwidth.
 struct ParkedRecordRetries: Sendable {
   /// From half a minute to an hour.
   private static let pauses = RetryPolicy(attempts: .max, firstDelay: 30, longestDelay: 3600)
@@ -9,12 +11,12 @@ struct ParkedRecordRetries: Sendable {
   private var attempts = 0
   private var next = 0.0
 
-  /// Whether the records are tried now; a fetch that the app asks for always tries them.
+  /// Whether the records are tried now; a fetch that the app calls always tries them.
   func areDue(at time: Double, _ reason: CKSyncEngine.SyncReason) -> Bool {
     reason == .manual || time >= next
   }
 
-  /// Notes that records wait after a fetch, which tried them or not; returns when to try them.
+  /// Plans the next attempt after a fetch that left records parked; returns its time.
   mutating func plan(at time: Double, haveTried: Bool, jitter: Double) -> Double {
     if haveTried || next <= time {
       attempts += 1
@@ -23,15 +25,15 @@ struct ParkedRecordRetries: Sendable {
     return next
   }
 
-  /// Notes that no record waits any more.
+  /// Resets the delays: no record is parked any more.
   mutating func succeed() { self = ParkedRecordRetries() }
 }
 
 extension CKSyncEngine {
-  /// Gives a page of a zone's changes to the delegate.
+  /// Passes a page of a zone's changes to the delegate.
   ///
-  /// A record of which a file did not come is parked: the delegate keeps the version that it has,
-  /// the zone continues, and the record is fetched by itself later. Returns the errors.
+  /// A record with a file that could not be downloaded is parked: the delegate keeps its version,
+  /// the zone continues, and the record is fetched on its own later. Returns the errors.
   func deliver(_ page: CKDatabase.ZoneChangesPage) async -> [CKRecord.ID: CKError] {
     let whole = page.records.filter { page.failures[$0.recordID] == nil }
     let broken = page.records.filter { page.failures[$0.recordID] != nil }
@@ -67,7 +69,7 @@ extension CKSyncEngine {
     of database: CKDatabase
   ) async throws(CKError) -> [AnyHashable: any Error] {
     var failures: [AnyHashable: any Error] = [:]
-    // The feed may have brought newer versions meanwhile.
+    // The feed may have delivered newer versions since.
     let waiting = Set(recordIDs).intersection(state.value.parkedRecords)
     for (zoneID, all) in CKDatabase.grouped(recordIDs.filter(waiting.contains), by: \.zoneID) {
       await tell(.willFetchRecordZoneChanges(Event.WillFetchRecordZoneChanges(zoneID: zoneID)))
@@ -130,7 +132,7 @@ extension CKSyncEngine {
 }
 
 extension CKError {
-  /// Whether the error is of single records, and of no zone or request as a whole.
+  /// Whether the error concerns single records only, not a zone or the whole request.
   var isOfRecordsOnly: Bool {
     guard code == .partialFailure, let items = partialErrorsByItemID, !items.isEmpty else {
       return false

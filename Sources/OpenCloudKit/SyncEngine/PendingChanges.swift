@@ -1,17 +1,17 @@
-/// Changes that wait to be sent, one for each thing that changes, in the order they came.
+/// Changes that wait to be sent, at most one for each key, in the order of their addition.
 ///
-/// A change that is added again while it is under way counts as new: the outcome of what was sent
+/// A change that is added again while it is being sent counts as new: the outcome of the older one
 /// does not remove it.
 package struct PendingChanges<Key: Hashable & Sendable, Change: Hashable & Sendable>: Sendable {
   private struct Entry: Sendable {
     var change: Change
-    /// Its place among the others.
+    /// The position in the order.
     var order: Int
-    /// When it was last added.
+    /// The logical time at which it was last added.
     var moment: Int
   }
 
-  /// A change under way, and when it had been added last.
+  /// A change that is being sent, with the time at which it was last added.
   package struct Mark: Hashable, Sendable {
     package var change: Change
     fileprivate var moment: Int
@@ -28,24 +28,24 @@ package struct PendingChanges<Key: Hashable & Sendable, Change: Hashable & Senda
 
   package var isEmpty: Bool { entries.isEmpty }
 
-  /// The changes in the order they came.
+  /// The changes in their order.
   package var changes: [Change] {
     entries.values.sorted { $0.order < $1.order }.map(\.change)
   }
 
-  /// Adds changes; one of the same thing that was there before gives way.
+  /// Adds changes; each replaces an earlier change of the same key.
   package mutating func add(_ changes: [Change]) {
     for change in changes {
       clock += 1
       let key = key(change)
       let old = entries[key]
-      // The same change again keeps its place; the opposite one takes its turn at the end.
+      // Adding an equal change keeps its position; the opposite one moves to the end.
       let order = old?.change == change ? old?.order ?? clock : clock
       entries[key] = Entry(change: change, order: order, moment: clock)
     }
   }
 
-  /// Removes changes; one whose opposite is pending stays.
+  /// Removes changes; a pending opposite change is kept.
   package mutating func remove(_ changes: [Change]) {
     for change in changes where entries[key(change)]?.change == change {
       entries[key(change)] = nil
@@ -54,17 +54,17 @@ package struct PendingChanges<Key: Hashable & Sendable, Change: Hashable & Senda
 
   package mutating func removeAll() { entries = [:] }
 
-  /// The changes' marks, to be settled with what came of them.
+  /// The marks of the changes, which `settle` compares after they were sent.
   package func marks(of changes: [Change]) -> [Mark] {
     changes.map { Mark(change: $0, moment: entries[key($0)]?.moment ?? 0) }
   }
 
-  /// Whether a marked change was pending and has been removed since.
+  /// Whether a marked change was pending and was removed since.
   package func hasRemoved(_ mark: Mark) -> Bool {
     mark.moment != 0 && entries[key(mark.change)] == nil
   }
 
-  /// The changes that were added, or added again, after an older version of these.
+  /// The changes that were added, or added again, after an older copy of this value.
   package func changes(since older: PendingChanges) -> [Change] {
     entries.filter { key, entry in
       guard let old = older.entries[key] else { return true }
@@ -73,7 +73,7 @@ package struct PendingChanges<Key: Hashable & Sendable, Change: Hashable & Senda
     .values.sorted { $0.order < $1.order }.map(\.change)
   }
 
-  /// Removes a change that was dealt with, unless it was added again meanwhile.
+  /// Removes a change that was sent, unless it was added again meanwhile.
   package mutating func settle(_ mark: Mark) {
     let key = key(mark.change)
     guard let entry = entries[key], entry.change == mark.change, entry.moment == mark.moment

@@ -1,11 +1,11 @@
 import Effects
 
-/// Hears of changes of a database for its engine, which it does not keep alive.
+/// Listens for changes of a database for its engine, which it holds weakly.
 struct SyncEngineListener: Sendable {
   private weak let engine: CKSyncEngine?
   private let database: CKDatabase
 
-  /// How long an engine waits between two questions where nobody tells it of changes: seconds.
+  /// The polling interval in seconds, for engines that receive no notifications.
   private static let pollingTime = 900.0
 
   init(engine: CKSyncEngine) {
@@ -13,7 +13,7 @@ struct SyncEngineListener: Sendable {
     database = engine.database
   }
 
-  /// Starts to listen, until the task is cancelled.
+  /// Starts the listening task, which runs until it is cancelled.
   func start() -> SpawnedTask {
     database.effects.tasks.spawn { await listen() }
   }
@@ -27,7 +27,7 @@ struct SyncEngineListener: Sendable {
       } catch CKError.operationCancelled {
         return
       } catch {
-        // No push: nobody is signed in yet, or it is turned off. The engine asks now and then.
+        // No notifications, since no user is signed in or push is turned off: poll.
         guard (try? await clock.sleep(seconds: Self.pollingTime)) != nil else { return }
         engine?.request(.fetch)
       }

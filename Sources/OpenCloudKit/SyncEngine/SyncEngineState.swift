@@ -1,18 +1,18 @@
 import Foundation
 
-/// What a sync engine remembers, and how it changes: no clock, no network, no delegate.
+/// The state of a sync engine and its transitions; without clock, network or delegate.
 package struct SyncEngineState: Sendable {
-  /// The record name of the person who was signed in last.
+  /// The record name of the last signed-in user.
   package var user: String?
-  /// How far the database's feed was read.
+  /// The token of the database's feed.
   package var databaseToken: String?
-  /// How far the zones' feeds were read.
+  /// The tokens of the zones' feeds.
   package var zoneTokens: [CKRecordZone.ID: String] = [:]
-  /// Zones that are gone unless the listing that has begun again names them.
+  /// Zones to report as deleted, unless the listing that was started again contains them.
   package private(set) var unconfirmedZones: [CKRecordZone.ID] = []
-  /// The zones that have changes to fetch, in the order the service told of them.
+  /// The zones with changes to fetch, in the order in which the service named them.
   package private(set) var unfetchedZones: [CKRecordZone.ID] = []
-  /// The records whose files could not be fetched: the delegate does not have their last version.
+  /// The records with a file that could not be downloaded: the delegate lacks their last version.
   package private(set) var parkedRecords: [CKRecord.ID] = []
   /// The zones to save and delete.
   package var databaseChanges = PendingChanges<
@@ -22,27 +22,27 @@ package struct SyncEngineState: Sendable {
   package var recordChanges = PendingChanges<
     CKRecord.ID, CKSyncEngine.PendingRecordZoneChange
   >(by: \.recordID)
-  /// The records that the service refused to save and of which it has no version that the delegate
-  /// was given: this device may have the only copy.
+  /// The records that the service refused to save, and of which the delegate received no version
+  /// from the service: this device may have the only copy.
   package private(set) var refusedRecords: Set<CKRecord.ID> = []
-  /// Whether the app has changes that it keeps track of itself.
+  /// Whether the app has changes that it tracks itself.
   package var hasUntrackedChanges = false
-  /// The subscription that was found or made.
+  /// The subscription that was found or created.
   package var subscriptionID: CKSubscription.ID?
 
   package init() {}
 
-  /// Whether there is something to send, as far as the engine knows.
+  /// Whether there are changes to send, as far as the engine knows.
   package var hasChangesToSend: Bool {
     hasUntrackedChanges || !databaseChanges.isEmpty || !recordChanges.isEmpty
   }
 
   // MARK: Accounts
 
-  /// Takes over who is signed in, and says what changed.
+  /// Sets the signed-in user, and returns the account change.
   ///
-  /// Where a person is gone, all that was theirs goes: places in the feeds and pending changes. A
-  /// first person begins with what the app has added already.
+  /// When a user signs out or is replaced, feed tokens and pending changes are reset. The first
+  /// user keeps the changes that the app has added already.
   package mutating func signIn(
     _ current: CKRecord.ID?
   ) -> CKSyncEngine.Event.AccountChange.ChangeType? {
@@ -61,7 +61,7 @@ package struct SyncEngineState: Sendable {
 
   // MARK: Fetching
 
-  /// Notes a page of the database's feed that the delegate has.
+  /// Records that the delegate received a page of the database's feed.
   package mutating func didFetch(
     changed: [CKRecordZone.ID],
     deleted: [CKRecordZone.ID],
@@ -76,12 +76,12 @@ package struct SyncEngineState: Sendable {
     for zoneID in changed { noteChanges(in: zoneID) }
   }
 
-  /// Notes that a zone has changes to fetch.
+  /// Records that a zone has changes to fetch.
   package mutating func noteChanges(in zoneID: CKRecordZone.ID) {
     if !unfetchedZones.contains(zoneID) { unfetchedZones.append(zoneID) }
   }
 
-  /// Forgets a zone that is gone.
+  /// Discards the state of a deleted zone.
   package mutating func forget(_ zoneID: CKRecordZone.ID) {
     zoneTokens[zoneID] = nil
     unfetchedZones.removeAll { $0 == zoneID }
@@ -89,26 +89,27 @@ package struct SyncEngineState: Sendable {
     parkedRecords.removeAll { $0.zoneID == zoneID }
   }
 
-  /// Forgets a zone whose deletion the delegate was given, and what was refused of its records.
+  /// Discards the state and the refused records of a zone that was reported as deleted.
   package mutating func didDelete(_ zoneID: CKRecordZone.ID) {
     forget(zoneID)
     refusedRecords = refusedRecords.filter { $0.zoneID != zoneID }
   }
 
-  /// Notes that a zone is to be read from its beginning.
+  /// Records that a zone is to be read from its beginning.
   package mutating func restart(_ zoneID: CKRecordZone.ID) {
     didDelete(zoneID)
     noteChanges(in: zoneID)
   }
 
-  /// Forgets all places in the feeds of a service that went back to an older copy of its data, or
-  /// that no longer knows what changed since.
+  /// Discards the feed tokens, after the service was restored from an older copy of its data or no
+  /// longer knows the changes since.
   ///
-  /// In the shared database the zones that the next listing does not name are gone: they are other
-  /// users', who keep them. What a private database does not name may be on this device only.
+  /// In the shared database the zones that the next listing does not contain are deleted: they
+  /// belong to other users, who keep them. A zone that a private database does not list may exist
+  /// on this device only.
   ///
-  /// Where the service says of each token why it cannot be continued, the places in the zones are kept: some
-  /// of them can be.
+  /// If the service reports for each token why it expired, the zones' tokens are kept, since some
+  /// of them may still be valid.
   package mutating func restartFeeds(_ scope: CKDatabase.Scope, keepingZones: Bool = false) {
     if scope == .shared {
       unconfirmedZones += Set(zoneTokens.keys).union(unfetchedZones).subtracting(unconfirmedZones)
@@ -118,13 +119,14 @@ package struct SyncEngineState: Sendable {
     if !keepingZones { zoneTokens = [:] }
   }
 
-  /// Notes a page of a zone's feed that the delegate has.
+  /// Records that the delegate received a page of a zone's feed.
   package mutating func didFetch(_ zoneID: CKRecordZone.ID, token: String, moreComing: Bool) {
     zoneTokens[zoneID] = token
     if !moreComing { unfetchedZones.removeAll { $0 == zoneID } }
   }
 
-  /// Notes records whose files could not be fetched, after those that came or are gone.
+  /// Parks records with a file that could not be downloaded, after removing the fetched and deleted
+  /// ones.
   package mutating func park(_ recordIDs: [CKRecord.ID], unparking others: [CKRecord.ID] = []) {
     let others = Set(others)
     if !parkedRecords.isEmpty, !others.isEmpty { parkedRecords.removeAll { others.contains($0) } }
@@ -132,7 +134,7 @@ package struct SyncEngineState: Sendable {
     parkedRecords += recordIDs.filter { !known.contains($0) }
   }
 
-  /// Whether changes of a zone's records wait to be sent.
+  /// Whether changes of a zone's records are pending.
   package func hasChangesToSend(in zoneID: CKRecordZone.ID) -> Bool {
     recordChanges.changes.contains { $0.recordID.zoneID == zoneID }
   }
@@ -142,9 +144,9 @@ package struct SyncEngineState: Sendable {
     refusedRecords.contains { $0.zoneID == zoneID }
   }
 
-  /// The zone to fetch next: one that the app wants first, or the one told of first.
+  /// The next zone to fetch: a prioritized one, or the one that was named first.
   ///
-  /// `done` are the zones that this fetch has ended with.
+  /// `done` are the zones that this fetch has finished.
   package func nextZone(
     _ options: CKSyncEngine.FetchChangesOptions,
     done: Set<CKRecordZone.ID>
@@ -155,23 +157,23 @@ package struct SyncEngineState: Sendable {
 
   // MARK: Sending
 
-  /// Adds the app's changes; a record that the app deletes need not be saved any more.
+  /// Adds the app's changes; a record that the app deletes is no longer refused.
   package mutating func add(_ changes: [CKSyncEngine.PendingRecordZoneChange]) {
     recordChanges.add(changes)
     for case .deleteRecord(let recordID) in changes { refusedRecords.remove(recordID) }
   }
 
-  /// Removes the app's changes; a save that the app removes does not count as refused any more.
+  /// Removes the app's changes; a save that the app removes is no longer refused.
   package mutating func remove(_ changes: [CKSyncEngine.PendingRecordZoneChange]) {
     recordChanges.remove(changes)
     for case .saveRecord(let recordID) in changes { refusedRecords.remove(recordID) }
   }
 
-  /// Notes the outcome of a change that was sent.
+  /// Records the outcome of a change that was sent.
   ///
-  /// A change that failed for a passing reason stays pending. A save that was refused is remembered
-  /// until it succeeds, unless the error brought the service's version of the record or the app
-  /// removed the change meanwhile.
+  /// A change that failed for a transient reason stays pending. A refused save is remembered until
+  /// it succeeds, unless the error contained the service's version of the record or the app removed
+  /// the change meanwhile.
   package mutating func didSend(
     _ mark: PendingChanges<CKRecord.ID, CKSyncEngine.PendingRecordZoneChange>.Mark,
     _ error: CKError?
@@ -192,7 +194,7 @@ package struct SyncEngineState: Sendable {
     recordChanges.settle(mark)
   }
 
-  /// Whether the engine deals with an error itself: it keeps the change and tries again.
+  /// Whether the engine handles an error itself: it keeps the change and tries again.
   ///
   /// The list is the one of CloudKit's documentation and, as in its sample, cancellation.
   package static func retries(_ error: CKError) -> Bool {
@@ -214,7 +216,7 @@ extension SyncEngineState: Codable {
     case hasUntrackedChanges, subscriptionID, parked, unconfirmed, refused
   }
 
-  /// The form of the archive; a reader refuses one it does not know.
+  /// The version of the archive's format; a reader refuses an unknown one.
   private static let version = 1
 
   private struct Zone: Codable {
@@ -281,7 +283,7 @@ extension SyncEngineState: Codable {
     unconfirmedZones =
       try container.decodeIfPresent([Zone].self, forKey: .unconfirmed)?.map { try $0.zoneID() }
       ?? []
-    // States of earlier versions have none.
+    // Archives of earlier versions have no such member.
     let parked = try container.decodeIfPresent([Record].self, forKey: .parked) ?? []
     parkedRecords = try parked.map { try $0.recordID() }
     let refused = try container.decodeIfPresent([Record].self, forKey: .refused) ?? []

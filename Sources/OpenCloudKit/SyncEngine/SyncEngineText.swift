@@ -1,4 +1,4 @@
-/// The words for identifiers in the descriptions of a sync engine's values.
+/// The texts for identifiers in the descriptions of a sync engine's values.
 enum SyncEngineText {
   static func zone(_ zoneID: CKRecordZone.ID) -> String {
     "\(zoneID.zoneName):\(zoneID.ownerName)"

@@ -1,46 +1,46 @@
-/// Decides what a sync engine that syncs by itself does next, and when.
+/// Decides what an engine that syncs automatically does next, and when.
 ///
-/// It fetches before it sends: a change that was merged already conflicts with nothing.
+/// It fetches before it sends: a local change that was already merged causes no conflict.
 package struct SyncSchedule: Sendable {
-  /// Something to do.
+  /// A kind of work.
   package enum Work: Hashable, Sendable {
-    /// Fetch what changed.
+    /// Fetch changes.
     case fetch
-    /// Send what is pending.
+    /// Send the pending changes.
     case send
   }
 
-  /// What to do now.
+  /// The next step.
   package enum Step: Hashable, Sendable {
-    /// Nothing, until something is asked for.
+    /// Wait until work is requested.
     case rest
-    /// Nothing for so many seconds.
+    /// Wait for a number of seconds.
     case wait(Double)
-    /// Work.
+    /// Run work.
     case run(Work)
   }
 
-  /// The pauses after failures: seconds at first, minutes while a service is away.
+  /// The delays after failures: from half a second to five minutes.
   private static let pauses = RetryPolicy(attempts: .max, firstDelay: 0.5, longestDelay: 300)
 
   private var wanted: Set<Work> = []
   private var failures = 0
-  /// The time before which nothing runs.
+  /// The time before which no work runs.
   private var earliest = 0.0
-  /// When to fetch, also where nothing asks for it.
+  /// The time of the next fetch, if one is scheduled.
   private var fetchTime: Double?
 
   package init() {}
 
-  /// Asks for work.
+  /// Requests work.
   package mutating func request(_ work: Work) { wanted.insert(work) }
 
-  /// Asks for a fetch at a time, unless one runs before.
+  /// Schedules a fetch, unless an earlier one is scheduled.
   package mutating func requestFetch(at time: Double) {
     fetchTime = min(time, fetchTime ?? time)
   }
 
-  /// What to do at a time.
+  /// The step to take at a time.
   package func step(at time: Double) -> Step {
     let fetches = wanted.contains(.fetch) || fetchTime.map { $0 <= time } == true
     guard let work = fetches ? .fetch : wanted.first else {
@@ -49,35 +49,35 @@ package struct SyncSchedule: Sendable {
     return earliest > time ? .wait(earliest - time) : .run(work)
   }
 
-  /// Notes that work begins: what is asked for from now on is more work.
+  /// Records that work starts: later requests are further work.
   package mutating func begin(_ work: Work) {
     wanted.remove(work)
     if work == .fetch { fetchTime = nil }
   }
 
-  /// Notes that work was done.
+  /// Records that work succeeded.
   package mutating func succeed() {
     failures = 0
     earliest = 0
   }
 
-  /// Notes that work failed.
+  /// Records that work failed.
   ///
-  /// What the engine deals with itself is tried again, after the time that the service asks for.
-  /// The rest is the delegate's affair; what it asks for runs after a pause, so that a mistake that
-  /// repeats itself does not keep a processor busy.
+  /// Errors that the engine handles itself are retried, after the delay that the service asks for.
+  /// Other errors are for the delegate to handle; work that it requests then runs after a delay, so
+  /// that a repeated mistake does not keep a processor busy.
   package mutating func fail(_ work: Work, _ error: CKError, at time: Double, jitter: Double) {
     failures += 1
     let pause = Self.pauses.delay(afterAttempt: failures, jitter: jitter)
     let asked = error.withPartialErrors.compactMap(\.retryAfterSeconds).max()
     earliest = time + max(asked ?? 0, pause)
-    // Without a token there is nothing to ask the service with, but another process that shares the
-    // token file may sign the user in.
+    // Without a token no request can be sent, but another process that shares the token file may
+    // sign the user in.
     if error.code == .notAuthenticated { earliest = time + Self.pauses.longestDelay }
     if SyncEngineState.retries(error) { request(work) }
   }
 
-  /// Notes that an account was signed in to, or that the app wants no more waiting.
+  /// Ends the delays after failures: an account was signed in to, or the app asks for work at once.
   package mutating func wake() {
     succeed()
   }

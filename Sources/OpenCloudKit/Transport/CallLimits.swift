@@ -7,7 +7,7 @@ package struct CallLimits: Hashable, Sendable {
 
   /// The longest wait for a reply.
   package var request: Double
-  /// The longest that a call with all its repeats may take.
+  /// The longest duration of a call with all its retries.
   package var resource: Double
 
   package init(request: Double = requestTime, resource: Double = resourceTime) {
@@ -15,10 +15,10 @@ package struct CallLimits: Hashable, Sendable {
     self.resource = resource
   }
 
-  /// Limits that nobody set: the transport's own hold.
+  /// The default limits: only the transport's own limits apply.
   package static let standard = CallLimits()
 
-  /// Of two limits the shorter ones; what nobody set does not count.
+  /// The shorter of each of two limits; a default value does not count.
   package func tightened(to other: CallLimits) -> CallLimits {
     CallLimits(
       request: other.request == Self.requestTime ? request : other.request,

@@ -1,18 +1,18 @@
 import CloudKitWebServices
 import Foundation
 
-/// Carries requests to the service and replies back: the one seam between CloudKit's API and the
+/// Sends requests to the service and returns replies: the one seam between CloudKit's API and the
 /// network.
 ///
 /// A request's path is either the part of a URL after the origin, or a whole URL that the service
-/// handed out: for uploads, downloads and notifications.
+/// issued: for uploads, downloads and notifications.
 package protocol CloudKitTransport: Sendable {
-  /// Sends a request and waits for the reply; an HTTP status that means failure is a reply too.
+  /// Sends a request and waits for the reply; a reply with an HTTP error status is returned too.
   func send(_ request: WebServiceRequest) async throws -> WebServiceResponse
 
-  /// Sends a request whose body is a file of so many bytes.
+  /// Sends a request whose body is a file of `size` bytes.
   ///
-  /// `progress` is told how many bytes were sent so far.
+  /// `progress` receives the number of bytes sent so far.
   func upload(
     _ request: WebServiceRequest,
     from file: URL,
@@ -20,27 +20,27 @@ package protocol CloudKitTransport: Sendable {
     progress: @escaping @Sendable (Int64) -> Void
   ) async throws -> WebServiceResponse
 
-  /// Sends a request and writes the body of a good reply to a file.
+  /// Sends a request and writes the body of a successful reply to a file.
   ///
-  /// A reply of a part (status 206) goes on after what the file has; another one begins it anew.
-  /// `progress` is told how many bytes the file has so far.
+  /// A partial reply (status 206) is appended to the file; any other reply replaces its contents.
+  /// `progress` receives the file's size so far.
   func download(
     _ request: WebServiceRequest,
     to file: URL,
     progress: @escaping @Sendable (Int64) -> Void
   ) async throws -> WebServiceResponse
 
-  /// Opens a reply that goes on while the connection lasts; nothing where there is no such thing.
+  /// Opens a streamed reply; nil if the transport does not support streams.
   func open(_ request: WebServiceRequest) async throws -> OpenReply?
 }
 
-/// A reply whose body comes piece by piece.
+/// A reply whose body is read in chunks.
 package struct OpenReply: Sendable {
-  /// Status and headers; the body too, where the status means failure.
+  /// Status and headers, and the body of an error reply.
   package var response: WebServiceResponse
-  /// Waits for the next piece; nothing at the end.
+  /// Waits for the next chunk; nil at the end.
   ///
-  /// One caller at a time.
+  /// Only one caller at a time may wait.
   package var next: @Sendable () async throws -> Data?
 
   package init(
@@ -53,10 +53,10 @@ package struct OpenReply: Sendable {
 }
 
 extension CloudKitTransport {
-  /// Replies within a process come whole.
+  /// A transport within a process does not stream.
   package func open(_ request: WebServiceRequest) async throws -> OpenReply? { nil }
 
-  /// Sends a file as one body: for transports that carry bytes within a process.
+  /// Sends a file as one body: for transports within a process.
   package func upload(
     _ request: WebServiceRequest,
     from file: URL,
@@ -71,7 +71,7 @@ extension CloudKitTransport {
     return response
   }
 
-  /// Writes one body to a file: for transports that carry bytes within a process.
+  /// Writes one body to a file: for transports within a process.
   package func download(
     _ request: WebServiceRequest,
     to file: URL,
@@ -88,11 +88,11 @@ extension CloudKitTransport {
   }
 }
 
-/// Why no reply came.
+/// The reason why a request got no reply.
 package struct TransportError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// Whether the service may have seen the request.
+  /// Whether the request may have reached the service.
   package var wasSent: Bool
-  /// What the layer below said.
+  /// The error message of the network layer.
   package var reason: String
 
   package init(wasSent: Bool, reason: String) {

@@ -1,11 +1,11 @@
 import Foundation
 import Synchronization
 
-/// What proves who is signed in.
+/// The tokens of the signed-in user.
 package struct SignInTokens: Hashable, Sendable {
-  /// Sent with each request.
+  /// The token that is sent with each request.
   package var webAuthToken: String?
-  /// Fetches the next pair; good once.
+  /// The token that fetches the next pair; valid once.
   package var refreshToken: String?
 
   package init(webAuthToken: String? = nil, refreshToken: String? = nil) {
@@ -14,8 +14,8 @@ package struct SignInTokens: Hashable, Sendable {
   }
 }
 
-/// Who is signed in, and since when the service wants quiet: shared by a client and the same client
-/// under other limits.
+/// The sign-in, and the end of the service's rate limit: shared by a client and its copies with
+/// other limits.
 final class Credentials: Sendable {
   private struct State {
     var tokens: SignInTokens
@@ -23,12 +23,13 @@ final class Credentials: Sendable {
     var signIn = AccountPin.SignIn()
     /// The user whom the service confirmed for the sign-in.
     var userRecordName: String?
-    /// Whether the app itself took the tokens away.
+    /// Whether the app itself removed the tokens.
     ///
-    /// Tokens that are missing or refused for another reason say nothing about the user's intention.
+    /// Tokens that are missing or refused for another reason say nothing about the user's
+    /// intention.
     var isSignedOut = false
 
-    /// Begins another sign-in, whose user is not known yet.
+    /// Starts a sign-in, whose user is not confirmed yet.
     mutating func begin(_ tokens: SignInTokens) {
       self.tokens = tokens
       signIn = AccountPin.SignIn()
@@ -38,9 +39,9 @@ final class Credentials: Sendable {
 
   private let state: Mutex<State>
   private let file: TokenFile?
-  /// The time before which the service wants no request.
+  /// The time until which the service's rate limit refuses requests.
   let quietUntil = Mutex(0.0)
-  /// Fetches the next tokens, once for all requests that found the old one over.
+  /// The token renewals in progress: concurrent requests with the same expired token share one.
   let renewals = SharedCalls<String, Void>()
 
   init(_ tokens: SignInTokens, file: TokenFile?) {
@@ -50,10 +51,10 @@ final class Credentials: Sendable {
 
   var current: SignInTokens { state.withLock { $0.tokens } }
 
-  /// Whether the app signed the user out, and nobody has signed in since.
+  /// Whether the app signed the user out, and no user has signed in since.
   var isSignedOut: Bool { state.withLock { $0.isSignedOut } }
 
-  /// Signs a person in or out, and keeps that for the next start.
+  /// Signs a user in or out, and stores the tokens for the next launch.
   func replace(_ new: SignInTokens) {
     state.withLock { state in
       state.begin(new)
@@ -69,7 +70,7 @@ final class Credentials: Sendable {
     state.withLock { AccountPin(signIn: $0.signIn, userRecordName: $0.userRecordName) }
   }
 
-  /// The tokens of a pin's sign-in, and the sign-in; throws where another one has begun.
+  /// The tokens of a pin's sign-in, and the sign-in; throws if another sign-in has replaced it.
   func tokens(
     for pin: AccountPin?
   ) throws(CKError) -> (tokens: SignInTokens, signIn: AccountPin.SignIn) {
@@ -78,14 +79,14 @@ final class Credentials: Sendable {
     return (tokens, signIn)
   }
 
-  /// Notes the user whom the service confirmed for a sign-in, unless another one has begun.
+  /// Stores the user whom the service confirmed for a sign-in, unless another one has replaced it.
   func confirm(_ userRecordName: String, for signIn: AccountPin.SignIn) {
     state.withLock { state in
       if state.signIn === signIn { state.userRecordName = userRecordName }
     }
   }
 
-  /// Ends a sign-in whose tokens turned out to be another user's: its user has to be asked for.
+  /// Ends a sign-in whose tokens turned out to be another user's: its user is unknown again.
   func refute(_ signIn: AccountPin.SignIn) {
     state.withLock { state in
       if state.signIn === signIn { state.begin(state.tokens) }
@@ -94,8 +95,8 @@ final class Credentials: Sendable {
 
   // MARK: Renewal
 
-  /// Takes a token that came with a reply in place of the one the call was made with, unless the
-  /// person signed out or another person signed in meanwhile.
+  /// Replaces the web token by the renewed one of a reply, unless the token that the request used
+  /// was replaced meanwhile.
   func adopt(_ renewed: String, replacing used: String?) {
     let adopted: SignInTokens? = state.withLock { state in
       guard state.tokens.webAuthToken != nil, state.tokens.webAuthToken == used, used != renewed
@@ -106,7 +107,7 @@ final class Credentials: Sendable {
     if let adopted { keep(adopted) }
   }
 
-  /// Takes the tokens that a refresh token fetched, under the same condition.
+  /// Replaces the tokens by the ones that a refresh token fetched, under the same condition.
   func adopt(_ renewed: SignInTokens, replacing used: SignInTokens, isKept: Bool = true) {
     let isAdopted = state.withLock { state in
       guard state.tokens == used else { return false }
@@ -116,16 +117,16 @@ final class Credentials: Sendable {
     if isAdopted, isKept { keep(renewed) }
   }
 
-  /// Takes what another process that shares the file was given, or what a file holds that could not
-  /// be read when the process started.
+  /// Reads the token file again: another process that shares it may have stored new tokens, or it
+  /// could not be read when the process started.
   ///
-  /// A refresh token is good once; using one that another process has used twice since would look
-  /// like a copy.
+  /// A refresh token is valid once; reusing one that another process has already exchanged would
+  /// look like token theft to the service.
   func readAgain() {
     guard let kept = try? file?.read() else { return }
     state.withLock { state in
       if state.tokens.webAuthToken == nil {
-        // A sign-out by the app holds, also where the file could not be emptied.
+        // A sign-out by the app is final, even if the file could not be emptied.
         if !state.isSignedOut { state.begin(kept) }
       } else if state.tokens.refreshToken != nil, kept.refreshToken != nil,
         state.tokens.refreshToken != kept.refreshToken
@@ -136,7 +137,7 @@ final class Credentials: Sendable {
   }
 
   private func keep(_ tokens: SignInTokens) {
-    // Tokens that can't be kept are still good until the process ends.
+    // Tokens that can't be stored stay valid until the process ends.
     try? file?.write(tokens)
   }
 }

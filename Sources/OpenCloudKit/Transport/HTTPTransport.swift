@@ -5,31 +5,32 @@ import NIOCore
 import NIOFoundationCompat
 import NIOPosix
 
-/// Carries requests over HTTP.
+/// Sends requests over HTTP.
 ///
-/// All containers of a process share one client and its connections. The client lives as long as
-/// the process, so nothing is left half-sent by a container that goes away.
+/// All containers of a process share one HTTP client and its connections. The client lives as long
+/// as the process, so deallocating a container does not interrupt its requests.
 package struct HTTPTransport: CloudKitTransport {
-  /// The service's address without a slash at its end.
+  /// The service's address without a trailing slash.
   private let origin: String
 
   /// The longest wait for a connection.
   private static let connectTimeout: TimeAmount = .seconds(10)
-  /// The longest silence on a connection; a long poll is silent for up to a minute.
+  /// The longest idle time of a connection; a long poll is idle for up to a minute.
   private static let silenceTimeout: TimeAmount = .seconds(70)
-  /// The longest that one exchange may take, files apart.
+  /// The longest duration of one exchange, except transfers of files.
   private static let exchangeTimeout: TimeAmount = .minutes(10)
-  /// The longest that the exchange of a file may take: a gigabyte on a very slow line.
+  /// The longest duration of a file transfer: a gigabyte on a very slow connection.
   private static let fileTimeout: TimeAmount = .hours(24)
-  /// How long a stream of events is listened to before it is opened anew.
+  /// The longest duration of an event stream, before it is opened again.
   private static let streamTimeout: TimeAmount = .hours(24)
-  /// The largest reply that is taken: a page of 200 records of a megabyte fits; files are not held.
+  /// The largest accepted reply: a page of 200 records of a megabyte fits; files are streamed.
   private static let largestReply = 256 << 20
-  /// Each device holds one connection for its long poll; the rest is for its calls and transfers.
+  /// Each device holds one connection for notifications; the others are for its calls and
+  /// transfers.
   private static let connectionsPerHost = 64
 
   private static let client = makeClient(HTTPClient.Configuration())
-  /// For a server of this machine, reached under an address that its certificate does not name.
+  /// For a server on this machine, reached at an address that its certificate does not name.
   private static let localClient = makeClient(
     HTTPClient.Configuration(certificateVerification: .none)
   )
@@ -45,10 +46,10 @@ package struct HTTPTransport: CloudKitTransport {
 
   private let isLocal: Bool
 
-  /// Takes the service's address.
+  /// Creates a transport for the service's address.
   ///
-  /// Where it is an address of this machine that the caller knows to be the server's, `isLocal` takes
-  /// whatever certificate it shows: it is made out to the name that others reach it by.
+  /// `isLocal` says that the address is one of this machine, and that the caller knows it to be the
+  /// server's: its certificate is not verified, since it names the server's public host.
   package init(baseURL: URL, isLocal: Bool = false) {
     self.isLocal = isLocal
     var origin = baseURL.absoluteString
@@ -137,7 +138,7 @@ package struct HTTPTransport: CloudKitTransport {
     }
   }
 
-  /// Reads a body at its reader's pace.
+  /// Reads a response body at the pace of its consumer.
   private actor BodyReader {
     private var pieces: HTTPClientResponse.Body.AsyncIterator
 
@@ -152,7 +153,7 @@ package struct HTTPTransport: CloudKitTransport {
     }
   }
 
-  /// The client for a request; only what goes to the address itself is local.
+  /// The HTTP client for a request; a URL that the service issued does not count as local.
   private func client(for request: WebServiceRequest) -> HTTPClient {
     isLocal && request.path.hasPrefix("/") ? Self.localClient : Self.client
   }
@@ -176,7 +177,8 @@ package struct HTTPTransport: CloudKitTransport {
     request.path.hasPrefix("/") ? origin + request.path : request.path
   }
 
-  /// Says whether the service may have seen the request, which decides whether it may be repeated.
+  /// Says whether the request may have reached the service, which decides whether it may be
+  /// repeated.
   private static func failure(_ error: any Error) -> any Error {
     switch error {
     case is CancellationError, is CKError:

@@ -1,11 +1,11 @@
 import CloudKitWebServices
 import Foundation
 
-/// Carries requests to a service in this process, as bytes, like a network would.
+/// Sends requests to a service in this process, encoded as bytes, as a network would.
 package struct InProcessTransport: CloudKitTransport {
   private let respond: @Sendable (WebServiceRequest) async -> WebServiceResponse
 
-  /// Takes the function of a service that answers requests.
+  /// Creates a transport that calls a service's function for each request.
   package init(respond: @escaping @Sendable (WebServiceRequest) async -> WebServiceResponse) {
     self.respond = respond
   }

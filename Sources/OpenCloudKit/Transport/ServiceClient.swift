@@ -3,21 +3,22 @@ import Effects
 import Foundation
 import Synchronization
 
-/// Speaks to the service for one container: builds requests, keeps the credentials, reads replies.
+/// The client of one container's service: builds requests, holds the credentials, decodes replies.
 package final class ServiceClient: Sendable {
-  /// Where requests go and with which rights.
+  /// The service's address, the container and the app's credentials.
   package let configuration: ResolvedConfiguration
   package let transport: any CloudKitTransport
   package let effects: Effects
-  /// Names this device to the service, so that it is not told of its own changes.
+  /// Identifies this device to the service, so that it is not notified of its own changes.
   package let clientIdentifier: String
   private let retries: RetryPolicy
   private let credentials: Credentials
   private let reads: SharedReads
   private let limits: CallLimits
-  /// The account that all calls act for; without one each call acts for whoever is signed in then.
+  /// The account that all calls act for; without one, each call acts for the user signed in at its
+  /// time.
   private let pin: AccountPin?
-  /// Signs requests, where a server acts as itself.
+  /// Signs the requests of a server that has its own key.
   private let signer: ServerKeySigner?
 
   package init(
@@ -42,7 +43,7 @@ package final class ServiceClient: Sendable {
     reads = SharedReads()
     limits = .standard
     pin = nil
-    // The configuration was checked: its key can be read.
+    // The configuration was validated, so its key can be parsed.
     signer = configuration.serverKey.flatMap { try? ServerKeySigner(keyID: $0.keyID, pem: $0.pem) }
   }
 
@@ -59,7 +60,7 @@ package final class ServiceClient: Sendable {
     self.pin = pin
   }
 
-  /// This client under other limits.
+  /// A copy of this client with other limits.
   package func limited(to limits: CallLimits) -> ServiceClient {
     limits == self.limits ? self : ServiceClient(self, limits: limits, pin: pin)
   }
@@ -78,7 +79,7 @@ package final class ServiceClient: Sendable {
     (try? credentials.tokens(for: pin)) != nil
   }
 
-  /// Whether the app itself signed the user out, and nobody has signed in since.
+  /// Whether the app itself signed the user out, and no user has signed in since.
   package var isSignedOut: Bool { credentials.isSignedOut }
 
   /// Notes the user whom the service confirmed for an account.
@@ -86,18 +87,18 @@ package final class ServiceClient: Sendable {
     credentials.confirm(userRecordName, for: account.signIn)
   }
 
-  /// Looks into the token file for tokens that were not there, or not readable, before.
+  /// Reads the token file again, for tokens that were missing or unreadable before.
   func readTokensAgain() { credentials.readAgain() }
 
-  /// Whether two clients are signed in together.
+  /// Whether two clients share their credentials.
   package func sharesCredentials(with other: ServiceClient) -> Bool {
     credentials === other.credentials
   }
 
-  /// The token of the person who is signed in; the service may renew it with any reply.
+  /// The token of the signed-in user; the service may renew it with any reply.
   package var webAuthToken: String? { credentials.current.webAuthToken }
 
-  /// The tokens of the person who is signed in; setting them signs a person in or out.
+  /// The tokens of the signed-in user; setting them signs a user in or out.
   package var tokens: SignInTokens {
     get { credentials.current }
     set { credentials.replace(newValue) }
@@ -105,10 +106,10 @@ package final class ServiceClient: Sendable {
 
   // MARK: Calls
 
-  /// Calls a verb with a JSON body and reads the reply.
+  /// Calls an endpoint with a JSON body and decodes the reply.
   ///
-  /// A repeatable call is sent again after a transient failure; one that changes something is not,
-  /// since its first try may have succeeded.
+  /// A repeatable call is sent again after a transient failure; a call that is not repeatable is
+  /// sent once, since its first attempt may have succeeded.
   package func call<Reply: Decodable>(
     _ endpoint: Endpoint,
     scope: CKDatabase.Scope?,
@@ -131,7 +132,7 @@ package final class ServiceClient: Sendable {
     }
   }
 
-  /// Does something that may be done twice, again and again while the policy says so.
+  /// Runs a repeatable body until it succeeds, or until the policy gives up.
   package func repeating<Output>(
     _ body: () async throws(CKError) -> Output
   ) async throws(CKError) -> Output {
@@ -141,7 +142,7 @@ package final class ServiceClient: Sendable {
       do {
         return try await body()
       } catch {
-        // No repetition helps a request whose account is no longer signed in.
+        // A retry can't help if the account is no longer signed in.
         _ = try credentials.tokens(for: pin)
         let jitter = effects.randomness.fraction()
         guard
@@ -173,8 +174,8 @@ package final class ServiceClient: Sendable {
       do {
         return try await call(endpoint, scope: scope, body: body, zone: zone, tokens, signIn)
       } catch {
-        // What was refused for its token was not done, so that anything may be sent again: with the
-        // tokens that another process fetched, and if those are over too with new ones.
+        // A request that was refused for its token had no effect, so it can be sent again: first
+        // with tokens that another process stored, then with renewed ones.
         guard error.code == .notAuthenticated, renewals < 2, try await renewTokens(tokens) else {
           throw error
         }
@@ -223,24 +224,24 @@ package final class ServiceClient: Sendable {
     }
   }
 
-  /// How many reads wait for the answer to an equal one.
+  /// The number of reads that wait for the reply to an equal one.
   package var waitingReads: Int { reads.waitingCount }
 
-  /// Something has changed at the service, as far as this device knows: a read that begins now waits
-  /// for no answer to one that began before.
+  /// Notes that data at the service changed, as far as this device knows: reads that begin now do
+  /// not share replies with earlier ones.
   package func noteNews() { reads.noteNews() }
 
-  /// Fetches new tokens with the refresh token in place of the ones that were refused; false where
-  /// there is none, or it is over too.
+  /// Replaces refused tokens by new ones, fetched with the refresh token; false if there is none,
+  /// or if it is expired too.
   private func renewTokens(_ refused: SignInTokens) async throws(CKError) -> Bool {
     credentials.readAgain()
     let old = credentials.current
-    // Another request may have been refused, and have fetched new ones, before this one was.
+    // Another request may have been refused earlier, and may have renewed the tokens already.
     guard old.webAuthToken == refused.webAuthToken else { return old.webAuthToken != nil }
     guard let refreshToken = old.refreshToken else { return false }
     do {
       try await credentials.renewals.run(refreshToken) { () async throws(CKError) in
-        // Another request may have been faster.
+        // Another request may have renewed the tokens meanwhile.
         guard credentials.current == old else { return }
         let next = try await repeating { () async throws(CKError) in
           try await refreshed(refreshToken)
@@ -250,8 +251,9 @@ package final class ServiceClient: Sendable {
       return true
     } catch {
       guard error.code == .notAuthenticated else { throw error }
-      // It is over, and no repetition changes that; the file keeps it, since the service may have
-      // refused the app's own token. What a proxy answers in the service's place says nothing.
+      // The refresh token is invalid, so it is not tried again. The file keeps it, since the
+      // service may have refused the app's own token. An error without a server code is a proxy's
+      // and says nothing about the token.
       if error.serverErrorCode != nil {
         credentials.adopt(
           SignInTokens(webAuthToken: old.webAuthToken),
@@ -263,8 +265,7 @@ package final class ServiceClient: Sendable {
     }
   }
 
-  /// Keeps requests back that a service which was asked too much would refuse: all of them get the
-  /// answer that one got, with the time that is left.
+  /// Fails requests during a rate limit with the remaining delay, without sending them.
   private func checkQuiet() throws(CKError) {
     let left = credentials.quietUntil.withLock { $0 } - effects.clock.uptime
     guard left > 0 else { return }
@@ -283,12 +284,12 @@ package final class ServiceClient: Sendable {
     credentials.quietUntil.withLock { $0 = max($0, until) }
   }
 
-  /// Sends a request as it is, and turns a failure of the transport into an error of CloudKit.
+  /// Sends a request, and converts a failure of the transport into a CloudKit error.
   package func exchange(
     _ request: WebServiceRequest
   ) async throws(CKError) -> WebServiceResponse {
     do {
-      // Without a limit of the caller's own the transport's holds.
+      // Without limits of the caller, only the transport's own limits apply.
       guard limits != .standard else { return try await transport.send(request) }
       return try await send(request, within: min(limits.request, limits.resource))
     } catch {
@@ -296,7 +297,7 @@ package final class ServiceClient: Sendable {
     }
   }
 
-  /// Opens a stream, and turns a failure of the transport into an error of CloudKit.
+  /// Opens a stream, and converts a failure of the transport into a CloudKit error.
   package func open(_ request: WebServiceRequest) async throws(CKError) -> OpenReply? {
     do {
       return try await transport.open(request)
@@ -305,7 +306,7 @@ package final class ServiceClient: Sendable {
     }
   }
 
-  /// Sends a file, and turns a failure of the transport into an error of CloudKit.
+  /// Uploads a file, and converts a failure of the transport into a CloudKit error.
   package func upload(
     _ request: WebServiceRequest,
     from file: URL,
@@ -320,7 +321,7 @@ package final class ServiceClient: Sendable {
     }
   }
 
-  /// Fetches a file, and turns a failure of the transport into an error of CloudKit.
+  /// Downloads a file, and converts a failure of the transport into a CloudKit error.
   package func download(
     _ request: WebServiceRequest,
     to file: URL,
@@ -351,13 +352,13 @@ package final class ServiceClient: Sendable {
     }
   }
 
-  /// The seconds that a reply asks to wait; nil where it does not name a number.
+  /// The delay that a reply asks for, in seconds; nil if it has no valid number.
   package static func retryAfter(_ response: WebServiceResponse) -> Double? {
     response.headers[WebServiceName.retryAfter].flatMap { Double($0) }
       .flatMap(RetryPolicy.bounded)
   }
 
-  /// The error that a reply with a failing status means.
+  /// The error for a reply with an error status.
   package func error(
     of response: WebServiceResponse,
     scope: CKDatabase.Scope?,

@@ -1,13 +1,13 @@
 import Synchronization
 
-/// Does what several ask for at the same time once: one of them does it, the others wait for the
-/// outcome.
+/// Coalesces concurrent calls with the same key: the first caller (the leader) runs the body, the
+/// others (followers) wait for its outcome.
 final class SharedCalls<Key: Hashable & Sendable, Output: Sendable>: Sendable {
   private enum Word: Sendable {
     case outcome(Result<Output, CKError>)
     /// The waiting task was cancelled.
     case cancelled
-    /// Nobody is at it any more: ask again.
+    /// The call has already ended: try again.
     case again
   }
 
@@ -18,10 +18,10 @@ final class SharedCalls<Key: Hashable & Sendable, Output: Sendable>: Sendable {
 
   private let state = Mutex(State())
 
-  /// How many wait for somebody else's outcome.
+  /// The number of followers that wait for a leader's outcome.
   var waitingCount: Int { state.withLock { $0.waiting.values.reduce(0) { $0 + $1.count } } }
 
-  /// Does the work of a key, or waits for the one who is at it.
+  /// Runs the body for a key, or waits for the caller that is running it.
   func run(
     _ key: Key,
     _ body: () async throws(CKError) -> Output
@@ -36,7 +36,7 @@ final class SharedCalls<Key: Hashable & Sendable, Output: Sendable>: Sendable {
       switch await follow(key) {
       case .again: continue
       case .cancelled: throw CKError(transport: CancellationError())
-      // Somebody else's cancellation is none of this caller's.
+      // A cancelled leader does not cancel its followers.
       case .outcome(.failure(let error)) where error.code == .operationCancelled: continue
       case .outcome(let outcome): return try outcome.get()
       }
@@ -66,7 +66,8 @@ final class SharedCalls<Key: Hashable & Sendable, Output: Sendable>: Sendable {
     return await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let word: Word? = state.withLock { state in
-          // Looked at under the lock: the handler below comes before or after, never between.
+          // Checked under the lock: the cancellation handler runs either before or after this
+          // section.
           guard !Task.isCancelled else { return .cancelled }
           guard state.waiting[key] != nil else { return .again }
           state.waiting[key]?[number] = continuation

@@ -1,28 +1,28 @@
 import CloudKitWebServices
 import Synchronization
 
-/// Sends equal reads that are under way at the same time once.
+/// Coalesces equal concurrent reads into one request.
 ///
-/// A read shares the answer only of one that began after everything this device has done, and has been
-/// told of by the service, so that nobody reads a state older than what they know of.
+/// A read shares the reply only of a read that began after the last change that this device made,
+/// or was notified of. A caller therefore never receives a state older than one it knows of.
 final class SharedReads: Sendable {
   private struct Read: Hashable {
     var request: WebServiceRequest
     var limits: CallLimits
-    /// How much news there was when it began.
+    /// The number of known changes when the read began.
     var news: Int
   }
 
   private let calls = SharedCalls<Read, WebServiceResponse>()
   private let news = Mutex(0)
 
-  /// How many wait for the answer to somebody else's request.
+  /// The number of reads that wait for the reply to another caller's request.
   var waitingCount: Int { calls.waitingCount }
 
-  /// Notes that something changed.
+  /// Counts a change of the service's data.
   func noteNews() { news.withLock { $0 += 1 } }
 
-  /// Sends a read, or waits for the answer to an equal one.
+  /// Sends a read, or waits for the reply to an equal one.
   func exchange(
     _ request: WebServiceRequest,
     _ limits: CallLimits,
@@ -34,7 +34,7 @@ final class SharedReads: Sendable {
 }
 
 extension Endpoint {
-  /// Whether a call only reads, and may be answered together with an equal one.
+  /// Whether an endpoint only reads, so that equal calls can share a reply.
   var isRead: Bool {
     switch self {
     case .queryRecords, .lookupRecords, .changedRecords, .resolveShares, .listZones, .lookupZones,

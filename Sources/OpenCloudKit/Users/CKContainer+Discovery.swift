@@ -1,10 +1,9 @@
 import CloudKitWebServices
 import Foundation
 
-// Looking people up. Apple has deprecated these methods in favour of sharing; they still do what
-// they say.
+// User discovery. Apple has deprecated these methods in favour of sharing; they still work.
 extension CKContainer {
-  /// Asks who can be found, and returns the person for each look-up that found one.
+  /// Looks users up, and returns the identity for each look-up that found a user.
   package func discover(
     _ infos: [CKUserIdentity.LookupInfo]
   ) async throws(CKError) -> [CKUserIdentity.LookupInfo: CKUserIdentity] {
@@ -20,7 +19,8 @@ extension CKContainer {
       )
       let people = reply.users.compactMap(\.item)
       for info in slice {
-        // A person who was not found is left out or an error, so places in the reply say nothing.
+        // The reply omits users who were not found, or has errors for them: its order is not the
+        // request's.
         guard let person = people.first(where: { Self.person($0, isMeantBy: info) }) else {
           continue
         }
@@ -69,19 +69,19 @@ extension CKContainer {
 
   // MARK: Asynchronous
 
-  /// The person of a mail address, or nothing where none can be found.
+  /// The user of an email address, or nil if none can be found.
   @available(*, deprecated, message: "Fetch share participants instead")
   public func userIdentity(forEmailAddress email: String) async throws -> CKUserIdentity? {
     try await identities([email], CKUserIdentity.LookupInfo.init(emailAddress:))[email]
   }
 
-  /// The person of a phone number, or nothing where none can be found.
+  /// The user of a phone number, or nil if none can be found.
   @available(*, deprecated, message: "Fetch share participants instead")
   public func userIdentity(forPhoneNumber phoneNumber: String) async throws -> CKUserIdentity? {
     try await identities([phoneNumber], CKUserIdentity.LookupInfo.init(phoneNumber:))[phoneNumber]
   }
 
-  /// The person of a record, or nothing where none can be found.
+  /// The user of a user record, or nil if none can be found.
   @available(*, deprecated, message: "Fetch share participants instead")
   public func userIdentity(
     forUserRecordID userRecordID: CKRecord.ID
@@ -91,7 +91,7 @@ extension CKContainer {
     ]
   }
 
-  /// The people of mail addresses that can be found.
+  /// The users of email addresses, as far as they can be found.
   @available(*, deprecated, message: "Fetch share participants instead")
   public func userIdentities(
     forEmailAddresses emails: [String]
@@ -99,7 +99,7 @@ extension CKContainer {
     try await identities(emails, CKUserIdentity.LookupInfo.init(emailAddress:))
   }
 
-  /// The people of phone numbers that can be found.
+  /// The users of phone numbers, as far as they can be found.
   @available(*, deprecated, message: "Fetch share participants instead")
   public func userIdentities(
     forPhoneNumbers phoneNumbers: [String]
@@ -107,7 +107,7 @@ extension CKContainer {
     try await identities(phoneNumbers, CKUserIdentity.LookupInfo.init(phoneNumber:))
   }
 
-  /// The people of records that can be found.
+  /// The users of user records, as far as they can be found.
   @available(*, deprecated, message: "Fetch share participants instead")
   public func userIdentities(
     forUserRecordIDs userRecordIDs: [CKRecord.ID]
@@ -132,7 +132,7 @@ extension CKContainer {
     hand(overResult: completionHandler) { try await $0.identities(keys, info) }
   }
 
-  /// Fetches the person of a mail address.
+  /// Fetches the user of an email address.
   @available(*, deprecated, message: "Fetch share participants instead")
   public func discoverUserIdentity(
     withEmailAddress email: String,
@@ -141,7 +141,7 @@ extension CKContainer {
     one(CKUserIdentity.LookupInfo(emailAddress: email), completionHandler)
   }
 
-  /// Fetches the person of a phone number.
+  /// Fetches the user of a phone number.
   @available(*, deprecated, message: "Fetch share participants instead")
   public func discoverUserIdentity(
     withPhoneNumber phoneNumber: String,
@@ -150,7 +150,7 @@ extension CKContainer {
     one(CKUserIdentity.LookupInfo(phoneNumber: phoneNumber), completionHandler)
   }
 
-  /// Fetches the person of a record.
+  /// Fetches the user of a user record.
   @available(*, deprecated, message: "Fetch share participants instead")
   public func discoverUserIdentity(
     withUserRecordID userRecordID: CKRecord.ID,
@@ -159,7 +159,7 @@ extension CKContainer {
     one(CKUserIdentity.LookupInfo(userRecordID: userRecordID), completionHandler)
   }
 
-  /// Fetches the people of mail addresses.
+  /// Fetches the users of email addresses.
   @available(*, deprecated, message: "Fetch share participants instead")
   public func discoverUserIdentities(
     forEmailAddresses emails: [String],
@@ -168,7 +168,7 @@ extension CKContainer {
     several(emails, { CKUserIdentity.LookupInfo(emailAddress: $0) }, completionHandler)
   }
 
-  /// Fetches the people of phone numbers.
+  /// Fetches the users of phone numbers.
   @available(*, deprecated, message: "Fetch share participants instead")
   public func discoverUserIdentities(
     forPhoneNumbers phoneNumbers: [String],
@@ -177,7 +177,7 @@ extension CKContainer {
     several(phoneNumbers, { CKUserIdentity.LookupInfo(phoneNumber: $0) }, completionHandler)
   }
 
-  /// Fetches the people of records.
+  /// Fetches the users of user records.
   @available(*, deprecated, message: "Fetch share participants instead")
   public func discoverUserIdentities(
     forUserRecordIDs userRecordIDs: [CKRecord.ID],

@@ -1,7 +1,7 @@
 import Foundation
 
 extension CKContainer {
-  /// What an app may be allowed to do with people's accounts.
+  /// The permissions that an app can request from users.
   public struct ApplicationPermissions: OptionSet, Hashable, Sendable {
     /// The bits.
     public let rawValue: UInt
@@ -11,27 +11,27 @@ extension CKContainer {
       self.rawValue = rawValue
     }
 
-    /// The person can be found by others who use the app.
+    /// Other users of the app can find the user.
     @available(*, deprecated, message: "Fetch share participants instead")
     public static var userDiscoverability: CKContainer.ApplicationPermissions {
       Self(rawValue: 1)
     }
   }
 
-  /// Whether a person allowed something.
+  /// The status of a permission.
   @available(*, deprecated, message: "Fetch share participants instead")
   public enum ApplicationPermissionStatus: Int, Sendable {
-    /// Nobody asked yet.
+    /// The permission was not requested yet.
     case initialState = 0
-    /// The service could not be asked.
+    /// The service could not be reached.
     case couldNotComplete = 1
-    /// The person does not want it.
+    /// The user denied the permission.
     case denied = 2
-    /// The person allows it.
+    /// The user granted the permission.
     case granted = 3
   }
 
-  /// Called with what a person allows.
+  /// Called with the status of a permission.
   @available(*, deprecated, message: "Fetch share participants instead")
   public typealias ApplicationPermissionBlock = (
     CKContainer.ApplicationPermissionStatus, (any Error)?
@@ -40,18 +40,18 @@ extension CKContainer {
   /// The older names of the permission types.
   @available(*, deprecated, message: "Fetch share participants instead")
   public enum Application {
-    /// What an app may be allowed to do.
+    /// The permissions that an app can request.
     public typealias Permissions = CKContainer.ApplicationPermissions
-    /// Whether a person allowed something.
+    /// The status of a permission.
     public typealias PermissionStatus = CKContainer.ApplicationPermissionStatus
-    /// Called with what a person allows.
+    /// Called with the status of a permission.
     public typealias PermissionBlock = CKContainer.ApplicationPermissionBlock
   }
 
-  /// Whether a person allowed something.
+  /// Whether the user granted a permission.
   ///
-  /// **Differs from CloudKit:** who can be found is decided where accounts are kept, not in an app.
-  /// A person who is signed in has granted what that service allows.
+  /// **Differs from CloudKit:** the server that holds the accounts decides which users can be
+  /// found, not the app. A signed-in user has granted what that server allows.
   @available(*, deprecated, message: "Fetch share participants instead")
   public func applicationPermissionStatus(
     for applicationPermission: CKContainer.ApplicationPermissions
@@ -61,11 +61,11 @@ extension CKContainer {
     case .couldNotDetermine, .temporarilyUnavailable: return .couldNotComplete
     case .restricted: return .denied
     case .noAccount:
-      throw CKError(.notAuthenticated, "Nobody is signed in.")
+      throw CKError(.notAuthenticated, "No user is signed in.")
     }
   }
 
-  /// Asks a person to allow something; see `applicationPermissionStatus(for:)`.
+  /// Requests a permission; see `applicationPermissionStatus(for:)`.
   @available(*, deprecated, message: "Fetch share participants instead")
   public func requestApplicationPermission(
     _ applicationPermission: CKContainer.ApplicationPermissions
@@ -73,7 +73,7 @@ extension CKContainer {
     try await applicationPermissionStatus(for: applicationPermission)
   }
 
-  /// Fetches whether a person allowed something.
+  /// Fetches whether the user granted a permission.
   @available(*, deprecated, message: "Fetch share participants instead")
   public func status(
     forApplicationPermission applicationPermission: CKContainer.ApplicationPermissions,
@@ -86,7 +86,7 @@ extension CKContainer {
     )
   }
 
-  /// Asks a person to allow something.
+  /// Requests a permission.
   @available(*, deprecated, message: "Fetch share participants instead")
   public func requestApplicationPermission(
     _ applicationPermission: CKContainer.ApplicationPermissions,

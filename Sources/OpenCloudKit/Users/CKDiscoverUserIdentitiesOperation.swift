@@ -1,20 +1,20 @@
 import Foundation
 
-/// Finds out who people are.
+/// Finds the identities of users.
 @available(*, deprecated, message: "Use CKFetchShareParticipantsOperation")
 public final class CKDiscoverUserIdentitiesOperation: CKOperation, @unchecked Sendable {
   // Unchecked: set before the operation is queued.
 
-  /// What to find people by.
+  /// The addresses or records to look up.
   public var userIdentityLookupInfos: [CKUserIdentity.LookupInfo] = []
-  /// Called with each person who was found.
+  /// Called with each user who was found.
   public var userIdentityDiscoveredBlock: ((CKUserIdentity, CKUserIdentity.LookupInfo) -> Void)?
   /// Called at the end.
   public var discoverUserIdentitiesResultBlock: ((Result<Void, any Error>) -> Void)?
   /// Called at the end.
   public var discoverUserIdentitiesCompletionBlock: (((any Error)?) -> Void)?
 
-  /// Creates an operation with nothing to do.
+  /// Creates an empty operation.
   public override init() {
     super.init()
   }

@@ -1,10 +1,10 @@
 import Foundation
 
-/// Fetches the token with which web requests act as the person who is signed in.
+/// Fetches the token with which web requests act as the signed-in user.
 public final class CKFetchWebAuthTokenOperation: CKDatabaseOperation, @unchecked Sendable {
   // Unchecked: set before the operation is queued.
 
-  /// The token that names the app to the service.
+  /// The token that identifies the app to the service.
   public var apiToken: String?
   /// Called at the end with the token.
   public var fetchWebAuthTokenResultBlock: ((Result<String, any Error>) -> Void)?
@@ -16,7 +16,7 @@ public final class CKFetchWebAuthTokenOperation: CKDatabaseOperation, @unchecked
   }
   private var olderBlock: ((String?, (any Error)?) -> Void)?
 
-  /// Creates an operation with nothing to do.
+  /// Creates an empty operation.
   public override init() {
     super.init()
   }
@@ -48,10 +48,10 @@ public final class CKFetchWebAuthTokenOperation: CKDatabaseOperation, @unchecked
     }
     try checkCancellation()
     let container = targetContainer
-    // The service confirms the person, and may hand over a newer token while it does.
+    // The service confirms the user, and its reply may contain a newer token.
     _ = try await container.userRecordID()
     guard let token = try container.client().webAuthToken else {
-      throw CKError(.notAuthenticated, "Nobody is signed in.")
+      throw CKError(.notAuthenticated, "No user is signed in.")
     }
     return token
   }

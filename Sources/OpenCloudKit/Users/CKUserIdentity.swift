@@ -1,20 +1,20 @@
 import CloudKitWebServices
 import Foundation
 
-/// A person, as far as the service tells who it is.
+/// A user, as far as the service reveals the identity.
 public final class CKUserIdentity: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-  // Unchecked: nothing changes after the initializer.
+  // Unchecked: immutable after the initializer.
 
-  /// The record that stands for the person, where the service tells.
+  /// The user's record, if the service reveals it.
   public let userRecordID: CKRecord.ID?
-  /// What the person was looked up by, or can be.
+  /// The look-up that found or can find the user.
   public let lookupInfo: CKUserIdentity.LookupInfo?
-  /// The person's name, where they let it be known.
+  /// The user's name, if the user allows it to be seen.
   public let nameComponents: PersonNameComponents?
-  /// Whether the person has an account of the service.
+  /// Whether the user has an account of the service.
   public let hasiCloudAccount: Bool
 
-  /// The person's cards in the address book: none, since there is no address book here.
+  /// The user's contacts in the address book: none, since there is no address book here.
   @available(*, deprecated, message: "There is no address book outside Apple's platforms")
   public var contactIdentifiers: [String] { [] }
 
@@ -31,7 +31,7 @@ public final class CKUserIdentity: NSObject, NSSecureCoding, NSCopying, @uncheck
     super.init()
   }
 
-  /// Somebody of whom only an address is known.
+  /// The identity of a user of whom only an address is known.
   package convenience init(lookupInfo: CKUserIdentity.LookupInfo?) {
     self.init(
       userRecordID: lookupInfo?.userRecordID,
@@ -65,7 +65,7 @@ public final class CKUserIdentity: NSObject, NSSecureCoding, NSCopying, @uncheck
     return components == PersonNameComponents() ? nil : components
   }
 
-  /// The identity in the wire's terms: who it is, or how to find them.
+  /// The identity in the wire's terms: a user record or a look-up.
   package var wire: UserIdentity {
     UserIdentity(userRecordName: userRecordID?.recordName, lookupInfo: lookupInfo?.wire)
   }
@@ -132,14 +132,14 @@ public final class CKUserIdentity: NSObject, NSSecureCoding, NSCopying, @uncheck
   /// The identity itself: it never changes.
   public func copy(with zone: NSZone? = nil) -> Any { self }
 
-  /// Whether the other object is the same person, as far as both know.
+  /// Whether the other object is the same user, as far as both know.
   public override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? CKUserIdentity else { return false }
     return userRecordID == other.userRecordID && lookupInfo == other.lookupInfo
       && nameComponents == other.nameComponents && hasiCloudAccount == other.hasiCloudAccount
   }
 
-  /// A hash of who it is.
+  /// A hash of the identity.
   public override var hash: Int {
     var hasher = Hasher()
     hasher.combine(userRecordID)
@@ -147,7 +147,7 @@ public final class CKUserIdentity: NSObject, NSSecureCoding, NSCopying, @uncheck
     return hasher.finalize()
   }
 
-  /// The form CloudKit prints, without name and address: they belong in no log.
+  /// The form CloudKit prints, without name and address: they must not reach a log.
   public override var description: String {
     "<CKUserIdentity: \(RecordFormatter.address(of: self)); "
       + "userRecordID=\(userRecordID?.recordName ?? "(null)"), "

@@ -2,23 +2,23 @@ import CloudKitWebServices
 import Foundation
 
 extension CKUserIdentity {
-  /// What a person can be found by.
+  /// The criterion of a user look-up.
   public typealias LookupInfo = CKUserIdentityLookupInfo
 }
 
 // Not nested, for the archives' sake: see `CKRecordID`.
 
-/// What a person can be found by: a mail address, a phone number or their record.
+/// The criterion of a user look-up: an email address, a phone number or a user record.
 public final class CKUserIdentityLookupInfo: NSObject, NSSecureCoding, NSCopying,
   @unchecked Sendable
 {
-  // Unchecked: nothing changes after the initializer.
+  // Unchecked: immutable after the initializer.
 
-  /// The mail address.
+  /// The email address.
   public let emailAddress: String?
   /// The phone number.
   public let phoneNumber: String?
-  /// The record that stands for the person.
+  /// The user record.
   public let userRecordID: CKRecord.ID?
 
   private init(emailAddress: String?, phoneNumber: String?, userRecordID: CKRecord.ID?) {
@@ -28,41 +28,41 @@ public final class CKUserIdentityLookupInfo: NSObject, NSSecureCoding, NSCopying
     super.init()
   }
 
-  /// Finds by a mail address.
+  /// Creates a look-up by an email address.
   public convenience init(emailAddress: String) {
     self.init(emailAddress: emailAddress, phoneNumber: nil, userRecordID: nil)
   }
 
-  /// Finds by a phone number.
+  /// Creates a look-up by a phone number.
   public convenience init(phoneNumber: String) {
     self.init(emailAddress: nil, phoneNumber: phoneNumber, userRecordID: nil)
   }
 
-  /// Finds by the record that stands for the person.
+  /// Creates a look-up by a user record.
   public convenience init(userRecordID: CKRecord.ID) {
     self.init(emailAddress: nil, phoneNumber: nil, userRecordID: userRecordID)
   }
 
-  /// Finds several people by mail addresses.
+  /// Creates look-ups by email addresses.
   public class func lookupInfos(withEmails emails: [String]) -> [CKUserIdentity.LookupInfo] {
     emails.map { CKUserIdentity.LookupInfo(emailAddress: $0) }
   }
 
-  /// Finds several people by phone numbers.
+  /// Creates look-ups by phone numbers.
   public class func lookupInfos(
     withPhoneNumbers phoneNumbers: [String]
   ) -> [CKUserIdentity.LookupInfo] {
     phoneNumbers.map { CKUserIdentity.LookupInfo(phoneNumber: $0) }
   }
 
-  /// Finds several people by the records that stand for them.
+  /// Creates look-ups by user records.
   public class func lookupInfos(with recordIDs: [CKRecord.ID]) -> [CKUserIdentity.LookupInfo] {
     recordIDs.map { CKUserIdentity.LookupInfo(userRecordID: $0) }
   }
 
   // MARK: The wire
 
-  /// Reads what a reply says; nothing where it says nothing.
+  /// Reads a look-up of a reply; nil if it has no criterion.
   package convenience init?(wire: LookupInfo) {
     let name = wire.userRecordName.flatMap { $0.isEmpty ? nil : $0 }
     guard wire.emailAddress != nil || wire.phoneNumber != nil || name != nil else { return nil }
@@ -81,7 +81,7 @@ public final class CKUserIdentityLookupInfo: NSObject, NSSecureCoding, NSCopying
     )
   }
 
-  /// Whether both are met by the same person: mail addresses don't know upper and lower case.
+  /// Whether both criteria match: email addresses are compared without regard to case.
   func finds(_ other: CKUserIdentity.LookupInfo) -> Bool {
     if let own = emailAddress, let others = other.emailAddress {
       return own.lowercased() == others.lowercased()
@@ -96,7 +96,7 @@ public final class CKUserIdentityLookupInfo: NSObject, NSSecureCoding, NSCopying
   /// Whether archives of this class are read securely.
   public static var supportsSecureCoding: Bool { true }
 
-  /// Reads what to find by from an archive.
+  /// Reads a look-up from an archive.
   public convenience init?(coder: NSCoder) {
     self.init(
       emailAddress: coder.decodeString(forKey: "EmailAddress"),
@@ -105,7 +105,7 @@ public final class CKUserIdentityLookupInfo: NSObject, NSSecureCoding, NSCopying
     )
   }
 
-  /// Writes what to find by to an archive.
+  /// Writes the look-up to an archive.
   public func encode(with coder: NSCoder) {
     coder.encodeIfPresent(emailAddress as NSString?, forKey: "EmailAddress")
     coder.encodeIfPresent(phoneNumber as NSString?, forKey: "PhoneNumber")
@@ -115,14 +115,14 @@ public final class CKUserIdentityLookupInfo: NSObject, NSSecureCoding, NSCopying
   /// The object itself: it never changes.
   public func copy(with zone: NSZone? = nil) -> Any { self }
 
-  /// Whether the other object finds by the same.
+  /// Whether the other object has the same criterion.
   public override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? CKUserIdentity.LookupInfo else { return false }
     return emailAddress == other.emailAddress && phoneNumber == other.phoneNumber
       && userRecordID == other.userRecordID
   }
 
-  /// A hash of what it finds by.
+  /// A hash of the criterion.
   public override var hash: Int {
     var hasher = Hasher()
     hasher.combine(emailAddress)
@@ -131,7 +131,7 @@ public final class CKUserIdentityLookupInfo: NSObject, NSSecureCoding, NSCopying
     return hasher.finalize()
   }
 
-  /// The form CloudKit prints, without the address itself: it belongs in no log.
+  /// The form CloudKit prints, without the address itself: it must not reach a log.
   public override var description: String {
     let kind =
       emailAddress != nil ? "emailAddress" : phoneNumber != nil ? "phoneNumber" : "userRecordID"

@@ -2,9 +2,9 @@ import CloudKitWebServices
 import Foundation
 
 extension WireMapping {
-  /// The wire's form of a field; an absent one is null, which removes it.
+  /// The wire's form of a field; an absent field is null, which removes it.
   ///
-  /// `uploads` are the files sent ahead of the record, by the identity of their assets.
+  /// `uploads` are the files uploaded before the record, by the identity of their assets.
   package func wire(
     _ field: CKRecord.Field?,
     key: String,

@@ -2,13 +2,13 @@ import CloudKitWebServices
 import Effects
 import Foundation
 
-/// Translates between CloudKit's objects and the wire, for one database.
+/// Converts between CloudKit's objects and the wire's, for one database.
 package struct WireMapping: Sendable {
-  /// The database that the records are of.
+  /// The database of the records.
   package var scope: CKDatabase.Scope
-  /// Where asset identifiers come from.
+  /// The source of the assets' identifiers.
   package var effects: Effects
-  /// What the addresses of shares begin with; nothing where no share is read.
+  /// The origin of share links; nil where no share is read.
   package var shareOrigin: URL?
 
   package init(scope: CKDatabase.Scope, effects: Effects, shareOrigin: URL? = nil) {
@@ -19,7 +19,7 @@ package struct WireMapping: Sendable {
 
   // MARK: Zones
 
-  /// The wire's zone ID; one's own zones go without an owner.
+  /// The wire's zone ID; the user's own zones have no owner on the wire.
   package func wire(_ zoneID: CKRecordZone.ID) -> ZoneID {
     ZoneID(
       zoneName: zoneID.zoneName,
@@ -27,7 +27,7 @@ package struct WireMapping: Sendable {
     )
   }
 
-  /// The zone ID that apps compare: outside the shared database every zone is one's own.
+  /// The zone ID for apps: outside the shared database every zone is the user's own.
   package func zoneID(_ wire: ZoneID) -> CKRecordZone.ID {
     let owner = scope == .shared ? wire.ownerRecordName : nil
     return CKRecordZone.ID(
@@ -53,7 +53,7 @@ package struct WireMapping: Sendable {
 
   // MARK: Records
 
-  /// The record of a reply; `zone` is the one asked about, which a reply may leave out.
+  /// The record of a reply; `zone` is the requested one, which a reply may omit.
   package func record(
     _ wire: RecordDictionary,
     in zone: CKRecordZone.ID
@@ -83,7 +83,7 @@ package struct WireMapping: Sendable {
     return CKRecord.ID(recordName: name, zoneID: wire.zoneID.map(zoneID) ?? zone)
   }
 
-  /// What a reply says of a record besides its fields.
+  /// The system fields of a record in a reply.
   package func systemFields(
     _ wire: RecordDictionary,
     in zone: CKRecordZone.ID
@@ -112,7 +112,7 @@ package struct WireMapping: Sendable {
 
   // MARK: Values
 
-  /// The typed value of a field, or nothing where it is null.
+  /// The typed value of a field, or nil if it is null.
   func value(_ content: FieldContent, in zone: CKRecordZone.ID) -> RecordValue? {
     switch content {
     case .null: nil
@@ -138,7 +138,9 @@ package struct WireMapping: Sendable {
     }
   }
 
-  /// Replies always have tags; other servers may not keep to that.
+  /// The value of a field without a type.
+  ///
+  /// Watershed's replies always have types; other servers' may not.
   private func untagged(_ value: UntaggedValue, in zone: CKRecordZone.ID) -> RecordValue? {
     switch value {
     case .string(let text): .string(text)

@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// The name by which the person who is signed in is known to themselves.
+/// The owner name that stands for the signed-in user.
 public let CKCurrentUserDefaultName: String = "__defaultOwner__"
 
 /// The older name of `CKCurrentUserDefaultName`.
@@ -11,11 +11,11 @@ public let CKOwnerDefaultName: String = "__defaultOwner__"
 /// The name of the record that shares a whole zone.
 public let CKRecordNameZoneWideShare: String = "cloudkit.zoneshare"
 
-/// A part of a database whose records belong together.
+/// A zone: a group of records in a database.
 public final class CKRecordZone: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-  // Unchecked: what changes is inside `state`.
+  // Unchecked: all mutable state is inside `state`.
 
-  /// What a zone can do.
+  /// The capabilities of a zone.
   public struct Capabilities: OptionSet, Sendable {
     /// The bits.
     public let rawValue: UInt
@@ -25,21 +25,21 @@ public final class CKRecordZone: NSObject, NSSecureCoding, NSCopying, @unchecked
       self.rawValue = rawValue
     }
 
-    /// Changes since a token can be fetched.
+    /// The changes since a token can be fetched.
     public static var fetchChanges: CKRecordZone.Capabilities { Self(rawValue: 1) }
-    /// A batch is saved whole or not at all.
+    /// A batch can be saved atomically.
     public static var atomic: CKRecordZone.Capabilities { Self(rawValue: 2) }
-    /// Hierarchies of records can be shared.
+    /// A hierarchy of records can be shared.
     public static var sharing: CKRecordZone.Capabilities { Self(rawValue: 4) }
-    /// The zone can be shared whole.
+    /// The zone as a whole can be shared.
     public static var zoneWideSharing: CKRecordZone.Capabilities { Self(rawValue: 8) }
   }
 
-  /// How keys of encrypted values are kept.
+  /// The scope of the keys of encrypted values.
   public enum EncryptionScope: Int, Sendable {
-    /// One for each record.
+    /// One key for each record.
     case perRecord = 0
-    /// One for the zone.
+    /// One key for the zone.
     case perZone = 1
   }
 
@@ -49,19 +49,19 @@ public final class CKRecordZone: NSObject, NSSecureCoding, NSCopying, @unchecked
 
   /// The zone's identifier.
   public let zoneID: CKRecordZone.ID
-  /// What the zone can do.
+  /// The capabilities of the zone.
   public let capabilities: CKRecordZone.Capabilities
   /// The share of the whole zone, where the zone was fetched and is shared as a whole.
   public let share: CKRecord.Reference?
   private let state: Mutex<State>
 
-  /// How keys of encrypted values are kept.
+  /// The scope of the keys of encrypted values.
   public var encryptionScope: CKRecordZone.EncryptionScope {
     get { state.withLock { $0.encryptionScope } }
     set { state.withLock { $0.encryptionScope = newValue } }
   }
 
-  /// The zone that every database has.
+  /// The default zone, which every database has.
   public class func `default`() -> CKRecordZone { CKRecordZone(zoneID: .default) }
 
   /// Creates a zone of the current user.
@@ -119,7 +119,7 @@ public final class CKRecordZone: NSObject, NSSecureCoding, NSCopying, @unchecked
     coder.encode(encryptionScope.rawValue, forKey: "EncryptionScope")
   }
 
-  /// A zone of its own with the same contents.
+  /// A copy of the zone with the same contents.
   public func copy(with zone: NSZone? = nil) -> Any {
     CKRecordZone(
       zoneID: zoneID,

@@ -9,11 +9,11 @@ extension CKRecordZone {
 
 /// A zone's name and owner.
 public final class CKRecordZoneID: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-  // Unchecked: nothing changes after the initializer.
+  // Unchecked: immutable after the initializer.
 
-  /// The zone that every database has.
+  /// The default zone, which every database has.
   public static let `default` = CKRecordZone.ID()
-  /// The name of the zone that every database has.
+  /// The name of the default zone.
   public static let defaultZoneName: String = "_defaultZone"
 
   /// The zone's name, unique among the owner's.
