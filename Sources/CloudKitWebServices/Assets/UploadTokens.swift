@@ -14,10 +14,10 @@ package struct UploadTokensRequest: Codable, Hashable, Sendable {
   }
 }
 
-/// A field that a file is to be uploaded for.
+/// A field whose file is to be uploaded.
 package struct UploadTokenField: Codable, Hashable, Sendable {
   package var fieldName: String
-  /// Absent: the server invents one.
+  /// Absent: the server generates one.
   package var recordName: String?
   package var recordType: String?
 
@@ -32,11 +32,11 @@ package struct UploadTokenField: Codable, Hashable, Sendable {
   }
 }
 
-/// Where to send one file.
+/// The upload URL of one file.
 package struct UploadToken: Codable, Hashable, Sendable {
   package var recordName: String
   package var fieldName: String
-  /// The capability to upload; short-lived.
+  /// The URL that grants the upload; it expires soon.
   package var url: String
 
   package init(
@@ -61,7 +61,7 @@ package struct UploadTokensResponse: Codable, Hashable, Sendable {
   }
 }
 
-/// What an upload URL answers: the value to save in the record's field.
+/// The reply to an upload: the value to save in the record's field.
 package struct UploadedFileResponse: Codable, Hashable, Sendable {
   package var singleFile: AssetValue
 

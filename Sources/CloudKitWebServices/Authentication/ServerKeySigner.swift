@@ -3,7 +3,7 @@ import Foundation
 
 /// Signs requests with a server-to-server key: ECDSA over P-256.
 package struct ServerKeySigner: Sendable {
-  /// The key's name, as the service gave it out.
+  /// The key's identifier, as the service issued it.
   package let keyID: String
   private let key: P256.Signing.PrivateKey
 
@@ -14,20 +14,20 @@ package struct ServerKeySigner: Sendable {
     package static let signature = "x-apple-cloudkit-request-signaturev1"
   }
 
-  /// Takes a key in the PEM form that `openssl ecparam -genkey` writes.
+  /// Reads a key in the PEM form that `openssl ecparam -genkey` writes.
   package init(keyID: String, pem: String) throws {
     self.keyID = keyID
     key = try P256.Signing.PrivateKey(pemRepresentation: Self.withoutParameters(pem))
   }
 
-  /// OpenSSL writes the curve's name ahead of the key.
+  /// Removes the curve parameters that OpenSSL writes before the key.
   private static func withoutParameters(_ pem: String) -> String {
     let end = "-----END EC PARAMETERS-----"
     guard let range = pem.range(of: end) else { return pem }
     return String(pem[range.upperBound...]).trimmingCharacters(in: .whitespacesAndNewlines)
   }
 
-  /// What a signature is over: the date, the hash of the body, and path and query as sent.
+  /// The signed message: the date, the hash of the body, and path and query as sent.
   package static func message(date: String, body: Data, path: String) -> String {
     let hash = Data(SHA256.hash(data: body)).base64EncodedString()
     return "\(date):\(hash):\(path)"
@@ -38,7 +38,7 @@ package struct ServerKeySigner: Sendable {
     date.formatted(.iso8601)
   }
 
-  /// The headers that make a request a signed one.
+  /// The headers of a signed request.
   package func headers(path: String, body: Data, date: Date) throws -> [String: String] {
     let date = Self.text(of: date)
     let message = Self.message(date: date, body: body, path: path)
@@ -50,6 +50,6 @@ package struct ServerKeySigner: Sendable {
     ]
   }
 
-  /// The half of the key that the service knows, in PEM form.
+  /// The public key, which the service holds, in PEM form.
   package var publicKeyPEM: String { key.publicKey.pemRepresentation }
 }

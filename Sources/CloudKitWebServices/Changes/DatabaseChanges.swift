@@ -3,7 +3,7 @@ import Foundation
 /// The body of `changes/database` and of the older `zones/changes`.
 package struct DatabaseChangesRequest: Codable, Hashable, Sendable {
   package var syncToken: String?
-  /// The older spelling of the token.
+  /// The token's key in older requests.
   package var metaSyncToken: String?
   package var resultsLimit: Int?
 

@@ -1,6 +1,7 @@
-/// Which part of a zone's feed is wanted, and how it is shown.
+/// The filters and the format of a zone's feed.
 ///
-/// Its keys stand beside others in a zone's options, and beside the zones in a request for several.
+/// Its keys are in the same object as a zone's other options, or beside the list of zones in a
+/// request for several.
 package struct FeedOptions: Codable, Hashable, Sendable {
   package var desiredKeys: [String]?
   package var desiredRecordTypes: [String]?
@@ -8,9 +9,10 @@ package struct FeedOptions: Codable, Hashable, Sendable {
   /// Newest first.
   package var reverse: Bool?
   package var numbersAsStrings: Bool?
-  /// An extension: a listing without a token has the deletions of which the server has traces, too.
+  /// An extension: a listing without a token also contains the deletions whose tombstones the
+  /// server has.
   ///
-  /// A client asks for them that knows records although it has no token that can be continued.
+  /// For a client that knows records but has no valid token.
   package var includesDeleted: Bool?
 
   package init(
@@ -29,7 +31,7 @@ package struct FeedOptions: Codable, Hashable, Sendable {
     self.includesDeleted = includesDeleted
   }
 
-  /// These, and where they say nothing what the others say.
+  /// These options, with their missing values taken from the other ones.
   package func filled(from others: FeedOptions) -> FeedOptions {
     FeedOptions(
       desiredKeys: desiredKeys ?? others.desiredKeys,
@@ -52,7 +54,7 @@ package struct FeedOptions: Codable, Hashable, Sendable {
     desiredRecordTypes = try container.decodeIfPresent([String].self, forKey: .desiredRecordTypes)
     resultsLimit = try container.decodeIfPresent(Int.self, forKey: .resultsLimit)
     reverse = try container.decodeIfPresent(Bool.self, forKey: .reverse)
-    // The documentation spells the key both ways.
+    // The documentation has both spellings of the key.
     numbersAsStrings =
       try container.decodeIfPresent(Bool.self, forKey: .numbersAsStrings)
       ?? container.decodeIfPresent(Bool.self, forKey: .numberAsStrings)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What is asked of one zone in `changes/zone`, and the whole body of `records/changes`.
+/// The options for one zone in `changes/zone`, and the whole body of `records/changes`.
 package struct ZoneChangesOptions: Codable, Hashable, Sendable {
   package var zoneID: ZoneID
   package var syncToken: String?
@@ -34,7 +34,7 @@ package struct ZoneChangesOptions: Codable, Hashable, Sendable {
 /// The body of `changes/zone`.
 package struct ZoneChangesRequest: Codable, Hashable, Sendable {
   package var zones: [ZoneChangesOptions]
-  /// What holds for zones that do not say otherwise.
+  /// The default options of all zones.
   package var feed: FeedOptions
 
   package init(zones: [ZoneChangesOptions], feed: FeedOptions = FeedOptions()) {
@@ -59,12 +59,12 @@ package struct ZoneChangesRequest: Codable, Hashable, Sendable {
   }
 }
 
-/// What changed in one zone; also the whole reply of `records/changes`.
+/// The changes of one zone; also the whole reply of `records/changes`.
 package struct ZoneChanges: Codable, Hashable, Sendable {
   package var zoneID: ZoneID?
   package var records: [ItemResult<RecordDictionary>]
   package var syncToken: String?
-  /// Seen as null in real replies.
+  /// Apple's replies can have null here.
   package var moreComing: Bool?
 
   package init(

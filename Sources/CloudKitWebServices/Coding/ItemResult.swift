@@ -1,4 +1,4 @@
-/// One item of a batch reply: the thing itself, or an error in its place.
+/// One item of a batch reply: the item, or an error in its place.
 package enum ItemResult<Item: Codable & Hashable & Sendable>: Hashable, Sendable {
   case success(Item)
   case failure(ErrorDictionary)

@@ -1,12 +1,12 @@
 import Foundation
 
-/// What `JSONReader` can read.
+/// A type that `JSONReader` can decode.
 package protocol JSONReadable: Decodable {
   init(reading json: inout JSONReader) throws(JSONReader.Unusual)
 }
 
 extension JSONReadable {
-  /// Nil where `JSONDecoder` has to look at it.
+  /// Decodes a value; nil if only `JSONDecoder` can decode it.
   static func read(_ json: Data, _ origin: WireCoding.Origin = .wire) -> Self? {
     var reader = JSONReader(json, origin)
     do {
@@ -74,7 +74,7 @@ extension ZoneChangesOptions: JSONReadable {
 }
 
 extension FeedOptions {
-  /// Takes a member of the object that the options are part of; one that is not theirs is skipped.
+  /// Reads a member of the object that contains the options; a member of another type is skipped.
   fileprivate mutating func read(
     _ name: String,
     from json: inout JSONReader
@@ -141,11 +141,11 @@ extension RecordDictionary: JSONReadable {
       case "share": share = try json.optional(ReferenceValue.init(reading:))
       case "shortGUID": shortGUID = try json.text()
       case "createShortGUID": createShortGUID = try json.flag()
-      // Of shares, which are few.
+      // Members of shares, which are rare.
       case "forRecord", "publicPermission", "participants", "owner", "requesters", "blocked",
         "denyAccessRequests":
         throw JSONReader.Unusual()
-      // Of an error in a record's place.
+      // A member of an error, which can replace a record.
       case "serverErrorCode": throw JSONReader.Unusual()
       default: _ = try json.skip()
       }
@@ -171,14 +171,14 @@ extension FieldValue: JSONReadable {
     var (tag, isTagged): (String?, Bool) = (nil, false)
     var (place, isRead): (Int?, Bool) = (nil, false)
     var (isFlagged, isSealed) = (false, false)
-    // There are more of these than of anything else: what comes again is noticed here.
+    // Fields are the most frequent objects, so repeated names are detected here without a list.
     var members = JSONReader.Members.unchecked
     while let name = try json.next(&members) {
       switch name {
       case "type" where !isTagged:
         tag = try json.text()
         isTagged = true
-      // The type often comes first, and says at once what this is.
+      // If the type came first, the value is decoded directly.
       case "value" where isTagged && place == nil && !isRead:
         content = try json.content(tag)
         isRead = true
@@ -226,7 +226,7 @@ extension ReferenceValue: JSONReadable {
 
 extension ParentDictionary: JSONReadable {
   package init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
-    // A reference's action has no say here, but what is none must be refused all the same.
+    // A parent has no action, but an invalid one must be refused.
     let reference = try ReferenceValue(reading: &json)
     guard reference.action == nil else { throw JSONReader.Unusual() }
     self.init(recordName: reference.recordName, zoneID: reference.zoneID)
@@ -288,7 +288,7 @@ extension ClientSequence: JSONReadable {
     }
     guard let device, let sequence, let acknowledged else { throw JSONReader.Unusual() }
     self.init(device: device, sequence: sequence, acknowledged: acknowledged)
-    // The decoder names the value that is out of range.
+    // `JSONDecoder` reports which value is out of range.
     guard isValid else { throw JSONReader.Unusual() }
   }
 }
@@ -310,7 +310,7 @@ extension JSONReader {
     try list { (json) throws(Unusual) in try json.string() }
   }
 
-  /// A field's value by its tag; without one, by what it is.
+  /// A field's value by its type tag; without a tag, by its JSON type.
   fileprivate mutating func content(_ tag: String?) throws(Unusual) -> FieldContent {
     if try takesNull() { return .null }
     guard var tag else { return .untagged(try untagged()) }
@@ -329,7 +329,7 @@ extension JSONReader {
       return .timestampList(try list { (json) throws(Unusual) in try json.integer() })
     case .bytesList: return .bytesList(try list { (json) throws(Unusual) in try json.base64() })
     case .referenceList: return .referenceList(try list(ReferenceValue.init(reading:)))
-    // Places and files, and what is no type at all.
+    // Locations and assets, and unknown types.
     case .location, .locationList, .asset, .assetList, nil: throw Unusual()
     }
   }
@@ -344,7 +344,8 @@ extension JSONReader {
     return .list(try list { (json) throws(Unusual) in try json.scalar() })
   }
 
-  /// A place, a reference and a file look alike from here, and a fraction may be a whole number.
+  /// Locations, references and assets are all objects, and a number may be an integer or a
+  /// fraction.
   private mutating func scalar() throws(Unusual) -> UntaggedValue {
     switch try peek() {
     case UInt8(ascii: "\""): .string(try string())

@@ -1,7 +1,7 @@
 import Foundation
 
-/// What clients get by the thousand. A record with a file, a share or an error in its place is left to
-/// the decoder by itself, not the whole reply with it.
+/// The replies that clients decode most often. A record with an asset, a share or an error in its
+/// place is decoded by `JSONDecoder` alone, without the whole reply.
 extension JSONReader {
   fileprivate mutating func items() throws(Unusual) -> [ItemResult<RecordDictionary>] {
     try list { (json) throws(Unusual) in

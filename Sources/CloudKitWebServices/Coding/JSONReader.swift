@@ -1,12 +1,13 @@
 import Foundation
 
-/// Reads JSON straight from bytes, for what a server gets by the thousand.
+/// Decodes JSON directly from bytes, for frequent requests and replies.
 ///
-/// It takes the usual shapes and gives up at everything else, faults included: then `JSONDecoder`
-/// reads the same bytes and has the last word on what they mean and what is wrong with them. So what
-/// is read here must mean the same there, and strict is what it has to be.
+/// It accepts common input only and throws `Unusual` for everything else, including errors: then
+/// `JSONDecoder` decodes the same bytes and decides what they mean or reports what is wrong.
+/// Whatever this reader accepts must therefore mean the same to `JSONDecoder`, so it has to be
+/// strict.
 package struct JSONReader {
-  /// Something that `JSONDecoder` shall judge.
+  /// Input that has to be decoded by `JSONDecoder`.
   package struct Unusual: Error {
     package init() {}
   }
@@ -15,7 +16,7 @@ package struct JSONReader {
   private var index = 0
 
   private static let depthLimit = 64
-  /// More members than any of the shapes has; their names are compared one by one.
+  /// More members than any of the types has; their names are compared one by one.
   private static let memberLimit = 32
 
   let origin: WireCoding.Origin
@@ -27,16 +28,16 @@ package struct JSONReader {
 
   // MARK: Structure
 
-  /// The members of an object that were met so far.
+  /// The members of an object that were read so far.
   package struct Members {
     fileprivate var names: [String] = []
     fileprivate var isOpen = false
-    /// Of names that the caller compares.
+    /// Whether repeated names are refused here, rather than by the caller.
     fileprivate var isChecked = true
 
     package init() {}
 
-    /// Of an object with any number of names; the caller refuses those that come again.
+    /// The members of an object with any number of names; the caller refuses repeated ones.
     static let unchecked = {
       var members = Members()
       members.isChecked = false
@@ -44,13 +45,13 @@ package struct JSONReader {
     }()
   }
 
-  /// The name of the next member, whose value is to be read then; nil at the object's end.
+  /// The name of the next member, whose value must be read next; nil at the object's end.
   package mutating func next(_ members: inout Members) throws(Unusual) -> String? {
     guard try proceed(&members.isOpen, UInt8(ascii: "{"), UInt8(ascii: "}")) else { return nil }
     let name = try string()
     try take(UInt8(ascii: ":"))
     guard members.isChecked else { return name }
-    // Which of two values holds is not for us to say.
+    // `JSONDecoder` decides which of two equal names counts.
     guard members.names.count < Self.memberLimit, !members.names.contains(name) else {
       throw Unusual()
     }
@@ -58,7 +59,7 @@ package struct JSONReader {
     return name
   }
 
-  /// Whether another element follows; begins the array where it is not open yet.
+  /// Whether another element follows; the first call opens the array.
   mutating func hasElement(_ isOpen: inout Bool) throws(Unusual) -> Bool {
     try proceed(&isOpen, UInt8(ascii: "["), UInt8(ascii: "]"))
   }
@@ -82,7 +83,7 @@ package struct JSONReader {
     return true
   }
 
-  /// Refuses what follows the value.
+  /// Throws if anything follows the value.
   mutating func end() throws(Unusual) {
     skipSpace()
     guard index == bytes.count else { throw Unusual() }
@@ -99,7 +100,7 @@ package struct JSONReader {
 
   private func isNext(_ byte: UInt8) -> Bool { index < bytes.count && bytes[index] == byte }
 
-  /// The first byte of what comes next.
+  /// The first byte of the next token.
   mutating func peek() throws(Unusual) -> UInt8 {
     if index < bytes.count, bytes[index] > 0x20 { return bytes[index] }
     skipSpace()
@@ -112,9 +113,9 @@ package struct JSONReader {
     index += 1
   }
 
-  // MARK: Going back
+  // MARK: Skipping and seeking
 
-  /// Passes a value over and returns its place.
+  /// Skips a value and returns its position.
   mutating func skip() throws(Unusual) -> Int {
     _ = try peek()
     let place = index
@@ -122,7 +123,7 @@ package struct JSONReader {
     return place
   }
 
-  /// Reads at a place that was passed over, and goes on where it was.
+  /// Reads at the position of a skipped value, and returns to the current position.
   mutating func reading<Value>(
     at place: Int,
     _ read: (inout JSONReader) throws(Unusual) -> Value
@@ -134,7 +135,7 @@ package struct JSONReader {
     return value
   }
 
-  /// Reads a value of a usual shape, or else as `JSONDecoder` does.
+  /// Reads a value with the given function, or with `JSONDecoder` if that throws.
   mutating func value<Value: Decodable>(
     _ usual: (inout JSONReader) throws(Unusual) -> Value
   ) throws(Unusual) -> Value {
@@ -170,7 +171,7 @@ package struct JSONReader {
 
   // MARK: Values
 
-  /// Reads `null`, if that is what comes.
+  /// Reads `null` if it is the next value.
   mutating func takesNull() throws(Unusual) -> Bool {
     guard try peek() == UInt8(ascii: "n") else { return false }
     try word("null")
@@ -210,7 +211,7 @@ package struct JSONReader {
     throw Unusual()
   }
 
-  /// What was passed over is ASCII, as most of it is, and needs no look at whether it is text.
+  /// The bytes were found to be ASCII, so they need no validation as UTF-8.
   private func ascii(from start: Int) -> String {
     bytes.withUnsafeBufferPointer {
       String(decoding: UnsafeBufferPointer(rebasing: $0[start..<index]), as: UTF8.self)
@@ -218,12 +219,12 @@ package struct JSONReader {
   }
 
   private static func text(_ utf8: ArraySlice<UInt8>) throws(Unusual) -> String {
-    // What would have to be mended is no text.
+    // Invalid UTF-8 is left to `JSONDecoder`.
     guard let text = String(validating: utf8, as: UTF8.self) else { throw Unusual() }
     return text
   }
 
-  /// Of the escapes those of one letter; characters by number are rare.
+  /// Handles the escapes of one letter; `\u` escapes, which are rare, are left to `JSONDecoder`.
   private mutating func escapedString(from start: Int) throws(Unusual) -> String {
     var utf8 = Array(bytes[start..<index])
     while index < bytes.count {
@@ -258,7 +259,7 @@ package struct JSONReader {
 
   package mutating func integer() throws(Unusual) -> Int64 {
     let numeral = try numeral()
-    // A whole number in another dress, and a zero with a sign, are judged elsewhere.
+    // An integer in another notation, and a zero with a sign, are left to `JSONDecoder`.
     guard numeral.isInteger, let value = Int64(try Self.text(numeral.digits)),
       value != 0 || numeral.digits.count == 1
     else { throw Unusual() }
@@ -318,7 +319,7 @@ extension JSONReader {
     return elements
   }
 
-  /// A word of a fixed list.
+  /// A string of a fixed list.
   mutating func word<Word: RawRepresentable<String>>(_: Word.Type) throws(Unusual) -> Word {
     guard let word = Word(rawValue: try string()) else { throw Unusual() }
     return word

@@ -1,13 +1,13 @@
 import Foundation
 
-/// Records and their parts, key by key in the order that sorted keys have.
+/// Writes records and their parts with sorted keys.
 extension JSONWriter {
   package mutating func fields(
     _ fields: [String: FieldValue],
     numbersAsStrings: Bool = false
   ) {
     beginObject()
-    // Places are sorted, as a value is large to move about.
+    // Sorts indices, since values are large and expensive to move.
     let (names, values) = (fields.keys, fields.values)
     for place in fields.indices.sorted(by: { names[$0] < names[$1] }) {
       key(names[place])
@@ -70,7 +70,7 @@ extension JSONWriter {
     endObject()
   }
 
-  /// What only shares have: too few to be worth a writer of their own.
+  /// The members of shares, which are too rare for a writer of their own.
   private mutating func member(_ name: String, _ value: (some Encodable)?) {
     guard let value, let json = try? WireCoding.encode(value) else { return }
     key(name)
@@ -149,7 +149,7 @@ extension JSONWriter {
     case .assetList(let values): list(values) { $0.asset($1) }
     case .unknownList: list([String]()) { $0.string($1) }
     case .untagged(let value):
-      // Only on its way in; the encoder of the wire knows it.
+      // An untagged value occurs in requests only; the generic encoder handles it.
       if let json = try? WireCoding.encode(value) { encoded(json) } else { null() }
     }
   }

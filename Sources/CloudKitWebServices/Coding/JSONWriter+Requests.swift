@@ -4,7 +4,7 @@ package protocol JSONWritable: Encodable {
 }
 
 extension ModifyRecordsRequest: JSONWritable {
-  /// Writes the request, key by key in the order that sorted keys have.
+  /// Writes the request with sorted keys.
   package func write(to writer: inout JSONWriter) {
     writer.beginObject()
     writer.member("atomic", atomic)

@@ -1,17 +1,18 @@
 import Foundation
 
-/// Writes JSON straight into bytes, for what a server sends by the thousand.
+/// Writes JSON directly into bytes, for frequent requests and replies.
 ///
-/// The bytes are those of `WireCoding.encode`; a value that is JSON already can be put in as it is.
+/// The bytes equal those of `WireCoding.encode`; a value that is JSON already can be inserted
+/// unchanged.
 package struct JSONWriter: ~Copyable {
-  /// Memory of its own, which is handed over when all is written: an array would check at each of
-  /// the many small pieces whether it is shared.
+  /// Manually allocated memory, which `finished()` hands over: an array would check for unique
+  /// ownership at each of the many small writes.
   private var memory: UnsafeMutableRawPointer
   private var capacity: Int
-  /// Bytes written so far.
+  /// The number of bytes written so far.
   package private(set) var count = 0
   private var needsComma = false
-  /// Whether every value so far has a form in JSON.
+  /// Whether JSON could express every value so far.
   package private(set) var isExact = true
 
   package init(capacity: Int = 256) {
@@ -21,7 +22,7 @@ package struct JSONWriter: ~Copyable {
 
   deinit { memory.deallocate() }
 
-  /// What was written, without another copy.
+  /// The written bytes, without a copy.
   package consuming func finished() -> Data {
     let data = Data(
       bytesNoCopy: memory,
@@ -34,7 +35,7 @@ package struct JSONWriter: ~Copyable {
 
   // MARK: Memory
 
-  /// Makes room for what is about to be written.
+  /// Grows the buffer for the next write.
   package mutating func reserve(_ more: Int) {
     guard capacity - count < more else { return }
     capacity = max(capacity * 2, count + more)
@@ -61,9 +62,9 @@ package struct JSONWriter: ~Copyable {
     append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
   }
 
-  // MARK: Going back
+  // MARK: Undoing
 
-  /// A place to take back what is written after it.
+  /// A position in the output, to discard what is written after it.
   package struct Mark {
     fileprivate var count: Int
     fileprivate var needsComma: Bool
@@ -122,7 +123,7 @@ package struct JSONWriter: ~Copyable {
     needsComma = true
   }
 
-  /// The members of an object that is JSON already, among those of this one.
+  /// Inserts the members of an object that is JSON already into the current object.
   package mutating func members(of json: Data) {
     let inner = json.dropFirst().dropLast()
     if !inner.isEmpty { encoded(inner) }
@@ -137,7 +138,7 @@ package struct JSONWriter: ~Copyable {
     needsComma = true
   }
 
-  /// A number without end is none in JSON, and null here.
+  /// A number that is not finite has no form in JSON, and is written as null.
   package mutating func number(_ value: Double) {
     guard value.isFinite else {
       isExact = false
@@ -168,11 +169,11 @@ package struct JSONWriter: ~Copyable {
     text.withUTF8 { self.text(UnsafeRawBufferPointer($0)) }
   }
 
-  // MARK: Pieces
+  // MARK: Fragments
 
-  /// A piece of JSON with its own punctuation, for shapes that are written by the thousand.
+  /// Appends a fragment of JSON with its own punctuation, for objects that are written often.
   ///
-  /// Whether a comma has to follow is told by its last character.
+  /// Its last character decides whether a comma has to follow.
   package mutating func piece(_ json: StaticString) {
     append(json)
     switch memory.load(fromByteOffset: count - 1, as: UInt8.self) {
@@ -182,7 +183,7 @@ package struct JSONWriter: ~Copyable {
     }
   }
 
-  /// The inside of a string whose quotes are in the pieces around it.
+  /// The contents of a string whose quotes are in the surrounding fragments.
   package mutating func text(_ utf8: UnsafeRawBufferPointer) {
     var start = 0
     for index in utf8.indices where Self.needsEscape(utf8[index]) {
@@ -193,7 +194,7 @@ package struct JSONWriter: ~Copyable {
     append(UnsafeRawBufferPointer(rebasing: utf8[start...]))
   }
 
-  /// A whole number within pieces.
+  /// An integer between fragments.
   package mutating func digits(_ value: Int64) {
     reserve(20)
     var rest = value.magnitude

@@ -1,7 +1,7 @@
 extension KeyedDecodingContainer {
-  /// Reads a truth value as clients write it: those that keep it as a number object send 0 and 1.
+  /// Decodes a Boolean as clients write it: those that hold it as a number object send 0 and 1.
   ///
-  /// It stands before the standard library's method of the same name for every body in this module.
+  /// It shadows the standard library's method of the same name in this module.
   func decodeIfPresent(_ type: Bool.Type, forKey key: Key) throws -> Bool? {
     guard contains(key), try !decodeNil(forKey: key) else { return nil }
     do {

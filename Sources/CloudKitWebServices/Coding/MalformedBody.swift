@@ -2,7 +2,7 @@ import Foundation
 
 /// A body that is not JSON or not of the expected shape, or a value that JSON cannot hold.
 package struct MalformedBody: Error, Hashable, Sendable, CustomStringConvertible {
-  /// Where, such as `operations[3].record.fields.title`; empty for the whole body.
+  /// The position, such as `operations[3].record.fields.title`; empty for the whole body.
   package var path: String
   package var reason: String
 
@@ -11,7 +11,7 @@ package struct MalformedBody: Error, Hashable, Sendable, CustomStringConvertible
     self.reason = reason
   }
 
-  /// `depth`: how many steps of the path lead to what the reader knows already.
+  /// `depth`: the number of leading path components to omit, since the reader knows them.
   init(_ error: any Error, below depth: Int = 0) {
     func text(_ path: [any CodingKey]) -> String { Self.text(Array(path.dropFirst(depth))) }
     switch error {
@@ -39,7 +39,7 @@ package struct MalformedBody: Error, Hashable, Sendable, CustomStringConvertible
     }
   }
 
-  /// Why a whole body could not be read.
+  /// The reason why a whole body could not be decoded.
   init(_ error: any Error, in json: Data) {
     self.init(error)
     guard case DecodingError.dataCorrupted(let context) = error, context.codingPath.isEmpty else {
@@ -50,7 +50,7 @@ package struct MalformedBody: Error, Hashable, Sendable, CustomStringConvertible
     } else if (try? JSONSerialization.jsonObject(with: json, options: .fragmentsAllowed)) == nil {
       reason = "The body is not valid JSON"
     } else {
-      // The decoder gives up as a whole where a number does not fit its key.
+      // `JSONDecoder` fails for the whole body if a number does not fit its type.
       reason = "A number is too large, or has a fraction where only whole numbers can be"
     }
   }
@@ -69,7 +69,7 @@ package struct MalformedBody: Error, Hashable, Sendable, CustomStringConvertible
     }
   }
 
-  // MARK: JSON's words for Swift's
+  // MARK: Names of JSON types
 
   private static func word(for type: any Any.Type) -> String {
     switch type {
@@ -82,7 +82,7 @@ package struct MalformedBody: Error, Hashable, Sendable, CustomStringConvertible
     }
   }
 
-  /// What the decoder says it found instead.
+  /// The JSON type that the decoder found, taken from its message.
   private static func found(_ text: String) -> String? {
     let words = [
       ("found null", "null"), ("a dictionary", "an object"), ("an array", "an array"),
@@ -93,7 +93,7 @@ package struct MalformedBody: Error, Hashable, Sendable, CustomStringConvertible
     return words.first { rest.contains($0.0) }?.1
   }
 
-  /// The decoder's sentence about a word that an enumeration lacks, in the client's terms.
+  /// The decoder's message about an unknown enumeration value, in the client's terms.
   private static func unknownWord(_ text: String) -> String? {
     guard text.hasPrefix("Cannot initialize "),
       let end = text.range(of: " from invalid String value ")

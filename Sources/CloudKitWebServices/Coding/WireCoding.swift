@@ -1,13 +1,13 @@
 import Foundation
 
-/// JSON as the service speaks it, both ways.
+/// Encodes and decodes the service's JSON.
 package enum WireCoding {
-  /// Keys are sorted, so that one value always makes the same bytes.
+  /// Keys are sorted, so that equal values have equal bytes.
   package static func encode(_ value: some Encodable) throws(MalformedBody) -> Data {
     if let value = value as? any JSONWritable {
       var writer = JSONWriter()
       value.write(to: &writer)
-      // What JSON can't hold is told by the encoder.
+      // `JSONEncoder` reports a value that JSON can't express.
       if writer.isExact { return writer.finished() }
     }
     let encoder = JSONEncoder()
@@ -19,16 +19,17 @@ package enum WireCoding {
     }
   }
 
-  /// Where JSON comes from, which decides the keys that it may have.
+  /// The source of the JSON, which decides the keys that it may have.
   package enum Origin: Sendable {
-    /// A client or a server at the other end of a connection.
+    /// A client, or a server that this process is a client of.
     case wire
-    /// The server's own storage. Only there are `sealedType` of a value and `blob` of an asset:
-    /// a client that sent them could make the server open, or hand out, what it never stored.
+    /// The server's own storage. Only there are `sealedType` of a value and `blob` of an asset
+    /// allowed: a client that sent them could make the server decrypt, or return, data that it
+    /// never stored.
     case storage
   }
 
-  /// Frequent types have a reader of their own, with the same outcome.
+  /// Frequent types have their own reader, with the same result.
   package static func decode<Value: Decodable>(
     _ type: Value.Type,
     from data: Data,
@@ -58,7 +59,7 @@ extension CodingUserInfoKey {
 }
 
 extension Decoder {
-  /// Refuses a key that only the server's storage has.
+  /// Refuses a key that is allowed only in the server's storage.
   func checkStored<Key>(
     _ key: Key,
     in container: KeyedDecodingContainer<Key>

@@ -6,12 +6,12 @@ package struct ErrorDictionary: Error, Codable, Hashable, Sendable {
   package var reason: String?
   /// Seconds.
   package var retryAfter: Double?
-  /// The sign-in page, with AUTHENTICATION_REQUIRED.
+  /// The sign-in page, for AUTHENTICATION_REQUIRED.
   package var redirectURL: String?
   package var recordName: String?
   package var zoneID: ZoneID?
   package var subscriptionID: String?
-  /// Of a share that could not be resolved or accepted.
+  /// The share that could not be resolved or accepted.
   package var shortGUID: ShortGUID?
   package var `extension`: ErrorExtension?
 

@@ -1,13 +1,13 @@
-/// What exactly happened, for a client that sent the capability header.
+/// The exact error, for a client that sent the capability header.
 package struct ErrorExtension: Codable, Hashable, Sendable {
   package var code: ErrorExtensionCode
-  /// With a conflict: the record as the server has it now.
+  /// For a conflict: the server's current record.
   package var serverRecord: RecordDictionary?
 
-  /// What to do about it, in a sentence.
+  /// The remedy, in a sentence.
   package var remedy: String?
 
-  /// With an expired change token: why it cannot be continued.
+  /// For an expired change token: why it cannot be continued.
   package var cause: ErrorExtensionCode?
 
   package init(
@@ -25,18 +25,19 @@ package struct ErrorExtension: Codable, Hashable, Sendable {
   private enum CodingKeys: String, CodingKey { case code, serverRecord, remedy, cause }
 }
 
-/// The exact errors of the extension; a code that this list lacks is kept as it came.
+/// The exact error codes of the extension; a code that is not listed keeps its text.
 package struct ErrorExtensionCode: RawRepresentable, Codable, Hashable, Sendable {
   package var rawValue: String
 
   package init(rawValue: String) { self.rawValue = rawValue }
 
   package static let changeTokenExpired = ErrorExtensionCode(rawValue: "CHANGE_TOKEN_EXPIRED")
-  /// A cause: the server has forgotten what was deleted since.
+  /// A cause: the tombstones since the token have expired.
   package static let tooOld = ErrorExtensionCode(rawValue: "TOO_OLD")
-  /// A cause: the server, the environment or its data is another one, or was restored from a backup.
+  /// A cause: the token is from another server, environment or incarnation, or from before a
+  /// restore.
   package static let otherIncarnation = ErrorExtensionCode(rawValue: "OTHER_INCARNATION")
-  /// A cause: the zone was deleted, and another one of its name was made.
+  /// A cause: the zone was deleted and created again.
   package static let otherZone = ErrorExtensionCode(rawValue: "OTHER_ZONE")
   package static let zonePurged = ErrorExtensionCode(rawValue: "ZONE_PURGED")
   package static let userDeletedZone = ErrorExtensionCode(rawValue: "USER_DELETED_ZONE")

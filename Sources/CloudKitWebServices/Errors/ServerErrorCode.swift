@@ -1,4 +1,4 @@
-/// The error codes of the service; a code that this list lacks is kept as it came.
+/// The error codes of the service; a code that is not listed keeps its text.
 package enum ServerErrorCode: Sendable {
   case accessDenied
   case atomicError
@@ -23,7 +23,7 @@ package enum ServerErrorCode: Sendable {
     .validatingReferenceError, .zoneNotFound,
   ]
 
-  /// The HTTP status of a whole request that failed so.
+  /// The HTTP status of a request that failed with this code.
   package var httpStatus: Int {
     switch self {
     case .accessDenied: 403

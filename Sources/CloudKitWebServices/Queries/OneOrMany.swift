@@ -1,4 +1,4 @@
-/// An array, or the single object that older clients send in its place.
+/// An array, or a single object that older clients send instead.
 struct OneOrMany<Item: Decodable>: Decodable {
   var items: [Item]
 

@@ -22,14 +22,14 @@ package enum QueryComparator: String, Codable, Hashable, Sendable, CaseIterable 
   case listMemberBeginsWith = "LIST_MEMBER_BEGINS_WITH"
   case notListMemberBeginsWith = "NOT_LIST_MEMBER_BEGINS_WITH"
 
-  /// Spellings of other tools for the same comparisons.
+  /// Names that other tools use for the same comparisons.
   private static let aliases: [String: QueryComparator] = [
     "CONTAINS_ANY": .listContainsAny,
     "LIST_NOT_CONTAINS": .notListContains,
     "LIST_NOT_CONTAINS_ANY": .notListContainsAny,
   ]
 
-  /// The comparison of a name, or of another tool's name for it.
+  /// Looks a comparison up by its name or by another tool's name for it.
   package init?(name: String) {
     guard let comparator = QueryComparator(rawValue: name) ?? Self.aliases[name] else { return nil }
     self = comparator

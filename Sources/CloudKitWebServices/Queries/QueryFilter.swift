@@ -7,7 +7,7 @@ package struct QueryFilter: Codable, Hashable, Sendable {
   package var fieldName: String?
   package var systemFieldName: String?
   package var fieldValue: FieldValue?
-  /// Metres, for `NEAR`.
+  /// In metres, for `NEAR`.
   package var distance: Double?
 
   package init(

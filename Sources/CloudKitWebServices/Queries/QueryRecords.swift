@@ -4,7 +4,7 @@ import Foundation
 package struct QueryRecordsRequest: Codable, Hashable, Sendable {
   package var query: RecordQuery
   package var zoneID: ZoneID?
-  /// All zones of the database; ignored where a zone is given.
+  /// Searches all zones of the database; ignored if a zone is given.
   package var zoneWide: Bool?
   package var resultsLimit: Int?
   package var continuationMarker: String?
@@ -33,7 +33,7 @@ package struct QueryRecordsRequest: Codable, Hashable, Sendable {
 /// The reply of `records/query`.
 package struct QueryRecordsResponse: Codable, Hashable, Sendable {
   package var records: [ItemResult<RecordDictionary>]
-  /// Only when more results exist.
+  /// Present only if more results exist.
   package var continuationMarker: String?
   package var syncToken: String?
 

@@ -1,12 +1,12 @@
 import Foundation
 
-/// One key of a query's order.
+/// One sort key of a query.
 package struct QuerySort: Codable, Hashable, Sendable {
   package var fieldName: String?
   package var systemFieldName: String?
   /// Absent means true.
   package var ascending: Bool?
-  /// Order by the distance from here.
+  /// Sorts by the distance from this location.
   package var relativeLocation: LocationValue?
 
   package init(
@@ -30,7 +30,7 @@ package struct QuerySort: Codable, Hashable, Sendable {
     fieldName = try container.decodeIfPresent(String.self, forKey: .fieldName)
     systemFieldName = try container.decodeIfPresent(String.self, forKey: .systemFieldName)
     ascending = try container.decodeIfPresent(Bool.self, forKey: .ascending)
-    // A location field value or the bare location: both are seen.
+    // Clients send either a location field or the bare location.
     if let bare = try? container.decode(LocationValue.self, forKey: .relativeLocation) {
       relativeLocation = bare
     } else if let field = try container.decodeIfPresent(FieldValue.self, forKey: .relativeLocation)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What to look for: a record type, filters that must all hold, and an order.
+/// A query: a record type, filters that must all match, and sort keys.
 package struct RecordQuery: Codable, Hashable, Sendable {
   package var recordType: String?
   package var filterBy: [QueryFilter]?

@@ -2,17 +2,18 @@ import Foundation
 
 /// A device's number for one batch, so that a batch whose reply was lost can be repeated.
 ///
-/// The server keeps the reply of (user, database, device, sequence) until a later request acknowledges it.
+/// The server keeps the reply of (user, database, device, sequence) until a later request
+/// acknowledges it.
 package struct ClientSequence: Codable, Hashable, Sendable {
   package var device: String
   package var sequence: Int64
-  /// Replies up to and with this number have arrived and need not be kept.
+  /// The client has received the replies up to and including this number; they need not be kept.
   package var acknowledged: Int64
 
-  /// The numbers that a request may hold: those that every JSON reader reads exactly, so that no
-  /// arithmetic of the server overflows.
+  /// The allowed numbers: those that every JSON reader reads exactly, so that the server's
+  /// arithmetic can't overflow.
   package static let numbers: ClosedRange<Int64> = 0...(1 << 53)
-  /// Bytes of a device's name: it is kept with each reply and each record.
+  /// The limit of a device's name in bytes: the name is kept with each reply and each record.
   package static let deviceLength = 255
 
   package init(
@@ -52,7 +53,7 @@ package struct ClientSequence: Codable, Hashable, Sendable {
     acknowledged = try number(.acknowledged)
   }
 
-  /// Whether a request may hold it.
+  /// Whether a request may contain the sequence.
   var isValid: Bool {
     device.utf8.count <= Self.deviceLength && Self.numbers.contains(sequence)
       && Self.numbers.contains(acknowledged)

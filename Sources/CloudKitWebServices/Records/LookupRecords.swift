@@ -20,7 +20,7 @@ package struct LookupRecordsRequest: Codable, Hashable, Sendable {
   }
 }
 
-/// One record asked for.
+/// One requested record.
 package struct LookupRecord: Codable, Hashable, Sendable {
   package var recordName: String
   package var zoneID: ZoneID?

@@ -8,7 +8,7 @@ package struct ModifyRecordsRequest: Codable, Hashable, Sendable {
   package var atomic: Bool?
   package var desiredKeys: [String]?
   package var numbersAsStrings: Bool?
-  /// An extension, read only with the capability header.
+  /// An extension; ignored without the capability header.
   package var clientSequence: ClientSequence?
 
   package init(
@@ -31,7 +31,7 @@ package struct ModifyRecordsRequest: Codable, Hashable, Sendable {
 /// The reply of `records/modify` and `records/lookup`, one item per item of the request.
 package struct RecordsResponse: Codable, Hashable, Sendable {
   package var records: [ItemResult<RecordDictionary>]
-  /// With `getCurrentSyncToken=true` only.
+  /// Present only with `getCurrentSyncToken=true`.
   package var syncToken: String?
 
   package init(

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The record that another record hangs below, for sharing.
+/// The parent of a record, for sharing.
 package struct ParentDictionary: Codable, Hashable, Sendable {
   package var recordName: String
   package var zoneID: ZoneID?

@@ -1,8 +1,8 @@
 import Foundation
 
-/// A record in requests and replies: one tolerant shape, since clients send back what they read.
+/// A record in requests and replies: one lenient type, since clients send back what they received.
 package struct RecordDictionary: Hashable, Sendable {
-  /// Absent in a create: the server invents one.
+  /// Absent in a create: the server generates one.
   package var recordName: String?
   package var recordType: String?
   /// Changes with every save; compared for equality only.
@@ -13,20 +13,20 @@ package struct RecordDictionary: Hashable, Sendable {
   package var modified: ServerStamp?
   package var deleted: Bool?
   package var parent: ParentDictionary?
-  /// `"parent": null` in a request: the record hangs below nothing from now on.
+  /// `"parent": null` in a request: the save removes the record's parent.
   package var removesParent = false
   package var share: ReferenceValue?
   package var shortGUID: String?
   package var createShortGUID: Bool?
-  /// What only shares have.
+  /// The members that only shares have.
   package var sharing: ShareDictionary? {
     get { shareBox?.dictionary }
     set { shareBox = newValue.map { .value($0) } }
   }
   private var shareBox: ShareBox?
-  /// How `encode(to:)` writes numbers; not part of the record and never decoded.
+  /// Whether `encode(to:)` writes numbers as strings; not part of the record and never decoded.
   package var writesNumbersAsStrings = false
-  /// Whether a reply shows the documented and always empty dictionary of plug-in fields.
+  /// Whether a reply contains the documented, always empty dictionary of plug-in fields.
   package var hasPluginFields = false
 
   package init(
@@ -67,7 +67,8 @@ extension RecordDictionary: Codable {
     case forRecord, publicPermission, participants, owner
     case requesters, blocked, denyAccessRequests
 
-    /// One of these is in every request and reply about a share.
+    /// The members that identify a share in a request or reply: each one contains at least one of
+    /// them.
     static let ofShares: [CodingKeys] = [
       .forRecord, .publicPermission, .participants, .owner, .requesters, .blocked,
       .denyAccessRequests,

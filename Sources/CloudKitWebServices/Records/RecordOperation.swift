@@ -1,14 +1,14 @@
 import Foundation
 
-/// One step of `records/modify`.
+/// One operation of `records/modify`.
 package struct RecordOperation: Hashable, Sendable {
   package var operationType: RecordOperationType
   package var record: RecordDictionary
-  /// Shapes only the reply; overrides the request's.
+  /// Affects the reply only; overrides the request's.
   package var desiredKeys: [String]?
-  /// Shapes only the reply; overrides the request's.
+  /// Affects the reply only; overrides the request's.
   package var numbersAsStrings: Bool?
-  /// Why the record could not be read, where it could not; then `record` has its name and zone only.
+  /// Why the record could not be decoded, if so; then `record` has only its name and zone.
   package private(set) var fault: String?
 
   package init(
@@ -29,7 +29,7 @@ extension RecordOperation: Codable {
     case operationType, record, desiredKeys, numbersAsStrings
   }
 
-  /// What is wrong with one record is that record's fault, and says nothing of the others.
+  /// An error in one record fails this operation only, not the others.
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     operationType = try container.decode(RecordOperationType.self, forKey: .operationType)
@@ -46,7 +46,7 @@ extension RecordOperation: Codable {
     }
   }
 
-  /// As much of an unreadable record as says which one it is.
+  /// The name and zone of a record that could not be decoded.
   private struct NamedRecord: Decodable {
     var recordName: String?
     var zoneID: ZoneID?

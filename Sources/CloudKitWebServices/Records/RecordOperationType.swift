@@ -1,4 +1,4 @@
-/// The seven things `records/modify` can do with a record.
+/// The seven operation types of `records/modify`.
 package enum RecordOperationType: String, Codable, Hashable, Sendable, CaseIterable {
   case create
   case update

@@ -1,11 +1,11 @@
 import Foundation
 
-/// Who touched a record, when, and with which device.
+/// The user, time and device of a record's creation or change.
 package struct ServerStamp: Codable, Hashable, Sendable {
   /// Milliseconds since 1970.
   package var timestamp: Int64
   package var userRecordName: String?
-  /// Some clients drop the stamp without it.
+  /// Some clients ignore a stamp without it.
   package var deviceID: String?
 
   package init(

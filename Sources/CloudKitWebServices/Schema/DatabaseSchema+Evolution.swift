@@ -1,6 +1,6 @@
-/// How schemas come from one another: a file into development, development into production.
+/// Schema transitions: from a file into development, and from development into production.
 extension DatabaseSchema {
-  /// Why a schema cannot become another, a sentence each.
+  /// The reasons why a schema can't replace another, a sentence each.
   package struct Refusal: Error, Hashable, Sendable, CustomStringConvertible {
     package var reasons: [String]
 
@@ -9,8 +9,7 @@ extension DatabaseSchema {
     package var description: String { reasons.joined(separator: "\n") }
   }
 
-  /// The schema with everything that goes without saying: the system fields of each type, and the
-  /// type `Users`.
+  /// The schema with its implicit parts: the system fields of each type, and the type `Users`.
   package var completed: DatabaseSchema {
     var schema = self
     if schema[recordType: RecordTypeSchema.users.name] == nil { schema.recordTypes.append(.users) }
@@ -32,8 +31,8 @@ extension DatabaseSchema {
 
   /// This development schema replaced by the schema of a file.
   ///
-  /// What the file leaves out is gone, unless production has it: then nothing is replaced. A field
-  /// keeps its type and its encryption.
+  /// What the file lacks is removed; if production has it, the import is refused. A field keeps its
+  /// type and its encryption.
   package func importing(
     _ file: DatabaseSchema,
     production: DatabaseSchema
@@ -64,7 +63,7 @@ extension DatabaseSchema {
     return next
   }
 
-  /// This production schema with what development has more; nothing is taken away.
+  /// This production schema with the additions of development; nothing is removed.
   package func promoting(_ development: DatabaseSchema) throws(Refusal) -> DatabaseSchema {
     let development = development.completed
     var next = completed
@@ -86,7 +85,7 @@ extension DatabaseSchema {
         }
       }
     }
-    // Users carry the numbers; both sides give them the same meaning.
+    // User records contain the numbers, so both environments must give them the same meaning.
     next.roleNumbers.merge(development.roleNumbers) { $1 }
     next.numberRoles(after: self)
     return next
@@ -109,7 +108,7 @@ extension DatabaseSchema {
     return reasons
   }
 
-  /// Gives a number to each role that has none.
+  /// Assigns a number to each role that has none.
   package mutating func numberRoles(after old: DatabaseSchema) {
     roleNumbers.merge(old.roleNumbers) { mine, _ in mine }
     var last = roleNumbers.values.max() ?? 0
@@ -121,7 +120,7 @@ extension DatabaseSchema {
 }
 
 extension FieldSchemaType {
-  /// A number may settle on a type, and never again on none.
+  /// An undetermined number type may become a specific one, but not the other way.
   fileprivate func canFollow(_ old: FieldSchemaType) -> Bool {
     if case .number(nil) = old, case .number = self { return true }
     return self == old

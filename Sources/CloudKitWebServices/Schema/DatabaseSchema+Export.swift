@@ -39,7 +39,7 @@ private func inASCIIOrder(_ left: String, _ right: String) -> Bool {
   left.utf8.lexicographicallyPrecedes(right.utf8)
 }
 
-/// A name as the language writes it: bare where it can be.
+/// A name as the schema language writes it: without quotes if possible.
 private func written(_ name: String) -> String {
   let isIdentifier =
     name.first.map { $0.isASCII && $0.isLetter } ?? false

@@ -1,5 +1,6 @@
 extension DatabaseSchema {
-  /// What cannot be in a schema although the language can write it, a sentence each.
+  /// The parts of a schema that are invalid although the language can express them, a sentence
+  /// each.
   package var problems: [String] {
     var problems: [String] = []
     for role in roles where SchemaGrant.systemRoles.contains(role) || !Self.isName(role) {
@@ -43,7 +44,7 @@ extension DatabaseSchema {
     return problems
   }
 
-  /// A letter, then letters, digits and underscores of ASCII.
+  /// Whether a name is an ASCII letter followed by ASCII letters, digits and underscores.
   private static func isName(_ name: String) -> Bool {
     guard let first = name.first, first.isASCII, first.isLetter, name.utf8.count <= 255 else {
       return false
@@ -51,7 +52,7 @@ extension DatabaseSchema {
     return name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
   }
 
-  /// Names with a dot belong to the service, such as `cloudkit.share`.
+  /// Names with the prefix `cloudkit.` belong to the service, such as `cloudkit.share`.
   private static func isSystemName(_ name: String) -> Bool {
     name.lowercased().hasPrefix("cloudkit.") && name.utf8.count <= 255
   }

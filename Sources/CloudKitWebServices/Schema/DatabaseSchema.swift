@@ -2,7 +2,7 @@
 package struct DatabaseSchema: Codable, Hashable, Sendable {
   package var roles: [String]
   package var recordTypes: [RecordTypeSchema]
-  /// The numbers that stand for custom roles in `Users.roles`; none is ever given to another role.
+  /// The numbers of custom roles in `Users.roles`; a number is never assigned to another role.
   package var roleNumbers: [String: Int64] = [:]
 
   package init(roles: [String] = [], recordTypes: [RecordTypeSchema] = [.users]) {
@@ -25,7 +25,7 @@ package struct DatabaseSchema: Codable, Hashable, Sendable {
   }
 }
 
-/// A record type: its fields, their indexes, and who may do what in the public database.
+/// A record type: its fields, their indexes, and the roles' permissions in the public database.
 package struct RecordTypeSchema: Codable, Hashable, Sendable {
   package var name: String
   package var fields: [FieldSchema]
@@ -41,7 +41,7 @@ package struct RecordTypeSchema: Codable, Hashable, Sendable {
     fields.first { $0.name == name }
   }
 
-  /// A new type as development makes it: system fields without indexes, the default grants.
+  /// A new type as development creates it: system fields without indexes, the default grants.
   package static func new(_ name: String, fields: [FieldSchema] = []) -> RecordTypeSchema {
     RecordTypeSchema(
       name: name,
@@ -54,10 +54,10 @@ package struct RecordTypeSchema: Codable, Hashable, Sendable {
     )
   }
 
-  /// The field of `Users` with the numbers of a user's custom roles.
+  /// The field of `Users` that holds the numbers of a user's custom roles.
   package static let rolesField = "roles"
 
-  /// The type that every environment has.
+  /// The record type that every environment has.
   package static let users = RecordTypeSchema(
     name: "Users",
     fields: FieldSchema.system + [FieldSchema(name: rolesField, type: .typed(.int64List))],
@@ -80,7 +80,7 @@ package struct FieldSchema: Codable, Hashable, Sendable {
     self.indexes = indexes
   }
 
-  /// The fields that every record has; they stand in a schema so that they can be indexed.
+  /// The fields that every record has; a schema lists them so that they can be indexed.
   package static let system = [
     FieldSchema(name: "___createTime", type: .typed(.timestamp)),
     FieldSchema(name: "___createdBy", type: .typed(.reference)),
@@ -92,7 +92,7 @@ package struct FieldSchema: Codable, Hashable, Sendable {
 
   package var isSystem: Bool { name.hasPrefix("___") }
 
-  /// A system field's declaration without an index; nil where there is no such field.
+  /// A system field's declaration without an index; nil if there is no such field.
   package static func system(_ name: String) -> FieldSchema? { system.first { $0.name == name } }
 
   private enum CodingKeys: String, CodingKey { case name, type, indexes }
@@ -105,7 +105,7 @@ package struct FieldSchema: Codable, Hashable, Sendable {
   }
 }
 
-/// What a role may do with a type's records in the public database.
+/// The permissions of a role for a type's records in the public database.
 package struct SchemaGrant: Codable, Hashable, Sendable {
   package enum Permission: String, Codable, Hashable, Sendable, CaseIterable {
     case read = "READ"
@@ -114,11 +114,11 @@ package struct SchemaGrant: Codable, Hashable, Sendable {
     case write = "WRITE"
   }
 
-  /// Anyone; only reading can be granted.
+  /// All callers, including anonymous ones; only reading can be granted.
   package static let world = "_world"
-  /// Anyone who is signed in.
+  /// All signed-in users.
   package static let signedIn = "_icloud"
-  /// Whoever created the record.
+  /// The user who created the record.
   package static let creator = "_creator"
 
   /// The roles that every schema has.

@@ -1,9 +1,9 @@
-/// The ways a field can be indexed, in the order that an export writes them.
+/// The kinds of indexes of a field, in the order of an export.
 package enum FieldIndex: String, Codable, Hashable, Sendable, CaseIterable {
   /// Equality and membership filters.
   case queryable = "QUERYABLE"
-  /// Words of a string.
+  /// The words of a string.
   case searchable = "SEARCHABLE"
-  /// Order and ranges.
+  /// Sorting and ranges.
   case sortable = "SORTABLE"
 }

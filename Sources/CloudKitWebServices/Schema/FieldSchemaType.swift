@@ -1,10 +1,11 @@
 /// The declared type of a field.
 package enum FieldSchemaType: Hashable, Sendable {
   case typed(FieldType, isEncrypted: Bool = false)
-  /// A number created without a type tag, with the type it was settled on later.
+  /// A number created without a type tag, with the type that was determined later.
   case number(preferred: FieldType?)
 
-  /// The type values of this field have on the wire; an unsettled number takes either.
+  /// The type of this field's values on the wire; nil for an undetermined number, which accepts
+  /// both.
   package var wireType: FieldType? {
     switch self {
     case .typed(let type, _): type
@@ -12,8 +13,8 @@ package enum FieldSchemaType: Hashable, Sendable {
     }
   }
 
-  /// The scalar types that a value of this field, or an element of its list, may have, the
-  /// preferred one first.
+  /// The scalar types of a value of this field, or of the elements of its list, the preferred one
+  /// first.
   package var elementTypes: [FieldType] {
     switch self {
     case .typed(let type, _): [type.element ?? type]
@@ -26,7 +27,7 @@ package enum FieldSchemaType: Hashable, Sendable {
     if case .typed(_, let isEncrypted) = self { isEncrypted } else { false }
   }
 
-  /// The indexes that a field of this type can have at all.
+  /// The indexes that a field of this type can have.
   package var possibleIndexes: Set<FieldIndex> {
     guard !isEncrypted else { return [] }
     switch wireType?.element ?? wireType {
@@ -36,7 +37,7 @@ package enum FieldSchemaType: Hashable, Sendable {
     }
   }
 
-  /// The indexes that development gives a new field of this type by itself.
+  /// The indexes that development creates for a new field of this type.
   package var automaticIndexes: Set<FieldIndex> {
     guard !isEncrypted else { return [] }
     switch wireType?.element ?? wireType {
@@ -47,7 +48,7 @@ package enum FieldSchemaType: Hashable, Sendable {
     }
   }
 
-  /// The schema language's words for it.
+  /// The type in the schema language.
   package var text: String {
     switch self {
     case .number(nil): return "NUMBER"
@@ -58,7 +59,7 @@ package enum FieldSchemaType: Hashable, Sendable {
     }
   }
 
-  /// How an error names the type: `ENCRYPTED_STRING`, `STRING_LIST`.
+  /// The type's name in errors: `ENCRYPTED_STRING`, `STRING_LIST`.
   package var tag: String {
     switch self {
     case .number(let preferred): preferred?.rawValue ?? "NUMBER"
@@ -70,7 +71,7 @@ package enum FieldSchemaType: Hashable, Sendable {
     type == .asset ? "ASSET" : type.rawValue
   }
 
-  /// The scalar type of a word of the schema language.
+  /// The scalar type of a name in the schema language.
   static func scalar(_ word: String) -> FieldType? {
     guard let type = FieldType(tag: word.uppercased()), !type.isList, word.uppercased() != "ASSETID"
     else { return nil }

@@ -1,4 +1,4 @@
-/// What one schema has that another has not, item by item.
+/// The differences between two schemas, item by item.
 package struct SchemaDifference: Hashable, Sendable {
   /// One item that was added, removed or changed.
   package struct Change: Codable, Hashable, Sendable {
@@ -14,7 +14,7 @@ package struct SchemaDifference: Hashable, Sendable {
     package var subject: Subject
     package var recordType: String?
     package var name: String
-    /// As the language writes it; nil: it was not there.
+    /// The old item in the schema language; nil if it was added.
     package var before: String?
     package var after: String?
   }
@@ -23,7 +23,7 @@ package struct SchemaDifference: Hashable, Sendable {
 
   package var isEmpty: Bool { changes.isEmpty }
 
-  /// What leads from the first to the second.
+  /// Computes the changes from the old schema to the new one.
   package init(from old: DatabaseSchema, to new: DatabaseSchema) {
     for role in Set(old.roles).union(new.roles).sorted() {
       add(
@@ -50,7 +50,7 @@ package struct SchemaDifference: Hashable, Sendable {
     }
     for field in Set(old.fields.map(\.name)).union(new.fields.map(\.name)).sorted() {
       let (before, after) = (old[field: field], new[field: field])
-      // Left out of a file, a system field is still there: without an index.
+      // A system field that a file omits still exists, without an index.
       let isSystem = FieldSchema.system(field) != nil
       guard let before = before ?? (isSystem ? FieldSchema.system(field) : nil),
         let after = after ?? (isSystem ? FieldSchema.system(field) : nil)

@@ -5,7 +5,7 @@ struct SchemaLexer {
     case quoted(String)
     case punctuation(Character)
     case end
-    /// Characters that begin no token, or a comment or quotation without an end.
+    /// Characters that start no token, or an unterminated comment or quotation.
     case invalid(String)
   }
 
@@ -14,7 +14,7 @@ struct SchemaLexer {
     var line: Int
     var column: Int
 
-    /// As a generated parser names it: the kind, then what was read.
+    /// The token in the notation of a generated parser: its kind, then its text.
     var text: String {
       switch kind {
       case .word(let word):
@@ -35,7 +35,7 @@ struct SchemaLexer {
 
   init(_ text: String) {
     characters = Array(text)
-    // The mark that some editors put before a text.
+    // The byte order mark that some editors write.
     if characters.first == "\u{FEFF}" { position = 1 }
   }
 
@@ -87,7 +87,7 @@ struct SchemaLexer {
     return token("(),;<>".contains(first) ? .punctuation(first) : .invalid(String(first)))
   }
 
-  /// Skips white space and comments; returns a token only where a comment never ends.
+  /// Skips white space and comments; returns a token only for an unterminated comment.
   private mutating func skipBlanks() -> Token? {
     while let character = current {
       if character.isWhitespace {
@@ -112,11 +112,11 @@ struct SchemaLexer {
   }
 }
 
-/// The words that mean something in the language; all of them may be names where a name stands.
+/// The keywords of the language; all of them may be names where a name is expected.
 enum SchemaWord {
   static func isKeyword(_ word: String) -> Bool { keywords.contains(word.uppercased()) }
 
-  /// Words that would be read as something else where a name may stand.
+  /// Keywords that are ambiguous where a name is expected, so that they need quotes.
   static let reserved: Set<String> = ["GRANT", "PREFERRED", "QUERYABLE", "SORTABLE", "SEARCHABLE"]
 
   private static let keywords: Set<String> = reserved.union([

@@ -1,4 +1,4 @@
-/// Reads the schema language.
+/// Parses the schema language.
 struct SchemaParser {
   private var lexer: SchemaLexer
   private var token: SchemaLexer.Token
@@ -118,7 +118,7 @@ struct SchemaParser {
     "STRING", "TIMESTAMP",
   ]
 
-  /// What follows the word GRANT; a comma is followed by another permission until TO.
+  /// Parses the rest of a grant after GRANT: permissions separated by commas, then TO and a role.
   private mutating func grant() throws(SchemaSyntaxError) -> SchemaGrant {
     var permissions: Set<SchemaGrant.Permission> = []
     repeat {
@@ -198,7 +198,7 @@ struct SchemaParser {
 }
 
 extension DatabaseSchema {
-  /// Reads the text of a `.ckdb` file.
+  /// Parses the text of a `.ckdb` file.
   package init(ckdb text: String) throws(SchemaSyntaxError) {
     var parser = SchemaParser(text)
     self = try parser.schema()

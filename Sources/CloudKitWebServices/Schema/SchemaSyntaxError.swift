@@ -1,11 +1,11 @@
-/// Where a schema file stops making sense, in the words of a generated parser, as Apple's is one.
+/// A syntax error of a schema file, in the format of a generated parser, as Apple's parser is one.
 package struct SchemaSyntaxError: Error, Hashable, Sendable, CustomStringConvertible {
   package enum Problem: Hashable, Sendable {
-    /// A token that has no place here, and what would have.
+    /// A token that is invalid at this position, and the valid ones.
     case unexpected(found: String, expected: [String])
-    /// Characters that begin no token.
+    /// Characters that start no token.
     case lexical(found: String)
-    /// A sentence about something that is well formed and still cannot be.
+    /// A well-formed declaration that is not allowed, described in a sentence.
     case refused(String)
   }
 

@@ -1,4 +1,4 @@
-/// What somebody may do with what is shared; a word that this list lacks is read as `unknown`.
+/// The permission of a participant; a text that is not listed is read as `unknown`.
 package enum ParticipantPermission: String, Hashable, Sendable, CaseIterable {
   case none = "NONE"
   case readOnly = "READ_ONLY"

@@ -1,9 +1,9 @@
-/// How far an invitation has come; a word that this list lacks is read as `unknown`.
+/// The status of an invitation; a text that is not listed is read as `unknown`.
 package enum ParticipantStatus: String, Hashable, Sendable, CaseIterable {
   case invited = "INVITED"
   case accepted = "ACCEPTED"
   case removed = "REMOVED"
-  /// Left by themselves.
+  /// The participant left the share.
   case unsubscribed = "UNSUBSCRIBED"
   case unknown = "UNKNOWN"
 }
@@ -11,7 +11,7 @@ package enum ParticipantStatus: String, Hashable, Sendable, CaseIterable {
 extension ParticipantStatus: Codable {
   package init(from decoder: any Decoder) throws {
     let word = try decoder.singleValueContainer().decode(String.self)
-    // CloudKit JS calls it so.
+    // CloudKit JS uses this name.
     self = word == "PENDING" ? .invited : Self(rawValue: word) ?? .unknown
   }
 }

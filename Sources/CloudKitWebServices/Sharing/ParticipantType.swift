@@ -1,9 +1,9 @@
-/// What somebody is to a share; a word that this list lacks is read as `unknown`.
+/// The role of a participant; a text that is not listed is read as `unknown`.
 package enum ParticipantType: String, Hashable, Sendable, CaseIterable {
   case owner = "OWNER"
   case administrator = "ADMINISTRATOR"
   case user = "USER"
-  /// Joined by the link alone.
+  /// A participant who joined by the link.
   case publicUser = "PUBLIC_USER"
   case unknown = "UNKNOWN"
 }
@@ -11,8 +11,8 @@ package enum ParticipantType: String, Hashable, Sendable, CaseIterable {
 extension ParticipantType: Codable {
   package init(from decoder: any Decoder) throws {
     let word = try decoder.singleValueContainer().decode(String.self)
-    // CloudKit JS has a constant of this name; some clients stop at a word they don't know, so it
-    // is read and never written.
+    // CloudKit JS has a constant of this name; some clients fail at an unknown name, so it is read
+    // and never written.
     self = word == "PRIVATE_USER" ? .user : Self(rawValue: word) ?? .unknown
   }
 }

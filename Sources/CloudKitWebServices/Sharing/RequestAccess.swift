@@ -7,7 +7,7 @@ package struct AccessRequestsResponse: Codable, Hashable, Sendable {
   }
 }
 
-/// That a request was taken, which says nothing of the share.
+/// Confirms that an access request was accepted; it does not reveal whether the share exists.
 package struct AccessRequestReceipt: Codable, Hashable, Sendable {
   package var shortGUID: ShortGUID
 

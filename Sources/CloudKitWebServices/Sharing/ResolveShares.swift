@@ -7,7 +7,7 @@ package struct ShortGUIDsRequest: Codable, Hashable, Sendable {
   }
 }
 
-/// A share's short ID, and what a reply should hold of it.
+/// A share's short ID, and the options for its reply.
 package struct ShortGUID: Hashable, Sendable {
   package var value: String
   package var shouldFetchRootRecord: Bool?
@@ -29,7 +29,7 @@ extension ShortGUID: Codable {
     case value, shouldFetchRootRecord, rootRecordDesiredKeys
   }
 
-  /// A bare string is a short ID without wishes.
+  /// A bare string is a short ID without options.
   package init(from decoder: any Decoder) throws {
     if let text = try? decoder.singleValueContainer().decode(String.self) {
       self.init(value: text)
@@ -66,17 +66,17 @@ package struct ShareMetadataResponse: Codable, Hashable, Sendable {
   }
 }
 
-/// What the caller learns of a share by its short ID.
+/// The metadata of a share, resolved by its short ID.
 package struct ShareMetadata: Codable, Hashable, Sendable {
   package var shortGUID: ShortGUID
   package var containerIdentifier: String
   package var environment: String
-  /// `PRIVATE` where the caller is the owner, else `SHARED`.
+  /// `PRIVATE` if the caller is the owner, else `SHARED`.
   package var databaseScope: String
   package var zoneID: ZoneID
-  /// Of a share of a whole zone: the share's own name.
+  /// For a share of a whole zone: the share's own name.
   package var rootRecordName: String
-  /// Where it was asked for and the caller may read it.
+  /// Present if it was requested and the caller may read it.
   package var rootRecord: RecordDictionary?
   package var share: RecordDictionary
   package var ownerIdentity: UserIdentity
@@ -85,9 +85,9 @@ package struct ShareMetadata: Codable, Hashable, Sendable {
   package var participantPermission: ParticipantPermission
   package var potentialMatchList: [PotentialMatch]?
   package var webpageURL: String?
-  /// Of a share that anyone may read, resolved without a sign-in.
+  /// Present for a share that anyone may read, resolved without a sign-in.
   package var anonymousPublicAccess: AnonymousPublicAccess?
-  /// The share is for named people only.
+  /// Whether only invited users may open the share.
   package var requireAppleLogin: Bool?
 
   package init(
@@ -127,7 +127,7 @@ package struct ShareMetadata: Codable, Hashable, Sendable {
   }
 }
 
-/// An invitation that may be meant for the caller.
+/// An invitation that may be addressed to the caller.
 package struct PotentialMatch: Codable, Hashable, Sendable {
   package var participantId: String
   package var contactInformation: LookupInfo
@@ -138,7 +138,7 @@ package struct PotentialMatch: Codable, Hashable, Sendable {
   }
 }
 
-/// How to read a public share without a sign-in.
+/// The token for reading a public share without a sign-in.
 package struct AnonymousPublicAccess: Codable, Hashable, Sendable {
   package var token: String
   package var databasePartition: String

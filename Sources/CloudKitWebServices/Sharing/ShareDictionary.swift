@@ -1,25 +1,27 @@
-/// What a share has beyond other records; its keys stand among those of the record dictionary.
+/// The members of a share that other records lack; on the wire they are in the record dictionary.
 package struct ShareDictionary: Codable, Hashable, Sendable {
-  /// In a request that makes a hierarchical share: its root.
+  /// The root of a new hierarchical share, in the request that creates it.
   package var forRecord: SharedRootDictionary?
   package var publicPermission: ParticipantPermission?
-  /// The owner among them.
+  /// The participants, including the owner.
   ///
-  /// In a request it is the whole list: who is missing is removed.
+  /// In a request it is the complete list: a participant who is missing is removed.
   package var participants: [ShareParticipant]?
   package var owner: ShareParticipant?
   package var currentUserParticipant: ShareParticipant?
-  /// Who asks to be let in; in replies to those who may invite.
+  /// The users who requested access; only replies to the owner and administrators contain them.
   ///
-  /// In a request it is the whole list: who is missing, and no participant, is refused.
+  /// In a request it is the complete list: a requester who is missing, and is not a participant, is
+  /// denied.
   package var requesters: [ShareParticipant]?
-  /// Whose asking is not heard; in replies to those who may invite.
+  /// The blocked users, whose access requests are ignored; only replies to the owner and
+  /// administrators contain them.
   ///
-  /// In a request it is the whole list: who is missing may ask again.
+  /// In a request it is the complete list: a user who is missing may request access again.
   package var blocked: [ShareParticipant]?
-  /// Whether nobody may ask.
+  /// Whether access requests are turned off.
   package var denyAccessRequests: Bool?
-  /// The address people open, in replies.
+  /// The link for users to open, in replies.
   package var stableUrl: StableURL?
   package var displayedHostname: String?
 
@@ -53,7 +55,7 @@ package struct ShareDictionary: Codable, Hashable, Sendable {
   package static let zoneShareName = "cloudkit.zoneshare"
 }
 
-/// The parts of a share's address.
+/// The parts of a share's link.
 package struct StableURL: Codable, Hashable, Sendable {
   package var routingKey: String?
   package var shortTokenHash: String?
@@ -70,10 +72,10 @@ package struct StableURL: Codable, Hashable, Sendable {
   }
 }
 
-/// The root that a share is made for.
+/// The root of a new share.
 package struct SharedRootDictionary: Codable, Hashable, Sendable {
   package var recordName: String
-  /// The root as its owner knows it; another tag on the server is a conflict.
+  /// The change tag of the owner's copy of the root; a different tag on the server is a conflict.
   package var recordChangeTag: String?
 
   package init(recordName: String, recordChangeTag: String? = nil) {
@@ -82,7 +84,7 @@ package struct SharedRootDictionary: Codable, Hashable, Sendable {
   }
 }
 
-/// Keeps what few records have out of the size of all.
+/// Stores the rare members of shares outside the record's own memory.
 package indirect enum ShareBox: Hashable, Sendable {
   case value(ShareDictionary)
 

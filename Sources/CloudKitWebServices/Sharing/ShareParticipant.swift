@@ -1,12 +1,12 @@
-/// Somebody who takes part in a share.
+/// A participant of a share.
 package struct ShareParticipant: Hashable, Sendable {
   package var participantId: String?
   package var type: ParticipantType?
   package var acceptanceStatus: ParticipantStatus?
   package var permission: ParticipantPermission?
-  /// Who it is, or in a request how to find them: `lookupInfo` or `userRecordName`.
+  /// The participant's identity, or in a request a look-up: `lookupInfo` or `userRecordName`.
   package var userIdentity: UserIdentity?
-  /// Whether they had asked to take part: an extension, in replies.
+  /// Whether the participant had requested access: an extension, in replies.
   package var isApprovedRequester: Bool?
 
   package init(
@@ -29,7 +29,7 @@ package struct ShareParticipant: Hashable, Sendable {
 extension ShareParticipant: Codable {
   private enum CodingKeys: String, CodingKey {
     case participantId, type, acceptanceStatus, permission, userIdentity, isApprovedRequester
-    /// As some libraries spell it.
+    /// The spelling of some libraries.
     case participantID
   }
 
@@ -59,8 +59,8 @@ extension ShareParticipant: Codable {
   }
 }
 
-/// A person with the keys that are known of them and no other, as shares show people: a reader in
-/// use refuses the empty ones of `users/caller`.
+/// A user's identity without its unknown members, as shares contain it: one existing client refuses
+/// the empty members of `users/caller`.
 private struct KnownIdentity: Encodable {
   var identity: UserIdentity
 
@@ -88,7 +88,7 @@ private struct KnownIdentity: Encodable {
       var lookup = container.nestedContainer(keyedBy: LookupKeys.self, forKey: .lookupInfo)
       try lookup.encodeIfPresent(info.emailAddress, forKey: .emailAddress)
       try lookup.encodeIfPresent(info.phoneNumber, forKey: .phoneNumber)
-      // Said above already.
+      // The identity has the same value already.
       if info.userRecordName != identity.userRecordName {
         try lookup.encodeIfPresent(info.userRecordName, forKey: .userRecordName)
       }

@@ -3,9 +3,9 @@ import Foundation
 /// The body of `tokens/create` and `tokens/register`.
 package struct DeviceTokenRequest: Codable, Hashable, Sendable {
   package var apnsEnvironment: String?
-  /// In `tokens/register`.
+  /// Present in `tokens/register`.
   package var apnsToken: String?
-  /// Names the device, so that it is not told of its own changes.
+  /// Identifies the device, so that it is not notified of its own changes.
   package var clientId: String?
 
   package init(
@@ -23,9 +23,9 @@ package struct DeviceTokenRequest: Codable, Hashable, Sendable {
 package struct DeviceTokenResponse: Codable, Hashable, Sendable {
   package var apnsEnvironment: String
   package var apnsToken: String
-  /// Answers one notification per request, or `null` when none came for a while.
+  /// The URL of the long poll: it answers with one notification, or with `null` after a timeout.
   package var webcourierURL: String
-  /// An extension: the same as a stream of server-sent events.
+  /// An extension: the URL of a stream of server-sent events with the same notifications.
   package var eventStreamURL: String?
 
   package init(

@@ -1,6 +1,6 @@
 import Foundation
 
-/// One step of `subscriptions/modify`.
+/// One operation of `subscriptions/modify`.
 package struct SubscriptionOperation: Codable, Hashable, Sendable {
   package var operationType: SubscriptionOperationType
   package var subscription: Subscription
@@ -37,7 +37,7 @@ package struct LookupSubscriptionsRequest: Codable, Hashable, Sendable {
 
   private enum CodingKeys: String, CodingKey { case subscriptions }
 
-  /// Of a subscription only the ID counts here, and some clients write nothing else.
+  /// Only the ID of a subscription is used here, and some clients write nothing else.
   private struct Entry: Decodable {
     var subscriptionID: String?
 
@@ -61,7 +61,7 @@ package struct LookupSubscriptionsRequest: Codable, Hashable, Sendable {
   }
 }
 
-/// The reply of the `subscriptions` verbs.
+/// The reply of the `subscriptions` endpoints.
 package struct SubscriptionsResponse: Codable, Hashable, Sendable {
   package var subscriptions: [ItemResult<Subscription>]
 

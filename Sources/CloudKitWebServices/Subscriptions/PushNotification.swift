@@ -1,6 +1,6 @@
 import Foundation
 
-/// What the webcourier delivers.
+/// The notification that a long poll or an event stream delivers.
 package struct PushNotification: Codable, Hashable, Sendable {
   package var aps: Alert?
   package var ck: CloudKitPayload?
@@ -13,7 +13,7 @@ package struct PushNotification: Codable, Hashable, Sendable {
     self.ck = ck
   }
 
-  /// The part that a device presents.
+  /// The part of a notification that a device presents.
   package struct Alert: Codable, Hashable, Sendable {
     package var alert: Text?
     package var badge: Int?
@@ -41,7 +41,7 @@ package struct PushNotification: Codable, Hashable, Sendable {
     }
   }
 
-  /// What a device shows.
+  /// The text that a device shows.
   package struct Text: Codable, Hashable, Sendable {
     package var body: String?
     package var localizationKey: String?
@@ -73,7 +73,7 @@ package struct PushNotification: Codable, Hashable, Sendable {
   }
 }
 
-/// What happened; exactly one of `qry`, `fet` and `met` is there.
+/// The change that caused a notification; it has exactly one of `qry`, `fet` and `met`.
 package struct CloudKitPayload: Codable, Hashable, Sendable {
   /// The notification's own ID.
   package var nid: String?
@@ -81,7 +81,7 @@ package struct CloudKitPayload: Codable, Hashable, Sendable {
   package var cid: String?
   package var ce: Int?
   package var ckuserid: String?
-  /// Always there, and empty.
+  /// Always present, and empty.
   package var aux: [String: String]?
   /// A query subscription fired.
   package var qry: NotificationSource?
@@ -111,7 +111,7 @@ package struct CloudKitPayload: Codable, Hashable, Sendable {
   }
 }
 
-/// The subscription that fired, and where.
+/// The subscription that fired, and the record or zone that changed.
 package struct NotificationSource: Codable, Hashable, Sendable {
   /// Subscription ID.
   package var sid: String?

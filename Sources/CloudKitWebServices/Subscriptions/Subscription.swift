@@ -1,6 +1,6 @@
 import Foundation
 
-/// A wish to be told of changes.
+/// A subscription to changes.
 package struct Subscription: Codable, Hashable, Sendable {
   package var subscriptionID: String?
   package var subscriptionType: SubscriptionType?
@@ -10,11 +10,11 @@ package struct Subscription: Codable, Hashable, Sendable {
   package var zoneID: ZoneID?
   package var zoneWide: Bool?
   package var notificationInfo: NotificationInfo?
-  /// In the reply to a delete.
+  /// Present in the reply to a delete.
   package var deleted: Bool?
 
-  /// What it watches, however it says so: some clients write a zone subscription of all zones where
-  /// others write a database subscription.
+  /// The kind of changes that the subscription observes, in any notation: some clients write a zone
+  /// subscription of all zones where others write a database subscription.
   package var watched: SubscriptionType? {
     subscriptionType == .zone && zoneID == nil && zoneWide == true ? .database : subscriptionType
   }
@@ -42,7 +42,7 @@ package struct Subscription: Codable, Hashable, Sendable {
   }
 }
 
-/// How a notification presents itself.
+/// The presentation of a notification.
 package struct NotificationInfo: Codable, Hashable, Sendable {
   package var alertBody: String?
   package var alertLocalizationKey: String?

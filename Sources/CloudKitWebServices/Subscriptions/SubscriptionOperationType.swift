@@ -1,4 +1,4 @@
-/// What `subscriptions/modify` can do with a subscription.
+/// The operation types of `subscriptions/modify`.
 package enum SubscriptionOperationType: String, Codable, Hashable, Sendable, CaseIterable {
   case create
   case update

@@ -1,4 +1,4 @@
-/// What a subscription watches.
+/// The kind of changes that a subscription observes.
 package enum SubscriptionType: String, Codable, Hashable, Sendable, CaseIterable {
   case query
   case zone

@@ -5,7 +5,7 @@ package enum DatabaseScope: String, Codable, Hashable, Sendable, CaseIterable {
   case shared
 }
 
-/// The two sides of a container: one to try things in, one that people's data lives in.
+/// The environments of a container: one for development, one for users' data.
 package enum ContainerEnvironment: String, Codable, Hashable, Sendable, CaseIterable {
   case development
   case production

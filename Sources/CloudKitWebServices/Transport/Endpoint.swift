@@ -1,4 +1,4 @@
-/// What a request asks for: module and verb, after the database in its path.
+/// An endpoint: the module and the verb after the database in a request's path.
 package enum Endpoint: String, Hashable, Sendable, CaseIterable {
   case queryRecords = "records/query"
   case modifyRecords = "records/modify"
@@ -6,7 +6,7 @@ package enum Endpoint: String, Hashable, Sendable, CaseIterable {
   case changedRecords = "records/changes"
   case resolveShares = "records/resolve"
   case acceptShares = "records/accept"
-  /// Of our own: CloudKit has access requests, its web services have not.
+  /// Watershed's own: CloudKit has access requests, but its web services have no endpoint for them.
   case requestAccess = "records/request-access"
   case listZones = "zones/list"
   case lookupZones = "zones/lookup"

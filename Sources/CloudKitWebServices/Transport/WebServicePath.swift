@@ -1,12 +1,12 @@
 import Foundation
 
-/// The path of a request to a container: which container, which side, which database, what.
+/// The path of a request: container, environment, database and endpoint.
 package struct WebServicePath: Hashable, Sendable {
   package var container: String
   package var environment: ContainerEnvironment
   /// Absent for device tokens.
   package var database: DatabaseScope?
-  /// Module and verb; kept as text so that an unknown one can be named in the reply.
+  /// Module and verb, as text so that a reply can name an unknown endpoint.
   package var verb: String
 
   package init(
@@ -39,13 +39,13 @@ package struct WebServicePath: Hashable, Sendable {
     return path + "?" + query.joined(separator: "&")
   }
 
-  /// Reads `/database/1/…` and `/device/1/…`; nil where the path is not of that shape.
+  /// Parses `/database/1/…` and `/device/1/…`; nil if the path has another form.
   package init?(path: String) {
     let parts = path.split(separator: "/", omittingEmptySubsequences: true).map { part in
       let isEscaped = part.utf8.contains(UInt8(ascii: "%"))
       return isEscaped ? part.removingPercentEncoding ?? String(part) : String(part)
     }
-    // An escaped slash is part of a name, and no name here has one.
+    // An escaped slash would be part of a name, and no valid name has one.
     guard !parts.contains(where: { $0.utf8.contains(UInt8(ascii: "/")) }) else { return nil }
     guard parts.count >= 6 || (parts.first == "device" && parts.count >= 5),
       parts[0] == "database" || parts[0] == "device",
@@ -63,9 +63,9 @@ package struct WebServicePath: Hashable, Sendable {
     }
   }
 
-  /// Percent-encodes all but unreserved characters: `+ / =` of a token must not stay.
+  /// Percent-encodes all but unreserved characters, including `+ / =` of a token.
   package static func escape(_ text: String) -> String {
-    // Names and most tokens stay as they are.
+    // Most texts need no escapes.
     let isPlain = text.utf8.allSatisfy { byte in
       switch byte {
       case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

@@ -1,6 +1,6 @@
 import Foundation
 
-/// One request to the service, whichever way it travels: over HTTP or within the process.
+/// One request to the service, either over HTTP or within the process.
 package struct WebServiceRequest: Hashable, Sendable {
   /// `GET`, `POST`, `PUT` or `OPTIONS`.
   package var method: String
@@ -9,7 +9,7 @@ package struct WebServiceRequest: Hashable, Sendable {
   /// By lower-case name.
   package var headers: [String: String]
   package var body: Data
-  /// Who sends, for limits and logs; nil within the process.
+  /// The client's address, for limits and logs; nil within the process.
   package var clientAddress: String?
 
   package init(

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What the service answers to one request.
+/// The reply to one request.
 package struct WebServiceResponse: Hashable, Sendable {
   /// The HTTP status.
   package var status: Int

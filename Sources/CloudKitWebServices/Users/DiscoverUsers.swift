@@ -12,7 +12,7 @@ package struct DiscoverUsersRequest: Codable, Hashable, Sendable {
 
   private enum CodingKeys: String, CodingKey { case lookupInfos, users }
 
-  /// Some clients write the list as they do in `users/lookup`.
+  /// Some clients name the list as in `users/lookup`.
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     lookupInfos =
@@ -40,7 +40,7 @@ package struct LookupUsersRequest: Codable, Hashable, Sendable {
 /// The reply of the user look-ups.
 package struct UsersResponse: Codable, Hashable, Sendable {
   package var users: [ItemResult<UserIdentity>]
-  /// The name CloudKit JS 1 reads.
+  /// The member that CloudKit JS 1 reads.
   package var contacts: [UserIdentity]?
 
   package init(

@@ -1,6 +1,7 @@
 import Foundation
 
-/// A person as `users/caller`, `users/current` and the look-ups show them: the union of the shapes that clients read.
+/// A user in the replies of `users/caller`, `users/current` and the look-ups: the union of the
+/// forms that clients read.
 package struct UserIdentity: Codable, Hashable, Sendable {
   package var userRecordName: String?
   package var firstName: String?
@@ -25,7 +26,8 @@ package struct UserIdentity: Codable, Hashable, Sendable {
     self.lookupInfo = lookupInfo
   }
 
-  /// The keys of `users/caller` and `users/current` are always there: readers look for them.
+  /// The members of `users/caller` and `users/current` are always present, since clients require
+  /// them.
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(userRecordName, forKey: .userRecordName)
@@ -37,7 +39,7 @@ package struct UserIdentity: Codable, Hashable, Sendable {
   }
 }
 
-/// The parts of a person's name.
+/// The parts of a user's name.
 package struct NameComponents: Codable, Hashable, Sendable {
   package var givenName: String?
   package var familyName: String?
@@ -90,7 +92,7 @@ package struct NameComponents: Codable, Hashable, Sendable {
   }
 }
 
-/// What a person can be found by.
+/// The criterion of a user look-up.
 package struct LookupInfo: Codable, Hashable, Sendable {
   package var emailAddress: String?
   package var phoneNumber: String?

@@ -1,8 +1,9 @@
 import Foundation
 
-/// A file kept apart from its record.
+/// A file stored apart from its record.
 ///
-/// A writer sends what the upload answered; a reader gets a checksum, a size and a download URL.
+/// A client saves the value that the upload returned; a reply has a checksum, a size and a download
+/// URL.
 package struct AssetValue: Codable, Hashable, Sendable {
   package var fileChecksum: String?
   /// In bytes.
@@ -11,9 +12,9 @@ package struct AssetValue: Codable, Hashable, Sendable {
   package var receipt: String?
   package var wrappingKey: String?
   package var referenceChecksum: String?
-  /// In replies; may hold `${f}` where a file name goes.
+  /// In replies; may contain the placeholder `${f}` for a file name.
   package var downloadURL: String?
-  /// Where a server keeps the bytes; it is never on the wire.
+  /// The key of the bytes in the server's asset store; it is never on the wire.
   package var blob: String?
 
   package init(

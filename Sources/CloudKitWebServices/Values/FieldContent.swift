@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a field holds; the large cases are elsewhere in memory, so that the usual value is small.
+/// The content of a field; large cases are indirect, so that the common ones are small.
 package enum FieldContent: Hashable, Sendable {
   /// No value: in a request it removes the field.
   case null
@@ -21,9 +21,9 @@ package enum FieldContent: Hashable, Sendable {
   case locationList([LocationValue])
   case referenceList([ReferenceValue])
   case assetList([AssetValue])
-  /// An empty list of elements whose type nobody knows: `UNKNOWN_LIST`.
+  /// An empty list whose element type is unknown: `UNKNOWN_LIST`.
   case unknownList
-  /// A value that came without a type tag; a schema decides what it is.
+  /// A value without a type tag; the schema decides its type.
   indirect case untagged(UntaggedValue)
 
   /// The tag; nil for null, for an unknown list and for an untagged value.
@@ -49,7 +49,7 @@ package enum FieldContent: Hashable, Sendable {
     }
   }
 
-  /// The place, where this is one, tagged or not.
+  /// The location, if this is one, tagged or not.
   package var location: LocationValue? {
     switch self {
     case .location(let value), .untagged(.location(let value)): value
@@ -57,7 +57,7 @@ package enum FieldContent: Hashable, Sendable {
     }
   }
 
-  /// Every place in this value, in order.
+  /// Every location in this value, in order.
   package var locations: [LocationValue] {
     switch self {
     case .location(let value): [value]
@@ -75,7 +75,7 @@ package enum FieldContent: Hashable, Sendable {
     }
   }
 
-  /// The value with its references leading to a zone; nil: to that of the record that holds it.
+  /// The value with its references in a zone; nil: in the zone of the record that holds them.
   package func placingReferences(in zone: ZoneID?) -> FieldContent {
     func placed(_ reference: ReferenceValue) -> ReferenceValue {
       var reference = reference

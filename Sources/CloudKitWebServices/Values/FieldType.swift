@@ -17,8 +17,8 @@ package enum FieldType: String, Codable, Hashable, Sendable, CaseIterable {
   case referenceList = "REFERENCE_LIST"
   case assetList = "ASSETID_LIST"
 
-  /// Reads a tag as clients write it: the older page says `ASSET` where the wire says `ASSETID`, and
-  /// some describe a truth value, or a number, by a name that the schema does not have.
+  /// Reads a tag as clients write it: the older documentation has `ASSET` for the wire's `ASSETID`,
+  /// and some clients have names for Booleans and numbers that the schema lacks.
   package init?(tag: String) {
     switch tag {
     case "BOOLEAN", "NUMBER_INT64": self = .int64
@@ -45,7 +45,7 @@ package enum FieldType: String, Codable, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// The type of a list of these; a list of lists does not exist.
+  /// The type of a list of this type; there are no lists of lists.
   package var list: FieldType? {
     switch self {
     case .string: .stringList

@@ -6,7 +6,7 @@ enum FieldValueKeys: String, CodingKey {
 
 extension FieldValue: Decodable {
   package init(from decoder: any Decoder) throws {
-    // In a field's place it can mean nothing but an empty one.
+    // Null in place of a field is an empty field.
     if try decoder.singleValueContainer().decodeNil() {
       (content, isEncrypted) = (.null, false)
       return
@@ -77,7 +77,7 @@ extension FieldValue: Decodable {
       case .assetList: return .assetList(try container.decode([AssetValue].self, forKey: .value))
       }
     } catch {
-      // Whatever it is: a number out of range is not even a `DecodingError` at this depth.
+      // Any error: a number out of range is not even a `DecodingError` at this depth.
       throw DecodingError.dataCorruptedError(
         forKey: .value,
         in: container,
@@ -87,7 +87,7 @@ extension FieldValue: Decodable {
   }
 }
 
-/// A whole number, also as a string (`numbersAsStrings`) or as a truth value.
+/// An integer, also as a string (`numbersAsStrings`) or as a Boolean.
 private struct LenientInt64: Decodable {
   var value: Int64
 
@@ -124,7 +124,7 @@ private struct LenientDouble: Decodable {
   }
 }
 
-/// Bytes in base64, whichever data strategy the decoder has.
+/// Bytes in base64, independent of the decoder's data strategy.
 private struct Base64: Decodable {
   var data: Data
 

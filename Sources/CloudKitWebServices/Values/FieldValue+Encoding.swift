@@ -6,7 +6,7 @@ extension FieldValue: Encodable {
     try encode(into: &container, numbersAsStrings: false)
   }
 
-  /// Writes value, tag and flag; numbers as strings where the request asked for that.
+  /// Writes value, tag and flag; numbers as strings if the request asked for that.
   func encode(
     into container: inout KeyedEncodingContainer<FieldValueKeys>,
     numbersAsStrings: Bool

@@ -1,10 +1,10 @@
 import Foundation
 
-/// A field's value as it travels: `{"value": …, "type": …, "isEncrypted": …}`.
+/// A field's value on the wire: `{"value": …, "type": …, "isEncrypted": …}`.
 package struct FieldValue: Hashable, Sendable {
   package var content: FieldContent
   package var isEncrypted: Bool
-  /// What is inside the sealed bytes that a server keeps; it is never on the wire.
+  /// The type inside the sealed bytes in the server's storage; it is never on the wire.
   package var sealedType: FieldType?
 
   package init(
@@ -19,7 +19,7 @@ package struct FieldValue: Hashable, Sendable {
 }
 
 extension Date {
-  /// The wire's form of a moment: whole milliseconds since 1970.
+  /// The date on the wire: whole milliseconds since 1970.
   package var wireMilliseconds: Int64 {
     let milliseconds = (timeIntervalSince1970 * 1000).rounded()
     return Int64(exactly: milliseconds) ?? (milliseconds < 0 ? .min : .max)

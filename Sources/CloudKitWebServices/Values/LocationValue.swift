@@ -1,6 +1,6 @@
 import Foundation
 
-/// A place, with what was measured along with it.
+/// A location and its measurements.
 package struct LocationValue: Codable, Hashable, Sendable {
   package var latitude: Double
   package var longitude: Double
@@ -12,7 +12,7 @@ package struct LocationValue: Codable, Hashable, Sendable {
   /// Milliseconds since 1970.
   package var timestamp: Int64?
 
-  /// Whether there is such a place.
+  /// Whether the coordinates are valid.
   package var isOnEarth: Bool { abs(latitude) <= 90 && abs(longitude) <= 180 }
 
   package init(

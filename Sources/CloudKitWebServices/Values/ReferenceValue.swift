@@ -1,6 +1,6 @@
 import Foundation
 
-/// A link from one record to another.
+/// A reference from one record to another.
 package struct ReferenceValue: Codable, Hashable, Sendable {
   package var recordName: String
   /// Absent: the zone of the record that holds the reference.

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A value without a type tag, as far as JSON alone tells.
+/// A value without a type tag, with its JSON type.
 package enum UntaggedValue: Hashable, Sendable {
   case string(String)
   case integer(Int64)
@@ -12,8 +12,8 @@ package enum UntaggedValue: Hashable, Sendable {
   case list([UntaggedValue])
 }
 
-/// An element of a list, which is refused before its own elements are read: the depth of what a
-/// client sends never becomes the depth of the stack.
+/// An element of a list; a list is refused before its own elements are read, so that a client can't
+/// control the depth of the stack.
 private struct ListElement: Decodable {
   var value: UntaggedValue
 
@@ -66,7 +66,7 @@ extension UntaggedValue: Codable {
     } else if let value = try? single.decode(Double.self) {
       self = .fraction(value)
     } else {
-      // Null in a list, half of a surrogate pair, a number without bounds.
+      // Null in a list, half of a surrogate pair, or a number that is not finite.
       throw DecodingError.dataCorrupted(
         .init(codingPath: decoder.codingPath, debugDescription: "Invalid value")
       )

@@ -1,6 +1,6 @@
 import Foundation
 
-/// One step of `zones/modify`.
+/// One operation of `zones/modify`.
 package struct ZoneOperation: Codable, Hashable, Sendable {
   package var operationType: ZoneOperationType
   package var zone: ZoneDictionary
@@ -36,7 +36,7 @@ package struct ZonesResponse: Codable, Hashable, Sendable {
   }
 }
 
-/// The body of `zones/lookup`; zone IDs stand in the array directly.
+/// The body of `zones/lookup`; the array contains the zone IDs directly.
 package struct LookupZonesRequest: Codable, Hashable, Sendable {
   package var zones: [ZoneID]
 
@@ -48,7 +48,7 @@ package struct LookupZonesRequest: Codable, Hashable, Sendable {
 
   private enum CodingKeys: String, CodingKey { case zones }
 
-  /// Some clients wrap each ID as they do in `zones/modify`.
+  /// Some clients wrap each ID as in `zones/modify`.
   private struct Entry: Decodable {
     var zoneID: ZoneID
 

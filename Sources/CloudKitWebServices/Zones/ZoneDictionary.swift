@@ -8,13 +8,13 @@ package struct ZoneDictionary: Codable, Hashable, Sendable {
   /// Whether batches in this zone may be atomic.
   package var atomic: Bool?
   package var deleted: Bool?
-  /// Whether its owner can share it as a whole.
+  /// Whether its owner can share the whole zone.
   package var isEligibleForZoneShare: Bool?
-  /// Whether its owner can share its records one by one.
+  /// Whether its owner can share hierarchies of its records.
   package var isEligibleForHierarchicalShare: Bool?
-  /// The share of the whole zone, as on the root of other shares.
+  /// The share of the whole zone, as the root of another share has one.
   package var share: ReferenceValue?
-  /// Why it was deleted, where it was not simply deleted; for clients with the capability header.
+  /// The reason of a deletion, for clients with the capability header.
   package var `extension`: ErrorExtension?
 
   package init(

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The name of a zone and, where it is not the caller's own, its owner.
+/// The name of a zone and, if it is not the caller's own, its owner.
 package struct ZoneID: Codable, Hashable, Sendable {
   package var zoneName: String
   /// Absent in requests for the caller's own zones.
@@ -23,10 +23,10 @@ package struct ZoneID: Codable, Hashable, Sendable {
 
   package var isDefault: Bool { zoneName == Self.defaultZoneName }
 
-  /// Stands for the owner of the public database, whom clients expect to find in a zone's ID.
+  /// The owner of the public database, which clients expect in a zone's ID.
   package static let publicOwner = "_defaultOwner"
 
-  /// What clients write for whoever asks, instead of a record name.
+  /// Whether the text is one that clients write for the caller, instead of a record name.
   package static func isCaller(_ owner: String) -> Bool {
     owner.isEmpty || owner == publicOwner || owner == "__defaultOwner__"
   }
@@ -38,7 +38,7 @@ package struct ZoneID: Codable, Hashable, Sendable {
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     zoneName = try container.decode(String.self, forKey: .zoneName)
-    // Some clients follow a description of the service that says `ownerName`.
+    // Some clients follow a description of the service with the key `ownerName`.
     ownerRecordName =
       try container.decodeIfPresent(String.self, forKey: .ownerRecordName)
       ?? container.decodeIfPresent(String.self, forKey: .ownerName)

@@ -1,4 +1,4 @@
-/// What `zones/modify` can do with a zone.
+/// The operation types of `zones/modify`.
 package enum ZoneOperationType: String, Codable, Hashable, Sendable, CaseIterable {
   case create
   case delete
