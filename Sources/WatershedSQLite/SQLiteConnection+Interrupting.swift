@@ -1,6 +1,6 @@
 import CSQLite
 
-/// Asks, every so many steps of SQLite's machine, whether to go on.
+/// The condition that SQLite's progress handler checks at intervals, to interrupt a statement.
 final class SQLiteInterruption {
   let isOver: () -> Bool
 
@@ -33,6 +33,6 @@ extension SQLiteConnection {
     }
   }
 
-  /// A few tens of microseconds of work: a look at the clock is nothing beside it.
+  /// A few tens of microseconds of work, against which reading the clock costs little.
   private static let stepsPerQuestion: Int32 = 10_000
 }

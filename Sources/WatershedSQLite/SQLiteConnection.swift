@@ -3,9 +3,9 @@ import Foundation
 
 /// One connection to one database file.
 ///
-/// It is confined to one thread at a time by whoever owns it: a store's writer lock or a reader
-/// pool. Nothing else in the project opens a database file, because opening and closing one behind
-/// SQLite's back drops the POSIX locks of the process (sqlite.org/howtocorrupt.html, 2.2).
+/// The connection's owner confines it to one thread at a time: a store's writer lock or a reader
+/// pool. Nothing else in the project opens a database file, because opening and closing the file
+/// outside SQLite drops the process's POSIX locks (sqlite.org/howtocorrupt.html, 2.2).
 package final class SQLiteConnection: @unchecked Sendable {
   // Unchecked: confined by its owner, see above.
 
@@ -14,10 +14,11 @@ package final class SQLiteConnection: @unchecked Sendable {
     case readOnly
     case readWrite
     case readWriteCreate
-    /// For a file that nobody writes meanwhile: no lock is taken and no file made beside it.
+    /// For a file that no connection writes meanwhile: no lock is taken and no other file is
+    /// created.
     case immutable
-    /// For a file with a log that nobody else has open: its log is read without an index file
-    /// beside it, and stays as it is when the connection is closed.
+    /// For a file with a write-ahead log that no other connection has open: the log is read without
+    /// an index file, and is kept when the connection is closed.
     case alone
   }
 
@@ -31,16 +32,16 @@ package final class SQLiteConnection: @unchecked Sendable {
   /// The file, or `:memory:`.
   package let path: String
   let handle: OpaquePointer
-  /// Kept for SQLite, which knows its address.
+  /// Retained here, since SQLite holds only its address.
   var tracer: SQLiteTracer?
   private var cache: [String: SQLiteStatement] = [:]
 
-  /// Bounds the statements kept compiled; a store's own statements are far fewer.
+  /// The most cached statements; a store's own statements are far fewer.
   private static let cachedStatementLimit = 256
 
   /// Opens the file.
   ///
-  /// `busyTimeout` is how long a lock held elsewhere is waited for, in seconds.
+  /// `busyTimeout` is the longest wait for a lock that another connection holds, in seconds.
   package init(
     path: String,
     mode: Mode = .readWriteCreate,
@@ -77,7 +78,7 @@ package final class SQLiteConnection: @unchecked Sendable {
     sqlite3_busy_timeout(opened, Int32(busyTimeout * 1000))
     if case .alone = mode {
       watershed_sqlite3_keep_log(opened)
-      // Before the log is looked at for the first time, so that its index is in memory alone
+      // Set before the first access to the log, so that its index is kept in heap memory
       // (sqlite.org/wal.html, "Use of WAL Without Shared-Memory").
       try execute("PRAGMA locking_mode = EXCLUSIVE")
     }
@@ -85,7 +86,7 @@ package final class SQLiteConnection: @unchecked Sendable {
 
   deinit {
     cache.removeAll()
-    // The deferred form: statements that are still alive finish first.
+    // The deferred close: SQLite waits until the remaining statements are finalized.
     sqlite3_close_v2(handle)
   }
 
@@ -107,7 +108,7 @@ package final class SQLiteConnection: @unchecked Sendable {
     }
   }
 
-  /// Compiles a statement anew.
+  /// Compiles a statement without the cache.
   package func makeStatement(_ sql: String) throws -> SQLiteStatement {
     var compiled: OpaquePointer?
     guard sqlite3_prepare_v3(handle, sql, -1, 0, &compiled, nil) == SQLITE_OK, let compiled else {
@@ -116,8 +117,8 @@ package final class SQLiteConnection: @unchecked Sendable {
     return SQLiteStatement(handle: compiled, connection: self, sql: sql)
   }
 
-  /// A compiled statement from the cache, reset and ready; not for use while an earlier use of the
-  /// same text is still being stepped.
+  /// A compiled statement from the cache, reset and ready; it must not be used while an earlier use
+  /// of the same text is still being stepped.
   package func statement(_ sql: String) throws -> SQLiteStatement {
     if let kept = cache[sql] {
       kept.reset()
@@ -145,8 +146,8 @@ package final class SQLiteConnection: @unchecked Sendable {
     try query(sql, values, through: { _ in false }, map)
   }
 
-  /// Runs a query and maps its rows up to the first that `isLast` is true of; later rows are never
-  /// read.
+  /// Runs a query and maps its rows up to the first one for which `isLast` is true; later rows are
+  /// not read.
   package func query<Row>(
     _ sql: String,
     _ values: [SQLiteValue] = [],
@@ -188,9 +189,9 @@ package final class SQLiteConnection: @unchecked Sendable {
 
   // MARK: Copies
 
-  /// Writes a copy of the database as it is now to a file that does not exist yet.
+  /// Writes a copy of the database's current contents to a file that does not exist yet.
   ///
-  /// The copy is on the disk when the call returns; SQLite itself does not wait for that
+  /// The copy is synced to the disk when the call returns; SQLite itself does not wait for that
   /// (sqlite.org/lang_vacuum.html, "VACUUM with an INTO clause").
   package func copy(to path: String) throws {
     let statement = try makeStatement("VACUUM INTO ?")
@@ -213,7 +214,7 @@ package final class SQLiteConnection: @unchecked Sendable {
       try execute("COMMIT")
       return result
     } catch {
-      // Some errors (a full disk, an I/O error) have rolled back already.
+      // Some errors (a full disk, an I/O error) have rolled the transaction back already.
       if isInTransaction { try? execute("ROLLBACK") }
       throw error
     }

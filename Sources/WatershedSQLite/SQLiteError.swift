@@ -1,14 +1,14 @@
 import CSQLite
 
-/// What SQLite refused, with the statement it refused.
+/// An error of SQLite, with the statement that failed.
 package struct SQLiteError: Error, CustomStringConvertible, Sendable {
   /// SQLite's primary result code, `SQLITE_BUSY` for one.
   package let code: Int32
   /// SQLite's extended result code.
   package let extendedCode: Int32
-  /// SQLite's own words.
+  /// SQLite's error message.
   package let message: String
-  /// The statement that was being run, where there is one.
+  /// The statement that was being run, if there is one.
   package let sql: String?
 
   package init(code: Int32, extendedCode: Int32, message: String, sql: String?) {
@@ -29,7 +29,7 @@ package struct SQLiteError: Error, CustomStringConvertible, Sendable {
   package var isConstraint: Bool { code == SQLITE_CONSTRAINT }
   /// The file is not a database, or is damaged.
   package var isNotADatabase: Bool { code == SQLITE_NOTADB || code == SQLITE_CORRUPT }
-  /// The statement was ended because its reader asked for that.
+  /// The statement was interrupted by its reader.
   package var isInterrupted: Bool { code == SQLITE_INTERRUPT }
   /// The disk is full.
   package var isFull: Bool { code == SQLITE_FULL }

@@ -1,7 +1,7 @@
 import CSQLite
 import Foundation
 
-/// Keeps a closure for SQLite, which frees it with the function it was registered for.
+/// Retains the closure of a function for SQLite, which releases it with the function.
 private final class FunctionBox {
   let body: ([SQLiteValue]) throws -> SQLiteValue
 
@@ -10,7 +10,7 @@ private final class FunctionBox {
   }
 }
 
-/// Begins one run of an aggregate function; SQLite frees it with the function.
+/// Retains the factory of an aggregate function's runs; SQLite releases it with the function.
 private final class AggregateBox {
   let begin: () -> any SQLiteAggregate
 
@@ -21,7 +21,7 @@ private final class AggregateBox {
 
 /// One run of an aggregate function over the rows of a group.
 package protocol SQLiteAggregate: AnyObject {
-  /// Takes the arguments of one row.
+  /// Adds the arguments of one row.
   func take(_ arguments: [SQLiteValue])
 
   /// The value over all rows.
@@ -37,7 +37,7 @@ private final class CollationBox {
 }
 
 extension SQLiteConnection {
-  /// Makes a scalar SQL function.
+  /// Registers a scalar SQL function.
   ///
   /// A thrown error becomes the statement's error.
   package func register(
@@ -75,7 +75,7 @@ extension SQLiteConnection {
     guard result == SQLITE_OK else { throw lastError(sql: nil) }
   }
 
-  /// Makes an aggregate SQL function; each group of rows is folded by a run of its own.
+  /// Registers an aggregate SQL function; each group of rows has its own run.
   package func register(
     aggregate name: String,
     argumentCount: Int,
@@ -103,8 +103,8 @@ extension SQLiteConnection {
         (aggregate as? any SQLiteAggregate)?.take(arguments)
       },
       { context in
-        // Called once for each group, also when the statement is given up; without rows there is
-        // no run yet.
+        // Called once for each group, also when the statement is interrupted; a group without rows
+        // has no run yet.
         var run: AnyObject?
         if let place = aggregatePlace(context, isNew: false), let pointer = place.pointee {
           run = Unmanaged<AnyObject>.fromOpaque(pointer).takeRetainedValue()
@@ -120,7 +120,7 @@ extension SQLiteConnection {
     guard result == SQLITE_OK else { throw lastError(sql: nil) }
   }
 
-  /// Makes a collation.
+  /// Registers a collation.
   package func register(
     collation name: String,
     _ compare: @escaping (String, String) -> ComparisonResult
@@ -166,7 +166,7 @@ private func argument(_ value: OpaquePointer?) -> SQLiteValue {
   }
 }
 
-/// Where SQLite keeps the run of an aggregate function.
+/// The memory in which SQLite keeps the run of an aggregate function.
 private func aggregatePlace(
   _ context: OpaquePointer?,
   isNew: Bool
@@ -182,7 +182,7 @@ private func report(_ value: SQLiteValue, to context: OpaquePointer?) {
   case .integer(let value): sqlite3_result_int64(context, value)
   case .real(let value): sqlite3_result_double(context, value)
   case .text(var value):
-    // With its length, because text may hold a NUL.
+    // Passes the length, because text may contain a NUL.
     value.withUTF8 { bytes in
       guard let base = bytes.baseAddress else {
         sqlite3_result_text(context, "", 0, transientDestructor)

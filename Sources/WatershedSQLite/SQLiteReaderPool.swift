@@ -1,22 +1,23 @@
 import Foundation
 import Synchronization
 
-/// Read connections to one file, lent to one reader at a time.
+/// A pool of read connections to one file; each one serves one reader at a time.
 ///
-/// A reader that finds none free opens another, so a read inside a read never waits for itself.
+/// If no connection is free, a reader opens another one, so that a nested read never waits for its
+/// outer read.
 package final class SQLiteReaderPool: Sendable {
   private let idle = Mutex<[SQLiteConnection]>([])
   private let open: @Sendable () throws -> SQLiteConnection
 
-  /// Bounds the connections that are kept; each costs a page cache and file handles.
+  /// The most idle connections that are kept; each one costs a page cache and file handles.
   private static let idleLimit = 8
 
-  /// `open` makes a connection with all functions and collations registered.
+  /// `open` opens a connection and registers all functions and collations.
   package init(open: @escaping @Sendable () throws -> SQLiteConnection) {
     self.open = open
   }
 
-  /// Lends a connection to the body.
+  /// Runs the body with a connection.
   package func read<Result>(_ body: (SQLiteConnection) throws -> Result) throws -> Result {
     let connection = try idle.withLock { $0.popLast() } ?? open()
     defer {
@@ -27,7 +28,7 @@ package final class SQLiteReaderPool: Sendable {
     return try body(connection)
   }
 
-  /// Closes the connections that nobody uses.
+  /// Closes the idle connections.
   package func drain() {
     let closing = idle.withLock { idle in
       defer { idle.removeAll() }

@@ -1,17 +1,17 @@
 import CSQLite
 import Foundation
 
-/// Tells SQLite to copy what is bound before the call returns.
+/// Makes SQLite copy the bound bytes before the call returns.
 package let transientDestructor = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 
 /// A compiled statement.
 ///
-/// It belongs to its connection and to the thread that uses that.
+/// It belongs to its connection and is confined to the connection's thread.
 ///
 /// Parameters count from 1 and columns from 0, as in SQLite.
 package final class SQLiteStatement {
   let handle: OpaquePointer
-  /// Unowned, as the connection's cache owns statements; users keep the connection.
+  /// Unowned, as the connection's cache owns statements; callers must keep the connection alive.
   unowned let connection: SQLiteConnection
   /// The text it was compiled from.
   package let sql: String
@@ -59,7 +59,8 @@ package final class SQLiteStatement {
     }
   }
 
-  /// Binds text that stays where it is until the statement has run and is bound anew.
+  /// Binds text without a copy: the bytes must stay valid until the statement has run and is bound
+  /// again.
   package func bindText(lastingBytes bytes: UnsafeRawBufferPointer, at index: Int) {
     guard let base = bytes.baseAddress else {
       sqlite3_bind_text(handle, Int32(index), "", 0, transientDestructor)
@@ -102,14 +103,14 @@ package final class SQLiteStatement {
     }
   }
 
-  /// Binds the values to the parameters from the first on.
+  /// Binds the values to the parameters, starting with the first.
   package func bind(_ values: [SQLiteValue]) {
     for (offset, value) in values.enumerated() { bind(value, at: offset + 1) }
   }
 
   // MARK: Running
 
-  /// Moves to the next row; false when there is none.
+  /// Steps to the next row; false if there is none.
   package func step() throws -> Bool {
     switch sqlite3_step(handle) {
     case SQLITE_ROW: return true
@@ -121,26 +122,26 @@ package final class SQLiteStatement {
     }
   }
 
-  /// Runs to the end and makes the statement ready for the next use.
+  /// Runs to the end and resets the statement.
   package func run() throws {
     while try step() {}
     reset()
   }
 
-  /// Binds the values, then runs to the end.
+  /// Binds the values, then runs the statement to the end.
   package func run(_ values: [SQLiteValue]) throws {
     bind(values)
     try run()
   }
 
-  /// Ends the current run, which frees the locks it holds.
+  /// Ends the current run, which releases its locks.
   ///
-  /// Bound values stay.
+  /// Bound values are kept.
   package func reset() {
     sqlite3_reset(handle)
   }
 
-  /// Forgets the bound values.
+  /// Clears the bound values.
   package func clearBindings() {
     sqlite3_clear_bindings(handle)
   }
@@ -176,8 +177,7 @@ package final class SQLiteStatement {
     return String(decoding: UnsafeBufferPointer(start: pointer, count: count), as: UTF8.self)
   }
 
-  /// The UTF-8 bytes of the text where SQLite keeps them, until the next step; nil where it is
-  /// NULL.
+  /// The UTF-8 bytes of the text in SQLite's memory, valid until the next step; nil if it is NULL.
   package func textBytes(_ index: Int) -> UnsafeRawBufferPointer? {
     guard let pointer = sqlite3_column_text(handle, Int32(index)) else { return nil }
     return UnsafeRawBufferPointer(
@@ -186,8 +186,8 @@ package final class SQLiteStatement {
     )
   }
 
-  /// The bytes of the blob where SQLite keeps them, until the next step; no address where it is
-  /// NULL or empty.
+  /// The bytes of the blob in SQLite's memory, valid until the next step; without an address if it
+  /// is NULL or empty.
   package func blobBytes(_ index: Int) -> UnsafeRawBufferPointer {
     let pointer = sqlite3_column_blob(handle, Int32(index))
     return UnsafeRawBufferPointer(
@@ -201,17 +201,17 @@ package final class SQLiteStatement {
     return Data(bytes: pointer, count: Int(sqlite3_column_bytes(handle, Int32(index))))
   }
 
-  /// The value, or nil where it is NULL.
+  /// The value, or nil if it is NULL.
   package func optionalText(_ index: Int) -> String? {
     columnIsNull(index) ? nil : text(index)
   }
 
-  /// The value, or nil where it is NULL.
+  /// The value, or nil if it is NULL.
   package func optionalBlob(_ index: Int) -> Data? {
     columnIsNull(index) ? nil : blob(index)
   }
 
-  /// The value, or nil where it is NULL.
+  /// The value, or nil if it is NULL.
   package func optionalInt64(_ index: Int) -> Int64? {
     columnIsNull(index) ? nil : int64(index)
   }

@@ -1,19 +1,19 @@
 import CSQLite
 import Foundation
 
-/// What a connection is doing, for those who watch it.
+/// A trace event of a connection.
 package enum SQLiteTraceEvent {
-  /// A statement begins. The closure gives its text with the values in place.
+  /// A statement begins. The closure returns its text with the bound values.
   case began(sql: String, expanded: () -> String?)
-  /// A statement is done.
+  /// A statement has ended.
   case ended(sql: String, seconds: Double, rows: Int)
 }
 
-/// Keeps the watcher of a connection, and counts rows for it.
+/// Retains a connection's trace callback, and counts rows for it.
 final class SQLiteTracer {
   private let watch: (SQLiteTraceEvent) -> Void
   private var rows: [OpaquePointer: Int] = [:]
-  /// The watcher may run statements of its own.
+  /// Whether the callback is running: statements that it runs itself are not traced.
   private var isWatching = false
 
   init(_ watch: @escaping (SQLiteTraceEvent) -> Void) {
@@ -33,7 +33,7 @@ final class SQLiteTracer {
       rows[statement] = 0
       guard let detail else { return }
       let sql = String(cString: detail.assumingMemoryBound(to: CChar.self))
-      // What a trigger does comes as a comment.
+      // SQLite reports the statements of a trigger as comments.
       guard !sql.hasPrefix("--") else { return }
       watch(
         .began(sql: sql) {
@@ -60,9 +60,10 @@ final class SQLiteTracer {
 }
 
 extension SQLiteConnection {
-  /// Calls the watcher when statements begin and end, on the thread that runs them.
+  /// Sets a callback for the beginning and the end of statements; it runs on the thread that runs
+  /// them.
   ///
-  /// It costs nothing where nobody watches (sqlite.org/c3ref/trace_v2.html).
+  /// Without a callback tracing costs nothing (sqlite.org/c3ref/trace_v2.html).
   package func trace(_ watch: @escaping (SQLiteTraceEvent) -> Void) {
     let tracer = SQLiteTracer(watch)
     self.tracer = tracer
@@ -80,7 +81,7 @@ extension SQLiteConnection {
     )
   }
 
-  /// How SQLite goes about a query, one line a step.
+  /// SQLite's query plan, one line for each step.
   package func queryPlan(of sql: String) -> [String] {
     var compiled: OpaquePointer?
     guard

@@ -1,8 +1,8 @@
 extension String {
-  /// Lends the UTF-8 bytes where the string has them.
+  /// Calls the body with the string's UTF-8 bytes, without a copy.
   ///
-  /// `withUTF8(_:)` needs a variable, and with it a count of references for each call; only strings
-  /// of other frameworks, which do not exist on Linux, would have to be copied.
+  /// `withUTF8(_:)` needs a variable, and so a retain and release for each call; only bridged
+  /// strings of other frameworks, which do not exist on Linux, would have to be copied.
   @inlinable
   package func withBytes<Result>(
     _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
