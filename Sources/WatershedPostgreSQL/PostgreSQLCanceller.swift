@@ -1,11 +1,11 @@
 import CPostgreSQL
 
-/// Asks the server to end the statement that a connection runs.
+/// Cancels the statement that a connection is running.
 ///
-/// The request travels on a connection of its own, which is opened and closed meanwhile
+/// The request is sent over a separate connection, which is opened and closed for it
 /// (postgresql.org/docs/current/libpq-cancel.html).
 package final class PostgreSQLCanceller: @unchecked Sendable {
-  // Unchecked: libpq's handle is never written after it was made, and any thread may use it.
+  // Unchecked: libpq's handle is immutable after its creation, and any thread may use it.
   private let handle: OpaquePointer
 
   init?(_ connection: OpaquePointer) {
@@ -15,9 +15,10 @@ package final class PostgreSQLCanceller: @unchecked Sendable {
 
   deinit { PQfreeCancel(handle) }
 
-  /// Waits until the server has taken the request; nothing happens where no statement runs.
+  /// Sends the request and waits until the server received it; without a running statement it has
+  /// no effect.
   ///
-  /// A request that does not arrive changes nothing: the statement has its time limit.
+  /// If the request does not reach the server, the statement's own time limit ends it.
   package func cancel() {
     var message = [CChar](repeating: 0, count: 256)
     _ = PQcancel(handle, &message, Int32(message.count))

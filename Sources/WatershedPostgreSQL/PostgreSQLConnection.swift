@@ -3,18 +3,18 @@ import Foundation
 
 /// One connection to a PostgreSQL server, always in libpq's pipeline mode.
 ///
-/// Statements are queued and travel together; `flush` waits for all their answers
-/// (postgresql.org/docs/current/libpq-pipeline-mode.html). A connection is confined to one thread
-/// at a time by whoever owns it: a pool, or the listener.
+/// Statements are queued and sent together; `flush` waits for all their results
+/// (postgresql.org/docs/current/libpq-pipeline-mode.html). The connection's owner confines it to
+/// one thread at a time: a pool, or the listener.
 package final class PostgreSQLConnection: @unchecked Sendable {
   // Unchecked: confined by its owner, see above.
   private let handle: OpaquePointer
   private var prepared: [String: String] = [:]
   private var preparedCount = 0
   private var queue: [Queued] = []
-  /// Is shown each text before the server is.
+  /// Called with each statement's text before the statement is first sent.
   private let observer: (@Sendable (String) -> Void)?
-  /// Set when the connection can be of no more use.
+  /// Whether the connection is unusable.
   private(set) var isBroken = false
 
   private struct Queued {
@@ -24,14 +24,14 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     var sql: String
   }
 
-  /// Bounds the statements kept compiled on the server; our own are fewer.
+  /// The most prepared statements on the server; the project's own are fewer.
   private static let preparedLimit = 300
 
-  /// What libpq is given, in its order: what stands before the URL may be set by the URL, what stands
-  /// behind it not.
+  /// libpq's settings in order: the URL can override the settings before it, but not those after
+  /// it.
   ///
-  /// A network that drops a connection without a word is noticed within a minute, while the connection
-  /// waits for notifications or for an answer; the system's own limits are hours.
+  /// The keepalive settings detect a silently dropped connection within a minute, while the
+  /// connection waits for notifications or for a result; the system's default limits are hours.
   package static func settings(_ url: String) -> [(name: String, value: String)] {
     [
       ("keepalives_idle", "30"), ("keepalives_interval", "10"), ("keepalives_count", "3"),
@@ -40,11 +40,11 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     ]
   }
 
-  /// Connects to a `postgresql://` URL, with everything that libpq understands in one.
+  /// Connects to a `postgresql://` URL, with all options that libpq supports in one.
   package init(url: String, observer: (@Sendable (String) -> Void)? = nil) throws {
     self.observer = observer
     let settings = Self.settings(url)
-    // Kept by libpq only during the call.
+    // libpq uses these strings only during the call.
     let names = settings.map { strdup($0.name) }
     let values = settings.map { strdup($0.value) }
     defer { for text in names + values { free(text) } }
@@ -58,10 +58,10 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     guard PQstatus(opened) == CONNECTION_OK, PQenterPipelineMode(opened) == 1 else {
       let message = Self.message(of: opened)
       isBroken = true
-      // The class has all its properties: `deinit` closes it.
+      // All properties are initialized, so that `deinit` closes the handle.
       throw PostgreSQLError(state: "08001", message: message)
     }
-    // Notices are for people at a terminal.
+    // Discards notices, which are meant for interactive use.
     PQsetNoticeProcessor(opened, { _, _ in }, nil)
   }
 
@@ -73,12 +73,12 @@ package final class PostgreSQLConnection: @unchecked Sendable {
 
   // MARK: Statements
 
-  /// Queues a statement whose rows nobody wants.
+  /// Queues a statement whose rows are discarded.
   package func queue(_ sql: String, _ values: [PostgreSQLValue] = []) throws {
     try send(sql, values, .execution)
   }
 
-  /// Runs all that is queued and then this, and returns its rows.
+  /// Runs the queued statements and then this one, and returns its rows.
   package func query(_ sql: String, _ values: [PostgreSQLValue] = []) throws -> PostgreSQLResult {
     try send(sql, values, .collection)
     guard let result = try collect().last else {
@@ -87,7 +87,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     return result
   }
 
-  /// Runs all that is queued and then these, all in one trip to the server and back.
+  /// Runs the queued statements and then these, in one round trip.
   package func query(
     _ queries: [(sql: String, values: [PostgreSQLValue])]
   ) throws -> [PostgreSQLResult] {
@@ -99,7 +99,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   /// Runs statements without parameters, separated by semicolons, in one transaction.
   package func execute(_ script: String) throws {
     _ = try flush()
-    // A pipeline takes one statement at a time.
+    // A pipeline can't run several statements in one text.
     guard PQexitPipelineMode(handle) == 1 else { throw broken(script) }
     let result = PQexec(handle, script)
     defer { PQclear(result) }
@@ -145,7 +145,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     queue.append(Queued(kind: kind, sql: sql))
   }
 
-  /// The name the server knows the statement by, told to it at the first use.
+  /// The name of the prepared statement; the first use of a text prepares it.
   private func prepare(_ sql: String) throws -> String? {
     if let name = prepared[sql] { return name }
     observer?(sql)
@@ -158,12 +158,12 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     return name
   }
 
-  // MARK: Answers
+  // MARK: Results
 
-  /// Waits for the answers to all that is queued; the first error is thrown when all are in.
+  /// Waits for the results of all queued statements; then throws the first error.
   package func flush() throws { _ = try collect() }
 
-  /// As `flush`; returns what queries found.
+  /// As `flush`; returns the rows of the queries.
   private func collect() throws -> [PostgreSQLResult] {
     guard !isBroken else { throw PostgreSQLError.lost("the connection is closed") }
     guard !queue.isEmpty else { return [] }
@@ -189,7 +189,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
           PQclear(answer)
         }
       default:
-        // What follows an error up to the end of the pipeline is passed over.
+        // The server skips the statements after an error, up to the end of the pipeline.
         if status != PGRES_PIPELINE_ABORTED, failure == nil {
           failure = Self.error(answer, sql: item.sql)
         }
@@ -197,14 +197,14 @@ package final class PostgreSQLConnection: @unchecked Sendable {
         PQclear(answer)
       }
       if PQstatus(handle) != CONNECTION_OK { throw broken(item.sql, failure) }
-      // Each statement's answers end with nothing.
+      // A null result ends each statement's results.
       guard PQgetResult(handle) == nil else { throw broken(item.sql) }
     }
     if let failure { throw failure }
     return collected
   }
 
-  /// Sends what is queued; its answers are read by the next `flush`.
+  /// Sends the queued statements; the next `flush` reads their results.
   private func sendOff() throws {
     guard PQpipelineSync(handle) == 1, PQflush(handle) >= 0 else { throw broken(nil) }
     queue.append(Queued(kind: .end, sql: ""))
@@ -230,17 +230,18 @@ package final class PostgreSQLConnection: @unchecked Sendable {
 
   // MARK: Transactions
 
-  /// How much a transaction sees of others.
+  /// The isolation level of a transaction.
   package enum Isolation: String, Sendable {
-    /// Each statement sees what was committed before it began.
+    /// Each statement sees the transactions that were committed before it began.
     case readCommitted = "BEGIN ISOLATION LEVEL READ COMMITTED"
-    /// All statements see one moment; nothing is written.
+    /// All statements see one snapshot; the transaction is read only.
     case snapshot = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
   }
 
   /// Runs the body in a transaction: committed when it returns, rolled back when it throws.
   ///
-  /// An error whose `leavesCommitOpen` is true does not say whether it was written.
+  /// An error with `leavesCommitOpen` means that it is unknown whether the transaction was
+  /// committed.
   package func transaction<Result>(
     _ isolation: Isolation = .readCommitted,
     _ body: () throws -> Result
@@ -253,7 +254,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
       isCommitting = isolation == .readCommitted
       switch isolation {
       case .readCommitted: try flush()
-      // Nothing was written: the answer is read when the connection is next used.
+      // A read-only transaction does not wait: the next use of the connection reads the result.
       case .snapshot: try sendOff()
       }
       return result
@@ -269,13 +270,13 @@ package final class PostgreSQLConnection: @unchecked Sendable {
 
   private func rollBack() {
     guard !isBroken else { return }
-    // What was queued and not sent goes with it.
+    // Statements that were queued and not sent are flushed before the rollback.
     try? flush()
     try? queue("ROLLBACK")
     try? flush()
   }
 
-  /// Ends what the connection runs, from any thread.
+  /// Cancels the connection's running statement; for use from any thread.
   package private(set) lazy var canceller = PostgreSQLCanceller(handle)
 
   // MARK: Notifications
@@ -283,7 +284,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   /// The file descriptor of the connection, to wait on.
   package var descriptor: Int32 { PQsocket(handle) }
 
-  /// The notifications that have arrived; does not wait.
+  /// The notifications that have arrived; it does not wait.
   package func notifications() throws -> [String] {
     guard PQconsumeInput(handle) == 1 else { throw broken("LISTEN") }
     var payloads: [String] = []

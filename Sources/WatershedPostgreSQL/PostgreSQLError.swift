@@ -1,12 +1,12 @@
-/// What PostgreSQL refused, or why it could not be asked.
+/// An error of PostgreSQL, or of the connection to it.
 package struct PostgreSQLError: Error, CustomStringConvertible, Sendable {
-  /// The five characters of the SQL standard (postgresql.org/docs/current/errcodes-appendix.html).
+  /// The SQLSTATE, five characters (postgresql.org/docs/current/errcodes-appendix.html).
   package let state: String
-  /// The server's own words.
+  /// The server's error message.
   package let message: String
-  /// The statement that was being run, where there is one.
+  /// The statement that was being run, if there is one.
   package let sql: String?
-  /// The connection went while a commit was under way: it may have been written.
+  /// Whether the connection was lost during a commit, so that it may or may not have been written.
   package internal(set) var leavesCommitOpen = false
 
   package init(state: String, message: String, sql: String? = nil) {
@@ -20,28 +20,29 @@ package struct PostgreSQLError: Error, CustomStringConvertible, Sendable {
     return "PostgreSQL error \(state): \(message)\(place)"
   }
 
-  /// The connection is gone or was never there, or the server is starting or stopping.
+  /// The connection is lost or could not be opened, or the server is starting or stopping.
   package var isConnectionLoss: Bool { state.hasPrefix("08") || state.hasPrefix("57P") }
 
-  /// The server takes no writes now: a standby before or after a fail-over, or a database that was set
-  /// to read only.
+  /// The server accepts no writes now: a standby before or after a fail-over, or a database that
+  /// was set to read only.
   package var isReadOnly: Bool { state == "25006" || state == "55000" }
 
-  /// The server failed itself, as a cluster's coordinator does that lost a worker at a commit.
+  /// The server reports an internal error, as a cluster's coordinator does that lost a worker
+  /// during a commit.
   package var isInternal: Bool { state.hasPrefix("XX") || state.hasPrefix("58") }
 
-  /// A statement or the wait for a lock took longer than it may.
+  /// A statement, or its wait for a lock, exceeded its time limit.
   package var isTimeout: Bool { state == "57014" || state == "55P03" }
 
-  /// The server has no room: too many connections, a full disk.
+  /// The server has insufficient resources: too many connections, or a full disk.
   package var isOverload: Bool { state.hasPrefix("53") }
 
-  /// Another transaction was in the way; the same again may well succeed.
+  /// A conflict with another transaction; a retry is likely to succeed.
   package var isTransient: Bool {
     state == "40001" || state == "40P01"
   }
 
-  /// A row of the same key is there already.
+  /// A row with the same key exists.
   package var isUniqueViolation: Bool { state == "23505" }
 
   static func lost(_ message: String, sql: String? = nil) -> PostgreSQLError {

@@ -1,8 +1,9 @@
 import Synchronization
 
-/// Connections to one server, each lent to one user at a time.
+/// A pool of connections to one server; each one serves one thread at a time.
 ///
-/// One that finds none free opens another, so a read inside a read never waits for itself.
+/// If no connection is free, a caller opens another one, so that a nested read never waits for its
+/// outer read.
 package final class PostgreSQLPool: Sendable {
   private struct State {
     var idle: [PostgreSQLConnection] = []
@@ -13,24 +14,26 @@ package final class PostgreSQLPool: Sendable {
   private let url: String
   private let observer: (@Sendable (String) -> Void)?
 
-  /// Bounds the connections that are kept; each is a process on the server.
+  /// The most idle connections that are kept; each one is a process on the server.
   private static let idleLimit = 16
-  /// Milliseconds after which a statement gives up waiting for a lock.
+  /// The longest wait of a statement for a lock, in milliseconds.
   package static let lockTimeout = 10_000
-  /// Milliseconds after which a statement gives up.
+  /// The longest duration of a statement, in milliseconds.
   ///
-  /// A worker of a cluster that hangs must not keep the threads of all requests waiting. What takes
-  /// long on purpose sets its own limit.
+  /// A worker of a cluster that hangs must not block the threads of all requests. A statement that
+  /// needs longer sets its own limit.
   package static let statementTimeout = 30_000
 
-  /// The observer is shown each text of a statement before it is sent for the first time.
+  /// The observer is called with each statement's text before the statement is first sent.
   package init(url: String, observer: (@Sendable (String) -> Void)? = nil) {
     self.url = url
     self.observer = observer
   }
 
-  /// Lends a connection to the body; one that broke is not kept, nor one to a server that takes no
-  /// writes: of the hosts in the URL another one may.
+  /// Runs the body with a connection.
+  ///
+  /// A broken connection is not kept, nor one to a server that accepts no writes: another host of
+  /// the URL may accept them.
   package func use<Result>(_ body: (PostgreSQLConnection) throws -> Result) throws -> Result {
     let connection = try state.withLock { $0.idle.popLast() } ?? open()
     var isOfUse = true
@@ -45,7 +48,7 @@ package final class PostgreSQLPool: Sendable {
       return try body(connection)
     } catch let error as PostgreSQLError where error.isConnectionLoss || error.isReadOnly {
       isOfUse = false
-      // The others are likely to be gone too: a server that restarted has forgotten them all.
+      // After a restart of the server the idle connections are likely to be lost too.
       state.withLock { $0.idle.removeAll() }
       throw error
     }
@@ -53,8 +56,8 @@ package final class PostgreSQLPool: Sendable {
 
   private func open() throws -> PostgreSQLConnection {
     let connection = try PostgreSQLConnection(url: url, observer: observer)
-    // A server that hangs between statements must not keep everybody's rows locked, and a commit
-    // that waits for one gives up in time to say so.
+    // A process that hangs inside a transaction must not keep its row locks for long, and a commit
+    // that waits for such a lock must fail with an error.
     try connection.queue("SET idle_in_transaction_session_timeout = 60000")
     try connection.queue("SET lock_timeout = \(Self.lockTimeout)")
     try connection.queue("SET statement_timeout = \(Self.statementTimeout)")
@@ -62,7 +65,7 @@ package final class PostgreSQLPool: Sendable {
     return connection
   }
 
-  /// Closes what is idle; what is lent is closed when it comes back.
+  /// Closes the idle connections; those in use are closed when they are returned.
   package func close() {
     state.withLock { state in
       state.isClosed = true

@@ -29,7 +29,7 @@ package final class PostgreSQLResult {
   }
 }
 
-/// One row; a column of NULL reads as zero and as empty.
+/// One row; a NULL column reads as zero or as empty.
 package struct PostgreSQLRow {
   let result: PostgreSQLResult
   let index: Int32
@@ -55,7 +55,7 @@ package struct PostgreSQLRow {
     Data(result.bytes(index, Int32(column)))
   }
 
-  /// The bytes as they came, as long as the result lives.
+  /// The bytes in the result's memory, valid while the result exists.
   package func blobBytes(_ column: Int) -> UnsafeRawBufferPointer {
     result.bytes(index, Int32(column))
   }

@@ -5,7 +5,7 @@ package enum PostgreSQLValue: Hashable, Sendable {
   case null
   /// A `bigint`.
   case integer(Int64)
-  /// A `text`; NUL is the one character that PostgreSQL does not keep.
+  /// A `text`; NUL is the one character that PostgreSQL can't store.
   case text(String)
   /// A `bytea`.
   case bytes(Data)
@@ -15,13 +15,13 @@ package enum PostgreSQLValue: Hashable, Sendable {
   case integers([Int64])
 }
 
-/// The parameters of one execution in one buffer, with what libpq wants to know of each.
+/// The parameters of one execution in one buffer, with their offsets and lengths for libpq.
 struct ParameterBuffer {
   private(set) var bytes: [UInt8] = []
   private(set) var offsets: [Int] = []
   private(set) var lengths: [Int32] = []
   private(set) var isNull: [Bool] = []
-  /// Whether a text has the one character that PostgreSQL does not keep.
+  /// Whether a text contains NUL, the one character that PostgreSQL can't store.
   private(set) var holdsNUL = false
 
   init(_ values: [PostgreSQLValue]) {
@@ -30,7 +30,7 @@ struct ParameterBuffer {
     lengths.reserveCapacity(values.count)
     isNull.reserveCapacity(values.count)
     for value in values { append(value) }
-    // Never empty, so that there is an address to point at.
+    // Never empty, so that the buffer has a base address.
     bytes.append(0)
   }
 
@@ -61,7 +61,7 @@ struct ParameterBuffer {
     isNull.append(value == .null)
   }
 
-  /// The numbers that `pg_type` gives these types in every installation.
+  /// The object identifiers that `pg_type` has for these types in every installation.
   private enum ElementType {
     static let bigint: Int32 = 20
     static let text: Int32 = 25
@@ -80,7 +80,7 @@ struct ParameterBuffer {
     withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
   }
 
-  /// Lends the pointers as `PQsendQueryPrepared` takes them.
+  /// Calls the body with the pointers that `PQsendQueryPrepared` expects.
   func withPointers<Result>(
     _ body: (
       _ values: UnsafePointer<UnsafePointer<CChar>?>, _ lengths: UnsafePointer<Int32>,
@@ -89,7 +89,7 @@ struct ParameterBuffer {
   ) -> Result? {
     bytes.withUnsafeBytes { buffer -> Result? in
       guard let base = buffer.baseAddress?.assumingMemoryBound(to: CChar.self) else { return nil }
-      // One more than there are, for the same reason as above.
+      // One more than there are parameters, so that the array is never empty.
       var pointers = zip(offsets, isNull).map { $1 ? nil : base + $0 }
       pointers.append(nil)
       let formats = [Int32](repeating: 1, count: pointers.count)
