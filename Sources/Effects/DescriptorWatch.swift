@@ -1,8 +1,8 @@
 import Dispatch
 
-/// Calls back whenever a file descriptor has something to read, until it is cancelled.
+/// Calls a closure whenever a file descriptor is readable, until it is cancelled.
 ///
-/// For adapters to the outside alone: no virtual clock governs it.
+/// Only for adapters to the outside: it does not use a virtual clock.
 public final class DescriptorWatch: @unchecked Sendable {
   // Unchecked: a dispatch source may be cancelled from any thread.
   private let source: any DispatchSourceRead

@@ -1,25 +1,26 @@
 import Foundation
 
-/// The doors to the outside that a container, a store or a server is given.
+/// The effects of a container, a store or a server: its access to time, randomness, tasks and
+/// files.
 ///
-/// Code behind these doors asks for the time, for randomness and for concurrent work here and
-/// nowhere else, so that one seeded thread can run several devices and a server under a virtual
-/// clock with every schedule repeatable.
+/// The code below uses these and nothing else for the time, for randomness and for concurrent work,
+/// so that one seeded thread can run several devices and a server with a virtual clock, and repeat
+/// every schedule.
 public struct Effects: Sendable {
-  /// The time, and waiting for it.
+  /// The current time, and sleeping.
   public var clock: any EffectClock
   /// Random bits and identifiers.
   public var randomness: any RandomSource
-  /// The one place where concurrent work is started.
+  /// The only source of concurrent tasks.
   public var tasks: any TaskSpawner
-  /// Word of writes to files by other processes.
+  /// Notifications of writes to files by other processes.
   public var files: any FileWatching
   #if DEBUG
   /// The defect that a test has switched on.
   var plantedBug: PlantedBug?
   #endif
 
-  /// Creates a set of doors; without a watcher nothing is heard of other processes.
+  /// Creates effects; without a file watcher, writes of other processes are not noticed.
   public init(
     clock: any EffectClock,
     randomness: any RandomSource,
@@ -32,7 +33,8 @@ public struct Effects: Sendable {
     self.files = files
   }
 
-  /// The real clock, the system's randomness, the concurrent pool and the kernel's word of files.
+  /// The system's clock and randomness, the concurrent pool, and the kernel's notifications of
+  /// files.
   public static let live = Effects(
     clock: LiveClock(),
     randomness: SystemRandomness(),
@@ -54,12 +56,12 @@ public struct Effects: Sendable {
   /// A new random identifier.
   public func uuid() -> UUID { randomness.uuid() }
 
-  /// A serial lane of work on the concurrent pool.
+  /// A serial lane on the concurrent pool.
   public func lane(_ label: String) -> Lane {
     .serial(SerialLane(label: label, tasks: tasks))
   }
 
-  /// A serial lane of work that waits for a disk or for another process, beside the pool.
+  /// A serial lane outside the pool, for work that waits for a disk or for another process.
   public func waitingLane(_ label: String) -> Lane {
     .serial(SerialLane(label: label, tasks: tasks.waiting(label)))
   }

@@ -1,9 +1,9 @@
-/// Tells of writes to files by other processes, without asking again and again.
+/// Notifies of writes to files by other processes, without polling.
 public protocol FileWatching: Sendable {
-  /// Calls the closure, on any thread, after each write to one of the files of a folder, until the
-  /// watch is let go of.
+  /// Calls the closure, on any thread, after each write to one of the files in a folder, until the
+  /// returned watch is released.
   ///
-  /// Nil where the folder cannot be watched.
+  /// Returns nil if the folder can't be watched.
   func watch(
     folder: String,
     files: Set<String>,
@@ -11,11 +11,11 @@ public protocol FileWatching: Sendable {
   ) -> FileWatch?
 }
 
-/// A watch on files, which ends with its last reference.
+/// A watch on files, which ends when its last reference is released.
 public final class FileWatch: Sendable {
   private let end: @Sendable () -> Void
 
-  /// Makes a watch with what ends it.
+  /// Creates a watch with the closure that ends it.
   public init(end: @escaping @Sendable () -> Void) {
     self.end = end
   }
@@ -25,12 +25,12 @@ public final class FileWatch: Sendable {
   }
 }
 
-/// Watches nothing: for simulations, whose processes are all one.
+/// Watches nothing: for simulations, which have a single process.
 public struct NoFileWatching: FileWatching {
-  /// Creates it.
+  /// Creates the watcher.
   public init() {}
 
-  /// No watch.
+  /// Returns nil: nothing is watched.
   public func watch(
     folder: String,
     files: Set<String>,

@@ -1,14 +1,14 @@
 import Dispatch
 import Foundation
 
-/// Where a context's work runs: a serial lane of its own, or the main queue.
+/// The executor of a context's work: a serial lane, or the main queue.
 public enum Lane: Sendable {
   /// A FIFO on the concurrent pool.
   case serial(SerialLane)
   /// The main thread's queue.
   case main
 
-  /// Runs the body when its turn has come, on the calling thread or on the main thread.
+  /// Runs the body after the work queued before it, on the calling thread or on the main thread.
   public func sync<Result>(_ body: () throws -> Result) rethrows -> Result {
     switch self {
     case .serial(let lane):

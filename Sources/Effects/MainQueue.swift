@@ -2,11 +2,12 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// The main queue, seen from a program that may not have a run loop.
+/// The main queue, also in a program without a run loop.
 ///
 /// A program that ends its main function with `dispatchMain()`, as one with an asynchronous `main`
-/// does, gives its main thread up: from then on the queue's work runs on any thread. So whether the
-/// calling code is on the queue is asked of the queue, and of the thread for code before that.
+/// does, gives up its main thread: afterwards any thread runs the queue's work. Whether the calling
+/// code is on the queue is therefore read from queue-specific data, and from the thread for code
+/// that runs before that.
 enum MainQueue {
   private static let mark: DispatchSpecificKey<Bool> = {
     let key = DispatchSpecificKey<Bool>()
@@ -18,10 +19,10 @@ enum MainQueue {
     Thread.isMainThread || DispatchQueue.getSpecific(key: mark) == true
   }
 
-  /// After so many seconds a call that waits is reported.
+  /// A call that waits longer than this is reported, in seconds.
   private static let patience = 10.0
 
-  /// The calls that wait, and whether a timer will look at them.
+  /// The waiting calls, and whether a timer is scheduled to check them.
   private struct Waiting {
     var since: [Int: DispatchTime] = [:]
     var last = 0
@@ -30,10 +31,11 @@ enum MainQueue {
 
   private static let waiting = Mutex(Waiting())
 
-  /// Runs the body on the queue and waits; says so when that takes long, as it does forever while the
-  /// main thread is blocked.
+  /// Runs the body on the queue and waits.
   ///
-  /// A child of a main-queue context calls it for each fault, so there is one timer for all calls.
+  /// It prints a warning if the wait is long: it never ends while the main thread is blocked.
+  ///
+  /// A child of a main-queue context calls it for each fault, so one timer serves all calls.
   static func sync<Result>(_ body: () throws -> Result) rethrows -> Result {
     let (call, isFirst) = waiting.withLock { waiting in
       waiting.last += 1
@@ -46,7 +48,7 @@ enum MainQueue {
     return try DispatchQueue.main.sync(execute: body)
   }
 
-  /// Looks at the calls that wait, once for each span of patience, as long as there are any.
+  /// Checks the waiting calls once in each period, as long as there are any.
   private static func watch() {
     DispatchQueue.global().asyncAfter(deadline: .now() + patience) {
       let (isOverdue, isWatched) = waiting.withLock { waiting in

@@ -1,14 +1,14 @@
 import Foundation
 import Synchronization
 
-/// Gives random bits.
+/// A source of random bits.
 public protocol RandomSource: Sendable {
   /// Sixty-four random bits.
   func next() -> UInt64
 }
 
 extension RandomSource {
-  /// A random (version 4) identifier made of this source's bits.
+  /// A random (version 4) UUID from this source's bits.
   public func uuid() -> UUID {
     let high = next()
     let low = next()
@@ -25,7 +25,7 @@ extension RandomSource {
     )
   }
 
-  /// So many random bytes.
+  /// A number of random bytes.
   public func bytes(_ count: Int) -> Data {
     var data = Data(capacity: count + 8)
     while data.count < count {
@@ -40,7 +40,7 @@ extension RandomSource {
   }
 }
 
-/// The system's cryptographic randomness.
+/// The system's cryptographic random number generator.
 public struct SystemRandomness: RandomSource {
   /// Creates the source.
   public init() {}

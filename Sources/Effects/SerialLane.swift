@@ -9,11 +9,11 @@ import Musl
 import Darwin
 #endif
 
-/// A queue that runs one piece of work at a time, in the order it came.
+/// A queue that runs one job at a time, in FIFO order.
 ///
-/// A waiting caller runs on its own thread, first the work queued ahead of it and then its own, so
-/// the lane makes progress with every thread of the pool blocked in `sync`. The owner may enter
-/// again. Work that nobody waits for is drained by one spawned task at a time.
+/// A caller of `sync` uses its own thread: it first runs the jobs queued before it and then its
+/// own, so the lane makes progress even if every thread of the pool is blocked in `sync`. The owner
+/// may enter again. Jobs without a waiting caller are run by one spawned task at a time.
 public final class SerialLane: @unchecked Sendable {
   // Unchecked: `condition` guards all mutable state.
   private enum Entry {
@@ -22,7 +22,7 @@ public final class SerialLane: @unchecked Sendable {
     case done
   }
 
-  /// A name for people.
+  /// The lane's name, for debugging.
   public let label: String
   private let tasks: any TaskSpawner
   private let condition = NSCondition()
@@ -50,7 +50,7 @@ public final class SerialLane: @unchecked Sendable {
     return pthread_equal(owner, pthread_self()) != 0
   }
 
-  /// Runs the body on the calling thread when its turn has come, and returns its result.
+  /// Runs the body on the calling thread after the jobs queued before it, and returns its result.
   public func sync<Result>(_ body: () throws -> Result) rethrows -> Result {
     condition.lock()
     if isOwnedByCaller {
@@ -85,8 +85,9 @@ public final class SerialLane: @unchecked Sendable {
     }
   }
 
-  /// With the lock held, and held again at return: queues the caller and works off what is ahead
-  /// of it whenever nobody else does.
+  /// Queues the caller, and runs the jobs before it while no other thread runs them.
+  ///
+  /// The lock is held at the call and at the return.
   private func waitForTurn() {
     let ticket = nextTicket
     nextTicket += 1
@@ -106,7 +107,9 @@ public final class SerialLane: @unchecked Sendable {
     }
   }
 
-  /// With the lock held, and held again at return: runs the job at the head on this thread.
+  /// Runs the job at the head on this thread.
+  ///
+  /// The lock is held at the call and at the return.
   private func runHead() {
     guard case .job(let body) = entries[head] else { return }
     popHead()
@@ -119,7 +122,7 @@ public final class SerialLane: @unchecked Sendable {
   }
 
   private func popHead() {
-    // The slot lets go of its closure: it may hold the last reference to large things.
+    // Clears the slot, which releases its closure: it may hold the last reference to large objects.
     entries[head] = .done
     head += 1
     if head == entries.count {
@@ -131,14 +134,14 @@ public final class SerialLane: @unchecked Sendable {
     }
   }
 
-  /// With the lock held; gives the lane to the next in line and unlocks.
+  /// Releases the lane to the next entry, and unlocks; the lock is held at the call.
   private func release() {
     owner = nil
     condition.broadcast()
     unlockAndDrainIfNeeded()
   }
 
-  /// A job at the head of a free lane needs somebody to run it: a waiter may, a drain will.
+  /// Spawns a drain if the head of a free lane is a job, which a waiter may run first; unlocks.
   private func unlockAndDrainIfNeeded() {
     var mustSpawn = false
     if owner == nil, !isDrainScheduled, head < entries.count, case .job = entries[head] {
@@ -149,7 +152,7 @@ public final class SerialLane: @unchecked Sendable {
     if mustSpawn { tasks.spawn { self.drain() } }
   }
 
-  /// Runs queued jobs until a waiter is next, the lane is taken, or nothing is left.
+  /// Runs queued jobs until the head is a waiter, the lane is owned, or the queue is empty.
   private func drain() {
     condition.lock()
     while owner == nil, head < entries.count, case .job = entries[head] { runHead() }

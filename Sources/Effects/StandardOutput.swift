@@ -1,9 +1,9 @@
 import Foundation
 
-/// The standard output: whole texts, written at once, with an error where they cannot be taken.
+/// The standard output: writes texts completely, or throws an error.
 ///
-/// `FileHandle` stops the program where the other end of a pipe is closed or the disk is full, and
-/// `print` drops what could not be written without a word.
+/// `FileHandle` stops the process if the reader of a pipe has closed it or the disk is full, and
+/// `print` silently drops what it can't write.
 public enum StandardOutput {
   /// Writes a text.
   public static func write(_ text: String) throws(StandardOutputError) {
@@ -17,15 +17,15 @@ public enum StandardOutput {
   }
 }
 
-/// Why the standard output took no more.
+/// The error of a write to the standard output.
 public struct StandardOutputError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The system's number of the error.
+  /// The system's error number.
   public let code: Int32
 
-  /// Whether the reader of a pipe has closed it: it has read what it wanted.
+  /// Whether the reader has closed the pipe, since it has read enough.
   public var isClosedPipe: Bool { code == EPIPE }
 
-  /// A sentence without an end.
+  /// The error message, without a full stop.
   public var description: String {
     "the standard output cannot be written: \(String(cString: strerror(code)))"
   }
@@ -33,10 +33,12 @@ public struct StandardOutputError: Error, Hashable, Sendable, CustomStringConver
   init(code: Int32) { self.code = code }
 }
 
-/// Writes bytes to a descriptor to the last one.
+/// Writes all bytes to a descriptor.
 enum DescriptorWriter {
-  /// Returns zero, or the error that ended it; a pipe whose reader takes nothing for `patience`
-  /// milliseconds ends it with `EAGAIN`, a negative one waits for ever.
+  /// Returns zero or the error number.
+  ///
+  /// If a pipe's reader reads nothing for `patience` milliseconds, it returns `EAGAIN`; a negative
+  /// value waits forever.
   static func write(_ bytes: [UInt8], to descriptor: Int32, patience: Int32 = -1) -> Int32 {
     bytes.withUnsafeBytes { whole in
       var rest = whole[...]
@@ -52,7 +54,7 @@ enum DescriptorWriter {
         }
         let code = errno
         if code == EAGAIN {
-          // A pipe that does not block is full: its reader is slow.
+          // A non-blocking pipe is full, since its reader is slow.
           var pipe = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
           let ready = poll(&pipe, 1, patience)
           if ready == 0 { return EAGAIN }

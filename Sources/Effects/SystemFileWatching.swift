@@ -9,12 +9,12 @@ import Musl
 #endif
 
 #if os(Linux)
-/// Watches folders through one inotify instance of the process.
+/// Watches folders with one inotify instance for the process.
 ///
-/// The kernel wakes a dispatch source when something was written; between writes nothing runs.
-/// Folders are watched, not files, because SQLite removes and makes its log again.
+/// The kernel wakes a dispatch source after a write; between writes no code runs. It watches
+/// folders rather than files because SQLite deletes and creates its log again.
 public final class SystemFileWatching: FileWatching, @unchecked Sendable {
-  // Unchecked: the source is made and started in the initializer and not touched again.
+  // Unchecked: the source is created and started in the initializer and not changed afterwards.
   private struct Watch: Sendable {
     let files: Set<String>
     let changed: @Sendable () -> Void
@@ -22,7 +22,7 @@ public final class SystemFileWatching: FileWatching, @unchecked Sendable {
 
   private struct State: Sendable {
     var nextNumber = 0
-    /// By the kernel's number of a folder.
+    /// The watches by the folder's inotify descriptor.
     var folders: [Int32: [Int: Watch]] = [:]
   }
 
@@ -30,10 +30,10 @@ public final class SystemFileWatching: FileWatching, @unchecked Sendable {
   private let source: any DispatchSourceRead
   private let state = Mutex(State())
 
-  /// The one instance: the kernel grants a user few.
+  /// The shared instance: the kernel limits the instances of each user.
   public static let shared = SystemFileWatching()
 
-  /// What is read at once; events that do not fit are read next.
+  /// The size of one read; events that do not fit are read next.
   private static let bufferSize = 16 * 1024
 
   private init() {
@@ -47,7 +47,7 @@ public final class SystemFileWatching: FileWatching, @unchecked Sendable {
     source.resume()
   }
 
-  /// Calls the closure after each write to one of the files of a folder.
+  /// Calls the closure after each write to one of the files in a folder.
   public func watch(
     folder: String,
     files: Set<String>,
@@ -55,7 +55,7 @@ public final class SystemFileWatching: FileWatching, @unchecked Sendable {
   ) -> FileWatch? {
     guard descriptor >= 0 else { return nil }
     return state.withLock { state in
-      // The same folder has the same number, however often it is added.
+      // Adding the same folder again returns the same descriptor.
       let number = inotify_add_watch(descriptor, folder, UInt32(IN_MODIFY) | UInt32(IN_ATTRIB))
       guard number >= 0 else { return nil }
       let own = state.nextNumber
@@ -74,7 +74,7 @@ public final class SystemFileWatching: FileWatching, @unchecked Sendable {
     }
   }
 
-  /// Reads the events that are there and calls each closure concerned once.
+  /// Reads the available events and calls each matching closure once.
   private func readEvents() {
     var written: [Int32: Set<String>] = [:]
     var isOverflowed = false

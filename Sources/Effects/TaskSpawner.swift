@@ -6,17 +6,17 @@ public protocol TaskSpawner: Sendable {
   @discardableResult
   func spawn(_ operation: @escaping @Sendable () async -> Void) -> SpawnedTask
 
-  /// A spawner for work that waits, for a disk or for another process, and would keep a thread of
-  /// the pool meanwhile; by default this one.
+  /// A spawner for work that blocks its thread while it waits for a disk or for another process; by
+  /// default this one.
   func waiting(_ label: String) -> any TaskSpawner
 }
 
 extension TaskSpawner {
-  /// This spawner: whatever it starts may wait.
+  /// This spawner: its tasks may block.
   public func waiting(_ label: String) -> any TaskSpawner { self }
 }
 
-/// A handle on spawned work.
+/// A handle of spawned work.
 public struct SpawnedTask: Sendable {
   private let task: Task<Void, Never>
 
@@ -25,7 +25,7 @@ public struct SpawnedTask: Sendable {
     self.task = task
   }
 
-  /// Asks the work to stop.
+  /// Requests cancellation.
   public func cancel() { task.cancel() }
 
   /// Waits until the work has ended.
@@ -43,6 +43,6 @@ public struct PoolTaskSpawner: TaskSpawner {
     SpawnedTask(Task.detached(operation: operation))
   }
 
-  /// A spawner with a thread of its own.
+  /// A spawner with its own thread.
   public func waiting(_ label: String) -> any TaskSpawner { ThreadTaskSpawner(label: label) }
 }

@@ -1,9 +1,9 @@
 import Dispatch
 
-/// Spawns on a thread of its own, which is there while there is work.
+/// Spawns on its own thread, which exists while there is work.
 ///
-/// The pool has as many threads as the machine has processors: one that waits for the disk leaves a
-/// processor idle, and as many as there are stop everything.
+/// The pool has as many threads as the machine has processors: a thread that waits for the disk
+/// leaves a processor idle, and if all of them wait, nothing runs.
 final class ThreadTaskSpawner: TaskSpawner, TaskExecutor {
   private let queue: DispatchQueue
 
