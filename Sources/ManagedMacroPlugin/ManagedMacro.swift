@@ -1,7 +1,8 @@
 import SwiftSyntax
 import SwiftSyntaxMacros
 
-/// `@Managed`: the accessors of a property of the model, and the door that they go through.
+/// `@Managed`: expands to the accessors of a modelled property, and to the static accessor object
+/// that they use.
 package struct ManagedMacro: AccessorMacro, PeerMacro {
   package static func expansion(
     of node: AttributeSyntax,
@@ -20,7 +21,7 @@ package struct ManagedMacro: AccessorMacro, PeerMacro {
     providingPeersOf declaration: some DeclSyntaxProtocol,
     in context: some MacroExpansionContext
   ) throws -> [DeclSyntax] {
-    // The accessors report what is wrong; once is enough.
+    // The accessor expansion reports errors, so they are not reported a second time here.
     guard let property = try? ManagedPropertySyntax(declaration, attribute: node) else { return [] }
     return [
       """
@@ -31,17 +32,17 @@ package struct ManagedMacro: AccessorMacro, PeerMacro {
   }
 }
 
-/// A property with `@Managed`, as it is written.
+/// The syntax of a property with `@Managed`.
 struct ManagedPropertySyntax {
-  /// As it is written, with backticks where it is a keyword.
+  /// The name in the source, with backticks if it is a keyword.
   let name: String
-  /// The name in the model.
+  /// The property's name in the model.
   let key: String
   let type: String
 
   var door: String { "_door_" + name.filter { $0 != "`" } }
 
-  /// Why a property cannot be managed.
+  /// The reason why a property can't be managed.
   struct Refusal: Error, CustomStringConvertible {
     let description: String
   }
@@ -52,16 +53,16 @@ struct ManagedPropertySyntax {
       let binding = variable.bindings.first,
       let identifier = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier
     else {
-      throw Refusal(description: "@Managed belongs to a var with one name")
+      throw Refusal(description: "@Managed requires a var with one name")
     }
     guard !variable.modifiers.contains(where: { ["static", "class"].contains($0.name.text) }) else {
-      throw Refusal(description: "@Managed belongs to a property of objects, not of the class")
+      throw Refusal(description: "@Managed requires an instance property")
     }
     guard let type = binding.typeAnnotation?.type else {
       throw Refusal(description: "@Managed needs the type of '\(identifier.text)'")
     }
     guard binding.initializer == nil else {
-      throw Refusal(description: "the initial value of '\(identifier.text)' is said in the model")
+      throw Refusal(description: "the model defines the initial value of '\(identifier.text)'")
     }
     guard binding.accessorBlock == nil else {
       throw Refusal(description: "'\(identifier.text)' has accessors already")

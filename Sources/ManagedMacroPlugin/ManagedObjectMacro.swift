@@ -1,7 +1,7 @@
 import SwiftSyntax
 import SwiftSyntaxMacros
 
-/// `@ManagedObject`: the names of a class's properties by key paths.
+/// `@ManagedObject`: expands to the table from a class's key paths to its property names.
 package struct ManagedObjectMacro: MemberMacro {
   package static func expansion(
     of node: AttributeSyntax,
@@ -17,14 +17,14 @@ package struct ManagedObjectMacro: MemberMacro {
     let entries = type.memberBlock.members.compactMap { member -> String? in
       guard let variable = member.decl.as(VariableDeclSyntax.self),
         let attribute = managedAttribute(of: variable),
-        // What is wrong with a property is reported at the property.
+        // An error in a property is reported by the property's own macro.
         let property = try? ManagedPropertySyntax(variable, attribute: attribute)
       else { return nil }
       return "\\Root.\(property.name): \(StringLiteralExprSyntax(content: property.key))"
     }
     guard !entries.isEmpty else { return [] }
-    // A key path begins at one class. The names are made for the class that is asked, which
-    // may inherit from this one.
+    // A key path has one root class, so the table is created for the class on which it is called,
+    // which may inherit from this one.
     return [
       """
       public override class var keyPathNames: [AnyKeyPath: String] {

@@ -1,7 +1,7 @@
-/// Makes a class of managed objects say the names of its `@Managed` properties.
+/// Generates the table of names of a class's `@Managed` properties.
 ///
-/// It is what key paths need: sort descriptors, `#Predicate` and observation find the name of
-/// `\Post.title` by it.
+/// Key paths need it: sort descriptors, `#Predicate` and observation look up the name of
+/// `\Post.title` in it.
 ///
 ///     @ManagedObject
 ///     final class Post: NSManagedObject {
@@ -16,12 +16,12 @@
 public macro ManagedObject() =
   #externalMacro(module: "ManagedMacroPlugin", type: "ManagedObjectMacro")
 
-/// Makes a property one of the model's: it is read and written by its slot.
+/// Makes a property a modelled one: its accessors read and write the object's stored values.
 ///
-/// The type is any that `ManagedDoor` has a door for: scalars, strings, dates, their optionals,
-/// objects, sets of objects, enumerations with raw values, and what transformers give.
+/// Its type is any that `ManagedDoor` supports: scalars, strings, dates and their optionals,
+/// objects, sets of objects, enumerations with raw values, and the values of transformers.
 ///
-/// - Parameter key: The name in the model, where it differs from the property's.
+/// - Parameter key: The name in the model, if it differs from the property's.
 @attached(accessor)
 @attached(peer, names: prefixed(_door_))
 public macro Managed(_ key: String? = nil) =

@@ -151,11 +151,11 @@ struct MacroExpansionTests {
   @Test(
     "What cannot be managed is refused with a reason",
     arguments: [
-      ("@Managed let a: Int", "@Managed belongs to a var with one name"),
+      ("@Managed let a: Int", "@Managed requires a var with one name"),
       ("@Managed var a = 1", "@Managed needs the type of 'a'"),
-      ("@Managed var a: Int = 1", "the initial value of 'a' is said in the model"),
+      ("@Managed var a: Int = 1", "the model defines the initial value of 'a'"),
       ("@Managed var a: Int { 1 }", "'a' has accessors already"),
-      ("@Managed static var a: Int", "@Managed belongs to a property of objects, not of the class"),
+      ("@Managed static var a: Int", "@Managed requires an instance property"),
     ]
   )
   func refusals(member: String, message: String) {
