@@ -1,8 +1,8 @@
 import OpenCoreData
 
-/// Writes what a module with managed objects needs, from its models and its sources.
+/// Generates the code that a module with managed objects needs, from its models and its sources.
 ///
-/// The same input gives the same text, byte for byte.
+/// Equal input results in equal output, byte for byte.
 package struct ModuleGenerator {
   package var module: String
   /// The module that the generated code imports: "OpenCoreData" or "CoreData".
@@ -25,13 +25,13 @@ package struct ModuleGenerator {
     self.sources = sources
   }
 
-  /// What the generator made, and what stood in its way.
+  /// The generated source and the errors.
   package struct Result {
     package var source: String
     package var errors: [SourceDiagnostic]
   }
 
-  /// The one file that the build plugin adds to a module.
+  /// The file that the build plugin adds to a module.
   package func generate() -> Result {
     let entities = models.flatMap(EntityDeclaration.declarations)
     let scanner = ManagedSourceScanner(module: module, files: sources, generated: entities)
@@ -65,7 +65,7 @@ package struct ModuleGenerator {
       + "public import \(importedModule)\n"
   }
 
-  /// Writes an entity's code and says which of its properties have names.
+  /// Writes an entity's code and returns those of its properties that have names for key paths.
   private func write(
     _ entity: EntityDeclaration,
     _ scanner: ManagedSourceScanner,
@@ -83,12 +83,12 @@ package struct ModuleGenerator {
       }
       let byHand = scanner.classes[entity.className]?.visibleProperties ?? []
       var rest = entity
-      // A property that is written by hand is meant to be that way.
+      // A property in the sources replaces the generated one.
       rest.properties.removeAll { byHand.contains($0.name) }
       classes.writeProperties(rest, into: &code)
       for name in properties { names.properties[name] = [] }
     case .class, .none:
-      // The class is in the sources; those of its properties that other files see have names.
+      // The class is in the sources; only properties that other files can access have names.
       guard isWritten else { return names }
       let visible = scanner.classes[entity.className]?.visibleProperties ?? []
       for name in properties.intersection(visible) { names.properties[name] = [] }
@@ -96,7 +96,8 @@ package struct ModuleGenerator {
     return names
   }
 
-  /// Foundation has unavailable types of these names on Linux; a module's own alias comes first.
+  /// Foundation has unavailable types of these names on Linux; a module's own alias takes
+  /// precedence.
   private func writeAliases(_ types: DeclaredTypes, into code: inout SwiftCode) {
     code.line()
     for name in ["NSComparisonPredicate", "NSExpression"] where types.byPath[name] == nil {

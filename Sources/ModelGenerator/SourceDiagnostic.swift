@@ -1,15 +1,15 @@
-/// A place in a source file and what is wrong there.
+/// An error at a position in a source file.
 package struct SourceDiagnostic: Error, Hashable, CustomStringConvertible {
   package var file: String
   package var line: Int
   package var column: Int
   package var message: String
 
-  /// The form that compilers use and editors know.
+  /// The format of compilers, which editors recognize.
   package var description: String { "\(file):\(line):\(column): error: \(message)" }
 }
 
-/// A Swift source file to be read.
+/// A Swift source file to scan.
 package struct SourceFile: Sendable {
   package var path: String
   package var text: String

@@ -1,4 +1,4 @@
-/// Swift source that grows line by line.
+/// A buffer for generated Swift source.
 struct SwiftCode {
   private(set) var text = ""
   private var depth = 0
@@ -7,7 +7,7 @@ struct SwiftCode {
     text += line.isEmpty ? "\n" : String(repeating: "  ", count: depth) + line + "\n"
   }
 
-  /// A line that opens a brace, what is inside, and the brace that closes it.
+  /// Writes a line with an opening brace, the content, and the closing brace.
   mutating func block(_ opening: String, _ content: (inout SwiftCode) -> Void) {
     line(opening + " {")
     depth += 1
@@ -16,7 +16,7 @@ struct SwiftCode {
     line("}")
   }
 
-  /// What counts only under conditions of compilation.
+  /// Writes content inside an `#if` with the conditions.
   mutating func conditional(_ conditions: [String], _ content: (inout SwiftCode) -> Void) {
     guard !conditions.isEmpty else { return content(&self) }
     line("#if " + conditions.map { "(\($0))" }.joined(separator: " && "))
@@ -36,7 +36,7 @@ struct SwiftCode {
     return "\"" + String(escaped) + "\""
   }
 
-  /// A name as it is written where it could be a keyword.
+  /// The name, with backticks if it is a keyword.
   static func name(_ name: String) -> String {
     keywords.contains(name) ? "`\(name)`" : name
   }

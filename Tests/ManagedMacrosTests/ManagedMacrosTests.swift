@@ -132,7 +132,7 @@ struct MacroExpansionTests {
     return (expanded.description, context.diagnostics.map(\.message))
   }
 
-  @Test("A property becomes two accessors and a door")
+  @Test("A property expands to two accessors and a static accessor object")
   func property() {
     let expansion = expand("class A: NSManagedObject { @Managed(\"ZName\") var name: String! }")
     #expect(expansion.diagnostics == [])
@@ -140,7 +140,7 @@ struct MacroExpansionTests {
     #expect(expansion.text.contains("ManagedDoor.property(\"ZName\", of: (String?).self)"))
   }
 
-  @Test("A class says the names of its managed properties alone")
+  @Test("A class's key path names contain its managed properties only")
   func names() {
     let expansion = expand(
       "@ManagedObject class A: NSManagedObject { @Managed var a: Int64; var b: Int64 { a } }"

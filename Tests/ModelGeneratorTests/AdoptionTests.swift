@@ -67,7 +67,7 @@ struct AdoptionTests {
     #expect(result.text == "let a = \"author.name\", b = \"title\" // both")
   }
 
-  @Test("What was adopted is not changed again, nor what is for Objective-C alone")
+  @Test("Adopted code, and code for Objective-C alone, is not changed")
   func idempotence() {
     let source = """
       @objcMembers final class Post: NSManagedObject {
@@ -85,7 +85,7 @@ struct AdoptionTests {
     #expect(twice.notes.isEmpty)
   }
 
-  @Test("A file that uses Core Data without importing it gets the import, behind those it has")
+  @Test("A file that uses Core Data without importing it gets the import after its own imports")
   func missingImport() {
     let result = adopt("// Store\nimport Foundation\n\nlet a: NSManagedObjectContext? = nil\n")
     #expect(
@@ -99,7 +99,7 @@ struct AdoptionTests {
     #expect(adopt("let a = NSObject()").text == "let a = NSObject()")
   }
 
-  @Test("Frameworks that Linux lacks are imported inside #if, and named with what to use instead")
+  @Test("Imports of frameworks that Linux lacks move inside #if and get a note with a remedy")
   func missingFrameworks() {
     let result = adopt("import Combine\r\nimport CoreData\r\nimport os.log\r\n")
     #expect(
@@ -131,7 +131,7 @@ struct AdoptionTests {
     #expect(adopt("let a = b as! Post").notes.isEmpty)
   }
 
-  @Test("A type that CoreData brings here loses Foundation before its name")
+  @Test("The Foundation prefix of a type that CoreData declares on Linux is removed")
   func qualifiedTypes() {
     let result = adopt(
       "import CoreData\nclass A: Foundation.ValueTransformer {}\nlet b = Foundation.NSExpression.self\n"
@@ -159,14 +159,14 @@ struct AdoptionTests {
     #expect(result.notes.first?.text.contains(remedy) == true, "\(result.notes)")
   }
 
-  @Test("An override in a class, and a bundle without a model, are left alone")
+  @Test("An override in a class, and a bundle without a model, are not changed")
   func nothingToSay() {
     let source =
       "class A: B {\n  override func c() { _ = Bundle.main.url(forResource: \"a\", withExtension: \"txt\") }\n}"
     #expect(adopt(source).notes.isEmpty)
   }
 
-  @Test("What a person has to change is named and left alone")
+  @Test("A change to make by hand is reported and not made")
   func byHand() {
     let source = "let a = #selector(Post.b)"
     let result = adopt(source)
@@ -174,7 +174,7 @@ struct AdoptionTests {
     #expect(result.notes.map(\.isByHand) == [true])
   }
 
-  @Test("Every other byte stays, line ends of Windows too")
+  @Test("All other bytes are unchanged, including CRLF line ends")
   func bytes() {
     let source = "\u{FEFF}// é\r\n\tlet a = #keyPath( Post . title )\r\n"
     #expect(adopt(source).text == "\u{FEFF}// é\r\n\tlet a = \"title\"\r\n")

@@ -17,7 +17,7 @@ struct GenerationTests {
   }
 
   @Test(
-    "What gets no accessor is refused at its file, line and column",
+    "A member that cannot get an accessor is refused with its file, line and column",
     arguments: [
       ("@NSManaged var other: OtherModule.Thing?", "the type 'OtherModule.Thing' is not declared"),
       ("@NSManaged var pair: (Int, Int)", "is no type that an @NSManaged member can have"),
@@ -52,7 +52,7 @@ struct GenerationTests {
     #expect(error.message.contains(message))
   }
 
-  @Test("Conditions of compilation go with the members, and Objective-C's are left out")
+  @Test("Members keep their #if conditions, and members for Objective-C are omitted")
   func conditions() {
     let result = generate(
       """
@@ -79,7 +79,7 @@ struct GenerationTests {
     #expect(generate(source).source == generate(source).source)
   }
 
-  @Test("A module that says what an expression is gets no alias")
+  @Test("A module that declares NSExpression itself gets no alias")
   func aliases() {
     #expect(
       generate("").source.contains("public typealias NSExpression = OpenCoreData.NSExpression")
@@ -91,7 +91,7 @@ struct GenerationTests {
     )
   }
 
-  @Test("Entities get classes by what the model says of code")
+  @Test("The model's code generation setting decides an entity's classes")
   func entities() {
     let model = Self.model
     let result = generate("class Author: NSManagedObject {}", model: model)
@@ -104,7 +104,7 @@ struct GenerationTests {
     #expect(!result.source.contains("class Manual"))
   }
 
-  @Test("Files for the source tree are Xcode's, and a developer's own is written once")
+  @Test("Generated files have Xcode's names, and a file the developer may edit is written once")
   func files() {
     let files = ModelClassFiles().files(for: Self.model)
     #expect(

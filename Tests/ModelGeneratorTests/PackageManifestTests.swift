@@ -28,7 +28,7 @@ struct PackageManifestTests {
     )
   }
 
-  @Test("A target is told which product and plugin it needs, and the package of the dependency")
+  @Test("A target's note names the product, the plugin and the package that it needs")
   func needs() {
     let notes = manifest(Self.plain).notes([
       "Store": .init(coreData: true, cloudKit: true, models: true),

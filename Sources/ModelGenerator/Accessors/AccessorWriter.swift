@@ -1,8 +1,9 @@
 /// Writes the accessors that `@NSManaged` members lack on this platform.
 ///
-/// The compiler leaves the symbols of such members undefined. Methods under exactly these symbols,
-/// in the same module, define them. They are `dynamic` as `@NSManaged` is, or release builds of a
-/// library and an app stop with a mismatch, and setters consume their value, or it leaks.
+/// The compiler leaves the symbols of such members undefined. Methods with exactly these symbols,
+/// in the same module, define them. They are `dynamic`, as `@NSManaged` is: otherwise release
+/// builds of a library and an app stop with a mismatch. Setters consume their value: otherwise it
+/// leaks.
 struct AccessorWriter {
   let classes: [ManagedClass]
 
@@ -37,7 +38,7 @@ struct AccessorWriter {
     }
   }
 
-  // MARK: Doors
+  // MARK: Accessor objects
 
   private func writeDoors(
     _ name: String,
@@ -68,7 +69,7 @@ struct AccessorWriter {
       "ManagedDoor.property(\(SwiftCode.literal(variable.name)), of: (\(variable.type.text)).self)"
   }
 
-  /// "title" for `primitiveTitle`.
+  /// The attribute's name for a primitive property: "title" for `primitiveTitle`.
   private func primitiveKey(_ variable: ManagedVariable, of type: ManagedClass) -> String? {
     let suffix = variable.name.dropFirst("primitive".count)
     guard variable.name.hasPrefix("primitive"), let first = suffix.first, first.isUppercase else {
@@ -133,7 +134,8 @@ struct AccessorWriter {
     }
   }
 
-  /// A member that is more visible than its class would be warned about where it is used.
+  /// Limits a member's access to that of its class, since the compiler warns about a more visible
+  /// member.
   private func access(_ access: AccessLevel, in type: ManagedClass) -> String {
     min(access, type.access).keyword
   }

@@ -7,19 +7,19 @@ struct DeclaredTypes {
     enum Kind {
       case nominal(NominalType.Kind)
       case alias(TypeSyntax)
-      /// A protocol, or an actor, or a type with parameters: nothing that a property can have here.
+      /// A protocol, an actor or a generic type: none of them can be a managed property's type.
       case other(String)
     }
 
     var path: [String]
     var kind: Kind
-    /// What it inherits from first: a class, or the raw type of an enumeration.
+    /// The first inherited type: a class, or the raw type of an enumeration.
     var inherited: String?
     var access: AccessLevel
     var isGeneric: Bool
-    /// The conditions of compilation around it.
+    /// The `#if` conditions around it.
     var conditions: [String]
-    /// Whether it is not in the sources but comes from a model.
+    /// Whether it is generated from a model, rather than declared in the sources.
     var isGenerated = false
   }
 
@@ -32,11 +32,11 @@ struct DeclaredTypes {
 
   mutating func add(_ declaration: Declaration) {
     let path = declaration.path.joined(separator: ".")
-    // Declared once for each platform, the first one that is not left out here counts.
+    // If it is declared once for each platform, the first declaration that applies here counts.
     if byPath[path] == nil { byPath[path] = declaration }
   }
 
-  /// The declaration that a dotted name means at a place in the nesting.
+  /// The declaration that a dotted name refers to in a nesting context.
   func declaration(named name: [String], seenFrom context: [String]) -> Declaration? {
     for depth in stride(from: context.count, through: 0, by: -1) {
       let path = (Array(context.prefix(depth)) + name).joined(separator: ".")
@@ -48,7 +48,7 @@ struct DeclaredTypes {
     return nil
   }
 
-  /// The type with the kinds of everything around it.
+  /// The type with the kinds of all enclosing types.
   func nominal(_ declaration: Declaration) -> NominalType? {
     var levels: [NominalType.Level] = []
     for depth in 1...declaration.path.count {
@@ -61,7 +61,7 @@ struct DeclaredTypes {
     return NominalType(module: module, path: levels)
   }
 
-  /// The classes that a class inherits from, nearest first, as far as the module declares them.
+  /// The superclasses of a class, nearest first, as far as the module declares them.
   func superclasses(of declaration: Declaration) -> [Declaration] {
     var result: [Declaration] = []
     var current = declaration
@@ -78,13 +78,13 @@ struct DeclaredTypes {
   }
 }
 
-/// How far a declaration can be seen.
+/// The access level of a declaration.
 enum AccessLevel: Int, Comparable {
   case `private`, `fileprivate`, `internal`, package, `public`, open
 
   static func < (left: AccessLevel, right: AccessLevel) -> Bool { left.rawValue < right.rawValue }
 
-  /// Written before a member of an extension; what is private elsewhere is internal here.
+  /// The keyword before a member of an extension; for private levels it is the default, internal.
   var keyword: String {
     switch self {
     case .private, .fileprivate, .internal: ""

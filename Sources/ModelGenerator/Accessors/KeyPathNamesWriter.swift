@@ -1,10 +1,10 @@
-/// Writes the class by which the runtime finds the names of key paths.
+/// Writes the class in which the runtime looks up the names of key paths.
 struct KeyPathNamesWriter {
-  /// A class and the properties of it that other files can see.
+  /// A class and those of its properties that other files can access.
   struct Names {
     var className: String
     var conditions: [String] = []
-    /// By name, with the conditions of each.
+    /// The `#if` conditions of each property, by its name.
     var properties: [String: [String]] = [:]
   }
 

@@ -1,25 +1,24 @@
-/// A class with `@NSManaged` members, as the sources of a module have it.
+/// A class with `@NSManaged` members in the sources of a module.
 struct ManagedClass {
   var type: NominalType
   var access: AccessLevel
-  /// The conditions of compilation around the class.
+  /// The `#if` conditions around the class.
   var conditions: [String]
   var variables: [ManagedVariable] = []
   var methods: [ManagedMethod] = []
-  /// Every property that other files can see, however it is written.
+  /// All properties that other files can access, managed or not.
   var visibleProperties: Set<String> = []
 }
 
 /// An `@NSManaged var`.
 struct ManagedVariable {
   var name: String
-  /// As it is written, with backticks where it is a keyword.
+  /// The name in the source, with backticks if it is a keyword.
   var spelling: String
   var type: SwiftType
   var access: AccessLevel
   var fileDiscriminator: String?
   var conditions: [String]
-  /// Whether the type is an enumeration with raw values.
   var place: SourcePlace
 }
 
@@ -34,7 +33,7 @@ struct ManagedMethod {
   var place: SourcePlace
 }
 
-/// Where something is written.
+/// A position in the sources.
 struct SourcePlace {
   var file: String
   var line: Int

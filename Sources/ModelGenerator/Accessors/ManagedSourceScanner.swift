@@ -9,7 +9,7 @@ struct ManagedSourceScanner {
   private(set) var errors: [SourceDiagnostic] = []
   private let module: String
 
-  /// Reads the files; classes that are generated beside them count as declared.
+  /// Scans the files; classes that are generated for the module count as declared.
   init(module: String, files: [SourceFile], generated: [EntityDeclaration] = []) {
     self.module = module
     types = DeclaredTypes(module: module)
@@ -122,7 +122,7 @@ struct ManagedSourceScanner {
       guard let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier else {
         throw place.error("an @NSManaged property has one name")
       }
-      // `var a, b: Int` says the type once, at the last name.
+      // In `var a, b: Int` only the last name has the type.
       guard let type = binding.typeAnnotation?.type ?? variable.bindings.last?.typeAnnotation?.type
       else { throw place.error("the @NSManaged property '\(name.text)' has no type") }
       var owner = try owner(surroundings, place)
@@ -150,7 +150,7 @@ struct ManagedSourceScanner {
   ) {
     guard access.isVisibleInOtherFiles, surroundings.conditions.isEmpty,
       !variable.modifiers.contains(where: { ["static", "class"].contains($0.name.text) }),
-      // No place to report: the class only loses names that nobody asked for.
+      // Errors are ignored here: the class only lacks names of key paths.
       var owner = try? owner(surroundings, SourcePlace(file: "", line: 0, column: 0))
     else { return }
     for binding in variable.bindings {
@@ -222,7 +222,7 @@ struct ManagedSourceScanner {
       throw place.error("the class '\(name)' is generic; an entity's class cannot be")
     }
     guard case .nominal(.class) = declaration.kind, let type = types.nominal(declaration) else {
-      throw place.error("'\(name)' is not a class; @NSManaged belongs into a managed object's")
+      throw place.error("'\(name)' is not a class; @NSManaged requires a managed object class")
     }
     for depth in 1...declaration.path.count {
       let path = declaration.path.prefix(depth).joined(separator: ".")
@@ -243,7 +243,8 @@ struct ManagedSourceScanner {
     }
   }
 
-  /// The compiler tells private members apart by the MD5 of module and file name.
+  /// The private discriminator of a file: the compiler uses the MD5 of the module's and the file's
+  /// name.
   private func discriminator(of file: SourceFile) -> String {
     let digest = Insecure.MD5.hash(data: Data((module + file.name).utf8))
     let digits = Array("0123456789ABCDEF")

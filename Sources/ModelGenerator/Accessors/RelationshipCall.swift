@@ -1,6 +1,6 @@
-/// What a generated to-many method of Xcode's shape does.
+/// The implementation of a generated to-many method in Xcode's form.
 struct RelationshipCall {
-  /// The door that the method goes through.
+  /// The static accessor object that the method uses.
   struct Door: Hashable {
     var name: String
     var relationship: String
@@ -8,7 +8,7 @@ struct RelationshipCall {
   }
 
   var door: Door
-  /// The call on the members, with the parameters `p0` and `p1`.
+  /// The call on the accessor object, with the parameters `p0` and `p1`.
   var call: String
 
   init?(_ method: ManagedMethod, in type: ManagedClass) {
@@ -52,7 +52,7 @@ struct RelationshipCall {
     self.call = call
   }
 
-  /// The property behind the end of a method's name, whose first letter Xcode makes a capital.
+  /// The property's name at the end of a method's name, where Xcode capitalizes its first letter.
   static func key(_ suffix: Substring, among properties: Set<String>) -> String {
     let lowered = suffix.prefix(1).lowercased() + suffix.dropFirst()
     if properties.contains(lowered) { return lowered }
@@ -67,7 +67,7 @@ struct RelationshipCall {
     prefix == "addTo" ? "add" : "remove"
   }
 
-  /// What a parameter is to a relationship.
+  /// The form of a parameter of a relationship's method.
   private enum Form {
     case object(String), typedSet(String), array(String), set, place, places, other
 

@@ -1,20 +1,20 @@
 import SwiftParser
 import SwiftSyntax
 
-/// Walks the declarations of a file that can hold types, with what is around them.
+/// Visits the declarations of a file that can contain types, with their context.
 ///
-/// Bodies of functions are left out: a local class cannot be an entity's.
+/// Function bodies are skipped: a local class can't be an entity's class.
 struct SourceReader {
-  /// What is around a declaration.
+  /// The context of a declaration.
   struct Surroundings {
-    /// The names of the types around it.
+    /// The names of the enclosing types.
     var path: [String] = []
     var conditions: [String] = []
-    /// The level that an extension gives its members.
+    /// The access level that an extension gives its members.
     var defaultAccess: AccessLevel?
   }
 
-  /// A member, or a type, where it was found.
+  /// A callback for a member or a type, with its context.
   typealias Visit = (DeclSyntax, Surroundings) -> Void
 
   let file: SourceFile
@@ -58,7 +58,7 @@ struct SourceReader {
     for member in group.memberBlock.members { walk(member.decl, inner, visit) }
   }
 
-  /// Each clause of `#if` counts where the ones before it do not.
+  /// A clause of `#if` applies only if the preceding clauses do not.
   private func walk(
     _ conditional: IfConfigDeclSyntax,
     _ surroundings: Surroundings,

@@ -1,10 +1,10 @@
 import SwiftSyntax
 
-/// Finds out what a type means that a property is written with.
+/// Resolves the type annotations of properties.
 struct TypeResolver {
   let types: DeclaredTypes
 
-  /// Why a type cannot be spelled in a symbol.
+  /// The reason why a type has no representation in a symbol.
   struct Refusal: Error {
     var message: String
   }
@@ -48,7 +48,7 @@ struct TypeResolver {
   private static let array = NominalType("Swift", "Array", .structure)
   private static let dictionary = NominalType("Swift", "Dictionary", .structure)
 
-  /// The dotted name of a type and the arguments behind its last part.
+  /// The dotted name of a type and the generic arguments of its last component.
   private func parts(of syntax: TypeSyntax) throws(Refusal) -> ([String], [TypeSyntax]) {
     if let identifier = syntax.as(IdentifierTypeSyntax.self) {
       return ([identifier.name.bareName], arguments(identifier.genericArgumentClause))
@@ -142,6 +142,6 @@ struct TypeResolver {
 }
 
 extension TokenSyntax {
-  /// The name without the backticks around a keyword.
+  /// The name without backticks.
   var bareName: String { text.filter { $0 != "`" } }
 }

@@ -1,6 +1,6 @@
 import SwiftSyntax
 
-/// Finds what has to change, as replacements of bytes, so that nothing else is touched.
+/// Finds the necessary changes as replacements of byte ranges, so that the rest stays unchanged.
 final class AdoptionFinder: SyntaxVisitor {
   struct Edit {
     var range: Range<Int>
@@ -10,18 +10,18 @@ final class AdoptionFinder: SyntaxVisitor {
   let bytes: [UInt8]
   private let path: String
   private let converter: SourceLocationConverter
-  /// How the file ends its lines.
+  /// The line ending of the file.
   private let newline: String
   private(set) var edits: [Edit] = []
   private(set) var notes: [SourceAdopter.Note] = []
 
   private var importsCoreData = false
-  /// The first use of a name of Core Data.
+  /// The first use of a Core Data name.
   private var firstUse: (node: Syntax, name: String)?
 
   private static let wrapped: Set<String> = ["objc", "objcMembers"]
   private static let modules: Set<String> = ["CoreData", "OpenCoreData"]
-  /// Names that no other framework has.
+  /// Names that exist in Core Data only.
   private static let coreDataNames: Set<String> = [
     "NSAttributeDescription", "NSBatchDeleteRequest", "NSBatchInsertRequest",
     "NSBatchUpdateRequest",
@@ -31,7 +31,7 @@ final class AdoptionFinder: SyntaxVisitor {
     "NSPersistentStore", "NSPersistentStoreCoordinator", "NSPersistentStoreDescription",
     "NSRelationshipDescription",
   ]
-  /// Types that Foundation lacks here, or has as a shell, and CoreData brings.
+  /// Types that Foundation lacks on Linux, or declares as unavailable, and that CoreData declares.
   private static let movedTypes: Set<String> = [
     "NSComparisonPredicate", "NSExpression",
     "NSSecureUnarchiveFromDataTransformer", "NSValueTransformerName", "ValueTransformer",
@@ -46,10 +46,10 @@ final class AdoptionFinder: SyntaxVisitor {
     super.init(viewMode: .sourceAccurate)
   }
 
-  // MARK: What is found
+  // MARK: Findings
 
   override func visit(_ node: IfConfigClauseSyntax) -> SyntaxVisitorContinueKind {
-    // What is for Apple's platforms alone is right already.
+    // Code for Apple's platforms alone needs no change.
     let condition = node.condition?.trimmedDescription ?? ""
     guard AppleModule.isCondition(condition) else { return .visitChildren }
     if node.elements?.trimmedDescription.contains("import CoreData") == true {
@@ -160,7 +160,7 @@ final class AdoptionFinder: SyntaxVisitor {
 
   // MARK: Changes
 
-  /// Adds `import CoreData` where its names are used without one.
+  /// Adds `import CoreData` if Core Data's names are used without it.
   func addImport(to tree: SourceFileSyntax) {
     guard let firstUse, !importsCoreData else { return }
     let imports = tree.statements.compactMap { $0.item.as(ImportDeclSyntax.self) }
@@ -180,7 +180,7 @@ final class AdoptionFinder: SyntaxVisitor {
     note(firstUse.node, "\(firstUse.name) needs import CoreData, which is added", isByHand: false)
   }
 
-  /// Puts a declaration's part on lines of its own between `#if` and `#endif`.
+  /// Moves a part of a declaration to its own lines between `#if` and `#endif`.
   private func wrap(_ node: some SyntaxProtocol, condition: String) {
     let start = node.positionAfterSkippingLeadingTrivia.utf8Offset
     let end = node.endPositionBeforeTrailingTrivia.utf8Offset
@@ -191,7 +191,7 @@ final class AdoptionFinder: SyntaxVisitor {
     var replacement = "#if \(condition)\(newline)\(indent)\(text)\(newline)\(indent)#endif"
     var range = start..<end
     if indentEnd < start {
-      // Something is before it on its line.
+      // Other code precedes it on its line.
       let blanks = bytes[lineStart..<start].reversed().prefix(while: Self.isBlank).count
       range = (start - blanks)..<end
       replacement = "\(newline)\(indent)" + replacement
@@ -205,7 +205,7 @@ final class AdoptionFinder: SyntaxVisitor {
     note(node, "\(text) is put inside #if \(condition)", isByHand: false)
   }
 
-  /// The names behind the type: "author.name" for `#keyPath(Post.author.name)`.
+  /// The property names after the type: "author.name" for `#keyPath(Post.author.name)`.
   private func rewriteKeyPath(_ node: MacroExpansionExprSyntax) {
     guard let argument = node.arguments.first?.expression.trimmedDescription else { return }
     let names = argument.split(separator: ".").map { $0.filter { $0 != "`" && !$0.isWhitespace } }
@@ -219,8 +219,8 @@ final class AdoptionFinder: SyntaxVisitor {
     note(node, "#keyPath(\(argument)) becomes \(literal)", isByHand: false)
   }
 
-  /// Objective-C forgets the type of a fetch request's results, so that any cast succeeds; Swift's generic
-  /// classes keep it, so that none does.
+  /// Objective-C erases the result type of a fetch request, so that any cast succeeds; Swift's
+  /// generic classes keep it, so that no cast succeeds.
   private func rewriteCast(of value: ExprSyntax, to target: TypeExprSyntax) {
     let type = target.trimmedDescription.filter { !$0.isWhitespace }
     guard let match = type.wholeMatch(of: /NSFetchRequest<([\w.]+)>[?!]?/) else { return }
@@ -242,7 +242,7 @@ final class AdoptionFinder: SyntaxVisitor {
     note(value, "a cast to \(type) fails on Linux and becomes \(request)", isByHand: false)
   }
 
-  /// `Foundation.ValueTransformer` names a type that comes with CoreData here.
+  /// `Foundation.ValueTransformer` names a type that CoreData declares on Linux.
   private func dropFoundation(_ base: some SyntaxProtocol, before name: TokenSyntax) {
     guard base.trimmedDescription == "Foundation", Self.movedTypes.contains(name.text) else {
       return
@@ -273,9 +273,9 @@ final class AdoptionFinder: SyntaxVisitor {
     notes.append(SourceAdopter.Note(file: path, line: line, text: text, isByHand: isByHand))
   }
 
-  // MARK: Questions
+  // MARK: Queries
 
-  /// Whether the innermost type around a node is an extension.
+  /// Whether the innermost enclosing type declaration of a node is an extension.
   private func isInExtension(_ node: some SyntaxProtocol) -> Bool {
     var next = node.parent
     while let parent = next {

@@ -1,4 +1,4 @@
-/// A framework of Apple's platforms that Linux lacks, and what to write instead of what it brings.
+/// A framework of Apple's platforms that Linux lacks, and the replacement for it.
 struct AppleModule {
   var name: String
   var remedy: String
@@ -23,7 +23,7 @@ struct AppleModule {
     "UserNotifications", "WatchConnectivity", "WatchKit", "WidgetKit",
   ]
 
-  /// The framework of a name, where Linux lacks it.
+  /// Looks up the framework of a name, if Linux lacks it.
   init?(_ name: String) {
     if let remedy = Self.remedies[name] {
       self.init(name: name, remedy: remedy)
@@ -39,7 +39,7 @@ struct AppleModule {
     self.remedy = remedy
   }
 
-  /// Whether a condition of `#if` holds on Apple's platforms alone.
+  /// Whether a condition of `#if` is true on Apple's platforms only.
   static func isCondition(_ condition: String) -> Bool {
     guard !condition.contains("!") else { return false }
     let text = condition.filter { !$0.isWhitespace }

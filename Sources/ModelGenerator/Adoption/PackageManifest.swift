@@ -1,12 +1,12 @@
 import SwiftParser
 import SwiftSyntax
 
-/// A `Package.swift`, read as text: which targets it has, and what each says of Watershed.
+/// The targets of a `Package.swift` and their dependencies on Watershed, read from its text.
 package struct PackageManifest {
   /// A call of `.target(…)`, `.executableTarget(…)` or `.testTarget(…)`.
   package struct Target: Hashable {
     package var name: String
-    /// Where its sources are, relative to the package.
+    /// The folder of its sources, relative to the package.
     package var folder: String
     package var line: Int
     package var hasCoreData: Bool
@@ -14,11 +14,11 @@ package struct PackageManifest {
     package var hasPlugin: Bool
   }
 
-  /// What the sources of a target use.
+  /// The frameworks that the sources of a target use.
   package struct Use: Hashable {
     package var coreData: Bool
     package var cloudKit: Bool
-    /// A model, or classes with `@NSManaged`, which need the build plugin.
+    /// A model, or classes with `@NSManaged`; both need the build plugin.
     package var models: Bool
 
     package init(coreData: Bool, cloudKit: Bool, models: Bool) {
@@ -43,7 +43,7 @@ package struct PackageManifest {
     dependenciesLine = finder.dependenciesLine
   }
 
-  /// What to write into the manifest, by hand: it is the package's contract with those who use it.
+  /// The changes to make in the manifest by hand: it is the package's contract with its users.
   package func notes(_ uses: [String: Use]) -> [SourceAdopter.Note] {
     var notes: [SourceAdopter.Note] = []
     func note(_ line: Int, _ text: String) {
@@ -123,7 +123,7 @@ private final class TargetFinder: SyntaxVisitor {
   }
 
   override func visit(_ node: LabeledExprSyntax) -> SyntaxVisitorContinueKind {
-    // The first list of dependencies is the package's.
+    // The first list of dependencies is the package's own.
     if node.label?.text == "dependencies", dependenciesLine == 1 { dependenciesLine = line(node) }
     return .visitChildren
   }

@@ -1,25 +1,26 @@
 import SwiftParser
 import SwiftSyntax
 
-/// Makes sources that were written for Apple's platforms compile on Linux, and leaves all else as it is.
+/// Adapts sources that were written for Apple's platforms to Linux, and changes nothing else.
 ///
-/// What is safe on both is changed: `@objc` and imports of frameworks that are missing here are put inside
-/// `#if`, `#keyPath(Post.title)` becomes `"title"`, a cast that cannot succeed becomes a typed fetch request,
-/// a missing `import CoreData` is added. The rest is named with its line and a remedy. What was adopted once
-/// is not changed again.
+/// Only changes that work on both platforms are made: `@objc` and imports of frameworks that are
+/// missing on Linux are moved inside `#if`, `#keyPath(Post.title)` becomes `"title"`, a cast that
+/// can't succeed becomes a typed fetch request, and a missing `import CoreData` is added.
+/// Everything else is reported with its line and a remedy. Adopting the same sources again changes
+/// nothing.
 package struct SourceAdopter {
-  /// One change, or one thing that has to be changed by hand.
+  /// A change that was made, or one that has to be made by hand.
   package struct Note: Hashable, CustomStringConvertible {
     package var file: String
     package var line: Int
     package var text: String
-    /// Whether the adopter leaves it to a person.
+    /// Whether the change has to be made by hand.
     package var isByHand: Bool
 
     package var description: String { "\(file):\(line): \(text)" }
   }
 
-  /// The adopted text of a file and what was done to it.
+  /// The adopted text of a file, and the notes on its changes.
   package struct Result {
     package var text: String
     package var notes: [Note]

@@ -1,9 +1,9 @@
-/// Writes the classes of entities in the shape that Xcode gives them.
+/// Writes the classes of entities in Xcode's form.
 ///
-/// Properties are computed and go by slot, through `ManagedProperty`. A to-many keeps Xcode's
-/// `NSSet?` and has, beside it, `typedTags: Set<Tag>`, which is the fast path.
+/// Properties are computed and use a `ManagedProperty`, which accesses values by index. A to-many
+/// relationship has Xcode's `NSSet?` and, in addition, `typedTags: Set<Tag>`, which is faster.
 package struct ClassWriter {
-  /// How far the classes can be seen.
+  /// The access level of the classes.
   package var access: String
 
   package init(access: String = "public") {
@@ -48,7 +48,7 @@ package struct ClassWriter {
         writeMembers(property, element, isOrdered, doors, into: &code)
       }
     }
-    // A class that inherits is identifiable by what it inherits from.
+    // A subclass inherits the conformance to `Identifiable`.
     if entity.superclassName == "NSManagedObject" {
       code.line()
       code.line("extension \(entity.className): Identifiable {}")

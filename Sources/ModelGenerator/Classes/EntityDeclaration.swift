@@ -1,31 +1,31 @@
 import OpenCoreData
 
-/// What a class is generated from: an entity as far as code sees it.
+/// The input of class generation: an entity, reduced to what code needs.
 package struct EntityDeclaration: Sendable, Hashable {
-  /// Who writes the class.
+  /// Which parts of the class are generated.
   package enum Generation: String, Sendable, Hashable {
     /// The class and its properties are generated.
     case `class`
     /// The properties are generated; the class is written by hand.
     case category
-    /// All is written by hand.
+    /// Nothing is generated.
     case none
   }
 
   package var name: String
   package var className: String
-  /// The class that it inherits from.
+  /// The superclass.
   package var superclassName: String
   package var generation: Generation
-  /// The properties that the entity declares itself, in the order of their names.
+  /// The properties that the entity itself declares, sorted by name.
   package var properties: [PropertyDeclaration]
 }
 
-/// A property as generated code has it.
+/// A property of generated code.
 package struct PropertyDeclaration: Sendable, Hashable {
   package enum Kind: Sendable, Hashable {
     case attribute
-    /// A scalar date, which reads as seconds since the reference date.
+    /// A scalar date: seconds since the reference date.
     case interval
     case toOne
     case toMany(element: String, isOrdered: Bool)
@@ -34,20 +34,21 @@ package struct PropertyDeclaration: Sendable, Hashable {
 
   package var name: String
   package var kind: Kind
-  /// The type in Swift, as Xcode writes it.
+  /// The Swift type, as Xcode writes it.
   package var type: String
-  /// The kind of door: "ManagedProperty" or "ManagedObjectProperty".
+  /// The accessor type: "ManagedProperty" or "ManagedObjectProperty".
   package var door: String
 }
 
 extension EntityDeclaration {
-  /// The entities of a model that have classes of their own.
+  /// The entities of a model that have their own classes.
   package static func declarations(in model: NSManagedObjectModel) -> [EntityDeclaration] {
     var seen: Set<String> = []
     return model.entities.sorted { ($0.name ?? "") < ($1.name ?? "") }.compactMap { entity in
       guard let className = className(of: entity) else { return nil }
       let declaration = EntityDeclaration(entity, className)
-      // Entities may share a class; its own entity, or else the first, gives it the properties.
+      // If entities share a class, the entity of that name, or else the first one, defines its
+      // properties.
       return seen.insert(className).inserted ? declaration : nil
     }
   }
@@ -56,7 +57,7 @@ extension EntityDeclaration {
     name = entity.name ?? ""
     self.className = className
     generation = entity.codeGenerationType.flatMap(Generation.init(rawValue:)) ?? .none
-    // An entity without a class of its own hands its properties down.
+    // A superentity without its own class passes its properties on to its subentities.
     var inherited: [NSPropertyDescription] = []
     var ancestor = entity.superentity
     while let parent = ancestor, Self.className(of: parent) == nil {
@@ -68,7 +69,7 @@ extension EntityDeclaration {
       .sorted { $0.name < $1.name }.compactMap { PropertyDeclaration($0) }
   }
 
-  /// The class without a module; nil where objects are plain managed objects.
+  /// The class name without a module; nil if the objects are plain managed objects.
   static func className(of entity: NSEntityDescription) -> String? {
     let name = entity.objectClassName.split(separator: ".").last.map(String.init) ?? ""
     return name.isEmpty || name == "NSManagedObject" ? nil : name
@@ -109,7 +110,7 @@ extension PropertyDeclaration {
       .flatMap(EntityDeclaration.className) ?? "NSManagedObject"
   }
 
-  /// Xcode makes every object optional, whatever the model says, and no scalar.
+  /// As in Xcode, every object type is optional, whatever the model says, and no scalar type is.
   private static func form(
     of attribute: NSAttributeDescription
   ) -> (kind: Kind, type: String, door: String) {

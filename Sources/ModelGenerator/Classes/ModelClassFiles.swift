@@ -2,14 +2,15 @@ import OpenCoreData
 
 /// The source files of a model's classes, as `watershed model generate` writes them.
 ///
-/// Names and division are Xcode's: `Post+CoreDataClass.swift`, which may be edited where the model
-/// says category, and `Post+CoreDataProperties.swift`. One more file has the names of key paths.
+/// The file names are Xcode's: `Post+CoreDataClass.swift`, which the developer may edit if the
+/// model says category, and `Post+CoreDataProperties.swift`. One more file contains the names of
+/// key paths.
 package struct ModelClassFiles {
   /// One file.
   package struct File: Hashable {
     package var name: String
     package var text: String
-    /// Whether a file that is there already is left alone.
+    /// Whether an existing file is kept, since the developer may have edited it.
     package var belongsToDeveloper: Bool
   }
 
@@ -21,7 +22,7 @@ package struct ModelClassFiles {
     self.classes = classes
   }
 
-  /// The files of all entities that have a class; those of manual ones only where that is asked for.
+  /// The files of all entities with a class; those of manual entities only if requested.
   package func files(
     for model: NSManagedObjectModel,
     includingManual: Bool = false

@@ -1,20 +1,20 @@
-/// The words of the identifiers that a symbol's name has so far.
+/// The words of the identifiers in a mangled symbol so far.
 ///
-/// A word that comes again is written as one letter (swift.org, Mangling.rst, "Identifiers").
+/// A repeated word is written as one letter (swift.org, Mangling.rst, "Identifiers").
 struct IdentifierWords {
-  /// One letter stands for a word.
+  /// The number of words that a letter can represent.
   private static let limit = 26
   private var words: [[UInt8]] = []
 
   private static let underscore = UInt8(ascii: "_")
 
-  /// A stretch of an identifier: letters, or a word that was there before.
+  /// A part of an identifier: literal characters, or a repeated word.
   private enum Piece {
     case letters(ArraySlice<UInt8>)
     case known(Int)
   }
 
-  /// The identifier in its mangled form; the words in it are known from then on.
+  /// Mangles an identifier and remembers its words.
   mutating func mangle(_ identifier: String) -> String {
     var pieces: [Piece] = []
     var literalStart = 0
@@ -51,10 +51,10 @@ struct IdentifierWords {
     return endsWithWord && lastWord != nil ? text + "0" : text
   }
 
-  /// A word begins at any character but a digit and an underscore.
+  /// Splits an identifier into words.
   ///
-  /// It ends before an underscore,
-  /// and before a capital that follows what is none.
+  /// A word begins at any character but a digit and an underscore. It ends before an underscore,
+  /// and before a capital letter that follows another kind of character.
   private static func words(of bytes: [UInt8]) -> [Range<Int>] {
     var result: [Range<Int>] = []
     var start: Int?

@@ -1,22 +1,22 @@
-/// Types of the standard library, Foundation and Core Data that properties are made of.
+/// The types of the standard library, Foundation and Core Data that properties can have.
 enum StandardTypes {
-  /// Types of the standard library that have a letter of their own in symbols.
+  /// The standard library's types that have a one-letter mangling.
   static let letters: [String: Character] = [
     "Array": "a", "Bool": "b", "Dictionary": "D", "Double": "d", "Float": "f", "Set": "h",
     "Int": "i", "Character": "J", "ClosedRange": "N", "Range": "n", "String": "S",
     "Substring": "s", "UInt": "u",
   ]
 
-  /// Names that stand for a type of another name.
+  /// Type aliases and their types.
   static let aliases: [String: String] = [
     "TimeInterval": "Double", "Float32": "Float", "Float64": "Double",
   ]
 
-  /// What a name means that the module itself does not declare.
+  /// The type of a name that the module itself does not declare.
   static func type(named name: String, in module: String? = nil) -> NominalType? {
     guard let found = types[aliases[name] ?? name] else { return nil }
     guard let module, module != found.module else { return found }
-    // Foundation passes on what it is made of, and our modules pass on Foundation.
+    // Foundation re-exports its own modules, and Watershed's modules re-export Foundation.
     switch module {
     case "Swift": return nil
     case "Foundation": return found.module.hasPrefix("Foundation") ? found : nil

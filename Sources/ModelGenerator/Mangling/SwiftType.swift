@@ -1,4 +1,4 @@
-/// A type whose declaration is known: what a symbol's name spells, and what generated code says.
+/// A type with a known declaration, for symbols and for generated code.
 indirect enum SwiftType: Hashable {
   case nominal(NominalType)
   case generic(NominalType, [SwiftType])
@@ -24,7 +24,7 @@ indirect enum SwiftType: Hashable {
   }
 }
 
-/// A class, structure or enumeration, by its place.
+/// A class, structure or enumeration, by its path.
 struct NominalType: Hashable {
   enum Kind: Character {
     case `class` = "C"

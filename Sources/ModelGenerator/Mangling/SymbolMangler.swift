@@ -1,27 +1,27 @@
-/// Spells the symbols that the compiler expects for accessors and methods.
+/// Mangles the symbols that the compiler expects for accessors and methods.
 ///
 /// The rules are those of Swift's ABI (swift.org, Mangling.rst), as far as managed objects need
-/// them: members of classes in one module, made of the types of `SwiftType`.
+/// them: members of classes in one module, with the types of `SwiftType`.
 struct SymbolMangler {
   private var text = "$s"
   private var words = IdentifierWords()
   private var known: [Known: Int] = [:]
   private var last: LastSubstitution?
 
-  /// What is written once and referred to from then on.
+  /// A substitution candidate: it is written once and referenced afterwards.
   private enum Known: Hashable {
     case identifier(String)
     case type(SwiftType)
   }
 
-  /// A substitution at the end of the text, into which the next one may be merged.
+  /// A substitution at the end of the text, with which the next one may be merged.
   private struct LastSubstitution {
-    /// Where its count or its letter begins.
+    /// The position of its count or its letter.
     var start: Int
     var count: Int
     var letter: Character
     var isStandard: Bool
-    /// The length of the text right behind it.
+    /// The position after it.
     var end: Int
   }
 
@@ -166,7 +166,8 @@ struct SymbolMangler {
     Character(Unicode.Scalar(UInt8(first.value) + UInt8(number)))
   }
 
-  /// Neighbours are merged: "AB" and "AC" to "AbC", "AB" and "AB" to "A2B", "Si" and "Si" to "S2i".
+  /// Merges adjacent substitutions: "AB" and "AC" to "AbC", "AB" and "AB" to "A2B", "Si" and "Si"
+  /// to "S2i".
   private mutating func appendMerged(_ letter: Character, isStandard: Bool) {
     if var merged = last, merged.end == text.count, merged.isStandard == isStandard {
       if merged.letter == letter {
@@ -201,10 +202,10 @@ struct SymbolMangler {
   }
 }
 
-/// A member's name as symbols have it.
+/// The name of a member in symbols.
 struct MemberName: Hashable {
   var name: String
-  /// What tells private members of two files apart.
+  /// The private discriminator, which distinguishes private members of two files.
   var fileDiscriminator: String?
 
   init(_ name: String, fileDiscriminator: String? = nil) {
