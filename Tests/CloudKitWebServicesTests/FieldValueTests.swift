@@ -60,7 +60,7 @@ struct FieldValueTests {
     #expect(try decode(json).content == content)
   }
 
-  @Test("The encrypted flag travels, and an ENCRYPTED_ tag means the same")
+  @Test("The encrypted flag round-trips, and an ENCRYPTED_ tag means the same")
   func encrypted() throws {
     let json = #"{"isEncrypted":true,"type":"STRING","value":"s"}"#
     #expect(try encode(.string("s"), isEncrypted: true) == json)
@@ -71,7 +71,7 @@ struct FieldValueTests {
     )
   }
 
-  @Test("Numbers are taken as strings and truth values as whole numbers")
+  @Test("Numbers may be strings, and Booleans may be integers")
   func lenientNumbers() throws {
     #expect(try decode(#"{"type":"INT64","value":"-7"}"#).content == .int64(-7))
     #expect(try decode(#"{"type":"DOUBLE","value":"0.25"}"#).content == .double(0.25))
@@ -81,7 +81,7 @@ struct FieldValueTests {
   }
 
   @Test(
-    "A value without a tag is kept as far as JSON tells",
+    "A value without a type tag is decoded by its JSON type",
     arguments: [
       (#""x""#, UntaggedValue.string("x")),
       ("1", .integer(1)),
@@ -122,7 +122,7 @@ struct FieldValueTests {
     #expect(error?.reason == "Unknown field type '\(tag)'")
   }
 
-  @Test("A record writes its numbers as strings when asked")
+  @Test("A record writes its numbers as strings if the request asks for that")
   func numbersAsStrings() throws {
     var record = RecordDictionary(
       recordName: "r",

@@ -3,7 +3,7 @@ import Testing
 
 @testable import CloudKitWebServices
 
-@Suite("The quick reader")
+@Suite("JSONReader")
 struct JSONReaderTests {
   private static let request = """
     {"atomic":false,"clientSequence":{"acknowledged":1,"device":"d","sequence":2},
@@ -22,7 +22,7 @@ struct JSONReaderTests {
      ],"zoneID":{"zoneName":"notes"}}
     """
 
-  @Test("It reads a request as the decoder does")
+  @Test("JSONReader reads a request as JSONDecoder does")
   func request() throws {
     let json = Data(Self.request.utf8)
     let read = try #require(ModifyRecordsRequest.read(json))
@@ -30,7 +30,7 @@ struct JSONReaderTests {
   }
 
   @Test(
-    "It reads what is asked of feeds as the decoder does",
+    "JSONReader reads feed options as JSONDecoder does",
     arguments: [
       #"{"zones":[]}"#,
       #"{"zones":[{"zoneID":{"zoneName":"z"},"syncToken":"t","resultsLimit":2,"reverse":true}]}"#,
@@ -47,7 +47,7 @@ struct JSONReaderTests {
     #expect(try WireCoding.decode(ZoneChangesRequest.self, from: again) == decoded)
   }
 
-  @Test("What all zones say holds for those that do not say otherwise")
+  @Test("A zone's missing feed options are taken from the options of all zones")
   func filledOptions() {
     let own = FeedOptions(desiredKeys: [], reverse: false)
     let all = FeedOptions(
@@ -67,7 +67,7 @@ struct JSONReaderTests {
     #expect(own.filled(from: all) == expected)
   }
 
-  @Test("It reads what a record keeps of its fields, and leaves places and files to the decoder")
+  @Test("JSONReader reads stored fields, and leaves locations and assets to JSONDecoder")
   func fields() throws {
     for (content, json) in FieldValueTests.everyType {
       let data = Data(#"{"f":\#(json)}"#.utf8)
@@ -81,7 +81,7 @@ struct JSONReaderTests {
   }
 
   @Test(
-    "What is not simple or not sound is the decoder's to judge",
+    "JSONReader leaves uncommon and malformed input to JSONDecoder",
     arguments: [
       "", "{", "[]", "{} x", #"{"f":{"value":1},}"#, #"{"f":{"value":01}}"#,
       #"{"f":{"value":"a"},"f":{"value":"b"}}"#, #"{"f":{"value":1,"value":2}}"#,
@@ -100,13 +100,13 @@ struct JSONReaderTests {
     #expect([String: FieldValue].read(Data(json.utf8)) == nil)
   }
 
-  @Test("Bytes that are no text are not read")
+  @Test("JSONReader leaves invalid UTF-8 to JSONDecoder")
   func invalidText() {
     let json = Data(#"{"f":{"value":""#.utf8) + [0xC3, 0x28] + Data(#""}}"#.utf8)
     #expect([String: FieldValue].read(json) == nil)
   }
 
-  @Test("Whatever it reads of a damaged request, the decoder reads the same")
+  @Test("What JSONReader accepts of a damaged request, JSONDecoder reads the same")
   func damaged() throws {
     let seed =
       ProcessInfo.processInfo.environment["WATERSHED_FUZZ_SEED"].flatMap { UInt64($0) } ?? 1

@@ -3,7 +3,7 @@ import Testing
 
 @testable import CloudKitWebServices
 
-@Suite("The quick reader of replies")
+@Suite("JSONReader: replies")
 struct JSONReplyTests {
   private static let record = #"""
     {"recordName":"r","recordType":"T","recordChangeTag":"1-a","createShortGUID":true,
@@ -62,22 +62,22 @@ struct JSONReplyTests {
     ]
   }
 
-  @Test("It reads what services and clients send as the decoder does", arguments: bodies)
+  @Test("JSONReader reads requests and replies as JSONDecoder does", arguments: bodies)
   func bodiesAreRead(json: String) {
     let results = compareAll(json)
-    // A request with a place in it is the decoder's as a whole.
+    // A request with a location is decoded by JSONDecoder as a whole.
     #expect(results.contains { $0.isRead } || json.contains("operations"))
     #expect(results.allSatisfy { $0.isSame })
   }
 
-  @Test("It reads every field as the decoder does", arguments: FieldValueTests.everyType)
+  @Test("JSONReader reads field types as JSONDecoder does", arguments: FieldValueTests.everyType)
   func fields(content: FieldContent, json: String) throws {
     let body = #"{"records":[{"recordName":"r","fields":{"f":\#(json)}}]}"#
     #expect(compare(body, as: RecordsResponse.self) == (true, true))
   }
 
   @Test(
-    "It gives up on what is not JSON",
+    "JSONReader accepts nothing that is not JSON",
     arguments: [
       "", "{", "[]", "{\"records\":[]}x", "{\"records\":[],}", "{'records':[]}", "{\"records\":[}",
       "{\"records\":[{\"recordName\":\"a\nb\"}]}", "{\"records\":[{\"deleted\":tru}]}",
@@ -91,13 +91,13 @@ struct JSONReplyTests {
     #expect(RecordsResponse.read(Data(json.utf8)) == nil)
   }
 
-  @Test("Nesting without end is given up on, and is no crash")
+  @Test("JSONReader refuses unbounded nesting without a crash")
   func depth() {
     let deep = String(repeating: "[", count: 100_000)
     #expect(RecordsResponse.read(Data(("{\"x\":" + deep).utf8)) == nil)
   }
 
-  @Test("Whatever is broken, nothing is read otherwise than the decoder reads it")
+  @Test("What JSONReader accepts of mutated bodies, JSONDecoder reads the same")
   func mutations() throws {
     let seed =
       ProcessInfo.processInfo.environment["WATERSHED_FUZZ_SEED"].flatMap { UInt64($0) } ?? 1
@@ -126,7 +126,7 @@ struct JSONReplyTests {
     #expect(read > 100)
   }
 
-  @Test("A request is written as the encoder writes it", arguments: bodies)
+  @Test("JSONWriter writes a request as JSONEncoder does", arguments: bodies)
   func requests(json: String) throws {
     guard let request = ModifyRecordsRequest.read(Data(json.utf8)) else { return }
     let encoder = JSONEncoder()
@@ -134,7 +134,7 @@ struct JSONReplyTests {
     #expect(try WireCoding.encode(request) == encoder.encode(request))
   }
 
-  @Test("What JSON can't hold is told when it is written")
+  @Test("Encoding a value that JSON can't express throws")
   func unwritable() {
     let place = LocationValue(latitude: .nan, longitude: 0)
     let record = RecordDictionary(recordName: "r", fields: ["f": FieldValue(.location(place))])

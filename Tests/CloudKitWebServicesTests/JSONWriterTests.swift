@@ -3,9 +3,9 @@ import Testing
 
 @testable import CloudKitWebServices
 
-@Suite("The quick writer")
+@Suite("JSONWriter")
 struct JSONWriterTests {
-  @Test("It writes every field as the encoder does", arguments: FieldValueTests.everyType)
+  @Test("JSONWriter writes field types as JSONEncoder does", arguments: FieldValueTests.everyType)
   func fields(content: FieldContent, json: String) throws {
     for asStrings in [false, true] {
       var record = RecordDictionary(
@@ -20,7 +20,7 @@ struct JSONWriterTests {
     }
   }
 
-  @Test("It writes a whole record as the encoder does")
+  @Test("JSONWriter writes a whole record as JSONEncoder does")
   func record() throws {
     let zone = ZoneID(zoneName: "z", ownerRecordName: "_o", zoneType: "DEFAULT_ZONE")
     let record = RecordDictionary(
@@ -72,7 +72,7 @@ struct JSONWriterTests {
     #expect(try WireCoding.decode(RecordDictionary.self, from: written) == record)
   }
 
-  @Test("Whole numbers are written to the last digit")
+  @Test("JSONWriter writes every digit of an integer")
   func digits() throws {
     let numbers: [Int64] = [0, 1, -1, 9, 10, -10, 99, 100, 1_234_567_890, .max, .min]
     var writer = JSONWriter()
@@ -84,7 +84,7 @@ struct JSONWriterTests {
     #expect(String(decoding: written, as: UTF8.self) == "[\(expected)]")
   }
 
-  @Test("What is taken back leaves no trace, and what was lent stays as it was")
+  @Test("Output after a mark can be discarded without a trace")
   func takingBack() throws {
     var writer = JSONWriter(capacity: 1)
     writer.beginObject()
@@ -104,7 +104,7 @@ struct JSONWriterTests {
   }
 
   @Test(
-    "Every character of a text survives",
+    "JSONWriter preserves every character of a string",
     arguments: [
       "", "a", "\"\\/", "\u{0}\u{1}\u{8}\u{9}\u{A}\u{B}\u{C}\u{D}\u{1F}\u{7F}", "é🌧\u{2028}",
       "\r\n", "e\u{301}",

@@ -3,7 +3,7 @@ import Testing
 
 @testable import CloudKitWebServices
 
-@Suite("Broken schema files")
+@Suite("Mutated schema files")
 struct SchemaFuzzTests {
   private static let text = """
     DEFINE SCHEMA
@@ -23,12 +23,12 @@ struct SchemaFuzzTests {
     "é", "\u{0}", "🎈", "___etag", "\u{FEFF}", "TO", "QUERYABLE", "\\", "'", "1", "e\u{301}",
   ]
 
-  @Test("Whatever is broken, a file is read or refused with a place; what is read prints as read")
+  @Test("A mutated schema file is refused with a position, or its export parses again")
   func mutations() throws {
     let seed =
       ProcessInfo.processInfo.environment["WATERSHED_FUZZ_SEED"].flatMap { UInt64($0) } ?? 1
     let wish = ProcessInfo.processInfo.environment["WATERSHED_FUZZ"].flatMap { Int($0) }
-    // Fewer would leave too few that can be read.
+    // With fewer rounds too few mutated files would parse.
     let rounds = max(wish ?? 0, 3000)
     var numbers = SeededNumbers(state: seed)
     var readable = 0
@@ -69,7 +69,7 @@ struct SchemaFuzzTests {
     #expect(readable > 100)
   }
 
-  @Test("Every prefix of a file is refused where it ends, or read")
+  @Test("Each prefix of a schema file parses, or is refused with a line")
   func prefixes() {
     for count in 0..<Self.text.count {
       do {
@@ -80,7 +80,7 @@ struct SchemaFuzzTests {
     }
   }
 
-  @Test("A file of a megabyte is read in a moment", arguments: ["(", "\"", "/*", "a ", "LIST<"])
+  @Test("A large malformed schema file is refused", arguments: ["(", "\"", "/*", "a ", "LIST<"])
   func long(piece: String) {
     let text = "DEFINE SCHEMA RECORD TYPE A (" + String(repeating: piece, count: 200_000)
     #expect(throws: SchemaSyntaxError.self) { try DatabaseSchema(ckdb: text) }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The schema language")
 struct SchemaLanguageTests {
-  /// The folder of collected schema files, where there is one.
+  /// The folder of collected schema files, if there is one.
   static let corpus: [URL] = {
     var folders: [URL] = []
     if let shared = ProcessInfo.processInfo.environment["WATERSHED_SHARED"] {
@@ -28,7 +28,7 @@ struct SchemaLanguageTests {
     return []
   }()
 
-  /// Files that people wrote or reordered; they parse, but no export would print them so.
+  /// Files written or reordered by hand: they parse, but an export prints them differently.
   static let handWritten = [
     "MistKit", "JavaScript_src_sample", "coins_v2", "coins_v1",
   ]
@@ -44,7 +44,7 @@ struct SchemaLanguageTests {
     #expect(!schema.recordTypes.isEmpty)
     #expect(try DatabaseSchema(ckdb: schema.ckdb).ckdb == schema.ckdb)
     if !Self.handWritten.contains(where: file.lastPathComponent.contains) {
-      // One file of the corpus ends with an extra empty line.
+      // One file of the corpus ends with an additional empty line.
       #expect(schema.ckdb == text || schema.ckdb + "\n" == text)
     }
   }
@@ -89,7 +89,7 @@ struct SchemaLanguageTests {
   }
 
   @Test(
-    "A mistake is reported with its line and column",
+    "A schema error is reported with its line and column",
     arguments: [
       ("", 1, 1), ("DEFINE", 1, 7), ("DEFINE SCHEMA\nX", 2, 1),
       ("DEFINE SCHEMA\nRECORD TYPE A (\n  f BADTYPE\n);", 3, 5),
@@ -111,7 +111,7 @@ struct SchemaLanguageTests {
   }
 
   @Test(
-    "A mistake is told as a generated parser tells it",
+    "A schema error has the format of a generated parser",
     arguments: [
       (
         "DEFINE SCHEMA RECORD TYPE A (f BADTYPE);",
@@ -152,7 +152,7 @@ struct SchemaLanguageTests {
     #expect(error?.description == message)
   }
 
-  @Test("A schema survives JSON")
+  @Test("A schema round-trips through JSON")
   func json() throws {
     let schema = DatabaseSchema(
       roles: ["r"],

@@ -1,4 +1,4 @@
-/// Numbers that can be repeated.
+/// A repeatable random number generator.
 struct SeededNumbers: RandomNumberGenerator {
   var state: UInt64
 

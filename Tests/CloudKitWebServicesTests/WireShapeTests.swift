@@ -3,13 +3,13 @@ import Testing
 
 @testable import CloudKitWebServices
 
-@Suite("Shapes of requests and replies")
+@Suite("Decoding of requests and replies")
 struct WireShapeTests {
   private func decode<Value: Decodable>(_ type: Value.Type, _ json: String) throws -> Value {
     try WireCoding.decode(type, from: Data(json.utf8))
   }
 
-  @Test("A record of the documentation is read, keys nobody knows are passed over")
+  @Test("The documentation's record decodes, and unknown keys are ignored")
   func record() throws {
     let record = try decode(
       RecordDictionary.self,
@@ -32,7 +32,7 @@ struct WireShapeTests {
     #expect(again == record)
   }
 
-  @Test("An item of a batch reply is an error where it carries a code")
+  @Test("An item of a batch reply with an error code decodes as an error")
   func items() throws {
     let reply = try decode(
       RecordsResponse.self,
@@ -51,7 +51,7 @@ struct WireShapeTests {
     #expect(again == reply)
   }
 
-  @Test("A code that nobody knows is kept as it came")
+  @Test("An unknown error code keeps its text")
   func unknownCode() throws {
     let error = try decode(ErrorDictionary.self, #"{"serverErrorCode":"ZONE_BUSY"}"#)
     #expect(error.serverErrorCode == .other("ZONE_BUSY"))
@@ -71,7 +71,7 @@ struct WireShapeTests {
     #expect(request.zones[1].ownerRecordName == "_o")
   }
 
-  @Test("A query takes one filter or many, and other tools' names of comparisons")
+  @Test("A query may have one filter or an array, and other tools' comparator names")
   func query() throws {
     let query = try decode(
       RecordQuery.self,
@@ -88,7 +88,7 @@ struct WireShapeTests {
     }
   }
 
-  @Test("A record that can't be read is the fault of its operation, and of no other")
+  @Test("A record that can't be decoded fails its own operation only")
   func unreadableRecord() throws {
     let request = try decode(
       ModifyRecordsRequest.self,
@@ -106,7 +106,7 @@ struct WireShapeTests {
     #expect(request.operations[1].record.fields?.count == 1)
   }
 
-  @Test("A malformed body says where and what was expected")
+  @Test("The error of a malformed body names the path and the expected type")
   func malformed() throws {
     let error = #expect(throws: MalformedBody.self) {
       try decode(
