@@ -2,13 +2,13 @@ import Foundation
 import Testing
 import WatershedSQLite
 
-@Suite("A connection")
+@Suite("SQLite connection")
 struct SQLiteConnectionTests {
   private func open() throws -> SQLiteConnection {
     try SQLiteConnection(path: ":memory:")
   }
 
-  @Test("Values of every storage class come back as they were bound")
+  @Test("SQLite values of every storage class round-trip")
   func values() throws {
     let connection = try open()
     try connection.execute("CREATE TABLE t (a)")
@@ -21,7 +21,7 @@ struct SQLiteConnectionTests {
     #expect(read == values)
   }
 
-  @Test("A transaction that throws leaves nothing behind")
+  @Test("A transaction that throws is rolled back")
   func rollback() throws {
     struct Broken: Error {}
     let connection = try open()
@@ -50,7 +50,7 @@ struct SQLiteConnectionTests {
     #expect(syntax?.message.contains("NONSENSE") == true)
   }
 
-  @Test("A function and a collation of ours are called")
+  @Test("Registered functions and collations are called")
   func functions() throws {
     let connection = try open()
     try connection.register(function: "twice", argumentCount: 1) { arguments in
@@ -67,7 +67,7 @@ struct SQLiteConnectionTests {
     #expect(order == ["c", "b", "a"])
   }
 
-  @Test("A function that throws makes the statement fail with its words")
+  @Test("A function that throws fails its statement with its message")
   func throwingFunction() throws {
     struct Refusal: Error, CustomStringConvertible { var description = "not today" }
     let connection = try open()
@@ -76,7 +76,7 @@ struct SQLiteConnectionTests {
     #expect(error?.message == "not today")
   }
 
-  @Test("A file that is not a database is told from one that cannot be opened")
+  @Test("A file that is not a database and one that cannot be opened have different errors")
   func badFiles() throws {
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("sqlite-\(UUID().uuidString)")
@@ -96,9 +96,9 @@ struct SQLiteConnectionTests {
   }
 }
 
-@Suite("A pool of readers")
+@Suite("SQLite reader pool")
 struct SQLiteReaderPoolTests {
-  @Test("A read inside a read gets a connection of its own")
+  @Test("A nested read uses a second connection")
   func nesting() throws {
     let pool = SQLiteReaderPool { try SQLiteConnection(path: ":memory:") }
     let isOther = try pool.read { outer in try pool.read { inner in outer !== inner } }
