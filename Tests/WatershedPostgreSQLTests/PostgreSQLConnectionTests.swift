@@ -3,7 +3,7 @@ import PostgreSQLServer
 import Testing
 import WatershedPostgreSQL
 
-@Suite("A connection to PostgreSQL", .enabled(if: PostgreSQLServer.shared != nil))
+@Suite("PostgreSQL connection", .enabled(if: PostgreSQLServer.shared != nil))
 struct PostgreSQLConnectionTests {
   private let connection: PostgreSQLConnection
 
@@ -24,7 +24,7 @@ struct PostgreSQLConnectionTests {
     return (0..<result.count).map { result[$0].text(0) }
   }
 
-  @Test("Values come back as they were sent")
+  @Test("PostgreSQL values round-trip")
   func values() throws {
     let insert = "INSERT INTO note VALUES ($1, $2, $3)"
     try connection.queue(insert, [.integer(.min), .text("Ünï\u{1F30A}"), .bytes(Data([0, 255]))])
@@ -39,7 +39,7 @@ struct PostgreSQLConnectionTests {
     #expect(found[2].optionalText(1) == nil)
   }
 
-  @Test("Whole lists are one parameter")
+  @Test("A PostgreSQL array is one parameter")
   func arrays() throws {
     for id in 1...3 {
       try connection.queue(
@@ -56,7 +56,7 @@ struct PostgreSQLConnectionTests {
     )
   }
 
-  @Test("A statement that fails takes its transaction with it and leaves the connection usable")
+  @Test("A failed statement rolls its transaction back and leaves the connection usable")
   func rollback() throws {
     let insert = "INSERT INTO note (id, title) VALUES ($1, $2)"
     try connection.transaction { try connection.queue(insert, [.integer(1), .text("kept")]) }
@@ -80,7 +80,7 @@ struct PostgreSQLConnectionTests {
     #expect(try titles() == ["kept"])
   }
 
-  @Test("A snapshot sees one moment, whatever others commit meanwhile")
+  @Test("A snapshot transaction does not see later commits of other connections")
   func snapshot() throws {
     let server = try #require(PostgreSQLServer.shared)
     let schema = try connection.query("SELECT current_schema()")[0].text(0)
@@ -93,7 +93,7 @@ struct PostgreSQLConnectionTests {
     #expect(try titles() == ["new"])
   }
 
-  @Test("More than a socket holds goes both ways in one pipeline")
+  @Test("One pipeline sends and receives more data than the socket's buffers hold")
   func largePipeline() throws {
     let body = Data(repeating: 7, count: 100_000)
     try connection.transaction {
@@ -119,7 +119,7 @@ struct PostgreSQLConnectionTests {
     #expect(try titles() == [])
   }
 
-  @Test("A lost connection says so, and the pool opens another")
+  @Test("A lost connection throws an error, and the pool opens another one")
   func loss() throws {
     let server = try #require(PostgreSQLServer.shared)
     let pool = PostgreSQLPool(url: server.url)
@@ -137,7 +137,7 @@ struct PostgreSQLConnectionTests {
     #expect(try pool.use { try $0.query("SELECT 1::bigint")[0].int64(0) } == 1)
   }
 
-  @Test("Nobody at the address is an error with a reason")
+  @Test("Connecting to an address without a server throws an error with a reason")
   func noServer() {
     let error = #expect(throws: PostgreSQLError.self) {
       try PostgreSQLConnection(url: "postgresql:///postgres?host=/tmp/watershed-nowhere")
@@ -146,7 +146,7 @@ struct PostgreSQLConnectionTests {
     #expect(error?.message.contains("/tmp/watershed-nowhere") == true)
   }
 
-  @Test("A commit that ends in a failure of the server itself leaves its outcome open")
+  @Test("A commit that fails with an internal server error has an unknown outcome")
   func failedCommit() throws {
     try connection.execute(
       """
