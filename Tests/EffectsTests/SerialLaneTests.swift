@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Counts how many are inside at once, and how many came through.
+/// Counts the concurrent visitors, and all visits.
 private final class Turnstile: Sendable {
   private let state = Mutex((inside: 0, passed: 0, most: 0))
 
@@ -23,7 +23,7 @@ private final class Turnstile: Sendable {
   var most: Int { state.withLock { $0.most } }
 }
 
-/// A list that may be added to from anywhere.
+/// A list that any thread may append to.
 private final class Record: Sendable {
   private let numbers = Mutex<[Int]>([])
 
@@ -31,7 +31,8 @@ private final class Record: Sendable {
   var all: [Int] { numbers.withLock { $0 } }
 }
 
-/// Ends when all are there: never, if some need the threads of others to come.
+/// A barrier: `attend` returns when all threads have arrived, and never if some of them need the
+/// threads of others to start.
 private final class Meeting: Sendable {
   private let count: Int
   private let arrived = Mutex(0)
@@ -53,7 +54,7 @@ private final class Meeting: Sendable {
 
 @Suite("A serial lane")
 struct SerialLaneTests {
-  @Test("Work runs in the order it came")
+  @Test("A lane runs its jobs in FIFO order")
   func order() async throws {
     let lane = SerialLane(label: "test", tasks: PoolTaskSpawner())
     let seen = Record()
@@ -62,7 +63,7 @@ struct SerialLaneTests {
     #expect(seen.all == Array(0..<1000))
   }
 
-  @Test("The owner may enter again")
+  @Test("A lane's owner may enter it again")
   func reentrance() {
     let lane = SerialLane(label: "test", tasks: PoolTaskSpawner())
     let result = lane.sync { lane.sync { lane.isCurrent ? 42 : 0 } }
@@ -87,7 +88,7 @@ struct SerialLaneTests {
     #expect(meeting.attendance == count)
   }
 
-  @Test("Many callers that block every pool thread still get their turn, one at a time")
+  @Test("Callers that block every thread of the pool still run on a lane, one at a time")
   func contention() async {
     let lane = SerialLane(label: "test", tasks: PoolTaskSpawner())
     let turnstile = Turnstile()
@@ -109,7 +110,7 @@ struct SerialLaneTests {
     #expect(turnstile.most == 1)
   }
 
-  @Test("An error thrown on the lane reaches the caller, and the lane goes on")
+  @Test("An error thrown on a lane reaches the caller, and the lane continues")
   func errors() async {
     struct Broken: Error {}
     let lane = SerialLane(label: "test", tasks: PoolTaskSpawner())
@@ -119,9 +120,9 @@ struct SerialLaneTests {
   }
 }
 
-@Suite("Randomness behind the door")
+@Suite("Random sources")
 struct RandomSourceTests {
-  @Test("A seed gives the same sequence each time, and another seed another")
+  @Test("Equal seeds give equal sequences, and different seeds different ones")
   func seeds() {
     let first = SeededRandomness(seed: 7)
     let again = SeededRandomness(seed: 7)
@@ -141,7 +142,7 @@ struct RandomSourceTests {
     }
   }
 
-  @Test("So many bytes as were asked for", arguments: [0, 1, 7, 8, 9, 100])
+  @Test("A random source returns the requested number of bytes", arguments: [0, 1, 7, 8, 9, 100])
   func bytes(count: Int) {
     #expect(SeededRandomness(seed: 1).bytes(count).count == count)
   }

@@ -3,11 +3,11 @@ import Foundation
 import OpenCoreData
 import Testing
 
-// The testing library has types of these names.
+// The Testing module has types of these names.
 private typealias Comment = BlogModel.Comment
 private typealias Tag = BlogModel.Tag
 
-/// A device with the blog's model, found by its name in the resources that the plugin made.
+/// A container with the blog's model, loaded from the module's bundle.
 private struct Blog {
   let container: NSPersistentContainer
   var context: NSManagedObjectContext { container.viewContext }
@@ -71,7 +71,7 @@ struct GeneratedClassTests {
     #expect(post.default)
   }
 
-  @Test("fetchRequest() asks for the class's objects")
+  @Test("fetchRequest() fetches the objects of its class")
   func fetching() throws {
     let post = Post(context: blog.context)
     post.title = "Found"
@@ -126,7 +126,7 @@ struct GeneratedClassTests {
     #expect(serial.id == id)
   }
 
-  @Test("A class written by hand gets its properties where the model says category")
+  @Test("A handwritten class gets generated properties if the model says category")
   func category() {
     let author = Author(context: blog.context)
     author.name = "Ann"
@@ -137,7 +137,7 @@ struct GeneratedClassTests {
   }
 }
 
-@Suite("@NSManaged in classes written by hand")
+@Suite("@NSManaged in handwritten classes")
 struct ManagedMemberTests {
   private let blog = Blog()
 
@@ -163,7 +163,7 @@ struct ManagedMemberTests {
     #expect(comment.written == Date(timeIntervalSinceReferenceDate: 1))
   }
 
-  @Test("A primitive property is what is behind the accessor")
+  @Test("A primitive property bypasses the accessor")
   func primitive() throws {
     let comment = Comment(context: blog.context)
     try blog.context.save()
@@ -199,7 +199,7 @@ struct ManagedMemberTests {
     #expect(comment.written == Date(timeIntervalSinceReferenceDate: 9))
   }
 
-  @Test("Key paths have the names of properties, with no model in sight")
+  @Test("Key paths have property names without a loaded model")
   func names() {
     #expect(KeyPathNames.name(of: \Comment.text) == "text")
     #expect(KeyPathNames.name(of: \DatedComment.likes) == "likes")
@@ -209,7 +209,7 @@ struct ManagedMemberTests {
     #expect(KeyPathNames.name(of: \Author.nickname) == "nickname")
   }
 
-  @Test("A bare type annotation is our expression, beside Foundation's")
+  @Test("An unqualified NSExpression is OpenCoreData's, not Foundation's")
   func aliases() {
     #expect(Comment.textExpression().keyPath == "text")
   }

@@ -3,8 +3,8 @@
 import CloudKit
 import CoreData
 
-// An app's own file, in the manner of the chapter on syncing by hand: nothing in it knows that this
-// is not Apple's Core Data and CloudKit.
+// An app's own file, in the style of the documentation's chapter on syncing without mirroring: it
+// compiles unchanged against Apple's Core Data and CloudKit.
 
 extension FamilyMember {
   func recordIDForZone(_ zone: CKRecordZone.ID) -> CKRecord.ID {

@@ -2,7 +2,8 @@
 
 import CoreData
 
-// What Xcode generates for the model, with accessors spelled out where Xcode writes `@NSManaged`.
+// The classes that Xcode generates for the model, with explicit accessors where Xcode writes
+// `@NSManaged`.
 
 public class FamilyMember: NSManagedObject {
   private static let cloudKitDataProperty = ManagedProperty<Data?>("cloudKitData")

@@ -1,7 +1,7 @@
 import CloudKit
 import CoreData
 
-/// What an app of the chapter does itself: keep system fields, push its objects, pull the others'.
+/// The sync code of such an app: it stores system fields, pushes its objects and pulls remote ones.
 final class HandSync {
   let database: CKDatabase
   let zone = CKRecordZone.ID(zoneName: "moviesZone", ownerName: CKCurrentUserDefaultName)
@@ -15,7 +15,7 @@ final class HandSync {
     _ = try await database.modifyRecordZones(saving: [CKRecordZone(zoneID: zone)], deleting: [])
   }
 
-  /// Sends everything, and keeps the system fields of what was saved.
+  /// Sends all objects, and stores the system fields of the saved records.
   func push(_ context: NSManagedObjectContext) async throws {
     let zone = zone
     let records = try await context.perform {
@@ -36,14 +36,14 @@ final class HandSync {
     }
   }
 
-  /// Takes what others changed since the last time.
+  /// Applies the remote changes since the last pull.
   func pull(_ context: NSManagedObjectContext) async throws {
     let changes = try await database.recordZoneChanges(inZoneWith: zone, since: token)
     token = changes.changeToken
     let records = try changes.modificationResultsByID.values.map { try $0.get().record }
     let deletions = changes.deletions.map(\.recordID.recordName)
     try await context.perform {
-      // Movies first: family members refer to them.
+      // Movies first, since family members refer to them.
       for record in records where record.recordType == "Movie" {
         Self.importMovie(record, into: context)
       }

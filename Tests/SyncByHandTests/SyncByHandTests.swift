@@ -6,9 +6,9 @@ import Testing
 
 import OpenCloudKit
 
-@Suite("An app that syncs by hand, written for Apple's frameworks")
+@Suite("An app with its own sync code, written for Apple's frameworks")
 struct SyncByHandTests {
-  /// One device: a store of its own, and the person's account.
+  /// One device: its own store, and the user's account.
   private struct Device {
     let container: NSPersistentContainer
     let context: NSManagedObjectContext
@@ -41,7 +41,7 @@ struct SyncByHandTests {
     return Device(container: container, context: container.newBackgroundContext(), sync: sync)
   }
 
-  @Test("Objects, references and edits travel through records that the app makes itself")
+  @Test("Objects, references and edits sync through records that the app creates itself")
   func travel() async throws {
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("mustc-\(UUID().uuidString)")
@@ -91,7 +91,7 @@ struct SyncByHandTests {
     #expect(seen.1 == ["Rain Man", "Waterworld"])
     #expect(seen.2 == [7.5, 8.5])
 
-    // The edit is sent with the system fields that were kept, so the server takes it as an update.
+    // The edit is sent with the stored system fields, so the server treats it as an update.
     try await tablet.context.perform {
       let request: NSFetchRequest<Movie> = Movie.fetchRequest()
       request.predicate = NSPredicate(format: "title == %@", "Waterworld")
@@ -106,7 +106,8 @@ struct SyncByHandTests {
     }
     #expect(titles == ["Rain Man", "Waterworld (1995)"])
 
-    // A copy that is older than the server's is refused, as the chapter's readers must handle.
+    // A save with an older change tag than the server's is refused, as apps of the chapter must
+    // handle.
     try await tablet.context.perform {
       let movies: [Movie] = try tablet.context.fetch(Movie.fetchRequest())
       for movie in movies { movie.popularity = 1 }
