@@ -8,7 +8,7 @@ import Testing
 struct AccountTests {
   private let service = ScriptedService()
 
-  @Test("Without a token nobody is signed in, and nothing is asked")
+  @Test("Without a token the account status is noAccount, and no request is sent")
   func signedOut() async throws {
     let container = service.container(webAuthToken: nil)
     #expect(try await container.accountStatus() == .noAccount)
@@ -16,7 +16,7 @@ struct AccountTests {
     #expect(service.requests.isEmpty)
   }
 
-  @Test("A person whom the service knows is available, also while it is away later")
+  @Test("A confirmed user stays available while the service is unreachable")
   func available() async throws {
     service.answer("{\"userRecordName\":\"_me\"}")
     let container = service.container()
@@ -27,7 +27,7 @@ struct AccountTests {
     #expect(service.requests[0].method == "GET")
   }
 
-  @Test("A service that was never reached leaves the status open; a wrong token does not")
+  @Test("An unreachable service gives couldNotDetermine, and a refused token noAccount")
   func undetermined() async throws {
     let container = service.container()
     #expect(try await container.accountStatus() == .couldNotDetermine)
@@ -38,7 +38,7 @@ struct AccountTests {
     #expect(try await container.accountStatus() == .noAccount)
   }
 
-  @Test("The sign-in page comes with the error")
+  @Test("The error of a refused token contains the sign-in page's URL")
   func signInPage() async throws {
     service.answer(
       "{\"serverErrorCode\":\"AUTHENTICATION_REQUIRED\",\"redirectURL\":\"http://sign.in\"}",
@@ -49,7 +49,7 @@ struct AccountTests {
     #expect(error?.signInURL == "http://sign.in")
   }
 
-  @Test("A renewed token is used for the next call; one that comes too late is not")
+  @Test("A renewed token is used for the next call, unless the tokens were replaced meanwhile")
   func renewal() async throws {
     let container = service.container(webAuthToken: "one")
     service.answer(
@@ -71,7 +71,7 @@ struct AccountTests {
     #expect(try container.client().webAuthToken == "other person")
   }
 
-  @Test("Signing in and out is announced, on a thread that the caller does not wait for")
+  @Test("Signing in and out posts CKAccountChanged on a thread that the caller does not wait for")
   func announcement() async throws {
     let container = service.container(webAuthToken: "one")
     let (notes, feed) = AsyncStream.makeStream(of: String?.self)

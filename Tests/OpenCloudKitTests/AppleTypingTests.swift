@@ -2,7 +2,7 @@ import Foundation
 import OpenCloudKit
 import Testing
 
-/// Code as it is written against Apple's Swift interface of `CKRecord`.
+/// Code in the form that compiles against Apple's Swift interface of `CKRecord`.
 @Suite("Records as apps use them")
 struct AppleTypingTests {
   private func record() -> CKRecord {
@@ -12,7 +12,7 @@ struct AppleTypingTests {
     )
   }
 
-  @Test("Numbers are read as any numeric type that holds them")
+  @Test("Numbers cast to any numeric type that can hold them")
   func numbers() {
     let record = record()
     record["i"] = 1
@@ -38,7 +38,7 @@ struct AppleTypingTests {
     #expect(other == nil)
   }
 
-  @Test("Lists are read as typed arrays, an empty one as an array of any type")
+  @Test("Lists cast to typed arrays, an empty one to an array of any type")
   func lists() {
     let record = record()
     let date = Date(timeIntervalSinceReferenceDate: 1)
@@ -70,7 +70,7 @@ struct AppleTypingTests {
     #expect((record["s"] as? NSArray)?.count == 2)
   }
 
-  @Test("Foundation's own classes go in, and values of Swift come out")
+  @Test("Foundation's classes can be stored, and Swift's types are read")
   func foundationClasses() {
     let record = record()
     let date = Date(timeIntervalSinceReferenceDate: 2)
@@ -103,7 +103,7 @@ struct AppleTypingTests {
     #expect(Set(record.changedKeys()) == ["a", "never"])
   }
 
-  @Test("An archive of the whole record keeps what is to be sent; system fields alone do not")
+  @Test("An archive of a whole record keeps its changed keys; one of its system fields does not")
   func archives() throws {
     let record = record()
     record["s"] = "text"
@@ -137,7 +137,7 @@ struct AppleTypingTests {
     #expect(bare.changedKeys() == [])
   }
 
-  @Test("A copy changes apart from its original")
+  @Test("Changing a copied record does not change the original")
   func copies() throws {
     let record = record()
     record["s"] = "one"

@@ -51,7 +51,7 @@ struct AssetTests {
     #expect(asset.storedFile?.receipt == nil)
   }
 
-  @Test("A file that is not there stops the save before anything changes")
+  @Test("A save with a missing asset file fails before any request")
   func missingFile() async throws {
     let record = CKRecord(recordType: "Note", recordID: recordID)
     record["f"] = CKAsset(fileURL: URL(fileURLWithPath: "/nowhere/at/all"))
@@ -61,7 +61,7 @@ struct AssetTests {
     #expect(service.requests.isEmpty)
   }
 
-  @Test("The files of a fetched record are in the temporary folder")
+  @Test("The assets of a fetched record are in the temporary folder")
   func download() async throws {
     service.answer(
       """
@@ -88,7 +88,7 @@ struct AssetTests {
     #expect(!FileManager.default.fileExists(atPath: one.path))
   }
 
-  @Test("A file that the service lost fails its record, not the others")
+  @Test("A missing asset on the service fails its record only")
   func lostFile() async throws {
     service.answer(
       """
@@ -106,7 +106,7 @@ struct AssetTests {
     #expect(changes.modificationResultsByID[other]?.failure == nil)
   }
 
-  @Test("An asset that was fetched and not changed is not sent again")
+  @Test("An unchanged fetched asset is not uploaded again")
   func unchanged() async throws {
     service.answer("{\"records\":[{\"recordName\":\"n\",\"recordType\":\"Note\"}]}")
     var system = CKRecord.SystemFields()

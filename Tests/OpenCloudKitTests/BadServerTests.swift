@@ -3,7 +3,8 @@ import OpenCloudKit
 import Synchronization
 import Testing
 
-/// As `BadServiceTests`, with sockets between: what can go wrong there, and what goes wrong alike.
+/// As `BadServiceTests`, but over sockets: the failures of a connection, and the same failures of
+/// replies.
 @Suite("A bad server behind a socket")
 struct BadServerTests {
   private static let recordID = CKRecord.ID(
@@ -19,7 +20,7 @@ struct BadServerTests {
   }
 
   @Test(
-    "A fetch fails with the code that it fails with in the process",
+    "A fetch over a socket fails with the same code as in process",
     arguments: BadAnswer.ofWholeRequests.filter { $0.reply != nil } + BadAnswer.ofItems
   )
   func alike(bad: BadAnswer) async throws {
@@ -31,7 +32,7 @@ struct BadServerTests {
   }
 
   @Test(
-    "What is no whole reply of HTTP is a networkFailure",
+    "An incomplete or invalid HTTP reply is a networkFailure",
     arguments: [
       "", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 60\r\n\r\n{\"records\":[",
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffff\r\n{\"records\":[",
@@ -46,7 +47,7 @@ struct BadServerTests {
     #expect(server.requestCount == 1)
   }
 
-  @Test("A reply that is shorter than it says it will be is a networkFailure")
+  @Test("A reply shorter than its Content-Length is a networkFailure")
   func tooShort() async throws {
     let server = try RawServer(
       RawServer.Answer(Self.good, length: Self.good.utf8.count + 10)
@@ -55,7 +56,7 @@ struct BadServerTests {
     #expect(await fetch(server)?.code == .networkFailure)
   }
 
-  @Test("A reply that is longer than it says is cut off there")
+  @Test("A reply is cut at its Content-Length")
   func tooLong() async throws {
     let server = try RawServer(
       RawServer.Answer(Self.good, length: Self.good.utf8.count - 10)
@@ -64,7 +65,7 @@ struct BadServerTests {
     #expect(await fetch(server)?.code == .internalError)
   }
 
-  @Test("A reply that comes twice is taken once, and no later call gets the second")
+  @Test("A duplicated reply is ignored, and is not taken for the reply to a later request")
   func twice() async throws {
     let first = RawServer.Answer(Self.good, hangsUp: false)
     var doubled = first
@@ -80,7 +81,7 @@ struct BadServerTests {
     #expect(try await database.record(for: Self.recordID).recordID == Self.recordID)
   }
 
-  @Test("A server that never answers ends at the request's time limit, and its block is told once")
+  @Test("A request to a silent server ends at its time limit, and calls its block once")
   func late() async throws {
     let server = try RawServer(RawServer.Answer(raw: "HTTP/1.1 200 OK\r\n", hangsUp: false))
     defer { server.stop() }
@@ -97,7 +98,7 @@ struct BadServerTests {
     #expect(codes.withLock { $0 } == [.networkFailure])
   }
 
-  @Test("A save that was hung up on is told once, and not sent again by itself")
+  @Test("A save whose connection is closed calls its block once and is not retried")
   func savedOnce() async throws {
     let server = try RawServer(RawServer.Answer(raw: ""))
     defer { server.stop() }

@@ -4,12 +4,12 @@ import OpenCloudKit
 import Synchronization
 import Testing
 
-/// One thing that a bad service does, and what a call makes of it.
+/// One bad reply of a service, and the error that a call makes of it.
 struct BadAnswer: Sendable, CustomTestStringConvertible {
   var name: String
   var code: CKError.Code
   var answer: ScriptedService.Answer
-  /// What is sent over a socket; nil for what only happens inside a process.
+  /// The reply over a socket; nil for failures that only a transport in the process can simulate.
   var reply: (status: Int, body: String)?
 
   var testDescription: String { name }
@@ -30,7 +30,7 @@ struct BadAnswer: Sendable, CustomTestStringConvertible {
   static let ofWholeRequests: [BadAnswer] = [
     BadAnswer("nothing", .internalError, ""),
     BadAnswer("null", .internalError, "null"),
-    BadAnswer("half an answer", .internalError, "{\"records\":[{\"recordName\":\"n\",\"rec"),
+    BadAnswer("a truncated reply", .internalError, "{\"records\":[{\"recordName\":\"n\",\"rec"),
     BadAnswer("a web page", .internalError, "<html><body>It works!</body></html>"),
     BadAnswer("another object", .internalError, "{\"zones\":[]}"),
     BadAnswer("a list", .internalError, "[]"),
@@ -40,15 +40,15 @@ struct BadAnswer: Sendable, CustomTestStringConvertible {
       .internalError,
       "{\"records\":[{\"recordName\":\"n\",\"recordType\":\"T\"},{\"recordName\":\"m\"}]}"
     ),
-    BadAnswer("a page of a proxy", .serviceUnavailable, "<h1>Bad gateway</h1>", status: 502),
-    BadAnswer("a page that is missing", .unknownItem, "<h1>Not found</h1>", status: 404),
+    BadAnswer("an error page of a proxy", .serviceUnavailable, "<h1>Bad gateway</h1>", status: 502),
+    BadAnswer("a missing page", .unknownItem, "<h1>Not found</h1>", status: 404),
     BadAnswer("too large for a proxy", .limitExceeded, "", status: 413),
     BadAnswer("too many requests", .requestRateLimited, "", status: 429),
     BadAnswer("forbidden", .permissionFailure, "", status: 403),
     BadAnswer("a redirect", .serverRejectedRequest, "", status: 302),
     BadAnswer("a teapot", .serverRejectedRequest, "", status: 418),
     BadAnswer(
-      "a code nobody knows",
+      "an unknown code",
       .serverRejectedRequest,
       "{\"serverErrorCode\":\"MOON_PHASE\",\"reason\":\"full\"}",
       status: 400
@@ -59,13 +59,13 @@ struct BadAnswer: Sendable, CustomTestStringConvertible {
       "{\"serverErrorCode\":\"QUOTA_EXCEEDED\"}",
       status: 413
     ),
-    BadAnswer("a hang-up", .networkFailure, throwing: TransportError(wasSent: true, reason: "x")),
+    BadAnswer("a reset", .networkFailure, throwing: TransportError(wasSent: true, reason: "x")),
     BadAnswer(
       "no connection",
       .networkUnavailable,
       throwing: TransportError(wasSent: false, reason: "x")
     ),
-    BadAnswer("cancellation below", .operationCancelled, throwing: CancellationError()),
+    BadAnswer("cancellation by the transport", .operationCancelled, throwing: CancellationError()),
     BadAnswer(
       "an error of a layer below",
       .networkFailure,
@@ -77,7 +77,7 @@ struct BadAnswer: Sendable, CustomTestStringConvertible {
     BadAnswer("a record without a name", .internalError, "{\"records\":[{\"recordType\":\"T\"}]}"),
     BadAnswer("a record without a type", .internalError, "{\"records\":[{\"recordName\":\"n\"}]}"),
     BadAnswer(
-      "a record that is gone",
+      "a deleted record",
       .unknownItem,
       "{\"records\":[{\"recordName\":\"n\",\"deleted\":true}]}"
     ),
@@ -101,7 +101,7 @@ struct BadServiceTests {
     zoneID: CKRecordZone.ID(zoneName: "zone")
   )
 
-  @Test("A fetch fails with the right code", arguments: BadAnswer.ofWholeRequests)
+  @Test("A fetch maps a bad reply to its error code", arguments: BadAnswer.ofWholeRequests)
   func fetch(bad: BadAnswer) async throws {
     let service = ScriptedService()
     service.answer(bad.answer)
@@ -113,7 +113,7 @@ struct BadServiceTests {
     #expect(error?.localizedDescription.isEmpty == false)
   }
 
-  @Test("A record fails with the right code", arguments: BadAnswer.ofItems)
+  @Test("A record of a bad reply fails with its error code", arguments: BadAnswer.ofItems)
   func item(bad: BadAnswer) async throws {
     let service = ScriptedService()
     service.answer(bad.answer)
@@ -125,7 +125,7 @@ struct BadServiceTests {
   }
 
   @Test(
-    "A save tells its error once, in its block and at the end",
+    "A failed save calls the record's block and the result block once",
     arguments: BadAnswer.ofWholeRequests
   )
   func save(bad: BadAnswer) async throws {
@@ -146,7 +146,7 @@ struct BadServiceTests {
   }
 
   @Test(
-    "Zones, changes, queries and subscriptions survive the same",
+    "Bad replies to other requests fail with their error code, or decode",
     arguments: BadAnswer.ofWholeRequests
   )
   func others(bad: BadAnswer) async throws {
@@ -163,7 +163,7 @@ struct BadServiceTests {
         return (error as? CKError)?.code
       }
     }
-    // Some of the bad answers are good ones for other questions; none may stop the process.
+    // Some of the bad replies are valid for other requests.
     let codes = [
       await code { _ = try await database.allRecordZones() },
       await code { _ = try await database.databaseChanges(since: nil) },
@@ -179,7 +179,7 @@ struct BadServiceTests {
     for code in codes { #expect(code == nil || code == bad.code) }
   }
 
-  @Test("Unknown types and fields of a record do no harm")
+  @Test("Unknown types and members of a record do not change its known fields")
   func unknownFields() async throws {
     let service = ScriptedService()
     service.answer(
@@ -198,7 +198,7 @@ struct BadServiceTests {
     }
   }
 
-  @Test("A service that asks for patience gets it, once it is bearable")
+  @Test("A short retry-after is waited for; a long one is returned and holds later requests")
   func patience() async throws {
     let clock = LeapingClock()
     let service = ScriptedService()
@@ -211,7 +211,7 @@ struct BadServiceTests {
     let error = await #expect(throws: CKError.self) { try await patient.record(for: recordID) }
     #expect(error?.code == .requestRateLimited)
     #expect(error?.retryAfterSeconds == 3600)
-    // The next one is kept back here, with the time that is left; after that all is well.
+    // During the rate limit the next request fails locally with the remaining delay.
     let count = service.requests.count
     try await clock.sleep(seconds: 600)
     let next = await #expect(throws: CKError.self) { try await patient.allRecordZones() }
@@ -223,7 +223,7 @@ struct BadServiceTests {
     #expect(try await patient.allRecordZones().isEmpty)
   }
 
-  @Test("Tokens are in no error that a call can throw", arguments: BadAnswer.ofWholeRequests)
+  @Test("Errors contain no tokens", arguments: BadAnswer.ofWholeRequests)
   func secrets(bad: BadAnswer) async throws {
     let service = ScriptedService()
     service.answer(bad.answer)

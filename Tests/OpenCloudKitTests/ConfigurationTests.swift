@@ -15,7 +15,7 @@ struct ConfigurationTests {
     )
   }
 
-  @Test("Code wins over the environment, and the environment over a file, value by value")
+  @Test("For each value, code takes precedence over the environment, and that over a file")
   func precedence() throws {
     let loader = loader(
       environment: [
@@ -41,7 +41,7 @@ struct ConfigurationTests {
     #expect(configuration.isPushEnabled == false)
   }
 
-  @Test("The environment can name the file and the container")
+  @Test("Environment variables can name the configuration file and the container")
   func namedFile() throws {
     let loader = loader(
       environment: [
@@ -61,7 +61,7 @@ struct ConfigurationTests {
     #expect(resolved.isPushEnabled)
   }
 
-  @Test("A file that is named and absent, or malformed, is an error that names it")
+  @Test("The error of a missing or malformed configuration file names the file")
   func badFiles() {
     let absent = loader(environment: ["WATERSHED_CLOUDKIT_CONFIGURATION": "/gone.json"])
     #expect {
@@ -79,7 +79,7 @@ struct ConfigurationTests {
     #expect(throws: CKError.self) { try wrongSide.load(code: nil) }
   }
 
-  @Test("Without a configuration the error names the three ways to give one")
+  @Test("The error of a missing configuration names the three ways to set one")
   func unconfigured() throws {
     let error = try #require(
       #expect(throws: CKError.self) {
@@ -121,7 +121,7 @@ struct ConfigurationTests {
     }
   }
 
-  @Test("A configuration is written as it is read")
+  @Test("A configuration round-trips through JSON")
   func roundTrip() throws {
     let configuration = CKContainerConfiguration(
       url: URL(string: "http://a.test:8080"),
@@ -137,7 +137,7 @@ struct ConfigurationTests {
     )
   }
 
-  @Test("A container with a wrong configuration says so at its first request")
+  @Test("A container with an invalid configuration fails at its first request")
   func misconfigured() async {
     let container = CKContainer(
       identifier: "iCloud.a",
@@ -150,7 +150,7 @@ struct ConfigurationTests {
     }
   }
 
-  @Test("A service that is not there is a network that is unavailable")
+  @Test("An unreachable service is networkUnavailable")
   func unreachable() async {
     let container = CKContainer(
       identifier: "iCloud.a",

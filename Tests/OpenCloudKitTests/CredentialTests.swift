@@ -19,7 +19,7 @@ struct CredentialTests {
     return (attributes[.posixPermissions] as? NSNumber)?.intValue
   }
 
-  @Test("A token file is its owner's alone, and is gone after signing out")
+  @Test("Only its owner can read a token file, and signing out removes it")
   func file() async throws {
     try await withFolder { folder in
       let file = TokenFile(folder.appendingPathComponent("deep/token"))
@@ -37,7 +37,7 @@ struct CredentialTests {
     }
   }
 
-  @Test("A token file that others can read is refused")
+  @Test("A token file that other users can read is refused")
   func openFile() async throws {
     try await withFolder { folder in
       let url = folder.appendingPathComponent("token")
@@ -49,7 +49,7 @@ struct CredentialTests {
     }
   }
 
-  @Test("A renewed token is kept for the next start")
+  @Test("A renewed token is stored in the token file")
   func renewal() async throws {
     try await withFolder { folder in
       let url = folder.appendingPathComponent("token")
@@ -77,7 +77,7 @@ struct CredentialTests {
     }
   }
 
-  @Test("A server key signs date, body and path, and no token goes along")
+  @Test("A server key signs date, body and path, and no token is sent")
   func serverKey() async throws {
     try await withFolder { folder in
       let key = P256.Signing.PrivateKey()
@@ -114,7 +114,7 @@ struct CredentialTests {
     }
   }
 
-  @Test("A key that can't be read is found out at once, and not printed")
+  @Test("An invalid server key is refused at configuration, and its error does not contain it")
   func badKey() async throws {
     try await withFolder { folder in
       let url = folder.appendingPathComponent("eckey.pem")
@@ -132,7 +132,7 @@ struct CredentialTests {
     }
   }
 
-  @Test("A configuration prints without its tokens")
+  @Test("A configuration's description contains no tokens")
   func printing() {
     let configuration = CKContainerConfiguration(apiToken: "api-secret", webAuthToken: "web-secret")
     #expect(!"\(configuration)".contains("secret"))

@@ -10,7 +10,7 @@ struct ErrorBridgingTests {
     userInfo: [CKErrorRetryAfterKey: 3.0, NSLocalizedDescriptionKey: "Too fast."]
   )
 
-  @Test("An NSError of CloudKit's domain is a CKError, whatever it is passed as")
+  @Test("An NSError of CloudKit's domain casts to CKError from any static type")
   func casts() throws {
     #expect((plain as? CKError)?.code == .requestRateLimited)
     let error: any Error = plain
@@ -23,7 +23,7 @@ struct ErrorBridgingTests {
     #expect(CKError(_nsError: plain).code == .requestRateLimited)
   }
 
-  @Test("Catch clauses and switches find an NSError by CloudKit's type and codes")
+  @Test("Catch clauses and switches match an NSError by CloudKit's type and codes")
   func patterns() {
     func thrown() throws { throw plain }
     do {
@@ -42,7 +42,7 @@ struct ErrorBridgingTests {
     }
   }
 
-  @Test("Errors of other domains, and numbers that no code has, are no CKError")
+  @Test("Errors of other domains, and unknown codes, do not cast to CKError")
   func others() {
     let foreign: any Error = NSError(domain: NSCocoaErrorDomain, code: 2)
     #expect(foreign as? CKError == nil)
@@ -53,7 +53,7 @@ struct ErrorBridgingTests {
     #expect(CKError(_nsError: foreign as NSError).code == .internalError)
   }
 
-  @Test("A CKError is an NSError with its domain, number and user info, and back again")
+  @Test("A CKError round-trips through NSError with its domain, code and user info")
   func roundTrip() throws {
     let record = CKRecord(recordType: "Note")
     let error = CKError(

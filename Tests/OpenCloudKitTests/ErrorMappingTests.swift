@@ -21,7 +21,7 @@ struct ErrorMappingTests {
   }
 
   @Test(
-    "Each code of a whole reply becomes CloudKit's",
+    "Each server error code maps to its CKError code",
     arguments: [
       ("ACCESS_DENIED", 403, CKError.Code.permissionFailure),
       ("AUTHENTICATION_FAILED", 401, .notAuthenticated),
@@ -54,7 +54,7 @@ struct ErrorMappingTests {
   }
 
   @Test(
-    "Exact errors of our own service win over the documented code",
+    "The extended error code takes precedence over the documented one",
     arguments: [
       ("CHANGE_TOKEN_EXPIRED", CKError.Code.changeTokenExpired),
       ("ZONE_PURGED", .userDeletedZone), ("USER_DELETED_ZONE", .userDeletedZone),
@@ -75,7 +75,7 @@ struct ErrorMappingTests {
     #expect(code == expected)
   }
 
-  @Test("A reply that is no error dictionary is read by its status")
+  @Test("An error reply without an error dictionary is mapped by its status")
   func statusAlone() async throws {
     service.answer("<html>", status: 502, headers: ["retry-after": "7"])
     service.answer("not JSON")
@@ -86,7 +86,7 @@ struct ErrorMappingTests {
     #expect(await code { _ = try await database.allRecordZones() } == .internalError)
   }
 
-  @Test("A conflict has the server's record, the client's and their ancestor")
+  @Test("A conflict error contains the server's, the client's and the ancestor record")
   func conflict() async throws {
     service.answer(
       """
@@ -120,7 +120,7 @@ struct ErrorMappingTests {
     #expect(service.requests.count == 1)
   }
 
-  @Test("A conflict without the server's record is looked up", arguments: ["CONFLICT", "EXISTS"])
+  @Test("A conflict without a server record looks it up", arguments: ["CONFLICT", "EXISTS"])
   func lookedUpConflict(code: String) async throws {
     service.answer(
       "{\"records\":[{\"recordName\":\"n\",\"serverErrorCode\":\"\(code)\",\"reason\":\"r\"}]}"
@@ -136,7 +136,7 @@ struct ErrorMappingTests {
     #expect(service.requests[1].path.contains("records/lookup"))
   }
 
-  @Test("In an atomic batch the innocent fail as a batch")
+  @Test("In a failed atomic batch the other records fail with batchRequestFailed")
   func atomicBatch() async throws {
     service.answer(
       """
@@ -156,7 +156,7 @@ struct ErrorMappingTests {
     #expect(codes == [.invalidArguments, .batchRequestFailed])
   }
 
-  @Test("A record that is missing is an item's error, and throws where one is asked for")
+  @Test("A missing record is an item's error, and fetching a single record throws it")
   func missing() async throws {
     let json =
       "{\"records\":[{\"recordName\":\"n\",\"serverErrorCode\":\"NOT_FOUND\",\"reason\":\"no\"}]}"
@@ -168,7 +168,7 @@ struct ErrorMappingTests {
     #expect(await code { _ = try await database.record(for: recordID) } == .unknownItem)
   }
 
-  @Test("No connection and a broken one are told apart, and only reads are repeated")
+  @Test("A refused and a broken connection have different codes, and only reads are retried")
   func transport() async throws {
     service.answer { _ in throw TransportError(wasSent: false, reason: "refused") }
     service.answer { _ in throw TransportError(wasSent: true, reason: "reset") }
@@ -187,7 +187,7 @@ struct ErrorMappingTests {
     #expect(await code { try await database.save(record) } == .operationCancelled)
   }
 
-  @Test("A number that JSON can't hold is refused before anything is sent")
+  @Test("A number that JSON can't express is refused before a request is sent")
   func infinite() async throws {
     let record = CKRecord(recordType: "Note", recordID: recordID)
     record["x"] = Double.infinity
@@ -201,7 +201,7 @@ struct ErrorMappingTests {
 }
 
 extension Result {
-  /// CloudKit's error, where the result is one.
+  /// The CloudKit error, if the result is one.
   var failure: CKError? {
     if case .failure(let error) = self { error as? CKError } else { nil }
   }

@@ -10,7 +10,7 @@ import Musl
 import Darwin
 #endif
 
-/// A port of this machine that takes connections; what is said on them is up to its owner.
+/// A listening loopback port; its owner handles the connections.
 final class LoopbackListener: Sendable {
   private let descriptor: Int32
   private let port: UInt16
@@ -38,10 +38,10 @@ final class LoopbackListener: Sendable {
 
   deinit { close(descriptor) }
 
-  /// Waits for the next connection; negative once it has been stopped.
+  /// Waits for the next connection; negative once the listener was stopped.
   func nextConnection() -> Int32 { accept(descriptor, nil, nil) }
 
-  /// Ends the wait for connections.
+  /// Stops listening and ends the wait for connections.
   func stop() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
   /// A client of this port.

@@ -9,7 +9,7 @@ struct NotificationTests {
     try #require(try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any])
   }
 
-  @Test("One of a query says which record changed, how, and with which values")
+  @Test("A query notification has the record, the reason and the requested fields")
   func query() throws {
     let notification = try #require(
       CKNotification(
@@ -42,7 +42,7 @@ struct NotificationTests {
     #expect(notification.recordFields?.count == 2)
   }
 
-  @Test("One of a zone names it, in the shared database with its owner")
+  @Test("A zone notification has the zone, with its owner in the shared database")
   func zone() throws {
     let notification = try #require(
       CKNotification(
@@ -57,7 +57,7 @@ struct NotificationTests {
     #expect(notification.notificationID == nil)
   }
 
-  @Test("One of a database says which")
+  @Test("A database notification has the database scope")
   func database() throws {
     let notification = try #require(
       CKNotification(
@@ -70,7 +70,7 @@ struct NotificationTests {
   }
 
   @Test(
-    "What is none of the service's is no notification, and what is odd does no harm",
+    "A payload of another sender, or a malformed one, is not a notification",
     arguments: [
       "{}", "{\"aps\":{\"alert\":\"hello\"}}", "{\"ck\":1}", "{\"ck\":{}}", "{\"ck\":{\"qry\":4}}",
       "{\"ck\":{\"new\":{\"sid\":\"s\"}}}",
@@ -80,7 +80,7 @@ struct NotificationTests {
     #expect(CKNotification(fromRemoteNotificationDictionary: try dictionary(json)) == nil)
   }
 
-  @Test("Words of a wrong type count as absent")
+  @Test("Payload values of a wrong type count as absent")
   func oddWords() throws {
     let notification = try #require(
       CKQueryNotification(
@@ -98,14 +98,14 @@ struct NotificationTests {
     #expect(notification.queryNotificationReason == .recordUpdated)
   }
 
-  @Test("A kind that was not asked for is not given")
+  @Test("A notification is not created as another kind than the payload's")
   func otherKind() throws {
     let met = try dictionary("{\"ck\":{\"met\":{\"sid\":\"s\"}}}")
     #expect(CKQueryNotification(fromRemoteNotificationDictionary: met) == nil)
     #expect(CKDatabaseNotification(fromRemoteNotificationDictionary: met) != nil)
   }
 
-  @Test("An identifier goes through an archive")
+  @Test("A notification identifier round-trips through an archive")
   func archive() throws {
     let notification = try #require(
       CKNotification(
@@ -121,7 +121,7 @@ struct NotificationTests {
     #expect(copy == identifier)
   }
 
-  @Test("The stream brings each notification, and says so when it may have missed some")
+  @Test("The stream delivers each notification, and a database notification after a gap")
   func stream() async throws {
     let service = ScriptedService()
     let token = "{\"apnsEnvironment\":\"d\",\"apnsToken\":\"a\",\"webcourierURL\":\"/c\"}"

@@ -3,13 +3,13 @@ import OpenCloudKit
 import Synchronization
 import Testing
 
-/// What programs were written with before Apple gave it other names.
+/// Programs that were written before Apple renamed parts of the API.
 @Suite("Older names")
 struct OlderNamesTests {
   private let service = ScriptedService()
   private let zoneID = CKRecordZone.ID(zoneName: "zone")
 
-  @Test("A query is performed, with a handler and without")
+  @Test("A query is performed through the deprecated methods")
   @available(*, deprecated)
   func perform() async throws {
     let database = service.container().privateCloudDatabase
@@ -25,7 +25,7 @@ struct OlderNamesTests {
       }
     }
     #expect(names == ["q"])
-    // The script has ended.
+    // The script has no more replies.
     let error: (any Error)? = await withCheckedContinuation { continuation in
       database.perform(query, inZoneWith: nil) {
         continuation.resume(returning: $0 == nil ? $1 : nil)
@@ -34,7 +34,7 @@ struct OlderNamesTests {
     #expect((error as? CKError)?.code == .networkUnavailable)
   }
 
-  @Test("The changes of one zone are fetched by the first of the operations for that")
+  @Test("CKFetchRecordChangesOperation fetches the changes of one zone")
   @available(*, deprecated)
   func recordChanges() async throws {
     service.answer(
@@ -66,7 +66,7 @@ struct OlderNamesTests {
     #expect(operation.moreComing)
   }
 
-  @Test("Options of zones are their configurations, and other names mean the same types")
+  @Test("Deprecated names are aliases of the current types")
   @available(*, deprecated)
   func names() {
     let options = CKFetchRecordZoneChangesOperation.ZoneOptions()
@@ -84,7 +84,7 @@ struct OlderNamesTests {
     #expect(!CKDatabaseSubscription().subscriptionID.isEmpty)
   }
 
-  @Test("A record takes and gives several values at once, as key-value coding does")
+  @Test("A record reads and sets several values at once by key-value coding")
   func severalValues() {
     let record = CKRecord(recordType: "Note")
     record.setValuesForKeys(["title": "x", "count": 2, "gone": NSNull()])

@@ -5,12 +5,11 @@ import OpenCloudKit
 import Synchronization
 import Testing
 
-@Suite("How operations are carried out")
+@Suite("Operation configurations")
 struct OperationSettingTests {
-  /// A clock on which waiting takes until the task is cancelled, apart from waits that the test
-  /// wants to be over.
+  /// A clock whose sleeps last until the task is cancelled, except the short ones.
   private struct ShortClock: EffectClock {
-    /// The waits up to so many seconds are over at once.
+    /// Sleeps up to this many seconds end at once.
     var over: Double
     var now: Date { Date(timeIntervalSince1970: 0) }
     var uptime: Double { 0 }
@@ -65,7 +64,7 @@ struct OperationSettingTests {
     #expect(error?.code == .networkFailure)
   }
 
-  @Test("A group's limit holds for what leaves its own open")
+  @Test("A group's time limit applies to operations without their own")
   func groupLimit() async throws {
     let group = CKOperationGroup()
     let configuration = CKOperation.Configuration()
@@ -83,7 +82,7 @@ struct OperationSettingTests {
     #expect(error?.code == .networkFailure)
   }
 
-  @Test("A group keeps its name, sizes and identifier through copies and archives")
+  @Test("A group's name, sizes and identifier survive copies and archives")
   func groups() throws {
     let group = CKOperationGroup()
     group.name = "first sync"
@@ -106,7 +105,7 @@ struct OperationSettingTests {
     #expect(CKOperationGroup().operationGroupID != group.operationGroupID)
   }
 
-  @Test("A long-lived operation is found by its identifier until it ends")
+  @Test("A long-lived operation can be found by its identifier until it ends")
   func longLived() async throws {
     let container = silentContainer(waitsOver: 0)
     let operation = CKFetchRecordZonesOperation.fetchAllRecordZonesOperation()
@@ -132,7 +131,7 @@ struct OperationSettingTests {
     }
   }
 
-  @Test("Cancelling tells the result block once, whenever it comes")
+  @Test("Cancelling an operation before or after its start calls the result block once")
   func cancelling() async throws {
     let container = silentContainer(waitsOver: 0)
     for delay in 0..<3 {

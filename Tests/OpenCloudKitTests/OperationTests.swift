@@ -17,7 +17,7 @@ struct OperationTests {
     }
   }
 
-  /// What the blocks of an operation said.
+  /// Records the calls of an operation's blocks.
   private final class Log: Sendable {
     private let state = Mutex<[String]>([])
     var lines: [String] { state.withLock { $0 } }
@@ -28,7 +28,7 @@ struct OperationTests {
     result.failure.map { "failed \($0.code)" } ?? "done"
   }
 
-  @Test("A batch tells each outcome and then a partial failure")
+  @Test("A batch calls the block of each record, then the result block with a partial failure")
   func modify() async throws {
     service.answer(
       """
@@ -63,7 +63,7 @@ struct OperationTests {
     #expect(!operation.isExecuting)
   }
 
-  @Test("The changes of a zone are fetched to the end, with the place after each part")
+  @Test("A zone's changes are fetched to the end, with a change token after each page")
   func zoneChanges() async throws {
     service.answer(
       """
@@ -160,7 +160,7 @@ struct OperationTests {
     )
   }
 
-  @Test("A cancelled operation says so, and one that depends on it still runs")
+  @Test("A cancelled operation ends with operationCancelled, and its dependents still run")
   func cancelling() async throws {
     let database = service.container().privateCloudDatabase
     let log = Log()
@@ -180,7 +180,7 @@ struct OperationTests {
     #expect(first.isFinished)
   }
 
-  @Test("The older blocks are told the same, after the newer ones")
+  @Test("The deprecated blocks are called with the same results, after the current ones")
   @available(*, deprecated)
   func olderBlocks() async throws {
     let database = service.container().privateCloudDatabase
@@ -232,7 +232,7 @@ struct OperationTests {
     )
   }
 
-  @Test("Where the service is away, every zone is told so, and the end says it once")
+  @Test("If the service is unreachable, every zone's block and the result block get the error")
   func zonesAway() async throws {
     let zones = ["a", "b"].map { CKRecordZone.ID(zoneName: $0) }
     let operation = CKFetchRecordZoneChangesOperation(recordZoneIDs: zones)
@@ -248,7 +248,7 @@ struct OperationTests {
     #expect(service.requests.count == 1)
   }
 
-  @Test("A cancelled operation with nothing to do says that it was cancelled")
+  @Test("A cancelled empty operation ends with operationCancelled")
   func cancelledAndEmpty() async throws {
     let log = Log()
     let operation = CKModifyRecordZonesOperation()
@@ -258,7 +258,7 @@ struct OperationTests {
     #expect(log.lines == ["failed operationCancelled"])
   }
 
-  @Test("What was saved before the service went away is told as saved")
+  @Test("Records saved before the service became unreachable are reported as saved")
   func partlyAway() async throws {
     service.answer(
       "{\"records\":[{\"recordName\":\"a\",\"recordType\":\"N\",\"recordChangeTag\":\"1\"}]}"

@@ -15,7 +15,7 @@ struct PushChannelTests {
     )
   }
 
-  @Test("It opens, waits through silence, and tells what changed")
+  @Test("The push channel opens, polls through timeouts, and returns changes")
   func events() async throws {
     answerToken("http://courier.test/1")
     service.answer("null")
@@ -45,7 +45,7 @@ struct PushChannelTests {
     #expect(service.requests[1].method == "GET")
   }
 
-  @Test("A broken channel is opened again after growing pauses and says so")
+  @Test("A broken push channel is opened again after growing pauses, and returns connected")
   func reconnects() async throws {
     let clock = LeapingClock()
     answerToken("/1")
@@ -64,7 +64,7 @@ struct PushChannelTests {
     #expect(clock.slept[2] > clock.slept[0] / 2)
   }
 
-  @Test("It ends where waiting can't help: signed out, or cancelled")
+  @Test("The push channel throws when signed out or cancelled")
   func ends() async throws {
     service.answer("{\"serverErrorCode\":\"AUTHENTICATION_REQUIRED\"}", status: 421)
     let channel = try service.container().pushChannel()

@@ -10,15 +10,15 @@ import Musl
 import Darwin
 #endif
 
-/// A port that takes requests and answers each with the bytes it was told to, whatever they are.
+/// A server that answers each request with given bytes, valid HTTP or not.
 final class RawServer: Sendable {
-  /// What comes back for one request.
+  /// The reply to one request.
   struct Answer: Sendable {
     var bytes: Data
     /// Whether the connection is closed after it.
     var hangsUp = true
 
-    /// A reply of HTTP with the length that its body has, or another one.
+    /// An HTTP reply with the right or another Content-Length.
     init(status: Int = 200, _ body: String, length: Int? = nil, hangsUp: Bool = true) {
       let head =
         "HTTP/1.1 \(status) Answer\r\nContent-Type: application/json\r\n"
@@ -43,10 +43,10 @@ final class RawServer: Sendable {
   private let listener: LoopbackListener
   private let state = Mutex(State())
 
-  /// The requests that came so far.
+  /// The number of requests so far.
   var requestCount: Int { state.withLock { $0.requestCount } }
 
-  /// `answers`: one for each request, the last one again and again.
+  /// `answers`: one for each request; the last one is repeated.
   init(_ answers: Answer...) throws {
     listener = try LoopbackListener()
     state.withLock { $0.answers = answers }
@@ -79,7 +79,7 @@ final class RawServer: Sendable {
     }
   }
 
-  /// Reads one request to the end of its body; false where the client hung up.
+  /// Reads one request to the end of its body; false if the client closed the connection.
   private func readRequest(_ connection: Int32) -> Bool {
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 4096)

@@ -5,7 +5,7 @@ import Foundation
 import OpenCloudKit
 import Synchronization
 
-/// The real service in this process, and containers that reach it as several devices.
+/// The CloudKit service in this process, with containers that act as several devices.
 final class RealService: Sendable {
   let service: CloudKitService
   let apiToken: String
@@ -13,7 +13,7 @@ final class RealService: Sendable {
 
   private let away = Mutex(false)
 
-  /// Whether no request reaches the service.
+  /// Whether the service is unreachable.
   var isAway: Bool {
     get { away.withLock { $0 } }
     set { away.withLock { $0 = newValue } }
@@ -21,12 +21,13 @@ final class RealService: Sendable {
 
   private let hook = Mutex<(@Sendable (WebServiceRequest) async -> WebServiceResponse?)?>(nil)
 
-  /// Sees each request before the service: it may hold it, or answer in the service's place.
+  /// Sets a hook for each request before the service: it may delay it, or answer in the service's
+  /// place.
   func intercept(_ body: (@Sendable (WebServiceRequest) async -> WebServiceResponse?)?) {
     hook.withLock { $0 = body }
   }
 
-  /// How many requests the service has answered.
+  /// The number of requests that the service has answered.
   var requestCount: Int { requests.withLock { $0 } }
 
   init(limits change: (inout ServiceLimits) -> Void = { _ in }) async throws {
@@ -40,7 +41,7 @@ final class RealService: Sendable {
     apiToken = try await service.bootstrapAPIToken()
   }
 
-  /// A device of a person; without a name nobody is signed in on it.
+  /// A device of a user; without a name no user is signed in on it.
   func device(_ name: String, of person: String? = "ada") async throws -> CKContainer {
     var webAuthToken: String?
     if let person {
@@ -61,7 +62,7 @@ final class RealService: Sendable {
     )
   }
 
-  /// The way from a device to the service.
+  /// The transport from a device to the service.
   private struct Line: CloudKitTransport {
     let service: RealService
 

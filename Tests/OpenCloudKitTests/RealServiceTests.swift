@@ -4,7 +4,7 @@ import Foundation
 import OpenCloudKit
 import Testing
 
-@Suite("Against the real service")
+@Suite("CloudKit API against Watershed's service")
 struct RealServiceTests {
   private let zone = CKRecordZone(zoneName: "notes")
 
@@ -18,7 +18,7 @@ struct RealServiceTests {
     return record
   }
 
-  @Test("Records that are too many bytes for one reply are fetched in several")
+  @Test("Records that exceed the size of one reply are fetched in several requests")
   func largeFetch() async throws {
     let service = try await RealService(limits: { $0.bytesPerReply = 10_000 })
     let database = try await service.device("one").privateCloudDatabase
@@ -33,7 +33,7 @@ struct RealServiceTests {
     #expect(service.requestCount - before > 1)
   }
 
-  @Test("What one device saves another device fetches, with every kind of value")
+  @Test("A record with every type of value is fetched by another device")
   func everyValue() async throws {
     let service = try await RealService()
     let one = try await service.device("one").privateCloudDatabase
@@ -73,7 +73,7 @@ struct RealServiceTests {
     #expect(!changes.moreComing)
   }
 
-  @Test("A save over a newer version fails and brings that version along")
+  @Test("A save over a newer version fails, and the error contains that version")
   func conflict() async throws {
     let service = try await RealService()
     let one = try await service.device("one").privateCloudDatabase
@@ -99,7 +99,7 @@ struct RealServiceTests {
     #expect(try await two.record(for: recordID("n"))["title"] as? String == "merged")
   }
 
-  @Test("Creating what exists is a conflict too")
+  @Test("Creating an existing record is a conflict")
   func exists() async throws {
     let service = try await RealService()
     let one = try await service.device("one").privateCloudDatabase
@@ -126,7 +126,7 @@ struct RealServiceTests {
     #expect(found[recordID("m")]?.failure?.code == .unknownItem)
   }
 
-  @Test("A deleted record is told with its type, and a deleted zone as one")
+  @Test("A deleted record is reported with its type, and a deleted zone as deleted")
   func deletions() async throws {
     let service = try await RealService()
     let one = try await service.device("one").privateCloudDatabase
@@ -151,7 +151,7 @@ struct RealServiceTests {
     #expect(error?.code == .zoneNotFound || error?.code == .userDeletedZone)
   }
 
-  @Test("A query finds by filter and order, page by page")
+  @Test("A query returns filtered and sorted records, page by page")
   func query() async throws {
     let service = try await RealService()
     let one = try await service.device("one").privateCloudDatabase
@@ -182,7 +182,7 @@ struct RealServiceTests {
     #expect(second.queryCursor == nil)
   }
 
-  @Test("An asset's bytes arrive on the other device")
+  @Test("An asset's bytes are fetched by another device")
   func assets() async throws {
     let service = try await RealService()
     let one = try await service.device("one").privateCloudDatabase
@@ -205,7 +205,7 @@ struct RealServiceTests {
     let urls = try #require(copy["files"] as? [CKAsset]).compactMap(\.fileURL)
     #expect(urls.count == 2)
     #expect(copy["title"] as? String == "changed, file as before")
-    // What was fetched can be sent on in another record.
+    // A fetched asset can be saved in another record.
     let other = note("m", "copy")
     other["file"] = copy["file"] as? CKAsset
     try await two.save(other)
@@ -215,7 +215,7 @@ struct RealServiceTests {
     TemporaryAssets.discard(filesOf: [copy, again])
   }
 
-  @Test("A save on one device wakes the other one, and not itself")
+  @Test("A save notifies the user's other device, and not its own")
   func push() async throws {
     let service = try await RealService()
     let one = try await service.device("one")
@@ -239,7 +239,7 @@ struct RealServiceTests {
     await service.service.shutdown()
   }
 
-  @Test("A repeated batch with the same sequence is answered from the first time")
+  @Test("A repeated batch with the same sequence gets the stored first reply")
   func replay() async throws {
     let service = try await RealService()
     let one = try await service.device("one").privateCloudDatabase
@@ -275,7 +275,7 @@ struct RealServiceTests {
     #expect(refused.failure?.serverRecord?.recordID == recordID("n"))
   }
 
-  @Test("Tokens of an earlier incarnation have expired")
+  @Test("Change tokens of an earlier incarnation have expired")
   func expiredToken() async throws {
     let service = try await RealService()
     let one = try await service.device("one").privateCloudDatabase
@@ -290,7 +290,7 @@ struct RealServiceTests {
   }
 
   @Test(
-    "A zone that is gone has the reason that the service gives",
+    "A deleted zone is reported with the service's reason",
     arguments: [
       ("", CKDatabase.DatabaseChange.Deletion.Reason.deleted),
       (#","extension":{"code":"ZONE_PURGED"}"#, .purged),
@@ -313,7 +313,7 @@ struct RealServiceTests {
     #expect(changes.deletions.map(\.reason) == [reason])
   }
 
-  @Test("Two devices of a person are one user; another person and a visitor are not")
+  @Test("Two devices of an account have one user record; other accounts and visitors do not")
   func users() async throws {
     let service = try await RealService()
     let one = try await service.device("one")
@@ -336,7 +336,7 @@ struct RealServiceTests {
     )
   }
 
-  @Test("A record that is too large is over the limit")
+  @Test("A record over the size limit fails with limitExceeded")
   func tooLarge() async throws {
     let service = try await RealService()
     let one = try await service.device("one").privateCloudDatabase
@@ -347,7 +347,7 @@ struct RealServiceTests {
     #expect(error?.code == .limitExceeded)
   }
 
-  @Test("The public database is read by everybody")
+  @Test("An anonymous client can read the public database")
   func publicDatabase() async throws {
     let service = try await RealService()
     let writer = try await service.device("one").publicCloudDatabase
@@ -363,7 +363,7 @@ struct RealServiceTests {
     #expect(copy.recordID == record.recordID)
   }
 
-  @Test("Saving other people's versions over is possible where it is asked for")
+  @Test("The changedKeys policy overwrites a newer version and keeps its other fields")
   func overwriting() async throws {
     let service = try await RealService()
     let one = try await service.device("one").privateCloudDatabase

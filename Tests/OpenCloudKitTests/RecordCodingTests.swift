@@ -40,7 +40,7 @@ struct RecordCodingTests {
     return archiver.encodedData
   }
 
-  @Test("System fields round-trip without the values")
+  @Test("An archive of system fields has no values")
   func systemFields() throws {
     let record = sample()
     let data = archive { record.encodeSystemFields(with: $0) }
@@ -54,7 +54,7 @@ struct RecordCodingTests {
     #expect(copy.changedKeys().isEmpty)
   }
 
-  @Test("A whole record round-trips with its values and changed keys")
+  @Test("A whole record's archive keeps its values and changed keys")
   func whole() throws {
     let record = sample()
     let data = try NSKeyedArchiver.archivedData(withRootObject: record, requiringSecureCoding: true)
@@ -70,7 +70,7 @@ struct RecordCodingTests {
     #expect((copy["file"] as? CKAsset)?.fileURL?.path == "/tmp/a")
   }
 
-  @Test("An archive that is no record gives nothing")
+  @Test("An archive that is not a record decodes to nil")
   func foreignArchive() throws {
     let data = archive { $0.encode("x" as NSString, forKey: "RecordType") }
     let coder = try NSKeyedUnarchiver(forReadingFrom: data)
@@ -78,7 +78,7 @@ struct RecordCodingTests {
     #expect(CKRecord(coder: coder) == nil)
   }
 
-  @Test("Zones, identifiers, references, places and tokens round-trip")
+  @Test("Zones, identifiers, references, locations and tokens round-trip through archives")
   func smallValues() throws {
     func roundTrip<Value: NSObject & NSSecureCoding>(_ value: Value) throws {
       let data = try NSKeyedArchiver.archivedData(
@@ -99,7 +99,7 @@ struct RecordCodingTests {
     try roundTrip(CKServerChangeToken(syncToken: "abc"))
   }
 
-  @Test("A copy has the contents but not the identity")
+  @Test("A copied record has equal contents and another identity")
   func copying() throws {
     let record = sample()
     let copy = try #require(record.copy() as? CKRecord)

@@ -33,7 +33,7 @@ struct RecordDescriptionTests {
     )
   }
 
-  @Test("Data, numbers, names with underscores and assets print as in Apple's page")
+  @Test("Descriptions of data, numbers, names and assets have the documented form")
   func values() {
     let record = CKRecord(
       recordType: "CD_Tag",

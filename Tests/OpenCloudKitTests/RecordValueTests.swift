@@ -5,7 +5,7 @@ import OpenCloudKit
 
 @Suite("Values of a record")
 struct RecordValueTests {
-  @Test("Every value type comes back as developers cast it")
+  @Test("Every value type casts back to the type that was set")
   func everyValueType() throws {
     let record = CKRecord(recordType: "Note")
     let name = "Ada"
@@ -74,7 +74,7 @@ struct RecordValueTests {
     #expect(record.encryptedValues.changedKeys() == ["secret"])
   }
 
-  @Test("Tokens are the words of the texts, lower case, each once")
+  @Test("allTokens() returns the words of the strings in lower case, without duplicates")
   func tokens() {
     let record = CKRecord(recordType: "Note")
     record["a"] = "Hello, world hello"
@@ -104,7 +104,7 @@ struct RecordValueTests {
     #expect(RecordValue([["a"]]) == nil)
   }
 
-  @Test("A wrong value is a programmer's error that names the types")
+  @Test("Setting a value of an unsupported type stops the process")
   func wrongValue() async {
     await #expect(processExitsWith: .failure) {
       let record = CKRecord(recordType: "Note")

@@ -7,7 +7,7 @@ import Testing
 struct RetryPolicyTests {
   private let policy = RetryPolicy(attempts: 4, firstDelay: 1, longestDelay: 5)
 
-  @Test("Waits double up to the longest, the upper half of each at random")
+  @Test("Retry delays double up to the longest, with a random upper half")
   func delays() {
     #expect(policy.delay(afterAttempt: 1, jitter: 0) == 0.5)
     #expect(policy.delay(afterAttempt: 1, jitter: 1) == 1)
@@ -17,7 +17,7 @@ struct RetryPolicyTests {
     #expect(policy.delay(afterAttempt: .max, jitter: 1) == 5)
   }
 
-  @Test("Only transient errors are retried, and not for ever")
+  @Test("Only transient errors are retried, up to the limit of attempts")
   func decisions() {
     let busy = CKError(.serviceUnavailable, "busy")
     #expect(policy.decision(afterAttempt: 1, error: busy, jitter: 1) == .retry(after: 1))
@@ -27,7 +27,7 @@ struct RetryPolicyTests {
     #expect(policy.decision(afterAttempt: 1, error: wrong, jitter: 1) == .giveUp)
   }
 
-  @Test("What the service asks for is honoured, unless it is too long to wait for")
+  @Test("A service's retry delay is used, unless it exceeds the longest delay")
   func retryAfter() {
     func limited(_ seconds: Double) -> CKError {
       CKError(.requestRateLimited, userInfo: [CKErrorRetryAfterKey: seconds])
@@ -37,7 +37,7 @@ struct RetryPolicyTests {
     #expect(policy.decision(afterAttempt: 1, error: limited(6), jitter: 0) == .giveUp)
   }
 
-  @Test("A wait that a service asks for is a finite number of seconds and at most a day")
+  @Test("A service's retry delay is bounded to a finite number of seconds, at most a day")
   func boundedWaits() {
     func asked(_ text: String) -> Double? {
       ServiceClient.retryAfter(

@@ -4,7 +4,7 @@ import Foundation
 import OpenCloudKit
 import Synchronization
 
-/// A service that answers from a script and keeps what it was asked.
+/// A service that answers from a script and records the requests.
 final class ScriptedService: Sendable {
   typealias Answer = @Sendable (WebServiceRequest) throws -> WebServiceResponse
 
@@ -18,12 +18,12 @@ final class ScriptedService: Sendable {
   /// The requests so far.
   var requests: [WebServiceRequest] { state.withLock { $0.requests } }
 
-  /// Adds an answer to the end of the script.
+  /// Appends a reply to the script.
   func answer(_ answer: @escaping Answer) {
     state.withLock { $0.answers.append(answer) }
   }
 
-  /// Adds a JSON answer to the end of the script.
+  /// Appends a JSON reply to the script.
   func answer(_ json: String, status: Int = 200, headers: [String: String] = [:]) {
     answer { _ in
       WebServiceResponse(status: status, headers: headers, body: Data(json.utf8))
@@ -51,7 +51,7 @@ final class ScriptedService: Sendable {
     }
   }
 
-  /// A container that speaks to this service.
+  /// A container that is connected to this service.
   func container(
     webAuthToken: String? = "web/token+1=",
     clock: any EffectClock = LeapingClock(),
@@ -77,7 +77,7 @@ final class ScriptedService: Sendable {
   }
 }
 
-/// A clock on which waiting takes no time, and which remembers the waits.
+/// A clock whose sleeps take no time and are recorded.
 final class LeapingClock: EffectClock {
   private let waits = Mutex<[Double]>([])
 

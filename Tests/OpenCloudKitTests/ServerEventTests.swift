@@ -15,7 +15,7 @@ struct ServerEventTests {
     ServerEvent(id: nil, name: "message", data: Data("last".utf8)),
   ]
 
-  @Test("However the bytes are cut, the events are the same")
+  @Test("Parsed events do not depend on how the bytes are split")
   func cuts() throws {
     let bytes = Data(Self.text.utf8)
     for place in 0...bytes.count {
@@ -30,7 +30,7 @@ struct ServerEventTests {
     #expect(found == Self.events)
   }
 
-  @Test("An event without end is refused, and not kept")
+  @Test("An event over the size limit is refused and not buffered")
   func endless() throws {
     var reader = ServerEventReader()
     let piece = Data(repeating: UInt8(ascii: "x"), count: 1 << 16)

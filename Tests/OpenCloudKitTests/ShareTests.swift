@@ -15,7 +15,7 @@ struct ShareTests {
     return try NSKeyedUnarchiver.unarchivedObject(ofClass: Value.self, from: data)
   }
 
-  @Test("A new share is of its root, in the root's zone, and the root knows it")
+  @Test("A new share is in its root's zone, and the root references it")
   func new() {
     let root = root()
     let share = CKShare(rootRecord: root)
@@ -33,21 +33,21 @@ struct ShareTests {
     #expect(share["cloudkit.title"] as? String == "Title")
   }
 
-  @Test("The share of a zone has the name that all of them have")
+  @Test("The share of a zone has the fixed record name")
   func zoneShare() {
     let share = CKShare(recordZoneID: zoneID)
     #expect(share.recordID.recordName == CKRecordNameZoneWideShare)
     #expect(share.recordID.zoneID == zoneID)
   }
 
-  @Test("A record of the default zone can't be shared, and the process says so")
+  @Test("Sharing a record of the default zone stops the process")
   func defaultZone() async {
     await #expect(processExitsWith: .failure) {
       _ = CKShare(rootRecord: CKRecord(recordType: "Note"))
     }
   }
 
-  @Test("Participants are added once and removed; the owner stays")
+  @Test("Participants are added once and can be removed, except the owner")
   func participants() {
     let share = CKShare(rootRecord: root())
     let guest = CKShare.Participant.oneTimeURLParticipant()
@@ -64,7 +64,7 @@ struct ShareTests {
     #expect(share.participants == [share.owner])
   }
 
-  @Test("A share goes through an archive whole, and by its system fields")
+  @Test("A share round-trips through an archive, whole or by its system fields")
   func archive() throws {
     let share = CKShare(rootRecord: root())
     share[CKShare.SystemFieldKey.title] = "Title"
@@ -90,7 +90,7 @@ struct ShareTests {
     #expect(twin.changedKeys() == share.changedKeys())
   }
 
-  @Test("People and what they are found by go through archives")
+  @Test("Identities and look-ups round-trip through archives")
   func people() throws {
     let infos =
       CKUserIdentity.LookupInfo.lookupInfos(withEmails: ["a@b.c"])

@@ -24,7 +24,7 @@ struct ShareWireTests {
      "fields":{"cloudkit.title":{"value":"Title","type":"STRING"}}}
     """
 
-  @Test("Root and share go in one batch: the root asks for a short ID, the share names the root")
+  @Test("Root and share are sent in one batch: the root asks for a short ID, the share names it")
   func saving() async throws {
     service.answer(
       """
@@ -63,7 +63,7 @@ struct ShareWireTests {
     #expect(root.share?.recordID == share.recordID)
   }
 
-  @Test("A share is read with its participants, the owner first, and odd words do no harm")
+  @Test("A share's participants are decoded, the owner first; unknown roles do not fail it")
   func reading() async throws {
     service.answer("{\"records\":[\(Self.share)]}")
     let database = service.container().sharedCloudDatabase
@@ -90,7 +90,7 @@ struct ShareWireTests {
      "participantStatus":"INVITED","participantPermission":"READ_WRITE"}
     """
 
-  @Test("A link leads to its share, root and owner, in the zone of the owner")
+  @Test("A link's metadata has the share, its root and its owner, in the owner's zone")
   func metadata() async throws {
     service.answer("{\"results\":[\(Self.metadata)]}")
     let url = try #require(URL(string: "http://service.test/share/0abc#Title"))
@@ -116,7 +116,7 @@ struct ShareWireTests {
     #expect(copy?.share.participants == found.share.participants)
   }
 
-  @Test("Links of which some are wrong tell each its own error")
+  @Test("Each invalid link of several has its own error")
   func wrongLinks() async throws {
     service.answer(
       "{\"results\":[{\"serverErrorCode\":\"NOT_FOUND\",\"reason\":\"no such share\"}]}"
@@ -140,7 +140,7 @@ struct ShareWireTests {
     #expect(end.withLock { $0 } == .partialFailure)
   }
 
-  @Test("Accepting gives the share")
+  @Test("Accepting an invitation returns the share")
   func accepting() async throws {
     service.answer("{\"results\":[\(Self.metadata)]}")
     service.answer("{\"results\":[\(Self.metadata)]}")
@@ -151,7 +151,7 @@ struct ShareWireTests {
     #expect(share.recordID.recordName == "s")
   }
 
-  @Test("People are found to invite: those with accounts, and addresses of those without")
+  @Test("Participants are found by accounts, and created for addresses without an account")
   func participants() async throws {
     service.answer(
       """
@@ -180,7 +180,7 @@ struct ShareWireTests {
     #expect(error?.code == .unknownItem)
   }
 
-  @Test("Taking the parent away is said, so that the service does it")
+  @Test("Removing a record's parent is sent to the service")
   func parents() async throws {
     service.answer(
       """

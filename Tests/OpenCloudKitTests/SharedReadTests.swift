@@ -4,9 +4,9 @@ import OpenCloudKit
 import Synchronization
 import Testing
 
-@Suite("Equal reads at the same time")
+@Suite("Coalescing of equal concurrent reads")
 struct SharedReadTests {
-  /// A service that answers when it is told to.
+  /// A service that answers when the test releases the replies.
   private final class Slow: CloudKitTransport {
     private struct State {
       var requests: [String] = []
@@ -40,7 +40,7 @@ struct SharedReadTests {
       )
     }
 
-    /// Waits until so many requests have come.
+    /// Waits until a number of requests was received.
     func requests(_ count: Int) async {
       await withCheckedContinuation { continuation in
         let isThere = state.withLock { state in
@@ -78,13 +78,13 @@ struct SharedReadTests {
 
   private let recordID = CKRecord.ID(recordName: "n")
 
-  /// Waits until so many callers wait for another's answer.
+  /// Waits until a number of reads wait for another read's reply.
   private func waiting(_ count: Int, in database: CKDatabase) async throws {
     let client = try database.container.client()
     while client.waitingReads < count { await Task.yield() }
   }
 
-  @Test("They share one request, and each has a record of its own")
+  @Test("Equal concurrent reads share one request, and each caller gets its own record")
   func shared() async throws {
     let database = database()
     let first = Task { try await database.record(for: recordID) }
@@ -102,7 +102,7 @@ struct SharedReadTests {
     #expect(slow.verbs == ["records/lookup"])
   }
 
-  @Test("A read after one's own save is answered anew")
+  @Test("A read after the device's own save is sent as a new request")
   func afterSave() async throws {
     let database = database()
     let early = Task { try await database.record(for: recordID) }
@@ -118,7 +118,7 @@ struct SharedReadTests {
     #expect(slow.verbs == ["records/lookup", "records/modify", "records/lookup"])
   }
 
-  @Test("One caller's cancellation takes nothing from the others")
+  @Test("Cancelling the leader of a shared read does not cancel the followers")
   func cancellation() async throws {
     let database = database()
     let first = Task { try await database.record(for: recordID) }
@@ -129,13 +129,13 @@ struct SharedReadTests {
     slow.answerAll()
     let outcome = await first.result
     #expect(throws: CKError.self) { try outcome.get() }
-    // The one who waited asks by itself.
+    // The follower sends its own request.
     await slow.requests(2)
     slow.answerAll()
     #expect(try await second.value.recordID == recordID)
   }
 
-  @Test("Whoever is cancelled while waiting for another's answer ends at once")
+  @Test("A follower of a shared read that is cancelled ends at once")
   func cancelledWait() async throws {
     let database = database()
     let first = Task { try await database.record(for: recordID) }

@@ -6,10 +6,10 @@ import OpenCloudKit
 import Synchronization
 import Testing
 
-/// The service's sign-in, as programs use it, under a clock that leaps.
+/// Sign-in to the service by programs, with a simulated clock.
 @Suite("Signing in")
 struct SignInTests {
-  /// A clock on which waiting takes no time; something may happen during a wait.
+  /// A clock whose sleeps take no time, and that runs a step during each.
   private final class TellingClock: EffectClock {
     private let seconds = Mutex(0.0)
     private let story = Mutex<[@Sendable () async throws -> Void]>([])
@@ -21,7 +21,7 @@ struct SignInTests {
 
     func leap(days: Double) { seconds.withLock { $0 += days * 86_400 } }
 
-    /// What happens during the next waits, one thing in each.
+    /// Sets the steps to run during the next sleeps, one for each.
     func during(_ steps: [@Sendable () async throws -> Void]) { story.withLock { $0 = steps } }
 
     func sleep(seconds span: Double) async throws {
@@ -108,7 +108,7 @@ struct SignInTests {
 
   // MARK: Name and password
 
-  @Test("A phone that was away for three weeks goes on without its person")
+  @Test("A device unused for three weeks renews its tokens without the user")
   func threeWeeks() async throws {
     try await withFile { file in
       let cloud = try await Cloud()
@@ -128,7 +128,7 @@ struct SignInTests {
       let second = try #require(try TokenFile(file).read())
       #expect(second.webAuthToken != first.webAuthToken)
       #expect(second.refreshToken != first.refreshToken)
-      // The next start finds what the last one left, also after it was away for long.
+      // The next launch loads the stored tokens, even after a long time.
       cloud.clock.leap(days: 21)
       let restarted = cloud.container(tokenFile: file)
       #expect(try await restarted.privateCloudDatabase.record(for: record.recordID)["x"] == nil)
@@ -136,7 +136,7 @@ struct SignInTests {
     }
   }
 
-  @Test("Many calls that find the token over fetch the next one once")
+  @Test("Concurrent calls with an expired token renew it once")
   func once() async throws {
     let cloud = try await Cloud()
     let phone = cloud.container()
@@ -153,7 +153,7 @@ struct SignInTests {
     #expect(cloud.count("/account/refresh") == 1)
   }
 
-  @Test("Two processes that share the file do not take each other for thieves")
+  @Test("Two processes that share a token file renew tokens without a theft alarm")
   func twoProcesses() async throws {
     try await withFile { file in
       let cloud = try await Cloud()
@@ -171,7 +171,7 @@ struct SignInTests {
     }
   }
 
-  @Test("A wrong password signs nobody in, and says so")
+  @Test("A sign-in with a wrong password fails with notAuthenticated")
   func wrongPassword() async throws {
     let cloud = try await Cloud()
     let phone = cloud.container()
@@ -182,7 +182,7 @@ struct SignInTests {
     #expect(try await phone.accountStatus() == .noAccount)
   }
 
-  @Test("Signing out ends it at the service too, and empties the file")
+  @Test("Signing out ends the session at the service and empties the token file")
   func signOut() async throws {
     try await withFile { file in
       let cloud = try await Cloud()
@@ -198,7 +198,7 @@ struct SignInTests {
     }
   }
 
-  @Test("A device that an administrator signed out is, and does not ask again and again")
+  @Test("A device signed out by an administrator has no account and renews its token only once")
   func revoked() async throws {
     let cloud = try await Cloud()
     let phone = cloud.container()
@@ -210,7 +210,7 @@ struct SignInTests {
 
   // MARK: The device flow
 
-  @Test("A program in a terminal is signed in once its person typed the code elsewhere")
+  @Test("A device sign-in completes when the user types the code in a browser")
   func deviceFlow() async throws {
     try await withFile { file in
       let cloud = try await Cloud()
@@ -236,12 +236,12 @@ struct SignInTests {
       #expect(try cloud.service.devices(of: "ada").map(\.device) == ["laptop <1>"])
       cloud.clock.leap(days: 21)
       #expect(try await program.accountStatus() == .available)
-      // A code is good once.
+      // A code is valid once.
       #expect(await cloud.allow(signIn.userCode).contains("not good any more"))
     }
   }
 
-  @Test("A person who did not start it says no")
+  @Test("A device sign-in that the user denies fails with permissionFailure")
   func denied() async throws {
     let cloud = try await Cloud()
     let program = cloud.container()
@@ -252,7 +252,7 @@ struct SignInTests {
     #expect(try await program.accountStatus() == .noAccount)
   }
 
-  @Test("A code that nobody typed is over after its time")
+  @Test("A device sign-in without the code being typed fails when it expires")
   func expired() async throws {
     let cloud = try await Cloud()
     let signIn = try await cloud.container().beginDeviceSignIn()
@@ -261,7 +261,7 @@ struct SignInTests {
     #expect(cloud.clock.now >= signIn.expirationDate)
   }
 
-  @Test("A program that asks too often is told to slow down, and one with a wrong code nothing")
+  @Test("Polling a device code too often answers slow_down, and a wrong code gets an error")
   func slowDown() async throws {
     let cloud = try await Cloud()
     let reply = await cloud.post(
@@ -295,7 +295,7 @@ struct SignInTests {
     #expect(strange.status == 401)
   }
 
-  @Test("Codes can't be guessed one after the other")
+  @Test("Guessing device codes is throttled")
   func guesses() async throws {
     let cloud = try await Cloud()
     var statuses: [Int] = []

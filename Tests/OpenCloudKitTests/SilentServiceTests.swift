@@ -10,9 +10,9 @@ import Musl
 import Darwin
 #endif
 
-@Suite("A service that does not answer")
+@Suite("A silent service")
 struct SilentServiceTests {
-  @Test("A call that is cancelled ends as operationCancelled")
+  @Test("A cancelled call to a silent service ends with operationCancelled")
   func cancellation() async throws {
     let silent = try LoopbackListener()
     let database = silent.container(identifier: "iCloud.silent").privateCloudDatabase
@@ -24,7 +24,7 @@ struct SilentServiceTests {
     #expect(error?.code == .operationCancelled)
   }
 
-  @Test("A connection that is hung up is a networkFailure, after which the outcome is open")
+  @Test("A connection closed before the reply is a networkFailure")
   func hangUp() async throws {
     let silent = try LoopbackListener()
     let database = silent.container(identifier: "iCloud.silent").privateCloudDatabase

@@ -5,7 +5,7 @@ import OpenCloudKit
 import Synchronization
 import Testing
 
-@Suite("A sync engine's account")
+@Suite("CKSyncEngine: accounts")
 struct SyncEngineAccountTests {
   private static func engine(
     _ notes: SyncedNotes,
@@ -21,7 +21,7 @@ struct SyncEngineAccountTests {
     return CKSyncEngine(configuration)
   }
 
-  /// The state of an engine of ada's, with the zone on the service and one save pending.
+  /// The state of an engine with ada signed in, with the zone on the service and one save pending.
   private func pendingState(
     _ service: RealService
   ) async throws -> CKSyncEngine.State.Serialization {
@@ -104,7 +104,7 @@ struct SyncEngineAccountTests {
     service.intercept { request in
       paths.withLock { $0.append(request.path) }
       guard request.path.contains("records/modify") else { return nil }
-      // The other user signs in while the first of two requests is under way.
+      // The other user signs in during the first of two requests.
       try? container.setWebAuthToken(bobsToken)
       return nil
     }
@@ -116,7 +116,7 @@ struct SyncEngineAccountTests {
     service.intercept(nil)
     #expect(try await bobs.privateCloudDatabase.allRecordZones().count == 1)
 
-    // The next operation confirms the other user, whose state begins empty.
+    // The next operation confirms the other user, whose state starts empty.
     try await engine.sendChanges()
     #expect(engine.state.pendingRecordZoneChanges.isEmpty)
     guard case .switchAccounts = notes.accountChanges.last else {
@@ -135,7 +135,7 @@ struct SyncEngineAccountTests {
       if request.path.contains("records/modify") { try? container.setWebAuthToken(bobsToken) }
       return nil
     }
-    // More than one request takes.
+    // More records than one request can hold.
     let records = (0..<300).map {
       CKRecord(recordType: "Note", recordID: CKRecord.ID(recordName: "n\($0)"))
     }
@@ -161,7 +161,7 @@ struct SyncEngineAccountTests {
     let container = try await service.device("one")
     let bobs = try await service.device("bob's", of: "bob")
     let ada = try await container.confirmedAccount()
-    // Another process puts bob's tokens into the file that both share: the sign-in stays.
+    // Another process stores bob's tokens in the shared file: the sign-in is the same.
     service.intercept { request in
       guard let bob = try? bobs.client().webAuthToken, request.path.contains("zones/modify"),
         let own = try? container.client().webAuthToken
@@ -180,7 +180,7 @@ struct SyncEngineAccountTests {
     #expect(error?.code == .accountTemporarilyUnavailable)
     service.intercept(nil)
     #expect(try await bobs.privateCloudDatabase.allRecordZones().count == 1)
-    // The user has to be confirmed before anything else is done for the old pin.
+    // The service has to confirm the user again before the old pin is used.
     #expect(!container.isCurrent(ada))
     #expect(try await container.confirmedAccount().userRecordName == ada.userRecordName)
   }

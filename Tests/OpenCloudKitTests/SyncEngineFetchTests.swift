@@ -4,7 +4,7 @@ import Foundation
 import OpenCloudKit
 import Testing
 
-@Suite("What a sync engine fetches with difficulty")
+@Suite("CKSyncEngine: incomplete and expired fetches")
 struct SyncEngineFetchTests {
   private static func engine(
     _ notes: SyncedNotes,
@@ -22,7 +22,7 @@ struct SyncEngineFetchTests {
 
   // MARK: Files
 
-  /// Records with files in two zones, of which the service cuts the file of `broken` short.
+  /// Saves records with files in two zones; the service truncates the file of `broken`.
   private func cutFile(_ service: RealService) async throws -> CKContainer {
     let writer = try await service.device("writer")
     let database = writer.privateCloudDatabase
@@ -47,7 +47,7 @@ struct SyncEngineFetchTests {
       guard request.path.contains("/assets/"), request.method == "GET" else { return nil }
       let transport = InProcessTransport { await inner.respond(to: $0) }
       guard var response = try? await transport.send(request) else { return nil }
-      // A fetch that continues asks for the last byte, and gets nothing.
+      // A resumed download requests the last byte, and gets an empty body.
       let isCut = ["the bytes of broken", "n"].contains(
         String(decoding: response.body, as: UTF8.self)
       )
@@ -57,7 +57,7 @@ struct SyncEngineFetchTests {
     return try await service.device("reader")
   }
 
-  @Test("A record whose file does not come whole is reported and fetched later; its zone continues")
+  @Test("A record with an incomplete file is reported and fetched later; its zone continues")
   func brokenFile() async throws {
     let service = try await RealService()
     let reader = try await cutFile(service)
@@ -73,7 +73,7 @@ struct SyncEngineFetchTests {
     #expect(records.keys.compactMap { ($0.base as? CKRecord.ID)?.recordName } == ["broken"])
     #expect(engine.state.zoneIDsWithUnfetchedServerChanges.isEmpty)
 
-    // Another engine that continues with the state fetches it when the file is whole again.
+    // Another engine with the stored state fetches it when the file is complete again.
     service.intercept(nil)
     let state = try #require(notes.serialization)
     let archive = try JSONEncoder().encode(state)
@@ -86,7 +86,7 @@ struct SyncEngineFetchTests {
     #expect(bytes == Data("the bytes of broken".utf8))
   }
 
-  @Test("Tries at a file that does not come whole leave no files behind")
+  @Test("Failed downloads of an incomplete file leave no files behind")
   func noFilesLeft() async throws {
     let service = try await RealService()
     let reader = try await cutFile(service)
@@ -102,7 +102,7 @@ struct SyncEngineFetchTests {
     #expect(cut.isEmpty)
   }
 
-  @Test("A parked record that is deleted meanwhile is tried no more")
+  @Test("A parked record that was deleted is not fetched again")
   func deletedWhileParked() async throws {
     let service = try await RealService()
     let reader = try await cutFile(service)
@@ -117,7 +117,7 @@ struct SyncEngineFetchTests {
 
   // MARK: Expired tokens
 
-  @Test("A zone that was deleted and made again is told to the delegate as deleted first")
+  @Test("A zone that was deleted and created again is reported as deleted first")
   func recreatedZone() async throws {
     let service = try await RealService()
     let writer = SyncedNotes()
@@ -136,8 +136,8 @@ struct SyncEngineFetchTests {
     let record = CKRecord(recordType: "Note", recordID: SyncedNotes.recordID("c"))
     record["text"] = "new"
     try await database.save(record)
-    // The edit meets a zone without its record; the delegate makes the record again, and the next
-    // fetch sends it.
+    // The zone of the pending edit lacks its record; the delegate creates the record again, and the
+    // next fetch sends it.
     await #expect(throws: CKError.self) { try await two.fetchChanges() }
     try await two.fetchChanges()
     #expect(reader.texts == ["b": "edited", "c": "new"])
@@ -145,7 +145,7 @@ struct SyncEngineFetchTests {
     #expect(reader.log.contains("zones +0 -1"))
   }
 
-  /// A reader of a zone that is made again after it was read.
+  /// A reader of a zone that is deleted and created again after it was read.
   private func readerOfRecreatedZone(
     _ service: RealService
   ) async throws -> (SyncedNotes, CKSyncEngine) {
@@ -181,7 +181,7 @@ struct SyncEngineFetchTests {
       #expect(notes.texts == ["a": "old", "only": "copy"])
       #expect(engine.state.pendingRecordZoneChanges.isEmpty)
     }
-    // The refusal outlives the engine.
+    // The refusal is part of the stored state.
     let state = try JSONDecoder().decode(
       CKSyncEngine.State.Serialization.self,
       from: JSONEncoder().encode(try #require(notes.serialization))
@@ -190,7 +190,7 @@ struct SyncEngineFetchTests {
     await #expect(throws: CKError.self) { try await next.fetchChanges() }
     #expect(notes.texts == ["a": "old", "only": "copy"])
     #expect(!notes.log.contains("zones +0 -1"))
-    // The app adds the change again when there is space.
+    // The app adds the change again when there is space on the service.
     service.intercept(nil)
     notes.write("only", "copy", on: next)
     try await next.fetchChanges()
@@ -198,7 +198,7 @@ struct SyncEngineFetchTests {
     #expect(notes.log.contains("zones +0 -1"))
   }
 
-  @Test("A pending change without a record does not hold up a zone whose token expired")
+  @Test("A pending change without a record does not delay the restart of an expired zone")
   func changeWithoutRecord() async throws {
     let service = try await RealService()
     let (notes, engine) = try await readerOfRecreatedZone(service)
@@ -210,7 +210,7 @@ struct SyncEngineFetchTests {
     #expect(engine.state.pendingRecordZoneChanges.count == 1)
   }
 
-  @Test("A change that is added while the delegate has nothing to send holds up an expired zone")
+  @Test("A change added while the delegate has none to send delays an expired zone's restart")
   func changeAddedMeanwhile() async throws {
     let service = try await RealService()
     let (notes, engine) = try await readerOfRecreatedZone(service)
@@ -225,7 +225,7 @@ struct SyncEngineFetchTests {
     #expect(notes.texts == ["late": "copy"])
   }
 
-  @Test("What was deleted before a service became another one is reported as deleted")
+  @Test("A record deleted before a new incarnation is reported as deleted")
   func deletedBeforeOtherService() async throws {
     let service = try await RealService()
     let database = try await service.device("one").privateCloudDatabase
@@ -244,7 +244,7 @@ struct SyncEngineFetchTests {
     #expect(notes.texts == ["b": "old"])
   }
 
-  @Test("A service that went back to an older copy is read again, and no deletion is reported")
+  @Test("After the service is restored from an older copy, feeds are read again without deletions")
   func olderCopy() async throws {
     let service = try await RealService()
     let writer = SyncedNotes()

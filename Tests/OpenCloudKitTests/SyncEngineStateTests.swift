@@ -2,7 +2,7 @@ import Foundation
 import OpenCloudKit
 import Testing
 
-@Suite("What a sync engine remembers")
+@Suite("SyncEngineState")
 struct SyncEngineStateTests {
   private let zoneA = CKRecordZone.ID(zoneName: "a")
   private let zoneB = CKRecordZone.ID(zoneName: "b")
@@ -13,7 +13,7 @@ struct SyncEngineStateTests {
     CKRecord.ID(recordName: name, zoneID: zoneA)
   }
 
-  @Test("Of two changes of one record the later one counts, in its later place")
+  @Test("A later change of a record replaces the earlier one and moves to the end")
   func laterCounts() {
     var state = SyncEngineState()
     state.recordChanges.add([.saveRecord(record("1")), .saveRecord(record("2"))])
@@ -25,7 +25,7 @@ struct SyncEngineStateTests {
     #expect(state.databaseChanges.changes == [.deleteZone(zoneA)])
   }
 
-  @Test("The same change again keeps its place and is there once")
+  @Test("Adding the same change again keeps its position and does not duplicate it")
   func sameAgain() {
     var state = SyncEngineState()
     state.recordChanges.add([.saveRecord(record("1")), .saveRecord(record("2"))])
@@ -43,7 +43,7 @@ struct SyncEngineStateTests {
     #expect(state.recordChanges.isEmpty)
   }
 
-  @Test("What is added again while it is under way is not lost when that succeeds")
+  @Test("A change added again while it is being sent stays pending after the send succeeds")
   func addedUnderWay() {
     var state = SyncEngineState()
     state.recordChanges.add([.saveRecord(record("1")), .saveRecord(record("2"))])
@@ -53,7 +53,7 @@ struct SyncEngineStateTests {
     #expect(state.recordChanges.changes == [.saveRecord(record("2"))])
   }
 
-  @Test("A first person begins with what was added; where one goes, all of theirs goes")
+  @Test("The first user keeps added changes; a sign-out or switch resets the state")
   func accounts() {
     var state = SyncEngineState()
     state.recordChanges.add([.saveRecord(record("1"))])
@@ -70,7 +70,7 @@ struct SyncEngineStateTests {
     #expect(state.signIn(nil) == nil)
   }
 
-  @Test("Zones are fetched in the order they were told of, after those the app prefers")
+  @Test("Zones are fetched in the order of their notification, after the prioritized ones")
   func nextZone() {
     var state = SyncEngineState()
     state.didFetch(changed: [zoneA, zoneB, zoneA], deleted: [], token: "1")
@@ -92,7 +92,7 @@ struct SyncEngineStateTests {
     #expect(state.zoneTokens == [zoneA: "z2"])
   }
 
-  @Test("The engine keeps what failed for a passing reason, and nothing else")
+  @Test("The engine keeps changes that failed for a transient reason, and no others")
   func retries() {
     let passing: [CKError.Code] = [
       .notAuthenticated, .accountTemporarilyUnavailable, .networkFailure, .networkUnavailable,
@@ -104,7 +104,7 @@ struct SyncEngineStateTests {
     }
   }
 
-  @Test("A state goes through an archive whole, in JSON and in a property list")
+  @Test("A state round-trips through JSON and property lists")
   func archive() throws {
     var state = SyncEngineState()
     _ = state.signIn(ada)
@@ -135,7 +135,7 @@ struct SyncEngineStateTests {
     }
   }
 
-  @Test("Void feeds of the shared database question the zones that were not fetched yet, too")
+  @Test("Restarting shared feeds leaves all zones unconfirmed, also unfetched ones")
   func unconfirmed() {
     var state = SyncEngineState()
     state.didFetch(changed: [zoneA, zoneB], deleted: [], token: "1")
@@ -156,7 +156,7 @@ struct SyncEngineStateTests {
     }
     send(["1", "2", "3"], CKError(.quotaExceeded))
     send(["4"], CKError(.networkFailure))
-    // The error brings the service's version.
+    // The error contains the service's version of the record.
     send(["5"], CKError(.serverRecordChanged))
     #expect(state.refusedRecords == [record("1"), record("2"), record("3")])
     #expect(state.recordChanges.changes == [.saveRecord(record("4"))])
@@ -167,7 +167,7 @@ struct SyncEngineStateTests {
     state.remove([.saveRecord(record("3"))])
     #expect(!state.hasRefusedRecords(in: zoneA))
 
-    // The app removed it while it was under way.
+    // The app removes the change while it is being sent.
     state.add([.saveRecord(record("6"))])
     let marks = state.recordChanges.marks(of: [.saveRecord(record("6"))])
     state.remove([.saveRecord(record("6"))])
@@ -179,7 +179,7 @@ struct SyncEngineStateTests {
     #expect(state.refusedRecords.isEmpty)
   }
 
-  @Test("A damaged state is refused with an error")
+  @Test("Decoding a damaged state throws")
   func damage() {
     for text in ["{}", "{\"version\":2}", "{\"version\":1,\"zones\":[{\"name\":\"\"}]}", "[]", ""] {
       #expect(throws: (any Error).self) {
@@ -189,9 +189,9 @@ struct SyncEngineStateTests {
   }
 }
 
-@Suite("When a sync engine works")
+@Suite("SyncSchedule")
 struct SyncScheduleTests {
-  @Test("It rests until something is asked for, and fetches before it sends")
+  @Test("The schedule rests until work is requested, and fetches before it sends")
   func order() {
     var schedule = SyncSchedule()
     #expect(schedule.step(at: 0) == .rest)
@@ -204,7 +204,7 @@ struct SyncScheduleTests {
     #expect(schedule.step(at: 0) == .rest)
   }
 
-  @Test("Work that is asked for while it runs runs again")
+  @Test("Work that is requested while it runs is run again")
   func again() {
     var schedule = SyncSchedule()
     schedule.request(.fetch)
@@ -214,7 +214,7 @@ struct SyncScheduleTests {
     #expect(schedule.step(at: 0) == .run(.fetch))
   }
 
-  @Test("A passing failure is tried again after the time the service asks for")
+  @Test("A transient failure is retried after the service's delay")
   func retryAfter() {
     var schedule = SyncSchedule()
     schedule.request(.send)
@@ -225,7 +225,7 @@ struct SyncScheduleTests {
     #expect(schedule.step(at: 130) == .run(.send))
   }
 
-  @Test("The longest time that the service asks for in any item of a batch is waited for")
+  @Test("The longest delay of any item in a batch is used")
   func retryAfterOfItems() {
     var schedule = SyncSchedule()
     schedule.request(.send)
@@ -241,7 +241,7 @@ struct SyncScheduleTests {
     #expect(schedule.step(at: 0) == .wait(45))
   }
 
-  @Test("A fetch that is due at a time runs then, or with an earlier one")
+  @Test("A scheduled fetch runs at its time, or with an earlier fetch")
   func dueFetch() {
     var schedule = SyncSchedule()
     schedule.requestFetch(at: 60)
@@ -252,7 +252,7 @@ struct SyncScheduleTests {
     #expect(schedule.step(at: 60) == .rest)
   }
 
-  @Test("Failures in a row wait longer and longer, up to five minutes")
+  @Test("Consecutive failures have growing delays, up to five minutes")
   func growing() {
     var schedule = SyncSchedule()
     var waits: [Double] = []
@@ -270,7 +270,7 @@ struct SyncScheduleTests {
     #expect(schedule.step(at: 0) == .wait(0.5))
   }
 
-  @Test("What the delegate has to mend is not tried again by itself")
+  @Test("An error that the delegate has to handle is not retried")
   func refused() {
     var schedule = SyncSchedule()
     schedule.request(.send)
@@ -279,7 +279,7 @@ struct SyncScheduleTests {
     #expect(schedule.step(at: 1_000) == .rest)
   }
 
-  @Test("Where no user is signed in, it tries every five minutes and at once after a sign-in")
+  @Test("Without a user the schedule retries every five minutes, and at once after a sign-in")
   func withoutUser() {
     var schedule = SyncSchedule()
     schedule.request(.fetch)

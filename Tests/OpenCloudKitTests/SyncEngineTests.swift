@@ -3,9 +3,10 @@ import OpenCloudKit
 import Synchronization
 import Testing
 
-@Suite("A sync engine")
+@Suite("CKSyncEngine")
 struct SyncEngineTests {
-  /// A device with notes and an engine, which syncs when it is told to unless it is to do so itself.
+  /// A device with notes and an engine, which syncs explicitly unless it is created to sync
+  /// automatically.
   private struct Device {
     let notes = SyncedNotes()
     let engine: CKSyncEngine
@@ -30,7 +31,7 @@ struct SyncEngineTests {
       )
     }
 
-    /// What the delegate was told, states apart: those come when they come.
+    /// The delegate's events except state updates, whose time is not deterministic.
     var log: [String] { notes.log.filter { $0 != "state" } }
   }
 
@@ -43,7 +44,7 @@ struct SyncEngineTests {
     return (one, two, service)
   }
 
-  @Test("What one device writes another one reads, in the documented order of events")
+  @Test("A change of one device reaches another in the documented order of events")
   func events() async throws {
     let service = try await RealService()
     let one = Device(try await service.device("one"))
@@ -73,7 +74,7 @@ struct SyncEngineTests {
     #expect(two.log == ["will fetch (manual)", "did fetch"])
   }
 
-  @Test("Hundreds of notes go in as many batches as they need")
+  @Test("Hundreds of records are sent in several batches")
   func hundreds() async throws {
     let (one, two, _) = try await twoDevices()
     one.notes.clearLog()
@@ -90,7 +91,7 @@ struct SyncEngineTests {
     #expect(two.engine.state.zoneIDsWithUnfetchedServerChanges.isEmpty)
   }
 
-  @Test("Deletes travel, and a deleted zone takes its records along")
+  @Test("Deletions reach the other device, and a deleted zone deletes its records")
   func deletes() async throws {
     let (one, two, _) = try await twoDevices()
     one.notes.write("a", "1", on: one.engine)
@@ -109,7 +110,7 @@ struct SyncEngineTests {
     #expect(two.notes.texts.isEmpty)
   }
 
-  @Test("A conflict is the delegate's: the change is pending again and goes with the next send")
+  @Test("The delegate resolves a conflict, and the change is sent with the next send")
   func conflict() async throws {
     let (one, two, _) = try await twoDevices()
     one.notes.write("a", "old", on: one.engine)
@@ -133,7 +134,7 @@ struct SyncEngineTests {
     #expect(two.notes.texts == ["a": "one's", "b": "innocent"])
   }
 
-  @Test("A zone that is gone is made again by the delegate, and the record goes with the next send")
+  @Test("A missing zone can be created again by the delegate, and its record is sent next")
   func zoneNotFound() async throws {
     let (one, two, _) = try await twoDevices()
     one.notes.write("a", "old", on: one.engine)
@@ -147,7 +148,7 @@ struct SyncEngineTests {
     #expect(two.notes.texts == ["a": "new"])
   }
 
-  @Test("A record that is gone is refused as unknown, and made again by the delegate")
+  @Test("A missing record fails with unknownItem, and the delegate can create it again")
   func unknownItem() async throws {
     let (one, two, _) = try await twoDevices()
     one.notes.write("a", "old", on: one.engine)
@@ -161,7 +162,7 @@ struct SyncEngineTests {
     #expect(two.notes.texts == ["a": "new"])
   }
 
-  @Test("What the person writes while it is being sent is sent again")
+  @Test("A record edited while it is being sent is sent again")
   func writtenMeanwhile() async throws {
     let (one, two, _) = try await twoDevices()
     one.notes.write("a", "early", on: one.engine)
@@ -175,7 +176,7 @@ struct SyncEngineTests {
     #expect(two.notes.texts == ["a": "late"])
   }
 
-  @Test("An engine goes on where the last state says, with what was pending then")
+  @Test("An engine continues from its last state, with its pending changes")
   func restart() async throws {
     let (one, two, service) = try await twoDevices()
     one.notes.write("a", "1", on: one.engine)
@@ -186,15 +187,15 @@ struct SyncEngineTests {
     let kept = try JSONDecoder().decode(CKSyncEngine.State.Serialization.self, from: archive)
     let again = Device(try await service.device("two"), state: kept)
     try await again.engine.fetchChanges()
-    // Nobody new signed in, and nothing is fetched twice.
+    // No account change is reported, and no record is fetched twice.
     #expect(again.log == ["will fetch (manual)", "did fetch"])
   }
 
-  @Test("A pending change outlives its engine")
+  @Test("A pending change survives its engine through the stored state")
   func pendingRestart() async throws {
     let (one, two, service) = try await twoDevices()
     one.notes.write("a", "1", on: one.engine)
-    // The next operation tells the delegate of the state first.
+    // The next operation reports the state first.
     try await one.engine.fetchChanges()
     let kept = try #require(one.notes.serialization)
     let again = Device(try await service.device("one"), state: kept)
@@ -207,7 +208,7 @@ struct SyncEngineTests {
     #expect(two.notes.texts == ["a": "1"])
   }
 
-  @Test("Only what is in the scope is sent and fetched")
+  @Test("Only changes in the scope are sent and fetched")
   func scopes() async throws {
     let (one, two, _) = try await twoDevices()
     let other = CKRecordZone.ID(zoneName: "other")
@@ -227,7 +228,7 @@ struct SyncEngineTests {
     #expect(two.notes.texts.count == 2)
   }
 
-  @Test("Zones that the app prefers are fetched first")
+  @Test("Prioritized zones are fetched first")
   func priorities() async throws {
     let (one, two, _) = try await twoDevices()
     let zones = ["x", "y", "z"].map { CKRecordZone(zoneName: $0) }
@@ -240,7 +241,7 @@ struct SyncEngineTests {
     #expect(fetched.count == 4)
   }
 
-  @Test("An atomic batch with one bad record saves none of its zone")
+  @Test("An atomic batch with one invalid record saves no record of its zone")
   func atomicity() async throws {
     let (one, two, _) = try await twoDevices()
     two.notes.write("a", "two's", on: two.engine)
@@ -253,7 +254,7 @@ struct SyncEngineTests {
     #expect(Set(errors) == [.serverRecordChanged, .batchRequestFailed])
   }
 
-  @Test("Untracked changes are asked for until the delegate has no more")
+  @Test("The delegate is asked for untracked changes until it has no more")
   func untracked() async throws {
     let (one, _, _) = try await twoDevices()
     one.engine.state.hasPendingUntrackedChanges = true
@@ -263,7 +264,7 @@ struct SyncEngineTests {
 
   // MARK: Accounts
 
-  @Test("Without an account nothing is synced, and nothing is lost")
+  @Test("Without an account the engine does not sync and keeps its pending changes")
   func noAccount() async throws {
     let service = try await RealService()
     let device = Device(try await service.device("one", of: nil))
@@ -299,9 +300,9 @@ struct SyncEngineTests {
     #expect(device.notes.accountChanges.count == 3)
   }
 
-  // MARK: Syncing by itself
+  // MARK: Automatic syncing
 
-  @Test("Engines that sync by themselves tell each other, without being asked")
+  @Test("Engines that sync automatically exchange changes without calls of the app")
   func automatic() async throws {
     let service = try await RealService()
     let one = Device(try await service.device("one"), automatically: true)
@@ -317,7 +318,7 @@ struct SyncEngineTests {
     #expect(subscriptions.map(\.subscriptionType) == [.database])
   }
 
-  @Test("An engine that begins with nobody signed in goes on when somebody signs in")
+  @Test("An engine that starts without a user syncs after a sign-in")
   func laterSignIn() async throws {
     let service = try await RealService()
     let container = try await service.device("one", of: nil)
@@ -330,7 +331,7 @@ struct SyncEngineTests {
     #expect(device.engine.state.pendingRecordZoneChanges.isEmpty)
   }
 
-  @Test("What fails because the service is away is kept and sent when it is back")
+  @Test("A change that fails while the service is unreachable is sent when it is reachable again")
   func away() async throws {
     let service = try await RealService()
     let device = Device(try await service.device("one"))
@@ -350,7 +351,7 @@ struct SyncEngineTests {
 
   // MARK: Cancelling
 
-  @Test("A delegate that syncs while it is waited for is told so, instead of waiting for ever")
+  @Test("A delegate that syncs inside an event handler gets an error instead of a deadlock")
   func reentrance() async throws {
     final class Eager: CKSyncEngineDelegate {
       let error = Mutex<CKError?>(nil)
@@ -380,7 +381,7 @@ struct SyncEngineTests {
     let error = await #expect(throws: CKError.self) { try await engine.fetchChanges() }
     #expect(error?.code == .operationCancelled)
     #expect(eager.error.withLock { $0?.code } == .invalidArguments)
-    // What was cancelled does not keep the next one from running.
+    // After a cancelled operation the next one runs.
     await #expect(throws: CKError.self) { try await engine.fetchChanges() }
   }
 }

@@ -2,8 +2,7 @@ import Foundation
 import OpenCloudKit
 import Synchronization
 
-/// Notes that an app keeps and a sync engine syncs, in the manner of Apple's sample: the app's side
-/// of the tests.
+/// An app that stores notes and syncs them with a sync engine, in the style of Apple's sample.
 final class SyncedNotes: CKSyncEngineDelegate {
   static let zoneID = CKRecordZone.ID(zoneName: "notes")
 
@@ -13,16 +12,16 @@ final class SyncedNotes: CKSyncEngineDelegate {
     var serialization: CKSyncEngine.State.Serialization?
     var log: [String] = []
     var accountChanges: [CKSyncEngine.Event.AccountChange.ChangeType] = []
-    /// Runs once, when the next batch is asked for: what the person does meanwhile.
+    /// Runs once, when the next batch is requested: an edit of the user during a send.
     var meanwhile: (@Sendable (CKSyncEngine) -> Void)?
     var isAtomic = false
-    /// Whether changes without a record stay pending.
+    /// Whether the delegate keeps changes without a record pending.
     var keepsPending = false
     var prioritized: [CKRecordZone.ID] = []
   }
 
   private let contents = Mutex(Contents())
-  /// One word for each event that was handled.
+  /// Yields once for each handled event.
   private let handled = AsyncStream<Void>.makeStream()
 
   var texts: [String: String] { contents.withLock { $0.texts } }
@@ -42,13 +41,13 @@ final class SyncedNotes: CKSyncEngineDelegate {
     CKRecord.ID(recordName: name, zoneID: zoneID)
   }
 
-  /// Writes a note, as the person does.
+  /// Writes a note, as the user does.
   func write(_ name: String, _ text: String, on engine: CKSyncEngine) {
     contents.withLock { $0.texts[name] = text }
     engine.state.add(pendingRecordZoneChanges: [.saveRecord(Self.recordID(name))])
   }
 
-  /// Removes a note, as the person does.
+  /// Deletes a note, as the user does.
   func remove(_ name: String, on engine: CKSyncEngine) {
     contents.withLock { contents in
       contents.texts[name] = nil
@@ -57,7 +56,7 @@ final class SyncedNotes: CKSyncEngineDelegate {
     engine.state.add(pendingRecordZoneChanges: [.deleteRecord(Self.recordID(name))])
   }
 
-  /// Waits until the notes are as wished, looking again after each event.
+  /// Waits until the contents satisfy a condition, checking it after each event.
   func wait(until isSo: @Sendable (Contents) -> Bool) async {
     if contents.withLock({ isSo($0) }) { return }
     for await _ in handled.stream where contents.withLock({ isSo($0) }) { return }
@@ -173,7 +172,7 @@ final class SyncedNotes: CKSyncEngineDelegate {
     return options
   }
 
-  /// The event in a few words.
+  /// A short text for the event.
   private static func word(_ event: CKSyncEngine.Event) -> String {
     switch event {
     case .stateUpdate: "state"

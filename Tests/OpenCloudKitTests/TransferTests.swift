@@ -5,7 +5,7 @@ import OpenCloudKit
 import Synchronization
 import Testing
 
-@Suite("Files on their way")
+@Suite("Asset transfers")
 struct TransferTests {
   private func withFolder(_ body: (URL) async throws -> Void) async throws {
     let folder = FileManager.default.temporaryDirectory
@@ -15,7 +15,7 @@ struct TransferTests {
     try await body(folder)
   }
 
-  /// A file of so many bytes that takes no room on the disk.
+  /// Creates a sparse file of a given size.
   private func sparseFile(_ url: URL, size: Int64) throws {
     try Data().write(to: url)
     let handle = try FileHandle(forWritingTo: url)
@@ -23,7 +23,7 @@ struct TransferTests {
     try handle.close()
   }
 
-  @Test("A large file is read in small pieces, one at a time")
+  @Test("A large file is read in chunks, one at a time")
   func pieces() async throws {
     try await withFolder { folder in
       let file = folder.appendingPathComponent("large")
@@ -48,7 +48,7 @@ struct TransferTests {
     }
   }
 
-  @Test("A file that is longer or shorter than it was is assetFileModified", arguments: [-1, 1])
+  @Test("A file whose size changed fails with assetFileModified", arguments: [-1, 1])
   func modified(difference: Int64) async throws {
     try await withFolder { folder in
       let file = folder.appendingPathComponent("file")
@@ -60,7 +60,7 @@ struct TransferTests {
     }
   }
 
-  /// A service whose downloads break after half of the bytes, once, and which can go on.
+  /// A service whose first download breaks after half of the bytes, and which may support ranges.
   private final class Breaking: CloudKitTransport {
     let bytes: Data
     let ranges = Mutex<[String?]>([])
@@ -104,7 +104,7 @@ struct TransferTests {
     }
   }
 
-  @Test("A download that breaks goes on where it was, or begins anew", arguments: [true, false])
+  @Test("An interrupted download resumes or starts again", arguments: [true, false])
   func resuming(canGoOn: Bool) async throws {
     let bytes = Data((0..<1000).map { UInt8(truncatingIfNeeded: $0) })
     let service = Breaking(bytes, canGoOn: canGoOn)
@@ -141,7 +141,7 @@ struct TransferTests {
     TemporaryAssets.discard(filesOf: [record])
   }
 
-  @Test("A download of the wrong length is an error, not a file")
+  @Test("A download of the wrong length is a networkFailure")
   func wrongLength() async throws {
     let service = ScriptedService()
     service.answer(

@@ -3,12 +3,12 @@ import Foundation
 import OpenCloudKit
 import Testing
 
-@Suite("Requests and replies on the wire")
+@Suite("Encoding of requests and decoding of replies")
 struct WireShapeTests {
   private let service = ScriptedService()
   private let zoneID = CKRecordZone.ID(zoneName: "zone")
 
-  @Test("A request carries path, tokens, device and capabilities")
+  @Test("A request has path, tokens, device and capabilities")
   func requestForm() async throws {
     service.answer("{\"records\":[{\"recordName\":\"n\",\"recordType\":\"Note\"}]}")
     let database = service.container().privateCloudDatabase
@@ -28,7 +28,7 @@ struct WireShapeTests {
     )
   }
 
-  @Test("A new record is created with all its values, tagged")
+  @Test("A new record is sent with all its values and type tags")
   func create() async throws {
     service.answer(
       """
@@ -90,7 +90,7 @@ struct WireShapeTests {
     )
   }
 
-  @Test("A fetched record is updated with its tag and its changed keys only")
+  @Test("A fetched record is sent with its change tag and its changed keys only")
   func update() async throws {
     service.answer(
       """
@@ -144,7 +144,7 @@ struct WireShapeTests {
     #expect(fields?.keys.sorted() == keys)
   }
 
-  @Test("Records of several zones go in one request for each zone")
+  @Test("Records of several zones are sent in one request for each zone")
   func zones() async throws {
     let other = CKRecordZone.ID(zoneName: "other", ownerName: "_friend")
     service.answer("{\"records\":[{\"recordName\":\"a\",\"deleted\":true}]}")
@@ -162,7 +162,7 @@ struct WireShapeTests {
     )
   }
 
-  @Test("More than 200 operations are split where they are not atomic, and refused where they are")
+  @Test("More than 200 operations are split if not atomic, and refused if atomic")
   func limits() async throws {
     @Sendable func reply(_ request: WebServiceRequest) throws -> WebServiceResponse {
       let sent = try WireCoding.decode(ModifyRecordsRequest.self, from: request.body)
@@ -188,7 +188,7 @@ struct WireShapeTests {
     }
   }
 
-  @Test("A query carries filters and order, and goes on with its marker")
+  @Test("A query sends filters and sort keys, and continues with its marker")
   func query() async throws {
     service.answer(
       """
@@ -230,7 +230,7 @@ struct WireShapeTests {
     )
   }
 
-  @Test("A predicate that is always true needs no filter; another one needs a reader")
+  @Test("A true predicate needs no filter; other predicates need a registered writer")
   func predicates() async throws {
     service.answer("{\"records\":[]}")
     let database = service.container().publicCloudDatabase
@@ -247,7 +247,7 @@ struct WireShapeTests {
     }
   }
 
-  @Test("Changes of a zone are records, tombstones, a token and whether more is coming")
+  @Test("A zone's changes are decoded: records, tombstones, token and moreComing")
   func zoneChanges() async throws {
     service.answer(
       """
@@ -289,7 +289,7 @@ struct WireShapeTests {
     )
   }
 
-  @Test("Changes of a database are zones that changed and zones that are gone")
+  @Test("A database's changes are decoded: changed and deleted zones")
   func databaseChanges() async throws {
     service.answer(
       """
@@ -347,7 +347,7 @@ struct WireShapeTests {
     #expect(try await database.deleteSubscription(withID: "d") == "d")
   }
 
-  @Test("Zones are made, listed, looked up and deleted")
+  @Test("Zones are created, listed, looked up and deleted")
   func zoneCalls() async throws {
     let zoneJSON = """
       {"zones":[{"zoneID":{"zoneName":"zone","ownerRecordName":"_me"},"atomic":true}]}
@@ -372,7 +372,7 @@ struct WireShapeTests {
     #expect(service.requests.map(\.method) == ["POST", "GET", "POST", "POST"])
   }
 
-  @Test("A completion handler gets what the asynchronous method returns")
+  @Test("A completion handler receives the asynchronous method's result")
   func completionHandlers() async throws {
     service.answer("{\"records\":[{\"recordName\":\"n\",\"recordType\":\"Note\"}]}")
     let database = service.container().privateCloudDatabase
