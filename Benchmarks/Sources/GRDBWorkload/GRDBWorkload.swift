@@ -2,12 +2,12 @@ import Foundation
 import GRDB
 import LocalWorkload
 
-/// The common local workload through GRDB.
+/// The common local workload, implemented with GRDB.
 public struct GRDBWorkload {
   private let posts: Int64
   private let folder: URL
 
-  /// `posts` records, in a folder that is removed afterwards by the caller.
+  /// Creates a workload of `posts` records in a folder that the caller removes.
   public init(posts: Int64, folder: URL) {
     self.posts = posts
     self.folder = folder

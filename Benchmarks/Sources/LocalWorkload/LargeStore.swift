@@ -2,30 +2,30 @@ import Foundation
 import OpenCoreData
 import RawSQLite
 
-/// A store of many rows: what opening it costs, and what walking it costs in memory.
+/// A store of many rows: measures the time to open it and the memory to iterate over it.
 public struct LargeStore {
-  /// What was measured.
+  /// The measurements.
   public struct Result: Codable {
-    /// Seconds until the container is loaded.
+    /// The seconds until the container is loaded.
     public var opening = 0.0
-    /// Seconds of the first fetch of 20 objects.
+    /// The seconds of the first fetch of 20 objects.
     public var firstFetch = 0.0
-    /// Seconds of walking all objects.
+    /// The seconds of an iteration over all objects.
     public var walk = 0.0
-    /// The most memory the process held, in megabytes.
+    /// The peak memory of the process, in megabytes.
     public var peakMegabytes = 0
-    /// What the scores of all objects add up to.
+    /// The sum of all objects' scores.
     public var score: Int64 = 0
   }
 
   private let url: URL
 
-  /// The file in a folder.
+  /// Creates a description of the store's file in a folder.
   public init(folder: URL) {
     url = folder.appendingPathComponent("large.sqlite")
   }
 
-  /// Makes the store.
+  /// Creates the store.
   public func fill(rows: Int) throws {
     let context = try open().newBackgroundContext()
     try context.performAndWait {
@@ -50,7 +50,7 @@ public struct LargeStore {
     }
   }
 
-  /// Opens the store, fetches 20 objects and, where that is wanted, walks all with a batch size.
+  /// Opens the store, fetches 20 objects and, with a batch size, iterates over all objects.
   public func measure(walksWithBatchesOf batchSize: Int?) throws -> Result {
     var result = Result()
     var start = ProcessInfo.processInfo.systemUptime
@@ -86,7 +86,7 @@ public struct LargeStore {
     return container
   }
 
-  /// The bytes that one of so many live objects takes: as a fault, and loaded.
+  /// The bytes of one object among `count` registered ones: as a fault, and loaded.
   public func bytesPerObject(count: Int) throws -> (fault: Int, loaded: Int) {
     let container = try open()
     func bytes(loaded: Bool) throws -> Int {

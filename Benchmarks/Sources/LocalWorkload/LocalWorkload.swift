@@ -4,23 +4,23 @@ import RawSQLite
 
 /// The common local workload: posts, attachments and tags, saved in transactions of 1,000.
 public struct LocalWorkload {
-  /// How many tags there are.
+  /// The number of tags.
   public static let tagCount: Int64 = 200
-  /// How many posts are inserted in one transaction.
+  /// The number of posts that one transaction inserts.
   public static let batch: Int64 = 1000
-  /// How many posts are looked up, updated and deleted.
+  /// The number of posts that are looked up, updated and deleted.
   public static let changes: Int64 = 10_000
 
   private let posts: Int64
   private let folder: URL
 
-  /// `posts` objects, in a folder that is removed afterwards by the caller.
+  /// Creates a workload of `posts` objects in a folder that the caller removes.
   public init(posts: Int64, folder: URL) {
     self.posts = posts
     self.folder = folder
   }
 
-  /// The same phases against SQLite's C API.
+  /// Runs the same phases with SQLite's C API.
   public func runRaw() throws -> WorkloadResult {
     struct RawFailure: Error { var code: Int32 }
     var raw = raw_sqlite_result()
@@ -41,7 +41,7 @@ public struct LocalWorkload {
     )
   }
 
-  /// The phases through managed objects; without the first one, on the file of an earlier run.
+  /// Runs the phases with managed objects; without the first phase, on the file of an earlier run.
   public func run(
     tracksHistory: Bool,
     phases: Set<Phase> = Set(Phase.allCases)
@@ -50,7 +50,7 @@ public struct LocalWorkload {
     let url = folder.appendingPathComponent("\(name).sqlite")
     let result = WorkloadResult()
     if phases.contains(.insert) { try insert(open(url, tracksHistory), result) }
-    // A store that was just opened has nothing in its row cache.
+    // The row cache of a newly opened store is empty.
     if phases.contains(.fetch) { try fetch(open(url, tracksHistory), result) }
     for group in Self.groups where !phases.isDisjoint(with: group) {
       let container = try open(url, tracksHistory)
@@ -66,7 +66,7 @@ public struct LocalWorkload {
     return result
   }
 
-  /// Phases that find in the row cache what the ones before left there.
+  /// Phases that use the row cache that the preceding phases filled.
   private static let groups: [[Phase]] = [
     [.byID, .byIDCached], [.traverse, .traverseWarm], [.traversePrefetched], [.traverseNSSet],
     [.update], [.delete],
@@ -111,7 +111,7 @@ public struct LocalWorkload {
     return try context.performAndWait {
       let request = NSFetchRequest<NSManagedObjectID>(entityName: "Post")
       request.resultType = .managedObjectIDResultType
-      // Keys are handed out in order, and a table is read in the order of its keys.
+      // Primary keys are assigned in order, and a table is read in the order of its keys.
       return try context.fetch(request)
     }
   }
@@ -159,7 +159,7 @@ public struct LocalWorkload {
     attachment.post = post
   }
 
-  /// Posts alone, without relationships, a request for each 1,000.
+  /// Inserts posts without relationships, in one request for each 1,000.
   private func batchInsert(
     _ phase: Phase,
     _ tracksHistory: Bool,
@@ -246,7 +246,7 @@ public struct LocalWorkload {
     }
   }
 
-  /// Every post's relationships, one after the other.
+  /// Follows every post's relationships, one post after the other.
   private func traverse(
     _ container: NSPersistentContainer,
     _ phase: Phase,
@@ -266,7 +266,7 @@ public struct LocalWorkload {
     }
   }
 
-  /// The same by a fetch that brings the relationships along.
+  /// Follows the relationships after a fetch that prefetches them.
   private func traversePrefetched(
     _ container: NSPersistentContainer,
     _ result: WorkloadResult
@@ -320,7 +320,7 @@ public struct LocalWorkload {
   }
 }
 
-/// What following the relationships adds up to.
+/// The sums of the values that the traversal read.
 private struct TraversalSums {
   private var names: Int64 = 0
   private var sizes: Int64 = 0
@@ -330,7 +330,7 @@ private struct TraversalSums {
     for attachment in post.attachments { sizes += attachment.size }
   }
 
-  /// As classes do whose relationships are declared `NSSet?`.
+  /// Uses relationships that are declared as `NSSet?`.
   mutating func addUntyped(_ post: Post) {
     for case let tag as Tag in post.untypedTags ?? NSSet() {
       names += Int64(tag.name?.utf8.count ?? 0)

@@ -2,7 +2,7 @@
 public struct SplitMix {
   var state: UInt64
 
-  /// Begins a stream.
+  /// Creates a stream.
   public init(state: UInt64) {
     self.state = state
   }
@@ -17,9 +17,9 @@ public struct SplitMix {
   }
 }
 
-/// The data of one post, the same in every engine.
+/// The data of one post, equal for all engines.
 public struct PostData: Sendable {
-  /// 1 and so on.
+  /// The number, from 1.
   public let number: Int64
   /// 28 characters.
   public let title: String
@@ -27,7 +27,7 @@ public struct PostData: Sendable {
   public let content: String
   /// Seconds.
   public let timestamp: Double
-  /// Below 1,000.
+  /// Less than 1,000.
   public let score: Int64
 
   /// The name of the post's attachment.
@@ -47,7 +47,7 @@ public struct PostData: Sendable {
   /// The name of a tag.
   public static func tagName(_ number: Int64) -> String { "tag" + padded(number, 3) }
 
-  /// Makes the data of a post.
+  /// Creates the data of a post.
   public init(_ number: Int64) {
     var random = SplitMix(state: UInt64(bitPattern: number) &* 0x9E37_79B9_7F4A_7C15)
     let words = (0..<16).map { _ in random.next() }

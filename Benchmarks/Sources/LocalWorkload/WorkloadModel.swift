@@ -2,7 +2,7 @@ import OpenCoreData
 
 /// The workload's model, built in code.
 enum WorkloadModel {
-  /// One for all containers of the process, as an app has it.
+  /// The shared model of all containers of the process, as apps have one.
   static let shared = make()
 
   private static func make() -> NSManagedObjectModel {
@@ -17,7 +17,7 @@ enum WorkloadModel {
     attachmentPost.inverseRelationship = attachments
     tags.inverseRelationship = posts
     posts.inverseRelationship = tags
-    // Keys are handed out in order, so `number` is what the raw tables call `id`.
+    // Primary keys are assigned in order, so `number` equals the `id` of the raw tables.
     post.properties = [
       attribute("title", .stringAttributeType), attribute("content", .stringAttributeType),
       attribute("timestamp", .doubleAttributeType), attribute("score", .integer64AttributeType),

@@ -40,7 +40,7 @@ public final class Post: NSManagedObject {
   var untypedAttachments: NSSet? { self[Self.untypedAttachmentsProperty] }
 }
 
-/// One attachment a post.
+/// Each post has one attachment.
 public final class Attachment: NSManagedObject {
   private static let nameProperty = ManagedProperty<String?>("name")
   private static let sizeProperty = ManagedProperty<Int64>("size")
@@ -60,7 +60,7 @@ public final class Attachment: NSManagedObject {
   }
 }
 
-/// Two tags a post.
+/// Each post has two tags.
 public final class Tag: NSManagedObject {
   private static let nameProperty = ManagedProperty<String?>("name")
 

@@ -1,25 +1,25 @@
 import Foundation
 import RawSQLite
 
-/// The seconds and the sums of one run of the workload.
+/// The durations and the sums of one run of the workload.
 public final class WorkloadResult: Codable {
   /// Seconds by phase.
   public var seconds: [Phase: Double]
-  /// What was read, to be the same in every engine.
+  /// The sums of the values that were read, which have to be equal for all engines.
   public var sums: [String: Int64]
-  /// The most memory the process held, in megabytes.
+  /// The peak memory of the process, in megabytes.
   public var peakMegabytes = 0
 
-  /// What was measured so far.
+  /// Creates a result.
   public init(seconds: [Phase: Double] = [:], sums: [String: Int64] = [:]) {
     self.seconds = seconds
     self.sums = sums
   }
 
-  /// From now on all engines count the process's own time instead of the time that passes.
+  /// Makes all engines measure the process's processor time instead of the elapsed time.
   public static func measureProcessorTime() { raw_sqlite_measure_processor_time() }
 
-  /// Adds what the body takes to a phase.
+  /// Adds the duration of the body to a phase.
   public func measure(_ phase: Phase, _ body: () throws -> Void) rethrows {
     let start = raw_sqlite_now()
     try body()
@@ -27,7 +27,7 @@ public final class WorkloadResult: Codable {
   }
 }
 
-/// A part of the workload that is timed by itself.
+/// A part of the workload that is measured on its own.
 public enum Phase: String, CaseIterable, Codable, Sendable {
   case insert
   case fetch
@@ -42,7 +42,7 @@ public enum Phase: String, CaseIterable, Codable, Sendable {
   case batchHandler = "batch insert, handler"
   case batchDictionaries = "batch insert, dictionaries"
 
-  /// The phase of the raw engine that it is compared with.
+  /// The phase of the raw engine to compare with.
   public var rawPhase: Phase {
     switch self {
     case .byIDCached: .byID
@@ -52,7 +52,7 @@ public enum Phase: String, CaseIterable, Codable, Sendable {
     }
   }
 
-  /// The ratio to raw that is aimed at; nil where the figure is reported alone.
+  /// The targeted ratio to the raw engine; nil if there is no target.
   public var target: Double? {
     switch self {
     case .insert, .fetch, .byID, .update, .delete: 2

@@ -2,23 +2,22 @@ import Foundation
 import PostgreSQLServer
 import WatershedPostgreSQL
 
-/// What a server's data is kept in while it is measured; waits for the disk as in production.
+/// The storage engine of a measured server; commits wait for the disk as in production.
 enum ServerEngine: String, CaseIterable {
   case sqlite = "SQLite"
   case postgreSQL = "PostgreSQL"
 }
 
-/// Where one measurement keeps its data: an empty folder, and an empty schema where it is
-/// PostgreSQL's turn.
+/// The storage of one measurement: an empty folder, and an empty schema for PostgreSQL.
 struct BenchRoom {
   let engine: ServerEngine
   let folder: URL
-  /// Nil for SQLite.
+  /// The database's URL; nil for SQLite.
   let database: String?
-  /// The processes of PostgreSQL are below this one.
+  /// The parent process of PostgreSQL's processes.
   let serverProcess: Int32?
 
-  /// Time and processor time that the body takes, both in seconds.
+  /// The elapsed time and the processor time of the body, both in seconds.
   func measure(_ body: () async throws -> Void) async rethrows -> (time: Double, work: Double) {
     let roots = serverProcess.map { [$0] } ?? []
     let before = ProcessorMeter.seconds(roots: roots)
@@ -26,7 +25,7 @@ struct BenchRoom {
     return (time, ProcessorMeter.seconds(roots: roots) - before)
   }
 
-  /// Opens a room for the body; without PostgreSQL on this machine its turn is passed over.
+  /// Creates a room for the body; PostgreSQL is skipped if it is not installed.
   static func open(
     _ engine: ServerEngine,
     _ server: PostgreSQLServer?,

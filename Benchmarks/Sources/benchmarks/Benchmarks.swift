@@ -2,12 +2,11 @@ import Foundation
 import LocalWorkload
 
 /// `benchmarks [local] [growth] [large] [sync] [server [PART…]] [client] [--posts N] [--rounds N]
-/// [--rows N] [--processor-time]`: what is named, or everything.
+/// [--rows N] [--processor-time]`: runs the named benchmarks, or all of them.
 ///
-/// With `--processor-time` the local workload counts what the processor did for it, user and system,
-/// instead of the time that passed, and takes the least of all rounds: so its ratios can be compared
-/// on a machine that is busy with other work. A file system in memory makes them sharper
-/// (`TMPDIR=/dev/shm`).
+/// With `--processor-time` the local workload measures its processor time, user and system, instead
+/// of the elapsed time, and uses the least of all rounds: its ratios are then comparable on a busy
+/// machine. A file system in memory makes them more precise (`TMPDIR=/dev/shm`).
 @main
 enum Benchmarks {
   static func main() async throws {

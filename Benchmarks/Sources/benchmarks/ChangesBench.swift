@@ -4,10 +4,11 @@ import Foundation
 import WatershedPostgreSQL
 import WatershedSQLite
 
-/// `changes/zone` of 200 records, beside the range read of the same rows and a copy of the answer.
+/// `changes/zone` with 200 records, compared with the range read of the same rows and with copying
+/// the reply.
 ///
-/// The pages of a zone are read in turn, as a new device does: the first without a token, each other
-/// one with the token of the page before.
+/// The pages of a zone are read in order, as a new device does: the first without a token, each
+/// later one with the token of the previous page.
 struct ChangesBench {
   let room: BenchRoom
   var rounds = 301
@@ -49,11 +50,12 @@ struct ChangesBench {
     ]
   }
 
-  /// The middle of all rounds' times, and the mean of their work; the body is told the page.
+  /// The median of all rounds' times, and the mean of their processor time; the body receives the
+  /// page.
   private func measure(
     _ body: (Int) async throws -> Void
   ) async rethrows -> (time: Double, work: Double) {
-    // Twice each, so that nothing is met for the first time.
+    // Each page twice, to warm caches.
     for page in 0..<2 * Self.pages { try await body(page % Self.pages) }
     var time = 0.0
     let whole = try await room.measure {

@@ -3,8 +3,8 @@ import Foundation
 import OpenCloudKit
 import Synchronization
 
-/// What CloudKit's API costs, beside `JSONSerialization` on the same bytes: times of the processor,
-/// so that they can be compared on a busy machine.
+/// The cost of CloudKit's API, compared with `JSONSerialization` on the same bytes, in processor
+/// time, so that it is comparable on a busy machine.
 struct ClientReport {
   private static let pageSize = 200
   private static let rounds = 15
@@ -13,11 +13,13 @@ struct ClientReport {
   private static let manyChanges = 100_000
   private static let zone = CKRecordZone.ID(zoneName: "notes")
 
-  /// How often each figure may be missed by this machine's noise is why the least of rounds counts.
+  /// A measurement; the least of several rounds is used, since other work on the machine only adds
+  /// time.
   private struct Weighed {
-    /// Processor seconds of the client.
+    /// The processor seconds of the client.
     var client: Double
-    /// Of `JSONSerialization`, which writes what was sent and parses what came back.
+    /// The processor seconds of `JSONSerialization` for writing the requests and parsing the
+    /// replies.
     var json: Double
   }
 
@@ -102,7 +104,7 @@ struct ClientReport {
     guard count == expected else { throw Unexpected(count: count) }
   }
 
-  // MARK: Many
+  // MARK: Many records
 
   private func bulkSave() async throws {
     let rig = ClientRig()
@@ -130,7 +132,7 @@ struct ClientReport {
     )
   }
 
-  /// Fetches changes in processes of their own, since a process keeps the most memory it ever held.
+  /// Fetches changes in separate processes, since each process reports its own peak memory.
   private func bulkFetch() throws {
     print("\nFetching the changes of a zone with CKFetchRecordZoneChangesOperation:\n")
     print(row(["records", "µs a record", "peak MB"]))
@@ -146,14 +148,14 @@ struct ClientReport {
     }
   }
 
-  /// What fetching changes took.
+  /// The cost of fetching changes.
   struct Fetched: Codable {
     var count: Int
     var seconds: Double
     var peakMegabytes: Int
   }
 
-  /// Fetches so many changes in this process.
+  /// Fetches a number of changes in this process.
   static func fetchChanges(_ count: Int) async throws -> Fetched {
     let rig = ClientRig()
     let page = try ClientRig.changes(0..<pageSize, in: zone, isLast: false)

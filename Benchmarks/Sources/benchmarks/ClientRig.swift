@@ -4,7 +4,7 @@ import Foundation
 import OpenCloudKit
 import Synchronization
 
-/// A container whose service is a function of this process that has all its answers ready.
+/// A container whose transport returns prepared replies.
 final class ClientRig: CloudKitTransport {
   private struct State {
     var replies: [Data] = []
@@ -15,7 +15,7 @@ final class ClientRig: CloudKitTransport {
 
   private let state = Mutex(State())
 
-  /// The container, with one person signed in.
+  /// The container, with a signed-in user.
   var container: CKContainer {
     CKContainer(
       identifier: "iCloud.org.example.benchmark",
@@ -29,17 +29,18 @@ final class ClientRig: CloudKitTransport {
     )
   }
 
-  /// Sets what the service answers, one reply after the other.
+  /// Sets the replies, which are returned one after the other.
   func answer(_ replies: [Data]) {
     state.withLock { $0 = State(replies: replies) }
   }
 
-  /// The bodies of the requests so far.
+  /// The bodies of the recorded requests.
   var bodies: [Data] { state.withLock { $0.bodies } }
 
   func send(_ request: WebServiceRequest) async throws -> WebServiceResponse {
     state.withLock { state in
-      // One body is kept to weigh JSON with; all of them would count as the client's memory.
+      // Only the first body is kept, to measure JSON with: others would count as the client's
+      // memory.
       if state.bodies.isEmpty { state.bodies.append(request.body) }
       let reply = state.replies[min(state.next, state.replies.count - 1)]
       state.next += 1
@@ -49,7 +50,7 @@ final class ClientRig: CloudKitTransport {
 
   // MARK: Records
 
-  /// A record such as apps have: eight fields of several types, about 400 bytes of values.
+  /// A typical record: eight fields of several types, about 400 bytes of values.
   static func record(_ number: Int, in zone: CKRecordZone.ID) -> CKRecord {
     let record = CKRecord(
       recordType: "Post",
@@ -73,7 +74,7 @@ final class ClientRig: CloudKitTransport {
     "5A3C0F4E-0000-4000-8000-" + String(format: "%012d", number)
   }
 
-  /// The same record as the service sends it.
+  /// The same record in the service's reply.
   static func dictionary(_ number: Int, in zone: CKRecordZone.ID) -> RecordDictionary {
     let stamp = ServerStamp(
       timestamp: 1_700_000_000_000 + Int64(number),

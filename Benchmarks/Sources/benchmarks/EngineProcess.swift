@@ -1,6 +1,6 @@
 import Foundation
 
-/// Runs this program again and takes the JSON that it prints.
+/// Runs this program as a child process and decodes the JSON that it prints.
 func inProcess<Result: Decodable>(_ arguments: [String]) throws -> Result {
   let process = Process()
   process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0])
@@ -13,7 +13,7 @@ func inProcess<Result: Decodable>(_ arguments: [String]) throws -> Result {
   return try JSONDecoder().decode(Result.self, from: data)
 }
 
-/// Lends a folder that is removed afterwards.
+/// Runs the body with a temporary folder, which is removed afterwards.
 func inTemporaryFolder<Result>(_ body: (URL) throws -> Result) throws -> Result {
   let folder = FileManager.default.temporaryDirectory
     .appendingPathComponent("watershed-benchmark-\(UUID().uuidString)")
@@ -33,7 +33,7 @@ func row(_ cells: [String]) -> String {
 func seconds(_ value: Double) -> String { String(format: "%.3f", value) }
 func ratio(_ value: Double) -> String { String(format: "%.2f×", value) }
 
-/// The most memory this process has held, as the system counted it.
+/// The peak memory of this process, from the system.
 func peakMegabytes() -> Int {
   guard let status = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8) else {
     return 0

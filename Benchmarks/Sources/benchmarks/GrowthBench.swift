@@ -2,7 +2,7 @@ import CloudKitServer
 import CloudKitWebServices
 import Foundation
 
-/// The same requests to a database of ten thousand records and to one of many more.
+/// Compares the same requests to a database of ten thousand records and to a larger one.
 struct GrowthBench {
   let room: BenchRoom
   let rows: Int
@@ -62,7 +62,7 @@ struct GrowthBench {
     return costs
   }
 
-  /// A token, and then so many records more.
+  /// A change token that is followed by `count` more records.
   private func tokenBeforeLast(_ count: Int, _ person: ServerBench.Person) async throws -> String {
     let reply = try WireCoding.decode(
       ZonesResponse.self,

@@ -1,11 +1,11 @@
 import Foundation
 import LocalWorkload
 
-/// What large stores cost: opening, walking, and memory for each object.
+/// The cost of large stores: opening, iterating, and memory for each object.
 struct LargeReport {
   let rows: Int
 
-  /// So many rows beside which the large store is seen.
+  /// The rows of the small store that the large one is compared with.
   private static let fewRows = 10_000
   private static let batchSize = 500
   private static let peakLimit = 100

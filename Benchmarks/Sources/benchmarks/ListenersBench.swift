@@ -2,7 +2,7 @@ import CloudKitServer
 import CloudKitWebServices
 import Foundation
 
-/// Many event streams that wait, and how soon one of them hears of a commit.
+/// Many waiting event streams, and the delay of a commit's notification to one of them.
 ///
 /// The streams are the service's own, without sockets.
 struct ListenersBench {
@@ -17,7 +17,7 @@ struct ListenersBench {
     let before = residentBytes()
     let service = bench.service
     return try await withThrowingTaskGroup(of: Void.self) { group in
-      // Streams of one person's devices; the other person's commits are none of their business.
+      // The streams of one user's devices receive no notifications of the other user's commits.
       for _ in 0..<100 {
         let path = try await bench.people[1].makeDevice()
         for _ in 0..<(listeners / 100) {

@@ -25,9 +25,9 @@ enum LocalEngine: String, CaseIterable {
   }
 }
 
-/// The local workload beside its raw limit and beside GRDB, as tables of ratios.
+/// The local workload compared with its raw limit and with GRDB, as tables of ratios.
 ///
-/// Each run of an engine is a process of its own, so that none inherits another's heap.
+/// Each run of an engine has its own process, so that no run inherits another's heap.
 struct LocalReport {
   let posts: Int64
   let rounds: Int
@@ -86,7 +86,7 @@ struct LocalReport {
     }
   }
 
-  /// What Watershed takes of GRDB's time, and what it may take.
+  /// Watershed's time as a fraction of GRDB's, and its limit.
   private func printComparison(_ results: [LocalEngine: [WorkloadResult]]) {
     print("\n" + row(["beside GRDB", "GRDB s", "objects s", "of GRDB", "at most", "met"]))
     let limits: [(Phase, Double)] = [
@@ -105,8 +105,8 @@ struct LocalReport {
     }
   }
 
-  /// What disturbs a run adds to its processor time and never takes away, so the least is the best
-  /// estimate; of the time that passed, the median is.
+  /// Other work on the machine only adds processor time, so the least is the best estimate; of
+  /// elapsed times, the median is used.
   private func typical(_ results: [WorkloadResult]?, _ phase: Phase) -> Double? {
     let sorted = (results ?? []).compactMap { $0.seconds[phase] }.sorted()
     if measuresProcessor { return sorted.first }

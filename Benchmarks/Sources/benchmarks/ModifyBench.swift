@@ -4,9 +4,10 @@ import Foundation
 import WatershedPostgreSQL
 import WatershedSQLite
 
-/// `records/modify` of 200 records by ten clients, beside the engine itself writing the same rows.
+/// `records/modify` with 200 records by ten clients, compared with writing the same rows to the
+/// engine directly.
 ///
-/// Both take turns, and the least of each counts: the rest is what else the machine did.
+/// Both alternate, and the least of each is used: other work on the machine only adds time.
 struct ModifyBench {
   let room: BenchRoom
   let indexes: Int
@@ -33,7 +34,7 @@ struct ModifyBench {
     ]
   }
 
-  /// Seconds by the clock and of processors.
+  /// Elapsed and processor seconds.
   struct Measure {
     var time: Double
     var work: Double
@@ -66,7 +67,7 @@ struct ModifyBench {
     }
   }
 
-  /// The same number of rows, beside those that the service wrote.
+  /// Writes as many rows as the service wrote.
   func writeRaw(_ round: Int) async throws -> Measure {
     let rounds = round * batches..<(round + 1) * batches
     switch room.engine {
@@ -91,7 +92,7 @@ struct ModifyBench {
       let pool = PostgreSQLPool(url: room.database ?? "")
       let fields = try pool.use { try $0.query(Self.sample)[0].blob(0) }
       let raw = RawRows(fields: fields, indexes: indexes)
-      // A thread for each client: all ten wait for the disk at once.
+      // One thread for each client, so that all ten wait for the disk concurrently.
       return try await measure {
         try await withThrowingTaskGroup(of: Void.self) { group in
           for client in 0..<Self.clients {
@@ -118,7 +119,7 @@ struct ModifyBench {
 
   private static let sample = "SELECT fields FROM records WHERE type = 'Note' LIMIT 1"
 
-  /// As large as the service's own, which are random.
+  /// Partition numbers as large as the service's own, which are random.
   private static func partition(_ client: Int) -> Int64 { 1 << 46 + Int64(client) }
 
   private static func names(_ client: Int, _ round: Int) -> [String] {

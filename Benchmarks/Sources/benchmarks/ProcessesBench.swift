@@ -3,11 +3,11 @@ import CloudKitWebServices
 import Foundation
 import PostgreSQLServer
 
-/// One server process and two on one PostgreSQL, over separate users' databases.
+/// One server process and two on one PostgreSQL, with separate users' databases.
 ///
-/// The processes are this program again, each with five clients inside. On a machine where they,
-/// the clients and PostgreSQL have to share two processors, the clock tells little: the work for a
-/// request says whether two processes stand in each other's way.
+/// The processes are instances of this program, each with five clients inside. On a machine with
+/// two processors for servers, clients and PostgreSQL the elapsed time says little: the processor
+/// time of a request shows whether two processes contend.
 struct ProcessesBench {
   let room: BenchRoom
   var batches = 10
@@ -44,8 +44,8 @@ struct ProcessesBench {
     return rows
   }
 
-  /// The process with a server and its clients: `URL ROUND BATCHES (NUMBER API-TOKEN WEB-TOKEN)…`;
-  /// it answers with the number of requests.
+  /// The child process with a server and its clients: `URL ROUND BATCHES (NUMBER API-TOKEN
+  /// WEB-TOKEN)…`; it returns the number of requests.
   static func serveClients(_ arguments: [String]) async throws -> Int {
     guard arguments.count >= 3, let round = Int(arguments[1]), let batches = Int(arguments[2])
     else { return 0 }

@@ -1,11 +1,11 @@
 import Foundation
 
-/// What processors did for this program and for the programs it started, in seconds: what can be
-/// compared on a machine that has other work.
+/// The processor time of this program and of the programs it started, in seconds: it is comparable
+/// on a busy machine.
 struct ProcessorMeter {
-  /// Of this process with all its threads, and of the trees of processes below the given ones.
+  /// The time of this process with all its threads, and of the process trees below the given ones.
   static func seconds(roots: [Int32] = []) -> Double {
-    // Of children what they had done when they ended.
+    // Children count with the time that they had used when they ended.
     own(RUSAGE_SELF.rawValue) + own(RUSAGE_CHILDREN.rawValue) + others(below: roots)
   }
 
@@ -22,7 +22,7 @@ struct ProcessorMeter {
     var ticks: Double
   }
 
-  /// From /proc, where each process tells of itself and of its children that have ended.
+  /// Read from /proc, where each process reports its own time and that of its ended children.
   private static func others(below roots: [Int32]) -> Double {
     guard !roots.isEmpty else { return 0 }
     let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
@@ -31,7 +31,7 @@ struct ProcessorMeter {
       guard let text = try? String(contentsOfFile: "/proc/\(id)/stat", encoding: .utf8),
         let end = text.lastIndex(of: ")")
       else { continue }
-      // What follows the name begins with the third field: state, parent, …
+      // After the name the third field follows: state, parent, …
       let fields = text[end...].dropFirst(2).split(separator: " ")
       guard fields.count > 14, let parent = Int32(fields[1]) else { continue }
       let ticks = fields[11...14].compactMap { Double($0) }.reduce(0, +)

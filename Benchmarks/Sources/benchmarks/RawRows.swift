@@ -3,7 +3,7 @@ import Foundation
 import WatershedPostgreSQL
 import WatershedSQLite
 
-/// The same rows as a service writes, written by hand: what the engine itself takes for them.
+/// Writes the same rows as a service with handwritten statements, to measure the engine itself.
 struct RawRows {
   /// Fields of one record as the service encodes them.
   let fields: Data
@@ -15,7 +15,7 @@ struct RawRows {
     """
   static let entryColumns = "(partition, zone, type, field, value, name)"
 
-  /// A record's text columns besides its name.
+  /// The text columns of a record besides its name.
   private static let user = "_" + String(repeating: "0", count: 32)
 
   private func entryValue(_ name: String, _ field: Int) -> Data {

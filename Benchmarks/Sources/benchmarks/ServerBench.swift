@@ -3,7 +3,7 @@ import CloudKitWebServices
 import Foundation
 import WatershedSQLite
 
-/// A service without sockets and people who write to it, each into a database of their own.
+/// A service without sockets, and users who each write to their own database.
 struct ServerBench {
   let service: CloudKitService
   let people: [Person]
@@ -46,7 +46,7 @@ struct ServerBench {
 
   init(_ room: BenchRoom, people count: Int, indexes: Int) async throws {
     var limits = ServiceLimits()
-    // Passwords are not what is measured.
+    // Password hashing is not measured.
     limits.passwordRounds = 1024
     limits.passwordRule = .any
     let service = try CloudKitService(
@@ -75,7 +75,7 @@ struct ServerBench {
           ZoneOperation(operationType: .create, zone: ZoneDictionary(zoneID: Self.zone))
         ])
       )
-      // The schema comes from the first record, an index from the first query that needs it.
+      // The first record creates the schema, and the first query that needs an index creates it.
       _ = try await person.send(.modifyRecords, try Self.batch(person: person.number, -1, 1))
       for field in Self.fieldNames.prefix(indexes) {
         _ = try await person.send(.queryRecords, Self.query(field, equals: "none"))
@@ -124,7 +124,7 @@ struct ServerBench {
 
   static func name(_ seed: UInt64) -> String { "R" + word(seed) + word(~seed) }
 
-  /// Sixteen digits by the splitmix64 step.
+  /// Sixteen digits from a step of splitmix64.
   private static func word(_ seed: UInt64) -> String {
     var word = seed &+ 0x9E37_79B9_7F4A_7C15
     word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -134,7 +134,7 @@ struct ServerBench {
     return String(repeating: "0", count: 16 - digits.count) + digits
   }
 
-  /// The service's own file, with the same settings.
+  /// Opens the service's own file with the same settings.
   static func sqlite(_ folder: URL) throws -> SQLiteConnection {
     let path = folder.appendingPathComponent("watershed.sqlite").path
     let connection = try SQLiteConnection(path: path)
@@ -142,14 +142,14 @@ struct ServerBench {
     return connection
   }
 
-  /// Seconds that the body took.
+  /// The duration of the body in seconds.
   static func seconds(_ body: () async throws -> Void) async rethrows -> Double {
     let clock = ContinuousClock()
     let span = try await clock.measure { try await body() }
     return Double(span.components.seconds) + Double(span.components.attoseconds) * 1e-18
   }
 
-  /// The middle of so many measurements.
+  /// The median of a number of measurements.
   static func median(of rounds: Int, _ body: () async throws -> Void) async rethrows -> Double {
     var spans: [Double] = []
     for _ in 0..<rounds { spans.append(try await seconds(body)) }

@@ -1,17 +1,17 @@
 import Foundation
 import PostgreSQLServer
 
-/// What the service costs beside the engine below it, and how that grows.
+/// The cost of the service compared with its storage engine, and how it grows with the database.
 ///
-/// `server` alone runs all parts; some are named behind it: `server modify changes`. The large
-/// database of `growth` has as many records as `--rows` says.
+/// `server` alone runs all parts; parts can be named: `server modify changes`. `--rows` sets the
+/// number of records in the large database of `growth`.
 struct ServerReport {
   enum Part: String, CaseIterable {
     case modify, changes, growth, processes, listeners
   }
 
   let parts: [Part]
-  /// Of the large database in `growth`.
+  /// The number of records in the large database of `growth`.
   let rows: Int
 
   func run() async throws {

@@ -3,7 +3,7 @@ import Foundation
 import OpenCloudKit
 import Synchronization
 
-/// Times what passes between the devices and the server, and keeps the bytes to weigh JSON with.
+/// Measures the requests between devices and server, and keeps the bodies to measure JSON with.
 final class SyncMeter: Sendable {
   struct Share {
     var name: String
@@ -20,9 +20,9 @@ final class SyncMeter: Sendable {
 
   func reset() { state.withLock { $0 = State() } }
 
-  /// Times a request on the server's side.
+  /// Measures a request on the server's side.
   ///
-  /// Long polls wait and work not; they are left out.
+  /// Long polls are excluded, since they wait without working.
   func serving(
     _ request: WebServiceRequest,
     _ body: () async -> WebServiceResponse
@@ -56,15 +56,15 @@ final class SyncMeter: Sendable {
     request.path.contains("/records/") || request.path.contains("/changes/")
   }
 
-  /// How the time of a sync divides.
+  /// The parts of a sync's duration.
   ///
-  /// Both ends run at once, so the parts may add up to more than the whole.
+  /// Client and server run concurrently, so the parts may add up to more than the total.
   func shares(total: Double) throws -> [Share] {
     let state = state.withLock { $0 }
     let start = ProcessInfo.processInfo.systemUptime
     var records = 0
     for body in state.bodies { records += try weigh(body) }
-    // Each body is written at one end and read at the other.
+    // Each body is written by one side and read by the other.
     let json = ProcessInfo.processInfo.systemUptime - start
     let http = max(0, state.sending - state.serving)
     let storage = max(0, state.serving - json / 2)
@@ -85,7 +85,7 @@ final class SyncMeter: Sendable {
     ]
   }
 
-  /// Reads and writes a body once, as the two ends do; returns how many records it held.
+  /// Reads and writes a body once, as the two sides do; returns its number of records.
   private func weigh(_ body: Data) throws -> Int {
     struct Batch: Codable { var records: [RecordDictionary]? }
     guard !body.isEmpty else { return 0 }
@@ -105,7 +105,7 @@ final class SyncMeter: Sendable {
   }
 }
 
-/// A transport whose time is measured.
+/// A transport that measures its time.
 struct MeteredTransport: CloudKitTransport {
   private let transport: any CloudKitTransport
   private let meter: SyncMeter

@@ -9,7 +9,7 @@ import OpenCloudKit
 import OpenCoreData
 import WatershedCommands
 
-/// What a sync costs, and where: two devices and a server with real sockets and files.
+/// The cost of a sync and its parts, with two devices and a server, with sockets and files.
 struct SyncReport {
   let posts: Int
 

@@ -8,7 +8,7 @@ import OpenCloudKit
 import OpenCoreData
 import WatershedCommands
 
-/// A metered server on a loopback port, and one person's two devices.
+/// A metered server on a loopback port, and two devices of one user.
 final class SyncRig: Sendable {
   let phone: DemoDevice
   let laptop: DemoDevice
@@ -69,7 +69,7 @@ final class SyncRig: Sendable {
 
   var uptime: Double { ProcessInfo.processInfo.systemUptime }
 
-  /// Waits for a condition that imports on the laptop make true.
+  /// Waits until imports on the laptop make a condition true.
   func untilLaptop(_ condition: () async throws -> Bool) async throws {
     while try await !condition() { await changes.next() }
   }
