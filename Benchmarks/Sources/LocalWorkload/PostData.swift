@@ -7,7 +7,7 @@ public struct SplitMix {
     self.state = state
   }
 
-  /// The next word of the stream.
+  /// The next 64 bits of the stream.
   public mutating func next() -> UInt64 {
     state &+= 0x9E37_79B9_7F4A_7C15
     var word = state

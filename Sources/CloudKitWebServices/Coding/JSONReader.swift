@@ -4,7 +4,7 @@ import Foundation
 ///
 /// It accepts common input only and throws `Unusual` for everything else, including errors: then
 /// `JSONDecoder` decodes the same bytes and decides what they mean or reports what is wrong.
-/// Whatever this reader accepts must therefore mean the same to `JSONDecoder`, so it has to be
+/// Any input that this reader accepts must therefore mean the same to `JSONDecoder`, so it has to be
 /// strict.
 package struct JSONReader {
   /// Input that has to be decoded by `JSONDecoder`.

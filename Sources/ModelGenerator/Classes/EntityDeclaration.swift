@@ -110,7 +110,7 @@ extension PropertyDeclaration {
       .flatMap(EntityDeclaration.className) ?? "NSManagedObject"
   }
 
-  /// As in Xcode, every object type is optional, whatever the model says, and no scalar type is.
+  /// As in Xcode, every object type is optional, regardless of the model, and no scalar type is.
   private static func form(
     of attribute: NSAttributeDescription
   ) -> (kind: Kind, type: String, door: String) {
