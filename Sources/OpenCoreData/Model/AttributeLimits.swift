@@ -35,7 +35,7 @@ package struct AttributeLimits: Sendable, Hashable {
     return rules
   }
 
-  /// Takes a rule that the model compiler wrote; false when it is none of these.
+  /// Reads a rule that the model compiler wrote; false if it is not one of these limits.
   package mutating func absorb(_ format: String) -> Bool {
     if let text = remainder(of: format, after: "SELF MATCHES ") {
       guard let pattern = unquoted(text) else { return false }
@@ -74,7 +74,7 @@ package struct AttributeLimits: Sendable, Hashable {
   }
 }
 
-/// A decimal number, or nil when anything but the number is in the text.
+/// A decimal number; nil if the text contains anything else.
 func wholeDecimal(_ text: String) -> Decimal? {
   let allowed = text.allSatisfy { $0.isASCII && ($0.isNumber || "+-.eE".contains($0)) }
   guard allowed, !text.isEmpty, text.contains(where: \.isNumber), Double(text) != nil else {

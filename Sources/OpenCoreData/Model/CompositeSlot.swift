@@ -2,8 +2,8 @@ import Foundation
 
 /// A composite attribute in a layout: the slots of its leaves, by name.
 ///
-/// A row knows leaves alone: each has a slot and a column of its own, and the name of its path,
-/// such as "place.latitude".
+/// A row contains leaves only: each has its own slot and column, and is named by its path, such as
+/// "place.latitude".
 package struct CompositeSlot: Sendable {
   package enum Part: Sendable {
     case leaf(Int)
@@ -29,9 +29,9 @@ package struct CompositeSlot: Sendable {
     }
   }
 
-  /// The values that a dictionary gives the leaves: none where it says nothing of one.
+  /// The values of the leaves in a dictionary; a leaf without a value is omitted.
   ///
-  /// Nil for what is no dictionary.
+  /// Nil if the value is not a dictionary.
   func leafValues(of value: Any?) -> [(slot: Int, value: Any)]? {
     let flat = flattened(value)
     let isNil = flat == nil || flat is NSNull
@@ -60,7 +60,7 @@ package struct CompositeSlot: Sendable {
 }
 
 extension NSAttributeDescription {
-  /// What a store keeps of the attribute: itself, or copies of a composite's leaves, named by path.
+  /// The stored attributes: the attribute itself, or copies of a composite's leaves, named by path.
   package var leaves: [NSAttributeDescription] {
     guard let composite = self as? NSCompositeAttributeDescription else { return [self] }
     return composite.elements.compactMap(composite.placed).flatMap(\.leaves)
@@ -72,7 +72,7 @@ extension NSCompositeAttributeDescription {
   func placed(_ element: NSAttributeDescription) -> NSAttributeDescription? {
     guard let copy = element.copy() as? NSAttributeDescription else { return nil }
     copy.name = "\(name).\(element.name)"
-    // A group that is not there has no leaves.
+    // If a composite is nil, its leaves have no values.
     copy.isOptional = isOptional || element.isOptional
     copy.isTransient = isTransient || element.isTransient
     copy.allowsCloudEncryption = allowsCloudEncryption || element.allowsCloudEncryption

@@ -1,11 +1,12 @@
 import Foundation
 
-/// Default values: from the text of a model file, and to the value of a row.
+/// Default values: parsed from the text of a model file, and converted to row values.
 enum DefaultValue {
   /// Reads the text of a model file; nil when it is not a value of the type.
   ///
-  /// The editor leaves the default of an earlier type behind: `NO` of a number that was a Boolean,
-  /// `0.0` of a Boolean that was a number. They are read as Core Data's compiler reads them.
+  /// After a change of an attribute's type the editor keeps the old default: `NO` for a number that
+  /// was a Boolean, `0.0` for a Boolean that was a number. They are read as Core Data's compiler
+  /// does.
   static func parse(_ text: String, type: NSAttributeType) -> Any? {
     switch type {
     case .integer16AttributeType:
@@ -46,7 +47,7 @@ enum DefaultValue {
     }
   }
 
-  /// The value as a row holds it.
+  /// The value in a row.
   static func rowValue(of value: Any?, type: NSAttributeType) -> RowValue {
     guard let value else { return .null }
     switch type {
@@ -101,7 +102,7 @@ enum DefaultValue {
     }
   }
 
-  /// A whole number; editors also left "0.0" where a type was changed to an integer.
+  /// An integer; editors also leave "0.0" if a type was changed to an integer.
   private static func wholeNumber(_ text: String) -> Int64? {
     if let number = Int64(text) { return number }
     if let isTrue = boolean(text) { return isTrue ? 1 : 0 }

@@ -3,9 +3,9 @@ import Synchronization
 
 /// The compiled form of a frozen entity: its properties in numbered slots.
 ///
-/// Attributes come first in a row, to-one relationships after them; to-many relationships have a
-/// numbering of their own. Inherited properties come before own ones, so the slots of a parent's
-/// attributes keep their numbers in every child.
+/// Attributes come first in a row, then to-one relationships; to-many relationships are numbered
+/// separately. Inherited properties precede own ones, so the slots of a parent's attributes have
+/// the same numbers in every subentity.
 package final class EntityLayout: @unchecked Sendable {
   // Sendable: immutable, and made only of frozen descriptions. Unowned and unsafe: a frozen model
   // lives as long as the process, and slots are copied on the hot paths.
@@ -16,19 +16,19 @@ package final class EntityLayout: @unchecked Sendable {
   package let toOnes: [RelationshipSlot]
   package let toManys: [RelationshipSlot]
   package let fetched: [NSFetchedPropertyDescription]
-  /// Nearest first.
+  /// The superentities, nearest first.
   package let ancestors: [NSEntityDescription]
-  /// What objects of the entity share; made when the first one is.
+  /// The data that objects of the entity share, created with the first object.
   let template = AtomicLazyReference<ObjectTemplate>()
-  /// The same as an address, 0 until it is made: each object that is made asks for it.
+  /// The template's address, 0 until it exists; every new object reads it.
   let templateAddress = Atomic<UInt>(0)
-  /// Notes the names that are asked for; set only on a layout that ``KeyPathNames`` made, before
-  /// anybody else sees it.
+  /// Records the names that are looked up; set only on a layout created by ``KeyPathNames``, before
+  /// another thread can use it.
   var recorder: NameRecorder?
   private let slots: [String: PropertySlot]
   let composites: [String: CompositeSlot]
   private let compositeNames: [Int: String]
-  /// Descriptions that slots point at without counting.
+  /// Retains the descriptions that slots reference without counting.
   private let leaves: [NSAttributeDescription]
   private let kinds: Set<ObjectIdentifier>
 
@@ -71,7 +71,7 @@ package final class EntityLayout: @unchecked Sendable {
   /// The number of values in a row: attributes and to-one relationships.
   package var rowWidth: Int { attributes.count + toOnes.count }
 
-  /// What tells this layout from every other.
+  /// The identity of the layout.
   package var identifier: ObjectIdentifier { ObjectIdentifier(self) }
 
   package func slot(named name: String) -> PropertySlot? {
@@ -84,7 +84,7 @@ package final class EntityLayout: @unchecked Sendable {
     composites.isEmpty ? nil : composites[name]
   }
 
-  /// The name by which apps know an attribute: a leaf is known by its composite.
+  /// The name of an attribute in the API: a leaf has the name of its composite.
   package func publicName(ofAttribute index: Int) -> String {
     compositeNames[index] ?? attributes[index].name
   }
@@ -94,13 +94,13 @@ package final class EntityLayout: @unchecked Sendable {
     kinds.contains(ObjectIdentifier(entity))
   }
 
-  /// The entity and all that inherit from it, parents first; abstract ones are among them.
+  /// The entity and its descendants, parents first, including abstract ones.
   package var concreteSubentities: [NSEntityDescription] { entity.selfAndDescendants }
 
   /// The entity at the top of the hierarchy, whose table holds the rows.
   package var rootEntity: NSEntityDescription { ancestors.last ?? entity }
 
-  /// Root first, each level in name order; a property declared again keeps the first place.
+  /// Root first, each level sorted by name; a redeclared property keeps its first position.
   private static func orderedProperties(
     of entity: NSEntityDescription
   ) -> [NSPropertyDescription] {
@@ -117,7 +117,7 @@ package final class EntityLayout: @unchecked Sendable {
   }
 }
 
-/// Where a property lives in a layout.
+/// The position of a property in a layout.
 package enum PropertySlot: Hashable, Sendable {
   case attribute(Int)
   case toOne(Int)
@@ -125,7 +125,7 @@ package enum PropertySlot: Hashable, Sendable {
   case fetched(Int)
 }
 
-/// An attribute's place in a row, with what reading and writing it needs.
+/// An attribute's position in a row, with what reading and writing it needs.
 package struct AttributeSlot: @unchecked Sendable {
   // Sendable: immutable, and the description is frozen.
 
@@ -160,13 +160,13 @@ package struct AttributeSlot: @unchecked Sendable {
   }
 }
 
-/// A relationship's place in a layout, with what following it needs.
+/// A relationship's position in a layout, with what following it needs.
 package struct RelationshipSlot: @unchecked Sendable {
   // Sendable: immutable, and the descriptions are frozen.
 
-  /// The number among the to-one, or among the to-many, relationships.
+  /// The number among the to-one or the to-many relationships.
   package let index: Int
-  /// The index in a row; only a to-one has one.
+  /// The index in a row; nil for a to-many.
   package let rowIndex: Int?
   package let name: String
   package unowned(unsafe) let description: NSRelationshipDescription
@@ -194,7 +194,7 @@ package struct RelationshipSlot: @unchecked Sendable {
     deleteRule = description.deleteRule
   }
 
-  /// The number among the to-many relationships; a to-one has none.
+  /// The number among the to-many relationships; nil for a to-one.
   package var toManyIndex: Int? { rowIndex == nil ? index : nil }
 
   package var isToMany: Bool { rowIndex == nil }

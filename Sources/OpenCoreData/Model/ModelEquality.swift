@@ -1,8 +1,8 @@
 import Foundation
 
-// Descriptions are equal where they describe the same, as Core Data compares them: a copy equals its
-// original, whatever model it is in. Other descriptions are compared by name, or comparing two that
-// lead to each other would never end.
+// Descriptions are equal if their contents are, as in Core Data: a copy equals its original in any
+// model. Related descriptions are compared by name, since comparing two that reference each other
+// would not terminate.
 
 /// The parts of a description by name.
 typealias DescriptionParts = [String: AnyHashable]

@@ -64,7 +64,7 @@ open class NSAttributeDescription: NSPropertyDescription, @unchecked Sendable {
   package var limits = AttributeLimits() { willSet { requireEditable() } }
   /// Whether generated classes use a Swift scalar.
   package var usesScalarValueType = false { willSet { requireEditable() } }
-  /// The class name where the model names one.
+  /// The class name, if the model specifies one.
   package var explicitValueClassName: String? { willSet { requireEditable() } }
 
   /// The kind of value that the attribute holds, as a structure.

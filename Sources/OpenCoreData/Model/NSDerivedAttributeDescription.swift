@@ -13,7 +13,7 @@ import Foundation
 open class NSDerivedAttributeDescription: NSAttributeDescription, @unchecked Sendable {
   /// The expression as text, parsed at the first use.
   package var derivationSource: ParsedExpressionSource? { willSet { requireEditable() } }
-  /// A condition that objects of a to-many must meet to be counted in.
+  /// The condition for the objects of a to-many that are counted.
   package var filteringSource: ParsedPredicateSource? { willSet { requireEditable() } }
 
   /// The expression that computes the value.

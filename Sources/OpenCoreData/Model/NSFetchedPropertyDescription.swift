@@ -2,15 +2,15 @@ import Foundation
 
 /// A description of a property whose value is the result of a fetch.
 open class NSFetchedPropertyDescription: NSPropertyDescription, @unchecked Sendable {
-  /// The fetch behind the property, as a value; the façade makes an `NSFetchRequest` of it.
+  /// The fetch request of a model file, as a value; `fetchRequest` converts it.
   package var requestTemplate: FetchRequestTemplate? { willSet { requireEditable() } }
-  /// The request that was set in code: it can say more than a model file.
+  /// The request that was set in code, which can express more than a model file.
   private var request: NSFetchRequest<any NSFetchRequestResult>?
 
-  /// The fetch behind the property.
+  /// The fetch request of the property.
   ///
-  /// Its predicate may have two variables: `$FETCH_SOURCE`, the object whose property is asked for,
-  /// and `$FETCHED_PROPERTY`, this description, whose user info it may read.
+  /// Its predicate may use two variables: `$FETCH_SOURCE`, the object that has the property, and
+  /// `$FETCHED_PROPERTY`, this description, whose user info it may read.
   open var fetchRequest: NSFetchRequest<any NSFetchRequestResult>? {
     get {
       request.map(NSFetchRequest.init(sameAs:))

@@ -1,9 +1,9 @@
 import Foundation
 
 extension NSManagedObjectModel {
-  /// What makes the model unfit for use, in a sentence that names the property; nil for a sound one.
+  /// The first error of the model, in a sentence that names the property; nil for a valid model.
   ///
-  /// Model files are checked where they are read. This is for models made in code.
+  /// Model files are validated when they are read. This validates models created in code.
   package var defect: String? {
     guard !isFrozen else { return nil }
     var names: Set<String> = []

@@ -1,9 +1,9 @@
 import Foundation
 
 extension NSManagedObjectModel {
-  /// Merges models into one; two that define one entity differently stop the program.
+  /// Merges models into one; it stops the process if two models define an entity differently.
   ///
-  /// Entities that are the same in several models come once.
+  /// An entity that is equal in several models is merged once.
   public convenience init?(byMerging models: [NSManagedObjectModel]?) {
     guard let models else { return nil }
     self.init()
@@ -24,13 +24,13 @@ extension NSManagedObjectModel {
     for model in models { ModelCopier.copyAttachments(of: model, into: self) }
   }
 
-  /// Merges those entities of the models that a store was written with; nil when one is missing.
+  /// Merges the entities of the models that a store was written with; nil if one is missing.
   public convenience init?(
     byMerging models: [NSManagedObjectModel],
     forStoreMetadata metadata: [String: Any]
   ) {
     guard let stored = Self.versionHashes(inStoreMetadata: metadata) else { return nil }
-    // One model that describes the store alone is better than a patchwork of versions.
+    // A single model that matches the store is preferred to entities of several versions.
     let whole = models.first { $0.entityVersionHashesByName == stored }
     var order: [NSEntityDescription] = []
     var missing = stored

@@ -5,14 +5,14 @@ open class NSManagedObjectModel: NSObject, NSCopying, @unchecked Sendable {
   // Sendable: settable by one thread while it is being built, read-only once frozen; freezing is
   // guarded by a lock.
 
-  /// Texts that tell versions of the model apart.
+  /// Texts that identify versions of the model.
   open var versionIdentifiers: Set<AnyHashable> = [] { willSet { requireEditable() } }
   /// Translations of names and messages.
   open var localizationDictionary: [String: String]?
 
   /// The fetch requests of the model file by name, as values.
   package var requestTemplates: [String: FetchRequestTemplate] = [:]
-  /// The requests that were set in code: they can say more than a model file.
+  /// The requests that were set in code, which can express more than a model file.
   var requests: [String: NSFetchRequest<any NSFetchRequestResult>] = [:]
   /// The configurations that the editor marked "used with CloudKit".
   package var cloudKitConfigurations: Set<String> = [] { willSet { requireEditable() } }
@@ -39,7 +39,7 @@ open class NSManagedObjectModel: NSObject, NSCopying, @unchecked Sendable {
 
   // MARK: Entities
 
-  /// The entities of the model, those that inherit from others included.
+  /// The entities of the model, including subentities.
   open var entities: [NSEntityDescription] {
     get { allEntities }
     set {
@@ -59,7 +59,7 @@ open class NSManagedObjectModel: NSObject, NSCopying, @unchecked Sendable {
     )
   }
 
-  /// Adds an entity and those that inherit from it, unless they are there already.
+  /// Adds an entity and its subentities, unless the model has them already.
   func adopt(_ entity: NSEntityDescription) {
     if !allEntities.contains(where: { $0 === entity }) {
       allEntities.append(entity)
@@ -68,7 +68,7 @@ open class NSManagedObjectModel: NSObject, NSCopying, @unchecked Sendable {
     for child in entity.subentities where child.modelReference !== self { adopt(child) }
   }
 
-  /// Takes over everything of a model that nothing else uses.
+  /// Moves all contents of a model that has no other user to this one.
   func take(_ model: NSManagedObjectModel) {
     let entities = model.entities
     let configurations = model.configurationEntities
@@ -86,12 +86,12 @@ open class NSManagedObjectModel: NSObject, NSCopying, @unchecked Sendable {
 
   // MARK: Configurations
 
-  /// The names of the configurations, in order.
+  /// The names of the configurations, sorted.
   open var configurations: [String] {
     configurationEntities.keys.sorted(by: VersionHash.precedes)
   }
 
-  /// The entities of a configuration; nil names the one that holds all of them.
+  /// The entities of a configuration; nil stands for the default one, which has all entities.
   open func entities(forConfigurationName configuration: String?) -> [NSEntityDescription]? {
     guard let configuration, configuration != Self.defaultConfigurationName else {
       return allEntities
@@ -115,22 +115,22 @@ open class NSManagedObjectModel: NSObject, NSCopying, @unchecked Sendable {
     frozenHashes ?? entitiesByName.mapValues(\.versionHash)
   }
 
-  /// The checksum of the whole model, as staged migrations name it.
+  /// The checksum of the whole model, which staged migrations use.
   open var versionChecksum: String {
     VersionHash.checksum(of: entityVersionHashesByName)
   }
 
-  /// The digest that a store's metadata holds beside the hashes.
+  /// The digest in a store's metadata, next to the hashes.
   package static func metadataDigest(of hashes: [String: Data]) -> String {
     VersionHash.metadataDigest(of: hashes)
   }
 
-  /// The checksum that a store's metadata holds beside the hashes.
+  /// The checksum in a store's metadata, next to the hashes.
   package static func metadataChecksum(of hashes: [String: Data]) -> String {
     VersionHash.checksum(of: hashes)
   }
 
-  /// Whether a configuration describes a store exactly.
+  /// Whether a configuration matches a store exactly.
   open func isConfiguration(
     withName configuration: String?,
     compatibleWithStoreMetadata metadata: [String: Any]
@@ -156,7 +156,7 @@ open class NSManagedObjectModel: NSObject, NSCopying, @unchecked Sendable {
 
   // MARK: Freezing
 
-  /// Makes the model immutable, because a store or an object uses it from now on.
+  /// Makes the model immutable, because a store or an object uses it.
   package func freeze() {
     freezing.withLock {
       guard !isFrozen else { return }
@@ -179,7 +179,7 @@ open class NSManagedObjectModel: NSObject, NSCopying, @unchecked Sendable {
     return copy
   }
 
-  /// Whether the other model describes the same: entities, configurations and fetch requests.
+  /// Whether the other model has equal entities, configurations and fetch requests.
   open override func isEqual(_ object: Any?) -> Bool { describesTheSame(as: object) }
 
   /// Equal for equal descriptions.

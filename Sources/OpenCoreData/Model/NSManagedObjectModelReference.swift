@@ -1,12 +1,12 @@
 import Foundation
 
-/// A reference to a model that a staged migration goes through, checked by its checksum.
+/// A reference to a model version of a staged migration, verified by its checksum.
 open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
   // Sendable: immutable.
 
   /// The checksum that the model must have.
   public let versionChecksum: String
-  /// The model, read when the reference was made.
+  /// The model, read when the reference was created.
   public let resolvedModel: NSManagedObjectModel
 
   /// Refers to a model in memory.

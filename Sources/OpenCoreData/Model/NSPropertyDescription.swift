@@ -16,9 +16,9 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
   open var versionHashModifier: String? { willSet { requireEditable() } }
   /// Whether the property takes part in the system's search index.
   open var isIndexedBySpotlight = false { willSet { requireEditable() } }
-  /// Whether the property asks for an index of its own; fetch indexes have replaced it.
+  /// Whether the property requests its own index; fetch indexes have replaced this.
   open var isIndexed = false { willSet { requireEditable() } }
-  /// Whether the property goes to an external record file; nothing does today.
+  /// Whether the property is written to an external record file; Core Data no longer does this.
   open var isStoredInExternalRecord = false { willSet { requireEditable() } }
 
   /// The entity that declares the property.
@@ -77,13 +77,13 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
     }
   }
 
-  /// The hash that changes whenever the stored shape of the property does.
+  /// The hash that changes whenever the stored form of the property does.
   open var versionHash: Data { VersionHash.base(of: self) }
 
-  /// Every rule, those that limits express included.
+  /// All rules, including those of the limits.
   package var allValidationRules: [ValidationRule] { validationRules }
 
-  /// Copies the property; a relationship's copy still points at the old entities.
+  /// Copies the property; a relationship's copy still references the old entities.
   open func copy(with zone: NSZone? = nil) -> Any {
     let copy = type(of: self).init()
     copyValues(to: copy)
@@ -96,7 +96,7 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
   /// Equal for equal descriptions.
   open override var hash: Int { name.hashValue }
 
-  /// What the description says beside its name.
+  /// The values of the description besides its name.
   var parts: DescriptionParts {
     [
       "optional": isOptional, "transient": isTransient,

@@ -4,11 +4,11 @@ import Foundation
 package struct ValidationRule: @unchecked Sendable {
   // Sendable: the predicate behind it is parsed once under a lock and never changed.
 
-  /// What a broken rule reports.
+  /// The error that a violated rule reports.
   package enum Warning: Sendable, Hashable {
     /// A Cocoa error code, as the model compiler writes it.
     case code(Int)
-    /// A sentence of the developer's.
+    /// The developer's message.
     case message(String)
 
     package var value: Any {
@@ -21,7 +21,7 @@ package struct ValidationRule: @unchecked Sendable {
 
   /// The predicate's format string.
   package var format: String { source.format }
-  /// The code or sentence that a broken rule reports.
+  /// The code or message that a violated rule reports.
   package let warning: Warning
   private let source: ParsedPredicateSource
 
@@ -39,9 +39,9 @@ package struct ValidationRule: @unchecked Sendable {
   package var predicate: NSPredicate? { source.predicate }
 }
 
-/// A predicate kept as text and parsed at the first use.
+/// A predicate stored as text and parsed at its first use.
 ///
-/// Model files hold text; most models are opened without ever asking for the predicates.
+/// Model files contain text; most models are opened without evaluating their predicates.
 package final class ParsedPredicateSource: @unchecked Sendable {
   // Sendable: the lazily parsed value is read and written under the lock.
 
@@ -64,7 +64,7 @@ package final class ParsedPredicateSource: @unchecked Sendable {
   package var predicate: NSPredicate? {
     lock.withLock {
       if !isParsed {
-        // A malformed predicate is reported where the model file is read.
+        // A malformed predicate is reported when the model file is read.
         parsed = try? parsePredicate(format)
         isParsed = true
       }
@@ -73,7 +73,7 @@ package final class ParsedPredicateSource: @unchecked Sendable {
   }
 }
 
-/// An expression kept as text and parsed at the first use.
+/// An expression stored as text and parsed at its first use.
 package final class ParsedExpressionSource: @unchecked Sendable {
   // Sendable: the lazily parsed value is read and written under the lock.
 

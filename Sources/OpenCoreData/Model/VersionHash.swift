@@ -1,10 +1,11 @@
 import Crypto
 import Foundation
 
-/// The hashes by which a store knows the model that it was written with.
+/// The hashes by which a store identifies the model that it was written with.
 ///
-/// The digests of plain attributes, relationships and entities are Core Data's own. Those of derived
-/// and composite attributes are not known; ours are stable and change with what is stored.
+/// The digests of plain attributes, relationships and entities equal Core Data's. Core Data's
+/// digests of derived and composite attributes are unknown; these are stable and change with the
+/// stored form.
 enum VersionHash {
   static func base(of property: NSPropertyDescription) -> Data {
     var input = Data(property.name.utf8)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What `AND`, `OR` and `NOT` make: Foundation's compound predicate with a tree kept.
+/// The result of `AND`, `OR` and `NOT`: a Foundation compound predicate that keeps its tree.
 final class CompoundPredicate: NSCompoundPredicate, TreeHolding {
   let heldTree: PredicateTree
 
@@ -9,7 +9,7 @@ final class CompoundPredicate: NSCompoundPredicate, TreeHolding {
     super.init(type: type, subpredicates: parts.map(NSPredicate.make))
   }
 
-  /// The tree of a compound of any maker.
+  /// The tree of a compound predicate.
   static func tree(_ type: LogicalType, _ subpredicates: [NSPredicate]) -> PredicateTree {
     tree(type, subpredicates.map(\.tree))
   }

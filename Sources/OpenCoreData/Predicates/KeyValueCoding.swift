@@ -1,17 +1,17 @@
-/// Gives property values by name, as predicates and sort descriptors ask for them.
+/// Reads property values by name, for predicates and sort descriptors.
 ///
-/// Foundation on Linux has no `value(forKey:)`, so objects that take part in evaluation say so by
-/// this protocol. Dictionaries and collections need no conformance.
+/// Foundation on Linux has no `value(forKey:)`, so objects that can be evaluated conform to this
+/// protocol. Dictionaries and collections need no conformance.
 package protocol KeyValueCoding {
-  /// The value of the property, or nil where it has none.
+  /// The value of the property, or nil if it has none.
   func value(forKey key: String) -> Any?
 }
 
-/// A faster door for objects that hold typed rows: no boxes between the row and a comparison.
+/// A faster accessor of objects with typed rows: no boxing between the row and a comparison.
 package protocol RowValueReading {
-  /// The value of the attribute as its row holds it.
+  /// The value of the attribute in the object's row.
   ///
-  /// Nil says "ask `value(forKey:)`": the key names a relationship, a transient or an unknown
-  /// property.
+  /// Nil means that `value(forKey:)` has to be called: the key names a relationship, a transient or
+  /// an unknown property.
   func rowValue(forKey key: String) -> RowValue?
 }

@@ -20,13 +20,13 @@ open class NSComparisonPredicate: NSPredicate, TreeHolding {
     public static let normalized = Options(rawValue: 4)
   }
 
-  /// Which members of a collection on the left the comparison is about.
+  /// Which members of a collection on the left are compared.
   public enum Modifier: UInt, Sendable {
     /// The left side is compared as it is.
     case direct = 0
-    /// Every member must match.
+    /// All members must match.
     case all = 1
-    /// One member that matches is enough.
+    /// At least one member must match.
     case any = 2
   }
 
@@ -93,7 +93,7 @@ open class NSComparisonPredicate: NSPredicate, TreeHolding {
   /// The expression on the right.
   open var rightExpression: NSExpression { NSExpression(tree: comparison.right) }
 
-  /// Which members of a collection on the left the comparison is about.
+  /// Which members of a collection on the left are compared.
   open var comparisonPredicateModifier: Modifier { Modifier(comparison.modifier) }
 
   /// The operator between the two sides.
@@ -102,7 +102,7 @@ open class NSComparisonPredicate: NSPredicate, TreeHolding {
   /// How strings are compared.
   open var options: Options { Options(rawValue: comparison.options.rawValue) }
 
-  /// The predicate in the format language; reading it gives the same predicate.
+  /// The predicate in the format language; parsing it gives an equal predicate.
   open override var predicateFormat: String { PredicateFormatWriter.string(heldTree) }
 
   /// The predicate in the format language.
@@ -122,7 +122,7 @@ open class NSComparisonPredicate: NSPredicate, TreeHolding {
     heldTree.holds(for: object, bindings)
   }
 
-  /// Whether the other predicate asks the same.
+  /// Whether the other predicate is equal.
   open override func isEqual(_ object: Any?) -> Bool {
     (object as? NSPredicate)?.tree.isEqual(to: heldTree) ?? false
   }
@@ -163,7 +163,7 @@ extension NSComparisonPredicate.Operator {
     case .beginsWith: self = .beginsWith
     case .endsWith: self = .endsWith
     case .in: self = .in
-    // Apple has no public number for CloudKit's word.
+    // Apple has no public number for CloudKit's operator.
     case .contains, .tokenMatches: self = .contains
     case .between: self = .between
     }

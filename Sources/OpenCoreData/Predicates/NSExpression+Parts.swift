@@ -30,7 +30,7 @@ extension NSExpression {
     }
   }
 
-  /// The object that a function or a key path is asked of.
+  /// The target of a function or a key path.
   public var operand: NSExpression {
     switch tree {
     case .call(let target, _, _), .keyPath(let target, _): NSExpression(tree: target)
@@ -104,7 +104,7 @@ extension NSExpression.ExpressionType {
     case .evaluatedObject: self = .evaluatedObject
     case .variable: self = .variable
     case .keyPath(.evaluatedObject, _): self = .keyPath
-    // As with Apple: a key path on anything else is a function, `valueForKeyPath:`.
+    // As with Apple: a key path on another operand is the function `valueForKeyPath:`.
     case .keyPath, .function, .call: self = .function
     case .aggregate: self = .aggregate
     case .subquery: self = .subquery

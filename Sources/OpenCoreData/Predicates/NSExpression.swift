@@ -3,26 +3,26 @@ import Foundation
 
 /// An expression of a predicate: a constant, a key path, a function of other expressions.
 ///
-/// An archive holds an expression in the format language. Blocks, and constants that are objects,
-/// have no words in it: such an expression is nil when it comes out of its archive.
+/// An archive contains the expression in the format language. Blocks, and constants that are
+/// objects, can't be written in it: such an expression is decoded as nil.
 open class NSExpression: NSObject, NSSecureCoding, NSCopying {
-  /// What an expression is made of.
+  /// The kind of an expression.
   public enum ExpressionType: UInt, Sendable {
-    /// A value that stays the same.
+    /// A constant value.
     case constantValue = 0
     /// The object that is evaluated.
     case evaluatedObject = 1
-    /// A value that is given when the expression is evaluated.
+    /// A variable, whose value is given when the expression is evaluated.
     case variable = 2
-    /// What a key path leads to.
+    /// The value of a key path.
     case keyPath = 3
-    /// What a function makes of its arguments.
+    /// The result of a function.
     case function = 4
-    /// The members of two collections.
+    /// The union of two collections.
     case unionSet = 5
-    /// The members that two collections have in common.
+    /// The intersection of two collections.
     case intersectSet = 6
-    /// The members of one collection that another does not have.
+    /// The members of one collection that another does not contain.
     case minusSet = 7
     /// The members of a collection for which a predicate is true.
     case subquery = 13
@@ -30,11 +30,11 @@ open class NSExpression: NSObject, NSSecureCoding, NSCopying {
     case aggregate = 14
     /// Any key of a Spotlight item.
     case anyKey = 15
-    /// What a closure returns.
+    /// The result of a closure.
     case block = 19
-    /// One of two expressions, as a predicate says.
+    /// One of two expressions, selected by a predicate.
     case conditional = 20
-    /// What a fetch request finds; see ``NSFetchRequestExpressionType``.
+    /// The result of a fetch request; see ``NSFetchRequestExpressionType``.
     case fetchRequest = 50
   }
 
@@ -54,10 +54,10 @@ open class NSExpression: NSObject, NSSecureCoding, NSCopying {
     super.init()
   }
 
-  /// Expressions may be archived and come back as what they were.
+  /// Whether archives of this class are read securely.
   public class var supportsSecureCoding: Bool { true }
 
-  /// Reads an expression out of an archive; nil where it has none that the language can say.
+  /// Reads an expression from an archive; nil if the archive has no valid one.
   public required init?(coder: NSCoder) {
     guard let format = coder.decodeObject(of: NSString.self, forKey: Self.formatKey) as String?,
       let tree = try? PredicateParser.expression(format, arguments: [])
@@ -119,7 +119,7 @@ open class NSExpression: NSObject, NSSecureCoding, NSCopying {
 
   /// Makes an expression of a predefined function, such as `sum:` or `add:to:`.
   ///
-  /// A name that is no function stops the program, as it does with Apple.
+  /// An unknown name stops the process, as with Apple.
   public convenience init(forFunction name: String, arguments parameters: [Any]) {
     let trees = parameters.map { ($0 as? NSExpression)?.tree ?? ExpressionTree.value($0) }
     guard let known = ExpressionFunction.named(name, argumentCount: trees.count) else {
@@ -173,7 +173,7 @@ open class NSExpression: NSObject, NSSecureCoding, NSCopying {
     self.init(tree: .subquery(expression.tree, variable, predicate.tree))
   }
 
-  /// Makes an expression that is one of two, as the predicate says.
+  /// Makes an expression that is one of two, selected by a predicate.
   public convenience init(
     forConditional predicate: NSPredicate,
     trueExpression: NSExpression,
@@ -184,7 +184,7 @@ open class NSExpression: NSObject, NSSecureCoding, NSCopying {
 
   /// Makes an expression of a closure.
   ///
-  /// It works in memory only.
+  /// It can be evaluated in memory only.
   public convenience init(
     block: @escaping (Any?, [Any], NSMutableDictionary?) -> Any,
     arguments: [NSExpression]?
@@ -192,10 +192,10 @@ open class NSExpression: NSObject, NSSecureCoding, NSCopying {
     self.init(tree: .block(ExpressionBlock(block), (arguments ?? []).map(\.tree)))
   }
 
-  /// What the expression is made of.
+  /// The kind of the expression.
   open var expressionType: ExpressionType { type }
 
-  /// Lets an expression out of an archive be evaluated; one that was made here needs no leave.
+  /// Allows the evaluation of an unarchived expression; here it has no effect.
   open func allowEvaluation() {}
 
   /// The value for an object.
@@ -213,7 +213,7 @@ open class NSExpression: NSObject, NSSecureCoding, NSCopying {
     }
   }
 
-  /// The value for an object, with a clock of the caller's.
+  /// The value for an object, with the caller's clock.
   package func value(
     with object: Any?,
     variables: [String: Any?] = [:],
@@ -232,7 +232,7 @@ open class NSExpression: NSObject, NSSecureCoding, NSCopying {
   /// Expressions never change, so a copy is the expression itself.
   open func copy(with zone: NSZone? = nil) -> Any { self }
 
-  /// Whether the other expression is made of the same parts.
+  /// Whether the other expression is equal.
   open override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? NSExpression, other.type == type else { return false }
     let same = PredicateTree.comparison(ComparisonTree(tree, .equal, .evaluatedObject))

@@ -1,7 +1,7 @@
 import Effects
 import Foundation
 
-/// Lets initializers of ours return subclasses of ours.
+/// Lets the initializers of an extension return instances of subclasses.
 ///
 /// Foundation's predicates conform.
 ///
@@ -15,8 +15,8 @@ extension NSPredicate: PredicateBuilding {}
 extension PredicateBuilding where Self: NSPredicate {
   /// Makes a predicate from a format string and the values of its `%@`, `%K` and number formats.
   ///
-  /// A string that cannot be read stops the program with Apple's sentence, the position and what
-  /// was expected, as it does with Apple.
+  /// An invalid string stops the process with Apple's message, the position and the expected input,
+  /// as with Apple.
   public init(format predicateFormat: String, _ arguments: Any?...) {
     self = Self.made(format: predicateFormat, arguments: arguments)
   }
@@ -44,33 +44,33 @@ extension PredicateBuilding where Self: NSPredicate {
 }
 
 extension NSPredicate {
-  /// Lets a predicate out of an archive be evaluated; one that was made here needs no leave.
+  /// Allows the evaluation of an unarchived predicate; here it has no effect.
   public func allowEvaluation() {}
 
-  /// The predicate with values in the place of its `$variables`.
+  /// The predicate with its `$variables` replaced by values.
   public func withSubstitutionVariables(_ variables: [String: Any]) -> Self {
     let values = variables.mapValues { value in
       (value as? NSExpression)?.tree ?? ExpressionTree.value(value)
     }
     guard let made = NSPredicate.make(tree.substituting(values)) as? Self else {
-      // A block, or a subclass of the user's: it takes its bindings when it is evaluated.
+      // A block, or an app's subclass, receives the variables when it is evaluated.
       return self
     }
     return made
   }
 }
 
-/// Reads a predicate, or throws a `PredicateFormatError` that says where and why it is none.
+/// Parses a predicate, or throws a `PredicateFormatError` with the position and the reason.
 package func parsePredicate(_ format: String, _ arguments: [Any?]) throws -> NSPredicate {
   NSPredicate.make(try PredicateParser.predicate(format, arguments: arguments))
 }
 
-/// Reads a predicate as a model file holds it: without arguments.
+/// Parses a predicate of a model file, which has no arguments.
 package func parsePredicate(_ format: String) throws -> NSPredicate {
   try parsePredicate(format, [])
 }
 
-/// Reads an expression, or throws a `PredicateFormatError`.
+/// Parses an expression, or throws a `PredicateFormatError`.
 package func parseExpression(_ format: String, _ arguments: [Any?] = []) throws -> NSExpression {
   NSExpression(tree: try PredicateParser.expression(format, arguments: arguments))
 }

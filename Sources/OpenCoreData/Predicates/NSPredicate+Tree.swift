@@ -1,13 +1,13 @@
 import Effects
 import Foundation
 
-/// A predicate class of ours, which keeps its tree.
+/// A predicate class of this module, which keeps its tree.
 protocol TreeHolding {
   var heldTree: PredicateTree { get }
 }
 
 extension NSPredicate {
-  /// The predicate as a tree, whoever made it.
+  /// The predicate as a tree, for predicates of every class.
   package var tree: PredicateTree {
     if let holder = self as? any TreeHolding { return holder.heldTree }
     if let compound = self as? NSCompoundPredicate {
@@ -19,7 +19,7 @@ extension NSPredicate {
     return .opaque(OpaquePredicate(self))
   }
 
-  /// The value of a predicate made by Foundation's `init(value:)`, which it shows in no other way.
+  /// The value of a predicate created by Foundation's `init(value:)`, which only reflection shows.
   private var foundationConstant: Bool? {
     guard let kind = Mirror(reflecting: self).children.first(where: { $0.label == "kind" }) else {
       return nil
@@ -42,11 +42,11 @@ extension NSPredicate {
 
   /// The predicate in the format language.
   ///
-  /// `predicateFormat` is the same for predicates made by
-  /// `init(format:)`; Foundation's own classes answer that with nothing useful.
+  /// `predicateFormat` is equal for predicates created by `init(format:)`; that of Foundation's own
+  /// classes is not usable.
   package var formatString: String { PredicateFormatWriter.string(tree) }
 
-  /// Evaluates with a clock of the caller's, and throws where the public methods stop.
+  /// Evaluates with the caller's clock, and throws where the public methods stop the process.
   package func evaluate(
     object: Any?,
     variables: [String: Any?] = [:],

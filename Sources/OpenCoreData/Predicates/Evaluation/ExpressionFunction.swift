@@ -2,10 +2,10 @@ import Foundation
 
 /// The functions of the format language, under their selector names.
 ///
-/// SQL calls `apply` too, through a registered function, so both have one implementation. A nil
-/// operand makes a nil result, except where a collection is counted or summed.
+/// SQL also calls `apply`, through a registered function, so both have one implementation. A nil
+/// operand makes a nil result, except if a collection is counted or summed.
 package enum ExpressionFunction {
-  /// Functions of a collection, with the operators they share their meaning with.
+  /// The functions of a collection, with the collection operators that have the same result.
   static let collectionFunctions: [String: CollectionOperator?] = [
     "sum:": .sum, "count:": .count, "min:": .minimum, "max:": .maximum, "average:": .average,
     "median:": nil, "mode:": nil, "stddev:": nil, "distinct:": .distinctUnion,
@@ -19,7 +19,7 @@ package enum ExpressionFunction {
     "lowercase:": 1, "canonical:": 1, "length:": 1, "noindex:": 1, "now": 0, "random": 0,
     "random:": 1,
     "castObject:toType:": 2, "objectFrom:withIndex:": 2,
-    // CloudKit's own: how far a place is from another. Only its queries can say.
+    // CloudKit's distance between locations; only its queries can evaluate it.
     "distanceToLocation:fromLocation:": 2,
   ]
 
@@ -29,7 +29,7 @@ package enum ExpressionFunction {
     "divide": "divide:by:", "modulus": "modulus:by:",
   ]
 
-  /// The selector name for what a format string spells, `max` or `max:`; nil for the unknown.
+  /// The selector name of a function in a format string, `max` or `max:`; nil if it is unknown.
   static func named(_ name: String, argumentCount: Int) -> String? {
     for candidate in [name, name + ":", aliases[name] ?? ""] {
       if collectionFunctions[candidate] != nil, argumentCount > 0 { return candidate }
@@ -38,7 +38,7 @@ package enum ExpressionFunction {
     return nil
   }
 
-  /// Several arguments of a collection's function are the members of one.
+  /// Combines several arguments of a collection's function into one collection.
   static func gathered(_ arguments: [ExpressionTree], for name: String) -> [ExpressionTree] {
     collectionFunctions[name] != nil && arguments.count > 1 ? [.aggregate(arguments)] : arguments
   }
@@ -91,7 +91,7 @@ package enum ExpressionFunction {
     }
   }
 
-  /// The whole number nearest zero, as SQLite casts: beyond the range it is the range's end.
+  /// The nearest integer towards zero, limited to the range of 64 bits, as SQLite casts.
   private static func wrapped(_ number: Double, _ value: ExpressionValue) -> Int64 {
     if case .integer(let whole) = value { return whole }
     if number >= 0x1p63 { return .max }
@@ -127,9 +127,9 @@ package enum ExpressionFunction {
     }
   }
 
-  /// Whole numbers stay whole, as in C and SQL: `5 / 2` is 2.
+  /// Integers give integers, as in C and SQL: `5 / 2` is 2.
   ///
-  /// An overflow goes on in doubles.
+  /// The result of an overflow is a double.
   private static func whole(_ name: String, _ left: Int64, _ right: Int64) -> ExpressionValue? {
     let (result, overflow): (Int64, Bool)
     switch name {
@@ -151,14 +151,15 @@ package enum ExpressionFunction {
     case "bitwiseAnd:with:": return .integer(left & right)
     case "bitwiseOr:with:": return .integer(left | right)
     case "bitwiseXor:with:": return .integer(left ^ right)
-    // Swift's shifts take any distance: too far is 0 or the sign, negative is the other way.
+    // Swift's shifts accept any distance: too large gives 0 or the sign, negative shifts the other
+    // way.
     case "leftshift:by:": return .integer(left << right)
     case "rightshift:by:": return .integer(left >> right)
     default: return .null
     }
   }
 
-  /// A date moves by seconds, and two dates are seconds apart.
+  /// Adds seconds to a date, or returns the seconds between two dates.
   private static func dateArithmetic(
     _ name: String,
     _ left: ExpressionValue,

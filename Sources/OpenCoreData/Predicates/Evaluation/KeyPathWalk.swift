@@ -2,8 +2,8 @@ import Foundation
 
 /// Follows key paths as key-value coding does.
 ///
-/// A key on a collection asks every member; collections met on the way are flattened, and a
-/// member without a value counts as nil.
+/// A key on a collection is read from every member; nested collections are flattened, and a member
+/// without a value counts as nil.
 package enum KeyPathWalk {
   /// The value at the end of the path.
   package static func value(of object: Any?, _ keys: [String]) -> Any? {
@@ -14,7 +14,7 @@ package enum KeyPathWalk {
         return CollectionOperator.value(key, of: current, path: Array(rest))
       }
       guard let source = current else {
-        // An operator further on answers for nothing at all as for an empty collection.
+        // A later operator treats a missing value as an empty collection.
         guard let index = rest.firstIndex(where: { $0.hasPrefix("@") }) else { return nil }
         rest = rest[index...]
         continue
@@ -62,7 +62,8 @@ package enum KeyPathWalk {
     }
   }
 
-  /// Swift's own objects have no key-value coding on Linux; their stored properties can be read.
+  /// Plain Swift objects have no key-value coding on Linux; their stored properties are read by
+  /// reflection.
   private static func stored(_ key: String, in object: Any) -> Any? {
     var mirror: Mirror? = Mirror(reflecting: object)
     while let current = mirror {

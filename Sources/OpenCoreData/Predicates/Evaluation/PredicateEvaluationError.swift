@@ -1,4 +1,4 @@
-/// Why a predicate cannot be evaluated, whatever the object.
+/// An error of a predicate that can't be evaluated with any object.
 package enum PredicateEvaluationError: Error, Sendable, Hashable, CustomStringConvertible {
   case unboundVariable(String)
   case unknownSelector(String)

@@ -127,7 +127,7 @@ package struct PredicateEvaluator {
     return .integer(Int64(Effects.live.randomness.next() % UInt64(bound)))
   }
 
-  /// The value in its box, so that a key path can go on from it.
+  /// The value as a key path needs it, not converted to `ExpressionValue`.
   func boxed(_ tree: ExpressionTree, _ subject: EvaluationSubject) throws -> Any? {
     switch tree {
     case .evaluatedObject:
@@ -178,7 +178,7 @@ package struct PredicateEvaluator {
   }
 }
 
-/// What a predicate is evaluated with, with its doors looked up once.
+/// The object to evaluate, with its conformance to `RowValueReading` looked up once.
 struct EvaluationSubject {
   let raw: Any?
   let rows: (any RowValueReading)?

@@ -1,9 +1,9 @@
 import Foundation
 
-/// `FUNCTION(target, 'selector:', …)`: a method by name.
+/// A call of a method by name: `FUNCTION(target, 'selector:', …)`.
 ///
-/// Swift on Linux sends no messages by name, so the selectors that predicates are known to use are
-/// spelled out here.
+/// Swift on Linux can't call methods by name, so the known selectors of predicates are implemented
+/// here.
 enum SelectorCall {
   static func value(
     _ selector: String,

@@ -1,4 +1,4 @@
-/// An object that answers methods which an expression calls by name, `FUNCTION(object, "name:", …)`.
+/// An object with methods that an expression can call by name, `FUNCTION(object, "name:", …)`.
 package protocol SelectorResponding {
   func respond(to selector: String, arguments: [Any?]) throws -> Any?
 }

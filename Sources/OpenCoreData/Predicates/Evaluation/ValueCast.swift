@@ -1,6 +1,6 @@
 import Foundation
 
-/// The types that `CAST()` knows.
+/// The target types of `CAST()`.
 enum ValueCast: String {
   case number = "NSNumber"
   case decimal = "NSDecimalNumber"
@@ -10,13 +10,13 @@ enum ValueCast: String {
   case uuid = "NSUUID"
   case data = "NSData"
 
-  /// Apple's class names and Swift's type names.
+  /// Accepts Apple's class names and Swift's type names.
   init?(_ name: String) {
     let spelled = name.hasPrefix("NS") ? name : "NS" + name
     self.init(rawValue: spelled == "NSDecimal" ? "NSDecimalNumber" : spelled)
   }
 
-  /// The value as the type; nil where it cannot be one.
+  /// The value converted to the type; nil if that is impossible.
   func value(of value: ExpressionValue) -> ExpressionValue? {
     if value.isNull { return .null }
     switch self {
@@ -70,7 +70,7 @@ enum ValueCast: String {
     }
   }
 
-  /// The bytes that hexadecimal digits spell.
+  /// Decodes hexadecimal digits.
   static func bytes(_ text: String) -> Data? {
     let digits = Array(text.utf8)
     guard digits.count.isMultiple(of: 2) else { return nil }

@@ -1,17 +1,17 @@
 import Foundation
 
-// Code for Apple's platforms says `NSPredicate(format: "id == %@", id as CVarArg)`, where objects and
-// what bridges to them may be variadic arguments. Here the initializers of predicates take any
-// value, so these conformances only let that code compile.
+// Code for Apple's platforms has `NSPredicate(format: "id == %@", id as CVarArg)`, where objects
+// and bridged values are variadic arguments. Here the initializers of predicates accept any value,
+// so these conformances only make that code compile.
 
-/// An argument that `%@` stands for.
+/// A value for a `%@` in a format string.
 ///
 /// Differs from Core Data: outside of predicates and expressions, where C reads the arguments, the
 /// object that stands for the value is never released.
 public protocol PredicateFormatArgument: CVarArg {}
 
 extension PredicateFormatArgument {
-  /// The address of an object, as C code expects for `%@`.
+  /// The address of an object, as C code expects it for `%@`.
   public var _cVarArgEncoding: [Int] {
     let object = (self as? NSObject) ?? NSString(string: "\(self)")
     return [Int(bitPattern: Unmanaged.passRetained(object).toOpaque())]

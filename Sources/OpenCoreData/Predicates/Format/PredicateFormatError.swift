@@ -1,12 +1,12 @@
-/// A format string that is no predicate or expression: where reading stopped, and why.
+/// A syntax error in a format string: its position and the expected input.
 package struct PredicateFormatError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// The string as given.
+  /// The format string.
   package var format: String
-  /// The offset in Unicode scalars of what could not be read.
+  /// The position of the error, in Unicode scalars.
   package var position: Int
-  /// What would have been right there.
+  /// A description of the expected input.
   package var expected: String
-  /// What stands there.
+  /// A description of the actual input.
   package var found: String
 
   package init(format: String, position: Int, expected: String, found: String) {

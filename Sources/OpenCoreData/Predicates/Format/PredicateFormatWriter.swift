@@ -1,8 +1,8 @@
 import Foundation
 
-/// Writes trees in the format language, so that reading them gives the same tree again.
+/// Writes trees in the format language, so that parsing the text gives an equal tree.
 ///
-/// Objects and blocks have no spelling in the language; they are described between angle brackets.
+/// Objects and blocks can't be written in the language; they are described in angle brackets.
 package enum PredicateFormatWriter {
   // MARK: Predicates
 
@@ -15,7 +15,7 @@ package enum PredicateFormatWriter {
     case .or(let parts):
       parts.isEmpty ? "FALSEPREDICATE" : joined(parts, with: " OR ")
     case .not(let part): "NOT " + grouped(part)
-    // The name that Foundation gives a block; it reads back as no predicate, as with Apple.
+    // Foundation's name of a block; it can't be parsed, as with Apple.
     case .opaque(let opaque):
       type(of: opaque.predicate) == NSPredicate.self
         ? "BLOCKPREDICATE" : "<\(type(of: opaque.predicate))>"
@@ -44,7 +44,7 @@ package enum PredicateFormatWriter {
     return text + " " + operand(comparison.right)
   }
 
-  /// Set operators are looser than comparisons look; parentheses make that plain.
+  /// Puts set operators in parentheses, since they bind less tightly than they appear to.
   private static func operand(_ tree: ExpressionTree) -> String {
     if case .set = tree { return "(" + string(tree) + ")" }
     return string(tree)
@@ -93,14 +93,14 @@ package enum PredicateFormatWriter {
     return ([prefix] + spelled).joined(separator: ".")
   }
 
-  /// Words that mean something at the place of a key.
+  /// Keywords that can't be written as a plain key.
   private static let reserved: Set<String> = [
     "AND", "OR", "NOT", "IN", "ANY", "SOME", "ALL", "NONE", "LIKE", "MATCHES", "CONTAINS",
     "BEGINSWITH", "ENDSWITH", "BETWEEN", "NULL", "NIL", "SELF", "TRUE", "YES", "FALSE", "NO",
     "TRUEPREDICATE", "FALSEPREDICATE", "ANYKEY", "UNION", "INTERSECT", "MINUS",
   ]
 
-  /// Spelling and strength of the functions that are written as operators.
+  /// The symbols and precedences of the functions that are written as operators.
   private static let operators: [String: (symbol: String, strength: Int)] = [
     "bitwiseOr:with:": ("|", 1), "bitwiseXor:with:": ("^", 2), "bitwiseAnd:with:": ("&", 3),
     "leftshift:by:": ("<<", 4), "rightshift:by:": (">>", 4), "add:to:": ("+", 5),
@@ -124,7 +124,7 @@ package enum PredicateFormatWriter {
     if name == "castObject:toType:" {
       return "CAST(" + arguments.map(string).joined(separator: ", ") + ")"
     }
-    // Apple leaves out the last colon of what takes one argument.
+    // Apple omits the colon of a function with one argument.
     let spelled =
       name.hasSuffix(":") && name.filter { $0 == ":" }.count == 1
       ? String(name.dropLast()) : name
@@ -169,14 +169,14 @@ package enum PredicateFormatWriter {
     }
   }
 
-  /// Plain where reading it as a number gives the same number, as Apple always writes it.
+  /// Without a cast if parsing the number gives an equal one, as Apple always writes it.
   private static func string(_ value: Decimal) -> String {
     let text = "\(value)"
     let isPlain = Int64(text) != nil || Double(text).map { "\($0)" == text } ?? false
     return isPlain ? text : cast(text, "NSDecimalNumber")
   }
 
-  /// With six digits after the point, as Apple writes it, and more only where they count.
+  /// With six fractional digits, as Apple writes it, and more only if they are significant.
   private static func seconds(_ value: Double) -> String {
     let text = String(format: "%.6f", value)
     return Double(text) == value ? text : "\(value)"

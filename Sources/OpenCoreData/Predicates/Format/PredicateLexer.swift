@@ -1,6 +1,6 @@
 import Foundation
 
-/// Cuts a format string into words and puts the arguments in their places.
+/// Splits a format string into tokens and substitutes the arguments.
 struct PredicateLexer {
   private let format: String
   private let characters: [Character]
@@ -16,7 +16,7 @@ struct PredicateLexer {
 
   init(_ format: String, arguments: [Any?]) throws {
     self.format = format
-    // One character per scalar: a mark that combines with a quote must not hide it.
+    // Uses scalars: a combining mark after a quote must not hide the quote.
     characters = format.unicodeScalars.map(Character.init)
     self.arguments = arguments[...]
     while try readToken() {}
@@ -60,7 +60,7 @@ struct PredicateLexer {
       return .key(try readName("a key"))
     case "@":
       position += 1
-      // A string as Objective-C writes it.
+      // A string literal in Objective-C's notation.
       if let quote = current, quote == "'" || quote == "\"" {
         return .string(try readString(quote))
       }
@@ -76,7 +76,7 @@ struct PredicateLexer {
     }
   }
 
-  /// A point after an operand leads to a key; elsewhere a number may begin with it.
+  /// A point after an operand starts a key; otherwise it may start a number.
   private var followsOperand: Bool {
     switch tokens.last?.token {
     case .word, .key, .variable, .keyArgument, .argument: true
@@ -104,7 +104,7 @@ struct PredicateLexer {
     return String(characters[start..<position])
   }
 
-  /// A name, with the colons of a selector where it is one: `bitwiseAnd:with:`.
+  /// A name, including the colons of a selector: `bitwiseAnd:with:`.
   private mutating func readFunctionOrKey() throws -> String {
     var name = try readName("a key")
     while current == ":", character(1) != "=" {

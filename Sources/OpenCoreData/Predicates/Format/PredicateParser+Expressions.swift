@@ -1,7 +1,7 @@
 import Foundation
 
 extension PredicateParser {
-  /// Binary operators, loosest first, with the functions they stand for.
+  /// The binary operators, in order of increasing precedence, with their functions.
   private static let levels: [[String: String]] = [
     ["|": "bitwiseOr:with:"],
     ["^": "bitwiseXor:with:"],
@@ -178,7 +178,7 @@ extension PredicateParser {
     }
   }
 
-  /// Words that join operands and so cannot be one, unless written with `#`.
+  /// Keywords that join operands and can't be operands, unless they are written with `#`.
   private static func isReservedOperator(_ text: String) -> Bool {
     let word = text.uppercased()
     return wordComparisons[word] != nil || ["AND", "OR", "NOT"].contains(word)
@@ -225,7 +225,7 @@ extension PredicateParser {
     return .function(function, ExpressionFunction.gathered(arguments, for: function))
   }
 
-  /// The operands up to the closing parenthesis.
+  /// The arguments up to the closing parenthesis.
   private mutating func readArguments() throws -> [ExpressionTree] {
     var arguments: [ExpressionTree] = []
     if take(symbol: ")") { return arguments }
@@ -253,7 +253,7 @@ extension PredicateParser {
     return .call(target, selector, arguments)
   }
 
-  /// A request, the context to run it in, and whether its count alone is wanted.
+  /// A request, its context, and whether only the count is returned.
   private mutating func readFetch() throws -> ExpressionTree {
     let request = try readExpression()
     try expect(symbol: ",")
@@ -269,7 +269,7 @@ extension PredicateParser {
     return .fetch(request, context, isCount != 0)
   }
 
-  /// A cast of a constant is a constant: dates and other values print as such casts.
+  /// A cast of a constant is a constant: dates and other values are written as such casts.
   private mutating func readCast() throws -> ExpressionTree {
     let operand = try readExpression()
     try expect(symbol: ",")

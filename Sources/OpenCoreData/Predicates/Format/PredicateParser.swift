@@ -1,17 +1,18 @@
 import Foundation
 
-/// Reads the predicate format language by recursive descent.
+/// Parses the predicate format language by recursive descent.
 ///
-/// The grammar is Apple's "Predicate Format String Syntax". What the published grammar leaves open
-/// is settled as Foundation does it: `AND` binds tighter than `OR`, keywords have no case, and a
-/// parenthesis opens a predicate where it can and an expression otherwise.
+/// The grammar is Apple's "Predicate Format String Syntax". Where the published grammar is
+/// ambiguous, Foundation's behaviour decides: `AND` binds tighter than `OR`, keywords are not case
+/// sensitive, and a parenthesis starts a predicate if possible and an expression otherwise.
 struct PredicateParser {
   let format: String
   let tokens: [(token: PredicateToken, position: Int)]
   var index = 0
   private var depth = 0
 
-  /// Deeper nesting than any person writes; it bounds the stack.
+  /// The limit of nesting, which bounds the depth of the stack; handwritten predicates are far
+  /// below it.
   private static let depthLimit = 200
 
   init(_ format: String, arguments: [Any?]) throws {
@@ -19,7 +20,7 @@ struct PredicateParser {
     tokens = try PredicateLexer(format, arguments: arguments).tokens
   }
 
-  /// Reads the whole string as a predicate.
+  /// Parses the whole string as a predicate.
   static func predicate(_ format: String, arguments: [Any?]) throws -> PredicateTree {
     var parser = try PredicateParser(format, arguments: arguments)
     let tree = try parser.readPredicate()
@@ -27,7 +28,7 @@ struct PredicateParser {
     return tree
   }
 
-  /// Reads the whole string as an expression.
+  /// Parses the whole string as an expression.
   static func expression(_ format: String, arguments: [Any?]) throws -> ExpressionTree {
     var parser = try PredicateParser(format, arguments: arguments)
     let tree = try parser.readExpression()
@@ -135,8 +136,8 @@ struct PredicateParser {
       index = start
       return try readComparison()
     } catch let asPredicate as PredicateFormatError {
-      // `(a + b) > c`: the parenthesis held an expression. The error that got farther is the one
-      // that helps.
+      // `(a + b) > c`: the parenthesis contains an expression. Of the two errors the later one is
+      // reported.
       index = start
       do {
         return try readComparison()
@@ -146,7 +147,7 @@ struct PredicateParser {
     }
   }
 
-  /// Whether what stands here goes on with an operand before it.
+  /// Whether the token continues an expression after an operand.
   private var continuesExpression: Bool {
     switch token {
     case .symbol(let text): !["&&", "||", ")", ","].contains(text)
@@ -172,7 +173,8 @@ struct PredicateParser {
     return isNone ? .not(comparison) : comparison
   }
 
-  /// `any == 1` is about a key, `ANY key == 1` is not: a modifier has an operand after it.
+  /// A modifier is followed by an operand: in `any == 1` the word is a key, in `ANY key == 1` it is
+  /// not.
   private var modifierWord: String? {
     guard case .word(let text) = token else { return nil }
     let word = text.uppercased()

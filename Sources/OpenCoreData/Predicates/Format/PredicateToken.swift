@@ -1,24 +1,24 @@
-/// A word of the format language.
+/// A token of the format language.
 enum PredicateToken {
   /// A key, a keyword or a function's name with its colons.
   case word(String)
   /// `#key`: a key even where it is spelled like a keyword.
   case key(String)
   case string(String)
-  /// Digits without sign. Kept unsigned, as the smallest integer has no positive twin.
+  /// Digits without a sign; unsigned, since the smallest integer has no positive counterpart.
   case integer(UInt64)
   case double(Double)
   case variable(String)
   case symbol(String)
-  /// The value of `%@` and the number formats.
+  /// The value for `%@` and the number formats.
   case argument(Any?)
-  /// The value of `%K`.
+  /// The value for `%K`.
   case keyArgument(String)
   case end
 }
 
 extension PredicateToken {
-  /// For messages.
+  /// The token in error messages.
   var name: String {
     switch self {
     case .word(let text), .symbol(let text): "\"\(text)\""

@@ -1,21 +1,22 @@
 import Foundation
 import Synchronization
 
-/// Which properties Swift key paths lead to, for predicates and sort descriptors.
+/// Finds the properties that Swift key paths read, for predicates and sort descriptors.
 ///
-/// ``KeyPathNames`` says what a key path reads. What it gives may be something else: a property of
-/// the program's own may read a title and return it in capitals, and a predicate about it is no
-/// predicate about the title. So a scratch object is asked whether the value that goes in comes
+/// ``KeyPathNames`` finds the names that a key path looks up. The key path's value may still
+/// differ: an app's computed property may read a title and return it in capitals, and a predicate
+/// on it is not a predicate on the title. A value is therefore set on a scratch object, and has to
+/// be returned unchanged by the key path.
 /// out again.
 enum PropertyKeyPaths {
   private struct Known: @unchecked Sendable {
-    // Unchecked: key paths are immutable; those that were given are compared, never changed.
+    // Unchecked: key paths are immutable; they are only compared.
     var keys: [AnyKeyPath: [String]] = [:]
   }
 
   private static let known = Mutex(Known())
 
-  /// The keys that the path goes along; empty for the object itself, nil where there is no telling.
+  /// The keys of the path; empty for the object itself, nil if they are unknown.
   static func keys(of keyPath: AnyKeyPath) -> [String]? {
     if let keys = known.withLock({ $0.keys[keyPath] }) { return keys }
     guard let type = type(of: keyPath).rootType as? NSManagedObject.Type,
@@ -52,9 +53,9 @@ enum PropertyKeyPaths {
     return keys
   }
 
-  /// Values that a property may have, of which no other is made by chance.
+  /// Values of the property's type that are unlikely to be equal to another value.
   ///
-  /// Empty where none are known: then the name is believed.
+  /// Empty for types without such values: then only the name is checked.
   private static func probes(of property: NSPropertyDescription) -> [Any] {
     switch property {
     case let relationship as NSRelationshipDescription:
@@ -91,7 +92,7 @@ enum PropertyKeyPaths {
       return found[0] as? NSManagedObject === members[0] as? NSManagedObject
     }
     let found = ExpressionValue(value)
-    // An enumeration of the program's own stands for its raw value, which it does not show.
+    // An app's own enumeration stands for its raw value, which can't be read here.
     if case .opaque = found { return true }
     return found.isEqual(to: ExpressionValue(probe))
   }

@@ -3,7 +3,7 @@ import WatershedSQLite
 
 /// A collection operator over the decimal values of a group's rows.
 ///
-/// SQLite's own aggregates count in doubles, in which a tenth and two tenths are not three.
+/// SQLite's own aggregates use doubles, which can't represent a tenth exactly.
 final class DecimalFold: SQLiteAggregate {
   private var operation: CollectionOperator?
   private var count = 0
@@ -11,7 +11,7 @@ final class DecimalFold: SQLiteAggregate {
   private var least: Decimal?
   private var greatest: Decimal?
 
-  /// The operator, and a value as a column holds it.
+  /// The arguments are the operator and a column's value.
   func take(_ arguments: [SQLiteValue]) {
     guard arguments.count == 2, case .text(let name) = arguments[0] else { return }
     operation = CollectionOperator(rawValue: name)

@@ -1,6 +1,6 @@
-/// A predicate, an expression or a sort descriptor that has no form in SQL, and why.
+/// The error of a predicate, an expression or a sort descriptor that SQL can't express.
 package struct PredicateNotTranslatable: Error, Sendable, Hashable, CustomStringConvertible {
-  /// In the words that Core Data uses, as far as it has words for it.
+  /// The reason, in Core Data's wording if it has one.
   package var reason: String
 
   package init(reason: String) {

@@ -1,15 +1,15 @@
 import Foundation
 import WatershedSQLite
 
-/// The functions that written predicates call.
+/// The SQL functions that translated predicates call.
 ///
-/// A connection registers them all.
+/// A connection registers all of them.
 ///
-/// Each does what the evaluator does, by calling the same code.
+/// Each one has the evaluator's result, since it calls the same code.
 package enum PredicateSQLFunctions {
   package typealias Implementation = @Sendable ([SQLiteValue]) -> SQLiteValue
 
-  /// `argumentCount` is -1 where any number is taken.
+  /// `argumentCount` is -1 for a variable number.
   package static let all: [(name: String, argumentCount: Int, implementation: Implementation)] = [
     (fold, 2, { arguments in key(arguments) { $0.folded($1) } }),
     (orderKey, 2, { arguments in key(arguments) { $0.orderKey($1) } }),
@@ -39,18 +39,18 @@ package enum PredicateSQLFunctions {
     ),
   ]
 
-  /// `(letters, text)`: the text with the differences taken out that the letters ignore.
+  /// `(options, text)`: the text without the differences that the options ignore.
   static let fold = "WatershedFold"
-  /// `(letters, text)`: a text whose bytes are in the order that the letters ask for.
+  /// `(options, text)`: a text whose byte order is the order that the options specify.
   static let orderKey = "WatershedOrderKey"
-  /// `(ordering, text)`: a text whose bytes are in the order of a sort descriptor.
+  /// `(ordering, text)`: a text whose byte order is the order of a sort descriptor.
   static let sortKey = "WatershedSortKey"
-  /// `(operator, letters, text, pattern)`: `LIKE`, `MATCHES` and so on, as 0 or 1.
+  /// `(operator, options, text, pattern)`: `LIKE`, `MATCHES` and so on, as 0 or 1.
   static let test = "WatershedTest"
   /// `(function, operands…)`: a function of the format language.
   static let call = "WatershedCall"
 
-  /// `(value)`: what a decimal column holds, marked as decimal for `call`.
+  /// `(value)`: the value of a decimal column, marked as decimal for `call`.
   static let decimal = "WatershedDecimal"
   /// `(operator, value)`: a collection operator over decimal values, as an aggregate of rows.
   static let decimalFold = "WatershedDecimalFold"
@@ -119,7 +119,7 @@ extension ExpressionValue {
     }
   }
 
-  /// A number that was marked as decimal; lists of numbers hold no other texts.
+  /// The decimal of a marked text; lists of numbers contain no other texts.
   fileprivate var unmarked: ExpressionValue {
     guard case .string(let text) = self, text.hasSuffix("m") else { return self }
     return .exact(Decimal(string: String(text.dropLast())) ?? .nan)

@@ -5,11 +5,11 @@ struct SQLElements {
   let scope: SQLScope
   /// The first table, with its alias.
   let source: String
-  /// What ties the rows to the outer row, and further conditions.
+  /// The conditions that join the rows to the outer row, and further conditions.
   var conditions: [SQLFragment]
   /// One element.
   let term: SQLTerm
-  /// The row that `term` belongs to, where the elements are objects.
+  /// The row of `term`, if the elements are objects.
   let node: SQLNode
 
   func exists(_ condition: SQLFragment) -> SQLFragment {
@@ -82,7 +82,7 @@ extension PredicateSQLWriter {
       switch naming.sqlProperty(key, ofEntity: node.entity) {
       case .toOne(let destination, let column, _):
         guard index < keys.count - 1 else { return nil }
-        // A path without to-many further on must not leave a join behind.
+        // A path without a further to-many must not leave a join behind.
         guard try leadsToMany(Array(keys[(index + 1)...]), from: destination) else { return nil }
         node = node.scope.join(
           node,
@@ -176,7 +176,7 @@ extension PredicateSQLWriter {
     )
   }
 
-  /// A further to-many inside a subquery multiplies its rows, as flattening does in memory.
+  /// A nested to-many inside a subquery multiplies its rows, as flattening does in memory.
   private func joined(_ node: SQLNode, _ destination: String, _ link: SQLToManyLink) -> SQLNode {
     let scope = node.scope
     let row = SQLNode(scope: scope, alias: scope.aliases.make(), entity: destination)
@@ -194,7 +194,7 @@ extension PredicateSQLWriter {
 
   // MARK: Aggregates
 
-  /// `@count` and its kin over a collection, as a subquery.
+  /// `@count` and the other collection operators over a collection, as a subquery.
   func aggregate(_ operation: CollectionOperator, _ elements: SQLElements) throws -> SQLTerm {
     let result = try Self.aggregate(operation, elements.term)
     return SQLTerm(
@@ -205,7 +205,7 @@ extension PredicateSQLWriter {
     )
   }
 
-  /// An operation over decimal values, which SQLite's own would take for doubles.
+  /// An aggregate of decimal values, which SQLite's own would convert to doubles.
   private static func decimal(_ operation: CollectionOperator, _ value: SQLTerm) -> SQLTerm {
     let name = PredicateSQLFunctions.decimalFold
     return SQLTerm(
@@ -216,7 +216,7 @@ extension PredicateSQLWriter {
     )
   }
 
-  /// SQL's own aggregate of the operation.
+  /// SQL's own aggregate for the operator.
   static func aggregate(_ operation: CollectionOperator, _ value: SQLTerm) throws -> SQLTerm {
     if value.isDecimal, operation != .count { return decimal(operation, value) }
     switch operation {

@@ -1,7 +1,7 @@
 import Foundation
 
 extension PredicateSQLWriter {
-  /// A left side: still a tree, or a member of a collection that has been written already.
+  /// A left operand: a tree, or a member of a collection that was already written.
   enum Operand {
     case tree(ExpressionTree)
     case term(SQLTerm)
@@ -14,9 +14,9 @@ extension PredicateSQLWriter {
     }
   }
 
-  /// A comparison without modifier.
+  /// A comparison without a modifier.
   ///
-  /// It is true or not; NULL is not.
+  /// It is true or false, never NULL.
   func write(
     _ left: Operand,
     _ kind: ComparisonKind,
@@ -45,7 +45,7 @@ extension PredicateSQLWriter {
     _ options: StringComparisonOptions
   ) throws -> SQLFragment {
     var (first, second) = (try term(left), try term(right))
-    // A constant text that spells a number, compared with one, counts as that number.
+    // A constant text that contains a number is compared with a number as that number.
     if first.kind == .number, let number = right.numberInText {
       second = try term(.constant(ExpressionConstant(value: number)))
     } else if second.kind == .number, case .tree(let tree) = left, let number = tree.numberInText {
@@ -76,7 +76,7 @@ extension PredicateSQLWriter {
     if left.constant != nil { return try equality(right, left, options) }
     if right.kind == .null { return left.fragment + " IS NULL" }
     guard let pair = try comparable(left, right, options) else {
-      // Values of different kinds are equal where both are nil.
+      // Values of different types are equal only if both are nil.
       if right.constant != nil { return Self.never }
       return "(" + left.fragment + " IS NULL AND " + right.fragment + " IS NULL)"
     }
@@ -100,9 +100,9 @@ extension PredicateSQLWriter {
     return pair.left + " IS NOT " + pair.right
   }
 
-  /// Both sides as they are compared, strings folded; nil where their kinds never compare.
+  /// Both operands as they are compared, with strings folded; nil if their types can't be compared.
   ///
-  /// The left side is no constant.
+  /// The left operand is not a constant.
   private func comparable(
     _ left: SQLTerm,
     _ right: SQLTerm,
@@ -138,7 +138,7 @@ extension PredicateSQLWriter {
     return (folded(left), folded(right))
   }
 
-  /// Whether equal values have one form: a double is another form of a long decimal.
+  /// Whether equal values have one representation: a long decimal may also be stored as a double.
   private static func isExact(_ term: SQLTerm) -> Bool {
     switch term.constant {
     case .decimal?, .integer?: true
@@ -151,7 +151,7 @@ extension PredicateSQLWriter {
     options.contains(.localeSensitive) && !options.contains(.normalized)
   }
 
-  /// The key that a side stands for in the table; nil for what is no row of it.
+  /// The primary key of an operand in the table; nil if it is not a row of the table.
   private func objectKey(_ term: SQLTerm, in table: String) throws -> SQLFragment? {
     switch (term.constant, term.kind) {
     case (.object(let identifier, _)?, _):
@@ -176,7 +176,7 @@ extension PredicateSQLWriter {
     if left.constant != nil {
       return try ordering(right, kind.mirrored, left, options)
     }
-    // Nothing is before or after nil, and objects have no order.
+    // No value is before or after nil, and objects have no order.
     if case .object = left.kind { return Self.never }
     guard right.kind != .null,
       let pair = try comparable(left, right, options, forOrder: true)
@@ -232,7 +232,7 @@ extension PredicateSQLWriter {
       + text.fragment + ", " + pattern.fragment + ")"
   }
 
-  /// A prefix as a range, so that an index on the column serves.
+  /// A prefix as a range, so that an index on the column can be used.
   static func prefixRange(_ text: SQLFragment, _ prefix: String) -> SQLFragment {
     if prefix.isEmpty { return text + " IS NOT NULL" }
     let lower = text + SQLFragment(" >= ?", [.string(prefix)])
@@ -240,11 +240,11 @@ extension PredicateSQLWriter {
     return "(" + lower + " AND " + text + SQLFragment(" < ?)", [.string(end)])
   }
 
-  /// The first string after all that begin with the prefix; nil where there is none.
+  /// The first string after all strings with the prefix; nil if there is none.
   static func successor(ofPrefix prefix: String) -> String? {
     var scalars = Array(prefix.unicodeScalars)
     while let last = scalars.popLast() {
-      // The code points of surrogates stand for no character.
+      // The code points of surrogates are not characters.
       let next = last.value == 0xD7FF ? 0xE000 : last.value + 1
       guard let scalar = Unicode.Scalar(next) else { continue }
       scalars.append(scalar)
@@ -255,7 +255,7 @@ extension PredicateSQLWriter {
 }
 
 extension ComparisonKind {
-  /// The operator with its sides exchanged.
+  /// The operator with its operands exchanged.
   fileprivate var mirrored: ComparisonKind {
     switch self {
     case .lessThan: .greaterThan

@@ -1,10 +1,10 @@
 import Foundation
 
 extension PredicateSQLWriter {
-  /// `entity == %@`, `entity != %@` and `entity IN %@`, which ask what a row itself is: entities
-  /// that inherit from the named ones are others.
+  /// `entity == %@`, `entity != %@` and `entity IN %@`: these compare a row's own entity, without
+  /// subentities.
   ///
-  /// Nil where a comparison is none of these.
+  /// Nil if the comparison is another one.
   func entityTest(_ comparison: ComparisonTree) -> SQLFragment? {
     guard case .keyPath(.evaluatedObject, let keys) = comparison.left, keys == ["entity"],
       case .constant(let constant) = comparison.right

@@ -2,7 +2,7 @@ import Effects
 import Foundation
 
 extension PredicateSQLWriter {
-  /// The value of a tree that needs no row; nil for one that does.
+  /// The value of a tree that does not depend on the row; nil if it does.
   func constantValue(of tree: ExpressionTree) throws -> ExpressionValue? {
     guard tree.isIndependent else { return nil }
     do {
@@ -25,7 +25,7 @@ extension PredicateSQLWriter {
     }
   }
 
-  /// The tree as one value of the row.
+  /// The tree as a scalar of the row.
   func term(_ tree: ExpressionTree) throws -> SQLTerm {
     if let value = try constantValue(of: tree) {
       if case .null = value { return .null }
@@ -56,7 +56,7 @@ extension PredicateSQLWriter {
     }
   }
 
-  /// Selectors that are functions under another name.
+  /// Selectors that are aliases of functions.
   private static let functions = [
     "uppercaseString": "uppercase:", "lowercaseString": "lowercase:", "length": "length:",
     "timeIntervalSinceDate:": "from:subtract:", "dateByAddingTimeInterval:": "add:to:",
@@ -108,7 +108,7 @@ extension PredicateSQLWriter {
       return named
     }
     if keys.count > 1, keys.last == "length" {
-      // A string's only property; where the path ends at no string, `scalar` says so.
+      // A string's only property; if the path does not end at a string, `scalar` throws the error.
       let text = Array(keys.dropLast())
       if let found = try? scalar(text, from: node), found.kind == .text {
         return try function("length:", [.keyPath(base, text)], tree)
@@ -125,7 +125,7 @@ extension PredicateSQLWriter {
       if key == "objectID", isLast { return objectTerm(node) }
       switch naming.sqlProperty(key, ofEntity: node.entity) {
       case nil:
-        // A leaf of a composite attribute has its path for a name.
+        // A leaf of a composite attribute is named by its path.
         let path = keys[index...].joined(separator: ".")
         let leaves = naming.sqlLeaves(ofComposite: Array(keys[index...]), ofEntity: node.entity)
         if !leaves.isEmpty { return Self.composite(leaves, of: node) }
@@ -167,7 +167,7 @@ extension PredicateSQLWriter {
     return objectTerm(node)
   }
 
-  /// A composite attribute has no value in SQL, but it is nil where all of its leaves are.
+  /// A composite attribute has no value in SQL, but it is nil if all of its leaves are.
   private static func composite(_ leaves: [String], of node: SQLNode) -> SQLTerm {
     let columns = leaves.map { "\(node.alias).\($0)" }
     return SQLTerm(
@@ -178,7 +178,7 @@ extension PredicateSQLWriter {
     )
   }
 
-  /// A collection operator, with the path on either side of it: `path.@operator.path`.
+  /// A collection operator, with the paths before and after it: `path.@operator.path`.
   private func operation(
     _ base: ExpressionTree,
     _ keys: [String],
@@ -224,7 +224,7 @@ extension PredicateSQLWriter {
       return SQLTerm(fragment: "COUNT(" + value.fragment + ")", kind: .number)
     }
     if operation == .sum, value.kind == .number, !value.isDecimal {
-      // No rows have no sum in a dictionary fetch, and it is 0 as everywhere.
+      // In a dictionary fetch SQL's sum of no rows is NULL; Core Data's is 0.
       return SQLTerm(fragment: "COALESCE(SUM(" + value.operand + "), 0)", kind: .number)
     }
     return try Self.aggregate(operation, value)
@@ -256,7 +256,7 @@ extension PredicateSQLWriter {
     case "distanceToLocation:fromLocation:":
       throw PredicateNotTranslatable.expression(tree, "distances are for CloudKit's queries only")
     case "noindex:" where arguments.count == 1:
-      // The plus keeps SQLite from using an index, which is what the function is for.
+      // The unary plus keeps SQLite from using an index, which is the purpose of the function.
       var value = try term(arguments[0])
       value.fragment = "+" + value.fragment
       return value
@@ -290,7 +290,7 @@ extension PredicateSQLWriter {
     return Self.call(name, operands, .number)
   }
 
-  /// A decimal that the called function shall count as one.
+  /// Marks a decimal operand, so that the called function treats it as one.
   private static func marked(_ operand: SQLTerm) -> SQLTerm {
     var isDecimal = operand.isDecimal
     if case .decimal? = operand.constant { isDecimal = true }
@@ -313,7 +313,7 @@ extension PredicateSQLWriter {
     )
   }
 
-  /// A date moves by seconds, and two dates are seconds apart.
+  /// Adds seconds to a date, or returns the seconds between two dates.
   private static func dateArithmetic(
     _ name: String,
     _ left: SQLTerm,
@@ -404,7 +404,7 @@ extension PredicateSQLWriter {
   }
 }
 
-/// A clock that shows the moment at which the statement was written.
+/// A clock that returns the time at which the statement was written.
 private struct StoppedClock: EffectClock {
   let now: Date
   var uptime: Double { 0 }
@@ -419,7 +419,7 @@ extension ExpressionTree {
     case .constant: true
     case .evaluatedObject, .variable, .anyKey, .block: false
     case .keyPath(let base, _): base.isIndependent
-    // A new number for each row.
+    // A random function has a new value for each row.
     case .function("random", _), .function("random:", _): false
     case .function(_, let arguments), .aggregate(let arguments):
       arguments.allSatisfy(\.isIndependent)

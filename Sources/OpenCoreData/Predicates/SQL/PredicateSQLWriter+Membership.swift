@@ -2,8 +2,8 @@ import Foundation
 import WatershedSQLite
 
 extension PredicateSQLWriter {
-  /// Longer lists go to SQLite as one JSON value: a statement's parameters are bounded, and its
-  /// text stays the same for all long lists.
+  /// The longest list with a parameter for each member; longer lists are bound as JSON, since a
+  /// statement's parameters are limited and its text should be the same for all long lists.
   private static let boundListLimit = 500
 
   /// `value IN collection`, and `collection CONTAINS value`.
@@ -37,7 +37,7 @@ extension PredicateSQLWriter {
         isConjunction: false
       )
     }
-    // One string is in another that contains it.
+    // `IN` with a string tests whether the string contains the value.
     return try test(.contains, try term(collection), try term(value), options)
   }
 
@@ -66,7 +66,7 @@ extension PredicateSQLWriter {
     return Self.joined(tests, isConjunction: false)
   }
 
-  /// The member as it is bound; nil for one that equals nothing of the kind.
+  /// The member as it is bound; nil if no value of the type can equal it.
   private func rowValue(
     _ member: ExpressionValue,
     comparableWith kind: SQLValueKind,
@@ -91,10 +91,10 @@ extension PredicateSQLWriter {
   }
 }
 
-/// A list of any length as a few parameters: one JSON array for each kind of value.
+/// A list of any length as a few parameters: one JSON array for each type of value.
 ///
-/// JSON keeps whole numbers and texts as they are. The others travel as what it keeps: doubles as
-/// the integers of their bits, bytes as hexadecimal digits.
+/// JSON preserves integers and texts. Other values are encoded: doubles as the integers of their
+/// bits, bytes as hexadecimal digits.
 private struct LongList {
   private var integers: [Int64] = []
   private var reals: [Int64] = []
@@ -110,7 +110,7 @@ private struct LongList {
       case .reference(let reference): integers.append(reference.key)
       case .double(let number), .date(let number): add(number)
       case .decimal: add(stored: RowCoding.sqlite(value))
-      // SQLite ends a JSON string at an escaped zero.
+      // SQLite ends a JSON string at an escaped NUL.
       case .string(let text):
         if text.utf8.contains(0) {
           textBytes.append(Self.digits(text.utf8))
@@ -124,7 +124,7 @@ private struct LongList {
     }
   }
 
-  /// A decimal as its column holds it: a whole number, a real where that is exact, else text.
+  /// A decimal in its column's representation: an integer, a real if that is exact, else text.
   private mutating func add(stored value: SQLiteValue) {
     switch value {
     case .integer(let number): integers.append(number)

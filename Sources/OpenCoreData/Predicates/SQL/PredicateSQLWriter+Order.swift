@@ -1,10 +1,10 @@
 import Foundation
 
 extension PredicateSQLWriter {
-  /// The descriptors as the terms of an ORDER BY, without the words.
+  /// The descriptors as the terms of an ORDER BY, without the keywords.
   ///
-  /// NULL is first ascending and last descending, as SQLite has it and as sorting in memory does.
-  /// With `appendingKey` rows that are equal so far are in the order of their keys.
+  /// NULL is first ascending and last descending, in SQLite as in memory. With `appendingKey` equal
+  /// rows are sorted by their primary keys.
   package func order(
     by descriptors: [NSSortDescriptor],
     appendingKey: Bool = false
@@ -34,7 +34,7 @@ extension PredicateSQLWriter {
     case .text where key.ordering != .literal:
       fragment = "\(PredicateSQLFunctions.sortKey)('\(key.ordering.rawValue)', " + fragment + ")"
     case .object:
-      // Objects have no order; only having one counts.
+      // Objects have no order; they are sorted by whether they are nil.
       fragment = "(" + fragment + " IS NOT NULL)"
     case .opaque:
       throw PredicateNotTranslatable(

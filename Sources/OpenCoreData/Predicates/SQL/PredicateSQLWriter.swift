@@ -1,10 +1,10 @@
 import Foundation
 
-/// Writes predicates, expressions and sort descriptors as SQL for one SELECT.
+/// Translates predicates, expressions and sort descriptors to SQL for one SELECT.
 ///
-/// The rows come from the entity's table under the alias. What is written may need joins: ask for
-/// `joins` after everything else. The meaning is that of `PredicateTree`: a written condition is
-/// 1, or else 0 or NULL, and conditions under a NOT are written so that NULL cannot slip through.
+/// The rows are those of the entity's table under the alias. The translation may need joins: read
+/// `joins` after everything else. The semantics are those of `PredicateTree`: a condition is 1, or
+/// else 0 or NULL, and conditions under a NOT are written so that they are never NULL.
 package struct PredicateSQLWriter {
   let naming: any SQLNaming
   let root: SQLNode
@@ -12,7 +12,7 @@ package struct PredicateSQLWriter {
   /// Whether collection functions of a plain attribute aggregate the rows of the SELECT, as in a
   /// dictionary fetch.
   let aggregatesRows: Bool
-  /// What else keys and `$variables` may mean: the columns that a dictionary fetch has named.
+  /// Additional meanings of keys and `$variables`: the named columns of a dictionary fetch.
   package var named: [String: SQLTerm] = [:]
   var variables: [String: SQLNode] = [:]
 
@@ -29,10 +29,9 @@ package struct PredicateSQLWriter {
     root = SQLNode(scope: SQLScope(aliases: SQLScope.Aliases()), alias: alias, entity: entity)
   }
 
-  /// The joins that all written so far needs, to stand after the table in FROM.
+  /// The joins that the translation so far needs, to follow the table in FROM.
   ///
-  /// Empty, or with a
-  /// space in front.
+  /// Empty, or with a leading space.
   package var joins: String { root.scope.joins.joined() }
 
   /// The predicate as a condition for WHERE or HAVING.
@@ -57,8 +56,8 @@ package struct PredicateSQLWriter {
 
   static func constant(_ value: Bool) -> SQLFragment { value ? always : never }
 
-  /// Negation goes down to the comparisons: above them NULL counts as false, so only they need to
-  /// know it apart.
+  /// Negation is applied to the comparisons: above them NULL counts as false, so only they have to
+  /// distinguish it.
   func write(_ tree: PredicateTree, negated: Bool) throws -> SQLFragment {
     switch tree {
     case .constant(let value):
@@ -93,8 +92,8 @@ package struct PredicateSQLWriter {
     )
   }
 
-  /// Joins conditions in a balanced tree: SQLite bounds the depth of an expression, and a thousand
-  /// alternatives in a row would be a thousand deep.
+  /// Joins conditions in a balanced tree: SQLite limits the depth of an expression, and a thousand
+  /// alternatives in a chain would have a depth of a thousand.
   static func joined(_ parts: [SQLFragment], isConjunction: Bool) -> SQLFragment {
     if parts.isEmpty { return constant(isConjunction) }
     if parts.count == 1 { return parts[0] }
@@ -139,7 +138,7 @@ package struct PredicateSQLWriter {
       }
       return Self.joined(parts, isConjunction: !isAny)
     }
-    // One value is a collection of one, and nil an empty collection.
+    // A single value is a collection of one, and nil an empty collection.
     let left = try term(comparison.left)
     let matches = try write(
       .term(left),

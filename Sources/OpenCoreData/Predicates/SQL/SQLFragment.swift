@@ -1,4 +1,4 @@
-/// A piece of SQL with the values of its `?` parameters, in order.
+/// A fragment of SQL with the values of its `?` parameters, in order.
 package struct SQLFragment: Sendable, Hashable {
   package var sql: String
   package var bindings: [RowValue]
@@ -8,7 +8,7 @@ package struct SQLFragment: Sendable, Hashable {
     self.bindings = bindings
   }
 
-  /// Joins pieces as if written one after the other.
+  /// Concatenates fragments.
   package static func + (left: SQLFragment, right: SQLFragment) -> SQLFragment {
     SQLFragment(left.sql + right.sql, left.bindings + right.bindings)
   }
@@ -23,7 +23,7 @@ package struct SQLFragment: Sendable, Hashable {
 }
 
 extension Sequence where Element == SQLFragment {
-  /// The pieces with a separator between them.
+  /// The fragments with a separator between them.
   package func joined(separator: String) -> SQLFragment {
     var result = SQLFragment("")
     for (index, piece) in enumerated() {

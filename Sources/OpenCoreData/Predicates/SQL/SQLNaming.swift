@@ -1,18 +1,18 @@
-/// What a store calls things in SQL, as far as predicates and sort descriptors need it.
+/// The names of a store's tables and columns, as far as predicates and sort descriptors need them.
 ///
-/// Entities are given by name, so this seam knows nothing of models or stores.
+/// Entities are given by name, so this protocol does not depend on models or stores.
 package protocol SQLNaming {
-  /// The property of the entity, own or inherited; nil where the entity has none of that name.
+  /// The property of the entity, own or inherited; nil if the entity has no property of that name.
   func sqlProperty(_ name: String, ofEntity entity: String) -> SQLProperty?
-  /// The columns of a composite attribute's leaves, by its path; none where it is no composite.
+  /// The columns of a composite attribute's leaves, by its path; empty if it is not a composite.
   func sqlLeaves(ofComposite path: [String], ofEntity entity: String) -> [String]
   /// The table that holds the entity's rows; it is the root entity's.
   func sqlTable(ofEntity entity: String) -> String
-  /// The `Z_ENT` numbers of the entity and, where asked, of all entities below it.
+  /// The `Z_ENT` numbers of the entity and, optionally, of all its subentities.
   func sqlEntityNumbers(ofEntity entity: String, includesSubentities: Bool) -> [Int32]
-  /// The row that a `comparisonIdentifier` stands for.
+  /// The row that a `comparisonIdentifier` identifies.
   ///
-  /// Nil where it is no row of this store: a temporary identifier, or another store's.
+  /// Nil if it is not a row of this store: a temporary identifier, or another store's.
   func sqlRow(of identifier: AnyHashable) -> SQLRow?
 }
 
@@ -20,9 +20,9 @@ extension SQLNaming {
   package func sqlLeaves(ofComposite path: [String], ofEntity entity: String) -> [String] { [] }
 }
 
-/// A row as comparisons see it.
+/// A row in comparisons.
 ///
-/// The key is unique in the table, whatever the entity.
+/// The key is unique in the table, across entities.
 package struct SQLRow: Sendable, Hashable {
   package var table: String
   package var key: Int64
@@ -33,17 +33,17 @@ package struct SQLRow: Sendable, Hashable {
   }
 }
 
-/// Where a property lives in SQL.
+/// The representation of a property in SQL.
 package enum SQLProperty: Sendable, Hashable {
   case attribute(column: String, kind: SQLColumnKind)
-  /// `entityColumn` is the companion `Z<n>_NAME` column, where there is one.
+  /// `entityColumn` is the additional `Z<n>_NAME` column, if there is one.
   case toOne(destination: String, column: String, entityColumn: String?)
   case toMany(destination: String, link: SQLToManyLink)
-  /// A transient or fetched property: no column, so not in SQL.
+  /// A transient or fetched property, which has no column.
   case transient
 }
 
-/// How a to-many's rows are found.
+/// The join that finds the rows of a to-many.
 package enum SQLToManyLink: Sendable, Hashable {
   /// The destination's table holds the source's key; `orderColumn` is `Z_FOK_…`.
   case foreignKey(column: String, orderColumn: String?)
@@ -55,7 +55,7 @@ package enum SQLToManyLink: Sendable, Hashable {
   )
 }
 
-/// What a column's values are, which says what they compare with.
+/// The type of a column's values, which decides what they can be compared with.
 package enum SQLColumnKind: Sendable, Hashable {
   case integer
   case double
@@ -65,6 +65,7 @@ package enum SQLColumnKind: Sendable, Hashable {
   case url
   case uuid
   case data
-  /// Transformable, composite and externally stored values: nothing but "is nil" can be asked.
+  /// Transformable, composite and externally stored values: only whether they are nil can be
+  /// tested.
   case opaque
 }

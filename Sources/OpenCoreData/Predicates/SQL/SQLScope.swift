@@ -1,6 +1,6 @@
-/// A FROM clause while it grows: joins are added as key paths ask for them.
+/// A FROM clause under construction: key paths add joins.
 final class SQLScope {
-  /// Gives out the table names of one statement, `t1`, `t2` ….
+  /// Generates the table aliases of one statement, `t1`, `t2` ….
   final class Aliases {
     private var next = 1
 
@@ -18,9 +18,9 @@ final class SQLScope {
     self.aliases = aliases
   }
 
-  /// The row that a to-one leads to.
+  /// The row at the end of a to-one.
   ///
-  /// Joined once, however many key paths pass through it.
+  /// It is joined once, even if several key paths use it.
   func join(_ node: SQLNode, toOne column: String, _ entity: String, _ table: String) -> SQLNode {
     let link = "\(node.alias).\(column)"
     if let joined = known[link] { return joined }

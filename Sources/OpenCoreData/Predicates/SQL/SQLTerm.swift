@@ -1,4 +1,4 @@
-/// What a SQL expression's values are, which says what they compare with.
+/// The type of a SQL expression's values, which decides what they can be compared with.
 package enum SQLValueKind: Sendable, Hashable {
   case number
   case date
@@ -8,7 +8,7 @@ package enum SQLValueKind: Sendable, Hashable {
   case object(table: String)
   /// NULL, and nothing else.
   case null
-  /// Values that cannot be compared in SQL; only whether they are nil can be asked.
+  /// Values that can't be compared in SQL; only whether they are nil can be tested.
   case opaque
 }
 
@@ -16,25 +16,25 @@ package enum SQLValueKind: Sendable, Hashable {
 package struct SQLTerm {
   package var fragment: SQLFragment
   package var kind: SQLValueKind
-  /// The value, where it is known before the statement runs.
+  /// The value, if it is known before the statement runs.
   var constant: ExpressionValue?
-  /// Whether SQLite may keep whole values of it as integers, which divide differently.
+  /// Whether SQLite may store its whole values as integers, whose division differs.
   var isNumeric = false
   /// Whether the values are decimal, which SQLite's own aggregates would round.
   var isDecimal = false
 
   static let null = SQLTerm(fragment: SQLFragment("NULL"), kind: .null, constant: .null)
 
-  /// The term where arithmetic needs it: a decimal or a date counts as a double.
+  /// The term in arithmetic: a decimal or a date is used as a double.
   var operand: SQLFragment {
     if case .decimal(let value)? = constant { return SQLFragment("?", [.double(value.asDouble)]) }
     if case .date(let seconds)? = constant { return SQLFragment("?", [.double(seconds)]) }
     return isNumeric ? "CAST(" + fragment + " AS REAL)" : fragment
   }
 
-  /// The term where it is compared with other numbers or put in order.
+  /// The term in comparisons with other numbers, and in orders.
   ///
-  /// A decimal that no double can hold is text in its column, and would be above all numbers.
+  /// A decimal that no double can represent is stored as text, which would sort after all numbers.
   var number: SQLFragment {
     if constant != nil { return operand }
     return isDecimal ? "(" + fragment + " + 0)" : fragment
@@ -42,9 +42,9 @@ package struct SQLTerm {
 }
 
 extension ExpressionValue {
-  /// What the value compares with.
+  /// The type that the value can be compared with.
   ///
-  /// A collection compares with nothing.
+  /// A collection can't be compared.
   var sqlKind: SQLValueKind {
     switch self {
     case .null: .null

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Lets initializers of ours return a subclass of ours.
+/// Lets the initializers of an extension return instances of a subclass.
 ///
 /// Foundation's sort descriptors conform.
 public protocol SortDescriptorBuilding {}
@@ -15,8 +15,7 @@ extension SortDescriptorBuilding where Self: NSSortDescriptor {
     self = Self.made(KeySortDescriptor(path: key, ascending: ascending))
   }
 
-  /// Makes a descriptor that sorts strings in an order of people's, such as
-  /// `.localizedStandard`.
+  /// Makes a descriptor that sorts strings in a localized order, such as `.localizedStandard`.
   ///
   /// Differs from Core Data: stands in for `init(key:ascending:selector:)`, as Swift on Linux has
   /// no selectors.
@@ -24,10 +23,9 @@ extension SortDescriptorBuilding where Self: NSSortDescriptor {
     self = Self.made(KeySortDescriptor(path: key, ascending: ascending, ordering: ordering))
   }
 
-  /// Makes a descriptor with an order of its own.
+  /// Makes a descriptor with a comparator.
   ///
-  /// It sorts in memory only; a SQLite store refuses
-  /// it, as Apple's does.
+  /// It sorts in memory only; a SQLite store refuses it, as Apple's does.
   public init(key: String?, ascending: Bool, comparator cmptr: @escaping Comparator) {
     self = Self.made(KeySortDescriptor(path: key, ascending: ascending, comparator: cmptr))
   }
@@ -40,7 +38,7 @@ extension SortDescriptorBuilding where Self: NSSortDescriptor {
   }
 }
 
-/// A sort descriptor with a key path in words, which Foundation on Linux does not have.
+/// A sort descriptor with a key path as text, which Foundation on Linux lacks.
 final class KeySortDescriptor: NSSortDescriptor {
   let path: String?
   let heldKey: SortKey

@@ -1,21 +1,21 @@
 import Foundation
 
-/// Orders values as a descriptor without an order of its own does: nil first, then by value.
+/// The order of a descriptor without a comparator: nil first, then by value.
 private let naturalOrder: @Sendable (Any, Any) -> ComparisonResult = { left, right in
   SortKey(keys: [], ascending: true).order(ExpressionValue(left), ExpressionValue(right))
 }
 
 extension NSSortDescriptor {
-  /// Makes a descriptor that sorts by what a key path of a managed object leads to.
+  /// Makes a descriptor that sorts by the values of a managed object's key path.
   ///
-  /// It stands beside Foundation's own initializer, which takes values that are `Comparable` and
-  /// so no optionals. Nil comes first in ascending order.
+  /// Foundation's own initializer requires `Comparable` values, and so no optionals. Nil comes
+  /// first in ascending order.
   public convenience init<Root, Value>(keyPath: KeyPath<Root, Value>, ascending: Bool) {
     self.init(keyPath: keyPath, ascending: ascending, comparator: naturalOrder)
   }
 
-  /// The key path that the descriptor sorts by; nil where a Swift key path was given that leads to
-  /// no property of a managed object.
+  /// The key path that the descriptor sorts by; nil if it was created with a Swift key path that
+  /// does not read a managed object's property.
   public var key: String? {
     if let own = self as? KeySortDescriptor { return own.path }
     return PropertyKeyPaths.keys(of: keyPath).map {
@@ -23,8 +23,8 @@ extension NSSortDescriptor {
     }
   }
 
-  /// What the descriptor says, for those who sort in another way than by comparing; nil where only
-  /// Swift code knows.
+  /// The descriptor's contents, for sorting without its comparator; nil if only the comparator
+  /// defines the order.
   package var sortKey: SortKey? {
     if let own = self as? KeySortDescriptor { return own.heldKey }
     guard let keys = PropertyKeyPaths.keys(of: keyPath) else { return nil }
@@ -35,10 +35,10 @@ extension NSSortDescriptor {
     )
   }
 
-  /// Whether the descriptor was made without a comparator of its author's.
+  /// Whether the descriptor was created without a custom comparator.
   ///
-  /// Foundation does not tell, so the code that the comparator runs is looked at: a descriptor made
-  /// without one always has Foundation's own.
+  /// Foundation does not expose this, so the address of the comparator's code is compared: a
+  /// descriptor created without one always has Foundation's own.
   private var hasNaturalOrder: Bool {
     let code = Self.code(of: comparator)
     return code == Self.code(of: naturalOrder) || code == Self.foundationOrder
@@ -48,17 +48,17 @@ extension NSSortDescriptor {
     of: NSSortDescriptor(keyPath: \String.count, ascending: true).comparator
   )
 
-  /// Where the code of a closure is; what it captures is left out.
+  /// The address of a closure's code, without its captures.
   private static func code(of comparator: @escaping Comparator) -> UInt {
     withUnsafeBytes(of: comparator) { $0.load(as: UInt.self) }
   }
 }
 
 extension SortDescriptorBuilding where Self: NSSortDescriptor {
-  /// Makes a descriptor that says the same as a `SortDescriptor` of a managed object.
+  /// Makes a descriptor that is equivalent to a `SortDescriptor` of a managed object.
   ///
-  /// Texts are in the order of `localizedStandardCompare:` unless the descriptor says `.lexical`,
-  /// as with Apple.
+  /// Strings are sorted by `localizedStandardCompare:` unless the descriptor is `.lexical`, as with
+  /// Apple.
   public init<Compared: NSObject>(_ sortDescriptor: SortDescriptor<Compared>) {
     self = Self.made(Self.converted(sortDescriptor))
   }
@@ -80,7 +80,7 @@ extension SortDescriptorBuilding where Self: NSSortDescriptor {
   }
 }
 
-/// What a `SortDescriptor` holds, which it shows in no other way.
+/// The contents of a `SortDescriptor`, which only reflection shows.
 private struct SortDescriptorParts {
   private(set) var keyPath: AnyKeyPath?
   private(set) var ordering = SortOrdering.literal
@@ -100,7 +100,7 @@ private struct SortDescriptorParts {
     if form.label == "comparable", let type = keyPath.map({ type(of: $0).valueType }),
       type == String.self || type == String?.self
     {
-      // Apple's own default for texts.
+      // Apple's default for strings.
       ordering = .localizedStandard
     }
   }

@@ -1,16 +1,16 @@
 import Foundation
 
-/// What a sort descriptor says, for those who read it: the evaluator and the SQL writer.
+/// The contents of a sort descriptor, for the evaluator and the SQL writer.
 package struct SortKey: @unchecked Sendable {
-  // Unchecked: a comparator is its author's affair, as with Apple.
+  // Unchecked: the thread safety of a comparator is its author's responsibility, as with Apple.
 
-  /// The key path, split at its dots; empty sorts by the object itself.
+  /// The key path, split at its dots; empty to sort by the object itself.
   package var keys: [String]
   package var ascending: Bool
   package var ordering: SortOrdering
-  /// An order of the user's own.
+  /// A custom comparator.
   ///
-  /// Memory only.
+  /// It is used in memory only.
   package var comparator: Comparator?
 
   package init(
@@ -25,7 +25,7 @@ package struct SortKey: @unchecked Sendable {
     self.comparator = comparator
   }
 
-  /// Nil first, then by value; values without an order among them stay as they are.
+  /// Nil first, then by value; values without an order keep their positions.
   package func order(_ left: ExpressionValue, _ right: ExpressionValue) -> ComparisonResult {
     let order: ComparisonResult
     switch (left.isNull, right.isNull) {
@@ -37,7 +37,7 @@ package struct SortKey: @unchecked Sendable {
     return ascending ? order : order.reversed
   }
 
-  /// The value to order by, made once per object: strings become keys of the ordering.
+  /// The value to sort by, computed once for each object: strings become keys of the ordering.
   package func value(of object: Any?) -> ExpressionValue {
     let value = ExpressionValue(KeyPathWalk.value(of: object, keys))
     if ordering != .literal, let text = value.text { return .string(ordering.key(text)) }

@@ -1,11 +1,10 @@
 import Foundation
 
 extension Array {
-  /// The elements in the order of the descriptors.
+  /// The elements sorted by the descriptors.
   ///
-  /// Equal elements keep their order.
-  ///
-  /// Each value is asked for once, so that n objects cost n key paths and not n log n.
+  /// Equal elements keep their order. Each value is read once, so that n objects cost n key paths
+  /// and not n log n.
   package func sorted(
     using descriptors: [NSSortDescriptor],
     object: (Element) -> Any

@@ -1,16 +1,16 @@
 import Foundation
 
-/// Turns the expressions of a Swift `Predicate` into trees.
+/// Converts the expressions of a Swift `Predicate` to trees.
 ///
-/// An expression that has no counterpart throws ``PredicateConversion/Unsupported``.
+/// An expression without an equivalent throws ``PredicateConversion/Unsupported``.
 struct PredicateConversion {
   struct Unsupported: Error {}
 
-  /// What an expression has become.
+  /// The result of converting an expression.
   enum Result {
     case value(ExpressionTree)
     case predicate(PredicateTree)
-    /// A truth value that is nil where the first predicate is true.
+    /// A Boolean that is nil if the first predicate is true.
     case optional(isNil: PredicateTree, PredicateTree)
   }
 
@@ -24,7 +24,7 @@ struct PredicateConversion {
     variables[variable.key] = tree
   }
 
-  /// Binds the variable to a name that nothing else has.
+  /// Binds the variable to a unique name.
   mutating func iterate<Value>(_ variable: PredicateExpressions.Variable<Value>) -> String {
     count += 1
     let name = "item\(count)"
@@ -42,7 +42,7 @@ struct PredicateConversion {
     return try expression.converted(&self)
   }
 
-  /// The expression as a value; a truth value becomes 1 or 0.
+  /// The expression as a value; a Boolean becomes 1 or 0.
   mutating func value(_ expression: Any) throws -> ExpressionTree {
     switch try convert(expression) {
     case .value(let tree): return tree
@@ -80,7 +80,7 @@ struct PredicateConversion {
     )
   }
 
-  /// `==` and `!=`, where one side may be a truth value.
+  /// `==` and `!=`, where one side may be a Boolean.
   mutating func equality(_ left: Any, _ right: Any, negated: Bool) throws -> Result {
     let (first, second) = (try convert(left), try convert(right))
     if let result = Self.truth(first, second, negated) ?? Self.truth(second, first, negated) {
@@ -93,7 +93,7 @@ struct PredicateConversion {
     )
   }
 
-  /// A truth value that is compared with a constant.
+  /// A Boolean that is compared with a constant.
   private static func truth(
     _ side: Result,
     _ constant: Result,
@@ -130,16 +130,16 @@ struct PredicateConversion {
   }
 }
 
-/// An expression of a Swift predicate that has a counterpart in the format language.
+/// An expression of a Swift predicate with an equivalent in the format language.
 protocol TreeExpression {
   func converted(_ conversion: inout PredicateConversion) throws -> PredicateConversion.Result
 }
 
 extension PredicateBuilding where Self: NSPredicate {
-  /// Makes a predicate that says the same as a Swift predicate, such as `#Predicate` makes; nil
-  /// where it says something that the format language has no words for.
+  /// Makes a predicate that is equivalent to a Swift predicate, such as one of `#Predicate`; nil if
+  /// the format language can't express it.
   ///
-  /// Key paths must lead to properties of managed objects.
+  /// Key paths must read properties of managed objects.
   public init?<Input: NSObject>(_ predicate: Predicate<Input>) {
     var conversion = PredicateConversion()
     conversion.bind(predicate.variable, to: .evaluatedObject)

@@ -1,19 +1,19 @@
 import Foundation
 
 extension PredicateExpressions {
-  /// Whether a text contains another, case and diacritics aside: `CONTAINS[cdl]`.
+  /// Whether a string contains another, ignoring case and diacritics: `CONTAINS[cdl]`.
   ///
-  /// Apple's Foundation has it; on Linux it is missing, and `#Predicate` finds it here.
+  /// Apple's Foundation declares it; on Linux `#Predicate` uses this declaration.
   public struct StringLocalizedStandardContains<
     Root: PredicateExpression,
     Other: PredicateExpression
   >: PredicateExpression where Root.Output: StringProtocol, Other.Output: StringProtocol {
-    /// A truth value.
+    /// The result type.
     public typealias Output = Bool
 
-    /// The text that is searched.
+    /// The string to search in.
     public let root: Root
-    /// The text that is looked for.
+    /// The string to search for.
     public let other: Other
 
     /// Creates the expression.
@@ -22,7 +22,7 @@ extension PredicateExpressions {
       self.other = other
     }
 
-    /// Whether the one text contains the other.
+    /// Whether the first string contains the second.
     public func evaluate(_ bindings: PredicateBindings) throws -> Bool {
       let comparison = StringComparison([.caseInsensitive, .diacriticInsensitive])
       return comparison.test(
@@ -33,7 +33,7 @@ extension PredicateExpressions {
     }
   }
 
-  /// Called by what `#Predicate` expands to.
+  /// Called by the expansion of `#Predicate`.
   public static func build_localizedStandardContains<Root, Other>(
     _ root: Root,
     _ other: Other

@@ -1,6 +1,6 @@
 import Foundation
 
-// The expressions of Foundation's predicates, each as the tree that means the same.
+// The expressions of Foundation's predicates, each converted to an equivalent tree.
 
 private typealias Conversion = PredicateConversion
 
@@ -30,7 +30,7 @@ extension PredicateExpressions.KeyPath: TreeExpression {
     if let keys = PropertyKeyPaths.keys(of: keyPath) {
       return .value(keys.reduce(base) { Self.appending($1, to: $0) })
     }
-    // Of a collection and of a text only the count can be asked, and whether it is 0.
+    // Only the count of a collection or a string is supported, and whether it is 0.
     let count: ExpressionTree
     if Root.Output.self == String.self {
       count = .function("length:", [base])
@@ -126,7 +126,7 @@ extension PredicateExpressions.OptionalFlatMap: TreeExpression {
     let tree = try conversion.value(wrapped)
     conversion.bind(variable, to: tree)
     switch try conversion.convert(transform) {
-    // A key path over nil is nil by itself.
+    // A key path on nil is nil by itself.
     case .value(let value): return .value(value)
     case .predicate(let predicate): return .optional(isNil: Conversion.isNil(tree), predicate)
     case .optional(let isNil, let predicate):

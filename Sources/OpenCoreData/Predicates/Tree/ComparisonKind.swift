@@ -1,4 +1,4 @@
-/// What a comparison asks.
+/// The operator of a comparison.
 package enum ComparisonKind: String, Sendable, Hashable, CaseIterable {
   case lessThan = "<"
   case lessThanOrEqual = "<="
@@ -12,19 +12,19 @@ package enum ComparisonKind: String, Sendable, Hashable, CaseIterable {
   case endsWith = "ENDSWITH"
   case `in` = "IN"
   case contains = "CONTAINS"
-  /// CloudKit's own word for its search of texts; elsewhere it means what `CONTAINS` means.
+  /// CloudKit's own operator for its search of strings; elsewhere it equals `CONTAINS`.
   case tokenMatches = "TOKENMATCHES"
   case between = "BETWEEN"
 }
 
-/// Whether the left side is one value or each value of a collection.
+/// Whether the left side is a single value or each value of a collection.
 package enum ComparisonModifier: String, Sendable, Hashable {
   case direct = ""
   case all = "ALL"
   case any = "ANY"
 }
 
-/// The letters in brackets after an operator: `BEGINSWITH[cd]`.
+/// The options in brackets after an operator: `BEGINSWITH[cd]`.
 package struct StringComparisonOptions: OptionSet, Sendable, Hashable {
   package let rawValue: UInt
 
@@ -36,11 +36,11 @@ package struct StringComparisonOptions: OptionSet, Sendable, Hashable {
   package static let caseInsensitive = StringComparisonOptions(rawValue: 1)
   /// Letters with and without marks are the same: `d`.
   package static let diacriticInsensitive = StringComparisonOptions(rawValue: 2)
-  /// `n`: both sides are known to be folded already; bytes decide.
+  /// `n`: both sides are already folded; bytes are compared.
   package static let normalized = StringComparisonOptions(rawValue: 4)
-  /// `l`: orderings follow people's alphabet rather than code points.
+  /// `l`: strings are sorted by language rather than by code points.
   package static let localeSensitive = StringComparisonOptions(rawValue: 8)
-  /// `w`: a substring must begin and end at the edge of a word.
+  /// `w`: a substring must begin and end at a word boundary.
   package static let wholeWord = StringComparisonOptions(rawValue: 16)
 
   private static let letters: [(Character, StringComparisonOptions)] = [
@@ -48,7 +48,7 @@ package struct StringComparisonOptions: OptionSet, Sendable, Hashable {
     ("l", .localeSensitive), ("w", .wholeWord),
   ]
 
-  /// Reads the letters; nil where one is none of `c d n l w`.
+  /// Reads the letters; nil if one of them is not in `c d n l w`.
   package init?(letters text: String) {
     var options: StringComparisonOptions = []
     for letter in text.lowercased() {
@@ -60,7 +60,7 @@ package struct StringComparisonOptions: OptionSet, Sendable, Hashable {
 
   /// The letters, without brackets.
   ///
-  /// `[n]` makes `c` and `d` moot, as with Apple.
+  /// With `[n]` the options `c` and `d` have no effect, as with Apple.
   package var letters: String {
     String(Self.letters.filter { contains($0.1) }.map(\.0))
   }

@@ -1,7 +1,7 @@
 extension PredicateTree {
-  /// The tree with values in the place of variables.
+  /// The tree with variables replaced by values.
   ///
-  /// What a `SUBQUERY` binds itself stays.
+  /// The variables of a `SUBQUERY` are kept.
   package func substituting(_ values: [String: ExpressionTree]) -> PredicateTree {
     if values.isEmpty { return self }
     switch self {
@@ -16,7 +16,7 @@ extension PredicateTree {
     }
   }
 
-  /// Whether every value in it, and the tree around them, is the same as in the other.
+  /// Whether both trees and all values in them are equal.
   package func isEqual(to other: PredicateTree) -> Bool {
     guard PredicateFormatWriter.string(self) == PredicateFormatWriter.string(other) else {
       return false
@@ -26,7 +26,7 @@ extension PredicateTree {
       && zip(left, right).allSatisfy { $0.isEqual(to: $1) }
   }
 
-  /// The constants, in the order they are written.
+  /// The constants in the order of the text.
   fileprivate var constants: [ExpressionValue] {
     switch self {
     case .constant: []
@@ -37,7 +37,7 @@ extension PredicateTree {
     }
   }
 
-  /// The key paths that begin at the evaluated object.
+  /// The key paths that start at the evaluated object.
   package var keyPaths: Set<[String]> {
     switch self {
     case .constant, .opaque: []
@@ -50,7 +50,7 @@ extension PredicateTree {
 }
 
 extension ExpressionTree {
-  /// The tree with values in the place of variables.
+  /// The tree with variables replaced by values.
   package func substituting(_ values: [String: ExpressionTree]) -> ExpressionTree {
     if values.isEmpty { return self }
     func replaced(_ trees: [ExpressionTree]) -> [ExpressionTree] {
@@ -84,7 +84,7 @@ extension ExpressionTree {
 
   fileprivate var constants: [ExpressionValue] {
     switch self {
-    // A given collection and one that is written out are the same.
+    // A constant collection equals the same collection written out.
     case .constant(let constant): constant.value.leaves
     case .evaluatedObject, .variable, .anyKey: []
     case .keyPath(let base, _): base.constants
@@ -100,7 +100,7 @@ extension ExpressionTree {
     }
   }
 
-  /// The key paths that begin at the evaluated object.
+  /// The key paths that start at the evaluated object.
   package var keyPaths: Set<[String]> {
     switch self {
     case .keyPath(.evaluatedObject, let keys): [keys]

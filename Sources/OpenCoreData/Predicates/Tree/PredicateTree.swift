@@ -1,29 +1,29 @@
 import Foundation
 
-/// A predicate as a value, which the parser makes and the evaluator and the SQL writer read.
+/// A predicate as a value: the parser creates it, and the evaluator and the SQL writer read it.
 ///
-/// It means the same to all readers. Two rules settle what nil and conflicting kinds mean:
+/// Both have the same semantics. Two rules define nil and mixed types:
 ///
-/// - **Every comparison is true or false, never unknown.** `nil == nil` is true and
-///   `nil != value` is true. An ordering, a range or a string operator with nil on either side is
-///   false. `NOT` turns exactly these answers round, so `NOT (nil < 5)` is true.
-/// - **Values of different kinds are not equal and have no order**: a number and a string, a date
+/// - **Every comparison is true or false, never unknown.** `nil == nil` is true and `nil != value`
+///   is true. An ordering, a range or a string operator with nil on either side is false. `NOT`
+///   inverts exactly these results, so `NOT (nil < 5)` is true.
+/// - **Values of different types are not equal and have no order**: a number and a string, a date
 ///   and a number. Integers, doubles, decimals and Booleans are all numbers; a URL is its text and
 ///   a UUID its sixteen bytes.
-/// - **`ANY` and `ALL` see nil as an empty collection** and any other single value as a collection
-///   of one: `ANY` of nil is false, `ALL` of nil is true.
+/// - **`ANY` and `ALL` treat nil as an empty collection** and any other single value as a
+///   collection of one: `ANY` of nil is false, `ALL` of nil is true.
 package indirect enum PredicateTree: Sendable {
   case constant(Bool)
   case comparison(ComparisonTree)
   case and([PredicateTree])
   case or([PredicateTree])
   case not(PredicateTree)
-  /// A predicate in which a `$variable` stands for a whole predicate is not supported by Core
-  /// Data; what is opaque is a block, or a subclass of the user's. Memory only.
+  /// A block, or an app's subclass of `NSPredicate`; in memory only. A `$variable` in place of a
+  /// whole predicate is not supported by Core Data.
   case opaque(OpaquePredicate)
 }
 
-/// Two expressions and how they compare.
+/// A comparison of two expressions.
 package struct ComparisonTree: Sendable {
   package var left: ExpressionTree
   package var right: ExpressionTree
@@ -46,9 +46,10 @@ package struct ComparisonTree: Sendable {
   }
 }
 
-/// Wraps a predicate that cannot be looked into.
+/// Wraps a predicate that can't be inspected.
 package struct OpaquePredicate: @unchecked Sendable {
-  // Unchecked: Foundation's predicates are immutable; what a block captures is its author's affair.
+  // Unchecked: Foundation's predicates are immutable; the captures of a block are its author's
+  // responsibility.
   package let predicate: NSPredicate
 
   package init(_ predicate: NSPredicate) {

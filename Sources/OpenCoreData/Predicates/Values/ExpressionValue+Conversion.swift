@@ -13,7 +13,7 @@ extension Optional: OptionalBox {
   }
 }
 
-/// Opens optionals that hide in an `Any`.
+/// Unwraps optionals inside an `Any`.
 package func flattened(_ value: Any?) -> Any? {
   guard let value else { return nil }
   if let box = value as? any OptionalBox { return flattened(box.content) }
@@ -21,9 +21,9 @@ package func flattened(_ value: Any?) -> Any? {
 }
 
 extension ExpressionValue {
-  /// Takes a value out of whatever box it is in.
+  /// Converts a value of any type.
   ///
-  /// Common kinds are tried first: casts are dear.
+  /// Common types are tried first, since casts are slow.
   package init(_ value: Any?) {
     guard let value else {
       self = .null
@@ -38,7 +38,7 @@ extension ExpressionValue {
     case let type where type == Bool.self: self = (value as? Bool).map(Self.bool) ?? .null
     case let type where type == Date.self:
       self = (value as? Date).map { .date($0.timeIntervalSinceReferenceDate) } ?? .null
-    // By class: a cast would find that a number is a Float, or a Decimal, whatever it holds.
+    // By class: a cast to Float or Decimal succeeds for any number.
     case is NSNumber.Type: self = (value as? NSNumber).map(Self.number) ?? .null
     default:
       self = Self.uncommon(value)
@@ -68,14 +68,14 @@ extension ExpressionValue {
     }
   }
 
-  /// The members, where the value is a collection.
+  /// The members, if the value is a collection.
   ///
   /// A dictionary is an object, not a collection.
   private static func collection(_ value: Any) -> [ExpressionValue]? {
     members(of: value)?.map { ExpressionValue($0) }
   }
 
-  /// The members of a collection of any kind, still in their boxes; nil for anything else.
+  /// The members of a collection of any type, unconverted; nil for other values.
   package static func members(of value: Any) -> [Any]? {
     switch value {
     case let value as NSSet: value.allObjects
@@ -102,7 +102,7 @@ extension ExpressionValue {
     }
   }
 
-  /// The value of a row, without a box in between.
+  /// Converts a row value without boxing.
   package init(row value: RowValue) {
     switch value {
     case .null: self = .null
@@ -118,7 +118,7 @@ extension ExpressionValue {
     }
   }
 
-  /// What a row or a statement holds for the value; nil for what has no such form.
+  /// The value in a row or a statement; nil if it has no such representation.
   package var rowValue: RowValue? {
     switch self {
     case .null: .null
@@ -134,7 +134,7 @@ extension ExpressionValue {
     }
   }
 
-  /// The value in the box that key-value coding would give it.
+  /// The value as key-value coding returns it.
   package var foundationValue: Any? {
     switch self {
     case .null: nil

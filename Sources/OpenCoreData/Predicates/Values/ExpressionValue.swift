@@ -1,14 +1,14 @@
 import Foundation
 
-/// A value as expressions see it, whatever box it came in.
+/// The value of an expression, independent of the type it was given as.
 package indirect enum ExpressionValue: @unchecked Sendable {
-  // Unchecked: `object` and `opaque` hold what the user gave; they are compared, never changed.
+  // Unchecked: `object` and `opaque` contain the app's values; they are compared, never changed.
   case null
-  /// Integers of all widths, and Booleans as 0 and 1.
+  /// Integers of all sizes, and Booleans as 0 and 1.
   case integer(Int64)
-  /// Never NaN: that is nil, as it is in SQLite.
+  /// Never NaN, which is nil, as in SQLite.
   case double(Double)
-  /// Never NaN either.
+  /// Never NaN.
   case decimal(Decimal)
   /// Seconds since 2001-01-01 00:00 UTC.
   case date(Double)
@@ -19,7 +19,7 @@ package indirect enum ExpressionValue: @unchecked Sendable {
   /// A stored object or its identifier.
   case object(AnyHashable, Any)
   case collection([ExpressionValue])
-  /// Anything else. Equal where Foundation says so.
+  /// Any other value; equality is Foundation's.
   case opaque(Any)
 
   package var isNull: Bool {
@@ -39,7 +39,7 @@ package indirect enum ExpressionValue: @unchecked Sendable {
     .integer(value ? 1 : 0)
   }
 
-  /// The value's members, where it is a collection or stands for one: nil is empty.
+  /// The members of a collection; nil has none, and another value is its only member.
   package var members: [ExpressionValue] {
     switch self {
     case .collection(let values): values

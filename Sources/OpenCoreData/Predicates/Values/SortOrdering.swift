@@ -11,17 +11,17 @@ public enum SortOrdering: String, Sendable, Hashable, CaseIterable {
   case literal = "compare:"
   /// As `caseInsensitiveCompare:`.
   case caseInsensitive = "caseInsensitiveCompare:"
-  /// People's alphabet, as `localizedCompare:`.
+  /// The order of a language's alphabet, as `localizedCompare:`.
   case localized = "localizedCompare:"
   /// As `localizedCaseInsensitiveCompare:`.
   case localizedCaseInsensitive = "localizedCaseInsensitiveCompare:"
-  /// As file managers order names, numbers by their value, as `localizedStandardCompare:`.
+  /// The order of file managers, with numbers sorted by value, as `localizedStandardCompare:`.
   case localizedStandard = "localizedStandardCompare:"
 
   /// A string whose code point order is this ordering.
   ///
-  /// Memory sorts by this key and SQL by a function that calls it, so the two cannot differ. It
-  /// depends on no locale of the machine: a store sorts the same way everywhere.
+  /// Memory sorts by this key and SQL by a function that calls it, so both orders are equal. It
+  /// does not depend on the machine's locale: a store sorts the same way everywhere.
   package func key(_ string: String) -> String {
     switch self {
     case .literal: return string
@@ -32,14 +32,14 @@ public enum SortOrdering: String, Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// Letters first, then diacritics, then case with small letters before capitals.
+  /// The levels: letters first, then diacritics, then case with lower case first.
   private static func levels(_ string: String, numbers: Bool, upToCase: Bool) -> String {
     let letters = StringComparison([.caseInsensitive, .diacriticInsensitive]).folded(string)
     let diacritics = StringComparison(.caseInsensitive).folded(string)
     var key = (numbers ? padded(letters) : letters) + "\u{1}" + diacritics
     if upToCase {
       key += "\u{1}"
-      // Capitals sort before small letters by code point; the marks turn that round.
+      // Upper case precedes lower case by code point; these marks reverse that.
       key.unicodeScalars.append(
         contentsOf: string.unicodeScalars.map { $0.properties.isUppercase ? "b" : "a" }
       )
@@ -47,14 +47,15 @@ public enum SortOrdering: String, Sendable, Hashable, CaseIterable {
     return key
   }
 
-  /// Gives runs of digits a length mark, so that 9 sorts before 10.
+  /// Prefixes runs of digits with their length, so that 9 sorts before 10.
   private static func padded(_ string: String) -> String {
     var result = ""
     var digits = ""
     func flush() {
       guard !digits.isEmpty else { return }
       let significant = digits.drop { $0 == "0" }
-      // The mark keeps its place among digits; a run longer than a mark counts is cut there.
+      // The prefix sorts as a digit; a run with more digits than the prefix can express is
+      // truncated.
       let length = min(significant.count, 999)
       result += "0" + String(repeating: "0", count: 3 - String(length).count) + String(length)
       result += significant

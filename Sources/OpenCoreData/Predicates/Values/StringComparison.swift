@@ -1,10 +1,10 @@
 import Foundation
 import Synchronization
 
-/// Compares strings as the letters after an operator say.
+/// Compares strings with the options of an operator.
 ///
-/// Without letters the UTF-8 bytes decide, which is code point order and SQLite's BINARY
-/// collation. `c` and `d` fold both sides first. Memory and SQL call the same functions.
+/// Without options the UTF-8 bytes are compared, which is code point order and SQLite's BINARY
+/// collation. With `c` and `d` both sides are folded first. Memory and SQL call the same functions.
 package struct StringComparison: Sendable {
   package let options: StringComparisonOptions
 
@@ -12,19 +12,19 @@ package struct StringComparison: Sendable {
     self.options = options
   }
 
-  /// Whether bytes decide, so that SQL can compare columns as they are.
+  /// Whether bytes are compared, so that SQL can compare columns directly.
   package var isLiteral: Bool {
     options.contains(.normalized)
       || options.isDisjoint(with: [.caseInsensitive, .diacriticInsensitive])
   }
 
-  /// The string with the differences taken out that do not count.
+  /// The string without the differences that the options ignore.
   package func folded(_ string: String) -> String {
     if isLiteral { return string }
     var folding: String.CompareOptions = []
     if options.contains(.caseInsensitive) { folding.insert(.caseInsensitive) }
     if options.contains(.diacriticInsensitive) { folding.insert(.diacriticInsensitive) }
-    // ASCII has no diacritics, and its case is a matter of one bit.
+    // ASCII has no diacritics, and its case is one bit.
     if string.utf8.allSatisfy({ $0 < 0x80 }) {
       return options.contains(.caseInsensitive) ? string.lowercased() : string
     }
@@ -36,7 +36,7 @@ package struct StringComparison: Sendable {
     return left.utf8.elementsEqual(right.utf8)
   }
 
-  /// A string whose bytes are in the order that the letters ask for.
+  /// A string whose byte order is the order that the options specify.
   package func orderKey(_ string: String) -> String {
     let folded = folded(string)
     if options.contains(.localeSensitive), !options.contains(.normalized) {
@@ -89,7 +89,7 @@ package struct StringComparison: Sendable {
     return false
   }
 
-  /// Whether the range begins and ends at the edge of a word.
+  /// Whether the range begins and ends at a word boundary.
   ///
   /// Bytes above ASCII count as letters.
   private func edges(_ text: [UInt8], _ range: Range<Int>) -> Bool {
@@ -105,7 +105,7 @@ package struct StringComparison: Sendable {
   }
 }
 
-/// A `LIKE` pattern: `?` is one character, `*` any number, a backslash takes the next as it is.
+/// A `LIKE` pattern: `?` is one character, `*` any number, a backslash escapes the next one.
 package struct WildcardPattern: Sendable {
   private enum Piece: Equatable {
     case one
@@ -129,7 +129,7 @@ package struct WildcardPattern: Sendable {
     self.pieces = pieces
   }
 
-  /// One pass with one step back per `*`: never worse than pattern times text.
+  /// One pass with one backtracking position for the last `*`: at most pattern times text steps.
   package func matches(_ string: String) -> Bool {
     let text = Array(string.unicodeScalars)
     var (piece, position) = (0, 0)
@@ -155,7 +155,8 @@ package struct WildcardPattern: Sendable {
   }
 }
 
-/// Keeps compiled regular expressions, as a predicate asks for the same one with every object.
+/// A cache of compiled regular expressions, since a predicate matches many objects with one
+/// pattern.
 package final class RegularExpressionCache: Sendable {
   package static let shared = RegularExpressionCache()
 
@@ -164,13 +165,13 @@ package final class RegularExpressionCache: Sendable {
     var options: UInt
   }
 
-  /// Predicates of one program have few patterns; the bound is for programs that make them up.
+  /// Most programs have few patterns; the limit is for programs that generate them.
   private static let limit = 128
   private let compiled = Mutex<[Key: NSRegularExpression]>([:])
 
   /// Whether the whole text matches.
   ///
-  /// A pattern that is none matches nothing.
+  /// An invalid pattern matches nothing.
   package func matches(
     _ text: String,
     _ pattern: String,
@@ -184,7 +185,7 @@ package final class RegularExpressionCache: Sendable {
     return expression.firstMatch(in: folded, options: [], range: range) != nil
   }
 
-  /// The anchored expression; nil where the pattern cannot be compiled.
+  /// The anchored expression; nil if the pattern can't be compiled.
   package func expression(
     _ pattern: String,
     _ options: StringComparisonOptions
