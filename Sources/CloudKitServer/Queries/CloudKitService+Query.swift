@@ -15,7 +15,7 @@ extension CloudKitService {
     let zoneID = request.zoneID ?? .defaultZone
     let (id, access) = try storage.read { snapshot in
       let database = try target(of: [zoneID], context, snapshot)
-      // Said before anything about fields and indexes, which is no help in a zone that is not there.
+      // Checked first: errors about fields and indexes are no help if the zone does not exist.
       if !isWide { _ = try ZoneDirectory(database, context).number(of: zoneID) }
       return (database.id, try snapshot.access(in: database.id, context))
     }
@@ -132,12 +132,12 @@ extension CloudKitService {
     return plan
   }
 
-  /// The indexes a query uses are kept from its first run on.
+  /// Creates the indexes that a query uses, at its first run; they are kept.
   func activate(_ indexes: Set<RecordIndex>, of type: String, _ id: PartitionID) async throws {
     for index in indexes.sorted(by: { $0.name < $1.name }) {
       try await makeIndex(of: index.name, type: type, in: id) { record in
-        // Of a record that cannot be read only what the system keeps is indexed: the query that finds it
-        // says so, and the other records are found.
+        // Only the system fields of an unreadable record are indexed: the query that finds it
+        // reports the error and still returns the other records.
         index.keys(of: record, (try? record.decodedFields()) ?? [:])
       }
     }

@@ -1,18 +1,19 @@
 import CloudKitWebServices
 import Foundation
 
-/// The first records in an order, of any number that come by.
+/// The first records in an order, out of any number of inserted ones.
 struct FirstInOrder {
   let order: QueryOrder
   let count: Int
-  /// Bytes of records that are held and not read again.
+  /// The limit for the bytes of records in memory; beyond it records are dropped and read again.
   let bytes: Int
   private var found: [Entry] = []
   private var held = 0
 
   private struct Entry {
     var position: QueryPosition
-    /// Nil: to be read again, since the records came to more than a page may have.
+    /// Nil if the record was dropped, since the records exceeded the limit, and has to be read
+    /// again.
     var record: StoredRecord?
   }
 
@@ -22,10 +23,10 @@ struct FirstInOrder {
     self.bytes = bytes
   }
 
-  /// Whether as many came by as are kept.
+  /// Whether the maximum number of records was inserted.
   var isFull: Bool { found.count >= count }
 
-  /// Whether as many as are kept have a first key before this one.
+  /// Whether it is full, and all its records sort before this first key.
   mutating func isWithin(_ key: Data) -> Bool {
     guard isFull else { return false }
     settle()
@@ -41,7 +42,7 @@ struct FirstInOrder {
     held = 0
   }
 
-  /// Forgets the records of one group.
+  /// Removes the records of one group.
   mutating func remove(withFirstKey key: Data) {
     found.removeAll { $0.position.keys.first == key }
   }
@@ -52,7 +53,7 @@ struct FirstInOrder {
     held = found.reduce(0) { $0 + ($1.record?.fields.count ?? 0) }
   }
 
-  /// The first of them as a page, which ends where its records have as many bytes as it may.
+  /// The first records as a page, limited by number and by the weight of its records.
   mutating func page(
     limit: Int,
     weight: (StoredRecord) -> Int,

@@ -1,7 +1,7 @@
 import CloudKitWebServices
 import Foundation
 
-/// From a filter to a condition, with what is wrong with it said.
+/// Converts a filter to a condition, or throws the error of the filter.
 extension QueryCondition {
   init(
     _ filter: QueryFilter,
@@ -16,7 +16,8 @@ extension QueryCondition {
         in: type
       )
     }
-    // What some clients make of the native predicate `distanceToLocation:fromLocation: < metres`.
+    // Some clients translate the native predicate `distanceToLocation:fromLocation: < metres` to
+    // this.
     if filter.distance != nil, field?.schema.type.wireType == .location,
       comparator == .lessThan || comparator == .lessThanOrEquals
     {
@@ -82,7 +83,7 @@ extension QueryCondition {
     tokens = Tokenizer.tokens(text)
     let keys = tokens.sorted().map { IndexKey(.text($0)) }
     switch comparator {
-    // The longest word is likely the rarest; the others are judged on what it finds.
+    // The longest word is likely the rarest; the other words are tested on the records it finds.
     case .containsAllTokens:
       ranges =
         tokens.max { ($0.utf8.count, $0) < ($1.utf8.count, $1) }.map {
@@ -101,7 +102,7 @@ extension QueryCondition {
     }
     self.place = place
     self.distance = distance
-    // Who is farther north or south than the radius is not in the circle, wherever it lies.
+    // A location whose latitude differs by more than the radius can't be in the circle.
     let degrees = distance / LocationValue.metresPerDegree + 1e-9
     ranges = [
       IndexRange(
@@ -127,7 +128,7 @@ extension QueryCondition {
     }
     let keys = Set(content.indexValues.map(IndexKey.init)).sorted()
     guard let first = keys.first else { return }
-    // Ends are inclusive: long values share a place, and the record itself decides.
+    // Bounds are inclusive: long values have a common key, and the record itself is tested.
     switch comparator {
     case .equals, .listContains, .in, .listContainsAny: ranges = keys.map(IndexRange.init(only:))
     case .listContainsAll: ranges = [IndexRange(only: first)]
@@ -142,7 +143,7 @@ extension QueryCondition {
   }
 }
 
-/// A stretch of an index.
+/// A range of an index.
 struct IndexRange: Hashable, Sendable {
   /// Inclusive.
   var lower: IndexKey
@@ -154,7 +155,7 @@ struct IndexRange: Hashable, Sendable {
     self.upper = upper
   }
 
-  /// One key alone.
+  /// The range of a single key.
   init(only key: IndexKey) {
     self.init(lower: key, upper: IndexKey(bytes: key.bytes + [0]))
   }
@@ -163,12 +164,12 @@ struct IndexRange: Hashable, Sendable {
 }
 
 extension IndexKey {
-  /// The byte that tells the kind, alone: before all values of the kind.
+  /// The byte of the value's type, which sorts before all values of that type.
   fileprivate var leastOfKind: IndexKey { IndexKey(bytes: bytes.prefix(1)) }
 }
 
 extension FieldContent {
-  /// Apple's libraries write this for the user who asks.
+  /// Replaces the owner names with which Apple's libraries denote the current user.
   fileprivate func replacingDefaultOwner(by user: String) -> FieldContent {
     func name(_ name: String) -> String {
       !name.isEmpty && ZoneID.isCaller(name) ? user : name

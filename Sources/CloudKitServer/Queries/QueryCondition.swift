@@ -1,31 +1,31 @@
 import CloudKitWebServices
 import Foundation
 
-/// One filter made ready: it judges a record, and may narrow which records are looked at.
+/// A prepared filter: it tests a record, and may narrow the records to read.
 ///
-/// Values are compared as their ordered bytes are: strings by their UTF-8, so upper and lower case
-/// differ, and numbers exactly. A record without a value fulfils the negative comparators (those
-/// that begin with NOT) and no other.
+/// Values are compared as their ordered bytes: strings by their UTF-8, so case matters, and numbers
+/// exactly. A record without a value matches the negative comparators (those that begin with NOT)
+/// and no others.
 struct QueryCondition: Sendable {
   var comparator: QueryComparator
   /// Nil: any searchable field, for tokens.
   var field: QueryField?
   /// The values to compare with, as comparable bytes.
   var operands: Set<Data> = []
-  /// Where in the field's index records that fulfil the condition are.
+  /// The ranges of the field's index that contain the matching records.
   var ranges: [IndexRange] = []
   var place: LocationValue?
   var distance = 0.0
   var tokens: Set<String> = []
-  /// The fields whose words count.
+  /// The fields whose words are searched.
   var searched: [String] = []
 
-  // MARK: Judging
+  // MARK: Testing
 
   func holds(for record: StoredRecord, _ fields: [String: FieldValue]) -> Bool {
     switch comparator {
     case .containsAllTokens:
-      // A filter of nothing but stop words finds nothing.
+      // A filter that consists of stop words matches no record.
       return !tokens.isEmpty && tokens.isSubset(of: Tokenizer.words(of: searched, in: fields))
     case .containsAnyTokens:
       return !tokens.isDisjoint(with: Tokenizer.words(of: searched, in: fields))
@@ -70,7 +70,7 @@ struct QueryCondition: Sendable {
 
   // MARK: Indexes
 
-  /// The index that the condition can be answered from; nil where it says what is not wanted.
+  /// The index that can answer the condition; nil for a negative comparator.
   var index: RecordIndex? {
     guard !ranges.isEmpty else { return nil }
     switch comparator {
@@ -79,7 +79,7 @@ struct QueryCondition: Sendable {
     }
   }
 
-  /// The index kind that the schema must state; ranges and circles take either of two.
+  /// The index types of which the schema must have one; ranges and circles accept two.
   var neededIndexes: Set<FieldIndex> {
     switch comparator {
     case .containsAllTokens, .containsAnyTokens: [.searchable]
@@ -89,7 +89,7 @@ struct QueryCondition: Sendable {
     }
   }
 
-  /// Few records first, as far as the comparator tells.
+  /// The expected number of matching records, smallest first, estimated from the comparator.
   var selectivity: Int {
     switch comparator {
     case .equals, .listContains, .listContainsAll, .containsAllTokens: 0
@@ -101,7 +101,7 @@ struct QueryCondition: Sendable {
 }
 
 extension StoredRecord {
-  /// The values of a field as bytes that are equal, and in order, as the values are.
+  /// The values of a field as bytes with the equality and the order of the values.
   func comparableValues(of field: String, _ fields: [String: FieldValue]) -> [Data] {
     switch fields[field]?.content {
     case .location(let place): [place.comparable]
@@ -112,7 +112,7 @@ extension StoredRecord {
 }
 
 extension LocationValue {
-  /// A place is its coordinates; what was measured along with them does not count.
+  /// Only the coordinates of a location are compared, not its measurements.
   var comparable: Data {
     IndexValue.real(latitude).orderedBytes + IndexValue.real(longitude).orderedBytes
   }

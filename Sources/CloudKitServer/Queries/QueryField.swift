@@ -4,12 +4,12 @@ import Foundation
 /// A field that a query names: one of the type's, or a system field under any of its names.
 struct QueryField: Hashable, Sendable {
   var schema: FieldSchema
-  /// As the request calls it, or as the web services call a system field.
+  /// The name in the request, or the web services' name of a system field.
   var spokenName: String
 
   var name: String { schema.name }
 
-  /// The type of its values, or of a list's elements; nil: a number of either kind.
+  /// The type of its values, or of a list's elements; nil for a number of undetermined type.
   var element: FieldType? { schema.type.wireType?.element ?? schema.type.wireType }
 
   static let recordName = "recordName"
@@ -25,14 +25,14 @@ struct QueryField: Hashable, Sendable {
     "recordChangeTag": "___etag",
   ]
 
-  /// The name of a field in the schema, also where it is called as the web services call it.
+  /// The schema's name of a field, which the request may name as the web services do.
   ///
-  /// An app may have a field with the name of a system field; its own comes first.
+  /// If an app's field has the name of a system field, the app's field takes precedence.
   static func systemName(_ name: String, in type: RecordTypeSchema) -> String {
     type[field: name] == nil ? systemNames[name] ?? name : name
   }
 
-  /// Finds the field, or says what is wrong with its name.
+  /// Looks the field up, or throws the error of its name.
   init(
     fieldName: String?,
     systemFieldName: String?,
@@ -62,7 +62,7 @@ struct QueryField: Hashable, Sendable {
     }
   }
 
-  /// The operand as this field's values are compared.
+  /// The operand in the form in which this field's values are compared.
   func operand(
     _ value: FieldValue?,
     isList: Bool
@@ -77,7 +77,7 @@ struct QueryField: Hashable, Sendable {
         return fitting
       }
     }
-    // Names of records and users may come as plain strings.
+    // Names of records and users may be plain strings.
     if element == .reference {
       let texts = FieldCoercion.value(content, as: isList ? .stringList : .string)
       if case .string(let text) = texts { return .string(text) }

@@ -2,13 +2,13 @@ import CloudKitWebServices
 import Crypto
 import Foundation
 
-/// Where the next page of a query begins.
+/// The position at which the next page of a query begins.
 struct QueryMarker: Codable, Hashable, Sendable {
-  /// The index whose order the pages have, where the query asks for none.
+  /// The index that defines the order of the pages, if the query has no sort keys.
   var source: String?
-  /// The last record that was answered; nil: none of the window yet.
+  /// The last returned record; nil if none of the window was returned yet.
   var position: QueryPosition?
-  /// The part of the index that is put in order, where that is not all of it.
+  /// The part of the index that is sorted in memory, if it is not the whole index.
   var window: QueryWindow?
 
   init(source: String? = nil, position: QueryPosition?, window: QueryWindow? = nil) {
@@ -18,17 +18,17 @@ struct QueryMarker: Codable, Hashable, Sendable {
   }
 }
 
-/// The stretch of an index whose records one page, or several, put in order.
+/// The range of an index whose records one or several pages sort in memory.
 ///
-/// A query whose order no index has looks at no more records than one page may, puts those in order
-/// and answers them, page by page; then comes the next stretch. Where all that the filters leave fits
-/// into one stretch the order is that of the whole.
+/// If no index has a query's order, the query reads at most as many records as one page may, sorts
+/// them and returns them page by page; then the next window follows. If all matching records fit
+/// into one window, the order is the complete one.
 ///
-/// Differs from CloudKit, which does not say what such a query costs or when it gives up.
+/// Differs from CloudKit, which does not document the cost or the limits of such a query.
 struct QueryWindow: Codable, Hashable, Sendable {
-  /// For each walk of the strategy: the entry before the stretch; nil: from the beginning.
+  /// For each walk of the strategy: the entry before the window; nil: from the beginning.
   var from: [QueryPosition?]
-  /// For each walk: the last entry of the stretch; nil: as far as the budget reaches.
+  /// For each walk: the last entry of the window; nil: as far as the budget allows.
   var through: [QueryPosition?]?
 
   init(from: [QueryPosition?], through: [QueryPosition?]? = nil) {
@@ -40,7 +40,7 @@ struct QueryWindow: Codable, Hashable, Sendable {
 extension QueryPosition {
   init(_ entry: IndexPosition) { self.init(keys: [entry.key.bytes], entry.record) }
 
-  /// The entry of an index that it stands for.
+  /// The index entry at this position.
   var entry: IndexPosition? {
     keys.first.map { IndexPosition(key: IndexKey(bytes: $0), record: record) }
   }
@@ -58,7 +58,7 @@ extension IndexPosition {
   }
 }
 
-/// A marker as clients carry it: good for the query that it was given out for, and nothing else.
+/// A marker sent to a client: it is valid only for the query that it was issued for.
 struct SealedMarker: Codable, Hashable, Sendable {
   var query: String
   var marker: QueryMarker
@@ -88,7 +88,7 @@ extension CloudKitService {
     return sealed.marker
   }
 
-  /// What a query finds, told from every other; not how much of it and in which shape.
+  /// A digest of what a query selects, without page size and requested fields.
   private func digest(of request: QueryRecordsRequest, _ context: RequestContext) throws -> String {
     let asked = QueryRecordsRequest(
       query: request.query,

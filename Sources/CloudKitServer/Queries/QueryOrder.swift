@@ -1,7 +1,7 @@
 import CloudKitWebServices
 import Foundation
 
-/// A record's place in a query's order; the record's name, then its zone, break ties.
+/// A record's position in a query's order; the record's name, then its zone, break ties.
 struct QueryPosition: Codable, Hashable, Sendable {
   var keys: [Data]
   var name: String
@@ -18,19 +18,19 @@ struct QueryPosition: Codable, Hashable, Sendable {
 
 /// The order of a query's results.
 ///
-/// A missing value is the least of all. A list stands at its least element, or at its greatest where
-/// the order goes down. Ties go by name in the direction of the first key, as the index does.
+/// A missing value sorts first. A list sorts by its least element, or by its greatest in descending
+/// order. Ties are sorted by name in the direction of the first key, as in the index.
 struct QueryOrder: Sendable {
   struct Key: Sendable {
     var field: QueryField
     var isAscending: Bool
-    /// Order by the distance from here; who has no place is farther than all who have one.
+    /// Sorts by the distance from this location; a record without a location sorts last.
     var place: LocationValue?
   }
 
   var keys: [Key]
 
-  /// The index whose order begins with this one.
+  /// The index whose order starts with this order's first key.
   var index: RecordIndex? {
     guard let first = keys.first, first.place == nil else { return nil }
     return .values(first.field.name)

@@ -1,11 +1,11 @@
 import CloudKitWebServices
 import Foundation
 
-/// A query checked against the schema and ready to run.
+/// A query that was validated against the schema.
 struct QueryPlan: Sendable {
   let type: RecordTypeSchema
   private(set) var conditions: [QueryCondition] = []
-  /// As asked for; without keys the index that is walked gives the order.
+  /// The requested order; without keys the index that is walked defines the order.
   let order: QueryOrder
 
   init(
@@ -43,7 +43,7 @@ struct QueryPlan: Sendable {
     ErrorDictionary(.badRequest, reason, extension: ErrorExtension(code: .limitExceeded))
   }
 
-  /// The keys of an order; a field that was named before orders nothing that is left.
+  /// The keys of an order; a repeated field has no effect.
   private static func keys(
     _ sorts: [QuerySort],
     _ type: RecordTypeSchema,
@@ -71,7 +71,7 @@ struct QueryPlan: Sendable {
       systemFieldName: sort.systemFieldName,
       in: type
     )
-    // Accepted at Apple, and without a meaning.
+    // Apple accepts it, without an effect.
     guard !field.schema.type.isEncrypted else { return nil }
     guard (sort.relativeLocation != nil) == (field.schema.type.wireType == .location) else {
       throw ErrorDictionary(
@@ -130,12 +130,12 @@ struct QueryPlan: Sendable {
     }
   }
 
-  /// Whether a record fulfils every condition.
+  /// Whether a record matches all conditions.
   func matches(_ record: StoredRecord, _ fields: [String: FieldValue]) -> Bool {
     conditions.allSatisfy { $0.holds(for: record, fields) }
   }
 
-  /// Whoever may read only what is theirs asks for no more than that.
+  /// Restricts the query to the creator's records, for a caller with permission to read only these.
   mutating func restrict(toCreator creator: String) {
     guard
       let field = try? QueryField(
@@ -150,7 +150,7 @@ struct QueryPlan: Sendable {
     conditions.append(condition)
   }
 
-  /// Whether no record can fulfil it.
+  /// Whether no record can match.
   var isEmpty: Bool { conditions.contains(where: \.isNever) }
 
   // MARK: Indexes
@@ -158,12 +158,12 @@ struct QueryPlan: Sendable {
   /// The index of all records of the type by name.
   static let everything = RecordIndex.values("___recordID")
 
-  /// The conditions that an index can answer, the best first.
+  /// The conditions that an index can answer, the most selective first.
   var narrowing: [QueryCondition] {
     conditions.filter { $0.index != nil }.sorted { $0.selectivity < $1.selectivity }
   }
 
-  /// Every index that the query may walk; they are kept from its first run on.
+  /// All indexes that the query may walk; they are kept from its first run on.
   var indexes: Set<RecordIndex> {
     var indexes = Set(narrowing.compactMap(\.index))
     // An order by distance walks the index of latitudes.
@@ -174,7 +174,7 @@ struct QueryPlan: Sendable {
 }
 
 extension QueryCondition {
-  /// Whether no record can fulfil it.
+  /// Whether no record can match.
   fileprivate var isNever: Bool {
     switch comparator {
     case .in, .listContainsAny: operands.isEmpty
@@ -184,7 +184,7 @@ extension QueryCondition {
   }
 }
 
-/// How an index that a query misses is added.
+/// The command that adds a missing index.
 struct QueryRemedy: Hashable, Sendable {
   var container: String
   var type: String

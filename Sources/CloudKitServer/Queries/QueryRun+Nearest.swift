@@ -1,24 +1,25 @@
 import CloudKitWebServices
 import Foundation
 
-/// Orders that begin with the nearest: outward from the place, to the north and to the south.
+/// Orders by distance: walks the index of latitudes outward from the location, north and south.
 ///
-/// Two places are never nearer to each other than their latitudes are. So what was passed on both
-/// sides is complete up to that distance, and the walk ends when a page lies within it.
+/// The distance of two locations is at least the distance of their latitudes. The records read on
+/// both sides are therefore complete up to that distance, and the walk ends when a page lies within
+/// it.
 extension QueryRun {
   /// One of the two directions.
   private struct Side {
     let range: IndexRange
     let isDescending: Bool
     var reached: IndexPosition?
-    /// Where the stretch of the page ends.
+    /// The end of the page's window.
     var last: IndexPosition?
-    /// Degrees from the place within which all was seen; nil: the end.
+    /// The degrees of latitude within which all entries were read; nil at the end of the index.
     var frontier: Double? = 0
-    /// Whether entries are left behind the end of the stretch.
+    /// Whether entries remain after the end of the window.
     var hasPassed = false
 
-    /// Before the first entry: where a side stands that no entry was read of.
+    /// The position before the first entry, for a side of which no entry was read.
     var start: IndexPosition {
       IndexPosition(
         key: isDescending ? range.upper : range.lower,
@@ -30,7 +31,7 @@ extension QueryRun {
     }
   }
 
-  /// The walks of a stretch: north, south, and those without a place.
+  /// The walks of a window: north, south, and the records without a location.
   func nearest(
     to place: LocationValue,
     of key: QueryOrder.Key,
@@ -39,7 +40,7 @@ extension QueryRun {
     let after = marker?.position
     let window = marker?.window
     let index = RecordIndex.values(key.field.name)
-    // A circle around whatever place bounds the walk.
+    // A circle around any location bounds the walk.
     let circle = plan.narrowing.first { $0.index == index && $0.ranges.count == 1 }?.ranges.first
     let all = circle ?? IndexRange(lower: .leastNumber, upper: .leastNumber.afterPrefix)
     let center = IndexKey(.real(place.latitude))
@@ -74,9 +75,9 @@ extension QueryRun {
       sides[$0].frontier ?? 0 < sides[$1].frontier ?? 0
     }) {
       let complete = (sides.compactMap(\.frontier).min() ?? 0) * LocationValue.metresPerDegree
-      // A millimetre for what rounding does.
+      // A millimetre as tolerance for rounding.
       if chosen.isWithin(IndexValue.real(complete - 0.001).orderedBytes) {
-        // The walk has what it needs; where it began is still to be known.
+        // The page is complete; the beginning of its window is still needed.
         var page = try page(of: &chosen)
         page.marker?.window = window
         return page
@@ -90,7 +91,7 @@ extension QueryRun {
     if sides.contains(where: \.hasPassed) {
       return try stretch(&chosen, window, through: window?.through)
     }
-    // Farther than everyone who has a place.
+    // Records without a location sort last.
     if circle == nil, !chosen.isFull {
       let outcome = try visit(
         index,
@@ -111,7 +112,7 @@ extension QueryRun {
     return try stretch(&chosen, window, through: nil)
   }
 
-  /// Looks at the next entries of a side, and returns how many they were.
+  /// Reads the next entries of a side, and returns their number.
   private func advance(
     _ side: inout Side,
     _ index: RecordIndex,
@@ -164,7 +165,7 @@ extension QueryRun {
 }
 
 extension IndexPosition {
-  /// Before the first record that has no place.
+  /// The position before the first record without a location.
   fileprivate static let beforeMissing = IndexPosition(
     key: IndexKey(.missing),
     record: RecordKey(zone: ZoneNumber(.min), name: "")
@@ -172,7 +173,7 @@ extension IndexPosition {
 }
 
 extension IndexKey {
-  /// Before all numbers, and after a missing value.
+  /// The key before all numbers, and after missing values.
   fileprivate static var leastNumber: IndexKey {
     IndexKey(bytes: IndexKey(.integer(0)).bytes.prefix(1))
   }

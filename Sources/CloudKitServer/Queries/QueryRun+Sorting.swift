@@ -3,11 +3,11 @@ import Foundation
 
 /// Orders by fields: along the index of the first one, or in memory.
 extension QueryRun {
-  /// Along the index of the first sort key; where there are more, records that share a first key are
-  /// put in order together.
+  /// Walks the index of the first sort key; with more keys, records that share a first key are
+  /// sorted in memory.
   func inOrder(of index: RecordIndex, after marker: QueryMarker?) throws -> Page {
-    // A filter on the sorted field itself bounds the walk. Not for lists, whose place in the order
-    // may lie outside of what the filter names.
+    // A filter on the sorted field itself bounds the walk; not for lists, whose position in the
+    // order may be outside the filter's range.
     let isScalar = plan.order.keys.first?.field.schema.type.wireType?.isList != true
     let ranges = isScalar ? plan.narrowing.first { $0.index == index }?.ranges : nil
     return plan.order.keys.count == 1
@@ -15,7 +15,7 @@ extension QueryRun {
       : try byGroups(of: index, ranges, after: marker)
   }
 
-  /// The index has the whole order.
+  /// The index has the complete order.
   private func alongOneKey(
     of index: RecordIndex,
     _ ranges: [IndexRange]?,
@@ -43,9 +43,9 @@ extension QueryRun {
     return page
   }
 
-  /// Records that share their first key are a group, which is put in order in memory.
+  /// Records with the same first key are a group, which is sorted in memory.
   ///
-  /// A group that is larger than the budget is put in order stretch by stretch.
+  /// A group that exceeds the budget is sorted in windows.
   private func byGroups(
     of index: RecordIndex,
     _ ranges: [IndexRange]?,
@@ -60,7 +60,7 @@ extension QueryRun {
     )
     var chosen = firstInOrder
     var group: IndexKey?
-    /// The last entry of the group before the present one.
+    /// The last entry of the previous group.
     var boundary: IndexPosition?
     var previous: IndexPosition?
     let outcome = try visit(
@@ -85,7 +85,7 @@ extension QueryRun {
     switch outcome {
     case .finished, .stopped:
       var page = try page(of: &chosen)
-      // Within the group in which the stretch began, its beginning is still to be known.
+      // Within the group in which the window began, its beginning is still needed.
       if let from = window?.from.first ?? nil,
         page.marker?.position?.keys.first == from.keys.first
       {
@@ -96,7 +96,7 @@ extension QueryRun {
       return try stretch(&chosen, window, through: window?.through ?? [])
     case .exhausted(let reached):
       if let boundary, let group {
-        // The groups before are whole; this one begins the next page.
+        // The previous groups are complete; this one begins the next page.
         chosen.remove(withFirstKey: group.bytes)
         return try stretch(&chosen, window, through: [QueryPosition(boundary)])
       }
@@ -104,16 +104,16 @@ extension QueryRun {
     }
   }
 
-  /// The later one on the walk.
+  /// The later position in the direction of the walk.
   private func latest(_ first: IndexPosition?, _ second: IndexPosition?) -> IndexPosition? {
     guard let first, let second else { return first ?? second }
     return first.precedes(second, isDescending: plan.order.isDescending) ? second : first
   }
 
-  /// Just before the first entry of the group that a position lies in.
+  /// The position before the first entry of the group that contains a position.
   private func startOfGroup(_ position: QueryPosition) -> IndexPosition? {
     guard let key = position.keys.first else { return nil }
-    // No record has an empty name, and none a name behind the greatest character.
+    // No record has an empty name, or one after the greatest character.
     let isDescending = plan.order.isDescending
     return IndexPosition(
       key: IndexKey(bytes: key),
@@ -124,8 +124,8 @@ extension QueryRun {
     )
   }
 
-  /// What the filter leaves, of which the first in order are kept; stretch by stretch where it leaves
-  /// more than one request may look at.
+  /// The matching records, of which the first in order are kept; in windows, if more records match
+  /// than one request may read.
   func sorted(walking condition: QueryCondition?, after marker: QueryMarker?) throws -> Page {
     let order = plan.order
     let after = marker?.position
@@ -151,18 +151,18 @@ extension QueryRun {
     }
   }
 
-  // MARK: Stretches
+  // MARK: Windows
 
   var firstInOrder: FirstInOrder {
     FirstInOrder(order: plan.order, count: limit + 1, bytes: limits.bytesPerPage)
   }
 
-  /// How many records a page looks at; a stretch that is known may have grown since.
+  /// The number of records that a page reads; a known window may have grown since.
   func budget(of window: QueryWindow?) -> Int {
     window?.through == nil ? limits.recordsOrdered : 2 * limits.recordsOrdered
   }
 
-  /// A page of a stretch that ends at `end`; nil: where the index does.
+  /// A page of a window that ends at `end`; nil: at the end of the index.
   func stretch(
     _ chosen: inout FirstInOrder,
     _ window: QueryWindow?,
@@ -170,7 +170,7 @@ extension QueryRun {
   ) throws -> Page {
     var page = try page(of: &chosen)
     if page.marker != nil {
-      // More of the same stretch.
+      // More records of the same window.
       if end != nil || window != nil {
         page.marker?.window = QueryWindow(from: window?.from ?? [], through: end)
       }

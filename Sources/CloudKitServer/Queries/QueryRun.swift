@@ -3,11 +3,12 @@ import Foundation
 
 /// One page of a query, read from one snapshot.
 ///
-/// A run walks one index: the one whose order is asked for, or the one that a filter narrows best.
-/// It stops at a full page, or where it has looked at as many records as one request may; the page
-/// is then short and its marker continues from there. Memory follows the page.
+/// A run walks one index: the one with the requested order, or the one that the most selective
+/// filter uses. It stops when the page is full, or when it has read as many records as one request
+/// may; the page is then short and its marker continues from there. Memory is proportional to the
+/// page.
 struct QueryRun {
-  /// A page and where the next one begins; nil: that was all.
+  /// A page and its marker; nil if there are no more records.
   struct Page {
     var records: [StoredRecord] = []
     var marker: QueryMarker?
@@ -20,11 +21,11 @@ struct QueryRun {
   let zone: ZoneNumber?
   let limit: Int
   let limits: ServiceLimits
-  /// How many bytes a record will have in the reply.
+  /// The size of a record in the reply, in bytes.
   let weight: (StoredRecord) -> Int
   let control: ReadControl
-  /// Is given each record whose fields cannot be read; the page has it in place of nothing, so that the
-  /// reply can say so and the other records are not lost with it.
+  /// Called with each record whose fields can't be decoded: the page contains it anyway, so that
+  /// the reply can report its error and the other records are not lost.
   let onUnreadable: (StoredRecord, any Error) -> Void
   let isReadable: (StoredRecord) -> Bool
 
@@ -39,7 +40,7 @@ struct QueryRun {
       if let place = key.place, key.isAscending, !isFew {
         return try nearest(to: place, of: key, after: marker)
       }
-      // Nothing begins with the farthest: all that the filter leaves is put in order.
+      // No index has the farthest first: all matching records are sorted in memory.
       return try sorted(walking: condition, after: marker)
     }
     if let condition = try best(of: narrowing), condition.index != index,
@@ -50,7 +51,7 @@ struct QueryRun {
     return try inOrder(of: index, after: marker)
   }
 
-  /// The condition that leaves the fewest records to look at, of those that promise most.
+  /// The condition with the fewest matching entries, of the most selective ones.
   private func best(of conditions: [QueryCondition]) throws -> QueryCondition? {
     guard conditions.count > 1 else { return conditions.first }
     var best: (condition: QueryCondition, count: Int)?
@@ -64,7 +65,7 @@ struct QueryRun {
   /// Counting costs a statement for each value of a condition.
   private static let countedConditions = 4
 
-  /// How many entries a condition leaves, counted as far as it makes a difference.
+  /// The number of entries of a condition, counted up to a limit.
   private func count(_ condition: QueryCondition) throws -> Int {
     guard let index = condition.index else { return .max }
     let most = limits.recordsSortedInMemory + 1
@@ -97,9 +98,9 @@ struct QueryRun {
 
   // MARK: Walking
 
-  /// Goes along entries, and hands over the records that fulfil the conditions until told to stop.
+  /// Walks entries, and passes the matching records to the body until it stops the walk.
   ///
-  /// A record with several entries in the ranges is handed over at the first of them.
+  /// A record with several entries in the ranges is passed once, at its first entry.
   func visit(
     _ index: RecordIndex,
     _ ranges: [IndexRange]?,
@@ -111,7 +112,7 @@ struct QueryRun {
   ) throws -> Walked {
     var left = budget
     var reached = after
-    // Few at first: most queries are answered by what the first look brings.
+    // A small first batch: it answers most queries.
     var size = BatchSize(min(limit + 1, 64))
     let stretches: [IndexRange?] = ranges.map { isDescending ? $0.reversed() : $0 } ?? [nil]
     for range in stretches {
@@ -149,7 +150,7 @@ struct QueryRun {
     return .finished
   }
 
-  /// The fields of a record; nil where they cannot be read, which no filter can be asked about.
+  /// The fields of a record; nil if they can't be decoded, so that no filter can be tested.
   func fields(of record: StoredRecord) -> [String: FieldValue]? {
     do {
       return try record.decodedFields()
@@ -162,13 +163,13 @@ struct QueryRun {
   enum Walked {
     case finished
     case stopped
-    /// The next entry is behind the last one that was asked for.
+    /// The next entry is after the last requested one.
     case passed
-    /// The budget is used up; the walk had come to here.
+    /// The budget is used up; the position that the walk reached.
     case exhausted(IndexPosition?)
   }
 
-  /// How many records are read at a time: more and more, as long as they are small.
+  /// The number of records to read at a time: it grows while the records are small.
   struct BatchSize {
     private(set) var count: Int
 
@@ -200,7 +201,7 @@ struct QueryRun {
 
   // MARK: Without an order
 
-  /// Without an order of its own the query has the one of the index that it walks.
+  /// Without sort keys the order is that of the walked index.
   private func walk(_ condition: QueryCondition?, after marker: QueryMarker?) throws -> Page {
     let index = condition?.index ?? QueryPlan.everything
     var page = Page()

@@ -1,6 +1,6 @@
 import CloudKitWebServices
 
-/// What an index is over; its name says it, so that whoever writes a record needs no schema.
+/// The contents of an index; its name encodes them, so that writing a record needs no schema.
 enum RecordIndex: Hashable, Sendable {
   /// The values of one field: an entry for each element of a list, and one for a missing value.
   case values(String)
@@ -12,7 +12,7 @@ enum RecordIndex: Hashable, Sendable {
   var name: String {
     switch self {
     case .values(let field): field
-    // Names of fields have neither commas nor parentheses.
+    // Names of fields contain neither commas nor parentheses.
     case .words(let fields): Self.wordsPrefix + fields.joined(separator: ",") + ")"
     }
   }
@@ -26,7 +26,7 @@ enum RecordIndex: Hashable, Sendable {
     }
   }
 
-  /// The places of a record in this index, in order.
+  /// The keys of a record in this index, in order.
   func keys(of record: StoredRecord, _ fields: [String: FieldValue]) -> [IndexKey] {
     switch self {
     case .values(let field):

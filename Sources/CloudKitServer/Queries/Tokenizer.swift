@@ -1,10 +1,9 @@
 import CloudKitWebServices
 import Foundation
 
-/// The words of a text as token filters compare them: without case, without marks above and below
-/// letters, and without the words that every text has.
+/// Splits a text into words for token filters: without case and diacritics, and without stop words.
 enum Tokenizer {
-  /// The words that CKQuery's documentation says are passed over.
+  /// The stop words in CKQuery's documentation.
   private static let stopWords: Set<String> = [
     "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it",
     "no", "not", "of", "on", "or", "such", "that", "the", "their", "then", "there", "these",
@@ -17,7 +16,7 @@ enum Tokenizer {
     return Set(words).subtracting(stopWords)
   }
 
-  /// The words in all strings of the fields.
+  /// The words of all strings in the fields.
   static func words(of names: [String], in fields: [String: FieldValue]) -> Set<String> {
     names.reduce(into: []) { words, name in
       switch fields[name]?.content {

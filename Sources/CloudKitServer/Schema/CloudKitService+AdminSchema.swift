@@ -1,7 +1,7 @@
 import CloudKitWebServices
 import Foundation
 
-/// Admin calls about schemas.
+/// Administration calls for schemas.
 extension CloudKitService {
   private struct Place: Decodable {
     var container: String
@@ -24,7 +24,7 @@ extension CloudKitService {
     var container: String
     var from: ContainerEnvironment?
     var to: ContainerEnvironment?
-    /// In the place of `to`: the text of a schema.
+    /// Instead of `to`: the text of a schema.
     var schema: String?
   }
 

@@ -3,23 +3,23 @@ import Foundation
 
 /// The reset of the development environment.
 extension CloudKitService {
-  /// Makes the development schema the production schema again and deletes all development data.
+  /// Replaces the development schema by the production schema and deletes all development data.
   ///
-  /// Zones go as if they were deleted, so that clients are told; users keep an empty record. What
-  /// is to be done is kept with the schema's change, and finished after a stop.
+  /// Zones are marked as deleted, so that clients are notified; users keep an empty record. The
+  /// remaining work is stored in the schema's transaction, and is continued after a restart.
   package func resetDevelopment(container: String) async throws {
     _ = try await changeSchema(of: container, .development, isDryRun: false, isReset: true) { $1 }
     try await finishErasing(container: container)
   }
 
-  /// Empties what a reset has still to empty, and notes each database with the transaction that
-  /// empties it: what is saved there afterwards is not for a second pass.
+  /// Empties the remaining databases of a reset, and records each one in the transaction that
+  /// empties it: data saved there afterwards is not deleted by a second pass.
   func empty(
     _ partitions: [(key: PartitionKey, value: PartitionID)],
     of container: String
   ) async throws {
     for (key, id) in partitions {
-      // Whoever gives up waiting leaves the rest to the server's next housekeeping.
+      // If the task is cancelled, the server's next housekeeping continues.
       try Task.checkCancellation()
       if key.scope == .public {
         try await activate([QueryPlan.everything], of: RecordTypeSchema.users.name, id)
@@ -56,7 +56,7 @@ extension CloudKitService {
     }
     var batch = WriteBatch(partition: id)
     batch.expectedCounter = database.counter
-    // Of the records in the default zone too, which no zone's change stands for.
+    // Includes the records in the default zone, which no zone's change covers.
     var counter = database.counter.next
     batch.emptiedZones = [.defaultZone] + living.map(\.number)
     batch.zones = living.map { zone in
@@ -88,7 +88,7 @@ extension CloudKitService {
     var batch = WriteBatch(partition: id)
     batch.emptiedZones = [.defaultZone]
     try storage.read { snapshot in
-      // Counts the users that were made: one that is made meanwhile must not go.
+      // Creating a user increments the counter: a user created meanwhile must not be deleted.
       let counter = try snapshot.database(id).counter
       batch.expectedCounter = counter
       batch.counter = counter.next

@@ -1,7 +1,7 @@
 import CloudKitWebServices
 import Foundation
 
-/// What an administrator does with a container's schemas.
+/// The administrator's operations on a container's schemas.
 extension CloudKitService {
   /// The text of an environment's schema.
   package func exportSchema(
@@ -11,10 +11,10 @@ extension CloudKitService {
     try schema(container: container, environment: environment).completed.ckdb
   }
 
-  /// Replaces the development schema by a file's, or only says whether that could be done.
+  /// Replaces the development schema by a file's, or only validates that it could be replaced.
   ///
-  /// Returns what changes. Throws `SchemaSyntaxError` or `DatabaseSchema.Refusal`; then nothing is
-  /// replaced.
+  /// Returns the differences. Throws `SchemaSyntaxError` or `DatabaseSchema.Refusal` without
+  /// replacing anything.
   @discardableResult
   package func importSchema(
     _ text: String,
@@ -41,8 +41,8 @@ extension CloudKitService {
     return difference
   }
 
-  /// How many development records would go with what a difference takes away, by their type: all of a
-  /// removed type, and those that may have a value in a removed field.
+  /// The number of development records that a difference would affect, by type: all of a removed
+  /// type, and those that may have a value in a removed field.
   func affectedRecords(of difference: SchemaDifference, container: String) throws -> [String: Int64]
   {
     guard let erasing = SchemaErasing(difference, isReset: false) else { return [:] }
@@ -58,7 +58,7 @@ extension CloudKitService {
     }
   }
 
-  /// What leads from one schema of a container to another.
+  /// The differences between two schemas of a container.
   package func schemaDifference(
     container: String,
     from old: ContainerEnvironment = .production,
@@ -70,7 +70,7 @@ extension CloudKitService {
     )
   }
 
-  /// Brings to production what development has more; returns what that is.
+  /// Adds development's additions to the production schema; returns the differences.
   @discardableResult
   package func promoteSchema(
     container: String,
@@ -119,7 +119,7 @@ extension CloudKitService {
       @escaping @Sendable (_ development: DatabaseSchema, _ production: DatabaseSchema) throws
       -> DatabaseSchema
   ) async throws -> SchemaDifference {
-    // What comes back must not find what is still to be erased.
+    // A field that is added again must not show values that are still to be erased.
     if environment == .development, !isDryRun { try await finishErasing(container: container) }
     return try await write { [storage] in
       let (development, production) = try storage.read {
@@ -151,7 +151,7 @@ extension CloudKitService {
     }
   }
 
-  /// Keeps in the schema's own transaction what its data has still to lose.
+  /// Stores the data to be erased in the schema's own transaction.
   private func noteErasing(
     _ erasing: SchemaErasing?,
     after stored: StoredSchema?,
@@ -167,7 +167,8 @@ extension CloudKitService {
     batch.savedEntries = [
       DirectoryEntry(
         key,
-        // Never that of an earlier one: who finishes that one leaves this one alone.
+        // Never an earlier entry's revision: a server that finishes the earlier one must not remove
+        // this one.
         revision: (stored?.version ?? 0) + 1,
         body: try WireCoding.encode(erasing)
       )
@@ -224,7 +225,7 @@ extension CloudKitService {
 }
 
 extension WriteBatch {
-  /// Replaces a schema, if it still is what was read.
+  /// Replaces a schema, if it is still the version that was read.
   mutating func replaceSchema(
     _ stored: StoredSchema?,
     by next: DatabaseSchema,

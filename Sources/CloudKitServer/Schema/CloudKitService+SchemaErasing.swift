@@ -1,19 +1,19 @@
 import CloudKitWebServices
 import Foundation
 
-/// In development, data goes with the fields and types that an import deletes.
+/// In development, importing a schema also erases the data of removed fields and types.
 extension CloudKitService {
-  /// Finishes what imports have begun, this server's and those of one that stopped in the middle.
+  /// Finishes the erasings of all imports, including those of a server that stopped.
   func finishErasings() async throws {
     let begun = try storage.read { try $0.entries(DirectoryRange(.schemaErasing, limit: .max)) }
     for entry in begun { try await finishErasing(container: entry.key.name) }
   }
 
-  /// Removes from the development databases of a container what its schema has lost.
+  /// Erases the data of removed types and fields from a container's development databases.
   ///
-  /// Page by page and as saves and deletions, so that devices are told; what a reference holds
-  /// back stays. What is done already does no harm when it is done again, by another server at the
-  /// same time too.
+  /// It works page by page with saves and deletions, so that devices are notified; a record that a
+  /// reference protects is kept. Erasing is idempotent, also if another server does it at the same
+  /// time.
   func finishErasing(container: String) async throws {
     let key = SchemaErasing.key(container)
     guard let entry = try storage.read({ try $0.entry(key) }) else { return }
@@ -43,7 +43,7 @@ extension CloudKitService {
       }
     }
     try await write { [storage] in
-      // Another server may have been faster.
+      // Another server may have finished already.
       guard try storage.read({ try $0.entry(key) })?.revision == entry.revision else {
         return (nil, ())
       }
@@ -54,7 +54,7 @@ extension CloudKitService {
     }
   }
 
-  /// Runs a write that may let the development schema grow, after what has to be erased before.
+  /// Runs a write that may extend the development schema, after the pending erasing.
   func afterErasing<Result: Sendable>(
     _ container: String,
     _ write: () async throws -> Result
@@ -85,7 +85,7 @@ extension CloudKitService {
       limit: limits.itemsPerRequest
     )
     while true {
-      // Whoever gives up waiting leaves the rest to the server's next housekeeping.
+      // If the task is cancelled, the server's next housekeeping continues.
       try Task.checkCancellation()
       let position = walk
       let (entries, keys, zones) = try storage.read { snapshot in
@@ -95,7 +95,7 @@ extension CloudKitService {
           let schema = try snapshot.schema(container: context.container, environment: .development)
           let declared = schema?.schema[recordType: type]
           let records = try snapshot.records(in: id, keys: keys)
-          // A record that has nothing to lose is not touched, nor one that was done before.
+          // Records without removed fields, including the ones already erased, are not written.
           keys = try keys.filter { key in
             try records[key]?.decodedFields().keys.contains { declared?[field: $0] == nil } ?? false
           }

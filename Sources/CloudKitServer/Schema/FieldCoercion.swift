@@ -1,9 +1,9 @@
 import CloudKitWebServices
 import Foundation
 
-/// Turns what a client sent into a value of the declared type.
+/// Converts a client's value to the declared type.
 enum FieldCoercion {
-  /// The value as that type; nil where it does not fit, as a tagged value fits its own tag alone.
+  /// The value as that type; nil if it does not fit: a tagged value fits its own type only.
   static func value(_ content: FieldContent, as type: FieldType) -> FieldContent? {
     if content.type == type { return content }
     switch content {
@@ -17,7 +17,7 @@ enum FieldCoercion {
     }
   }
 
-  /// The type that an untagged value gives a new field; nil for an empty list.
+  /// The type of a new field with an untagged value; nil for an empty list.
   static func inferredType(_ content: FieldContent) -> FieldType? {
     if let type = content.type { return type }
     guard case .untagged(let value) = content else { return nil }

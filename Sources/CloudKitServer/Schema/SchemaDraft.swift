@@ -1,6 +1,6 @@
 import CloudKitWebServices
 
-/// The schema as one request sees it: in development it grows with what is saved.
+/// The schema during one request: in development, saves may extend it.
 struct SchemaDraft: Sendable {
   private let container: String
   private let environment: ContainerEnvironment
@@ -9,7 +9,7 @@ struct SchemaDraft: Sendable {
   private let version: Int64
   private(set) var schema: DatabaseSchema
   private(set) var isChanged = false
-  /// Of record types that were met: the fields that take a value of their own type as it is.
+  /// For used record types: the fields that accept a value of their own type unchanged.
   private var plainFields: [String: [String: FieldType]] = [:]
 
   init(_ stored: StoredSchema?, _ context: RequestContext, _ limits: ServiceLimits) {
@@ -21,7 +21,7 @@ struct SchemaDraft: Sendable {
     schema = stored?.schema ?? DatabaseSchema()
   }
 
-  /// Adds to a batch what it expects of the schema, and the schema where it grew.
+  /// Adds the expected schema version to a batch, and the schema if it was extended.
   func contribute(to batch: inout WriteBatch) {
     batch.expectedSchemaVersion = WriteBatch.ExpectedSchema(
       container: container,
@@ -36,9 +36,9 @@ struct SchemaDraft: Sendable {
     )
   }
 
-  /// Checks the fields of a record about to be saved and returns them as declared.
+  /// Validates the fields of a record before its save and returns them as declared.
   ///
-  /// Where it throws, the draft is as before.
+  /// If it throws, the draft is unchanged.
   mutating func admit(
     _ fields: [String: FieldValue],
     type name: String
@@ -54,14 +54,14 @@ struct SchemaDraft: Sendable {
         )
       }
       guard NameRules.isTypeOrFieldName(name, limits) else {
-        // As of a type that is not there: no schema can have one of this name.
+        // The error is that of a missing type: no schema can have a type of this name.
         throw ErrorDictionary(.notFound, "Did not find record type: \(name)")
       }
     }
     var type = known ?? .new(name)
     var admitted: [String: FieldValue] = [:]
     admitted.reserveCapacity(fields.count)
-    // Sorted, so that a schema grown by one request is always the same.
+    // Sorted, so that a request always extends the schema in the same way.
     for (field, value) in fields.sorted(by: { $0.key < $1.key }) {
       if let declared = type[field: field] {
         guard !declared.isSystem else {
@@ -80,12 +80,12 @@ struct SchemaDraft: Sendable {
     return admitted
   }
 
-  /// Whether there is nothing to check and nothing to change: most records are like that.
+  /// Whether all fields can be saved unchanged, as in most records.
   private mutating func areAllPlain(_ fields: [String: FieldValue], type name: String) -> Bool {
     if plainFields[name] == nil, let type = schema[recordType: name] {
       let plain = type.fields.compactMap { field -> (String, FieldType)? in
         guard !field.isSystem, case .typed(let type, false) = field.type,
-          // A place may be none on earth.
+          // The coordinates of a location may be invalid.
           type != .location, type != .locationList
         else { return nil }
         return (field.name, type)
@@ -156,7 +156,7 @@ struct SchemaDraft: Sendable {
     return content == FieldCoercion.emptyList(of: type)
   }
 
-  /// The value as the declaration wants it.
+  /// Converts the value to the declared type.
   static func fit(
     _ value: FieldValue,
     to declared: FieldSchema,

@@ -1,18 +1,20 @@
 import CloudKitWebServices
 
-/// What a schema has lost and its data has still to lose: kept from the transaction that changes the
-/// schema until the last record is done, so that a server which stops in between goes on later.
+/// The data that a schema change has still to erase: stored in the transaction that changes the
+/// schema and removed with the last erased record, so that a server that stops in between continues
+/// later.
 struct SchemaErasing: Codable, Hashable, Sendable {
-  /// Types that are gone, with their records.
+  /// Removed types, whose records are deleted.
   var types: Set<String>
-  /// Types that are there and have lost fields.
+  /// Types with removed fields.
   var strippedTypes: Set<String>
-  /// Of a reset: the databases up to this number are empty.
+  /// For a reset: the databases up to this number are empty.
   ///
-  /// All are emptied in the order of their numbers; what is saved later in one that is done stays.
+  /// They are emptied in the order of their numbers; data saved later in an emptied database is
+  /// kept.
   var emptiedThrough: Int64?
 
-  /// Nil where nothing is lost.
+  /// Nil if nothing was removed.
   init?(_ difference: SchemaDifference, isReset: Bool) {
     let removed = difference.changes.filter { $0.kind == .removed }
     types = Set(removed.filter { $0.subject == .recordType }.map(\.name))
@@ -22,12 +24,12 @@ struct SchemaErasing: Codable, Hashable, Sendable {
     if types.isEmpty, strippedTypes.isEmpty, !isReset { return nil }
   }
 
-  /// One container erases one thing at a time.
+  /// Each container has at most one pending erasing.
   static func key(_ container: String) -> DirectoryEntry.Key {
     DirectoryEntry.Key(.schemaErasing, container)
   }
 }
 
-/// The development schema cannot grow while data of what it lost is still there: a field that comes
-/// back would show what was deleted.
+/// The development schema can't be extended while data of removed fields remains: a field that is
+/// added again would show the deleted values.
 struct ErasingUnderway: Error {}
