@@ -1,8 +1,8 @@
 import CloudKitWebServices
 
 extension StorageSnapshot {
-  /// The entries of a record in the indexes of its type that are there or being made; a batch that
-  /// writes them expects the number of indexes.
+  /// The entries of a record in the indexes of its type, including those that are being filled; a
+  /// batch that writes them expects the number of indexes.
   func indexEntries(
     of record: StoredRecord,
     _ fields: [String: FieldValue],
@@ -16,7 +16,7 @@ extension StorageSnapshot {
     }
   }
 
-  /// Notes in a batch the entries that a record had and those that it has now.
+  /// Adds a record's old entries to a batch for removal, and its current ones.
   func reindex(
     _ old: StoredRecord,
     as new: StoredRecord,
@@ -30,7 +30,7 @@ extension StorageSnapshot {
 }
 
 extension CloudKitService {
-  /// Makes the index over a type's field ready; others write between its steps.
+  /// Fills the index of a type's field; other requests may write between its steps.
   func makeIndex(
     of field: String,
     type: String,

@@ -1,18 +1,19 @@
 import Foundation
 
-/// A small fact of the directory: what an account may do, a key, a mark, a line of the audit log.
+/// A small entry of the directory: an account's state, a key, a marker, a line of the audit log.
 ///
-/// One table holds them all, so that a new kind of fact needs no change of the storage. What is read
-/// with each request or joined with other rows has a table of its own.
+/// One table holds all kinds, so that a new kind needs no change of the storage. Data that every
+/// request reads, or that is joined with other rows, has its own table.
 package struct DirectoryEntry: Hashable, Sendable {
-  /// What a fact is about; raw values are kept on the disk.
+  /// The kind of an entry; raw values are stored.
   package enum Kind: String, Hashable, Sendable, CaseIterable {
     case accountExport = "account-export"
     case accountState = "account"
     case addressVerification = "address-verification"
     case assetGarbage = "asset-garbage"
     case audit
-    /// What a device's token stands on, until it has not been listened with for long.
+    /// The account or session behind a device's token, kept until the device has been silent for
+    /// long.
     case deviceBinding = "device-binding"
     case deviceCode = "device-code"
     case identity
@@ -32,7 +33,7 @@ package struct DirectoryEntry: Hashable, Sendable {
     case upload
   }
 
-  /// A fact's place.
+  /// The key of an entry.
   package struct Key: Hashable, Sendable {
     package var kind: Kind
     package var name: String
@@ -44,11 +45,11 @@ package struct DirectoryEntry: Hashable, Sendable {
   }
 
   package var key: Key
-  /// Whose fact it is, such as an account's ID; empty for nobody's.
+  /// The owner of the entry, such as an account's ID; empty if it has none.
   package var owner: String
-  /// Grows with each writing; a decision can expect the one it has seen.
+  /// Incremented by each write; a batch can expect the revision that it read.
   package var revision: Int64
-  /// Milliseconds since 1970; later the entry may go away by itself.
+  /// The time after which the entry may be removed, in milliseconds since 1970.
   package var expires: Int64?
   package var body: Data
 
@@ -67,12 +68,12 @@ package struct DirectoryEntry: Hashable, Sendable {
   }
 }
 
-/// A stretch of one kind's entries in the order of their names.
+/// A range of one kind's entries, ordered by name.
 package struct DirectoryRange: Hashable, Sendable {
   package var kind: DirectoryEntry.Kind
-  /// Nil: everybody's.
+  /// Nil: of all owners.
   package var owner: String?
-  /// Exclusive: the last name of the page before.
+  /// Exclusive: the last name of the previous page.
   package var after: String?
   package var isReversed: Bool
   package var limit: Int

@@ -1,7 +1,7 @@
 import CloudKitWebServices
 import Foundation
 
-/// A person who may sign in.
+/// An account that may sign in.
 package struct StoredAccount: Hashable, Sendable {
   package var id: String
   package var userName: String
@@ -13,7 +13,7 @@ package struct StoredAccount: Hashable, Sendable {
   package var emailAddress: String?
 }
 
-/// A person as one container knows them: the name is never the same in two containers.
+/// An account's user in one container: the record name differs between containers.
 package struct StoredUser: Hashable, Sendable {
   package var container: String
   package var account: String
@@ -23,10 +23,10 @@ package struct StoredUser: Hashable, Sendable {
 /// A container's API token; only its digest is kept.
 package struct StoredAPIToken: Hashable, Sendable {
   package var digest: String
-  /// The first characters of the token, by which people tell it from others.
+  /// The first characters of the token, by which administrators identify it.
   package var prefix: String
-  /// The token itself, sealed with a key that is not in the database; only of tokens that the server
-  /// made for its own banner and commands.
+  /// The token itself, sealed with a key that is not in the database; only for tokens that the
+  /// server created for its own banner and commands.
   package var sealed: Data?
   /// Nil: any container of the environment, created on first use.
   package var container: String?
@@ -47,11 +47,11 @@ package struct StoredSession: Hashable, Sendable {
   package var isKept: Bool
 }
 
-/// A device or page that waits for notifications.
+/// A registered device or page that receives notifications.
 package struct StoredDevice: Hashable, Sendable {
-  /// The digest of its token, which names it in the storage and in memory.
+  /// The digest of its token, which identifies it in the storage and in memory.
   ///
-  /// A row of before digests has the token itself, and no request finds it any more.
+  /// A row of an earlier version contains the token itself, and no request finds it.
   package var token: String
   package var container: String
   package var environment: ContainerEnvironment

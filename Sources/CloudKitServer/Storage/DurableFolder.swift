@@ -8,8 +8,8 @@ import Musl
 import Darwin
 #endif
 
-/// The entries of a folder on the disk: a file that was renamed into it is there after a power cut only
-/// when the folder was synchronized too.
+/// Synchronizes the entries of a folder: a file that was renamed into it survives a power failure
+/// only if the folder was synchronized too.
 enum DurableFolder {
   static func synchronize(_ folder: URL) throws {
     let descriptor = open(folder.path, O_RDONLY | O_CLOEXEC)

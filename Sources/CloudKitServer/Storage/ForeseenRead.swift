@@ -1,4 +1,4 @@
-/// A question that a reader will ask, told beforehand.
+/// A read that a request is known to need, so that it can be prefetched.
 package enum ForeseenRead: Hashable, Sendable {
   case database(PartitionID)
   case zones(PartitionID, named: [String])

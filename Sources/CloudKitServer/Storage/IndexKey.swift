@@ -1,34 +1,35 @@
 import Foundation
 
-/// A value as bytes whose order is the order of the values: what an index is kept and walked by.
+/// A value as bytes whose order is the order of the values: the key of an index entry.
 ///
-/// No database's collation has a part in it, so that every engine answers a query alike. A missing
-/// value comes first, then numbers, text by its UTF-8, and bytes. A long value is cut, and two that
-/// differ only behind the cut share a place: whoever looks for one value checks what was found.
+/// It does not depend on a database's collation, so every engine returns the same order. A missing
+/// value sorts first, then numbers, text by its UTF-8, and bytes. A long value is truncated, and
+/// values that differ only after that share a key: a look-up of one value must test the found
+/// records.
 package struct IndexKey: Hashable, Sendable, Comparable {
   package var bytes: Data
 
   package init(bytes: Data) { self.bytes = bytes }
 
-  /// Of a value; keys made by another version are not to be mixed with these.
+  /// Creates a value's key; keys of another version must not be mixed with these.
   package init(_ value: IndexValue) {
     let whole = value.orderedBytes
     bytes = whole.count > Self.limit ? whole.prefix(Self.limit) : whole
   }
 
-  /// The way that values become bytes; a change of it needs new entries.
+  /// The version of the encoding; changing it requires new entries.
   package static let version = 1
-  /// An index row of any engine has room for this many bytes.
+  /// The bytes that fit into an index row of every engine.
   private static let limit = 257
 
   package static func < (left: IndexKey, right: IndexKey) -> Bool {
     left.bytes.lexicographicallyPrecedes(right.bytes)
   }
 
-  /// The first key behind every key that begins with these bytes.
+  /// The first key after all keys with this prefix.
   package var afterPrefix: IndexKey {
     var bytes = bytes
-    // The first byte tells the kind and is never 0xFF.
+    // The first byte is the type and is never 0xFF.
     while let last = bytes.last {
       bytes.removeLast()
       if last < 0xFF {
@@ -41,14 +42,14 @@ package struct IndexKey: Hashable, Sendable, Comparable {
 }
 
 extension IndexValue {
-  /// The whole value as bytes in order: two values are equal where these are.
+  /// The whole value as ordered bytes: two values are equal if these are.
   package var orderedBytes: Data {
     switch self {
     case .missing: return Data([0x10])
     case .integer(let value):
-      // The nearest floating-point number, then what is left: exact beside doubles.
+      // The nearest floating-point number and the remainder: exact in comparisons with doubles.
       let near = Double(value)
-      // 2^63, which is near the greatest integers, is none itself.
+      // 2^63, the nearest double of the greatest integers, is not an integer of 64 bits.
       let rest = Int64(exactly: near).map { value &- $0 } ?? (value &- .max &- 1)
       return Self.number(near, rest: Int16(truncatingIfNeeded: rest))
     case .real(let value): return Self.number(value == 0 ? 0 : value, rest: 0)

@@ -1,14 +1,14 @@
 import Foundation
 
-/// A place in an index.
+/// A position in an index.
 package struct IndexPosition: Hashable, Sendable {
   package var key: IndexKey
   package var record: RecordKey
 }
 
-/// A stretch of the index over a type's field, read in order.
+/// A range of the index of a type's field, in order.
 ///
-/// By key, then by the record's name, then by its zone; descending is the same order from its end.
+/// The order is by key, then by the record's name, then by its zone; descending is the reverse.
 package struct IndexWalk: Hashable, Sendable {
   package var type: String
   package var field: String
@@ -19,7 +19,7 @@ package struct IndexWalk: Hashable, Sendable {
   /// Exclusive; nil: to the greatest.
   package var upper: IndexKey?
   package var isDescending = false
-  /// The entry that was reached; the walk goes on behind it.
+  /// The last entry that was read; the walk continues after it.
   package var after: IndexPosition?
   package var limit: Int
 

@@ -21,7 +21,7 @@ package struct PartitionKey: Hashable, Sendable {
   }
 }
 
-/// A partition key in short: the one column that leads every key of the partition tables.
+/// The short form of a partition key: the column that leads every key of the partition tables.
 package struct PartitionID: Hashable, Sendable, Codable {
   package var rawValue: Int64
 
@@ -46,12 +46,13 @@ package struct ChangeNumber: Hashable, Sendable, Comparable, Codable {
   package var next: ChangeNumber { ChangeNumber(rawValue + 1) }
 }
 
-/// A zone within its partition: the change number at its creation, so a recreated zone is another.
+/// A zone within its partition: the change number of its creation, so a recreated zone has another
+/// number.
 package struct ZoneNumber: Hashable, Sendable, Codable {
   package var rawValue: Int64
 
   package init(_ rawValue: Int64) { self.rawValue = rawValue }
 
-  /// The zone that every database has from the start.
+  /// The default zone, which every database has.
   package static let defaultZone = ZoneNumber(0)
 }

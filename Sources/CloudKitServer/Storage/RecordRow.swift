@@ -1,11 +1,11 @@
 import Foundation
 
-/// A record as its row has it, all columns in one piece of memory.
+/// A record's row, with all columns in one block of memory.
 ///
-/// Feeds read records by the thousand and copy most of their bytes into the answer as they are: a
-/// string for each column would be made only to be taken apart again.
+/// Feeds read thousands of records and copy most of their bytes unchanged into the reply: creating
+/// a string for each column would be wasted work.
 package struct RecordRow {
-  /// The columns of text and bytes that replies show.
+  /// The text and byte columns that replies contain.
   enum Column: Int, CaseIterable {
     case name, type, tag, createdBy, createdOn, modifiedBy, modifiedOn, parent, fields, sharing
   }
@@ -16,14 +16,14 @@ package struct RecordRow {
   let modifiedAt: Int64
   let contents: RecordContents
   package let isDeleted: Bool
-  /// Where it stands in the feed of those who take part in its share; zero outside of shares.
+  /// The record's position in the feed of its share's participants; zero outside of shares.
   let seen: ChangeNumber
   private let memory: RowMemory
   private let start: Int
-  /// Where each column ends, counted from the start of the row.
+  /// The end of each column, relative to the start of the row.
   private let ends: [10 of Int32]
 
-  /// Reads a row of `SQLSnapshot.recordColumns` behind those that are in the memory already.
+  /// Appends a row of `SQLSnapshot.recordColumns` to the memory.
   init(_ row: some SQLRow, in memory: RowMemory) {
     zone = ZoneNumber(row.int64(0))
     change = ChangeNumber(row.int64(4))
@@ -42,10 +42,10 @@ package struct RecordRow {
     self.ends = ends
   }
 
-  /// Where the columns stand in a row.
+  /// The positions of the columns in a row.
   private static let places: [10 of Int] = [1, 2, 3, 6, 7, 9, 10, 11, 12, 18]
 
-  /// A record that a writer holds.
+  /// Creates a row of a record in memory.
   init(_ record: StoredRecord) {
     zone = record.key.zone
     change = record.change
@@ -87,13 +87,13 @@ package struct RecordRow {
 
   // MARK: Columns
 
-  /// Bytes of all columns.
+  /// The bytes of all columns.
   var size: Int { Int(ends[9]) }
 
   /// Whether the column is NULL or empty.
   func isEmpty(_ column: Column) -> Bool { range(column).isEmpty }
 
-  /// Lends the bytes of a column; none where it is NULL.
+  /// Calls the body with the bytes of a column; none if it is NULL.
   func with<Result>(
     _ column: Column,
     _ body: (UnsafeRawBufferPointer) throws -> Result

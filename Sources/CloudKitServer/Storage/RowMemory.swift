@@ -1,7 +1,7 @@
-/// The bytes of the rows of one page, one behind the other.
+/// The bytes of a page's rows, one after another.
 ///
-/// An array for each row would be made and given back by the hundred for every page. It grows while
-/// its page is read and stays as it is then.
+/// It avoids allocating an array for each row. It grows while its page is read and is immutable
+/// afterwards.
 final class RowMemory {
   private var start: UnsafeMutableRawPointer
   private var capacity: Int

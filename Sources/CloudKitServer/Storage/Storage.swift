@@ -1,22 +1,22 @@
 import CloudKitWebServices
 import Foundation
 
-/// The one seam between the service and what keeps its data.
+/// The one seam between the service and its storage engines.
 ///
-/// A write is: load the keys it touches, decide purely, commit if what was expected still holds.
-/// When it does not, the whole is run again. Every call is synchronous and takes whole batches.
+/// A write loads the keys it touches, decides without side effects, and commits if its expectations
+/// still hold. If they do not, it runs again. Every call is synchronous and takes whole batches.
 package protocol Storage: Sendable {
   /// Changes when the data was replaced by an older copy.
   var incarnation: String { get }
-  /// Signs tokens and capability URLs.
+  /// The secret of earlier versions for signing tokens and capability URLs.
   var secret: Data? { get }
-  /// How many commits can be under way at a time.
+  /// The number of commits that can run concurrently.
   var writerCount: Int { get }
 
   /// Runs the body on one consistent view, until it returns or the control ends it with `ReadOver`.
   ///
-  /// Where asking is a trip to another process, the questions that are foreseen take one trip, and
-  /// each other one takes its own.
+  /// If the engine is another process, the prefetched reads take one round trip, and each other
+  /// read takes its own.
   func read<Result>(
     foreseeing reads: [ForeseenRead],
     control: ReadControl?,
@@ -46,43 +46,43 @@ package protocol Storage: Sendable {
 
   /// Commit events after a position, oldest first.
   ///
-  /// None ever appears later behind one that was returned: what is returned is complete.
+  /// No event appears later before one that was returned: the result is complete.
   func events(after position: EventPosition, limit: Int) throws -> [StoredEvent]
 
-  /// Where who only wants news begins.
+  /// The position for a listener that needs only later events.
   func newestEvent() throws -> EventPosition
 
-  /// Forgets events that were committed before a time, in milliseconds since 1970.
+  /// Removes events that were committed before a time, in milliseconds since 1970.
   func forgetEvents(before time: Int64) throws
 
-  /// Calls the body soon after commits, this process's and others', and now and then besides; one
-  /// call may stand for many commits.
+  /// Sets a callback that runs soon after commits of this process and of others, and from time to
+  /// time; one call may stand for many commits.
   func listen(_ body: @escaping @Sendable (StorageNews) -> Void)
 
   /// Begins an incarnation with which no change token can be continued.
   func beginNewIncarnation() throws
 
-  /// Begins an incarnation for data that an older copy replaced: change tokens that know no more than the
-  /// data can be continued.
+  /// Begins an incarnation for data that was replaced by an older copy: change tokens that are not
+  /// newer than the data can be continued.
   func branchOff() throws
 
-  /// Whether what a former incarnation had in a partition up to a change is in this one.
+  /// Whether the commits of a former incarnation in a partition up to a change are in this one.
   func contains(
     _ incarnation: String,
     of partition: PartitionID,
     through change: ChangeNumber
   ) throws -> Bool
 
-  /// Reads the fingerprints of keys and asset store, and keeps what the body makes of them.
+  /// Reads the fingerprints of keys and asset store, and stores the result of the body.
   ///
-  /// It is one transaction with a lock: of several servers that start at once, each sees what the
-  /// one before it has kept. The body can run again after a lost connection.
+  /// It is one transaction with a lock: if several servers start at the same time, each one sees
+  /// what the previous one stored. The body can run again after a lost connection.
   func changeFingerprints<Result>(
     _ body: (inout StorageFingerprints) throws -> Result
   ) throws -> Result
 
-  /// Writes a copy of everything, as of one moment, to a file that does not exist yet: an SQLite
-  /// database, whatever the storage is kept in.
+  /// Writes a copy of one snapshot of everything to a file that does not exist yet: an SQLite
+  /// database for every engine.
   func copy(to file: URL) throws
   func close()
 }
@@ -105,15 +105,15 @@ extension Storage {
   }
 }
 
-/// What a commit changed that others keep in memory or wait for.
+/// The kinds of changes that other servers cache or wait for.
 package enum StorageNews: String, Hashable, Sendable, CaseIterable {
   /// There may be new commit events.
   case events
-  /// Sessions or keys ended: what is kept of them in memory is to be forgotten.
+  /// Sessions or keys ended: caches must discard them.
   case directory
 }
 
-/// What a batch was decided on has changed since; decide again.
+/// An expectation of a batch no longer holds; the write has to decide again.
 package struct ExpectationFailed: Error, Hashable, Sendable {
   /// The storage does not have the partition.
   package static let partition = ExpectationFailed(what: "partition")
@@ -121,14 +121,14 @@ package struct ExpectationFailed: Error, Hashable, Sendable {
   package var what: String
 }
 
-/// One consistent view of everything that is kept.
+/// One consistent view of all data.
 package protocol StorageSnapshot {
   // Partition tables
   func database(_ id: PartitionID) throws -> StoredDatabase
   func zones(in id: PartitionID, named names: [String]) throws -> [StoredZone]
   func livingZones(in id: PartitionID) throws -> [StoredZone]
-  /// Zones that changed after a position, by change and then by number: the zones that one batch
-  /// wrote have one change in common.
+  /// Zones that changed after a position, by change and then by number: the zones of one batch have
+  /// the same change.
   func zones(
     in id: PartitionID,
     changedAfter position: ZoneListPosition,
@@ -136,7 +136,7 @@ package protocol StorageSnapshot {
   ) throws -> [StoredZone]
   func records(in id: PartitionID, keys: [RecordKey]) throws -> [RecordKey: StoredRecord]
   func references(in id: PartitionID, to targets: [RecordKey]) throws -> [StoredReference]
-  /// The parents of those records that have one.
+  /// The parents of the records that have one.
   func parents(in id: PartitionID, of keys: [RecordKey]) throws -> [RecordKey: String]
   func changes(in id: PartitionID, _ range: ChangeRange) throws -> [RecordRow]
   /// The newest tombstone or departure of each zone among those older than a time, in milliseconds.
@@ -144,15 +144,16 @@ package protocol StorageSnapshot {
   func partitions() throws -> [PartitionID]
   func activeIndexes(in id: PartitionID, types: [String]) throws -> [String: Set<String>]
   func children(in id: PartitionID, of parents: [RecordKey]) throws -> [StoredChild]
-  /// A zone's living shares.
+  /// A zone's shares, without deleted ones.
   func shares(in id: PartitionID, zone: ZoneNumber) throws -> [StoredRecord]
-  /// A share's members by where they stand in its feed.
+  /// A share's members, in the order of its feed.
   func members(in id: PartitionID, _ range: ShareRange) throws -> [RecordRow]
-  /// A share's departures by when they were.
+  /// A share's departures, in the order of their change numbers.
   func departures(in id: PartitionID, _ range: ShareRange) throws -> [StoredDeparture]
-  /// Who was in a share at a moment, by when they came in; the range is about that too.
+  /// The records that were in a share at a change number, in the order in which they entered it;
+  /// the range refers to that order.
   ///
-  /// For those who are in it still, `exited` is the moment.
+  /// For records that are still in the share, `exited` is that change number.
   func present(
     in id: PartitionID,
     at moment: ChangeNumber,
@@ -167,10 +168,10 @@ package protocol StorageSnapshot {
     device: String,
     sequence: Int64
   ) throws -> StoredReply?
-  /// Whether replies are kept of devices that were silent since a time, in milliseconds.
+  /// Whether kept replies exist of devices that were silent since a time, in milliseconds.
   func hasReplies(in id: PartitionID, before time: Int64) throws -> Bool
   func subscriptions(in id: PartitionID, user: String) throws -> [StoredSubscription]
-  /// Everybody's subscriptions to queries over these types, and to zones and the database.
+  /// All users' subscriptions to queries for these types, and to zones and the database.
   func subscriptions(in id: PartitionID, types: [String]) throws -> [OwnedSubscription]
   /// The files that records of a partition use.
   func usedAssets(in id: PartitionID) throws -> Set<String>
@@ -184,10 +185,10 @@ package protocol StorageSnapshot {
   ) throws -> [PartitionKey: PartitionID]
   func account(id: String) throws -> StoredAccount?
   func account(userName: String) throws -> StoredAccount?
-  /// A page of all accounts, by their folded names; nil begins.
+  /// A page of all accounts, sorted by folded name; nil for the first page.
   func accounts(after userName: String?, limit: Int) throws -> [StoredAccount]
   func accountCount() throws -> Int
-  /// Those with an address, whatever the case of its ASCII letters.
+  /// The accounts with an email address, ignoring the case of ASCII letters.
   func accounts(emailAddress: String) throws -> [StoredAccount]
   func user(container: String, account: String) throws -> StoredUser?
   func user(container: String, recordName: String) throws -> StoredUser?
@@ -211,18 +212,18 @@ package protocol StorageSnapshot {
   func users(account: String) throws -> [StoredUser]
   /// The partitions that belong to a container's user.
   func partitions(container: String, owner: String) throws -> [PartitionKey: PartitionID]
-  /// Bytes of everything in a partition that clients can make more of, assets not counted.
+  /// The bytes of all rows in a partition that clients can add, without assets.
   func recordBytes(in id: PartitionID) throws -> Int64
-  /// How many records of a type are in a partition.
+  /// The number of records of a type in a partition.
   func recordCount(in id: PartitionID, type: String) throws -> Int64
   func entry(_ key: DirectoryEntry.Key) throws -> DirectoryEntry?
   func entries(_ range: DirectoryRange) throws -> [DirectoryEntry]
 }
 
-/// A place in the list of a database's zones by change.
+/// A position in the list of a database's zones by change.
 package struct ZoneListPosition: Hashable, Sendable {
   package var change: ChangeNumber
-  /// The zone within the change; all zones of the change come before `.max`.
+  /// The zone within the change; `.max` is after all zones of the change.
   package var zone: ZoneNumber
 
   package init(change: ChangeNumber, zone: ZoneNumber = ZoneNumber(.max)) {
@@ -231,7 +232,7 @@ package struct ZoneListPosition: Hashable, Sendable {
   }
 }
 
-/// A stretch of a zone's changes.
+/// A range of a zone's changes.
 package struct ChangeRange: Hashable, Sendable {
   package var zone: ZoneNumber
   /// Exclusive.
@@ -241,7 +242,7 @@ package struct ChangeRange: Hashable, Sendable {
   package var isReversed = false
   package var includesTombstones = true
   package var limit: Int
-  /// Records behind so many bytes need not be read, but for the first, which says that there are
-  /// some.
+  /// The most bytes of records to read; the first record after that is read, to show that there are
+  /// more.
   package var bytes = Int.max
 }

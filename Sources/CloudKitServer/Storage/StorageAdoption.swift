@@ -1,11 +1,11 @@
 import Foundation
 
-/// Lets a stopped server's data be used with the keys and the asset store that a configuration
-/// names, after those it was used with were lost for good.
+/// Lets a stopped server's data be used with the configured keys and asset store, after the
+/// previous ones were lost permanently.
 ///
-/// Values that a lost key sealed stay unreadable, and files that a lost store held stay missing.
+/// Values sealed with a lost key stay unreadable, and files of a lost store stay missing.
 package struct StorageAdoption: Sendable {
-  /// The numbers of the keys that the data is not used with any more.
+  /// The numbers of the keys that the data no longer uses.
   package private(set) var lostKeys: [String] = []
   /// Whether the data had another asset store.
   package private(set) var hasLostAssets = false
@@ -14,7 +14,7 @@ package struct StorageAdoption: Sendable {
   private let assets: any AssetStore
   private let file: URL
 
-  /// Looks at what would change, and changes nothing yet.
+  /// Determines what would change, without changing it.
   package init(_ configuration: ServiceConfiguration) async throws {
     guard let folder = configuration.dataFolder, let file = configuration.fieldKeyFile else {
       throw BackupError(description: "Data in memory has no keys or files to lose.")
@@ -31,8 +31,8 @@ package struct StorageAdoption: Sendable {
     hasLostAssets = known.assetStore.map { $0 != found } ?? false
   }
 
-  /// Enters the keys and the asset store that are there; a key is made where there is none, under a
-  /// number that no lost one had.
+  /// Registers the existing keys and asset store; if there is no key, one is created under a number
+  /// that no lost key had.
   package func run() async throws {
     let found = try await assets.identity()
     try open().changeFingerprints { known in
@@ -59,7 +59,7 @@ package struct StorageAdoption: Sendable {
     )
   }
 
-  /// A storage that is closed after its one use.
+  /// A storage that is closed after one use.
   private struct Opened {
     private let storage: any Storage
 

@@ -2,17 +2,17 @@ import Foundation
 import WatershedPostgreSQL
 import WatershedSQLite
 
-/// A look at a stopped server's data that makes and changes nothing.
+/// An inspection of a stopped server's data that creates and changes nothing.
 package struct StorageInspection: Sendable {
-  /// One thing that was looked at.
+  /// The result for one inspected part.
   package struct Finding: Hashable, Sendable {
     package var subject: String
-    /// Nil where nothing is wrong.
+    /// The problem; nil if there is none.
     package var problem: String?
-    /// The data themselves are damaged, so that a backup is the way out.
+    /// Whether the data is damaged, so that it has to be restored from a backup.
     ///
-    /// What could not be looked at, because another program has it locked or it cannot be reached, is
-    /// not damaged.
+    /// Data that could not be read, because another program locks it or it can't be reached, is not
+    /// damaged.
     package var isDamage = false
   }
 
@@ -45,7 +45,7 @@ package struct StorageInspection: Sendable {
     }
   }
 
-  /// Checks the database, and reads what it knows of keys and assets.
+  /// Checks the database, and reads its fingerprints of keys and assets.
   private static func fingerprints(
     _ configuration: ServiceConfiguration
   ) throws -> StorageFingerprints {
@@ -60,7 +60,7 @@ package struct StorageInspection: Sendable {
     }
     guard let folder = configuration.dataFolder else { return StorageFingerprints() }
     let file = folder.appendingPathComponent(CloudKitService.databaseFileName)
-    // A server that was killed leaves a log behind, which holds its last commits.
+    // A server that was killed leaves a log behind, which contains its last commits.
     let log = try? FileManager.default.attributesOfItem(atPath: file.path + "-wal")
     let hasLog = (log?[.size] as? NSNumber)?.int64Value ?? 0 > 0
     let connection = try SQLiteConnection(path: file.path, mode: hasLog ? .alone : .immutable)
@@ -99,7 +99,7 @@ package struct StorageInspection: Sendable {
 }
 
 extension ServiceConfiguration {
-  /// Whether there is data to open; asking makes none.
+  /// Whether there is data to open; it creates none.
   package func hasData() throws -> Bool {
     guard let database else {
       guard let dataFolder else { return false }

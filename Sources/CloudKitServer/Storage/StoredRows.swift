@@ -1,11 +1,11 @@
 import CloudKitWebServices
 import Foundation
 
-/// A user's database: where its change counter stands.
+/// A user's database and its change counter.
 package struct StoredDatabase: Hashable, Sendable {
   package var id: PartitionID
   package var counter: ChangeNumber
-  /// Counts the indexes that were begun: who writes must keep the entries of each.
+  /// The number of indexes that were begun: writers must maintain the entries of each.
   package var indexes: Int64 = 0
 }
 
@@ -13,18 +13,18 @@ package struct StoredDatabase: Hashable, Sendable {
 package struct StoredZone: Hashable, Sendable {
   package var number: ZoneNumber
   package var name: String
-  /// The newest change of the zone or in it.
+  /// The newest change of the zone or of its records.
   package var change: ChangeNumber
   package var ending: Ending?
-  /// Traces of what is gone are kept from after this change on.
+  /// Tombstones after this change are kept.
   package var horizon: ChangeNumber = .zero
 
-  /// Why a zone is gone.
+  /// Why a zone was deleted.
   package enum Ending: String, Hashable, Sendable {
     case deleted
     case purged
     case userDeleted
-    /// The person's encryption keys were reset: what was encrypted is lost.
+    /// The user's encryption keys were reset: encrypted values are lost.
     case encryptedDataReset
   }
 }
@@ -35,7 +35,7 @@ package struct RecordKey: Hashable, Sendable {
   package var name: String
 }
 
-/// A record as it is kept: system fields in columns, the app's fields as encoded JSON.
+/// A stored record: system fields in columns, the app's fields as encoded JSON.
 package struct StoredRecord: Hashable, Sendable {
   package var key: RecordKey
   package var type: String
@@ -46,15 +46,15 @@ package struct StoredRecord: Hashable, Sendable {
   package var parent: String?
   package var fields: Data
   package var contents: RecordContents
-  /// A tombstone keeps its place in the order of changes.
+  /// Whether it is a tombstone, which has a position in the order of changes.
   package var isDeleted: Bool
   /// Nil outside of hierarchical shares.
   package var membership: Membership?
-  /// Encoded `RecordSharing`, where there is any.
+  /// Encoded `RecordSharing`, if it has any.
   package var sharing: Data?
 }
 
-/// What is among a record's fields, so that nobody has to look for it.
+/// The kinds of values in a record's fields, so that readers need not search them.
 package struct RecordContents: OptionSet, Hashable, Sendable {
   package var rawValue: Int64
 
@@ -62,13 +62,13 @@ package struct RecordContents: OptionSet, Hashable, Sendable {
 
   package static let assets = RecordContents(rawValue: 1)
   package static let references = RecordContents(rawValue: 2)
-  /// What has rows of its own beside the record.
+  /// The kinds of values that have their own rows.
   package static let linking: RecordContents = [.assets, .references]
-  /// Values in envelopes, to be opened for a reply.
+  /// Sealed values, which a reply has to open.
   package static let encrypted = RecordContents(rawValue: 16)
 }
 
-/// A record that another record would take along or hold back when it is deleted.
+/// A reference that deletes its source with the target, or protects the target from deletion.
 package struct StoredReference: Hashable, Sendable {
   package var source: RecordKey
   package var target: String
@@ -77,7 +77,7 @@ package struct StoredReference: Hashable, Sendable {
 
 /// A value of a field in an index.
 package enum IndexValue: Hashable, Sendable {
-  /// The record has no value there.
+  /// The record has no value.
   case missing
   case integer(Int64)
   case real(Double)
@@ -93,7 +93,7 @@ package struct IndexEntry: Hashable, Sendable {
   package var key: RecordKey
 }
 
-/// The reply to a batch that a device may send again.
+/// The kept reply to a batch, for a device that sends it again.
 package struct StoredReply: Hashable, Sendable {
   package var user: String
   package var device: String
@@ -101,7 +101,7 @@ package struct StoredReply: Hashable, Sendable {
   package var body: Data
 }
 
-/// An environment's schema with the number of its latest change.
+/// An environment's schema with its version.
 package struct StoredSchema: Hashable, Sendable {
   package var schema: DatabaseSchema
   package var version: Int64
@@ -116,12 +116,12 @@ package struct StoredAssetUse: Hashable, Sendable {
 /// A subscription of one user.
 package struct StoredSubscription: Hashable, Sendable {
   package var id: String
-  /// The type of a query's records; empty for zones and databases.
+  /// The record type of a query; empty for zones and databases.
   package var recordType: String = ""
   package var body: Data
 }
 
-/// A subscription with whose it is.
+/// A subscription with its user.
 package struct OwnedSubscription: Hashable, Sendable {
   package var user: String
   package var subscription: StoredSubscription

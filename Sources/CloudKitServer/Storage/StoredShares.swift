@@ -1,13 +1,13 @@
 import CloudKitWebServices
 import Foundation
 
-/// A record's place in a hierarchical share.
+/// A record's membership in a hierarchical share.
 package struct Membership: Hashable, Sendable {
   /// The record name of the share.
   package var share: String
-  /// When the record came into the share.
+  /// The change at which the record entered the share.
   package var entered: ChangeNumber
-  /// Where it stands in the feed of those who take part: when it came in, or its newest change.
+  /// The record's position in the feed of the participants: its entry, or its newest change.
   package var seen: ChangeNumber
 
   package init(share: String, entered: ChangeNumber, seen: ChangeNumber) {
@@ -17,19 +17,19 @@ package struct Membership: Hashable, Sendable {
   }
 }
 
-/// A record was in a share and is no more: deleted, moved, or the share has ended.
+/// A record that left a share: it was deleted or moved, or the share has ended.
 package struct StoredDeparture: Hashable, Sendable {
   package var key: RecordKey
   package var type: String
   package var share: String
   package var entered: ChangeNumber
-  /// A number of its own: it orders the feed.
+  /// Its own change number, which orders the feed.
   package var exited: ChangeNumber
   /// Milliseconds since 1970.
   package var time: Int64 = 0
 }
 
-/// A record below another one.
+/// A child of another record.
 package struct StoredChild: Hashable, Sendable {
   package var key: RecordKey
   package var type: String
@@ -37,7 +37,7 @@ package struct StoredChild: Hashable, Sendable {
   package var membership: Membership?
 }
 
-/// A stretch of what a share's members or departures tell.
+/// A range of a share's members or departures.
 package struct ShareRange: Hashable, Sendable {
   package var zone: ZoneNumber
   package var share: String
@@ -47,12 +47,12 @@ package struct ShareRange: Hashable, Sendable {
   package var through: ChangeNumber?
   package var isReversed = false
   package var limit: Int
-  /// Records behind so many bytes need not be read, but for the first, which says that there are
-  /// some.
+  /// The most bytes of records to read; the first record after that is read, to show that there are
+  /// more.
   package var bytes = Int.max
 }
 
-/// What a short ID leads to; stable for its root, whether or not the root is shared now.
+/// The target of a short ID; stable for its root, whether or not the root is shared now.
 package struct StoredShortGUID: Hashable, Sendable {
   package var guid: String
   package var container: String
@@ -61,13 +61,13 @@ package struct StoredShortGUID: Hashable, Sendable {
   package var owner: String
   package var zone: ZoneNumber
   package var zoneName: String
-  /// The root; the share itself where a whole zone is shared.
+  /// The root; the share itself if a whole zone is shared.
   package var recordName: String
 }
 
-/// Where to look for a share that somebody takes, or took, part in.
+/// The location of a share in which a user participates or participated.
 ///
-/// A hint and no right: what they may see is read at the owner, each time.
+/// It is a hint and grants nothing: the permissions are read from the owner's database each time.
 package struct StoredShareLink: Hashable, Sendable {
   package var container: String
   package var environment: ContainerEnvironment
@@ -80,10 +80,10 @@ package struct StoredShareLink: Hashable, Sendable {
   package var share: String
 }
 
-/// A place in the order of commit events.
+/// A position in the order of commit events.
 ///
-/// Events come in the order of transactions and, within one, of numbers. An engine whose commits
-/// finish out of order names the transaction; one whose commits queue leaves it at zero.
+/// Events are ordered by transaction and, within one, by number. An engine whose commits finish out
+/// of order sets the transaction; one whose commits are serial leaves it at zero.
 package struct EventPosition: Hashable, Sendable, Comparable, Codable {
   package var transaction: Int64
   package var number: Int64
@@ -100,7 +100,7 @@ package struct EventPosition: Hashable, Sendable, Comparable, Codable {
   }
 }
 
-/// What a commit tells those who wait, written with it.
+/// The event of a commit for its listeners, written with it.
 package struct StoredEvent: Hashable, Sendable {
   package var position: EventPosition
   package var partition: PartitionID

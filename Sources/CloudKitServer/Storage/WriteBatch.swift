@@ -1,18 +1,18 @@
 import CloudKitWebServices
 import Foundation
 
-/// Everything that one decision wants written, and what must still hold for it to be written.
+/// All writes of one decision, and the expectations that must still hold when it is written.
 package struct WriteBatch: Sendable {
   package var partition: PartitionID?
 
   // Expectations
-  /// The counter of a private database: nothing there has changed.
+  /// The counter of a private database: nothing in it has changed.
   package var expectedCounter: ChangeNumber?
   /// No index was begun since.
   package var expectedIndexes: Int64?
-  /// Of a database without a counter: each record's tag, nil for absent.
+  /// For a database without a counter: each record's tag, nil for absent.
   package var expectedTags: [RecordKey: String?] = [:]
-  /// Of a database without a counter: who refers to records that are deleted.
+  /// For a database without a counter: the records that reference deleted records.
   package var expectedReferrers: [RecordKey: Set<RecordKey>] = [:]
   package var expectedSchemaVersion: ExpectedSchema?
   /// The revision of each entry, nil for absent.
@@ -21,41 +21,41 @@ package struct WriteBatch: Sendable {
   // Partition tables
   package var counter: ChangeNumber?
   package var zones: [StoredZone] = []
-  /// Zones whose records all go.
+  /// Zones whose records are all deleted.
   package var emptiedZones: [ZoneNumber] = []
   /// Saved records and tombstones.
   package var records: [StoredRecord] = []
-  /// Those of them that are the first under their names: what was there before has no row.
+  /// Those of them that are new under their names: no row exists.
   package var madeRecords: Set<RecordKey> = []
-  /// Records that go without a trace, where there is no feed.
+  /// Records that are deleted without a tombstone, where there is no feed.
   package var erasedRecords: [RecordKey] = []
-  /// Records whose references and asset uses are replaced by the ones listed here; of those that go
-  /// all that have any are among them.
+  /// Records whose references and asset uses are replaced by the ones listed here; deleted records
+  /// that have any are included.
   package var relinkedRecords: [RecordKey] = []
   package var references: [StoredReference] = []
   package var assetUses: [StoredAssetUse] = []
-  /// Records that come into a share, stay in it otherwise, or leave it, without being saved.
+  /// Records that enter a share, change in it, or leave it, without being saved.
   package var memberships: [MembershipWrite] = []
   package var departures: [StoredDeparture] = []
-  /// Tombstones and departures up to the zone's new horizon go.
+  /// Tombstones and departures up to the zone's new horizon are removed.
   package var collectedZones: [CollectedZone] = []
   package var removedIndexEntries: [IndexEntry] = []
   package var addedIndexEntries: [IndexEntry] = []
   package var reply: StoredReply?
-  /// Replies of this device up to this sequence are forgotten.
+  /// Replies of this device up to this sequence are removed.
   package var acknowledged: Acknowledgement?
-  /// Bounds what is kept of the devices of the reply's user.
+  /// The limits for the kept replies of the user's devices.
   package var replyRules: ReplyRules?
-  /// Replies of devices that were silent since this time go; milliseconds since 1970.
+  /// Replies of devices that were silent since this time are removed; milliseconds since 1970.
   package var forgetsRepliesBefore: Int64?
   package var savedSubscriptions: [SubscriptionWrite] = []
   package var deletedSubscriptions: [SubscriptionWrite] = []
-  /// People whose subscriptions and replies in the partition go.
+  /// Users whose subscriptions and replies in the partition are removed.
   package var forgottenUsers: [String] = []
-  /// Everything in the partition goes, tombstones and all.
+  /// Whether everything in the partition is removed, including tombstones.
   package var erasesPartition = false
 
-  /// What to tell those who wait; kept in the order of commits until it is old.
+  /// The event for listeners; kept in the order of commits until it expires.
   package var event: EventWrite?
 
   // Directory tables
@@ -68,26 +68,26 @@ package struct WriteBatch: Sendable {
   package var apiTokens: [StoredAPIToken] = []
   package var sessions: [StoredSession] = []
   package var endedSessions: [String] = []
-  /// Sessions that a device has left behind; caches may keep these for their few seconds.
+  /// Sessions that a device has replaced; caches may keep these for a few seconds.
   package var supersededSessions: [String] = []
-  /// New ends of sessions that are still there; one that was ended meanwhile stays ended.
+  /// New expiration times of existing sessions; a session that has ended stays ended.
   package var renewedSessions: [SessionRenewal] = []
   package var devices: [StoredDevice] = []
-  /// Digests of devices' tokens.
+  /// The digests of the tokens of removed devices.
   package var removedDevices: [String] = []
-  /// Accounts that go, with their sessions and users.
+  /// Accounts to delete, with their sessions and users.
   package var removedAccounts: [String] = []
   package var removedAPITokens: [String] = []
-  /// People whose links to others' shares and whose devices go.
+  /// Users whose links to other users' shares and whose devices are removed.
   package var forgottenLinks: [ForgottenLinks] = []
-  /// A partition whose short IDs lead nowhere any more.
+  /// A partition whose short IDs become invalid.
   package var unsharedPartition: PartitionID?
-  /// Partitions that nobody's links lead to any more.
+  /// Partitions whose share links are deleted.
   package var unlinkedPartitions: [PartitionID] = []
   package var savedEntries: [DirectoryEntry] = []
   package var removedEntries: [DirectoryEntry.Key] = []
-  /// Sessions and entries that ended before this time go, and devices without an entry; milliseconds
-  /// since 1970.
+  /// Expired sessions and entries before this time are removed, and devices without an entry;
+  /// milliseconds since 1970.
   package var sweepsExpiredBefore: Int64?
 
   package init(partition: PartitionID? = nil) {
@@ -99,7 +99,7 @@ package struct WriteBatch: Sendable {
     madeRecords.contains(key) || (!expectedTags.isEmpty && expectedTags[key] == .some(nil))
   }
 
-  /// Ends something that servers keep in memory.
+  /// Whether it ends something that servers cache.
   var changesCachedDirectory: Bool {
     !endedSessions.isEmpty || !removedAPITokens.isEmpty || !removedDevices.isEmpty
   }
@@ -132,7 +132,7 @@ package struct WriteBatch: Sendable {
   package struct ReplyRules: Hashable, Sendable {
     /// Milliseconds since 1970.
     package var now: Int64
-    /// Devices that were silent since this time are forgotten.
+    /// Devices that were silent since this time are removed.
     package var oldest: Int64
     package var devices: Int
   }

@@ -3,18 +3,18 @@ import Foundation
 import Synchronization
 import WatershedPostgreSQL
 
-/// Word of commits between servers on one PostgreSQL.
+/// Notifications of commits between servers on one PostgreSQL.
 ///
-/// A notification inside the writing transaction would make all commits wait for each other, so it
-/// is sent after the commit, one for as many commits as came meanwhile. It may be lost with its
-/// server; a slow poll is behind it.
+/// A notification inside the writing transaction would serialize all commits, so it is sent after
+/// the commit, once for all commits since the last one. It is lost if its server fails; a slow poll
+/// covers that.
 final class PostgreSQLNews: Sendable {
   private struct State {
     var listener: (@Sendable (StorageNews) -> Void)?
     var connection: PostgreSQLConnection?
     var watch: DescriptorWatch?
     var poll: SpawnedTask?
-    /// Told by this server and not sent yet.
+    /// The notifications of this server that were not sent yet.
     var unsent: Set<StorageNews> = []
     var isSending = false
     var isSettling = false
@@ -26,13 +26,14 @@ final class PostgreSQLNews: Sendable {
   private let channel: String
   private let pool: PostgreSQLPool
   private let effects: Effects
-  /// Tells this server's own notifications from others'.
+  /// Identifies this server's own notifications.
   private let sender: String
 
-  /// Seconds between looks at what no notification told of.
+  /// The polling interval in seconds, for lost notifications.
   private static let pollInterval = 5.0
-  /// Seconds between looks at transactions that hold back what is committed already: they double
-  /// for one that stays open, of another application or another database of the cluster.
+  /// The polling intervals in seconds while an open transaction holds back committed events:
+  /// doubled while it stays open, since it may be another application's or another database's in
+  /// the cluster.
   private static let settlingPauses = (first: 0.005, longest: 1.0)
 
   init(url: String, channel: String, pool: PostgreSQLPool, effects: Effects) {
@@ -47,13 +48,13 @@ final class PostgreSQLNews: Sendable {
     state.withLock { $0.listener = body }
   }
 
-  /// Connects now, and again whenever the connection was lost; `check` runs with every poll.
+  /// Connects, and reconnects after a connection loss; each poll runs `check`.
   func start(_ check: @escaping @Sendable () throws -> Void) {
     connect()
     let poll = effects.tasks.spawn { [weak self, effects] in
       while (try? await effects.clock.sleep(seconds: Self.pollInterval)) != nil {
         guard let self else { return }
-        // A server that cannot be reached is looked for again the next time.
+        // If the server can't be reached, the next poll tries again.
         try? check()
         if state.withLock({ $0.connection == nil }) {
           connect()
@@ -75,9 +76,9 @@ final class PostgreSQLNews: Sendable {
     poll?.cancel()
   }
 
-  // MARK: Telling
+  // MARK: Sending
 
-  /// Tells this server's listener at once and the others' soon.
+  /// Notifies this server's listener at once and the other servers soon.
   func tell(_ news: StorageNews) {
     let mustSend = state.withLock { state in
       state.unsent.insert(news)
@@ -96,7 +97,7 @@ final class PostgreSQLNews: Sendable {
         return state.unsent
       }
       guard !unsent.isEmpty else { return }
-      // Lost word costs the others a poll's wait.
+      // A lost notification delays other servers until their next poll.
       _ = try? pool.use { connection in
         for news in StorageNews.allCases where unsent.contains(news) {
           try connection.queue(
@@ -109,7 +110,7 @@ final class PostgreSQLNews: Sendable {
     }
   }
 
-  // MARK: Hearing
+  // MARK: Receiving
 
   private func connect() {
     guard let connection = try? PostgreSQLConnection(url: url),
@@ -149,7 +150,8 @@ final class PostgreSQLNews: Sendable {
     if news == .events { settle() }
   }
 
-  /// Events wait for transactions that began before theirs and may tell nobody when they end.
+  /// Events wait for earlier transactions, whose end causes no notification: poll until they are
+  /// visible.
   private func settle() {
     let isFirst = state.withLock { state in
       defer { state.isSettling = true }
@@ -166,7 +168,7 @@ final class PostgreSQLNews: Sendable {
       guard let self else { return }
       state.withLock { $0.isSettling = false }
       guard hasWaited else { return }
-      // What came meanwhile may wait for yet another transaction.
+      // Events that were committed meanwhile may wait for another transaction.
       hear(.events)
     }
   }

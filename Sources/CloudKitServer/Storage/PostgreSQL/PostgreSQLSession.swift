@@ -2,10 +2,10 @@ import Foundation
 import Synchronization
 import WatershedPostgreSQL
 
-/// PostgreSQL's side of `SQLSession`.
+/// The PostgreSQL implementation of `SQLSession`.
 struct PostgreSQLSession: SQLSession {
   let connection: PostgreSQLConnection
-  /// What was asked for beforehand.
+  /// The prefetched results.
   var foreseen: [SQLStatement: PostgreSQLResult] = [:]
 
   var dialect: SQLDialect { .postgreSQL }
@@ -22,7 +22,7 @@ struct PostgreSQLSession: SQLSession {
     return try connection.query(sql, values.map(\.postgreSQL)).map(map)
   }
 
-  /// Queued; they travel with the next query or the commit, all in one.
+  /// Queues the statement; it is sent with the next query or the commit.
   func run(_ sql: String, each values: [[SQLValue]]) throws {
     for values in values {
       try SQLValue.check(values)
@@ -30,8 +30,8 @@ struct PostgreSQLSession: SQLSession {
     }
   }
 
-  /// In statements of at most so many rows, halved for what is left, so that few texts are met
-  /// again and again and stay prepared.
+  /// Inserts in statements of at most `largestInsertion` rows, halved for the remainder, so that
+  /// few different texts occur and stay prepared.
   func insert(
     into table: StorageTable,
     _ conflict: StorageTable.Conflict,
@@ -51,7 +51,7 @@ struct PostgreSQLSession: SQLSession {
     }
   }
 
-  /// With 16 columns 2,048 parameters; a statement takes 65,535.
+  /// With 16 columns 2,048 parameters; a statement allows 65,535.
   private static let largestInsertion = 128
 }
 
@@ -78,7 +78,7 @@ extension SQLValue {
   }
 }
 
-/// The texts of insertions, which are long to write.
+/// The cached texts of insertions, which are slow to build.
 private enum InsertionTexts {
   private struct Key: Hashable {
     var table: String

@@ -7,8 +7,9 @@ import WatershedSQLite
 
 /// The storage for several servers: one PostgreSQL, or a cluster of them behind Citus.
 ///
-/// Transactions are short and see what was committed before each statement; what a commit rests on
-/// is locked when it is checked (`SQLCommit`). A read sees one moment.
+/// Transactions are short and see what was committed before each statement; a commit locks the rows
+/// it depends on when it checks them (`SQLCommit`). A read uses one snapshot. is locked when it is
+/// checked (`SQLCommit`). A read sees one moment.
 package final class PostgreSQLStorage: Storage {
   package let secret: Data?
   private let identity: Mutex<String>
@@ -18,23 +19,23 @@ package final class PostgreSQLStorage: Storage {
   private let effects: Effects
   private let format: StorageFormat
   private let news: PostgreSQLNews
-  /// Whether this is a cluster's coordinator; looked up anew now and then.
+  /// Whether this is a cluster's coordinator; checked again with each poll.
   private let isCluster = Mutex(false)
-  /// Set when connections were lost: the PostgreSQL that answers next may be another one.
+  /// Set when connections were lost: the next connection may be to another PostgreSQL server.
   private let isOriginOpen = Mutex(false)
-  /// Sends the requests that end statements, which wait for the server.
+  /// The lane for cancel requests, which wait for the server.
   private let stops: Lane
-  /// Set when another server took away what this one needs.
+  /// Set when another server's migration removed what this version needs.
   private let outdated = Mutex<StorageVersionError?>(nil)
 
-  /// Bounds the memory; forgetting costs one look-up.
+  /// The most cached partitions; a missing one costs one look-up.
   private static let partitionLimit = 100_000
 
   package var incarnation: String { identity.withLock { $0 } }
-  /// Each waits for the server's disk most of the time, and the server makes one wait of many.
+  /// Writers wait for the server's disk most of the time, and the server groups their commits.
   package var writerCount: Int { 8 }
 
-  /// Opens the tables at a `postgresql://` URL, or makes them.
+  /// Opens the tables at a `postgresql://` URL, or creates them.
   package convenience init(
     url: String,
     effects: Effects,
@@ -57,7 +58,7 @@ package final class PostgreSQLStorage: Storage {
     let facts = try pool.use { connection in
       try connection.transaction {
         let session = PostgreSQLSession(connection: connection)
-        // A step to a newer format may rewrite whole tables.
+        // A migration step may rewrite whole tables.
         try session.run("SET LOCAL statement_timeout = 0", [])
         try format.prepare(session)
         let facts = ServiceFacts(session: session)
@@ -70,7 +71,7 @@ package final class PostgreSQLStorage: Storage {
     }
     secret = facts.secret
     identity = Mutex(facts.incarnation)
-    // Two services in one database are told apart by their schemas.
+    // Two services in one database are distinguished by their schemas.
     let schema = try pool.use { try $0.query("SELECT current_schema()")[0].text(0) }
     news = PostgreSQLNews(url: url, channel: "watershed_\(schema)", pool: pool, effects: effects)
     try lookForCluster()
@@ -84,10 +85,10 @@ package final class PostgreSQLStorage: Storage {
     isCluster.withLock { $0 = found }
   }
 
-  /// Names the history of commits that the PostgreSQL has: one that was restored elsewhere, from a
-  /// backup or to an earlier time, and a standby that took over, has another one.
+  /// Identifies the history of commits: a server that was restored elsewhere, from a backup or to
+  /// an earlier time, or a standby that took over, has another one.
   private static func origin(_ session: PostgreSQLSession) throws -> String {
-    // The timeline of the log that is being written; the control file has the last checkpoint's.
+    // The timeline of the current log; the control file has the last checkpoint's.
     try session.query(
       """
       SELECT (pg_control_system()).system_identifier::text || ' '
@@ -97,7 +98,7 @@ package final class PostgreSQLStorage: Storage {
     ) { $0.text(0) }.first ?? ""
   }
 
-  /// Begins a new incarnation where the PostgreSQL is not the one that it was.
+  /// Begins a new incarnation if the PostgreSQL server's history is another one.
   private func confirmOrigin() throws {
     let incarnation = try pool.use { connection in
       try connection.transaction {
@@ -110,10 +111,10 @@ package final class PostgreSQLStorage: Storage {
     isOriginOpen.withLock { $0 = false }
   }
 
-  /// Takes over the incarnation that the PostgreSQL has.
+  /// Adopts the incarnation of the PostgreSQL server.
   ///
-  /// Another one has another history: what this process remembers of partitions, sessions and keys
-  /// may not be in it.
+  /// Another incarnation has another history, which may lack the partitions, sessions and keys in
+  /// this process's caches.
   private func adopt(_ incarnation: String) {
     let isOther = identity.withLock { identity in
       defer { identity = incarnation }
@@ -124,7 +125,7 @@ package final class PostgreSQLStorage: Storage {
     news.tell(.directory)
   }
 
-  /// Reads again what the service keeps about itself.
+  /// Reads the service's own state again.
   private func checkService() throws {
     do {
       try confirmOrigin()
@@ -181,7 +182,7 @@ package final class PostgreSQLStorage: Storage {
   ) throws -> Result {
     try control?.check()
     let isCluster = isCluster.withLock { $0 }
-    // A cluster is asked in order: the counter must be older than what is read beside it.
+    // On a cluster reads are sequential: the counter must be older than what is read with it.
     let statements = isCluster ? [] : reads.map { $0.statement(.postgreSQL) }
     for statement in statements { try SQLValue.check(statement.values) }
     return try reading { connection in
@@ -203,7 +204,7 @@ package final class PostgreSQLStorage: Storage {
     }
   }
 
-  /// Ends the statement that runs when the control is cancelled.
+  /// Cancels the running statement when the control is cancelled.
   private func controlled<Result>(
     _ connection: PostgreSQLConnection,
     _ control: ReadControl?,
@@ -231,8 +232,7 @@ package final class PostgreSQLStorage: Storage {
     }
   }
 
-  /// Runs the body again after deadlocks and lost connections, and says in the service's words why
-  /// it gave up.
+  /// Retries the body after deadlocks and lost connections, and maps the final error to a reply.
   private func translating<Result>(
     _ body: (PostgreSQLConnection) throws -> Result
   ) throws -> Result {
@@ -255,7 +255,7 @@ package final class PostgreSQLStorage: Storage {
     do {
       try writing { try SQLCommit(session: $0, batch: batch).run() }
     } catch let error as ExpectationFailed {
-      // A partition that the database does not have is looked up again.
+      // A partition that is missing in the database is looked up again.
       if error == .partition { forgetPartition(batch.partition) }
       throw error
     }
@@ -320,10 +320,10 @@ package final class PostgreSQLStorage: Storage {
     return events
   }
 
-  /// A commit over two machines ends on the coordinator, where events are, a moment before the other
-  /// one shows what it wrote; until then that keeps the row of the database's counter locked.
+  /// A commit across two machines ends on the coordinator, which has the events, before the other
+  /// machine shows its rows; until then that machine locks the row of the database's counter.
   ///
-  /// Who is told of a change looks at once, and must find it.
+  /// A client that is notified of a change reads at once, and must find it.
   private func awaitCommits(of partitions: Set<PartitionID>) throws {
     for partition in partitions {
       try writing { session in
@@ -366,9 +366,9 @@ package final class PostgreSQLStorage: Storage {
     try handle.close()
   }
 
-  /// Takes in all of another storage, in one transaction, as a new incarnation.
+  /// Imports all of another storage in one transaction, as a new incarnation.
   ///
-  /// What this storage signed before is void: close it, and open another.
+  /// Everything that this storage signed before becomes invalid: close it, and open another.
   func takeIn(_ other: SQLiteStorage) throws {
     try other.lend { source in
       try writing { session in
@@ -378,7 +378,7 @@ package final class PostgreSQLStorage: Storage {
           throw BackupError(description: "The database is not empty; a backup goes into a new one.")
         }
         try copy.run()
-        // The restored server has an asset store of its own, which its first start enters.
+        // The restored server has its own asset store, which its first start registers.
         try ServiceFacts(session: session).changeFingerprints { $0.assetStore = nil }
         _ = try ServiceFacts(session: session).branchOff(effects.randomness)
       }

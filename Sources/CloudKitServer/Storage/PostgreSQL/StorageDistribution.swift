@@ -1,13 +1,13 @@
 import Foundation
 import WatershedPostgreSQL
 
-/// Spreads the tables of a PostgreSQL over the machines of a Citus cluster.
+/// Distributes the tables of a PostgreSQL over the machines of a Citus cluster.
 ///
-/// The partition tables are cut by their partition, all alike, so that a partition's rows are on
-/// one machine; the directory is copied to each; what is the service's own stays where clients
-/// connect. Rows that are there already move along, and nothing of them is left behind.
+/// The partition tables are distributed by their partition, so that a partition's rows are on one
+/// machine; the directory is replicated to each; the service's own tables stay on the coordinator.
+/// Existing rows are moved, without leaving copies behind.
 package struct StorageDistribution {
-  /// What became of a table.
+  /// The outcome for a table.
   package struct Outcome: Hashable, Sendable {
     package enum Kind: String, Hashable, Sendable {
       case distributed
@@ -17,11 +17,11 @@ package struct StorageDistribution {
 
     package var table: String
     package var kind: Kind
-    /// It was so before.
+    /// Whether the table was distributed before.
     package var isUnchanged: Bool
   }
 
-  /// Why the tables cannot be spread.
+  /// The reason why the tables can't be distributed.
   package enum Failure: Error, Hashable, Sendable, CustomStringConvertible {
     case notInstalled
     case notCreated
@@ -48,10 +48,10 @@ package struct StorageDistribution {
     connection = try PostgreSQLConnection(url: url)
   }
 
-  /// Does what is not done yet, and tells of every table.
+  /// Distributes the tables that are not distributed yet, and returns the outcome of each table.
   ///
-  /// To be run again whenever a newer server has made a table more; until then that one table is
-  /// kept on the coordinator, and everything works.
+  /// Run it again after a newer server has created another table; until then that table is on the
+  /// coordinator, and everything works.
   package func run() throws -> [Outcome] {
     try check()
     try connection.execute(Self.waiting)
@@ -66,12 +66,12 @@ package struct StorageDistribution {
     }
   }
 
-  /// The coordinator waits for its workers and not for the locks that they wait for, so the time
-  /// after which a wait is given up must be known there: Citus hands a role's settings on.
+  /// The coordinator waits for its workers and not for the locks that they wait for, so the workers
+  /// need the lock timeout: Citus passes a role's settings on.
   static let waiting =
     "ALTER ROLE CURRENT_USER SET lock_timeout = \(PostgreSQLPool.lockTimeout)"
 
-  /// Nil for what stays where it is.
+  /// Nil for tables that stay on the coordinator.
   static func statement(for table: StorageTable) -> String? {
     let first = StorageTables.databases.name
     return switch table.family {
@@ -85,8 +85,8 @@ package struct StorageDistribution {
     }
   }
 
-  /// What was copied stays on the coordinator's disk otherwise, where no statement reaches it: it
-  /// would outlive the deletion of accounts, and stand in the way of a unique index made later.
+  /// Otherwise the copied rows remain on the coordinator's disk, where no statement reaches them:
+  /// they would survive the deletion of accounts, and prevent a later unique index.
   static func clearing(_ table: StorageTable) -> String {
     "SELECT truncate_local_data_after_distributing_table('\(table.name)')"
   }

@@ -1,9 +1,8 @@
-/// What a view saw of databases before anything else of them.
+/// Reads the counters of databases before their rows: workers of a cluster share no snapshot.
 ///
-/// A machine of a cluster shows what was committed before each statement, even where the coordinator
-/// was asked for one moment. A counter that is no newer than what was read beside it keeps that from
-/// doing harm: a batch that was decided on older rows expects the older counter and is refused, and
-/// a page of a feed ends at the counter.
+/// A worker shows what was committed before each statement, even if the coordinator uses one
+/// snapshot. A counter that is read first is no newer than the rows: a batch decided on older rows
+/// expects the older counter and is refused, and a page of a feed ends at the counter.
 final class FirstLooks {
   var databases: [PartitionID: StoredDatabase] = [:]
 }

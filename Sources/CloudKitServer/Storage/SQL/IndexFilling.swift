@@ -1,11 +1,11 @@
 import CloudKitWebServices
 import Foundation
 
-/// Makes an index over a type's field while others read and write.
+/// Fills an index of a type's field while other transactions read and write.
 ///
-/// The first step tells all writers to keep the new entries; a batch that was decided before it is
+/// The first step makes all writers maintain the new entries; a batch that was decided before is
 /// refused. Each further step adds the entries of a page of records under the database's lock and
-/// notes how far it came, so a step that fails or a server that stops costs one page.
+/// stores its progress, so a failed step or a stopped server costs one page.
 struct IndexFilling<Session: SQLSession> {
   let session: Session
   let partition: PartitionID
@@ -78,7 +78,7 @@ struct IndexFilling<Session: SQLSession> {
   }
 
   private func begin() throws {
-    // Left by a server that made other bytes of the same values.
+    // Entries of a server version with another encoding of values.
     try session.run(
       "DELETE FROM index_entries WHERE partition = $1 AND type = $2 AND field = $3",
       key

@@ -2,7 +2,7 @@ import CloudKitWebServices
 import Effects
 import Foundation
 
-/// Finds and makes partitions.
+/// Looks up and creates partitions.
 struct PartitionDirectory<Session: SQLSession> {
   let session: Session
 
@@ -23,10 +23,10 @@ struct PartitionDirectory<Session: SQLSession> {
     ) { PartitionID(rawValue: $0.int64(0)) }.first
   }
 
-  /// Makes a partition, or finds the one that somebody else made meanwhile.
+  /// Creates a partition, or finds the one that another server created meanwhile.
   func make(_ key: PartitionKey, _ randomness: any RandomSource) throws -> PartitionID? {
-    // At random, because a count would be one row that all servers wait for; 47 bits take six bytes
-    // in an SQLite row.
+    // Random, because a sequence would be one row that all servers lock; 47 bits take six bytes in
+    // an SQLite row.
     let number = Int64(randomness.next() >> 17) | 1
     try session.insert(
       into: StorageTables.partitions,

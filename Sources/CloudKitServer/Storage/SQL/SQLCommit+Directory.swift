@@ -27,7 +27,8 @@ extension SQLCommit {
 
   func writeDirectory() throws {
     if let write = batch.schema {
-      // The first one of two at once is refused here, the others by the lock above.
+      // Of two concurrent first schemas one is refused here; later ones are refused by the lock
+      // above.
       let isFirst = batch.expectedSchemaVersion?.version == 0
       try session.insert(
         into: StorageTables.schemas,

@@ -1,8 +1,8 @@
 import Foundation
 
-/// The directory's small facts, and what goes from the directory.
+/// The directory's entries, and deletions from the directory.
 extension SQLCommit {
-  /// Locks the entries; of those that must be absent, the insertion says whether they are.
+  /// Locks the entries; inserting an entry detects whether one that must be absent exists.
   func checkEntries() throws {
     let expected = batch.expectedEntries.sorted {
       ($0.key.kind.rawValue, $0.key.name) < ($1.key.kind.rawValue, $1.key.name)

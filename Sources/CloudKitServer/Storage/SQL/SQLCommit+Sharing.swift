@@ -1,6 +1,6 @@
 import Foundation
 
-/// Memberships, departures, and what is too old to be told.
+/// Memberships, departures, and the expiration of tombstones.
 extension SQLCommit {
   func writeSharing(_ partition: PartitionID) throws {
     let id = SQLValue.integer(partition.rawValue)

@@ -1,10 +1,10 @@
 import CloudKitWebServices
 import Foundation
 
-/// Checks a batch's expectations and writes it, inside a transaction that is open already.
+/// Checks a batch's expectations and writes it, inside an open transaction.
 ///
-/// The checks come first and lock what they looked at, so that what is written after them still
-/// rests on it when other processes commit at the same time.
+/// The checks come first and lock the rows that they read, so that they still hold when the batch
+/// is written while other processes commit.
 struct SQLCommit<Session: SQLSession> {
   let session: Session
   let batch: WriteBatch
@@ -14,7 +14,7 @@ struct SQLCommit<Session: SQLSession> {
     try write()
   }
 
-  /// Throws `ExpectationFailed`; nothing is written yet.
+  /// Throws `ExpectationFailed` before anything is written.
   func check() throws {
     if let partition = batch.partition {
       try lockDatabase(partition)
@@ -34,7 +34,7 @@ struct SQLCommit<Session: SQLSession> {
       try writeSharing(partition)
       if let event = batch.event { try SQLEvents(session: session).write(event, partition) }
       if batch.erasesPartition, batch.counter == nil {
-        // What was decided before on another server must not be written afterwards.
+        // A batch that another server decided before must not be written afterwards.
         try session.run(
           "UPDATE databases SET counter = counter + 1 WHERE partition = $1",
           [.integer(partition.rawValue)]
@@ -52,9 +52,9 @@ struct SQLCommit<Session: SQLSession> {
 
   // MARK: Expectations
 
-  /// Locks the row of the counter before anything else: it orders all writers of a private database.
+  /// Locks the row of the counter first: it orders all writers of a private database.
   ///
-  /// Those of a public one share it, and keep only the making of an index away.
+  /// Writers of a public database share the lock, which only excludes the creation of an index.
   private func lockDatabase(_ partition: PartitionID) throws {
     let isExclusive =
       batch.expectedCounter != nil || batch.counter != nil || batch.erasesPartition
@@ -91,7 +91,7 @@ struct SQLCommit<Session: SQLSession> {
     }
   }
 
-  /// Locks the records; of those that must be absent, the insertion says whether they are.
+  /// Locks the records; inserting a record detects whether one that must be absent exists.
   private func checkTags(_ partition: PartitionID) throws {
     guard !batch.expectedTags.isEmpty else { return }
     var found: [RecordKey: String] = [:]
@@ -113,7 +113,7 @@ struct SQLCommit<Session: SQLSession> {
 
   // MARK: Zones and records
 
-  /// Everything but the counter, which never goes back.
+  /// Deletes all rows of a partition except the counter, which never decreases.
   private func erase(_ partition: PartitionID) throws {
     for table in StorageTables.partitioned where table.name != StorageTables.databases.name {
       try session.run(
@@ -190,7 +190,7 @@ struct SQLCommit<Session: SQLSession> {
     ]
   }
 
-  /// One statement for each record: with many in one, PostgreSQL may rather look through the zone.
+  /// One statement for each record: with many in one, PostgreSQL may scan the zone.
   private func unlink(_ partition: PartitionID) throws {
     let keys = batch.relinkedRecords.map { key -> [SQLValue] in
       [.integer(partition.rawValue), .integer(key.zone.rawValue), .text(key.name)]
@@ -238,7 +238,7 @@ struct SQLCommit<Session: SQLSession> {
         batch.addedIndexEntries.map { row($0, partition) }
       )
     }
-    // What stays as it was is left alone.
+    // Unchanged entries are not written.
     let (removed, added) = (Set(batch.removedIndexEntries), Set(batch.addedIndexEntries))
     try session.run(
       """
@@ -302,7 +302,7 @@ struct SQLCommit<Session: SQLSession> {
     }
   }
 
-  /// Notes the device of a reply, and forgets those of its user that are silent or too many.
+  /// Records the device of a reply, and removes the silent and surplus devices of its user.
   private func bound(
     _ reply: StoredReply,
     _ rules: WriteBatch.ReplyRules,
@@ -333,7 +333,7 @@ struct SQLCommit<Session: SQLSession> {
 
   private func forget(_ devices: [String], of user: String, _ partition: PartitionID) throws {
     guard !devices.isEmpty else { return }
-    // The list goes over as a value: on a cluster the two tables may be on different machines.
+    // The list is passed as a value: on a cluster the two tables may be on different machines.
     for table in ["replies", "reply_devices"] {
       try session.run(
         """

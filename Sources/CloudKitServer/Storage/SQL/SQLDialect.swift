@@ -10,13 +10,13 @@ enum SQLDialect: Sendable {
     case (.sqlite, .text): "TEXT"
     case (.sqlite, .bytes): "BLOB"
     case (.postgreSQL, .integer): "bigint"
-    // By bytes, as SQLite compares: the collation of a database depends on its machine.
+    // Compared by bytes, as in SQLite: a database's collation depends on its machine.
     case (.postgreSQL, .text): "text COLLATE \"C\""
     case (.postgreSQL, .bytes): "bytea"
     }
   }
 
-  /// A condition that the column is one of a list, which is one parameter.
+  /// A condition that a column's value is in a list, which is one parameter.
   func among(_ column: String, _ parameter: String) -> String {
     switch self {
     case .sqlite: "\(column) IN (SELECT value FROM json_each(\(parameter)))"
@@ -24,12 +24,12 @@ enum SQLDialect: Sendable {
     }
   }
 
-  /// A query for the rows of a table that have one of a list of names in a column; the list is one
-  /// parameter, and the condition is about the columns before that one in the index.
+  /// A query for the rows of a table whose column has one of a list of names; the list is one
+  /// parameter, and the condition covers the columns before that one in the index.
   ///
-  /// PostgreSQL looks for each name by itself. It would rather read all rows that meet the condition
-  /// where it takes them to be few, as it does of a new table and of the largest of many zones. A
-  /// cluster is asked in the plain form, which its planner is sure to send to one machine.
+  /// The query makes PostgreSQL look each name up separately. Otherwise it may read all rows that
+  /// match the condition, if it estimates them to be few, as for a new table and for the largest of
+  /// many zones. A cluster gets the plain form, which its planner sends to one machine.
   func rows(
     _ columns: String,
     of table: String,
@@ -41,7 +41,7 @@ enum SQLDialect: Sendable {
     if self == .sqlite || isCluster {
       return "SELECT \(columns) FROM \(table) WHERE \(condition) AND \(among(column, parameter))"
     }
-    // What has an offset stays a query of its own.
+    // A subquery with an offset is not merged into the outer query.
     return """
       SELECT found.* FROM unnest(\(parameter)::text[]) AS wanted(name) CROSS JOIN LATERAL (
         SELECT \(columns) FROM \(table) WHERE \(condition) AND \(table).\(column) = wanted.name
@@ -50,16 +50,17 @@ enum SQLDialect: Sendable {
       """
   }
 
-  /// Says a condition that every row meets, so that PostgreSQL may take the index that has it.
+  /// Adds a condition that is true for all rows, so that PostgreSQL can use the partial index with
+  /// it.
   ///
-  /// SQLite would take such a condition for the bound to begin at.
+  /// SQLite would use such a condition as the lower bound of its search.
   func naming(_ condition: String) -> String { self == .sqlite ? "" : "AND \(condition)" }
 
-  /// Keeps the rows as they are until the end of the transaction.
+  /// Locks the rows until the end of the transaction.
   ///
-  /// SQLite has one writer at a time and nothing to lock.
+  /// SQLite has one writer at a time and needs no row locks.
   var locked: String { self == .sqlite ? "" : "FOR UPDATE" }
 
-  /// Keeps others from `locked`, and lets any number share.
+  /// Excludes `locked`, and is shared between any number of transactions.
   var sharedLock: String { self == .sqlite ? "" : "FOR KEY SHARE" }
 }

@@ -1,13 +1,13 @@
 import Foundation
 
-/// The outbox: what commits tell those who wait, in an order that has no gaps.
+/// The outbox: the notifications of commits, in an order without gaps.
 struct SQLEvents<Session: SQLSession> {
   let session: Session
 
-  /// Writes an event with the commit that it tells of.
+  /// Writes the event of a commit in the commit's transaction.
   func write(_ event: WriteBatch.EventWrite, _ partition: PartitionID) throws {
-    // PostgreSQL's commits end out of order: the transaction's number says when all before it have
-    // ended (`events(after:limit:)`). SQLite's writers queue, and a plain count will do.
+    // PostgreSQL's commits end out of order: the transaction's number shows when all earlier ones
+    // have ended (`events(after:limit:)`). SQLite's writers are serial, so a count is sufficient.
     let (transaction, number) =
       switch session.dialect {
       case .sqlite: ("0", "(SELECT coalesce(max(number), 0) + 1 FROM events)")
@@ -22,7 +22,7 @@ struct SQLEvents<Session: SQLSession> {
     )
   }
 
-  /// A transaction that began later has a greater number than all that have ended.
+  /// The oldest running transaction; all transactions with smaller numbers have ended.
   private static var oldestRunning: String {
     "pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
   }
@@ -57,7 +57,7 @@ struct SQLEvents<Session: SQLSession> {
     }.first ?? .start
   }
 
-  /// Whether there are events that wait for a transaction before them to end.
+  /// Whether there are events that wait for an earlier transaction to end.
   func hasUnsettled() throws -> Bool {
     try !session.query(
       "SELECT 1 FROM events WHERE transaction_id >= \(Self.oldestRunning) LIMIT 1",
@@ -65,7 +65,7 @@ struct SQLEvents<Session: SQLSession> {
     ) { _ in true }.isEmpty
   }
 
-  /// The newest stays, so that no number is given out twice.
+  /// Keeps the newest event, so that no number is assigned twice.
   func forget(before time: Int64) throws {
     try session.run(
       """

@@ -8,7 +8,7 @@ enum SQLValue: Hashable, Sendable {
   case integer(Int64)
   case text(String)
   case bytes(Data)
-  /// Many in one parameter; see `SQLDialect.among`.
+  /// Several values in one parameter; see `SQLDialect.among`.
   case texts([String])
 
   static func optional(_ text: String?) -> SQLValue { text.map { .text($0) } ?? .null }
@@ -16,7 +16,7 @@ enum SQLValue: Hashable, Sendable {
 }
 
 extension SQLValue {
-  /// NUL is the one character that PostgreSQL does not keep; no engine is given it.
+  /// NUL is the one character that PostgreSQL can't store, so no engine accepts it.
   static func check(_ values: [SQLValue]) throws {
     for value in values {
       let holdsNUL =
@@ -32,18 +32,18 @@ extension SQLValue {
   }
 }
 
-/// A row of an answer; columns are counted from zero, and NULL reads as zero and as empty.
+/// A row of a result; columns are counted from zero, and NULL reads as zero or as empty.
 protocol SQLRow {
   func int64(_ column: Int) -> Int64
   func text(_ column: Int) -> String
   func optionalText(_ column: Int) -> String?
   func blob(_ column: Int) -> Data
   func optionalBlob(_ column: Int) -> Data?
-  /// The bytes of a text or a blob where the engine has them, until the next row.
+  /// The bytes of a text or a blob in the engine's memory, valid until the next row.
   func blobBytes(_ column: Int) -> UnsafeRawBufferPointer
 }
 
-/// A connection inside a transaction: what both engines can do with the one text of a statement.
+/// A connection inside a transaction: the operations that both engines support with the same SQL.
 protocol SQLSession {
   associatedtype Row: SQLRow
 
@@ -56,7 +56,7 @@ protocol SQLSession {
     _ map: (Row) throws -> Result
   ) throws -> [Result]
 
-  /// Runs a query and maps its rows up to the first that `isLast` is true of, that one included.
+  /// Runs a query and maps its rows up to and including the first for which `isLast` is true.
   func query<Result>(
     _ sql: String,
     _ values: [SQLValue],
@@ -64,13 +64,13 @@ protocol SQLSession {
     _ map: (Row) throws -> Result
   ) throws -> [Result]
 
-  /// Runs a statement without an answer, at the latest before the next query or the commit, and
-  /// once for each list of values.
+  /// Runs a statement without a result once for each list of values, at the latest before the next
+  /// query or the commit.
   func run(_ sql: String, each values: [[SQLValue]]) throws
 
-  /// Inserts whole rows, their values in the order of the table's columns.
+  /// Inserts whole rows, with their values in the order of the table's columns.
   ///
-  /// No two of them have the same key.
+  /// No two of them may have the same key.
   func insert(
     into table: StorageTable,
     _ conflict: StorageTable.Conflict,
@@ -80,7 +80,7 @@ protocol SQLSession {
 }
 
 extension SQLSession {
-  /// For an engine whose answers come as a whole.
+  /// For an engine whose results are complete when the query returns.
   func query<Result>(
     _ sql: String,
     _ values: [SQLValue],

@@ -92,7 +92,7 @@ extension SQLSnapshot {
   }
 
   func accounts(emailAddress: String) throws -> [StoredAccount] {
-    // A database that folds more than ASCII finds more, and some only by its own folding.
+    // A database that folds more than ASCII finds more addresses, and some only by its own folding.
     let folded = EmailAddress.folded(emailAddress)
     let all = emailAddress.lowercased()
     return try connection.query(

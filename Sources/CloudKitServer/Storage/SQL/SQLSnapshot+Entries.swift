@@ -1,7 +1,7 @@
 import CloudKitWebServices
 import Foundation
 
-/// The directory's small facts, and what belongs to an account.
+/// The directory's entries, and the data of an account.
 extension SQLSnapshot {
   func sessions(account: String) throws -> [StoredSession] {
     try connection.query(

@@ -2,7 +2,7 @@ import Foundation
 
 /// Indexes over fields.
 extension SQLSnapshot {
-  /// Includes those that are being filled: who writes keeps their entries too.
+  /// Includes the indexes that are being filled: writers maintain their entries too.
   func activeIndexes(in id: PartitionID, types: [String]) throws -> [String: Set<String>] {
     guard !types.isEmpty else { return [:] }
     var found: [String: Set<String>] = [:]
@@ -29,7 +29,8 @@ extension SQLSnapshot {
 
   func entries(in id: PartitionID, _ walk: IndexWalk) throws -> [IndexPosition] {
     if let zone = walk.zone { return try entries(in: id, zone, walk) }
-    // An index is ordered within each zone; the first of all are among the first of each.
+    // An index is ordered within each zone, so the first entries of all are among the first of each
+    // zone.
     let zones = try livingZones(in: id).map(\.number) + [.defaultZone]
     var found: [IndexPosition] = []
     for zone in zones {
@@ -61,7 +62,7 @@ extension SQLSnapshot {
     if let lower = walk.lower { sql += " AND value >= \(parameter(.bytes(lower.bytes)))" }
     if let upper = walk.upper { sql += " AND value < \(parameter(.bytes(upper.bytes)))" }
     if let after = walk.after {
-      // With the same key and name, the zone decides.
+      // For equal keys and names the zone decides.
       let isBehind =
         walk.isDescending
         ? zone.rawValue < after.record.zone.rawValue : zone.rawValue > after.record.zone.rawValue

@@ -1,7 +1,7 @@
 import CloudKitWebServices
 import Foundation
 
-/// What sharing, the collection of old traces and listeners read.
+/// The reads of sharing, of the removal of old tombstones, and of listeners.
 extension SQLSnapshot {
   /// The three columns share, entered, seen.
   func membership(_ row: Session.Row, from column: Int) -> Membership? {
@@ -28,7 +28,7 @@ extension SQLSnapshot {
         ),
         [partition(id), .integer(zone.rawValue), .texts(keys.map(\.name))]
       ) { row -> StoredChild? in
-        // As a condition it would lead PostgreSQL to the index by type, which has it.
+        // Not a condition of the query: PostgreSQL would use the index by type for it.
         guard row.int64(6) == 0 else { return nil }
         return StoredChild(
           key: RecordKey(zone: zone, name: row.text(0)),
@@ -38,7 +38,7 @@ extension SQLSnapshot {
         )
       }.compactMap { $0 }
     }
-    // An order asked of PostgreSQL makes it look through the zone in that order.
+    // Sorted here: an ORDER BY makes PostgreSQL scan the zone in that order.
     return found.sorted {
       ($0.key.zone.rawValue, $0.key.name) < ($1.key.zone.rawValue, $1.key.name)
     }

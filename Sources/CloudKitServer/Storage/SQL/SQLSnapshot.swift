@@ -5,7 +5,7 @@ import Foundation
 struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
   let connection: Session
   let schemas: SchemaCache
-  /// Nil where all statements see one moment.
+  /// Nil if all statements share one snapshot.
   var firstLooks: FirstLooks?
 
   func database(_ id: PartitionID) throws -> StoredDatabase {
@@ -60,7 +60,7 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
     changedAfter position: ZoneListPosition,
     limit: Int
   ) throws -> [StoredZone] {
-    // The index leads to the change; a batch writes few zones, which are sorted by number.
+    // The index contains the change; a batch writes few zones, which are sorted by number here.
     try connection.query(
       """
       SELECT \(Self.zoneColumns) FROM zones
@@ -104,7 +104,7 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
     )
   }
 
-  /// Reads the rows of one page, up to the first behind so many bytes.
+  /// Reads the rows of one page, up to the first one after a number of bytes.
   func recordRows(_ statement: SQLStatement, bytes limit: Int) throws -> [RecordRow] {
     let memory = RowMemory()
     var bytes = 0

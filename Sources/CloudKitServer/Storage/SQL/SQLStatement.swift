@@ -3,7 +3,7 @@ struct SQLStatement: Hashable {
   var sql: String
   var values: [SQLValue]
 
-  /// In the order in which `SQLSnapshot` reads them.
+  /// The columns in the order in which `SQLSnapshot` reads them.
   static let zoneColumns = "name, number, change, ending, horizon"
 
   static let recordColumns = """
@@ -13,7 +13,7 @@ struct SQLStatement: Hashable {
 }
 
 extension ForeseenRead {
-  /// What asks for it.
+  /// The statement of the read.
   func statement(_ dialect: SQLDialect) -> SQLStatement {
     switch self {
     case .database(let id):
@@ -48,7 +48,7 @@ extension ForeseenRead {
 }
 
 extension SQLSnapshot {
-  /// Asks a question that may have been foreseen, in the same words.
+  /// Runs a read that may have been prefetched, with the same statement.
   func query<Result>(
     _ read: ForeseenRead,
     _ map: (Session.Row) throws -> Result

@@ -1,16 +1,16 @@
 import CloudKitWebServices
 import Synchronization
 
-/// Schemas read lately: every write needs one, and they rarely change.
+/// Recently read schemas: every write needs one, and they rarely change.
 ///
-/// An entry serves only while the storage says the same version.
+/// An entry is used only while the storage has the same version.
 final class SchemaCache: Sendable {
   private struct Key: Hashable {
     var container: String
     var environment: ContainerEnvironment
   }
 
-  /// Bounds the memory; forgetting costs one decoding.
+  /// The most cached schemas; a missing one costs one decoding.
   private static let limit = 1000
 
   private let schemas = Mutex<[Key: StoredSchema]>([:])

@@ -1,12 +1,13 @@
 import Effects
 import Foundation
 
-/// How far each partition had come when the storage left an incarnation.
+/// The counters of all partitions when the storage left an incarnation.
 ///
-/// What was committed up to there is in both histories: a change token of the former incarnation that
-/// knows no more can be continued. Only clients that saw commits which are lost have to compare.
+/// Both histories contain the commits up to these counters: a change token of the former
+/// incarnation that is not newer can be continued. Only clients that saw lost commits have to
+/// compare.
 struct IncarnationBranch {
-  /// Partitions and their counters, eight bytes each, in the order of the partitions.
+  /// Partitions and their counters, eight bytes each, sorted by partition.
   let entries: Data
 
   private static let width = 16
@@ -23,7 +24,7 @@ struct IncarnationBranch {
     self.entries = entries
   }
 
-  /// The counter of a partition; nil where it was made later.
+  /// The counter of a partition; nil if it was created later.
   func counter(of partition: PartitionID) -> ChangeNumber? {
     var low = 0
     var high = entries.count / Self.width
@@ -45,12 +46,12 @@ struct IncarnationBranch {
 }
 
 extension ServiceFacts {
-  /// Incarnations that are remembered; clients of older ones compare.
+  /// The most incarnations that are kept; clients of older ones have to compare.
   private static var branchLimit: Int { 8 }
 
   private static func name(ofBranch incarnation: String) -> String { "branch \(incarnation)" }
 
-  /// The former incarnations that are remembered, oldest first.
+  /// The former incarnations that are kept, oldest first.
   var branches: [String] {
     get throws {
       guard let names = try self["branches"] else { return [] }
@@ -62,8 +63,8 @@ extension ServiceFacts {
     try self[Self.name(ofBranch: incarnation)].map(IncarnationBranch.init(entries:))
   }
 
-  /// Begins a new incarnation that goes on where this storage is: commits after that may be lost, all
-  /// before are not.
+  /// Begins a new incarnation that continues from the storage's current state: later commits of the
+  /// former one may be lost, earlier ones are not.
   func branchOff(_ randomness: any RandomSource) throws -> String {
     let former = try incarnation(randomness)
     let counters = try session.query("SELECT partition, counter FROM databases", []) {
@@ -82,7 +83,7 @@ extension ServiceFacts {
     return try beginNewIncarnation(randomness)
   }
 
-  /// Takes over from another storage where it left its incarnations.
+  /// Copies another storage's branches.
   func copyBranches(from other: ServiceFacts<some SQLSession>) throws {
     for name in try other.branches {
       if let branch = try other.branch(name) {

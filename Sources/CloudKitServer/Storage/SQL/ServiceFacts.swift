@@ -2,7 +2,7 @@ import CloudKitWebServices
 import Effects
 import Foundation
 
-/// What the service keeps about itself, by name.
+/// The service's own values, by name.
 struct ServiceFacts<Session: SQLSession> {
   let session: Session
 
@@ -24,29 +24,30 @@ struct ServiceFacts<Session: SQLSession> {
 
   func set(_ name: String, _ number: Int64) throws { try set(name, Data(String(number).utf8)) }
 
-  /// The value, made where there is none; of two servers that start at once both get the same.
+  /// The value, created if it does not exist; two servers that start at the same time get the same
+  /// value.
   func kept(_ name: String, _ make: () -> Data) throws -> Data {
     if let value = try self[name] { return value }
     try session.insert(into: StorageTables.service, .ignored, [[.text(name), .bytes(make())]])
     return try self[name] ?? Data()
   }
 
-  /// How many transactions an SQLite file has committed.
+  /// The number of transactions that an SQLite file has committed.
   func commitCount() throws -> Int64 { try number("openings") ?? 0 }
 
   func setCommitCount(_ count: Int64) throws { try set("openings", count) }
 
-  /// Counts the transaction that is open; other processes may have counted since the last one.
+  /// Counts the open transaction; other processes may have counted since the last one.
   func countCommit() throws -> Int64 {
     let count = try commitCount() + 1
     try setCommitCount(count)
     return count
   }
 
-  /// Notes which PostgreSQL the data is in, and begins a new incarnation where it was in another one
-  /// before: the other one's last commits may not be here.
+  /// Stores the identity of the PostgreSQL server, and begins a new incarnation if the stored one
+  /// differs: the other server's last commits may be missing here.
   ///
-  /// Of several servers that notice it at the same time, the first one begins it.
+  /// If several servers detect it at the same time, the first one begins the incarnation.
   func settle(in origin: String, _ randomness: any RandomSource) throws {
     let known = try session.query(
       "SELECT value FROM service WHERE name = 'origin' \(session.dialect.locked)",
@@ -56,13 +57,13 @@ struct ServiceFacts<Session: SQLSession> {
     try set("origin", Data(origin.utf8))
     guard let known else { return }
     _ = try branchOff(randomness)
-    // The numbers of transactions mean nothing in another cluster: events with greater ones would
-    // wait for transactions that never come.
+    // Transaction numbers are not comparable between PostgreSQL clusters: events with greater
+    // numbers would wait for transactions that never run.
     guard known.prefix(while: { $0 != " " }) != origin.prefix(while: { $0 != " " }) else { return }
     try session.run("DELETE FROM events", [])
   }
 
-  /// What earlier versions signed with; later ones have their keys in a file.
+  /// The signing secret of earlier versions; later ones have their keys in a file.
   var secret: Data? {
     get throws { try self["secret"] }
   }
@@ -89,7 +90,8 @@ struct ServiceFacts<Session: SQLSession> {
     return result
   }
 
-  /// Makes and keeps a new one, with which no change token of a former one can be continued.
+  /// Begins and stores a new incarnation, with which no change token of a former one can be
+  /// continued.
   func beginNewIncarnation(_ randomness: any RandomSource) throws -> String {
     let next = randomness.bytes(8).hexadecimal
     try set("incarnation", Data(next.utf8))

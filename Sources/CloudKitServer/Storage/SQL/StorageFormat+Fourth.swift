@@ -1,10 +1,10 @@
 extension StorageFormat {
-  /// In PostgreSQL three indexes got conditions that hold for every row: it uses them for the
-  /// statements that repeat the condition and for no others.
+  /// Adds a condition that is true for all rows to three indexes in PostgreSQL, which then uses
+  /// them only for statements with the same condition.
   ///
-  /// Without them it takes an index over a whole zone to find a few records by their names, as long
-  /// as it has no statistics or these tell of small zones. Servers of the older versions find the
-  /// same without these indexes, more slowly.
+  /// Without them it uses an index over a whole zone to find a few records by their names, while it
+  /// has no statistics or these show small zones. Servers of older versions get the same results
+  /// without these indexes, more slowly.
   static let fourthVersion = Step(version: 4, oldestServer: 2) { dialect in
     guard dialect == .postgreSQL else { return [] }
     return [

@@ -1,6 +1,6 @@
 extension StorageFormat {
-  /// From the first version, which only SQLite has had: the counters left the directory, words that
-  /// are reserved in PostgreSQL left the columns, and index entries became bytes.
+  /// From the first version, which existed only for SQLite: the counters left the directory,
+  /// columns were renamed whose names are reserved in PostgreSQL, and index entries became bytes.
   static let secondVersion = Step(version: 2, oldestServer: 2) { dialect in
     let moved = [
       "service", "partitions", "zones", "records", "record_references", "asset_uses", "replies",
@@ -58,7 +58,7 @@ extension StorageFormat {
       INSERT INTO schemas (container, environment, version, body)
       SELECT container, environment, version, body FROM old_schemas
       """,
-      // Names were compared without the case of ASCII letters alone.
+      // Names were compared ignoring the case of ASCII letters only.
       """
       INSERT INTO accounts (id, user_name, folded_name, password_salt, password_hash,
         password_rounds, given_name, family_name, email_address)

@@ -1,22 +1,24 @@
 extension StorageFormat {
-  /// API tokens become digests, so that a copy of the database opens no app's way in; what earlier
-  /// versions left of tokens goes with them.
+  /// API tokens become digests, so that a copy of the database gives no access to an app; tokens
+  /// that earlier versions left behind are deleted.
   ///
-  /// Older servers look tokens up as they are sent and would refuse every app, so they do not start
-  /// on these tables. Keeping the tokens for them beside the digests would have kept the weakness.
+  /// Older servers look up tokens as they are sent and would refuse every app, so they do not start
+  /// with these tables. Keeping the tokens for them beside the digests would have kept the
+  /// weakness.
   static let seventhVersion = Step(
     version: 7,
     oldestServer: 7,
     statements: { _ in
       [
-        // Devices of before digests, whose rows hold the tokens; no request finds them.
+        // Devices of versions without digests, whose rows contain the tokens; no request finds
+        // them.
         """
         DELETE FROM devices WHERE NOT EXISTS (
           SELECT 1 FROM directory_entries
           WHERE kind = 'device-binding' AND name = devices.token
         )
         """,
-        // They name an API token, and are good for ten minutes.
+        // They contain an API token, and are valid for ten minutes.
         "DELETE FROM directory_entries WHERE kind = 'device-code'",
       ]
     },
@@ -29,7 +31,7 @@ extension StorageFormat {
     ]
     switch session.dialect {
     case .sqlite:
-      // The second step makes the table with them, from the same list of tables.
+      // The second step creates the table with these columns, from the same list of tables.
       let known = try session.query("SELECT name FROM pragma_table_info('api_tokens')", []) {
         $0.text(0)
       }
@@ -41,8 +43,8 @@ extension StorageFormat {
         try session.run("ALTER TABLE api_tokens ADD COLUMN IF NOT EXISTS \(name) \(type)", [])
       }
     }
-    // SQLite leaves the bytes of former rows in the file otherwise. PostgreSQL removes them when it
-    // vacuums the table.
+    // Otherwise SQLite leaves the bytes of deleted rows in the file. PostgreSQL removes them when
+    // it vacuums the table.
     let erasing = session.dialect == .sqlite
     if erasing { _ = try session.query("PRAGMA secure_delete = ON", []) { _ in } }
     let tokens = try session.query("SELECT token FROM api_tokens", []) { $0.text(0) }
@@ -60,6 +62,7 @@ extension StorageFormat {
 }
 
 extension StoredAPIToken {
-  /// Characters of a token that are kept: a few of 64, which find it and open nothing.
+  /// The number of characters of a token that are kept: a few of 64, which identify it but give no
+  /// access.
   static func prefix(of token: String) -> String { String(token.prefix(8)) }
 }

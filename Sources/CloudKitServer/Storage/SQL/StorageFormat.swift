@@ -1,24 +1,25 @@
-/// The shapes that the tables have had, counted up.
+/// The versions of the tables.
 ///
-/// A change comes in two steps, so that old and new servers run side by side while one by one they
-/// are replaced. The first adds what the new servers need and leaves alone what the old ones use:
+/// A change needs two steps, so that old and new servers can run together during an upgrade. The
+/// first adds what the new servers need and keeps what the old ones use: `oldestServer` is
+/// unchanged. A later one removes what only the old ones used, and raises it.
 /// `oldestServer` stays. A later one takes away what only the old ones used, and raises it.
 struct StorageFormat: Sendable {
   struct Step: Sendable {
-    /// The version it leads to, from the one before.
+    /// The version after the step.
     var version: Int64
-    /// The oldest server that understands the tables afterwards.
+    /// The oldest server version that supports the tables after the step.
     var oldestServer: Int64
     var statements: @Sendable (SQLDialect) -> [String]
-    /// What follows the statements and SQL alone cannot do, as to hash a column.
+    /// Conversions after the statements that SQL can't express, such as hashing a column.
     var convert: (@Sendable (any SQLSession) throws -> Void)?
   }
 
-  /// The version that this server makes and knows.
+  /// The version that this server creates and supports.
   var version: Int64
-  /// For tables that it makes anew.
+  /// The oldest server version for newly created tables.
   var oldestServer: Int64
-  /// From the oldest version that it can bring forward.
+  /// The steps from the oldest supported version.
   var steps: [Step]
 
   static let current = StorageFormat(
@@ -29,9 +30,9 @@ struct StorageFormat: Sendable {
     ]
   )
 
-  /// Makes the tables, or brings them to this version, inside a transaction of its own.
+  /// Creates the tables, or migrates them to this version, in its own transaction.
   ///
-  /// Of several servers that start at once, one does it and the others wait.
+  /// If several servers start at the same time, one does it and the others wait.
   func prepare(_ session: some SQLSession) throws {
     let dialect = session.dialect
     try session.lockService()
@@ -58,8 +59,8 @@ struct StorageFormat: Sendable {
     }
   }
 
-  /// On a cluster several changes of tables in one transaction go over one connection to each
-  /// machine, as Citus asks for.
+  /// On a cluster several changes of tables in one transaction must use one connection to each
+  /// machine, as Citus requires.
   private func changeTablesInSequence(_ session: some SQLSession) throws {
     let isCluster = try session.query(
       "SELECT 1 WHERE to_regclass('pg_dist_partition') IS NOT NULL",
@@ -73,17 +74,17 @@ struct StorageFormat: Sendable {
     let facts = ServiceFacts(session: session)
     try facts.set("format", version)
     try facts.set("oldest server", oldestServer)
-    // For those who look at the file's header, as the first version did.
+    // For servers that read the version from the file's header, as the first version did.
     if session.dialect == .sqlite { try session.run("PRAGMA user_version = \(version)", []) }
   }
 
-  /// Throws where another server has since taken away what this one needs.
+  /// Throws if another server's migration has removed what this one needs.
   func check(_ session: some SQLSession) throws {
     guard let found = try found(session), found.oldestServer > version else { return }
     throw StorageVersionError(found: found.version, needed: found.oldestServer, known: version)
   }
 
-  /// Nil where there are no tables yet.
+  /// Nil if there are no tables yet.
   private func found(
     _ session: some SQLSession
   ) throws -> (version: Int64, oldestServer: Int64)? {
@@ -94,7 +95,7 @@ struct StorageFormat: Sendable {
       }
     guard try !session.query(sql, [], { _ in true }).isEmpty else { return nil }
     let facts = ServiceFacts(session: session)
-    // The first version did not say which it was.
+    // The first version stored no version number.
     let version = try facts.number("format") ?? 1
     if session.dialect == .sqlite,
       let header = try session.query("PRAGMA user_version", [], { $0.int64(0) }).first,
@@ -107,8 +108,8 @@ struct StorageFormat: Sendable {
 }
 
 extension SQLSession {
-  /// Keeps other servers that start on the same PostgreSQL waiting until the transaction ends; in
-  /// SQLite a transaction that writes is alone already.
+  /// Makes other servers that start with the same PostgreSQL wait until the transaction ends; an
+  /// SQLite transaction that writes is exclusive already.
   func lockService() throws {
     guard dialect == .postgreSQL else { return }
     _ = try query(
@@ -118,10 +119,10 @@ extension SQLSession {
   }
 }
 
-/// The data was written by another version of the server.
+/// The error for data of another version of the server.
 package struct StorageVersionError: Error, Hashable, CustomStringConvertible {
   var found: Int64
-  /// The oldest server that understands it; nil where the data is the old one.
+  /// The oldest server version that supports the data; nil if the data is too old.
   var needed: Int64?
   var known: Int64
 

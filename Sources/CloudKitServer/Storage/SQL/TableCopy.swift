@@ -1,8 +1,8 @@
 import Foundation
 
-/// Brings all rows of one engine's tables into those of another, which are empty.
+/// Copies all rows of one engine's tables into the empty tables of another.
 ///
-/// Both are made of the same `StorageTables`, so a copy of either is a copy for either.
+/// Both are defined by the same `StorageTables`, so a copy can be restored to either engine.
 struct TableCopy<Source: SQLSession, Target: SQLSession> {
   let source: Source
   let target: Target
@@ -12,11 +12,12 @@ struct TableCopy<Source: SQLSession, Target: SQLSession> {
     let partitions = try source.query("SELECT partition FROM partitions ORDER BY partition", []) {
       $0.int64(0)
     }
-    // One after the other: on a cluster each is on one machine, which reads it by its own index.
+    // One partition after the other: on a cluster each one is on one machine, which reads it by its
+    // own index.
     for partition in partitions {
       for table in StorageTables.partitioned { try copy(table, in: partition) }
     }
-    // News of the last hour is for servers that run; a copy has none.
+    // Events are for running servers; a copy has none.
     for name in ["secret", "incarnation", "fingerprints"] {
       guard let value = try ServiceFacts(session: source)[name] else { continue }
       try ServiceFacts(session: target).set(name, value)
@@ -24,18 +25,18 @@ struct TableCopy<Source: SQLSession, Target: SQLSession> {
     try ServiceFacts(session: target).copyBranches(from: ServiceFacts(session: source))
   }
 
-  /// Whether the target has anything that a copy would be mixed with; without partitions there is
-  /// nothing in their tables.
+  /// Whether the target is empty, so that the copy is not mixed with other rows; without partitions
+  /// the partition tables are empty too.
   func isTargetEmpty() throws -> Bool {
     try StorageTables.directory.allSatisfy { table in
       try target.query("SELECT 1 FROM \(table.name) LIMIT 1", []) { _ in }.isEmpty
     }
   }
 
-  /// Page after page in the order of the key: a table can be larger than the memory.
+  /// Page by page in the order of the key: a table can be larger than the memory.
   private func copy(_ table: StorageTable, in partition: Int64?) throws {
     let names = table.columns.map(\.name).joined(separator: ", ")
-    // Within a partition, what follows it in the key is the order.
+    // Within a partition the rest of the key defines the order.
     let keys = table.primaryKey.filter { partition == nil || $0 != "partition" }
     let key = keys.joined(separator: ", ")
     let start: [SQLValue] = partition.map { [.integer($0)] } ?? []

@@ -1,25 +1,27 @@
 import Foundation
 
-/// Where batches wait for the file's one writer.
+/// Group commit: the batches that wait for the file's one writer.
 ///
-/// Whoever finds nobody writing takes all that wait. When they are done everybody wakes at once:
-/// those whose batch was among them go, and one of the others writes meanwhile.
+/// The first thread that finds the writer idle becomes leader and takes all queued batches. When
+/// they are written all followers wake: those whose batch was written return, and one of the others
+/// becomes the next leader.
 final class CommitQueue: @unchecked Sendable {
   // Unchecked: guarded by the condition.
   private let condition = NSCondition()
   private var waiting: [Entry] = []
   private var isWriting = false
 
-  /// A batch, and what became of it.
+  /// A batch and its outcome.
   final class Entry: @unchecked Sendable {
-    // Unchecked: the outcome is set by who writes, and read under the condition afterwards.
+    // Unchecked: the leader sets the outcome, and the waiting thread reads it under the lock
+    // afterwards.
     let batch: WriteBatch
     var outcome: Result<Void, any Error>?
 
     init(_ batch: WriteBatch) { self.batch = batch }
   }
 
-  /// Returns when the batch has been written, by this thread or by another's call of `write`.
+  /// Returns when the batch was written, by this thread or by another leader's call of `write`.
   func commit(_ batch: WriteBatch, by write: ([Entry]) -> Void) throws {
     let own = Entry(batch)
     condition.lock()

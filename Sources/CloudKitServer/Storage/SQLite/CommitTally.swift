@@ -8,25 +8,26 @@ import Musl
 import Darwin
 #endif
 
-/// A file beside the database that says how many transactions the database has committed, as the
-/// database itself does.
+/// A file beside the database with the number of transactions that the database has committed,
+/// which the database also contains.
 ///
-/// A database that knows of fewer transactions than its neighbour was replaced by an older copy. The
-/// neighbour is written after the commit and without waiting for the disk: after a crash it may know
-/// of fewer transactions than the database, never of more.
+/// A database with a smaller number than the file was replaced by an older copy. The file is
+/// written after the commit and not synchronized: after a crash its number may be smaller than the
+/// database's, never greater.
 final class CommitTally: Sendable {
   private let descriptor: Int32
 
-  /// The name dates from when only the openings of the database were counted.
+  /// The file's name is that of an earlier version, which counted only how often the database was
+  /// opened.
   private static func file(in folder: URL) -> URL { folder.appendingPathComponent("openings") }
 
-  /// What the file says; zero where there is none.
+  /// The number in the file; zero if there is none.
   static func read(in folder: URL) -> Int64 {
     let text = try? String(contentsOf: file(in: folder), encoding: .utf8)
     return text.flatMap { Int64($0) } ?? 0
   }
 
-  /// Makes the file with a first number.
+  /// Creates the file with a first number.
   init(in folder: URL, _ number: Int64) throws {
     let file = Self.file(in: folder)
     try PrivateFile.write(Data(Self.text(number)), to: file)
@@ -38,7 +39,7 @@ final class CommitTally: Sendable {
 
   deinit { close(descriptor) }
 
-  /// All numbers have as many digits: one is written over the other, also by several processes.
+  /// All numbers have the same length, so that several processes can overwrite them in place.
   private static func text(_ number: Int64) -> [UInt8] {
     let digits = Array(String(number).utf8)
     return Array(repeating: UInt8(ascii: "0"), count: max(0, 19 - digits.count)) + digits
@@ -46,7 +47,7 @@ final class CommitTally: Sendable {
 
   func note(_ number: Int64) {
     let text = Self.text(number)
-    // A number that is not written makes a later comparison weaker, and no commit wrong.
+    // A failed write makes a later comparison weaker, but no commit wrong.
     _ = pwrite(descriptor, text, text.count, 0)
   }
 }

@@ -2,7 +2,7 @@ import CloudKitWebServices
 import Foundation
 import WatershedSQLite
 
-/// The embedded engine's side of `SQLSession`.
+/// The SQLite implementation of `SQLSession`.
 struct SQLiteSession: SQLSession {
   let connection: SQLiteConnection
 
@@ -44,7 +44,7 @@ struct SQLiteSession: SQLSession {
     _ rows: [[SQLValue]]
   ) throws {
     guard !rows.isEmpty else { return }
-    // In one process a statement that is compiled costs what its row costs, and no more.
+    // In process each execution of a prepared statement costs no more than its row.
     try run(table.insertion(rows: 1, conflict), each: rows)
   }
 }

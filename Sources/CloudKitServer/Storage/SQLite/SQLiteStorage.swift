@@ -4,19 +4,19 @@ import Foundation
 import Synchronization
 import WatershedSQLite
 
-/// The embedded storage: one SQLite file in WAL mode, every commit on the disk before it is
-/// acknowledged.
+/// The embedded storage: one SQLite file in WAL mode; a commit is acknowledged when it is on the
+/// disk.
 package final class SQLiteStorage: Storage {
   package let secret: Data?
   private let identity: Mutex<String>
   private let writer: SQLiteConnection
-  /// Guards the writer; the file's readers have connections of their own.
+  /// Guards the writer; readers use their own connections.
   private let writing = NSRecursiveLock()
-  /// Nil in memory; guarded by `writing`.
+  /// Nil for a database in memory; guarded by `writing`.
   private let tally: CommitTally?
-  /// Nil in memory.
+  /// Nil for a database in memory.
   private let path: String?
-  /// Nil in memory, where the writer reads too.
+  /// Nil for a database in memory, whose writer also reads.
   private let readers: SQLiteReaderPool?
   private let partitions = Mutex<[PartitionKey: PartitionID]>([:])
   private let effects: Effects
@@ -24,20 +24,21 @@ package final class SQLiteStorage: Storage {
   private let queue = CommitQueue()
   private let listener = Mutex<(@Sendable (StorageNews) -> Void)?>(nil)
 
-  /// What a connection that writes is told first.
+  /// The settings of the writing connection.
   ///
-  /// A page that several commits change is copied from the log once for all of them, and those that
-  /// are changed next are still in memory; the numbers are pages and kibibytes.
+  /// A page that several commits change is copied from the log once for all of them, and recently
+  /// changed pages are still in memory; the numbers are pages and kibibytes.
   package static let writerSettings = """
     PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
     PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -16000
     """
 
   package var incarnation: String { identity.withLock { $0 } }
-  /// They decide side by side; the file has one writer, which takes all that wait for it at once.
+  /// Batches are decided concurrently; the file has one writer, which takes all queued batches at
+  /// once.
   package var writerCount: Int { readers == nil ? 1 : 16 }
 
-  /// Opens or makes the file in `folder`; nil keeps everything in memory.
+  /// Opens or creates the file in `folder`; nil keeps everything in memory.
   package convenience init(folder: URL?, effects: Effects) throws {
     try self.init(folder: folder, effects: effects, format: .current)
   }
@@ -83,7 +84,7 @@ package final class SQLiteStorage: Storage {
     }
     secret = kept.secret
     identity = Mutex(kept.incarnation)
-    // After the commit: a start that ends between the two is not taken for an older copy.
+    // Created after the commit: a server that stops between the two is not taken for an older copy.
     tally = try folder.map { try CommitTally(in: $0, kept.count) }
   }
 
@@ -116,7 +117,7 @@ package final class SQLiteStorage: Storage {
 
   // MARK: Reading and writing
 
-  /// Answers are a call away, foreseen or not.
+  /// A read is a function call, prefetched or not.
   package func read<Result>(
     foreseeing reads: [ForeseenRead],
     control: ReadControl?,
@@ -132,7 +133,7 @@ package final class SQLiteStorage: Storage {
     }
   }
 
-  /// Ends a statement that runs when the control says so.
+  /// Interrupts a running statement when the control is cancelled.
   private static func controlled<Result>(
     _ connection: SQLiteConnection,
     _ control: ReadControl?,
@@ -184,7 +185,7 @@ package final class SQLiteStorage: Storage {
     if batch.event != nil { listener.withLock { $0 }?(.events) }
   }
 
-  /// Commits what waits: one wait for the disk serves them all.
+  /// Commits the queued batches: one wait for the disk serves all of them.
   private func commit(_ batches: [CommitQueue.Entry]) {
     if batches.count > 1, commitTogether(batches) { return }
     for entry in batches {
@@ -194,8 +195,8 @@ package final class SQLiteStorage: Storage {
     }
   }
 
-  /// Writes all whose expectations hold, in one transaction and in the order they came; false where
-  /// writing one of them failed, and nothing was written.
+  /// Writes all batches whose expectations hold in one transaction, in their order; false if
+  /// writing one of them failed, and the transaction was rolled back.
   private func commitTogether(_ batches: [CommitQueue.Entry]) -> Bool {
     var refused: [ObjectIdentifier: ExpectationFailed] = [:]
     do {
@@ -212,7 +213,7 @@ package final class SQLiteStorage: Storage {
         }
       }
     } catch {
-      // Whose fault it was shows when each is written alone.
+      // The failing batch is found by writing each one alone.
       return false
     }
     for entry in batches {
@@ -282,7 +283,7 @@ package final class SQLiteStorage: Storage {
     try SQLiteConnection(path: path, mode: .readOnly).copy(to: file.path)
   }
 
-  /// Lends a view of one moment, for a copy into another engine.
+  /// Runs the body with a read transaction, for a copy into another engine.
   func lend<Result>(_ body: (SQLiteSession) throws -> Result) throws -> Result {
     try reading { try body(SQLiteSession(connection: $0)) }
   }
@@ -291,7 +292,7 @@ package final class SQLiteStorage: Storage {
     listener.withLock { $0 = nil }
     readers?.drain()
     writing.withLock {
-      // Leaves one file behind instead of three; the log is complete either way.
+      // Leaves one file instead of three; the log is durable either way.
       if readers != nil { try? writer.execute("PRAGMA wal_checkpoint(TRUNCATE)") }
     }
   }

@@ -1,12 +1,12 @@
-/// A table as both engines have it: told once, here.
+/// The definition of a table, used for both engines.
 struct StorageTable: Sendable {
-  /// What a table belongs to, and so where it is when the data is spread over machines.
+  /// The family of a table, which decides its location in a cluster.
   enum Family: Sendable {
-    /// Of one user's database: led by the partition in every key.
+    /// A table of users' databases: the partition leads every key.
     case partition
-    /// Small and shared by all partitions.
+    /// A small table that all partitions share.
     case directory
-    /// Of the service itself; kept where its clients connect.
+    /// A table of the service itself, on the coordinator.
     case local
   }
 
@@ -16,9 +16,9 @@ struct StorageTable: Sendable {
     var name: String
     var kind: Kind
     var isOptional = false
-    /// An integer's value where none is given.
+    /// The default value of an integer.
     var standard: Int64?
-    /// What a row that replaces another one has here, in SQL; nil: its own value.
+    /// The value of a replaced row in SQL; nil: the new row's value.
     var replacement: String?
 
     static func integer(_ name: String, standard: Int64? = nil) -> Column {
@@ -27,8 +27,8 @@ struct StorageTable: Sendable {
     static func text(_ name: String) -> Column { Column(name: name, kind: .text) }
     static func bytes(_ name: String) -> Column { Column(name: name, kind: .bytes) }
 
-    /// The column of rows whose replacement keeps the greater of both values, while another column
-    /// is the same: a writer that decided on an older row does not take the value back.
+    /// The column of rows whose replacement keeps the greater of both values, if another column is
+    /// equal: a writer that decided on an older row does not decrease the value.
     func keepingGreatest(in table: String, sameBy other: String) -> Column {
       var column = self
       column.replacement =
@@ -48,12 +48,13 @@ struct StorageTable: Sendable {
     var name: String
     var columns: [String]
     var isUnique = false
-    /// A condition in SQL that holds for the rows in it.
+    /// The SQL condition of a partial index.
     var condition: String?
-    /// The same in PostgreSQL alone, and one that every row meets: it serves the statements that
-    /// say it, by `SQLDialect.naming`, and no others.
+    /// A PostgreSQL-only condition that is true for all rows: the index serves only statements with
+    /// the same condition, by `SQLDialect.naming`.
     var naming: String?
-    /// The case of ASCII letters does not count; other letters' differs between the engines.
+    /// Whether the case of ASCII letters is ignored; that of other letters differs between the
+    /// engines.
     var isFolded: Bool
 
     init(
@@ -78,8 +79,8 @@ struct StorageTable: Sendable {
   var columns: [Column]
   var primaryKey: [String]
   var indexes: [Index]
-  /// Large rows stay in one place, and the key is an index beside them: where keys are random, a
-  /// table ordered by its key moves whole rows at every insertion.
+  /// Whether rows are stored apart from the key's index: in a table that is ordered by a random key
+  /// each insertion would move large rows.
   var hasLargeRows: Bool
 
   init(
@@ -100,14 +101,14 @@ struct StorageTable: Sendable {
 }
 
 extension StorageTable {
-  /// What happens to a row whose key is there already.
+  /// What happens if a row with the same key exists.
   enum Conflict: Hashable, Sendable {
     case refused
     case replaced
     case ignored
   }
 
-  /// The statements that make the table and its indexes.
+  /// The statements that create the table and its indexes.
   func definition(_ dialect: SQLDialect) -> [String] {
     let key = primaryKey.joined(separator: ", ")
     var lines = columns.map { column in
@@ -135,7 +136,7 @@ extension StorageTable {
       + "(\(columns.joined(separator: ", ")))\(condition)"
   }
 
-  /// An insertion of so many whole rows, their values in the order of columns.
+  /// An insertion of a number of whole rows, with their values in the order of columns.
   func insertion(rows: Int, _ conflict: Conflict) -> String {
     let names = columns.map(\.name)
     var next = 0

@@ -1,8 +1,8 @@
 /// All tables of the storage.
 ///
 /// `partition` stands for (container, environment, scope, owner). It leads every primary key and
-/// unique index of the partition tables, so that each of them can be spread over machines by it;
-/// a test holds every table and every statement to that.
+/// unique index of the partition tables, so that each table can be distributed by it; a test checks
+/// every table and every statement for that.
 enum StorageTables {
   static var all: [StorageTable] { local + directory + partitioned }
 
@@ -17,7 +17,7 @@ enum StorageTables {
     key: ["name"]
   )
 
-  /// What commits tell those who wait, until it is old.
+  /// The events of commits, until they expire.
   static let events = StorageTable(
     "events",
     .local,
@@ -49,7 +49,7 @@ enum StorageTables {
     [
       .integer("partition"), .text("name"), .integer("number"), .integer("change"),
       .text("ending").optional,
-      // Traces are collected without a change of the counter.
+      // Removing tombstones does not change the counter.
       .integer("horizon").keepingGreatest(in: "zones", sameBy: "number"),
     ],
     key: ["partition", "name"],
@@ -82,7 +82,7 @@ enum StorageTables {
     hasLargeRows: true
   )
 
-  /// Of records that were in a share and are no more.
+  /// The records that left a share.
   static let departures = StorageTable(
     "departures",
     .partition,
@@ -112,7 +112,7 @@ enum StorageTables {
     key: ["partition", "zone", "name", "digest"]
   )
 
-  /// Which fields have entries, and how far the filling has come.
+  /// The fields that have index entries, and the progress of filling.
   static let activeIndexes = StorageTable(
     "active_indexes",
     .partition,
@@ -143,7 +143,7 @@ enum StorageTables {
     key: ["partition", "user_record", "device", "sequence"]
   )
 
-  /// When a device of a user last sent a batch with a number.
+  /// When a user's device last sent a batch with a sequence.
   static let replyDevices = StorageTable(
     "reply_devices",
     .partition,
@@ -169,7 +169,7 @@ enum StorageTables {
     shareLinks, entries,
   ]
 
-  /// Small facts, each found by its name or its owner and written whole.
+  /// Small entries, which are looked up by name or owner and written as a whole.
   static let entries = StorageTable(
     "directory_entries",
     .directory,
@@ -242,7 +242,7 @@ enum StorageTables {
     "api_tokens",
     .directory,
     [
-      // The token's digest; the name is of the versions that kept the token itself.
+      // The token's digest; the column's name is that of the versions that stored the token itself.
       .text("token"), .text("container").optional, .text("environment"),
       .text("allowed_origins"), .text("redirect_url").optional, .text("prefix").optional,
       .bytes("sealed").optional,
