@@ -1,6 +1,6 @@
 import Foundation
 
-/// The entities by which fetches of the history are described.
+/// The entity descriptions for fetches of the history.
 enum HistoryEntities {
   static let transaction = make(
     "Transaction",

@@ -1,7 +1,7 @@
 import Foundation
 import WatershedSQLite
 
-/// One change as the history tables hold it.
+/// One change of the history tables.
 package struct RowHistoryChange: Sendable {
   package var changeNumber: Int64
   package var transactionNumber: Int64
@@ -11,13 +11,13 @@ package struct RowHistoryChange: Sendable {
   package var timestamp: Double
   package var reference: RowReference
   package var kind: NSPersistentHistoryChangeType
-  /// The names of what an update changed; empty for inserts and deletes.
+  /// The names of the properties that an update changed; empty for inserts and deletes.
   package var changedProperties: [String]
-  /// What a delete kept, by attribute name.
+  /// The preserved values of a deleted object, by attribute name.
   package var tombstone: [String: RowValue]
 }
 
-/// Several changes to one row, folded into one.
+/// The combined changes of one row.
 package struct PendingRowChange: Sendable {
   package var kind: NSPersistentHistoryChangeType
   package var changedProperties: Set<String>
@@ -41,7 +41,7 @@ struct HistoryReader {
     return number
   }
 
-  /// The number of the oldest transaction that is still there; nil where there is none.
+  /// The number of the oldest transaction; nil if there is none.
   func firstTransactionNumber() throws -> Int64? {
     guard case .integer(let number)? = try connection.scalar("SELECT MIN(Z_PK) FROM ATRANSACTION")
     else { return nil }
@@ -101,7 +101,7 @@ struct HistoryReader {
 
   private func change(_ row: SQLiteStatement, tombstones: Int) throws -> RowHistoryChange? {
     let number = Int32(truncatingIfNeeded: row.int64(5))
-    // A change to an entity of an earlier model tells nobody anything.
+    // A change of an entity that the model lacks is skipped.
     guard let entity = store.schema.entity(number: number),
       let kind = NSPersistentHistoryChangeType(rawValue: Int(row.int64(7)))
     else { return nil }
@@ -109,7 +109,7 @@ struct HistoryReader {
     if kind == .delete {
       for (index, kept) in entity.history.preserved.enumerated() where index < tombstones {
         var form = entity.columns[kept.rowIndex].form
-        // A tombstone has the value itself, never the name of its file.
+        // A tombstone contains the value itself, never the name of its file.
         if form == .externalData { form = .data }
         let value = try DictionaryStatement.stored(row.value(11 + index), form, store.coding)
         if !value.isNull { tombstone[kept.name] = value }

@@ -1,20 +1,20 @@
 import Foundation
 import WatershedSQLite
 
-/// What one transaction changed, as its history will say.
+/// The changes of one transaction, for its history.
 struct HistoryRecord {
   var inserted: [RowReference] = []
   /// In the order of the first update.
   private(set) var updated: [Update] = []
-  /// Where each update is; made when a row may be updated again.
+  /// The index of each row's update; created when a row may be updated again.
   private var places: [RowReference: Int]?
   private(set) var deleted: [(reference: RowReference, tombstone: [SQLiteValue])] = []
-  /// What batch requests did to many rows at once.
+  /// The changes of batch requests to many rows.
   private(set) var runs: [HistoryRun] = []
 
   struct Update {
     let reference: RowReference
-    /// What changed, as `ZCOLUMNS` has it.
+    /// The changed properties, as in `ZCOLUMNS`.
     var bits: Data
   }
 
@@ -26,7 +26,7 @@ struct HistoryRecord {
     if !run.references.isEmpty { runs.append(run) }
   }
 
-  /// Everything of one kind, batches included.
+  /// All references of one kind, including those of batches.
   func references(_ kind: HistoryWriter.Kind) -> [RowReference] {
     let single =
       switch kind {
@@ -38,7 +38,7 @@ struct HistoryRecord {
     return runs.isEmpty ? single : single + runs.flatMap(\.references)
   }
 
-  /// The rows that a cache has other values of, or that are gone.
+  /// The rows whose cached values are outdated or that were deleted.
   var outdated: [RowReference] {
     let gone = deleted.map(\.reference)
     return runs.isEmpty ? gone : gone + runs.flatMap { $0.kind == .insert ? [] : $0.references }
@@ -50,7 +50,7 @@ struct HistoryRecord {
     updated.append(update)
   }
 
-  /// Adds an update; several to one row are one.
+  /// Adds an update; several updates of one row are combined.
   mutating func update(_ reference: RowReference, bits: Data) {
     if places == nil {
       places = Dictionary(
@@ -72,13 +72,13 @@ struct HistoryRecord {
 
   /// Whether a row may have been inserted and also updated or deleted.
   ///
-  /// A save inserts many rows and updates others. New keys are the highest of their entity, so a
-  /// look at where they begin tells the two apart without a set of all new rows.
+  /// A save inserts many rows and updates others. New keys are the highest of their entity, so
+  /// comparing with the lowest new key distinguishes them without a set of all new rows.
   private var mayContradict: Bool {
     if !deleted.isEmpty { return true }
     guard !updated.isEmpty else { return false }
     if runs.contains(where: { $0.kind == .insert }) { return true }
-    // A transaction touches few entities.
+    // A transaction contains few entities.
     var lowest: [(number: Int32, key: Int64)] = []
     for reference in inserted {
       if let place = lowest.firstIndex(where: { $0.number == reference.entityNumber }) {
@@ -94,7 +94,7 @@ struct HistoryRecord {
     }
   }
 
-  /// A row that was inserted and deleted in one transaction was never there.
+  /// A row that was inserted and deleted in one transaction is omitted.
   func settled() -> HistoryRecord {
     guard mayContradict else { return self }
     var result = HistoryRecord()
@@ -110,10 +110,10 @@ struct HistoryRecord {
   }
 }
 
-/// Many changes of one kind, whose rows of the history are made by SQL.
+/// Many changes of one kind, whose history rows SQL creates.
 struct HistoryRun {
-  /// A SELECT of keys of the history, entity numbers and keys of rows, and then tombstones; its one
-  /// parameter is what is added to the base to get the first key.
+  /// A SELECT of history keys, entity numbers and row keys, and then tombstones; its one parameter
+  /// is added to the base to get the first key.
   struct Part {
     let select: String
     let base: Int64

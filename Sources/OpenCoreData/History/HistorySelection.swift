@@ -1,6 +1,6 @@
 import Foundation
 
-/// Picks out of the transactions what a history request asks for.
+/// Selects the transactions or changes that a history request asks for.
 struct HistorySelection {
   let request: NSPersistentHistoryChangeRequest
 
@@ -9,7 +9,7 @@ struct HistorySelection {
     switch request.resultType {
     case .statusOnly: return NSNumber(value: true)
     case .count:
-      // Changes are counted, as Core Data documents it, unless transactions were asked for by name.
+      // Changes are counted, as Core Data documents it, unless the request is for transactions.
       return NSNumber(
         value: selectsTransactions
           ? transactions.count : changes(of: transactions).count
@@ -24,7 +24,7 @@ struct HistorySelection {
     case .changesOnly:
       let changes = changes(of: transactions)
       for transaction in transactions {
-        // The changes keep their transactions alive from now on, and not the other way.
+        // From here on the changes retain their transactions, and not vice versa.
         for change in transaction.changes ?? [] { change.keepTransaction() }
         transaction.changes = nil
       }

@@ -14,7 +14,7 @@ struct HistoryWriter {
     case delete = 2
   }
 
-  /// Returns the transaction's number; nil where nothing is left to tell.
+  /// Writes a record and returns the transaction's number; nil if no change is left.
   func write(
     _ given: HistoryRecord,
     author: String?,
@@ -83,7 +83,7 @@ struct HistoryWriter {
   private static let values = "(?, \(HistoryTables.change), ?, ?, ?, ?, ?)"
   private static let insertion = "INSERT \(columns) \(values)"
   private static let insertionOfBlock = "INSERT OR FAIL \(columns) \(InsertBlock.values(values))"
-  /// How many parameters a row has.
+  /// The number of parameters of a row.
   private static let width = 6
 
   private func bind(
@@ -110,7 +110,7 @@ struct HistoryWriter {
     for run in runs {
       let stones = (0..<run.tombstones).map { ", ZTOMBSTONE\($0)" }.joined()
       for part in run.parts {
-        // The history's own columns go in front of the row's: a SELECT around the run's.
+        // The history's own columns precede the row's: a SELECT around the run's.
         let statement = try connection.makeStatement(
           """
           INSERT INTO ACHANGE (Z_PK, ZENTITY, ZENTITYPK\(stones), Z_ENT, ZCHANGETYPE, \
@@ -143,9 +143,9 @@ struct HistoryWriter {
     return .integer(key)
   }
 
-  /// Takes keys and returns the first.
+  /// Reserves keys and returns the first.
   ///
-  /// They are counted even where the history was deleted, so that a token never names two
+  /// The counter is kept even if the history was deleted, so that a token never names two
   /// transactions.
   private func take(_ count: Int, of entity: Int32, in table: String) throws -> Int64 {
     let counted = try connection.scalar(

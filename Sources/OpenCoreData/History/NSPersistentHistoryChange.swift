@@ -1,20 +1,20 @@
 import Foundation
 
-/// What a save did to one object.
+/// A change of one object by a save.
 open class NSPersistentHistoryChange: NSObject, NSCopying, @unchecked Sendable {
   // Sendable: immutable once the request that made it is done.
 
-  /// The number of the change, growing within the store.
+  /// The number of the change, which increases within the store.
   public let changeID: Int64
-  /// The object that was changed.
+  /// The changed object.
   public let changedObjectID: NSManagedObjectID
-  /// What happened to it.
+  /// The kind of the change.
   public let changeType: NSPersistentHistoryChangeType
-  /// What a deleted object's preserved attributes held.
+  /// The values of a deleted object's preserved attributes.
   public let tombstone: [AnyHashable: Any]?
   /// The save that the change belongs to.
   public internal(set) weak var transaction: NSPersistentHistoryTransaction?
-  /// Set where the change was asked for without its transaction, which nobody else keeps then.
+  /// Set if the change was fetched without its transaction, which has no other owner then.
   private var keptTransaction: NSPersistentHistoryTransaction?
   /// The properties that an update changed.
   public let updatedProperties: Set<NSPropertyDescription>?
@@ -36,10 +36,10 @@ open class NSPersistentHistoryChange: NSObject, NSCopying, @unchecked Sendable {
 
   func keepTransaction() { keptTransaction = transaction }
 
-  /// The entity that history fetches of changes are made for.
+  /// The entity description for history fetches of changes.
   open class var entityDescription: NSEntityDescription? { HistoryEntities.change }
 
-  /// The entity that history fetches of changes are made for.
+  /// The entity description for history fetches of changes.
   open class func entityDescription(with context: NSManagedObjectContext) -> NSEntityDescription? {
     HistoryEntities.change
   }

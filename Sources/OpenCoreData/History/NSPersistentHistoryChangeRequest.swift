@@ -2,15 +2,15 @@ import Foundation
 
 /// A request to read the history of stores, or to delete it.
 public class NSPersistentHistoryChangeRequest: NSPersistentStoreRequest {
-  /// From where to where.
+  /// The start of a fetch, or the end of a deletion.
   enum Bound {
     case date(Date)
     case token(NSPersistentHistoryToken?)
   }
 
-  /// What the request returns.
+  /// The kind of the request's result.
   public var resultType = NSPersistentHistoryResultType.transactionsAndChanges
-  /// Which transactions or changes are returned, as a fetch of their entities.
+  /// A fetch request for the transactions or changes to return.
   public var fetchRequest: NSFetchRequest<any NSFetchRequestResult>?
 
   let bound: Bound
@@ -23,23 +23,23 @@ public class NSPersistentHistoryChangeRequest: NSPersistentStoreRequest {
     if isDeletion { resultType = .statusOnly }
   }
 
-  /// The place after which history is read, where the request was made with one.
+  /// The token that history is read after, if the request was created with one.
   public var token: NSPersistentHistoryToken? {
     if case .token(let token) = bound { return token }
     return nil
   }
 
-  /// A request for what happened after a moment.
+  /// A request for the history after a date.
   public class func fetchHistory(after date: Date) -> Self {
     self.init(bound: .date(date), isDeletion: false)
   }
 
-  /// A request for what happened after a place in the history; nil asks for all of it.
+  /// A request for the history after a token; nil fetches all of it.
   public class func fetchHistory(after token: NSPersistentHistoryToken?) -> Self {
     self.init(bound: .token(token), isDeletion: false)
   }
 
-  /// A request for what happened after a transaction; nil asks for all of the history.
+  /// A request for the history after a transaction; nil fetches all of it.
   public class func fetchHistory(after transaction: NSPersistentHistoryTransaction?) -> Self {
     self.init(bound: .token(transaction?.token), isDeletion: false)
   }
@@ -62,22 +62,22 @@ public class NSPersistentHistoryChangeRequest: NSPersistentStoreRequest {
     return request
   }
 
-  /// A request that deletes what happened before a moment.
+  /// A request that deletes the history before a date.
   public class func deleteHistory(before date: Date) -> Self {
     self.init(bound: .date(date), isDeletion: true)
   }
 
-  /// A request that deletes what happened before a place in the history; nil deletes all of it.
+  /// A request that deletes the history before a token; nil deletes all of it.
   public class func deleteHistory(before token: NSPersistentHistoryToken?) -> Self {
     self.init(bound: .token(token), isDeletion: true)
   }
 
-  /// A request that deletes what happened before a transaction; nil deletes all of the history.
+  /// A request that deletes the history before a transaction; nil deletes all of it.
   public class func deleteHistory(before transaction: NSPersistentHistoryTransaction?) -> Self {
     self.init(bound: .token(transaction?.token), isDeletion: true)
   }
 
-  /// A token of stores that are all gone, as after one was replaced, says nothing about these.
+  /// Throws if none of a token's stores is present, as after a store was replaced.
   private func requireKnownStore(among stores: [NSPersistentStore]) throws {
     guard !isDeletion, case .token(let token?) = bound, !token.transactionNumbers.isEmpty,
       !stores.contains(where: { token.transactionNumbers[$0.identifier ?? ""] != nil })

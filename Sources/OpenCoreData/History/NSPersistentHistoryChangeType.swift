@@ -1,4 +1,4 @@
-/// What happened to an object in a change of the history.
+/// The kind of a change in the history.
 public enum NSPersistentHistoryChangeType: Int, Sendable, Hashable, CaseIterable {
   /// The object was inserted.
   case insert = 0
@@ -8,13 +8,13 @@ public enum NSPersistentHistoryChangeType: Int, Sendable, Hashable, CaseIterable
   case delete = 2
 }
 
-/// What a history request returns.
+/// The kind of a history request's result.
 public enum NSPersistentHistoryResultType: Int, Sendable, Hashable, CaseIterable {
-  /// Whether it succeeded.
+  /// Whether the request succeeded.
   case statusOnly = 0
   /// The identifiers of the changed objects.
   case objectIDs = 1
-  /// How many transactions there are.
+  /// The number of transactions.
   case count = 2
   /// The transactions without their changes.
   case transactionsOnly = 3

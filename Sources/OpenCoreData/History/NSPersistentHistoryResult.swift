@@ -1,10 +1,10 @@
 import Foundation
 
-/// What a history request returned.
+/// The result of a history request.
 open class NSPersistentHistoryResult: NSPersistentStoreResult {
-  /// What the request asked for.
+  /// The kind of the result.
   public let resultType: NSPersistentHistoryResultType
-  /// Transactions, changes, identifiers, a count or a status, as the result type says.
+  /// Transactions, changes, identifiers, a count or a status, by the result type.
   public let result: Any?
 
   init(resultType: NSPersistentHistoryResultType, result: Any?) {

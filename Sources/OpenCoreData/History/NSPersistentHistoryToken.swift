@@ -1,10 +1,10 @@
 import Foundation
 
-/// A place in the history of one or more stores.
+/// A position in the history of one or more stores.
 open class NSPersistentHistoryToken: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
   // Sendable: immutable.
 
-  /// The last transaction that was seen of each store, by the store's identifier.
+  /// The last transaction of each store, by the store's identifier.
   package let transactionNumbers: [String: Int64]
 
   private static let key = "NSPersistentHistoryTokenData"
@@ -33,7 +33,7 @@ open class NSPersistentHistoryToken: NSObject, NSCopying, NSSecureCoding, @unche
     coder.encode(parts as NSArray, forKey: Self.key)
   }
 
-  /// Tokens can be archived securely.
+  /// Whether archives of this class are read securely.
   public static var supportsSecureCoding: Bool { true }
 
   /// The token itself: it never changes.

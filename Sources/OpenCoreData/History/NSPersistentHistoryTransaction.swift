@@ -1,14 +1,14 @@
 import Foundation
 
-/// One save of one store, as its history tells it.
+/// The history of one save to one store.
 open class NSPersistentHistoryTransaction: NSObject, NSCopying, @unchecked Sendable {
   // Sendable: immutable once the request that made it is done.
 
-  /// When the save happened.
+  /// The time of the save.
   public let timestamp: Date
-  /// What was changed; nil where the request did not ask for it.
+  /// The changes; nil if the request did not ask for them.
   public internal(set) var changes: [NSPersistentHistoryChange]?
-  /// The number of the transaction, growing with each save of the store.
+  /// The number of the transaction, which increases with each save to the store.
   public let transactionNumber: Int64
   /// The identifier of the store.
   public let storeID: String
@@ -18,7 +18,7 @@ open class NSPersistentHistoryTransaction: NSObject, NSCopying, @unchecked Senda
   public let processID: String
   /// The name of the context that saved.
   public let contextName: String?
-  /// The author that the context named.
+  /// The context's transaction author.
   public let author: String?
 
   init(
@@ -40,12 +40,12 @@ open class NSPersistentHistoryTransaction: NSObject, NSCopying, @unchecked Senda
     super.init()
   }
 
-  /// The place in the history right after this transaction.
+  /// The token of the position right after this transaction.
   open var token: NSPersistentHistoryToken {
     NSPersistentHistoryToken(transactionNumbers: [storeID: transactionNumber])
   }
 
-  /// A notification like the one of the save, with identifiers, for
+  /// A notification like that of the save, with identifiers, for
   /// `mergeChanges(fromContextDidSave:)`.
   open func objectIDNotification() -> Notification {
     var sets: [String: Set<NSManagedObjectID>] = [:]
@@ -65,10 +65,10 @@ open class NSPersistentHistoryTransaction: NSObject, NSCopying, @unchecked Senda
     )
   }
 
-  /// The entity that history fetches of transactions are made for.
+  /// The entity description for history fetches of transactions.
   open class var entityDescription: NSEntityDescription? { HistoryEntities.transaction }
 
-  /// The entity that history fetches of transactions are made for.
+  /// The entity description for history fetches of transactions.
   open class func entityDescription(with context: NSManagedObjectContext) -> NSEntityDescription? {
     HistoryEntities.transaction
   }

@@ -2,17 +2,17 @@ import Effects
 import Foundation
 import WatershedSQLite
 
-/// Commits to a store's file that another process made, or another coordinator of this one.
+/// Detects commits to a store's file by another process, or by another coordinator of this one.
 ///
-/// The kernel says when the file or its log was written; whether that was somebody else is asked of
-/// SQLite, whose `data_version` changes with the commits of other connections only
+/// The kernel notifies of writes to the file or its log; SQLite's `data_version` shows whether
+/// another connection committed, since it changes with other connections' commits only
 /// (sqlite.org/pragma.html#pragma_data_version).
 extension SQLiteStore {
-  /// The last write of a commit comes a moment before the commit can be seen, so it is looked for a
-  /// few times more.
+  /// The delays of further checks in seconds: a commit becomes visible a moment after its last
+  /// write.
   private static let followUps = [0.01, 0.05, 0.25]
 
-  /// Begins to watch the file, where that has not begun.
+  /// Starts watching the file, unless it is watched already.
   func watchFile() {
     guard !isInMemory, let url, beginWatching() else { return }
     let name = url.lastPathComponent
@@ -21,11 +21,11 @@ extension SQLiteStore {
       files: [name, name + "-wal"]
     ) { [weak self] in self?.fileWasWritten() }
     keep(watch)
-    // From here on everything counts as new.
+    // Commits from here on count as new.
     lookForForeignCommits()
   }
 
-  /// Called on the watcher's thread, for this process's own writes too.
+  /// Called on the watcher's thread, also for this process's own writes.
   private func fileWasWritten() {
     lookForForeignCommits()
     guard beginFollowUps() else { return }
@@ -42,7 +42,7 @@ extension SQLiteStore {
     }
   }
 
-  /// Tells whom it may concern that somebody else has committed; never with a lock held.
+  /// Notifies the observers of a foreign commit; must be called without a lock.
   func announceForeignCommits() {
     effects.tasks.spawn { [weak self] in
       guard let self else { return }

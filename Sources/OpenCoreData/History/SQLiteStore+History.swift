@@ -9,7 +9,7 @@ extension SQLiteStore {
     try request.run(on: [self])
   }
 
-  /// The token of the newest transaction; nil where no history is kept.
+  /// The token of the newest transaction; nil if no history is kept.
   package var currentHistoryToken: NSPersistentHistoryToken? {
     get throws {
       guard hasHistoryTables else { return nil }
@@ -59,10 +59,11 @@ extension SQLiteStore {
     }
   }
 
-  /// A reader that has missed what was deleted must not believe that it has seen everything.
+  /// Throws if a part of the history after a token was deleted, so that its reader has missed
+  /// changes.
   ///
-  /// Nor may one whose token is of a later state than the file's, which was put back from an older
-  /// copy: the numbers after it are given out again.
+  /// It also throws for a token that is newer than the file, which was restored from an older copy:
+  /// the numbers after it are assigned again.
   private func requireKept(after token: Int64, _ history: HistoryReader) throws {
     let last = try history.lastTransactionNumber()
     guard token != last else { return }
@@ -129,11 +130,10 @@ extension SQLiteStore {
 }
 
 extension HistoryReader {
-  /// The last transaction that has only transactions before a moment before it; 0 where there is
-  /// none.
+  /// The last transaction before which all transactions are older than a date; 0 if there is none.
   ///
-  /// A clock may have been set back, so that a later transaction has an earlier time. What is younger
-  /// than the moment is neither passed over nor deleted for that.
+  /// If a clock was set back, a later transaction may have an earlier time. Transactions newer than
+  /// the date are then neither skipped nor deleted.
   func lastTransaction(before date: Date) throws -> Int64 {
     let first = try connection.scalar(
       "SELECT MIN(Z_PK) FROM ATRANSACTION WHERE ZTIMESTAMP >= ?",
@@ -145,12 +145,12 @@ extension HistoryReader {
     return last
   }
 
-  /// The last transaction that a deletion of what is older than a moment takes along.
+  /// The last transaction that deleting the history before a date removes.
   ///
-  /// It is as ``lastTransaction(before:)``, but a clock that was once ahead by years does not keep the
-  /// history for years: a time more than a day in the future is passed over where transactions with
-  /// plausible times stand before and after it. So that this can be told the next time, the
-  /// transaction before such a time is kept.
+  /// It equals ``lastTransaction(before:)``, except that a clock that was ahead by years does not
+  /// keep the history for years: a time more than a day in the future is ignored if there are
+  /// transactions with plausible times before and after it. The transaction before such a time is
+  /// kept, so that this can be detected again.
   func lastDeletableTransaction(before date: Date, now: Date) throws -> Int64 {
     let limit = now.timeIntervalSinceReferenceDate + Self.clockTolerance
     let ahead = try connection.scalar(
@@ -161,7 +161,7 @@ extension HistoryReader {
     let all = try connection.query("SELECT Z_PK, ZTIMESTAMP FROM ATRANSACTION ORDER BY Z_PK") {
       (number: $0.int64(0), time: $0.double(1))
     }
-    // The latest plausible time behind each transaction.
+    // The latest plausible time after each transaction.
     var latest = [Double](repeating: -.infinity, count: all.count + 1)
     for index in all.indices.reversed() {
       let time = all[index].time
@@ -181,7 +181,7 @@ extension HistoryReader {
     return all.last?.number ?? 0
   }
 
-  /// A clock that is ahead by less corrects itself in so many seconds.
+  /// The tolerance in seconds: a clock that is ahead by less corrects itself.
   private static let clockTolerance: Double = 86_400
 
   /// The transactions after one, without their changes.

@@ -1,23 +1,23 @@
 import Foundation
 
 extension NSManagedObjectContext {
-  /// The generation that the context's data is of.
+  /// The generation that the context reads.
   ///
-  /// Nil for a context that reads what is newest, for a child, which reads its parent, and where no
-  /// store keeps generations: those in memory and those without a write-ahead log. `current` until
-  /// the context reads for the first time.
+  /// Nil for a context that reads the newest data, for a child context, which reads its parent, and
+  /// if no store supports generations: stores in memory and those without a write-ahead log. It is
+  /// `current` until the context reads for the first time.
   public var queryGenerationToken: NSQueryGenerationToken? {
     requireLane()
     return parent == nil ? pinnedGeneration : nil
   }
 
-  /// Pins what the context reads to a generation; nil lets it read what is newest.
+  /// Pins the context's reads to a generation; nil unpins them.
   ///
-  /// With `NSQueryGenerationToken.current` the context pins itself when it first reads, with the
-  /// token of another context it reads what that one reads. Objects that are loaded stay as they are
-  /// until they are refreshed. `save()`, `reset()` and merging changes move the pin to the newest
-  /// generation; batch requests do not. Stores that are added later are not seen until the pin
-  /// moves. Call it on the context's queue.
+  /// With `NSQueryGenerationToken.current` the context pins itself at its first read; with the
+  /// token of another context it reads the same generation as that one. Loaded objects keep their
+  /// values until they are refreshed. `save()`, `reset()` and merging changes move the pin to the
+  /// newest generation; batch requests do not. Stores that are added later are not visible until
+  /// the pin moves. Call it on the context's queue.
   ///
   /// Throws `NSCoreDataError` for a child context, for a generation that has expired, and for a
   /// token of another coordinator.
@@ -55,7 +55,7 @@ extension NSManagedObjectContext {
     pinnedGeneration = generation
   }
 
-  /// The rows of a store as of the context's generation; nil where the store came later.
+  /// The rows of a store in the context's generation; nil if the store was added later.
   func pinnedRows(
     of binding: StoreBinding,
     _ pinned: NSQueryGenerationToken
@@ -67,7 +67,7 @@ extension NSManagedObjectContext {
     return token.generations[binding.number] ?? newestRows(of: binding)
   }
 
-  /// Pins all stores as they are now.
+  /// Pins all stores to their newest generation.
   @discardableResult
   private func pinNow() -> NSQueryGenerationToken? {
     guard let coordinator = persistentStoreCoordinator else { return nil }
@@ -78,7 +78,8 @@ extension NSManagedObjectContext {
       do {
         generations[binding.number] = try store.pinGeneration()
       } catch {
-        // What cannot be pinned is read as it is; a file that cannot be read fails the read itself.
+        // A store that can't be pinned is read unpinned; a file that can't be read fails the read
+        // itself.
         StoreLog.warning("The store at \(store.path) could not be pinned: \(error)")
       }
     }
@@ -94,12 +95,12 @@ extension NSManagedObjectContext {
     return token
   }
 
-  /// Moves a pin to what is newest when the context next reads.
+  /// Makes a pinned context move to the newest generation at its next read.
   func releaseGeneration() {
     if pinnedGeneration != nil { pinnedGeneration = .current }
   }
 
-  /// Moves a pin to what a save has just written, and returns it.
+  /// Moves a pin to the generation that a save has just written, and returns it.
   func advanceGeneration() -> NSQueryGenerationToken? {
     guard pinnedGeneration != nil, parent == nil else { return nil }
     return pinNow()
@@ -107,7 +108,7 @@ extension NSManagedObjectContext {
 }
 
 extension StoreBinding {
-  /// Whether the store can show an earlier state of itself.
+  /// Whether the store supports generations.
   var keepsGenerations: Bool {
     (persistentStore as? SQLiteStore).map { !$0.isInMemory } ?? false
   }

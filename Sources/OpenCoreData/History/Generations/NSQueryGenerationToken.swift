@@ -1,26 +1,26 @@
 import Foundation
 import Synchronization
 
-/// A moment in the life of a coordinator's stores that contexts can read as it was.
+/// A generation of a coordinator's stores: their state at one time, which contexts can read later.
 ///
-/// A context gives one out as its `queryGenerationToken` and takes one in
-/// `setQueryGenerationFrom(_:)`; several contexts may share one. As long as a token lives, or a
-/// context is pinned to it, each SQLite store keeps the state of that moment in its write-ahead log.
-/// The log may grow by 64 MB while it does and a store holds at most 64 generations; then the oldest
-/// expires, a warning is logged, and fetches of contexts pinned to it fail with `NSCoreDataError`.
+/// A context returns it as its `queryGenerationToken` and accepts it in
+/// `setQueryGenerationFrom(_:)`; several contexts may share one. While a token exists, or a context
+/// is pinned to it, each SQLite store keeps that state in its write-ahead log. The log may grow by
+/// 64 MB for it, and a store has at most 64 generations; then the oldest expires, a warning is
+/// logged, and fetches of contexts pinned to it fail with `NSCoreDataError`.
 ///
 /// Tokens may be used on any thread.
 ///
 /// **Differs from Core Data:** an archived token names its generation within the process that made
-/// it and while somebody there holds it; anywhere else it has expired.
+/// it and while that process holds it; anywhere else it has expired.
 open class NSQueryGenerationToken: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
   // Sendable: immutable; generations guard themselves.
 
   /// The generations by the number of their store in its coordinator.
   let generations: [Int32: StoreGeneration]
-  /// All stores of the coordinator when it was pinned; later ones are not seen.
+  /// The coordinator's stores at the time of pinning; later ones are not visible.
   let stores: Set<Int32>
-  /// Nil in the token that stands for whatever is current.
+  /// Nil in the token that stands for the current generation.
   private let number: Int?
 
   private struct Live: Sendable {
@@ -35,7 +35,7 @@ open class NSQueryGenerationToken: NSObject, NSCopying, NSSecureCoding, @uncheck
 
   private static let currentToken = NSQueryGenerationToken()
 
-  /// Stands for the newest state: a context that is given it pins itself when it first reads.
+  /// The newest generation: a context with this token pins itself at its first read.
   open class var current: NSQueryGenerationToken { currentToken }
 
   private override init() {
@@ -57,7 +57,7 @@ open class NSQueryGenerationToken: NSObject, NSCopying, NSSecureCoding, @uncheck
     }
   }
 
-  /// Reads a token from an archive; nil where its generation is gone.
+  /// Reads a token from an archive; nil if its generation does not exist.
   public required init?(coder: NSCoder) {
     let process = coder.decodeObject(of: NSString.self, forKey: Self.processKey) as String?
     guard process == Self.process else { return nil }
@@ -77,7 +77,7 @@ open class NSQueryGenerationToken: NSObject, NSCopying, NSSecureCoding, @uncheck
     coder.encode(number ?? 0, forKey: Self.numberKey)
   }
 
-  /// Tokens can be archived securely.
+  /// Whether archives of this class are read securely.
   public static var supportsSecureCoding: Bool { true }
 
   /// The token itself: it never changes.
@@ -96,7 +96,7 @@ open class NSQueryGenerationToken: NSObject, NSCopying, NSSecureCoding, @uncheck
 
   var isCurrent: Bool { number == nil }
 
-  /// What tells rows of this generation from rows of another and of none.
+  /// The generation number in row caches: it distinguishes this generation's rows from others'.
   var rowGeneration: UInt32 { 0x8000_0000 | UInt32(truncatingIfNeeded: number ?? 0) }
 
   var isExpired: Bool { generations.values.contains(where: \.isExpired) }

@@ -3,8 +3,8 @@ import Foundation
 import WatershedSQLite
 
 extension SQLiteStore {
-  /// The store as it is now, for as long as somebody holds it; nil where it keeps no earlier states:
-  /// in memory, and where the log is not in use.
+  /// Pins the store's current generation; nil if it supports none: in memory, and without a
+  /// write-ahead log.
   func pinGeneration() throws -> StoreGeneration? {
     guard !isInMemory else { return nil }
     return try translating("reading") {
@@ -15,13 +15,13 @@ extension SQLiteStore {
           return nil
         }
         try connection.connection.execute("BEGIN DEFERRED")
-        // The transaction sees the moment of its first read.
+        // The transaction's snapshot is taken by its first read.
         _ = try connection.connection.scalar("SELECT Z_VERSION FROM Z_METADATA")
       } catch {
         giveBack(generation: connection)
         throw error
       }
-      // What a log grew to under an earlier generation is given back when it is started anew.
+      // A log that grew under an earlier generation is truncated when it is restarted.
       _ = tryWriter { writer in
         try writer.connection.execute("PRAGMA journal_size_limit = \(generations.logLimit)")
       }
@@ -35,13 +35,13 @@ extension SQLiteStore {
     }
   }
 
-  /// Takes back a generation's connection.
+  /// Releases a generation's connection.
   func giveBack(generation connection: StoreConnection) {
     do {
       if connection.connection.isInTransaction { try connection.connection.run("ROLLBACK") }
       giveBack(reader: connection)
     } catch {
-      // The connection is closed instead, which ends its transaction as well.
+      // Closing the connection ends its transaction too.
       lose(reader: connection)
       StoreLog.warning("A query generation of \(path) ended with its connection: \(error)")
     }

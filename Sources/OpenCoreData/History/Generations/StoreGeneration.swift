@@ -2,15 +2,15 @@ import Foundation
 import Synchronization
 import WatershedSQLite
 
-/// A store as it was at one moment: a connection that keeps its read transaction.
+/// A generation of a store: a connection with an open read transaction.
 ///
-/// In WAL mode such a connection sees what was committed when it first read and nothing later, and
-/// hinders no writer (sqlite.org/isolation.html); `sqlite3_snapshot_open` would do the same, but the
-/// system's library is built without it. What was read is kept in a cache of its own: the store's
-/// has newer rows.
+/// In WAL mode such a connection sees the commits before its first read and none after, and blocks
+/// no writer (sqlite.org/isolation.html); `sqlite3_snapshot_open` would do the same, but the
+/// system's library is built without it. Its rows are cached separately, since the store's cache
+/// has newer ones.
 ///
-/// The log cannot be started anew while a generation is read from it, so generations are bounded in
-/// number and by the size of the log; one that goes beyond has expired.
+/// The log can't be restarted while a generation reads it, so generations are limited in number and
+/// by the size of the log; beyond a limit the oldest expires.
 final class StoreGeneration: RowStore, @unchecked Sendable {
   // Sendable: `lock` guards the connection; the rest is immutable or guards itself.
 
@@ -19,7 +19,7 @@ final class StoreGeneration: RowStore, @unchecked Sendable {
   /// Nil once the generation has expired or its store was closed.
   private var connection: StoreConnection?
   private let cache = RowCache(byteLimit: 8 << 20)
-  /// The size of the log when the generation was made.
+  /// The size of the log when the generation was pinned.
   fileprivate let logStart: Int
 
   init(store: SQLiteStore, connection: StoreConnection, logStart: Int) {
@@ -34,7 +34,7 @@ final class StoreGeneration: RowStore, @unchecked Sendable {
 
   var isExpired: Bool { lock.withLock { connection == nil } }
 
-  /// Lets the log go on without this generation.
+  /// Ends the generation's transaction, so that the log can be restarted.
   func expire() {
     let taken = lock.withLock {
       defer { connection = nil }
@@ -45,7 +45,7 @@ final class StoreGeneration: RowStore, @unchecked Sendable {
 
   // MARK: Reading
 
-  /// Nil where the generation has expired.
+  /// Returns nil if the generation has expired.
   private func read<Result>(_ body: (StoreConnection) throws -> Result) throws -> Result? {
     try lock.withLock {
       guard let connection else { return nil }
@@ -64,7 +64,7 @@ final class StoreGeneration: RowStore, @unchecked Sendable {
     ).nsError
   }
 
-  // A fault cannot fail, so after the generation has expired it takes what the store has now.
+  // A fault can't fail, so after the generation has expired it reads the store's newest row.
 
   func row(_ reference: RowReference) throws -> RowAnswer {
     if let row = cache.row(reference) { return .row(row) }
@@ -120,10 +120,10 @@ final class StoreGeneration: RowStore, @unchecked Sendable {
 
   func cachedRow(_ reference: RowReference) -> Row? { cache.row(reference) }
 
-  /// What a generation holds does not change.
+  /// The rows of a generation do not change.
   func forget(_ references: [RowReference]) {}
 
-  // MARK: The store's own
+  // MARK: Delegated to the store
 
   func number(of entity: NSEntityDescription) throws -> Int32 { try store.number(of: entity) }
 
@@ -148,7 +148,7 @@ final class StoreGeneration: RowStore, @unchecked Sendable {
   }
 }
 
-/// The generations of one store that somebody holds.
+/// The existing generations of one store.
 final class StoreGenerations: Sendable {
   private struct Held: Sendable {
     weak var generation: StoreGeneration?
@@ -161,9 +161,9 @@ final class StoreGenerations: Sendable {
 
   private let state = Mutex(State())
 
-  /// Each generation costs a connection with its file handles and page cache.
+  /// The most generations: each one costs a connection with its file handles and page cache.
   static let countLimit = 64
-  /// A log of this many bytes is read through quickly; a larger one slows every reader down.
+  /// The default limit of the log in bytes; a larger log slows every reader down.
   static let defaultLogLimit = 64 * 1024 * 1024
 
   /// How large the log may grow while generations are held, in bytes.
@@ -172,7 +172,7 @@ final class StoreGenerations: Sendable {
     set { state.withLock { $0.logLimit = newValue } }
   }
 
-  /// Takes a new generation in; the oldest goes where there are too many.
+  /// Adds a generation; the oldest expires if there are too many.
   func hold(_ generation: StoreGeneration, of store: SQLiteStore) {
     let oldest = state.withLock { state in
       state.held.removeAll { $0.generation == nil }
@@ -188,9 +188,9 @@ final class StoreGenerations: Sendable {
     )
   }
 
-  /// Ends the oldest generation where the log has grown too large.
+  /// Expires the oldest generation if the log has grown too large.
   ///
-  /// Called when the log may have grown; without generations it asks nothing.
+  /// Called when the log may have grown; it returns at once without generations.
   func enforceLimit(_ store: SQLiteStore) {
     let limit = state.withLock { state in
       state.held.removeAll { $0.generation == nil }
@@ -214,7 +214,7 @@ final class StoreGenerations: Sendable {
     )
   }
 
-  /// The store is being closed.
+  /// Expires all generations, before the store is closed.
   func expireAll() {
     let all = state.withLock { state in
       defer { state.held = [] }
