@@ -1,29 +1,29 @@
-/// Words by two others, and which of them were used of late: an open table whose neighbours in key
-/// are neighbours in memory.
+/// A hash table from two words to one word, which records what was used recently: open addressing,
+/// with adjacent slots for adjacent keys.
 ///
-/// Keys of rows are handed out in order and mostly looked up in order, so eight keys that follow
-/// each other share a few lines of the processor's cache; only their common part is scattered. That
-/// something was used is noted where it was found, so that nothing moves. The table does not know
-/// what its words mean: counting references is its owner's part, and so is locking.
+/// Row keys are assigned in order and mostly looked up in order, so eight consecutive keys share a
+/// few cache lines; only their common part is hashed. A use is recorded in the slot itself, so that
+/// nothing moves. The table does not interpret its contents: reference counts and locking are its
+/// owner's responsibility.
 package struct AgingTable: ~Copyable {
-  /// What the table has at a key.
+  /// The contents of a key.
   package struct Found {
     package let content: UInt
-    /// Whether it was entered or used since the table aged last.
+    /// Whether it was inserted or used since the table last aged.
     package let isRecent: Bool
   }
 
   private struct Entry {
-    /// With the age in its first bit, which no owner uses.
+    /// The first bit is the age; no owner uses it.
     var word: UInt64
     var key: Int64
-    /// 0 in a free place.
+    /// 0 in an empty slot.
     var content: UInt
   }
 
   private var entries: UnsafeMutablePointer<Entry>
   private var mask: Int
-  /// The first bit of the words of what is recent.
+  /// The age bit of recent entries.
   private var age: UInt64 = 0
   package private(set) var count = 0
   private var recentCount = 0
@@ -55,7 +55,7 @@ package struct AgingTable: ~Copyable {
     return Int(truncatingIfNeeded: block << 3 | bits & 7) & mask
   }
 
-  /// The place of a key, or the empty one where it would be.
+  /// The slot of a key, or the empty slot for it.
   @inline(__always)
   private func place(_ word: UInt64, _ key: Int64) -> Int {
     var index = Self.home(word, key, mask)
@@ -73,7 +73,7 @@ package struct AgingTable: ~Copyable {
     return Found(content: entry.content, isRecent: entry.word & Self.ageBit == age)
   }
 
-  /// What is at a key; it counts as used from now on.
+  /// The contents of a key, which then counts as used.
   @inline(__always)
   package mutating func use(_ word: UInt64, _ key: Int64) -> Found? {
     let index = place(word, key)
@@ -85,7 +85,7 @@ package struct AgingTable: ~Copyable {
     return found
   }
 
-  /// Enters a word other than 0, which counts as used, and returns the one that had its place.
+  /// Inserts a word other than 0, which counts as used, and returns the one it replaces.
   @inline(__always)
   @discardableResult
   package mutating func insert(_ content: UInt, _ word: UInt64, _ key: Int64) -> Found? {
@@ -98,12 +98,12 @@ package struct AgingTable: ~Copyable {
     return former
   }
 
-  /// Removes what is there.
+  /// Removes the contents of a key.
   @discardableResult
   package mutating func remove(_ word: UInt64, _ key: Int64) -> Found? {
     var hole = place(word, key)
     guard let removed = found(hole) else { return nil }
-    // What would have had this place moves up, so that no search ends too early.
+    // Later entries of the probe sequence move up, so that no search ends too early.
     var next = hole
     while true {
       next = (next + 1) & mask
@@ -121,9 +121,9 @@ package struct AgingTable: ~Copyable {
     return removed
   }
 
-  /// Drops what was not used since this was called last; nothing that is left counts as used.
+  /// Removes entries that were not used since the last call; the remaining ones count as unused.
   ///
-  /// The function is called with what is dropped.
+  /// The function is called with each removed content.
   package mutating func age(dropping body: (UInt) -> Void) {
     if recentCount < count {
       for index in 0...mask {
@@ -132,7 +132,7 @@ package struct AgingTable: ~Copyable {
         entries[index].content = 0
       }
       count = recentCount
-      // The gaps would end searches too early: what is left is entered anew.
+      // The gaps would end searches too early: the remaining entries are inserted again.
       var capacity = mask + 1
       while capacity > Self.smallest, count * 4 < capacity { capacity /= 2 }
       resize(capacity)
@@ -158,7 +158,7 @@ package struct AgingTable: ~Copyable {
     old.deallocate()
   }
 
-  /// Everything, in no order.
+  /// Calls the body with all entries, in no order.
   package func forEach(_ body: (Found) -> Void) {
     for index in 0...mask {
       if let found = found(index) { body(found) }

@@ -1,10 +1,10 @@
-/// Whom a to-many relationship leads to from each of many sources: one list of references, and
-/// which part of it is whose.
+/// The destinations of a to-many relationship for many sources: one list of references, with the
+/// range of each source.
 package struct DestinationLists {
   package private(set) var references: [RowReference] = []
-  /// The rows of the references, where they came with the answer.
+  /// The rows of the references, if they were fetched with them.
   package private(set) var rows: [Row?] = []
-  /// By the sources' places; empty where a source has no destinations.
+  /// The range of each source, by its index; empty if it has no destinations.
   private var parts: [Range<Int32>]
 
   package init(sourceCount: Int) {
@@ -12,13 +12,13 @@ package struct DestinationLists {
     references.reserveCapacity(sourceCount)
   }
 
-  /// The destinations of the source at a place.
+  /// The destinations of the source at an index.
   @inline(__always)
   package func destinations(at place: Int) -> ArraySlice<RowReference> {
     references[Int(parts[place].lowerBound)..<Int(parts[place].upperBound)]
   }
 
-  /// Which of the references are of the source at a place.
+  /// The range of the source at an index.
   @inline(__always)
   package func part(at place: Int) -> Range<Int> {
     Int(parts[place].lowerBound)..<Int(parts[place].upperBound)
@@ -32,7 +32,7 @@ package struct DestinationLists {
   @inline(__always)
   mutating func takeRow(at position: Int) -> Row? { rows[position].take() }
 
-  /// Adds destinations that all belong to one source.
+  /// Appends the destinations of one source.
   package mutating func append(_ destinations: some Sequence<RowReference>, at place: Int) {
     let start = references.count
     references.append(contentsOf: destinations)
@@ -50,27 +50,27 @@ package struct DestinationLists {
     rows.append(destination)
   }
 
-  /// What was appended since `start` belongs to the source at a place.
+  /// Assigns the references appended since `start` to a source.
   @inline(__always)
   mutating func note(from start: Int, at place: Int) {
     if start < references.count { parts[place] = Int32(start)..<Int32(references.count) }
   }
 
-  /// A source that was asked for twice has the same destinations twice.
+  /// Assigns a repeated source the same destinations.
   mutating func copy(from place: Int, to other: Int) {
     parts[other] = parts[place]
   }
 }
 
-/// References in the order of their keys, a part for each entity, with the places where they stood.
+/// References sorted by key, a part for each entity, with their original indices.
 struct SortedReferences {
   struct Part {
     let number: Int32
     let keys: [Int64]
-    /// Nil where the references were in order already.
+    /// Nil if the references were already sorted.
     let places: [Int]?
 
-    /// Where the key at an index stood among the references.
+    /// The original index of the key at an index.
     @inline(__always)
     func place(_ index: Int) -> Int { places.map { $0[index] } ?? index }
   }

@@ -1,7 +1,7 @@
-/// References in a quarter of the memory that an array of them takes.
+/// A compact list of references, a quarter of the size of an array.
 ///
-/// A fetch finds rows of few entities and with small keys, so that what they share is kept once for
-/// each run of them, and the lower halves of their keys are all that is left.
+/// A fetch finds rows of few entities with small keys, so the common parts are stored once for each
+/// run of references, and only the lower halves of the keys for each one.
 package struct ReferenceList: RandomAccessCollection, Sendable {
   private struct Run {
     var start: Int
@@ -39,7 +39,7 @@ package struct ReferenceList: RandomAccessCollection, Sendable {
     )
   }
 
-  /// The last run that does not begin behind a position.
+  /// The last run that begins at or before a position.
   private func run(of position: Int) -> Run {
     var (low, high) = (0, runs.count)
     while low + 1 < high {
@@ -49,7 +49,7 @@ package struct ReferenceList: RandomAccessCollection, Sendable {
     return runs[low]
   }
 
-  /// Where a reference is in a part of the list.
+  /// The index of a reference in a range of the list.
   package func position(of reference: RowReference, in part: Range<Int>) -> Int? {
     let lowerKey = UInt32(truncatingIfNeeded: reference.key)
     var start = part.lowerBound

@@ -1,13 +1,13 @@
 import Foundation
 import WatershedSQLite
 
-/// What a store holds of one object at one version.
+/// The stored values of one object at one version.
 ///
-/// Immutable, shared by all who read it. Everything is in one piece of memory: a header, a slot of
-/// two words for each value, and the bytes of strings and data behind them; see
-/// Documentation/Decisions/0009. A string becomes a `String` when it is read.
+/// Immutable and shared by all readers. It is one block of memory: a header, a slot of two words
+/// for each value, and the bytes of strings and data after them; see Documentation/Decisions/0009.
+/// A string becomes a `String` when it is read.
 package struct Row: @unchecked Sendable {
-  // Unchecked: its memory is written while it is made, and read only after that.
+  // Unchecked: its memory is written before it is shared, and only read afterwards.
 
   let storage: RowStorage
 
@@ -27,11 +27,11 @@ package struct Row: @unchecked Sendable {
     RowReference(entityNumber: storage.header.entityNumber, key: storage.header.key)
   }
 
-  /// `Z_OPT`: 1 at insert, one more with each saved update.
+  /// `Z_OPT`: 1 after the insertion, incremented by each saved update.
   @inline(__always)
   package var version: Int64 { storage.header.version }
 
-  /// How many values there are.
+  /// The number of values.
   @inline(__always)
   package var count: Int { Int(storage.header.count) }
 
@@ -39,9 +39,9 @@ package struct Row: @unchecked Sendable {
   @inline(__always)
   package subscript(index: Int) -> RowValue { storage.value(at: index) }
 
-  /// All values by row index; each call makes them anew.
+  /// All values by row index; each call creates them.
   package var values: [RowValue] {
-    // All empty arrays are one in memory, and this initializer would write to it.
+    // All empty arrays share one buffer, to which this initializer would write.
     guard count > 0 else { return [] }
     let storage = storage
     return [RowValue](unsafeUninitializedCapacity: count) { buffer, made in
@@ -53,7 +53,7 @@ package struct Row: @unchecked Sendable {
     }
   }
 
-  /// Whether the row has this value; a string is the same where its bytes are.
+  /// Whether the row has this value; strings are compared by their bytes.
   package func holds(_ value: RowValue, at index: Int) -> Bool {
     guard case .string(let text) = value else { return self[index] == value }
     return storage.withUnsafeMutablePointers { header, slots in
@@ -64,7 +64,7 @@ package struct Row: @unchecked Sendable {
     }
   }
 
-  /// The memory that the row takes.
+  /// The memory of the row in bytes.
   var byteCount: Int {
     let boxed = storage.header.boxes?.byteCount ?? 0
     return RowStorage.fixedBytes + Int(storage.header.size) + boxed
@@ -72,9 +72,9 @@ package struct Row: @unchecked Sendable {
 }
 
 extension Row {
-  /// Binds a value without copying it; false for the kinds that need more than that.
+  /// Binds a value without copying it; false for types that can't be bound directly.
   ///
-  /// The row must live until the statement has run.
+  /// The row must stay alive until the statement has run.
   @inline(__always)
   func bind(_ index: Int, to statement: SQLiteStatement, at parameter: Int) -> Bool {
     storage.withUnsafeMutablePointers { header, slots in
@@ -94,7 +94,7 @@ extension Row {
   }
 }
 
-/// The head of a row's memory.
+/// The header of a row's memory.
 struct RowHeader {
   var key: Int64
   var version: Int64
@@ -102,13 +102,13 @@ struct RowHeader {
   var count: UInt16
   /// The bytes behind the header: slots, strings, data.
   var size: UInt32
-  /// Values too large for the row's own memory.
+  /// The values that are too large for the row's own memory.
   var boxes: RowBoxes?
 }
 
-/// One value: a number, or where its bytes are.
+/// One value: a number, or the position of its bytes.
 ///
-/// All slots are of one size, so that a value is found by its index alone.
+/// All slots have the same size, so that a value's position follows from its index.
 struct RowSlot {
   enum Kind: UInt8 {
     case null
@@ -117,13 +117,13 @@ struct RowSlot {
     case date
     /// `word` is the key, `extra` the entity's number.
     case reference
-    /// `word` is where the bytes begin, counted from the first slot; `extra` is how many.
+    /// `word` is the offset of the bytes from the first slot; `extra` is their count.
     case string
     case data
     case uuid
     case decimal
     case url
-    /// `word` is the index among the boxes.
+    /// `word` is the index in the boxes.
     case boxed
   }
 
@@ -134,8 +134,7 @@ struct RowSlot {
   static let null = RowSlot(word: 0, extra: 0, kind: .null)
 }
 
-/// Values that are shared instead of copied: each is large, so copying it at every access would
-/// cost more than a reference.
+/// Values that are shared instead of copied, because they are large.
 final class RowBoxes: Sendable {
   let values: [RowValue]
   let byteCount: Int
@@ -147,7 +146,7 @@ final class RowBoxes: Sendable {
 }
 
 final class RowStorage: ManagedBuffer<RowHeader, RowSlot> {
-  /// What an instance takes beside its slots and bytes.
+  /// The size of an instance without its slots and bytes.
   static let fixedBytes = 16 + MemoryLayout<RowHeader>.stride
 
   @inline(__always)

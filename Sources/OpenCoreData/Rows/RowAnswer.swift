@@ -1,18 +1,18 @@
-/// What a store answers when it is asked for one row.
+/// The result of reading one row of a store.
 ///
-/// That there is no such row is an answer. That the store could not be read is none: it is an error,
-/// and thrown. The type is not an optional, because `try?` makes nil of an error, and a row that
-/// could not be read would pass for one that was deleted.
+/// A missing row is a result; a store that can't be read is an error, which is thrown. The type is
+/// not an optional, because `try?` converts an error to nil, and a row that could not be read would
+/// be taken for a deleted one.
 package enum RowAnswer: Sendable {
   case row(Row)
-  /// The store was read, and has no such row.
+  /// The store was read and has no such row.
   case absent
 
   package init(_ row: Row?) {
     self = row.map(RowAnswer.row) ?? .absent
   }
 
-  /// The row where there is one.
+  /// The row, if there is one.
   @inline(__always)
   package var found: Row? {
     if case .row(let row) = self { return row }

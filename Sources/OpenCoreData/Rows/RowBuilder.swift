@@ -1,12 +1,11 @@
 import Foundation
 import WatershedSQLite
 
-/// Makes rows: gathers the values in memory that is used again and again, and copies them once
-/// their size is known.
+/// Builds rows: collects the values in a reused buffer, and copies them once their size is known.
 ///
-/// One builder serves one connection or one thread.
+/// A builder belongs to one connection or one thread.
 package final class RowBuilder {
-  /// Larger strings and data are boxed.
+  /// The limit of inline strings and data; larger ones are boxed.
   static let inlineLimit = 2048
 
   private var slots: UnsafeMutablePointer<RowSlot>
@@ -28,7 +27,7 @@ package final class RowBuilder {
     bytes.deallocate()
   }
 
-  /// Begins a row of so many values.
+  /// Begins a row with a number of values.
   @inline(__always)
   func begin(_ width: Int) {
     if width > slotCapacity {
@@ -75,8 +74,8 @@ package final class RowBuilder {
     )
   }
 
-  /// Takes bytes of a string, data, a UUID, a decimal or a URL; the caller has seen that they are
-  /// not more than the limit.
+  /// Appends the bytes of a string, data, a UUID, a decimal or a URL; the caller has checked the
+  /// limit.
   @inline(__always)
   func append(_ source: UnsafeRawBufferPointer, as kind: RowSlot.Kind) {
     if used + source.count > byteCapacity { grow(source.count) }
@@ -107,7 +106,7 @@ package final class RowBuilder {
     switch value {
     case .null: null()
     case .integer(let value): integer(value)
-    // SQLite has no NaN: it stores NULL, and so the row holds null.
+    // SQLite has no NaN: it stores NULL, so the row has null.
     case .double(let value): if value.isNaN { null() } else { double(value) }
     case .date(let value): if value.isNaN { null() } else { date(value) }
     case .reference(let value): reference(entityNumber: value.entityNumber, key: value.key)
@@ -131,7 +130,7 @@ package final class RowBuilder {
     }
   }
 
-  /// The row of what was gathered since ``begin(_:)``.
+  /// Creates the row of the values since ``begin(_:)``.
   @inline(__always)
   func row(reference: RowReference, version: Int64) -> Row {
     let stride = MemoryLayout<RowSlot>.stride
@@ -187,7 +186,7 @@ package final class RowBuilder {
     return builder.row(reference: reference, version: version, values: values).storage
   }
 
-  /// The row of given values.
+  /// Creates a row of given values.
   package func row(
     reference: RowReference,
     version: Int64,

@@ -1,12 +1,12 @@
-/// What one save asks of one store.
+/// The changes of one save to one store.
 ///
-/// Everything happens in one transaction or not at all.
+/// They are written in one transaction or not at all.
 package struct RowChanges {
   package struct Insertion {
-    /// Its key comes from ``RowStore/reserveKeys(for:count:)``.
+    /// Its key is from ``RowStore/reserveKeys(for:count:)``.
     package var reference: RowReference
     package var layout: EntityLayout
-    /// The row as it is to be written.
+    /// The row to write.
     package var row: Row
     /// By row index.
     package var values: [RowValue] { row.values }
@@ -27,13 +27,13 @@ package struct RowChanges {
   package struct Update {
     package var reference: RowReference
     package var layout: EntityLayout
-    /// The version that was read: the row is written only if it still has it.
+    /// The version that was read: the row is written only if it is unchanged.
     package var expectedVersion: Int64
-    /// Row indexes of the values that changed.
+    /// The row indexes of the changed values.
     package var changed: [Int]
-    /// Indexes of the to-many relationships that changed, for the history's column bits.
+    /// The indexes of the changed to-many relationships, for the history's column bits.
     package var changedToManys: [Int]
-    /// The row as it is to be written, of the version after the expected one.
+    /// The row to write, with the version after the expected one.
     package var row: Row
     /// All values, by row index.
     package var values: [RowValue] { row.values }
@@ -85,15 +85,15 @@ package struct RowChanges {
     }
   }
 
-  /// One edge that no to-one column holds: many-to-many, or to-many without an inverse.
+  /// An edge that no to-one column contains: many-to-many, or to-many without an inverse.
   package struct Link {
-    /// The relationship as seen from `source`.
+    /// The relationship on the side of `source`.
     ///
-    /// Not counted, as a save has many links: a frozen model lives as long as the process.
+    /// Not retained, as a save has many links: a frozen model lives as long as the process.
     package unowned(unsafe) var relationship: NSRelationshipDescription
     package var source: RowReference
     package var destination: RowReference
-    /// Whether the edge is made or removed.
+    /// Whether the edge is added or removed.
     package var isInsertion: Bool
 
     package init(
@@ -109,7 +109,7 @@ package struct RowChanges {
     }
   }
 
-  /// The whole order of an ordered to-many after the save.
+  /// The complete order of an ordered to-many after the save.
   package struct Order {
     package var relationship: NSRelationshipDescription
     package var source: RowReference
@@ -126,7 +126,7 @@ package struct RowChanges {
     }
   }
 
-  /// A row that is not changed but must still be what was read.
+  /// A row that is not changed, but must have the version that was read.
   package struct Check {
     package var reference: RowReference
     package var expectedVersion: Int64
@@ -143,9 +143,9 @@ package struct RowChanges {
   package var links: [Link] = []
   package var orders: [Order] = []
   package var checks: [Check] = []
-  /// Goes into the history.
+  /// The author in the history.
   package var author: String?
-  /// Goes into the history.
+  /// The context's name in the history.
   package var contextName: String?
 
   package init() {}
@@ -156,11 +156,11 @@ package struct RowChanges {
   }
 }
 
-/// What a save did.
+/// The result of a save.
 package struct RowCommit: Sendable {
-  /// The inserted and updated rows as they stand now, versions included.
+  /// The inserted and updated rows with their new versions.
   package var rows: [Row]
-  /// The history transaction, where history is kept.
+  /// The history transaction, if history is kept.
   package var transactionNumber: Int64?
 
   package init(rows: [Row], transactionNumber: Int64?) {
@@ -169,14 +169,14 @@ package struct RowCommit: Sendable {
   }
 }
 
-/// Rows had changed since they were read.
+/// The error of a save whose rows had changed since they were read.
 ///
 /// Nothing was written.
 package struct RowConflictError: Error {
   package struct Conflict: Sendable {
     package var reference: RowReference
     package var expectedVersion: Int64
-    /// The row as the store has it; nil where it is gone.
+    /// The store's row; nil if it was deleted.
     package var persisted: Row?
 
     package init(reference: RowReference, expectedVersion: Int64, persisted: Row?) {

@@ -1,14 +1,14 @@
 import Foundation
 
-/// A fetch as a store sees it: everything resolved, nothing pending.
+/// A fetch from a store: all names are resolved, and unsaved changes are ignored.
 package struct RowFetch {
-  /// What is wanted of each match.
+  /// The kind of the result.
   package enum Kind {
     /// Rows with all their values.
     case rows
-    /// References alone.
+    /// References only.
     case references
-    /// How many matches there are; `limit` and `offset` count.
+    /// The number of matches, within `limit` and `offset`.
     case count
     /// One dictionary for each match or group.
     case dictionaries(DictionaryShape)
@@ -16,7 +16,7 @@ package struct RowFetch {
 
   /// The columns of a dictionary fetch.
   package struct DictionaryShape {
-    /// `NSPropertyDescription`s, `NSExpressionDescription`s among them.
+    /// The properties, including `NSExpressionDescription`s.
     package var properties: [NSPropertyDescription]
     package var groupBy: [NSPropertyDescription]
     package var having: NSPredicate?
@@ -50,13 +50,13 @@ package struct RowFetch {
   }
 }
 
-/// The answer to a ``RowFetch``, of the kind that was asked for.
+/// The result of a ``RowFetch``, of the requested kind.
 package enum RowFetchResult {
   case rows([Row])
   case references([RowReference])
   case count(Int)
-  /// Values as key-value coding gives them.
+  /// The values as key-value coding returns them.
   case dictionaries([[String: Any]])
-  /// Objects of the asking context, where rows were asked for: an incremental store has no others.
+  /// Objects of the requesting context, for a fetch of rows: an incremental store returns no rows.
   case objects([NSManagedObject])
 }

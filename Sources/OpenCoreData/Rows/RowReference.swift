@@ -1,4 +1,4 @@
-/// Names a row of one store: its concrete entity by `Z_ENT` number, and its primary key.
+/// Identifies a row of one store: its concrete entity by `Z_ENT` number, and its primary key.
 package struct RowReference: Sendable, Hashable {
   /// The row's `Z_ENT`.
   package var entityNumber: Int32
@@ -12,7 +12,7 @@ package struct RowReference: Sendable, Hashable {
     self.key = key
   }
 
-  /// One word is hashed, as every row is looked up by its reference; keys stay below 2^48.
+  /// Hashes one word, since every row look-up hashes a reference; keys are below 2^48.
   package func hash(into hasher: inout Hasher) {
     hasher.combine(key ^ (Int64(entityNumber) << 48))
   }

@@ -1,22 +1,22 @@
 /// The seam between the object graph and a store of rows.
 ///
-/// Every call is synchronous and may come from any thread; a store guards itself.
+/// Every call is synchronous and may come from any thread; a store synchronizes itself.
 package protocol RowStore: AnyObject, Sendable {
   /// The entity's `Z_ENT` in this store.
   func number(of entity: NSEntityDescription) throws -> Int32
-  /// The entity with this `Z_ENT`; nil for numbers the model does not know.
+  /// The entity with this `Z_ENT`; nil if the model has none.
   func layout(number: Int32) -> EntityLayout?
-  /// Hands out keys of the entity's inheritance tree, never used before or again.
+  /// Reserves keys of the entity's inheritance tree, which are never assigned twice.
   func reserveKeys(for entity: NSEntityDescription, count: Int) throws -> Range<Int64>
 
   func fetch(_ request: RowFetch) throws -> RowFetchResult
-  /// What a fetch of references finds, in little memory.
+  /// The results of a fetch of references, in compact form.
   func referenceList(_ request: RowFetch) throws -> ReferenceList
   /// The row from the row cache, or else from the file.
   func row(_ reference: RowReference) throws -> RowAnswer
-  /// Many rows at once; those that are gone are left out.
+  /// Several rows; deleted ones are omitted.
   func rows(_ references: [RowReference]) throws -> [RowReference: Row]
-  /// Whom a to-many relationship leads to, for many sources at once, in order where it is ordered.
+  /// The destinations of a to-many relationship for many sources, in order if it is ordered.
   func destinations(
     of relationship: NSRelationshipDescription,
     from sources: [RowReference]
@@ -26,30 +26,30 @@ package protocol RowStore: AnyObject, Sendable {
     of relationship: NSRelationshipDescription,
     from sources: [RowReference]
   ) throws -> DestinationLists
-  /// The same, with the destinations' rows where they are the ones that lead to the sources.
+  /// The same, with the destinations' rows if a column of theirs refers to the sources.
   func destinationLists(
     of relationship: NSRelationshipDescription,
     from sources: [RowReference],
     bringing rows: RowBringing
   ) throws -> DestinationLists
-  /// A row for each reference, in their order; nil where there is none.
+  /// A row for each reference, in their order; nil if there is none.
   func orderedRows(_ references: [RowReference]) throws -> [Row?]
-  /// The same for rows that somebody passes by: the store does not cache them for others.
+  /// The same without caching: the rows are for one pass over them.
   func passingRows(_ references: [RowReference]) throws -> [Row?]
-  /// Whom a to-many relationship leads to from one source, in order, with their rows.
+  /// The destinations of a to-many relationship of one source, in order, with their rows.
   ///
-  /// The relationship goes by its number among the to-manys of the source's layout. The members are
-  /// appended to a list, whose memory its owner uses again and again.
+  /// The relationship is given by its index among the to-manys of the source's layout. The members
+  /// are appended to a list, whose memory the caller reuses.
   func appendMembers(
     ofToMany index: Int,
     from source: RowReference,
     to members: inout [RowMember]
   ) throws
 
-  /// Writes all changes in one transaction; throws ``RowConflictError`` where a version differs.
+  /// Writes all changes in one transaction; throws ``RowConflictError`` if a version differs.
   func commit(_ changes: RowChanges) throws -> RowCommit
-  /// Does the rest of a save that spans stores when everything is written here and nothing is
-  /// committed yet; where it throws, nothing is kept here either.
+  /// Runs the rest of a save that spans stores, when everything is written here and nothing is
+  /// committed yet; if it throws, this store's transaction is rolled back.
   ///
   /// The commit is added to the announcements, which the caller sends when no store is locked.
   func commit(
@@ -57,18 +57,18 @@ package protocol RowStore: AnyObject, Sendable {
     _ announcements: CommitAnnouncements,
     before rest: () throws -> Void
   ) throws -> RowCommit
-  /// The row where it is cached.
+  /// The row, if it is cached.
   func cachedRow(_ reference: RowReference) -> Row?
-  /// Forgets a cached row, so that the next read goes to the file.
+  /// Removes cached rows, so that the next read uses the file.
   func forget(_ references: [RowReference])
 
-  /// Calls the observer after each commit to this store by this process, whoever wrote it, on the
-  /// thread that committed, with no lock held.
+  /// Calls the observer after each commit of this process to this store, on the committing thread,
+  /// without a lock.
   func observeCommits(_ observer: @escaping @Sendable (StoreCommit) -> Void)
 }
 
 extension RowStore {
-  /// Without transactions what was written cannot be taken back, so the rest comes first.
+  /// Without transactions a write can't be rolled back, so the rest of the save runs first.
   package func commit(
     _ changes: RowChanges,
     _ announcements: CommitAnnouncements,
@@ -128,19 +128,19 @@ extension RowStore {
   }
 }
 
-/// What becomes of the destinations' rows when a relationship is followed.
+/// Whether the destinations' rows are read when a relationship is followed.
 package enum RowBringing: Sendable {
   case none
-  /// They come along, and the store caches them for others.
+  /// They are read, and the store caches them.
   case cached
-  /// They come along for whoever asked alone.
+  /// They are read for the caller only.
   case passing
 }
 
-/// One destination of a to-many relationship.
+/// A destination of a to-many relationship.
 package struct RowMember: Sendable {
   package var reference: RowReference
-  /// Where the store has it at hand.
+  /// The row, if the store read it.
   package var row: Row?
 
   package init(reference: RowReference, row: Row?) {
@@ -149,7 +149,7 @@ package struct RowMember: Sendable {
   }
 }
 
-/// A commit as told to whom it may concern.
+/// A commit notification.
 package struct StoreCommit: Sendable {
   package var author: String?
   package var contextName: String?
@@ -157,9 +157,9 @@ package struct StoreCommit: Sendable {
   package var inserted: [RowReference]
   package var updated: [RowReference]
   package var deleted: [RowReference]
-  /// Whether a context's save wrote it; otherwise contexts have yet to learn of it.
+  /// Whether a context's save wrote it; otherwise contexts have not merged it yet.
   package var isContextSave: Bool
-  /// Whether contexts that merge automatically take it; batch requests leave that to the app.
+  /// Whether contexts that merge automatically merge it; for batch requests the app does that.
   package var mergesIntoContexts = true
 
   package init(

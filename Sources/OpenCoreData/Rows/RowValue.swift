@@ -1,9 +1,9 @@
 import Foundation
 
-/// One value in a row.
+/// A value of a row.
 ///
 /// Integer 16/32/64 and Boolean are `integer`; Float and Double are `double`. A transformable or
-/// composite attribute crosses the store seam as `data`, its transformer's output. To-one
+/// composite attribute is passed to and from stores as `data`, its transformer's output. To-one
 /// relationships are `reference`.
 package enum RowValue: Sendable, Hashable {
   case null
