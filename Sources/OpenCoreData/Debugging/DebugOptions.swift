@@ -1,13 +1,13 @@
 import Effects
 import Foundation
 
-/// What a developer asked for with Core Data's launch arguments.
+/// The developer's options, set by Core Data's launch arguments.
 ///
-/// An argument `-com.apple.CoreData.SQLDebug 1` is looked for first, then an environment variable of
-/// the same name without the dash, or `COREDATA_SQLDEBUG`, then the user defaults. Each is read once,
-/// when it is needed first.
+/// The order is: an argument `-com.apple.CoreData.SQLDebug 1`, an environment variable of the same
+/// name without the dash, or `COREDATA_SQLDEBUG`, and the user defaults. Each option is read once,
+/// at its first use.
 enum DebugOptions {
-  /// Whether contexts stop the program when they are used off their queue.
+  /// Whether contexts stop the process if they are used off their queue.
   static let checksConcurrency: Bool = {
     guard level("ConcurrencyDebug") > 0 else { return false }
     StandardError.print("CoreData: annotation: Core Data multi-threading assertions enabled.")
@@ -17,7 +17,7 @@ enum DebugOptions {
   /// Above 0 prints SQL and timings; from 3 on the values too, and from 4 on the query plans.
   static let sqlLevel = level("SQLDebug")
 
-  /// Above 0 prints what a migration does.
+  /// Above 0 prints the steps of migrations.
   static let migrationLevel = level("MigrationDebug")
 
   private static func level(_ name: String) -> Int {
@@ -31,7 +31,7 @@ enum DebugOptions {
     if let text = environment[key] ?? environment["COREDATA_\(name.uppercased())"] {
       return number(text)
     }
-    // There too an argument or a registered default can be found.
+    // User defaults include arguments and registered defaults.
     return UserDefaults.standard.object(forKey: key).map { number("\($0)") } ?? 0
   }
 

@@ -2,7 +2,7 @@ import Effects
 import Foundation
 import WatershedSQLite
 
-/// Prints what a connection does, as `-com.apple.CoreData.SQLDebug` asks for.
+/// Prints the statements of a connection for `-com.apple.CoreData.SQLDebug`.
 enum SQLDebug {
   /// Called once for each connection of a store.
   static func watch(_ connection: SQLiteConnection) {
@@ -45,10 +45,10 @@ enum SQLDebug {
     sql.hasPrefix("SELECT") || sql.hasPrefix("WITH")
   }
 
-  /// The values that stand where the text has its question marks.
+  /// The values of a statement's parameters.
   ///
-  /// SQLite does not tell a statement's values, but it gives its text with them in place: both texts
-  /// are read side by side.
+  /// SQLite does not expose bound values, but it returns the text with the values in place: both
+  /// texts are compared.
   static func boundValues(_ sql: String, _ expanded: String) -> [String] {
     let template = Array(sql.utf8)
     let filled = Array(expanded.utf8)
@@ -75,7 +75,8 @@ enum SQLDebug {
 
   private static func isDigit(_ byte: UInt8) -> Bool { (48...57).contains(byte) }
 
-  /// Text and blobs are quoted, with quotes doubled; all else ends where no name or number goes on.
+  /// Text and blobs are quoted, with doubled quotes; other literals end with the last character of
+  /// a name or number.
   private static func endOfLiteral(_ text: [UInt8], from start: Int) -> Int {
     let quote = UInt8(ascii: "'")
     var place = start

@@ -31,11 +31,11 @@ extension NSManagedObjectContext {
     scheduleTurn()
   }
 
-  /// Takes an object away; what refers to it is put back by itself.
+  /// Removes an object; references to it are restored by their own undo actions.
   func removeForUndo(_ object: NSManagedObject) {
     guard object.context === self, !object.state.contains(.deleted) else { return }
     moveToDeleted(object)
-    // What it was linked to is undone on its own.
+    // Its relationships are undone by their own actions.
     object.state.insert(.propagated)
     scheduleTurn()
   }

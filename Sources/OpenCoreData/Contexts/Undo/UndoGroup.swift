@@ -1,4 +1,4 @@
-/// One operation that undoes another; its target is not kept alive.
+/// An operation that undoes another; it holds its target weakly.
 struct UndoAction {
   let identifier: ObjectIdentifier
   private weak var target: AnyObject?
@@ -15,7 +15,7 @@ struct UndoAction {
   }
 }
 
-/// Operations that are undone together, the last one first.
+/// Operations that are undone together, in reverse order.
 final class UndoGroup {
   private enum Item {
     case action(UndoAction)
@@ -26,7 +26,7 @@ final class UndoGroup {
   var actionName = ""
   var isDiscardable = false
 
-  /// Whether there is no action, not even in the groups inside.
+  /// Whether the group and its nested groups have no actions.
   var isEmpty: Bool {
     items.allSatisfy { item in
       if case .group(let group) = item { return group.isEmpty }
@@ -38,7 +38,7 @@ final class UndoGroup {
     items.append(.action(action))
   }
 
-  /// Takes a group that was ended inside this one.
+  /// Adds a nested group that has ended.
   func take(_ group: UndoGroup) {
     items.append(.group(group))
     if !group.actionName.isEmpty { actionName = group.actionName }
@@ -64,7 +64,7 @@ final class UndoGroup {
     }
   }
 
-  /// Whether it had actions of the target and is empty without them.
+  /// Removes the target's actions; returns whether it had any and is empty now.
   @discardableResult
   func removeActions(of target: ObjectIdentifier) -> Bool {
     let count = items.count

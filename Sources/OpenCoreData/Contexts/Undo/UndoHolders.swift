@@ -1,12 +1,12 @@
 import Foundation
 
-/// How many undo steps may bring each object back.
+/// Counts the undo steps that may restore each object.
 ///
-/// An object whose deletion was saved keeps its relationships for that. Deleted objects that refer to
-/// each other are known to no context, so the last step that held them cuts their relationships, or
-/// they would never be freed.
+/// An object whose deletion was saved keeps its relationships for that. Deleted objects that
+/// reference each other belong to no context, so the last step that holds them removes their
+/// relationships; otherwise they would never be freed.
 final class UndoHolders: @unchecked Sendable {
-  // Sendable: `lock` guards the counts. An undo manager may drop its steps on any thread.
+  // Sendable: `lock` guards the counts. An undo manager may release its steps on any thread.
 
   private let lock = NSLock()
   private var counts: [ObjectIdentifier: Int] = [:]

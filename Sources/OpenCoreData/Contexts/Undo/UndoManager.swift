@@ -3,17 +3,17 @@ import Foundation
 
 /// Records operations that can be undone and redone.
 ///
-/// Foundation on Linux has none; this one has the interface and the rules of Apple's. An undo manager
-/// belongs to one thread or one lane, as the context that it is given to does.
+/// Foundation on Linux has none; this one has the interface and the rules of Apple's. An undo
+/// manager belongs to one thread or one lane, as its context does.
 ///
 /// **Differs from Core Data:** groups by event end with the turn of the main queue where they began on
 /// the main thread, and with the next `undo()` elsewhere; there are no selectors or invocations.
 open class UndoManager: NSObject, @unchecked Sendable {
-  // Sendable: used on the lane of whoever owns it.
+  // Sendable: used on its owner's lane.
 
   private var undoStack: [UndoGroup] = []
   private var redoStack: [UndoGroup] = []
-  /// The groups that are open, the outermost first.
+  /// The open groups, the outermost first.
   private var openGroups: [UndoGroup] = []
   private var disablements = 0
   private var isEventGroupOpen = false
@@ -25,29 +25,29 @@ open class UndoManager: NSObject, @unchecked Sendable {
 
   // MARK: Groups
 
-  /// Whether what is registered in one turn of the run loop is undone together.
+  /// Whether the operations registered in one turn of the run loop are undone together.
   open var groupsByEvent = true
 
-  /// How many groups can be undone; 0 for no limit.
+  /// The limit of groups that can be undone; 0 for no limit.
   ///
-  /// When there are more, the oldest are forgotten.
+  /// If there are more, the oldest are removed.
   open var levelsOfUndo = 0 {
     didSet { trim() }
   }
 
-  /// The modes of the run loop in which groups by event end; kept and not used.
+  /// The modes of the run loop in which groups by event end; stored, but without effect.
   open var runLoopModes: [RunLoop.Mode] = [.default]
 
-  /// How many groups are open.
+  /// The number of open groups.
   open var groupingLevel: Int { openGroups.count }
 
-  /// Begins a group, inside the one that is open.
+  /// Begins a group, nested in the open one.
   open func beginUndoGrouping() {
     if groupsByEvent, openGroups.isEmpty, !isUndoing, !isRedoing { openEventGroup() }
     openGroup()
   }
 
-  /// Ends the group that was begun last.
+  /// Ends the innermost group.
   open func endUndoGrouping() {
     guard !openGroups.isEmpty else {
       preconditionFailure(
@@ -105,15 +105,15 @@ open class UndoManager: NSObject, @unchecked Sendable {
 
   // MARK: Registering
 
-  /// Whether what is registered is kept.
+  /// Whether registered operations are recorded.
   open var isUndoRegistrationEnabled: Bool { disablements == 0 }
 
-  /// Has registrations ignored until they are enabled as often as they were disabled.
+  /// Disables registration until it is enabled as often as it was disabled.
   open func disableUndoRegistration() {
     disablements += 1
   }
 
-  /// Takes one `disableUndoRegistration()` back.
+  /// Reverts one `disableUndoRegistration()`.
   open func enableUndoRegistration() {
     guard disablements > 0 else {
       preconditionFailure(
@@ -124,7 +124,7 @@ open class UndoManager: NSObject, @unchecked Sendable {
     disablements -= 1
   }
 
-  /// Registers what undoes the operation that is being done; the target is not kept alive.
+  /// Registers the inverse of the current operation; the target is held weakly.
   public func registerUndo<TargetType: AnyObject>(
     withTarget target: TargetType,
     handler: @escaping (TargetType) -> Void
@@ -147,7 +147,7 @@ open class UndoManager: NSObject, @unchecked Sendable {
     )
   }
 
-  /// Forgets everything and enables registration.
+  /// Removes all actions and enables registration.
   open func removeAllActions() {
     undoStack = []
     redoStack = []
@@ -156,9 +156,9 @@ open class UndoManager: NSObject, @unchecked Sendable {
     disablements = 0
   }
 
-  /// Forgets what would be done to a target.
+  /// Removes the actions of a target.
   open func removeAllActions(withTarget target: Any) {
-    // Where classes are all there is, a value has no identity and so no actions.
+    // A value without identity has no actions.
     removeActions(of: ObjectIdentifier(target as AnyObject))
   }
 
@@ -170,9 +170,9 @@ open class UndoManager: NSObject, @unchecked Sendable {
 
   // MARK: Undoing
 
-  /// Whether an undo is under way.
+  /// Whether an undo is in progress.
   public private(set) var isUndoing = false
-  /// Whether a redo is under way.
+  /// Whether a redo is in progress.
   public private(set) var isRedoing = false
 
   /// Whether there is something to undo.
@@ -184,13 +184,13 @@ open class UndoManager: NSObject, @unchecked Sendable {
     return !redoStack.isEmpty
   }
 
-  /// How many groups can be undone.
+  /// The number of groups that can be undone.
   open var undoCount: Int { undoStack.count }
 
-  /// How many groups can be redone.
+  /// The number of groups that can be redone.
   open var redoCount: Int { redoStack.count }
 
-  /// Ends the outermost group and undoes it, or the one before where none is open.
+  /// Ends the outermost group and undoes it, or the previous one if none is open.
   open func undo() {
     post(.NSUndoManagerCheckpoint)
     if openGroups.count == 1 { closeGroup() }
@@ -203,7 +203,7 @@ open class UndoManager: NSObject, @unchecked Sendable {
     undoNestedGroup()
   }
 
-  /// Undoes the group that was ended last, which may be inside an open one.
+  /// Undoes the group that ended last, which may be nested in an open one.
   open func undoNestedGroup() {
     post(.NSUndoManagerCheckpoint)
     precondition(
@@ -225,7 +225,7 @@ open class UndoManager: NSObject, @unchecked Sendable {
     post(.NSUndoManagerDidUndoChange)
   }
 
-  /// Does again what was undone last.
+  /// Redoes the group that was undone last.
   open func redo() {
     post(.NSUndoManagerCheckpoint)
     precondition(
@@ -240,7 +240,8 @@ open class UndoManager: NSObject, @unchecked Sendable {
     post(.NSUndoManagerDidRedoChange)
   }
 
-  /// What is registered meanwhile is one group on the other stack, of the same name.
+  /// Undoes a group: the actions registered meanwhile form one group of the same name on the other
+  /// stack.
   private func perform(_ group: UndoGroup) {
     let open = openGroups
     let wasEventGroupOpen = isEventGroupOpen
@@ -256,7 +257,7 @@ open class UndoManager: NSObject, @unchecked Sendable {
 
   // MARK: Names
 
-  /// The group that names, and marks as discardable, are given to.
+  /// The group that the action name and the discardable flag apply to.
   private var current: UndoGroup? { openGroups.last ?? undoStack.last }
 
   private var nextUndo: UndoGroup? {
@@ -264,46 +265,47 @@ open class UndoManager: NSObject, @unchecked Sendable {
     return undoStack.last
   }
 
-  /// Names what is being done, for menus.
+  /// Sets the action name for menus.
   open func setActionName(_ actionName: String) {
     current?.actionName = actionName
-    // The name of a whole is that of its last part, unless it has one of its own.
+    // An outer group has the name of its last nested group, unless it has its own.
     for group in openGroups.dropLast() where group.actionName.isEmpty {
       group.actionName = actionName
     }
   }
 
-  /// What `undo()` would undo, for menus; empty where it has no name.
+  /// The name of the action that `undo()` would undo, for menus; empty if it has none.
   open var undoActionName: String { nextUndo?.actionName ?? "" }
 
-  /// What `redo()` would do again, for menus; empty where it has no name.
+  /// The name of the action that `redo()` would redo, for menus; empty if it has none.
   open var redoActionName: String { redoStack.last?.actionName ?? "" }
 
-  /// The text of a menu's item that undoes.
+  /// The title of the Undo menu item.
   open var undoMenuItemTitle: String { undoMenuTitle(forUndoActionName: undoActionName) }
 
-  /// The text of a menu's item that redoes.
+  /// The title of the Redo menu item.
   open var redoMenuItemTitle: String { redoMenuTitle(forUndoActionName: redoActionName) }
 
-  /// The text of a menu's item that undoes what is named.
+  /// The title of an Undo menu item for an action name.
   open func undoMenuTitle(forUndoActionName actionName: String) -> String {
     actionName.isEmpty ? "Undo" : "Undo \(actionName)"
   }
 
-  /// The text of a menu's item that redoes what is named.
+  /// The title of a Redo menu item for an action name.
   open func redoMenuTitle(forUndoActionName actionName: String) -> String {
     actionName.isEmpty ? "Redo" : "Redo \(actionName)"
   }
 
-  /// Says whether what is being done can be lost without a question, as a scroll position can.
+  /// Sets whether the current action can be discarded without asking the user, such as a scroll
+  /// position.
   open func setActionIsDiscardable(_ discardable: Bool) {
     current?.isDiscardable = discardable
   }
 
-  /// Whether what `undo()` would undo can be lost without a question.
+  /// Whether the action that `undo()` would undo is discardable.
   open var undoActionIsDiscardable: Bool { nextUndo?.isDiscardable ?? false }
 
-  /// Whether what `redo()` would do again can be lost without a question.
+  /// Whether the action that `redo()` would redo is discardable.
   open var redoActionIsDiscardable: Bool { redoStack.last?.isDiscardable ?? false }
 
   private var place: String { "0x\(String(UInt(bitPattern: hash), radix: 16))" }
@@ -313,27 +315,27 @@ open class UndoManager: NSObject, @unchecked Sendable {
   }
 }
 
-/// The notification key that says whether a group that closes is discardable.
+/// The notification key for whether a group that closes is discardable.
 public let NSUndoManagerGroupIsDiscardableKey = "NSUndoManagerGroupIsDiscardableKey"
 
 extension NSNotification.Name {
-  /// Posted when a group is opened inside another or closed, and when undoing and redoing begins.
+  /// Posted when a nested group is opened or a group is closed, and before undo and redo.
   public static let NSUndoManagerCheckpoint = NSNotification.Name(
     "NSUndoManagerCheckpointNotification"
   )
-  /// Posted before something is undone.
+  /// Posted before an undo.
   public static let NSUndoManagerWillUndoChange = NSNotification.Name(
     "NSUndoManagerWillUndoChangeNotification"
   )
-  /// Posted before something is redone.
+  /// Posted before a redo.
   public static let NSUndoManagerWillRedoChange = NSNotification.Name(
     "NSUndoManagerWillRedoChangeNotification"
   )
-  /// Posted after something was undone.
+  /// Posted after an undo.
   public static let NSUndoManagerDidUndoChange = NSNotification.Name(
     "NSUndoManagerDidUndoChangeNotification"
   )
-  /// Posted after something was redone.
+  /// Posted after a redo.
   public static let NSUndoManagerDidRedoChange = NSNotification.Name(
     "NSUndoManagerDidRedoChangeNotification"
   )

@@ -1,12 +1,12 @@
 import Foundation
 
-/// Finds out what each turn of a context changed, and registers it with the undo manager.
+/// Determines the changes of each turn of a context, and registers them with the undo manager.
 ///
-/// It keeps the values of objects with unsaved changes as they were when the last turn ended; all
-/// others had the values of their rows. So changing an object costs nothing more with an undo manager
-/// than without.
+/// It keeps the values of objects with unsaved changes from the end of the last turn; all other
+/// objects had the values of their rows. Changing an object therefore costs the same with and
+/// without an undo manager.
 final class UndoRecorder {
-  /// An object with unsaved changes as it was when a turn ended.
+  /// The state of an object with unsaved changes at the end of a turn.
   private struct Image {
     let changed: SlotSet
     let isInserted: Bool
@@ -25,7 +25,7 @@ final class UndoRecorder {
     }
   }
 
-  /// What a to-many had more and less than its rows.
+  /// The members added to and removed from a to-many's stored members.
   private struct Members {
     var added: [NSManagedObject] = []
     var removed: [NSManagedObject] = []
@@ -40,7 +40,7 @@ final class UndoRecorder {
 
   let manager: UndoManager
   private unowned let context: NSManagedObjectContext
-  /// Of the context, for when it is going away.
+  /// The identity of the context, for use while it is deallocated.
   private let identifier: ObjectIdentifier
   private var images: [ObjectIdentifier: Image] = [:]
   /// The order of ordered to-manys before this turn changed it.
@@ -55,7 +55,7 @@ final class UndoRecorder {
     identifier = ObjectIdentifier(context)
     let changed = context.inserted.objects + context.updated.objects
     for object in changed { images[ObjectIdentifier(object)] = Image(object) }
-    // A group that opens or closes divides what was changed before from what is changed after.
+    // A checkpoint ends the current step: changes before and after it are in different groups.
     observer = NotificationCenter.default.addObserver(
       forName: .NSUndoManagerCheckpoint,
       object: manager,
@@ -68,19 +68,19 @@ final class UndoRecorder {
     manager.removeActions(of: identifier)
   }
 
-  /// Does work that is not to be undone.
+  /// Runs work that is not recorded for undo.
   func suspended<Result>(_ body: () throws -> Result) rethrows -> Result {
     suspensions += 1
     defer { suspensions -= 1 }
     return try body()
   }
 
-  /// After a save all objects have the values of their rows.
+  /// Discards the images after a save: all objects have the values of their rows.
   func forgetImages() {
     images.removeAll(keepingCapacity: true)
   }
 
-  /// Nothing that was changed can be undone any more.
+  /// Discards all state: earlier changes can no longer be undone.
   func forgetAll() {
     images = [:]
     orders = [:]
@@ -93,12 +93,12 @@ final class UndoRecorder {
     orders[ObjectIdentifier(storage)] = storage.members.items
   }
 
-  /// Whether an object that is gone may be brought back.
+  /// Whether a deleted object may be restored.
   func canRevive(_ object: NSManagedObject) -> Bool { holders.holds(object) }
 
   // MARK: Recording
 
-  /// Called at the end of a turn, while objects still know what it changed of them.
+  /// Called at the end of a turn, while objects still have its changes.
   func record(_ objects: [NSManagedObject]) {
     defer { orders.removeAll(keepingCapacity: true) }
     if suspensions == 0, manager.isUndoRegistrationEnabled {
@@ -119,9 +119,9 @@ final class UndoRecorder {
     for object in objects where !object.state.contains(.vanished) {
       let isNew = object.state.contains(.touchedInsert)
       if object.state.contains(.touchedDelete) {
-        // What came and went within one turn was never there.
+        // An object that was inserted and deleted in one turn is not recorded.
         if isNew { continue }
-        // The values are needed when the row is gone.
+        // The values are loaded before the row is deleted.
         object.fireIfFault()
         step.deleted.append(object)
       } else if isNew {
@@ -202,7 +202,7 @@ final class UndoRecorder {
     }
   }
 
-  /// Brings back what was deleted, puts the values back, and takes away what was inserted.
+  /// Restores deleted objects and values, and removes inserted objects.
   private func apply(_ step: UndoStep, _ direction: UndoStep.Direction) {
     let (revived, removed) =
       direction == .backward ? (step.deleted, step.inserted) : (step.inserted, step.deleted)

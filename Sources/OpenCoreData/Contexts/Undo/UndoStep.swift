@@ -1,7 +1,7 @@
-/// What one turn changed in a context, with the values before and after.
+/// The changes of one turn of a context, with the values before and after.
 ///
-/// Both sides of a relationship are listed for themselves, so that nothing has to be derived when
-/// they are put back.
+/// Both sides of a relationship are recorded, so that nothing has to be derived when they are
+/// restored.
 final class UndoStep {
   enum Direction {
     case backward, forward
@@ -12,9 +12,9 @@ final class UndoStep {
   /// The value of an attribute or of a to-one.
   struct SlotValue {
     let row: RowValue
-    /// The object behind a transformable attribute.
+    /// The object of a transformable attribute.
     var box: Any?
-    /// The destination: its row may have another number when the value is put back.
+    /// The destination, since its row may have another key when the value is restored.
     var destination: NSManagedObject?
   }
 
@@ -28,7 +28,7 @@ final class UndoStep {
     let index: Int
     let added: [NSManagedObject]
     let removed: [NSManagedObject]
-    /// The members in their order; nil where there is none, or where it was not known.
+    /// The members in order; nil if the relationship is unordered or its order was not loaded.
     let orderBefore: [NSManagedObject]?
     let orderAfter: [NSManagedObject]?
   }
@@ -50,7 +50,7 @@ final class UndoStep {
     holders?.release(inserted + deleted)
   }
 
-  /// Keeps the relationships of the step's objects whole as long as the step can be applied.
+  /// Retains the relationships of the step's objects while the step can be applied.
   func hold(_ holders: UndoHolders) {
     self.holders = holders
     holders.hold(inserted + deleted)
@@ -60,7 +60,7 @@ final class UndoStep {
 }
 
 extension UndoStep.Change {
-  /// Puts the values back; the object must be in its context.
+  /// Restores the values; the object must be in its context.
   func apply(_ direction: UndoStep.Direction) {
     object.fireIfFault()
     for change in values {
@@ -88,7 +88,7 @@ extension UndoStep.Change {
 }
 
 extension NSManagedObject {
-  /// The value as it is now, with what its row alone does not say.
+  /// The current value, with what its row value does not contain.
   final func undoValue(at slot: Int) -> UndoStep.SlotValue {
     let count = template.layout.attributes.count
     return UndoStep.SlotValue(
@@ -131,7 +131,7 @@ extension NSManagedObject {
     for member in removed { storage.remove(member) }
     for member in added { storage.add(member) }
     if let order, storage.isLoaded, !storage.members.items.elementsEqual(order, by: ===) {
-      // What came from elsewhere meanwhile stays, at the end.
+      // Members that were added by other changes are kept, at the end.
       let known = order.filter { storage.contains($0) }
       storage.reorder(
         known

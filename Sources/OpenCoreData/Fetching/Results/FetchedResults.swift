@@ -1,6 +1,6 @@
 import Foundation
 
-/// The list of a fetched results controller, without the type of its objects.
+/// The results of a fetched results controller, without their static type.
 final class FetchedResults: @unchecked Sendable {
   // Sendable: confined to the queue of its context.
 
@@ -13,21 +13,21 @@ final class FetchedResults: @unchecked Sendable {
   private(set) var list: SectionedResults? {
     didSet { version += 1 }
   }
-  /// Which list this is; 0 before the first.
+  /// The version of the list; 0 before the first.
   private(set) var version = 0
   private var observer: (any NSObjectProtocol)?
-  /// The last delegate that was told something, for what it was found to do.
+  /// The delegate; setting it resets what is known of its optional methods.
   weak var delegate: (any NSFetchedResultsControllerDelegate)? {
     didSet {
       wantsDifferences = sectionNameKeyPath == nil
       delegateNamesTitles = true
     }
   }
-  /// Until the delegate is found to have no method for differences.
+  /// False once the delegate is found to have no method for differences.
   var wantsDifferences: Bool
-  /// Until the delegate is found to have no method for titles.
+  /// False once the delegate is found to have no method for titles.
   var delegateNamesTitles = true
-  /// The controller as delegates see it.
+  /// The controller that is passed to the delegate.
   var facade: () -> NSFetchedResultsController<any NSFetchRequestResult>?
   /// Called after the list changed or was fetched.
   var didChange: (() -> Void)?
@@ -55,7 +55,7 @@ final class FetchedResults: @unchecked Sendable {
     stop()
   }
 
-  /// Follows changes no longer.
+  /// Stops observing changes.
   func stop() {
     let observer = observer
     self.observer = nil
@@ -106,14 +106,14 @@ final class FetchedResults: @unchecked Sendable {
       object: context,
       queue: nil
     ) { [weak self] notification in
-      // Posted on the context's queue, where the list lives too.
+      // Posted on the context's queue, to which the list is confined.
       self?.objectsDidChange(notification.userInfo ?? [:])
     }
   }
 
   // MARK: Changing
 
-  /// Without a delegate nobody asks for a list that follows changes; it stays as it was fetched.
+  /// Without a delegate the list is not updated, and stays as it was fetched.
   private var isFollowed: Bool { delegate != nil || didChange != nil }
 
   private func objectsDidChange(_ userInfo: [AnyHashable: Any]) {
@@ -132,15 +132,15 @@ final class FetchedResults: @unchecked Sendable {
     }
   }
 
-  /// All objects went at once, as when the context was reset: as Core Data has it, a delegate is
-  /// told nothing, and the list is none until the app fetches again.
+  /// All objects were removed at once, as when the context was reset: as in Core Data, the delegate
+  /// is not notified, and there is no list until the app fetches again.
   private func becomeInvalid() throws {
     plan = nil
     guard didChange != nil else { return }
     try performFetch()
   }
 
-  /// A window of a list is asked for again.
+  /// A list with a limit or an offset is fetched again.
   private func fetchAgain(
     _ old: inout SectionedResults,
     touched: Set<NSManagedObject>
@@ -209,7 +209,7 @@ final class FetchedResults: @unchecked Sendable {
     delegate.controllerDidChangeContent(controller)
   }
 
-  /// Updates appear as a removal and an insertion of the same object.
+  /// An update is a removal and an insertion of the same object.
   private static func difference(
     _ old: SectionedResults,
     _ new: SectionedResults,
@@ -227,7 +227,7 @@ final class FetchedResults: @unchecked Sendable {
         steps.append(.insert(offset: after.item, element: identifier, associatedWith: partner))
       }
     }
-    // The steps are sound by construction: each place is named once on either side.
+    // The steps are valid by construction: each index occurs once on either side.
     return CollectionDifference(steps)
       ?? new.objects.map(\.objectID).difference(
         from: old.objects.map(\.objectID)
@@ -256,11 +256,11 @@ final class FetchedResults: @unchecked Sendable {
     return titleOfController(name)
   }
 
-  /// Asks the app's own controller, which may be of a subclass.
+  /// Calls the app's own controller, which may be a subclass.
   var titleOfController: (String) -> String? = { _ in nil }
 
   func indexPath(of object: NSManagedObject) -> IndexPath? {
-    // Not through the property: looking an object up makes no new list.
+    // Not through the property: looking an object up must not copy the list.
     guard var list else { return nil }
     return list.indexPath(of: object)
   }

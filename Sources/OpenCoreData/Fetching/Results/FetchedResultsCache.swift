@@ -1,11 +1,11 @@
 import Foundation
 import Synchronization
 
-/// Section information that outlives its controller, by the names that apps give it.
+/// A cache of section information by the names that apps give it, which outlives the controllers.
 ///
-/// What is kept holds only while nothing is committed to the coordinator's stores.
+/// An entry is valid until the next commit to the coordinator's stores.
 enum FetchedResultsCache {
-  /// Everything that section information depends on but the stores' content.
+  /// Everything that section information depends on, except the stores' contents.
   struct Configuration: Equatable {
     var entity: String
     var predicate: String?
@@ -29,7 +29,7 @@ enum FetchedResultsCache {
     var sections: [SectionedResults.Section]
   }
 
-  /// More names than an app has lists; the one that was made first is forgotten.
+  /// The most entries, more than an app has lists; the oldest entry is removed.
   private static let limit = 256
 
   private struct State {

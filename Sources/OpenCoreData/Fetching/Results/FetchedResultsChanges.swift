@@ -1,8 +1,8 @@
 import Foundation
 
-/// What a delegate is told about the way from one list to the next.
+/// The changes from one list to the next, in the form of the delegate's calls.
 ///
-/// Index paths before the change count in the old list, those after it in the new one.
+/// Old index paths refer to the old list, new ones to the new list.
 struct FetchedResultsChanges {
   struct Change {
     var object: NSManagedObject
@@ -11,19 +11,19 @@ struct FetchedResultsChanges {
     var after: IndexPath?
   }
 
-  /// Numbers in the old list, the last first.
+  /// Section numbers in the old list, in descending order.
   private(set) var deletedSections: [Int] = []
-  /// Numbers in the new list.
+  /// Section numbers in the new list.
   private(set) var insertedSections: [Int] = []
-  /// Deletions from the end, then insertions, moves and updates from the beginning.
+  /// Deletions in descending order, then insertions, moves and updates in ascending order.
   private(set) var changes: [Change] = []
 
   var isEmpty: Bool { deletedSections.isEmpty && insertedSections.isEmpty && changes.isEmpty }
 
   /// Compares two lists.
   ///
-  /// `touched` are the objects whose values changed; `displaced` are those that left their place
-  /// among the ones that stayed.
+  /// `touched` are the objects whose values changed; `displaced` are those that changed their
+  /// position relative to the others.
   init(
     from old: inout SectionedResults,
     to new: inout SectionedResults,
@@ -61,7 +61,7 @@ struct FetchedResultsChanges {
     changes = deletions.reversed() + insertions + moves + updates
   }
 
-  /// The names of sections that were taken out and put in again elsewhere.
+  /// The names of sections that were removed and inserted at another position.
   private mutating func compareSections(
     _ old: SectionedResults,
     _ new: SectionedResults

@@ -1,21 +1,21 @@
 import Foundation
 
-/// Keeps a list of results true while objects change, without asking the store again.
+/// Updates a list of results while objects change, without fetching again.
 ///
-/// An object that changed keeps its place where it is still in order there, so that equal sort keys
-/// do not shuffle objects.
+/// A changed object keeps its position if it is still in order there, so that objects with equal
+/// sort keys are not shuffled.
 struct FetchedResultsTracker {
   let plan: FetchPlan
 
   struct Outcome {
     var objects: [NSManagedObject]
-    /// The objects whose values changed and that are in the list.
+    /// The objects in the list whose values changed.
     var touched: Set<NSManagedObject>
-    /// The objects that were in the list and have another place in it now.
+    /// The objects of the old list that have another position in the new one.
     var displaced: Set<NSManagedObject>
   }
 
-  /// What a turn of the context changed.
+  /// The changes of a turn of the context.
   struct Turn {
     var changed: Set<NSManagedObject> = []
     var deleted: Set<NSManagedObject> = []
@@ -30,7 +30,7 @@ struct FetchedResultsTracker {
     }
   }
 
-  /// The list after a turn; nil where nothing of it was touched.
+  /// The list after a turn; nil if the turn does not affect it.
   func list(_ current: inout SectionedResults, after turn: Turn) -> Outcome? {
     var arrivals: [NSManagedObject] = []
     var touched: Set<NSManagedObject> = []
@@ -57,7 +57,7 @@ struct FetchedResultsTracker {
     return outcome
   }
 
-  /// The members that are still in order; the others are noted as displaced.
+  /// The members that are still in order; the others are recorded as displaced.
   private func settled(
     _ members: [NSManagedObject],
     _ outcome: inout Outcome
@@ -87,7 +87,7 @@ struct FetchedResultsTracker {
     return result
   }
 
-  /// Both lists are in order; where two are equal, what was there comes first.
+  /// Merges two sorted lists; of two equal objects the one that was in the list comes first.
   private func merged(
     _ stayed: [NSManagedObject],
     _ placed: [NSManagedObject]
@@ -131,7 +131,7 @@ struct FetchedResultsTracker {
 }
 
 extension ObjectKey {
-  /// An order of arrival: saved objects by their keys, then new ones by when they were made.
+  /// The order of insertion: saved objects by their keys, then new ones by their creation.
   fileprivate func precedes(_ other: ObjectKey) -> Bool {
     (isTemporary ? 1 : 0, abs(reference.key)) < (
       other.isTemporary ? 1 : 0, abs(other.reference.key)

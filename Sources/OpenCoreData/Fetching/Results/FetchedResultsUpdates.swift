@@ -1,33 +1,33 @@
 import Foundation
 
-/// What a request finds now and after each change of its context, as an asynchronous sequence.
+/// The results of a request now and after each change of its context, as an asynchronous sequence.
 ///
-/// Made by ``NSManagedObjectContext/updates(of:sectionNameKeyPath:)``. A slow reader skips lists and
-/// sees the newest one; each list says how it differs from the last one that was read.
+/// Created by ``NSManagedObjectContext/updates(of:sectionNameKeyPath:)``. A slow reader skips lists
+/// and receives the newest one; each list has the difference from the last one that was read.
 ///
 /// **Differs from Core Data:** there is no such sequence; it stands beside
 /// ``NSFetchedResultsController``, with no delegate to write.
 public struct FetchedResultsUpdates<ResultType: NSManagedObject>: AsyncSequence, Sendable {
   /// One list of results.
   public struct Element: Sendable {
-    /// A run of objects with the same section name.
+    /// A range of objects with the same section name.
     public struct Section: Sendable, Hashable {
       /// The text of the section key path's value.
       public let name: String
-      /// The places of the section's objects in the list.
+      /// The indices of the section's objects in the list.
       public let range: Range<Int>
     }
 
     /// The objects' identifiers in order.
     public let objectIDs: [NSManagedObjectID]
-    /// The sections in order; one where no key path was given.
+    /// The sections in order; a single one without a key path.
     public let sections: [Section]
-    /// The way from the list that was read before, or from an empty one.
+    /// The difference from the last list that was read, or from an empty one.
     ///
-    /// It is empty where only values changed.
+    /// It is empty if only values changed.
     public fileprivate(set) var difference: CollectionDifference<NSManagedObjectID>
 
-    /// The objects in a context, on whose queue this is called.
+    /// The objects in a context; call it on the context's queue.
     public func objects(in context: NSManagedObjectContext) -> [ResultType] {
       objectIDs.compactMap { context.object(with: $0) as? ResultType }
     }
@@ -42,7 +42,7 @@ public struct FetchedResultsUpdates<ResultType: NSManagedObject>: AsyncSequence,
       self.stream = stream.makeAsyncIterator()
     }
 
-    /// Waits for the next list; throws what the first fetch throws.
+    /// Waits for the next list; throws the error of the first fetch.
     public mutating func next() async throws -> Element? {
       guard var element = try await stream.next() else { return nil }
       element.difference = element.objectIDs.difference(from: last)
@@ -61,12 +61,12 @@ public struct FetchedResultsUpdates<ResultType: NSManagedObject>: AsyncSequence,
     _ sectionNameKeyPath: String?
   ) {
     self.context = context
-    // A copy of its own, which nobody else can change.
+    // A copy that the caller can't change.
     self.request = LaneTransfer(NSFetchRequest<ResultType>(sameAs: request))
     self.sectionNameKeyPath = sectionNameKeyPath
   }
 
-  /// Begins to follow the context.
+  /// Starts observing the context.
   public func makeAsyncIterator() -> AsyncIterator {
     let context = context
     let request = request
@@ -76,14 +76,14 @@ public struct FetchedResultsUpdates<ResultType: NSManagedObject>: AsyncSequence,
         let feed = LaneTransfer(
           Feed(context, request.value, sectionNameKeyPath, continuation)
         )
-        // The stream keeps the feed alive until its reader is gone.
+        // The stream retains the feed until its reader ends.
         continuation.onTermination = { _ in context.perform { feed.value.stop() } }
         context.perform { feed.value.start() }
       }
     )
   }
 
-  /// Follows a list on the context's queue.
+  /// Observes a list on the context's queue.
   private final class Feed: @unchecked Sendable {
     // Sendable: confined to the queue of its context.
 
@@ -108,7 +108,7 @@ public struct FetchedResultsUpdates<ResultType: NSManagedObject>: AsyncSequence,
 
     func start() {
       results.didChange = { [weak self] in self?.yield() }
-      // A save gives new objects their lasting identifiers.
+      // A save gives new objects their permanent identifiers.
       saveObserver = NotificationCenter.default.addObserver(
         forName: .NSManagedObjectContextDidSave,
         object: results.context,
@@ -144,10 +144,10 @@ public struct FetchedResultsUpdates<ResultType: NSManagedObject>: AsyncSequence,
 }
 
 extension NSManagedObjectContext {
-  /// What a request finds now and after each change of this context.
+  /// The results of a request now and after each change of this context.
   ///
-  /// The request is for managed objects, with sort descriptors, so that the order is known. The
-  /// section key path names the sections; there is one section where it is nil.
+  /// The request is for managed objects and has sort descriptors, so that the order is defined. The
+  /// section key path names the sections; with nil there is one section.
   public func updates<ResultType: NSManagedObject>(
     of request: NSFetchRequest<ResultType>,
     sectionNameKeyPath: String? = nil

@@ -1,15 +1,15 @@
 import Foundation
 
-/// The names that UIKit and AppKit give to the two parts of an index path.
+/// The accessors that UIKit and AppKit declare for an index path's two components.
 ///
 /// Foundation on Linux has index paths without them.
 extension IndexPath {
-  /// Names a row of a section.
+  /// Creates the index path of a row in a section.
   public init(row: Int, section: Int) {
     self.init(indexes: [section, row])
   }
 
-  /// Names an item of a section.
+  /// Creates the index path of an item in a section.
   public init(item: Int, section: Int) {
     self.init(indexes: [section, item])
   }

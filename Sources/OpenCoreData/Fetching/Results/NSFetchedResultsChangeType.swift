@@ -1,11 +1,11 @@
-/// What happened to an object or a section of a fetched results controller.
+/// The kind of a change of an object or a section of a fetched results controller.
 public enum NSFetchedResultsChangeType: UInt, Sendable, Hashable {
-  /// It came.
+  /// It was inserted.
   case insert = 1
-  /// It went.
+  /// It was deleted.
   case delete = 2
-  /// It has another place.
+  /// It has another position.
   case move = 3
-  /// Its values changed where it is.
+  /// Its values changed, and its position did not.
   case update = 4
 }

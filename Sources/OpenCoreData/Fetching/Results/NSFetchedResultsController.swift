@@ -1,9 +1,9 @@
 import Foundation
 
-/// Shows the results of a fetch in sections and keeps them true while objects change.
+/// Provides the results of a fetch in sections and updates them while objects change.
 ///
-/// A controller with a delegate follows the changes of its context; one without shows what
-/// ``performFetch()`` found. It is used on the queue of its context.
+/// A controller with a delegate observes the changes of its context; one without keeps the results
+/// of ``performFetch()``. It must be used on the queue of its context.
 ///
 /// **Differs from Core Data:** a delegate is held weakly; section information that is cached lives
 /// as long as the process; with a fetch limit or offset the list is fetched again after each change.
@@ -12,7 +12,7 @@ open class NSFetchedResultsController<ResultType>: NSObject {
   private var typedObjects: [ResultType] = []
   private var typedVersion = 0
 
-  /// The request whose results are shown.
+  /// The request whose results are provided.
   public let fetchRequest: NSFetchRequest<ResultType>
 
   /// Creates a controller.
@@ -21,9 +21,9 @@ open class NSFetchedResultsController<ResultType>: NSObject {
   ///   - fetchRequest: A request with at least one sort descriptor, for managed objects; without one,
   ///     `performFetch()` throws. Where there are sections, the first descriptor must put objects of one
   ///     section next to each other.
-  ///   - context: The context that fetches, and whose changes are followed.
+  ///   - context: The context that fetches, and whose changes are observed.
   ///   - sectionNameKeyPath: The key path of the section's name; nil for one section.
-  ///   - name: The name under which section information is kept; nil to keep none.
+  ///   - name: The name under which section information is cached; nil to cache none.
   public init(
     fetchRequest: NSFetchRequest<ResultType>,
     managedObjectContext context: NSManagedObjectContext,
@@ -42,7 +42,7 @@ open class NSFetchedResultsController<ResultType>: NSObject {
     results.titleOfController = { [weak self] in self?.sectionIndexTitle(forSectionName: $0) }
   }
 
-  /// A controller of another type over the same list.
+  /// A controller of another static type with the same list.
   private init(_ results: FetchedResults, fetchRequest: NSFetchRequest<ResultType>) {
     self.results = results
     self.fetchRequest = fetchRequest
@@ -64,23 +64,23 @@ open class NSFetchedResultsController<ResultType>: NSObject {
   /// The key path of the sections' names.
   open var sectionNameKeyPath: String? { results.sectionNameKeyPath }
 
-  /// The name under which section information is kept.
+  /// The name under which section information is cached.
   open var cacheName: String? { results.cacheName }
 
-  /// Whom the controller tells of changes; it is not kept alive.
+  /// The delegate that is notified of changes; it is held weakly.
   open var delegate: (any NSFetchedResultsControllerDelegate)? {
     get { results.delegate }
     set { results.delegate = newValue }
   }
 
-  /// Forgets the section information of that name, or all of it.
+  /// Removes the cached section information of a name, or all of it.
   open class func deleteCache(withName name: String?) {
     FetchedResultsCache.delete(named: name)
   }
 
   // MARK: Results
 
-  /// Runs the request; what it finds is shown from then on.
+  /// Runs the request and replaces the results.
   open func performFetch() throws {
     try results.performFetch()
   }
@@ -95,7 +95,7 @@ open class NSFetchedResultsController<ResultType>: NSObject {
     return typedObjects
   }
 
-  /// The object at a place, which must be one of the list's.
+  /// The object at an index path, which must be valid.
   open func object(at indexPath: IndexPath) -> ResultType {
     guard let list = results.list, list.sections.indices.contains(indexPath.section) else {
       preconditionFailure("no section at index \(indexPath.section)")
@@ -111,7 +111,7 @@ open class NSFetchedResultsController<ResultType>: NSObject {
     return object
   }
 
-  /// The place of an object; nil where it is not in the list.
+  /// The index path of an object; nil if it is not in the list.
   open func indexPath(forObject object: ResultType) -> IndexPath? {
     (object as? NSManagedObject).flatMap { results.indexPath(of: $0) }
   }
@@ -123,15 +123,15 @@ open class NSFetchedResultsController<ResultType>: NSObject {
     results.list.map { list in list.sections.map { results.sectionInfo($0, list) } }
   }
 
-  /// The titles of the sections, each once.
+  /// The titles of the sections, without duplicates.
   open var sectionIndexTitles: [String] {
     var seen: Set<String> = []
     return (results.list?.sections ?? []).compactMap { results.indexTitle($0.name) }
       .filter { seen.insert($0).inserted }
   }
 
-  /// The title of a section: the first letter of its name, in upper case; a subclass may choose
-  /// another.
+  /// The title of a section: the first letter of its name, in upper case; a subclass may override
+  /// it.
   open func sectionIndexTitle(forSectionName sectionName: String) -> String? {
     sectionName.first.map { String($0).uppercased() }
   }
@@ -156,7 +156,7 @@ open class NSFetchedResultsController<ResultType>: NSObject {
   open override var hash: Int { ObjectIdentifier(results).hashValue }
 }
 
-/// Lets controllers of different types see that they show the same list.
+/// Lets controllers of different static types compare their lists.
 private protocol FetchedResultsShowing {
   var results: FetchedResults { get }
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Told by a fetched results controller what changed in its list.
+/// The delegate of a fetched results controller, which is notified of changes of its list.
 ///
 /// All methods are optional. A delegate is called on the queue of the controller's context, at the
 /// end of the turn that made the changes.
@@ -9,20 +9,20 @@ import Foundation
 /// that the app made and shows the same list, but is not always the same instance: Swift on Linux
 /// cannot view a generic class as one of another type.
 public protocol NSFetchedResultsControllerDelegate: NSObjectProtocol {
-  /// Tells that changes are about to be told.
+  /// Called before the calls for the changes.
   func controllerWillChangeContent(
     _ controller: NSFetchedResultsController<any NSFetchRequestResult>
   )
 
-  /// Tells that all changes have been told.
+  /// Called after the calls for all changes.
   func controllerDidChangeContent(
     _ controller: NSFetchedResultsController<any NSFetchRequestResult>
   )
 
-  /// Tells what happened to an object.
+  /// Called for a change of an object.
   ///
-  /// `indexPath` is the place in the list as it was, nil for an insertion; `newIndexPath` is the
-  /// place in the list as it is, nil for a deletion.
+  /// `indexPath` is the position in the old list, nil for an insertion; `newIndexPath` is the
+  /// position in the new list, nil for a deletion.
   func controller(
     _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
     didChange anObject: Any,
@@ -31,7 +31,7 @@ public protocol NSFetchedResultsControllerDelegate: NSObjectProtocol {
     newIndexPath: IndexPath?
   )
 
-  /// Tells that a section came or went.
+  /// Called for an inserted or deleted section.
   func controller(
     _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
     didChange sectionInfo: any NSFetchedResultsSectionInfo,
@@ -39,10 +39,10 @@ public protocol NSFetchedResultsControllerDelegate: NSObjectProtocol {
     for type: NSFetchedResultsChangeType
   )
 
-  /// Tells all changes at once, as a difference of identifiers.
+  /// Called with all changes at once, as a difference of identifiers.
   ///
-  /// Called for a controller without sections only; where a delegate has this method, none of the
-  /// others is called.
+  /// It is only called for a controller without sections; if a delegate has this method, none of
+  /// the others is called.
   func controller(
     _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
     didChangeContentWith diff: CollectionDifference<NSManagedObjectID>
@@ -83,7 +83,7 @@ extension NSFetchedResultsControllerDelegate {
     for type: NSFetchedResultsChangeType
   ) {}
 
-  /// Says that the delegate wants changes one by one.
+  /// Marks that the delegate does not implement the method.
   public func controller(
     _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
     didChangeContentWith diff: CollectionDifference<NSManagedObjectID>

@@ -4,13 +4,13 @@ public protocol NSFetchedResultsSectionInfo {
   var name: String { get }
   /// The section's title in an index of sections.
   var indexTitle: String? { get }
-  /// How many objects are in the section.
+  /// The number of objects in the section.
   var numberOfObjects: Int { get }
   /// The objects of the section, in order.
   var objects: [Any]? { get }
 }
 
-/// A section as it stood when it was asked for.
+/// A section at the time it was read.
 struct FetchedResultsSectionInfo: NSFetchedResultsSectionInfo {
   let name: String
   let indexTitle: String?

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Objects in order, and where their sections begin and end.
+/// A list of objects with the bounds of its sections.
 struct SectionedResults {
   struct Section: Equatable {
     var name: String
@@ -11,14 +11,14 @@ struct SectionedResults {
   private(set) var sections: [Section] = []
   private var places: [ObjectIdentifier: Int]?
 
-  /// An empty list: without a section key path it has one section all the same.
+  /// An empty list: without a section key path it has one empty section.
   init(isSectioned: Bool) {
     if !isSectioned { sections = [Section(name: "", range: 0..<0)] }
   }
 
-  /// A list whose section names are asked for.
+  /// A list whose section names are read from its objects.
   ///
-  /// Throws where the objects of a section are not next to each other.
+  /// Throws if the objects of a section are not adjacent.
   init(_ objects: [NSManagedObject], sectionNameKeyPath: String?) throws {
     self.objects = objects
     guard let sectionNameKeyPath else {
@@ -43,7 +43,7 @@ struct SectionedResults {
     }
   }
 
-  /// A list whose sections are known from an earlier fetch.
+  /// A list with the sections of an earlier fetch.
   init(_ objects: [NSManagedObject], sections: [Section]) {
     self.objects = objects
     self.sections = sections
@@ -60,7 +60,7 @@ struct SectionedResults {
 
   // MARK: Places
 
-  /// The place in the flat list.
+  /// The index in the flat list.
   mutating func index(of object: NSManagedObject) -> Int? {
     if let places { return places[ObjectIdentifier(object)] }
     var made: [ObjectIdentifier: Int] = [:]
@@ -70,7 +70,7 @@ struct SectionedResults {
     return made[ObjectIdentifier(object)]
   }
 
-  /// The section that holds a place of the flat list.
+  /// The section that contains an index of the flat list.
   func section(of index: Int) -> Int? {
     var low = 0
     var high = sections.count
