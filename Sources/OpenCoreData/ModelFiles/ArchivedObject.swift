@@ -1,9 +1,9 @@
 import Foundation
 
-/// One object of a keyed archive, read field by field.
+/// One object of a keyed archive, with access to its fields.
 struct ArchivedObject: Hashable {
   private let archive: KeyedArchive
-  /// What tells objects of one archive apart.
+  /// The object's identity within its archive.
   let index: Int
 
   init(archive: KeyedArchive, index: Int) {
@@ -19,18 +19,18 @@ struct ArchivedObject: Hashable {
     hasher.combine(index)
   }
 
-  /// Counts one object of an unfolding; false when there were too many.
+  /// Counts a visited object; false if there were too many.
   func visit() -> Bool { archive.visit() }
 
   private var node: BinaryPropertyList.Node { archive.node(index) }
 
-  /// The name of the archived object's class; plain values have none.
+  /// The name of the archived object's class; nil for plain values.
   var className: String? {
     guard let type = object("$class") else { return nil }
     return type.plainString("$classname")
   }
 
-  /// The object behind a key; nil where it is absent or `$null`.
+  /// The object of a key; nil if it is absent or `$null`.
   func object(_ key: String) -> ArchivedObject? {
     guard let value = archive.entries(index)[key],
       let target = archive.resolve(value)
@@ -107,7 +107,7 @@ struct ArchivedObject: Hashable {
     list("NS.objects")
   }
 
-  /// Keys and values of a dictionary of either kind, in archived order.
+  /// The keys and values of a dictionary of either kind, in archived order.
   var pairs: [(key: ArchivedObject, value: ArchivedObject)] {
     if className == "NSKnownKeysDictionary1" {
       let keys = object("searchMapping")?.object("keys")?.elements ?? []
@@ -122,7 +122,7 @@ struct ArchivedObject: Hashable {
       case .array(let members) = archive.node(value)
     else { return [] }
     return members.map { member in
-      // A nil keeps its place: keys and values are matched by position.
+      // A nil member keeps its position: keys and values are matched by position.
       ArchivedObject(archive: archive, index: archive.resolve(member) ?? member)
     }
   }
@@ -172,7 +172,7 @@ struct ArchivedObject: Hashable {
     }
   }
 
-  /// Mantissa words in the byte order that the archive names, times a power of ten.
+  /// The mantissa's words in the byte order of the archive, times a power of ten.
   private var decimal: NSDecimalNumber? {
     guard let mantissa = data("NS.mantissa"), mantissa.count <= 16,
       let length = integer("NS.length"), (0...8).contains(length),

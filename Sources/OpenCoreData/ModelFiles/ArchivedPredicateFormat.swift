@@ -1,8 +1,8 @@
 import Foundation
 
-/// Turns archived predicates and expressions into format strings.
+/// Converts archived predicates and expressions to format strings.
 enum ArchivedPredicateFormat {
-  /// The predicate's format, or nil where it has a part that no format can say.
+  /// The predicate's format; nil if it contains a part that can't be expressed in a format.
   static func predicate(_ object: ArchivedObject, depth: Int = 0) -> String? {
     guard depth < KeyedArchive.depthLimit, object.visit() else { return nil }
     switch object.className {
@@ -64,7 +64,7 @@ enum ArchivedPredicateFormat {
     else { return nil }
     let options = operation.integer("NSFlags") ?? operation.integer("NSOptions") ?? 0
     var suffix = (options & 1 != 0 ? "c" : "") + (options & 2 != 0 ? "d" : "")
-    // Only text operators take options; numbers carry them by accident.
+    // Only string operators have options; archives of number comparisons may contain unused ones.
     if !suffix.isEmpty { suffix = "[\(suffix)]" }
     let modifier =
       switch operation.integer("NSModifier") ?? 0 {
@@ -115,7 +115,7 @@ enum ArchivedPredicateFormat {
     if let symbol = symbols[selector], arguments.count == 2 {
       return "(\(arguments[0]) \(symbol) \(arguments[1]))"
     }
-    // `pages.@count` is archived as a function over the key path.
+    // `pages.@count` is archived as a function of the key path.
     if selector == "count:", let path = arguments.first, path.allSatisfy({ isPathCharacter($0) }) {
       return "\(path).@count"
     }

@@ -1,10 +1,10 @@
 import Foundation
 
-/// The objects of a binary property list, each with references to others by number.
+/// The objects of a binary property list, with references to each other by number.
 ///
-/// Foundation's reader gives archive references as opaque objects on Linux, and it is not built to
-/// be fed damaged bytes. This one checks every bound and follows no reference by itself, so that
-/// cycles and deep nesting cannot hurt.
+/// Foundation's reader returns archive references as opaque objects on Linux, and it is not
+/// designed for damaged input. This reader checks all bounds and follows no references itself, so
+/// that cycles and deep nesting are harmless.
 struct BinaryPropertyList {
   enum Node: Equatable {
     case null
@@ -43,7 +43,8 @@ private struct BinaryPropertyListReader {
   private let referenceWidth: Int
   private let tableStart: Int
   private let offsetWidth: Int
-  /// Objects may share references, but each is written once: their sum cannot exceed the file.
+  /// Objects may share references, but each reference is written once: their number can't exceed
+  /// the file's size.
   private var referencesLeft: Int
   let top: Int
 
@@ -149,7 +150,7 @@ private struct BinaryPropertyListReader {
     }
   }
 
-  /// The count in a marker, or the integer object that follows a full one.
+  /// The count in a marker, or in the integer object after a full one.
   private func length(_ low: Int, at offset: Int) throws -> (length: Int, start: Int) {
     guard low == 0xF else { return (low, offset + 1) }
     let width = 1 << Int(try byte(offset + 1) & 0x0F)
@@ -170,7 +171,7 @@ private struct BinaryPropertyListReader {
   private mutating func references(_ start: Int, _ length: Int) throws -> [Int] {
     let size = try product(length, referenceWidth, at: start)
     _ = try slice(start, size)
-    // Overlapping objects could otherwise make a small file unfold into a huge table.
+    // Otherwise overlapping objects could expand a small file to a huge table.
     referencesLeft -= length
     guard referencesLeft >= 0 else {
       throw DamageError(
@@ -193,7 +194,7 @@ private struct BinaryPropertyListReader {
   }
 
   private func integer(at offset: Int, width: Int) throws -> Int64 {
-    // Sixteen bytes hold unsigned numbers beyond Int64; the low half is the value.
+    // Sixteen bytes contain unsigned numbers beyond Int64; the low half is the value.
     if width == 16 {
       return Int64(bitPattern: try unsigned(at: offset + 8, width: 8))
     }

@@ -1,24 +1,25 @@
 import Foundation
 
-/// A keyed archive as `NSKeyedArchiver` writes it, read without any of the archived classes.
+/// Reads an archive of `NSKeyedArchiver` without the archived classes.
 final class KeyedArchive {
   struct DamageError: Error {
     let found: String
     let expected: String
   }
 
-  /// Archives nest as models do: property lists of property lists, predicates of predicates.
+  /// The limit of nesting: models nest property lists and predicates.
   static let depthLimit = 128
 
   private let list: BinaryPropertyList
   private let table: [Int]
   private var fields: [Int: [String: Int]] = [:]
-  /// Objects may be shared; a small archive must not unfold into an endless value.
+  /// The limit of visited objects: a small archive with shared objects must not expand without
+  /// bound.
   private var visitsLeft = 1_000_000
 
   private let rootIndex: Int
 
-  /// The object that the archive was made of.
+  /// The root object of the archive.
   var root: ArchivedObject { ArchivedObject(archive: self, index: rootIndex) }
 
   init(_ data: Data) throws {
@@ -43,7 +44,7 @@ final class KeyedArchive {
     rootIndex = table[Int(number)]
   }
 
-  /// Counts one object of an unfolding; false when there were too many.
+  /// Counts a visited object; false if there were too many.
   func visit() -> Bool {
     visitsLeft -= 1
     return visitsLeft > 0
@@ -58,7 +59,7 @@ final class KeyedArchive {
     return entries
   }
 
-  /// Follows an archive reference; nil for `$null` and for numbers outside the table.
+  /// Follows an archive reference; nil for `$null` and for invalid numbers.
   func resolve(_ index: Int) -> Int? {
     guard case .reference(let number) = list.nodes[index] else { return index }
     guard number > 0, number < UInt64(table.count) else { return nil }

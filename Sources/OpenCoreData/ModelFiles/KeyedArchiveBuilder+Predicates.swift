@@ -1,9 +1,9 @@
 import Foundation
 
-/// Predicates and expressions in the classes and keys that Apple's archives hold.
+/// Predicates and expressions in the classes and keys of Apple's archives.
 ///
-/// Only the forms that were seen in archives of Apple's are written; for the others the caller keeps
-/// the format string, because an archive that Apple's reader trips over is worse than a missing rule.
+/// Only forms that were observed in Apple's archives are written; for other forms the caller stores
+/// the format string, since an archive that Apple's reader can't read is worse than a missing rule.
 extension KeyedArchiveBuilder {
   mutating func predicate(_ tree: PredicateTree) -> ArchiveValue? {
     switch tree {
@@ -158,7 +158,7 @@ extension KeyedArchiveBuilder {
 
   // MARK: Values
 
-  /// A value of Foundation's; nil for one that has no archived form here.
+  /// A Foundation value; nil if it has no known archived form.
   mutating func foundation(_ value: Any?, depth: Int = 0) -> ArchiveValue? {
     guard let value else { return Self.null }
     guard depth < KeyedArchive.depthLimit else { return nil }
@@ -210,7 +210,7 @@ extension KeyedArchiveBuilder {
     return dictionary(result, isMutable: false)
   }
 
-  /// Booleans are told from numbers by their Objective-C type code.
+  /// Booleans are distinguished from numbers by their Objective-C type code.
   private static func number(_ number: NSNumber) -> ArchiveValue {
     switch UInt8(bitPattern: number.objCType.pointee) {
     case UInt8(ascii: "c") where number === (number.boolValue as NSNumber),

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A value as it goes into a binary property list.
+/// A value of a binary property list.
 indirect enum ArchiveValue: Sendable {
   case boolean(Bool)
   case integer(Int64)
@@ -19,10 +19,10 @@ struct KeyedArchiveBuilder {
   private var strings: [String: Int] = [:]
   private var classes: [String: Int] = [:]
 
-  /// The reference that stands for nil.
+  /// The reference for nil.
   static let null = ArchiveValue.reference(0)
 
-  /// Takes a place for an object that others will point at before it is known.
+  /// Reserves a reference for an object that others reference before it is built.
   mutating func reserve() -> Int {
     objects.append(.string("$null"))
     return objects.count - 1

@@ -1,9 +1,9 @@
 import CZlib
 import Foundation
 
-/// Compiled models, and the copy of its model that every store carries.
+/// Reads and writes compiled models, and the copy of its model in every store.
 package enum ModelArchive {
-  /// No model unfolds to more; a damaged stream may claim anything.
+  /// The limit of a decompressed model; a damaged stream may claim any size.
   static let maximumBytes = 256 << 20
 
   /// Reads the bytes of a `.mom`.
@@ -19,7 +19,7 @@ package enum ModelArchive {
     try ModelUnarchiver.model(from: inflate(data), file: "Z_MODELCACHE")
   }
 
-  /// Writes what `Z_MODELCACHE.Z_CONTENT` holds.
+  /// Writes the contents of `Z_MODELCACHE.Z_CONTENT`.
   package static func modelCache(for model: NSManagedObjectModel) throws -> Data {
     try deflate(archive(of: model))
   }

@@ -46,7 +46,7 @@ extension ModelArchiver {
       property is NSDerivedAttributeDescription || property is NSFetchedPropertyDescription
     let rules = property.allValidationRules
     let isOrdered = (property as? NSRelationshipDescription)?.isOrdered ?? false
-    // The packed flags: the higher bits of the low byte say what is absent.
+    // The packed flags: the higher bits of the low byte mark absent parts.
     var flags: Int64 = 0x01
     if property.isOptional { flags |= 0x02 }
     if isReadOnly { flags |= 0x04 }
@@ -162,10 +162,10 @@ extension ModelArchiver {
 
   // MARK: Predicates
 
-  /// Nil where Apple's archives have no form that we know.
+  /// Nil if no form in Apple's archives is known.
   mutating func predicate(_ format: String?) -> ArchiveValue? {
     guard let format, let tree = try? PredicateParser.predicate(format, arguments: []) else {
-      // A format that does not parse is kept as text all the same.
+      // A format that can't be parsed is stored as text.
       return nil
     }
     return builder.predicate(tree)

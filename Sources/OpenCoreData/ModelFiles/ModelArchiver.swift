@@ -1,12 +1,11 @@
 import Foundation
 
-/// Writes a model as the keyed archive that a store carries.
+/// Writes a model as a keyed archive, as stores contain it.
 ///
-/// The classes and keys are those of Apple's stores. What they have no form for here (a few kinds of
-/// predicate) is kept beside them as format strings under keys of our own, which Apple's reader
-/// passes over.
+/// The classes and keys are those of Apple's stores. A few kinds of predicates have no known form;
+/// they are also stored as format strings under our own keys, which Apple's reader ignores.
 struct ModelArchiver {
-  /// Keys of our own.
+  /// The keys of this project.
   enum Key {
     static let derivation = "WatershedDerivationFormat"
     static let filter = "WatershedFilterFormat"
@@ -21,7 +20,7 @@ struct ModelArchiver {
   var propertyPlaces: [PropertyPlace: Int] = [:]
   var modelPlace = 0
 
-  /// A property as it appears in one entity: a sub-entity repeats what it inherits.
+  /// A property in one entity: a subentity repeats inherited properties.
   struct PropertyPlace: Hashable {
     let entity: ObjectIdentifier
     let property: ObjectIdentifier

@@ -4,7 +4,7 @@ import Foundation
 
 /// Model files on disk: `.xcdatamodeld`, `.xcdatamodel`, `.momd`, `.mom`, and a bare `contents`.
 ///
-/// What a file is, is told by what is in it and not by its extension.
+/// The kind of a file is determined by its contents, not by its extension.
 package enum ModelFile {
   /// Far beyond the largest model known.
   static let maximumBytes = 256 << 20

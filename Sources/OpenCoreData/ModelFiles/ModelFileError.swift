@@ -1,18 +1,18 @@
 import Foundation
 
-/// A model file cannot be read, or says something that makes no sense.
+/// The error of a model file that can't be read or is inconsistent.
 package struct ModelFileError: Error, Sendable, Hashable, CustomStringConvertible, LocalizedError,
   CustomNSError
 {
-  /// What kind of trouble it is.
+  /// The kind of the error.
   package enum Reason: Sendable, Hashable {
-    /// Nothing is there, or it cannot be opened.
+    /// The file does not exist or can't be opened.
     case unreadable
-    /// It is not of the form that was expected.
+    /// The file does not have the expected format.
     case malformed
-    /// It names an entity, property or parent that does not exist, or contradicts itself.
+    /// The file names an entity, property or parent that does not exist, or contradicts itself.
     case inconsistent
-    /// It is of a kind that is known and not supported.
+    /// The file's format is known but not supported.
     case unsupported
   }
 
@@ -20,11 +20,11 @@ package struct ModelFileError: Error, Sendable, Hashable, CustomStringConvertibl
   /// The file's path.
   package var file: String
   package var line: Int?
-  /// The element, as the file spells it.
+  /// The element, as written in the file.
   package var element: String?
-  /// What was found.
+  /// A description of what was found.
   package var found: String
-  /// What was expected instead.
+  /// A description of what was expected.
   package var expected: String
 
   package init(
@@ -73,7 +73,7 @@ package struct ModelFileError: Error, Sendable, Hashable, CustomStringConvertibl
 }
 
 extension ModelFileError {
-  /// Reads an archive of models or mappings, telling what is damaged in it of which file.
+  /// Reads an archive of models or mappings; its errors name the file.
   static func naming<Result>(_ file: String, _ read: () throws -> Result) throws -> Result {
     do {
       return try read()

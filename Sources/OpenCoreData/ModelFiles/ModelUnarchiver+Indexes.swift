@@ -55,7 +55,7 @@ extension ModelUnarchiver {
     return description
   }
 
-  /// Our own key has the text as the developer wrote it; Apple's archives have only the objects.
+  /// Our own key has the developer's text; Apple's archives have only the objects.
   func expressionSource(
     _ object: ArchivedObject,
     _ key: String,

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Attributes, and what all properties have.
+/// Reads attributes, and the common parts of all properties.
 extension ModelUnarchiver {
   mutating func readProperties(
     _ object: ArchivedObject,
@@ -18,7 +18,7 @@ extension ModelUnarchiver {
         )
       }
       owners[value.index] = (entity, name)
-      // A store's copy lists inherited properties again, as proxies or as copies.
+      // A store's copy of the model repeats inherited properties, as proxies or as copies.
       if inherited[name] != nil || value.className == "_NSPropertyDescriptionProxy" { continue }
       own.append(try property(value, name: name, of: entity))
     }

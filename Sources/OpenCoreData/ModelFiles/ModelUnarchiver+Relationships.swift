@@ -1,12 +1,12 @@
 import Foundation
 
-/// Relationships, linked once all entities are known.
+/// Reads relationships, which are linked after all entities.
 extension ModelUnarchiver {
   mutating func relationship(
     _ object: ArchivedObject
   ) throws -> NSRelationshipDescription {
     let relationship = NSRelationshipDescription()
-    // Models built in code have -1 for "no bound", which counts in the hash.
+    // Models created in code have -1 for "no bound", which is part of the hash.
     relationship.maxCount = object.integer("NSMaxCount") ?? 0
     relationship.minCount = object.integer("NSMinCount") ?? 0
     relationship.isOrdered = object.boolean("NSIsOrdered")

@@ -7,7 +7,8 @@ struct ModelUnarchiver {
   var entities: [Int: NSEntityDescription] = [:]
   var byName: [String: NSEntityDescription] = [:]
   var sources: [(object: ArchivedObject, entity: NSEntityDescription)] = []
-  /// Where each archived property lives, for inverses; copies of inherited ones included.
+  /// The entity and name of each archived property, for inverses; includes copies of inherited
+  /// ones.
   var owners: [Int: (entity: NSEntityDescription, name: String)] = [:]
   var relationships: [(object: ArchivedObject, relationship: NSRelationshipDescription)] =
     []
@@ -164,7 +165,7 @@ struct ModelUnarchiver {
     return info?.isEmpty == true ? nil : info
   }
 
-  /// An archive repeats the name where the developer gave no identifier.
+  /// An archive repeats the name if the developer set no identifier.
   func renamingIdentifier(_ object: ArchivedObject, name: String) -> String? {
     let identifier = object.string("NSRenamingIdentifier")
     return identifier == name ? nil : identifier

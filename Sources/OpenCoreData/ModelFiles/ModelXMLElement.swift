@@ -1,10 +1,10 @@
-/// One element of a model file, with the line it begins on.
+/// An element of a model file, with its line.
 final class ModelXMLElement {
   let name: String
   let attributes: [String: String]
   let line: Int
   var children: [ModelXMLElement] = []
-  /// The text directly inside, where the parser was asked to keep it.
+  /// The text directly inside, if the parser keeps it.
   var text = ""
 
   init(name: String, attributes: [String: String], line: Int) {
@@ -13,7 +13,7 @@ final class ModelXMLElement {
     self.line = line
   }
 
-  /// How error messages spell the element.
+  /// The element in error messages.
   var label: String {
     guard let name = attributes["name"] else { return "<\(self.name)>" }
     return "<\(self.name) name=\"\(name)\">"

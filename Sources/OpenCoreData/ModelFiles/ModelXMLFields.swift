@@ -1,6 +1,6 @@
 import Foundation
 
-/// Reads the attributes of an element and says exactly what is wrong with one.
+/// Reads the attributes of an element, and reports the exact error of an invalid one.
 struct ModelXMLFields {
   let element: ModelXMLElement
   let file: String

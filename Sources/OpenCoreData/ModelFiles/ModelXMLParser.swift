@@ -1,14 +1,14 @@
 import Foundation
 
-/// Reads the XML of a model file into a small tree.
+/// Parses the XML of a model file into a tree.
 ///
-/// Foundation's parser on Linux stops the process on some damaged files (an attribute with an
-/// unknown prefix is one), and it does not notice every truncation. Model files use a small part of
-/// XML: elements, attributes, comments and the predefined entities.
+/// Foundation's parser on Linux stops the process for some damaged files (such as an attribute with
+/// an unknown prefix), and does not detect every truncation. Model files use a small part of XML:
+/// elements, attributes, comments and the predefined entities.
 struct ModelXMLParser {
-  /// No model editor nests deeper than six.
+  /// The limit of nesting; the model editor writes at most six levels.
   static let maximumDepth = 32
-  /// Far beyond the largest model known; a guard against nonsense.
+  /// The limit of elements, far beyond the largest known model.
   static let maximumElements = 2_000_000
 
   private let file: String
@@ -19,7 +19,7 @@ struct ModelXMLParser {
   private var root: ModelXMLElement?
   private var count = 0
 
-  /// Model files say everything in attributes; mapping files have text, which is kept if asked for.
+  /// Whether text is kept: model files have only attributes, mapping files also have text.
   private let keepsText: Bool
 
   static func parse(
@@ -86,7 +86,7 @@ struct ModelXMLParser {
       throw failure("a document type after the beginning", expected: "an element")
     }
     while let byte = current {
-      // Declarations inside a document could define entities; no model file has any.
+      // Declarations inside a document could define entities; model files have none.
       if byte == UInt8(ascii: "[") {
         throw failure("declarations in the document type", expected: "a plain model file")
       }

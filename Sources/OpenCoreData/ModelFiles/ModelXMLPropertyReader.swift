@@ -144,12 +144,12 @@ struct ModelXMLPropertyReader {
       return text
     case .undefinedAttributeType, .binaryDataAttributeType, .transformableAttributeType,
       .objectIDAttributeType, .compositeAttributeType:
-      // The editor leaves the text of an earlier type behind.
+      // After a change of type the editor keeps the old text.
       return nil
     default:
       guard !text.isEmpty else { return nil }
       guard let value = DefaultValue.parse(text, type: type) else {
-        // The editor checks numbers, but keeps any text for these two ("empy" was seen).
+        // The editor validates numbers, but accepts any text for these two types (such as "empy").
         if type == .UUIDAttributeType || type == .URIAttributeType { return nil }
         let name = Self.typeNames.first { $0.value == type }?.key ?? ""
         throw fields.error(
@@ -246,7 +246,7 @@ struct ModelXMLPropertyReader {
     }
     template.fetchLimit = try fields.integer("fetchLimit") ?? 0
     template.fetchBatchSize = try fields.integer("fetchBatchSize") ?? 0
-    // The editor writes the flags that are on once it writes any; a bare request has the defaults.
+    // The editor writes all flags that are set, or none for the defaults.
     let flags = [
       "includeSubentities", "includePropertyValues", "includesPendingChanges",
       "returnObjectsAsFaults", "returnDistinctResults",
@@ -313,7 +313,7 @@ struct ModelXMLPropertyReader {
     return result
   }
 
-  /// Groups of property names; they are checked where an entity is given.
+  /// Groups of property names; they are validated if an entity is given.
   func nameGroups(
     _ lists: [ModelXMLElement],
     group: String,

@@ -2,8 +2,8 @@ import Foundation
 
 /// Builds a model from the XML of an `.xcdatamodel`.
 ///
-/// Entities are made first, then linked by name: parents, destinations and inverses may come in any
-/// order in the file.
+/// Entities are created first, then linked by name: parents, destinations and inverses may be in
+/// any order in the file.
 struct ModelXMLReader {
   let file: String
   private let root: ModelXMLElement
