@@ -1,10 +1,11 @@
 import Foundation
 
-/// What a fetch found, of which only a few batches are in memory at a time.
+/// The results of a fetch, of which only a few batches are in memory at a time.
 ///
-/// The collection knows the rows and makes their objects when they are asked for: a batch by one
-/// question to the store. The two batches that were used last stay; the objects of older ones go,
-/// unless they have changes or someone else holds them. A million objects are walked in the memory
+/// The collection holds references to the rows and creates their objects on access, a batch with
+/// each query. The two most recently used batches are kept; the objects of older ones are released,
+/// unless they have changes or are referenced elsewhere. Iterating over a million objects needs the
+/// memory of a thousand.
 /// of a thousand.
 ///
 ///     for post in try context.objects(matching: request, batchSize: 500) {
@@ -14,20 +15,20 @@ import Foundation
 /// Use it on the context's lane, as its objects.
 public final class BatchedObjects<Object: NSFetchRequestResult>: RandomAccessCollection {
   private enum Source {
-    /// Rows of one store, in order.
+    /// The rows of one store, in order.
     case stored(StoreBinding, ReferenceList)
-    /// The answer of an ordinary fetch, where the store alone does not know it.
+    /// The results of an ordinary fetch, if they are not one store's alone.
     case loaded([Object])
   }
 
-  /// How many objects are loaded at a time.
+  /// The number of objects that are loaded at a time.
   public let batchSize: Int
   private let context: NSManagedObjectContext
   private let plan: FetchPlan
   private let source: Source
   private var recent: [(number: Int, objects: [Object])] = []
 
-  /// Bounds the batches that are held: the one in use, and the one before for those who look back.
+  /// The batches that are kept: the one in use, and the previous one.
   private static var recentLimit: Int { 2 }
 
   init(_ plan: FetchPlan, batchSize: Int, in context: NSManagedObjectContext) throws {
@@ -46,7 +47,7 @@ public final class BatchedObjects<Object: NSFetchRequestResult>: RandomAccessCol
   /// Where the collection begins: 0.
   public var startIndex: Int { 0 }
 
-  /// How many objects the fetch found.
+  /// The number of results.
   public var endIndex: Int {
     switch source {
     case .stored(_, let references): references.count
@@ -54,7 +55,7 @@ public final class BatchedObjects<Object: NSFetchRequestResult>: RandomAccessCol
     }
   }
 
-  /// The object at a place; its batch is loaded where it is not in memory.
+  /// The object at an index; its batch is loaded unless it is in memory.
   public subscript(position: Int) -> Object {
     switch source {
     case .loaded(let objects): return objects[position]
@@ -66,7 +67,7 @@ public final class BatchedObjects<Object: NSFetchRequestResult>: RandomAccessCol
     }
   }
 
-  /// The identifiers of all objects; nothing is loaded.
+  /// The identifiers of all objects, without loading them.
   public var objectIDs: [NSManagedObjectID] {
     switch source {
     case .loaded(let objects): return objects.compactMap { ($0 as? NSManagedObject)?.objectID }
@@ -83,7 +84,7 @@ public final class BatchedObjects<Object: NSFetchRequestResult>: RandomAccessCol
     }
   }
 
-  /// The objects of a batch, from 0; empty behind the last.
+  /// The objects of a batch, from 0; empty after the last batch.
   func batch(_ number: Int) -> ArraySlice<Object> {
     let start = Swift.min(number * batchSize, count)
     guard start < count else { return [] }
@@ -122,12 +123,12 @@ public final class BatchedObjects<Object: NSFetchRequestResult>: RandomAccessCol
 }
 
 extension NSManagedObjectContext {
-  /// What a request finds as a collection that loads its objects in batches, and lets go of them.
+  /// The results of a request as a collection that loads its objects in batches, and releases them.
   ///
-  /// A batch size of 0 takes the request's own ``NSFetchRequest/fetchBatchSize``, or else 500.
+  /// A batch size of 0 stands for the request's own ``NSFetchRequest/fetchBatchSize``, or else 500.
   ///
-  /// **Differs from Core Data:** there `fetch(_:)` itself returns such a collection in the clothes
-  /// of an array, which Swift's arrays do not allow here.
+  /// **Differs from Core Data:** there `fetch(_:)` itself returns such a collection as an array,
+  /// which Swift's arrays do not allow here.
   public func objects<T: NSFetchRequestResult>(
     matching request: NSFetchRequest<T>,
     batchSize: Int = 0
@@ -140,11 +141,10 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// What a request finds, a batch at a time as it is loaded.
+  /// The results of a request in batches, each loaded when it is asked for.
   ///
-  /// The search begins with the first batch that is asked for. A task that is cancelled gets a
-  /// `CancellationError` in place of the next batch. See ``ObjectBatches`` for where the objects
-  /// may be used.
+  /// The fetch starts with the first batch. A cancelled task gets a `CancellationError` in place of
+  /// the next batch. See ``ObjectBatches`` for where the objects may be used.
   public func batches<T: NSFetchRequestResult>(
     matching request: NSFetchRequest<T>,
     size: Int = 0

@@ -1,22 +1,22 @@
-/// What one fetch with a batch size found: references whose rows are loaded a batch at a time.
+/// The results of a fetch with a batch size: references whose rows are loaded in batches.
 ///
-/// The objects themselves belong to the array that the fetch returned; they are found again in the
-/// context's registry, so that this list costs little. Swift's arrays are never lazy, so there is an
-/// object for each row; but one that was not touched takes 32 bytes, and those of batches that were
-/// left behind become so again, unless somebody else holds them or they have changes.
+/// The objects belong to the array that the fetch returned; they are looked up in the context's
+/// registry, so that this list is small. Swift's arrays are not lazy, so each row has an object; an
+/// unused object takes 32 bytes, and those of batches that were left become faults again, unless
+/// they are referenced elsewhere or have changes.
 final class FetchBatches {
   let binding: StoreBinding
   let references: ReferenceList
   let size: Int
   let prefetchedKeyPaths: [String]
-  /// Where the batch begins that a walk from the front comes to next.
+  /// The start of the next batch of a sequential iteration.
   private var next = 0
-  /// The batches that were loaded last.
+  /// The most recently loaded batches.
   private var loaded: [Range<Int>] = []
 
-  /// A context remembers as many fetches; faults of older ones are loaded one by one.
+  /// The most fetches that a context tracks; faults of older ones are loaded one by one.
   static let limit = 8
-  /// The batch in use, and the one before for those who look back.
+  /// The batches that are kept: the one in use, and the previous one.
   private static let loadedLimit = 2
 
   init(
@@ -31,9 +31,9 @@ final class FetchBatches {
     self.prefetchedKeyPaths = prefetchedKeyPaths
   }
 
-  /// Where the batch is that a row is in; nil where the fetch did not find it.
+  /// The batch that contains a row; nil if it is not a result of the fetch.
   ///
-  /// Most walks go from the front to the back, so the next batch is tried before all others.
+  /// Most iterations are sequential, so the next batch is tried first.
   func batch(of reference: RowReference) -> Range<Int>? {
     let expected = part(from: next)
     if references.position(of: reference, in: expected) != nil {
@@ -52,25 +52,24 @@ final class FetchBatches {
     min(start, references.count)..<min(start + size, references.count)
   }
 
-  /// Notes that a batch was loaded; answers with one that is left behind by that.
+  /// Records a loaded batch; returns a batch to release for it.
   func noteLoaded(_ batch: Range<Int>) -> Range<Int>? {
     loaded.removeAll { $0 == batch }
     loaded.append(batch)
     return loaded.count > Self.loadedLimit ? loaded.removeFirst() : nil
   }
 
-  /// Whether so many rows were found that they would push everything else out of a cache.
+  /// Whether the results are too many for a cache.
   var isLarge: Bool { references.count > Self.cachedCount }
 
-  /// As for fetches without batches.
+  /// The same limit as for fetches without batches.
   static let cachedCount = 8192
 }
 
 extension NSManagedObjectContext {
-  /// The objects of a fetch with a batch size: faults, of which the first that is read loads a
-  /// batch.
+  /// The objects of a fetch with a batch size: faults; reading the first one loads a batch.
   ///
-  /// Where the stores alone do not know the answer, it is an ordinary fetch.
+  /// If the results are not one store's alone, it is an ordinary fetch.
   func batched(_ plan: FetchPlan) throws -> [NSManagedObject] {
     guard let (binding, references) = try storedReferences(plan) else {
       let objects = try objects(plan)
@@ -88,19 +87,19 @@ extension NSManagedObjectContext {
     return faults(references, binding, batched: true)
   }
 
-  /// The rows that a fetch finds, where only one store is asked and nothing waits to be saved.
+  /// The rows of a fetch, if it uses one store only and no pending changes affect it.
   func storedReferences(_ plan: FetchPlan) throws -> (StoreBinding, ReferenceList)? {
     processPendingChanges()
     guard parent == nil else { return nil }
     let bindings = try requireCoordinator().bindings(of: plan.entity).filter(plan.isAffected)
-    // An incremental store answers with objects, so it is not asked for rows.
+    // An incremental store returns objects, not rows.
     guard bindings.count == 1, !bindings[0].isContextual, !hasPendingChanges(plan),
       let store = rows(of: bindings[0]), !bindings[0].leavesToGraph(plan.rowFetch(.references))
     else { return nil }
     return (bindings[0], try store.referenceList(plan.rowFetch(.references)))
   }
 
-  /// One object for each row; those that the context does not know yet are faults.
+  /// An object for each row; objects that are not registered yet are faults.
   func faults(
     _ references: some Collection<RowReference>,
     _ binding: StoreBinding,
@@ -116,7 +115,7 @@ extension NSManagedObjectContext {
     return result
   }
 
-  /// Attaches rows to the batch of an object that is about to be read.
+  /// Assigns the rows of an object's batch to its objects, before the object is read.
   func loadBatch(of object: NSManagedObject) {
     object.state.remove(.batched)
     let reference = object.key.reference
@@ -143,7 +142,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Lets go of what was loaded of a batch, as far as nobody else holds it.
+  /// Turns the objects of a batch back into faults, unless they are referenced elsewhere.
   private func leave(_ references: Slice<ReferenceList>, _ binding: StoreBinding) {
     for reference in references {
       guard let home = home(of: reference.entityNumber, binding), home.template.fadesQuietly else {
@@ -155,6 +154,6 @@ extension NSManagedObjectContext {
 }
 
 extension NSManagedObject {
-  /// Whether the row is at hand although the object is a fault.
+  /// Whether the object is a fault whose row is loaded.
   package final var isPrefetched: Bool { state.contains(.prefetched) }
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a fetch of dictionaries asks for, with names turned into descriptions.
+/// The shape of a fetch of dictionaries, with names resolved to descriptions.
 enum FetchDictionaries {
   static func shape<ResultType>(
     of request: NSFetchRequest<ResultType>,
@@ -32,7 +32,7 @@ enum FetchDictionaries {
     (property as? NSExpressionDescription)?.expression?.tree.isOneForGroup ?? false
   }
 
-  /// Stops where a name leads nowhere, or to many.
+  /// Stops the process if a name is unknown, or leads to a collection.
   static func check<ResultType>(
     _ request: NSFetchRequest<ResultType>,
     entity: NSEntityDescription
@@ -78,7 +78,7 @@ enum FetchDictionaries {
     return expression
   }
 
-  /// Whether the key path leads along to-ones, or says what to do with a collection.
+  /// Whether the key path follows to-ones only, or applies an operator to a collection.
   private static func leadsToValue(_ keys: [Substring], _ entity: NSEntityDescription) -> Bool {
     var entity = entity
     for (index, key) in keys.enumerated() {
@@ -97,7 +97,7 @@ enum FetchDictionaries {
 }
 
 extension ExpressionTree {
-  /// Whether the value is the same for all rows of a group, whatever it is grouped by.
+  /// Whether the value is equal for all rows of any group.
   fileprivate var isOneForGroup: Bool {
     switch self {
     case .constant: true

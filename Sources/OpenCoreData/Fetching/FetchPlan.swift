@@ -35,7 +35,7 @@ struct FetchPlan {
     stores = request.affectedStores
   }
 
-  /// Whether an object is of the entity that is searched.
+  /// Whether an object is of the fetched entity.
   func covers(_ object: NSManagedObject) -> Bool {
     let layout = object.template.layout
     return includesSubentities ? layout.isMemberOrSub(of: entity) : layout.entity === entity
@@ -46,7 +46,7 @@ struct FetchPlan {
     return stores.contains { $0 === binding.persistentStore }
   }
 
-  /// The fetch as one store is asked; what the graph does itself is left out.
+  /// The fetch for one store, without the parts that the context evaluates itself.
   func rowFetch(_ kind: RowFetch.Kind, sorted: Bool = true, limited: Bool = true) -> RowFetch {
     var fetch = RowFetch(entity: entity, kind: kind)
     fetch.includesSubentities = includesSubentities
@@ -59,7 +59,7 @@ struct FetchPlan {
     return fetch
   }
 
-  /// The part of a list that limit and offset leave.
+  /// The part of a list within offset and limit.
   func window<Element>(_ elements: [Element]) -> [Element] {
     guard limit > 0 || offset > 0 else { return elements }
     let rest = elements.dropFirst(offset)

@@ -1,12 +1,12 @@
 import Foundation
 
-/// Something that no caller can handle at run time: a key path that leads nowhere, an entity that
-/// the model does not have, a predicate that a store cannot answer.
+/// A programming error that callers can't handle at run time: an invalid key path, an entity that
+/// the model lacks, a predicate that a store can't evaluate.
 ///
-/// Core Data raises an `NSInvalidArgumentException` for it, and so the public methods stop the
-/// program with Core Data's sentence. Below them it is thrown as an error like any other.
+/// Core Data raises an `NSInvalidArgumentException` for it, so the public methods stop the process
+/// with Core Data's message. Internally it is thrown as an error.
 struct InvalidArgument: Error, CustomStringConvertible {
-  /// In Core Data's words, as far as it has words for it.
+  /// The reason, in Core Data's wording if it has one.
   var reason: String
 
   init(_ reason: String) {
@@ -15,19 +15,19 @@ struct InvalidArgument: Error, CustomStringConvertible {
 
   var description: String { reason }
 
-  /// What a developer got wrong, where the error says that; nil for errors to be handled.
+  /// The programming error in an error; nil for errors that callers handle.
   static func reason(of error: any Error) -> String? {
     switch error {
     case let error as InvalidArgument: error.reason
     case let error as PredicateNotTranslatable: error.reason
     case let error as StoreError: (error.cause as? PredicateNotTranslatable)?.reason
     default:
-      // A store that has turned its error into Cocoa's keeps the cause in it.
+      // A store's Cocoa error has the cause as its underlying error.
       ((error as NSError).userInfo[NSUnderlyingErrorKey] as? PredicateNotTranslatable)?.reason
     }
   }
 
-  /// Stops as an uncaught exception of Objective-C does, with its line.
+  /// Stops the process with the message of an uncaught Objective-C exception.
   static func stop(_ reason: String) -> Never {
     fatalError(
       "*** Terminating app due to uncaught exception 'NSInvalidArgumentException', "

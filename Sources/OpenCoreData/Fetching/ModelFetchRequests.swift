@@ -1,10 +1,10 @@
 import Foundation
 
 extension NSFetchRequest {
-  /// Makes a request of what a model file says.
+  /// Creates a request from a model file's template.
   convenience init(template: FetchRequestTemplate) {
     self.init(entityName: template.entityName)
-    // A malformed predicate is reported where the model file is read; here it finds nothing.
+    // A malformed predicate is reported when the model file is read; here it matches nothing.
     predicate = template.predicateFormat.map {
       (try? parsePredicate($0)) ?? NSPredicate(value: false)
     }
@@ -18,7 +18,7 @@ extension NSFetchRequest {
     returnsDistinctResults = template.returnsDistinctResults
   }
 
-  /// The request as a model file says it.
+  /// The request as a model file's template.
   var template: FetchRequestTemplate? {
     guard let entityName else { return nil }
     var template = FetchRequestTemplate(
@@ -54,7 +54,7 @@ extension NSManagedObjectModel {
     return requestTemplates[name].map { NSFetchRequest(template: $0) }
   }
 
-  /// The fetch request of a name with values in the place of its variables.
+  /// The fetch request of a name with its variables replaced by values.
   public func fetchRequestFromTemplate(
     withName name: String,
     substitutionVariables variables: [String: Any]
@@ -64,7 +64,7 @@ extension NSManagedObjectModel {
     return request
   }
 
-  /// Sets the fetch request of a name; nil takes it away.
+  /// Sets the fetch request of a name; nil removes it.
   public func setFetchRequestTemplate(
     _ fetchRequestTemplate: NSFetchRequest<any NSFetchRequestResult>?,
     forName name: String
@@ -118,7 +118,7 @@ extension NSEntityDescription {
 }
 
 extension NSManagedObject {
-  /// Creates an object of the class; through the one initializer that every subclass has.
+  /// Creates an object of the class with the initializer that every subclass has.
   static func make(
     entity: NSEntityDescription,
     in context: NSManagedObjectContext,
@@ -130,7 +130,7 @@ extension NSManagedObject {
     return object
   }
 
-  /// An object in no context, of which nobody learns.
+  /// An object without a context, which notifies no observer.
   static func scratch(_ entity: NSEntityDescription) -> NSManagedObject {
     let template = ObjectTemplate.of(entity)
     let object = template.type.init(_row: .temporary(template))

@@ -8,7 +8,7 @@ public typealias NSPersistentStoreAsynchronousFetchResultCompletionBlock = (
   NSAsynchronousFetchResult<any NSFetchRequestResult>
 ) -> Void
 
-/// A request that a context runs itself, in place of asking its stores.
+/// A request that a context executes itself, without its stores.
 protocol ContextRequest {
   func run(in context: NSManagedObjectContext) throws -> NSPersistentStoreResult
 }
@@ -25,7 +25,7 @@ open class NSAsynchronousFetchRequest<ResultType>: NSPersistentStoreRequest, Con
   /// Called on the context's lane when the fetch is done, has failed or was cancelled.
   open private(set) var completionBlock: ((NSAsynchronousFetchResult<ResultType>) -> Void)?
 
-  /// How many results are expected, for the progress until they are counted.
+  /// The expected number of results, for the progress until they are counted.
   open var estimatedResultCount = 0
 
   /// Creates an asynchronous fetch of a fetch.

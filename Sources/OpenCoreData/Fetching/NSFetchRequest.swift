@@ -1,6 +1,6 @@
 import Foundation
 
-/// A search for objects.
+/// A description of a search for objects.
 ///
 /// Differs from Core Data: the result type has no bound here, because an existential such as
 /// `any NSFetchRequestResult` cannot satisfy one without Objective-C. The methods that run a
@@ -15,34 +15,34 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest {
     get { super.affectedStores }
     set { super.affectedStores = newValue }
   }
-  /// What a match must satisfy.
+  /// The condition for matches.
   open var predicate: NSPredicate?
   /// The order of the matches.
   open var sortDescriptors: [NSSortDescriptor]?
-  /// The most matches that are returned; 0 for all.
+  /// The most results; 0 for all.
   open var fetchLimit = 0
-  /// How many matches are left out at the beginning.
+  /// The number of matches to skip.
   open var fetchOffset = 0
-  /// How many objects are loaded at a time; 0 loads all at once.
+  /// The number of objects that are loaded at a time; 0 loads all at once.
   ///
-  /// With a size the fetch asks for the identifiers only, and its objects are faults. The first
-  /// one that is read loads the rows of its whole batch by one question to the store.
+  /// With a batch size the fetch reads the identifiers only, and its objects are faults. Reading
+  /// the first of them loads the rows of its whole batch in one query.
   ///
   /// **Differs from Core Data:** the array holds all its objects, as a Swift array has no other
   /// way. To walk more objects than should be in memory at once, see
   /// ``NSManagedObjectContext/objects(matching:batchSize:)``.
   open var fetchBatchSize = 0
-  /// What is returned of each match.
+  /// The kind of the results.
   open var resultType: NSFetchRequestResultType = .managedObjectResultType
-  /// Whether objects of entities that inherit from the entity match too.
+  /// Whether objects of subentities match too.
   open var includesSubentities = true
   /// Whether values are loaded along with the objects.
   open var includesPropertyValues = true
-  /// Whether objects come as faults; their values are there at the first access.
+  /// Whether objects are returned as faults, whose values are loaded at the first access.
   open var returnsObjectsAsFaults = true
   /// The relationships that are loaded along with the objects.
   open var relationshipKeyPathsForPrefetching: [String]?
-  /// Whether changes that wait to be saved are seen.
+  /// Whether unsaved changes are included.
   open var includesPendingChanges = true
   /// Whether equal dictionaries are returned once.
   open var returnsDistinctResults = false
@@ -51,11 +51,11 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest {
   /// **Differs from Core Data:** where objects are asked for, their rows are read whole; the
   /// properties are checked and otherwise without effect.
   open var propertiesToFetch: [Any]?
-  /// Whether objects that are in memory take the store's values.
+  /// Whether registered objects are updated with the store's values.
   open var shouldRefreshRefetchedObjects = false
   /// The properties by which dictionaries are grouped: descriptions or names.
   open var propertiesToGroupBy: [Any]?
-  /// What a group must satisfy.
+  /// The condition for groups.
   open var havingPredicate: NSPredicate?
 
   /// Creates a request without an entity.
@@ -91,7 +91,7 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest {
 
   /// Runs the request in the context whose lane the calling code runs on.
   ///
-  /// Outside of a block of a context's `perform` it stops the program, as it does with Apple.
+  /// It stops the process outside of a block of a context's `perform`, as with Apple.
   open func execute() throws -> [ResultType] {
     guard let context = NSManagedObjectContext.current else {
       InvalidArgument.stop(
@@ -106,7 +106,7 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest {
     NSFetchRequest<ResultType>(sameAs: self)
   }
 
-  /// A request that finds the same, perhaps with another type for its results.
+  /// A request with the same settings, and another type of results.
   convenience init<OtherType>(sameAs other: NSFetchRequest<OtherType>) {
     self.init()
     entityDescription = other.entityDescription
@@ -131,10 +131,10 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest {
     havingPredicate = other.havingPredicate
   }
 
-  /// The entity in a model: by description, by name or by class.
+  /// The entity in a model: looked up by description, by name or by class.
   func entity(in model: NSManagedObjectModel) throws -> NSEntityDescription {
     if let entityDescription {
-      // A request may be made with another copy of the model.
+      // The request's entity may be from another copy of the model.
       return model.entitiesByName[entityDescription.name ?? ""] ?? entityDescription
     }
     if let managedObjectClass, let template = ObjectTemplate.of(managedObjectClass, in: model) {

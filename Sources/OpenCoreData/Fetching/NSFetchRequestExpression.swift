@@ -3,7 +3,7 @@ import Foundation
 /// The type of an ``NSFetchRequestExpression``.
 public var NSFetchRequestExpressionType: NSExpression.ExpressionType { .fetchRequest }
 
-/// A fetch request whose type is not known.
+/// A fetch request without its generic type.
 protocol ErasedFetchRequest: NSPersistentStoreRequest {
   func erasedResults(in context: NSManagedObjectContext) throws -> [Any]
   func erasedCount(in context: NSManagedObjectContext) throws -> Int
@@ -19,16 +19,16 @@ extension NSFetchRequest: ErasedFetchRequest {
   }
 }
 
-/// An expression whose value is what a fetch request finds in a context.
+/// An expression whose value is the results of a fetch request in a context.
 ///
-/// It is evaluated in memory only. In the format language it is `FETCH(request, context, NO)`, and
-/// `YES` is for the count alone.
+/// It can be evaluated in memory only. In the format language it is `FETCH(request, context, NO)`,
+/// or with `YES` for the count.
 open class NSFetchRequestExpression: NSExpression {
   /// The expression of the request.
   public let requestExpression: NSExpression
   /// The expression of the context.
   public let contextExpression: NSExpression
-  /// Whether the value is how many objects are found, and not the objects.
+  /// Whether the value is the number of objects instead of the objects.
   public let isCountOnlyRequest: Bool
 
   private init(_ request: NSExpression, _ context: NSExpression, countOnly: Bool) {
@@ -38,7 +38,7 @@ open class NSFetchRequestExpression: NSExpression {
     super.init(tree: .fetch(request.tree, context.tree, countOnly))
   }
 
-  /// Reads an expression out of an archive; nil where it is no fetch.
+  /// Reads an expression from an archive; nil if it is not a fetch.
   public required init?(coder: NSCoder) {
     guard let read = NSExpression(coder: coder),
       case .fetch(let request, let context, let isCount) = read.tree
@@ -51,7 +51,8 @@ open class NSFetchRequestExpression: NSExpression {
 
   /// Makes an expression that runs a request in a context, both given as expressions.
   ///
-  /// Where the first is no fetch request or the second no context, evaluating it stops the program.
+  /// Evaluating it stops the process if the first is not a fetch request or the second is not a
+  /// context.
   open class func expression(
     forFetch fetch: NSExpression,
     context: NSExpression,
@@ -63,7 +64,7 @@ open class NSFetchRequestExpression: NSExpression {
   /// ``NSFetchRequestExpressionType``.
   open override var expressionType: ExpressionType { .fetchRequest }
 
-  /// What the request finds in the context, or how many objects that are.
+  /// The results of the request in the context, or their number.
   static func value(request: Any?, context: Any?, countOnly: Bool) -> Any {
     guard let request = flattened(request) as? any ErasedFetchRequest,
       let context = flattened(context) as? NSManagedObjectContext

@@ -1,7 +1,7 @@
 import Foundation
 
 extension NSManagedObjectContext {
-  /// Runs an asynchronous fetch: reads in the background, and ends on this context's lane.
+  /// Runs an asynchronous fetch: reads in the background, and finishes on this context's lane.
   func start<ResultType>(_ result: NSAsynchronousFetchResult<ResultType>) throws {
     let request = result.fetchRequest.fetchRequest
     let coordinator = try requireCoordinator()
@@ -11,7 +11,7 @@ extension NSManagedObjectContext {
       return plan
     }
     let generation = generation
-    // What waits to be saved is known on the lane alone, so such a fetch is run there.
+    // Unsaved changes can be read on the lane only, so a fetch that includes them runs there.
     let reader = try BackgroundRead(plan, request.resultType, in: self, coordinator)
     let work = LaneTransfer((result: result, request: request, plan: plan, reader: reader))
     coordinator.effects.tasks.spawn { [self] in
@@ -41,16 +41,16 @@ extension NSManagedObjectContext {
   }
 }
 
-/// Reads the rows of a fetch away from the context's lane.
+/// Reads the rows of a fetch off the context's lane.
 private struct BackgroundRead {
   let binding: StoreBinding
   private let store: any RowStore
   private let fetch: RowFetch
 
-  /// How many rows are read between two looks at the progress.
+  /// The number of rows that are read between two updates of the progress.
   private static let portion = 512
 
-  /// Nil where the answer is not one store's alone.
+  /// Nil if the results are not one store's alone.
   init?(
     _ plan: FetchPlan,
     _ type: NSFetchRequestResultType,
@@ -67,7 +67,7 @@ private struct BackgroundRead {
     fetch = plan.rowFetch(.references)
   }
 
-  /// The rows in order; nil where the request was cancelled.
+  /// The rows in order; nil if the request was cancelled.
   func rows(for result: NSPersistentStoreAsynchronousResult) throws -> [Row]? {
     guard case .references(let references) = try store.fetch(fetch) else { return nil }
     result.progress?.totalUnitCount = Int64(max(references.count, 1))

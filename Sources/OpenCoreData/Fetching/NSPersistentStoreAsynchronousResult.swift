@@ -1,20 +1,20 @@
 import Foundation
 import Synchronization
 
-/// What a store answers later.
+/// The result of an asynchronous request.
 open class NSPersistentStoreAsynchronousResult: NSPersistentStoreResult {
   /// The context that runs the request.
   public let managedObjectContext: NSManagedObjectContext
 
-  /// How far the request is.
+  /// The progress of the request.
   ///
   /// It is a child of the progress that is current when the request is executed. Cancelling it
   /// cancels the request.
   public let progress: Progress?
 
-  /// What went wrong; `NSUserCancelledError` where the request was cancelled.
+  /// The error; `NSUserCancelledError` if the request was cancelled.
   ///
-  /// Known once the request is done, and read on the context's lane.
+  /// It is set when the request is finished, and must be read on the context's lane.
   open internal(set) var operationError: (any Error)?
 
   private let cancellation = Cancellation()
@@ -29,7 +29,7 @@ open class NSPersistentStoreAsynchronousResult: NSPersistentStoreResult {
     progress.cancellationHandler = { cancellation.cancel() }
   }
 
-  /// Stops the request as soon as it notices; its completion block is called with an error.
+  /// Cancels the request; its completion block is called with an error.
   open func cancel() {
     cancellation.cancel()
   }
@@ -37,7 +37,7 @@ open class NSPersistentStoreAsynchronousResult: NSPersistentStoreResult {
   var isCancelled: Bool { cancellation.isCancelled }
 }
 
-/// A flag that any thread may raise.
+/// A flag that any thread may set.
 private final class Cancellation: Sendable {
   private let flag = Atomic(false)
 
@@ -46,14 +46,14 @@ private final class Cancellation: Sendable {
   var isCancelled: Bool { flag.load(ordering: .relaxed) }
 }
 
-/// What an asynchronous fetch found, once it is done.
+/// The result of an asynchronous fetch.
 open class NSAsynchronousFetchResult<ResultType>: NSPersistentStoreAsynchronousResult {
   /// The request that was executed.
   public let fetchRequest: NSAsynchronousFetchRequest<ResultType>
 
-  /// What was found; nil until the fetch is done, and where it failed.
+  /// The results; nil until the fetch is finished, and if it failed.
   ///
-  /// Read on the context's lane.
+  /// It must be read on the context's lane.
   open private(set) var finalResult: [ResultType]?
 
   init(_ request: NSAsynchronousFetchRequest<ResultType>, in context: NSManagedObjectContext) {
@@ -61,7 +61,7 @@ open class NSAsynchronousFetchResult<ResultType>: NSPersistentStoreAsynchronousR
     super.init(context: context, estimatedCount: request.estimatedResultCount)
   }
 
-  /// Ends the request; on the context's lane.
+  /// Finishes the request; must be called on the context's lane.
   func finish(_ outcome: Result<[Any], any Error>) {
     switch outcome {
     case .success where isCancelled:

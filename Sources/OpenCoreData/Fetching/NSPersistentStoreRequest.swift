@@ -14,9 +14,9 @@ public enum NSPersistentStoreRequestType: UInt, Sendable, Hashable {
   case batchDeleteRequestType = 7
 }
 
-/// Something that a context asks of its stores.
+/// A request of a context to its stores.
 open class NSPersistentStoreRequest: NSObject, NSCopying {
-  /// The stores that are asked; nil asks all.
+  /// The stores that the request is sent to; nil for all stores.
   open var affectedStores: [NSPersistentStore]?
 
   /// Creates a request.
@@ -31,7 +31,7 @@ open class NSPersistentStoreRequest: NSObject, NSCopying {
   open func copy(with zone: NSZone? = nil) -> Any { self }
 }
 
-/// What a store answers to a request other than a fetch or a save.
+/// The result of a request other than a fetch or a save.
 open class NSPersistentStoreResult: NSObject {}
 
 /// A type that a fetch can return.
@@ -40,7 +40,7 @@ public protocol NSFetchRequestResult: NSObjectProtocol {}
 extension NSDictionary: NSFetchRequestResult {}
 extension NSNumber: NSFetchRequestResult {}
 
-/// What a fetch returns of each match.
+/// The kind of a fetch's results.
 public struct NSFetchRequestResultType: OptionSet, Sendable {
   /// The bits of the type.
   public let rawValue: UInt
@@ -54,8 +54,8 @@ public struct NSFetchRequestResultType: OptionSet, Sendable {
   public static let managedObjectResultType: NSFetchRequestResultType = []
   /// The identifiers of the objects.
   public static let managedObjectIDResultType = NSFetchRequestResultType(rawValue: 1)
-  /// Dictionaries with some properties.
+  /// Dictionaries with selected properties.
   public static let dictionaryResultType = NSFetchRequestResultType(rawValue: 2)
-  /// How many there are.
+  /// The number of matches.
   public static let countResultType = NSFetchRequestResultType(rawValue: 4)
 }

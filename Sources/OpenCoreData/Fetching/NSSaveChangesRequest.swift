@@ -1,17 +1,17 @@
 import Foundation
 
-/// What a save asks of a store: the objects to insert, to update, to delete and to lock.
+/// The changes of a save: the objects to insert, to update, to delete and to lock.
 ///
-/// A context makes one for each store that implements requests itself, an `NSIncrementalStore`.
+/// A context creates one for each store that executes requests itself, an `NSIncrementalStore`.
 open class NSSaveChangesRequest: NSPersistentStoreRequest {
-  /// The objects that are to be inserted; nil where there are none.
+  /// The objects to insert; nil if there are none.
   public let insertedObjects: Set<NSManagedObject>?
-  /// The objects that were changed; nil where there are none.
+  /// The changed objects; nil if there are none.
   public let updatedObjects: Set<NSManagedObject>?
-  /// The objects that are to be deleted; nil where there are none.
+  /// The objects to delete; nil if there are none.
   public let deletedObjects: Set<NSManagedObject>?
-  /// The objects whose versions the store compares with its own and that it does not change; nil
-  /// where there are none.
+  /// The objects whose versions the store has to compare, without changing them; nil if there are
+  /// none.
   public let lockedObjects: Set<NSManagedObject>?
 
   /// Creates a request with the objects of each kind.

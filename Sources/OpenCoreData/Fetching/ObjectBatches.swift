@@ -1,6 +1,6 @@
 import Foundation
 
-/// A walk over batches of whatever type.
+/// An iteration over batches, without its static type.
 class BatchWalk {
   let context: NSManagedObjectContext
 
@@ -10,10 +10,10 @@ class BatchWalk {
 
   /// The next batch, an array; nil after the last one.
   ///
-  /// Called on the context's lane.
+  /// It must be called on the context's lane.
   func next() throws -> Any? { nil }
 
-  /// Goes to the context's lane for the next batch and comes back with it.
+  /// Runs `next()` on the context's lane and returns its result.
   final func nextOnLane(isolation actor: isolated (any Actor)? = #isolation) async throws -> Any? {
     let walk = LaneTransfer(self)
     let context = context
@@ -28,11 +28,11 @@ class BatchWalk {
   }
 }
 
-/// The objects that a request finds, as a sequence of batches.
+/// The results of a request as a sequence of batches.
 ///
-/// Each batch is loaded on the context's lane when it is asked for, and the caller is suspended
-/// meanwhile. Its objects belong to the context as all others: with a main-queue context use them
-/// on the main actor; with another, inside of its `perform`.
+/// Each batch is loaded on the context's lane when it is requested, while the caller is suspended.
+/// Its objects belong to the context like all others: with a main-queue context use them on the
+/// main actor; with another, inside of its `perform`.
 ///
 ///     for try await batch in context.batches(matching: request, size: 500) {
 ///       await context.perform { for post in batch { post.isRead = true } }
@@ -45,12 +45,12 @@ public struct ObjectBatches<Object: NSFetchRequestResult>: AsyncSequence {
   let request: NSFetchRequest<Object>
   let size: Int
 
-  /// Starts from the front.
+  /// Starts with the first batch.
   public func makeAsyncIterator() -> AsyncIterator {
     AsyncIterator(walk: Walk(context: context, request: request, size: size))
   }
 
-  /// Asks for one batch after the other.
+  /// Loads one batch after the other.
   public struct AsyncIterator: AsyncIteratorProtocol {
     let walk: Walk
 
@@ -63,7 +63,7 @@ public struct ObjectBatches<Object: NSFetchRequestResult>: AsyncSequence {
     }
   }
 
-  /// Where a walk is; touched on the context's lane only.
+  /// The position of an iteration; confined to the context's lane.
   final class Walk: BatchWalk {
     private let request: NSFetchRequest<Object>
     private let size: Int

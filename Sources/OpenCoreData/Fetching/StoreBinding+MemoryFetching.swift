@@ -1,8 +1,8 @@
 extension StoreBinding {
-  /// Whether a fetch is answered by filtering and sorting objects, as the store is one in memory
-  /// and SQL has no words for it: a predicate or an order in Swift, a transient property.
+  /// Whether a fetch has to filter and sort objects in memory, because the store is in memory and
+  /// SQL can't express it: a predicate or an order in Swift, a transient property.
   ///
-  /// A store of the type SQLite refuses such a fetch, even one that has no file.
+  /// A store of the type SQLite refuses such a fetch, even one without a file.
   func leavesToGraph(_ fetch: RowFetch) -> Bool {
     guard let store = rows as? SQLiteStore, store.type == NSInMemoryStoreType else { return false }
     return !store.translates(fetch)
@@ -10,7 +10,7 @@ extension StoreBinding {
 }
 
 extension SQLiteStore {
-  /// Whether a fetch can be said in SQL.
+  /// Whether SQL can express a fetch.
   fileprivate func translates(_ fetch: RowFetch) -> Bool {
     do {
       let statement = try FetchStatement(store: self, request: fetch)

@@ -4,14 +4,14 @@ import Foundation
 struct BatchAssignment {
   enum Value {
     case constant(RowValue)
-    /// Computed from each row as it was.
+    /// An expression that is computed from each row before the update.
     case expression(NSExpression)
   }
 
   let slot: AttributeSlot
   let value: Value
 
-  /// What a request asks for, in the order of the slots.
+  /// The assignments of a request, in the order of the slots.
   static func all(
     _ properties: [AnyHashable: Any],
     of entity: NSEntityDescription
@@ -23,7 +23,7 @@ struct BatchAssignment {
     .sorted { $0.slot.index < $1.slot.index }
   }
 
-  /// The leaves of a composite attribute, each with what the dictionary says; nil for other keys.
+  /// The leaves of a composite attribute with the dictionary's values; nil for other keys.
   private static func composite(
     _ key: AnyHashable,
     _ value: Any,
@@ -92,9 +92,9 @@ struct BatchAssignment {
   }
 }
 
-/// Values as apps give them to batch requests, in the form that rows have.
+/// Converts the values of batch requests to row values.
 enum BatchValue {
-  /// The row's value; an error where it is of the wrong type.
+  /// The row value; throws if its type is wrong.
   static func row(_ value: Any, of slot: AttributeSlot) throws -> RowValue {
     if value is NSNull { return .null }
     if case Optional<Any>.none = value { return .null }

@@ -1,13 +1,13 @@
 import Foundation
 
-/// A request that works on the rows of stores and passes the objects of contexts by.
+/// A request that changes the rows of stores without the objects of contexts.
 protocol BatchRequest: NSPersistentStoreRequest {
   func run(for caller: BatchCaller) throws -> NSPersistentStoreResult
 }
 
-/// What a batch request takes from the context that runs it.
+/// The state of the context that executes a batch request.
 ///
-/// A child's request goes to the stores like its root's.
+/// A child context's request uses the stores, like its root's.
 struct BatchCaller {
   let coordinator: NSPersistentStoreCoordinator
   let policy: NSMergePolicyType
@@ -17,8 +17,8 @@ struct BatchCaller {
   init(_ context: NSManagedObjectContext, _ coordinator: NSPersistentStoreCoordinator) {
     self.coordinator = coordinator
     policy = context.policy.mergeType
-    // Of the nearest context that has one: the root's, where the child does not say otherwise. Each
-    // is asked on its own lane, where the app sets it.
+    // The author of the nearest context that has one, up to the root. Each context is read on its
+    // own lane, where the app sets it.
     var nearest = context.transactionAuthor
     var ancestor = context.parent
     while nearest == nil, let asked = ancestor {
@@ -31,7 +31,7 @@ struct BatchCaller {
 
   var model: NSManagedObjectModel { coordinator.managedObjectModel }
 
-  /// The entity in the coordinator's model, whose copy the request may have been made with.
+  /// The entity in the coordinator's model; the request may have another copy of it.
   func entity(_ described: NSEntityDescription?, named name: String) throws -> NSEntityDescription {
     if let entity = model.entitiesByName[name] ?? described { return entity }
     throw CoreDataError.make(
@@ -40,7 +40,7 @@ struct BatchCaller {
     )
   }
 
-  /// The stores that hold the entity or entities below it.
+  /// The stores of the entity or its subentities.
   func stores(
     of entity: NSEntityDescription,
     _ affected: [NSPersistentStore]?
@@ -51,7 +51,7 @@ struct BatchCaller {
     }
   }
 
-  /// The store that takes new rows of the entity.
+  /// The store for new rows of the entity.
   func insertionStore(
     for entity: NSEntityDescription,
     _ affected: [NSPersistentStore]?
@@ -82,7 +82,7 @@ struct BatchCaller {
     )
   }
 
-  /// The store behind a binding.
+  /// The SQLite store of a binding.
   func sqliteStore(
     _ binding: StoreBinding,
     _ request: NSPersistentStoreRequest

@@ -2,25 +2,25 @@ import Foundation
 
 /// Deletes many rows in one transaction, without loading them.
 ///
-/// Run it with `execute(_:)` of a context, on the context's queue. The context's objects learn
-/// nothing of it; `mergeChanges(fromRemoteContextSave:into:)` takes the identifiers of the result.
+/// Run it with `execute(_:)` of a context, on the context's queue. The context's objects are not
+/// updated; `mergeChanges(fromRemoteContextSave:into:)` accepts the identifiers of the result.
 ///
-/// Delete rules are applied in the store: cascades delete on, nullified inverses lose their value,
-/// and where a rule says deny, or an inverse that would be nullified is not optional, the request
-/// fails with `NSPersistentStoreSaveError` and nothing is deleted. Other validation, such as the
-/// least number of a to-many's members, is skipped.
+/// Delete rules are applied in the store: cascades delete further rows, and nullified inverses lose
+/// their value. If a rule is deny, or an inverse to nullify is not optional, the request fails with
+/// `NSPersistentStoreSaveError` and nothing is deleted. Other validation, such as the minimum count
+/// of a to-many, is skipped.
 ///
-/// The result names the rows that the request asked for, not those that went by a cascade; the
+/// The result contains the rows that the request matched, not those deleted by a cascade; the
 /// persistent history has both.
 open class NSBatchDeleteRequest: NSPersistentStoreRequest {
-  /// What is deleted; its limit, offset and order count.
+  /// The rows to delete; its limit, offset and order are applied.
   public let fetchRequest: NSFetchRequest<any NSFetchRequestResult>
-  /// What the result says: whether it worked, how many rows there were, or their identifiers.
+  /// The kind of the result: a status, the number of rows, or their identifiers.
   open var resultType: NSBatchDeleteRequestResultType = .resultTypeStatusOnly
 
   private let objectIDs: [NSManagedObjectID]?
 
-  /// Creates a request that deletes what a fetch request finds.
+  /// Creates a request that deletes the results of a fetch request.
   public init(fetchRequest fetch: NSFetchRequest<any NSFetchRequestResult>) {
     fetchRequest = fetch
     objectIDs = nil
@@ -28,13 +28,13 @@ open class NSBatchDeleteRequest: NSPersistentStoreRequest {
     affectedStores = fetch.affectedStores
   }
 
-  /// Creates a request that deletes what a fetch request of any result type finds.
+  /// Creates a request that deletes the results of a fetch request with any result type.
   @_disfavoredOverload
   public convenience init<ResultType>(fetchRequest fetch: NSFetchRequest<ResultType>) {
     self.init(fetchRequest: NSFetchRequest<any NSFetchRequestResult>(sameAs: fetch))
   }
 
-  /// Creates a request that deletes the objects of identifiers, which are of one entity.
+  /// Creates a request that deletes objects by their identifiers, which must be of one entity.
   public convenience init(objectIDs objects: [NSManagedObjectID]) {
     self.init(identifiers: objects, fetch: Self.fetch(for: objects))
   }
@@ -80,7 +80,7 @@ extension NSBatchDeleteRequest: BatchRequest {
   func run(for caller: BatchCaller) throws -> NSPersistentStoreResult {
     var count = 0
     var identifiers: [NSManagedObjectID] = []
-    // Without identifiers there is no entity, and nothing to do.
+    // Without identifiers there is no entity, and nothing to delete.
     if objectIDs?.isEmpty != true {
       let plan = try FetchPlan(fetchRequest, model: caller.model)
       for binding in try caller.stores(of: plan.entity, affectedStores ?? plan.stores) {

@@ -1,20 +1,20 @@
 import Foundation
 
-/// What the result of a batch deletion says.
+/// The kind of a batch deletion's result.
 public enum NSBatchDeleteRequestResultType: UInt, Sendable, Hashable {
-  /// Whether it worked, as a Boolean.
+  /// Whether it succeeded, as a Boolean.
   case resultTypeStatusOnly = 0
   /// The identifiers of the objects that were deleted.
   case resultTypeObjectIDs = 1
-  /// How many there were.
+  /// The number of deleted objects.
   case resultTypeCount = 2
 }
 
-/// What a batch deletion did.
+/// The result of a batch deletion.
 open class NSBatchDeleteResult: NSPersistentStoreResult {
-  /// What the request asked for.
+  /// The kind of the result.
   public let resultType: NSBatchDeleteRequestResultType
-  /// A Boolean, an array of `NSManagedObjectID` or a number, as the result type says.
+  /// A Boolean, an array of `NSManagedObjectID` or a number, by the result type.
   public let result: Any?
 
   init(resultType: NSBatchDeleteRequestResultType, result: Any?) {

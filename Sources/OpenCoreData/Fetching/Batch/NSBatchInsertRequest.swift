@@ -2,21 +2,21 @@ import Foundation
 
 /// Inserts many rows in one transaction, without an object for each.
 ///
-/// The rows come from an array of dictionaries, from a handler that fills a dictionary, or from a
-/// handler that fills an object; a handler returns true when there is nothing more, and what it
-/// filled in that call is left out. Attributes that are not given take their defaults; keys that the
-/// entity does not have, and relationships, are passed over.
+/// The rows are given as an array of dictionaries, by a handler that fills a dictionary, or by a
+/// handler that fills an object; a handler returns true at the end, and the values of that last
+/// call are ignored. Omitted attributes have their default values; unknown keys and relationships
+/// are ignored.
 ///
 /// Run it with `execute(_:)` of a context, on the context's queue; the handler is called there. The
-/// context's objects learn nothing of it: validation and `awakeFromInsert()` are skipped, and
-/// `mergeChanges(fromRemoteContextSave:into:)` takes the identifiers of the result. A value that must
-/// be unique and is taken already is settled by the context's merge policy, row by row: the error
-/// policy fails the request with `NSManagedObjectConstraintMergeError` and nothing is inserted,
+/// context's objects are not updated: validation and `awakeFromInsert()` are skipped, and
+/// `mergeChanges(fromRemoteContextSave:into:)` accepts the identifiers of the result. The context's
+/// merge policy resolves violations of a uniqueness constraint, row by row: the error policy fails
+/// the request with `NSManagedObjectConstraintMergeError` and nothing is inserted,
 /// `mergeByPropertyObjectTrump` and `overwrite` give the stored row the new values,
-/// `mergeByPropertyStoreTrump` and `rollback` leave it as it is.
+/// `mergeByPropertyStoreTrump` and `rollback` keep the stored values.
 ///
-/// The store's write lock is held while the rows are made, so a handler must not save to the same
-/// store. The remote-change notification of the store is posted on the calling thread.
+/// The store's write lock is held while the rows are created, so a handler must not save to the
+/// same store. The store's remote-change notification is posted on a background thread.
 ///
 /// **Differs from Core Data:** a value of the wrong type is an error that names the attribute, with
 /// nothing inserted.
@@ -26,18 +26,19 @@ open class NSBatchInsertRequest: NSPersistentStoreRequest {
 
   /// The rows to insert, each as attribute names and values.
   open var objectsToInsert: [[String: Any]]?
-  /// Fills the dictionary of one row; returns true when there is nothing more.
+  /// Fills the dictionary of one row; returns true at the end.
   open var dictionaryHandler: ((NSMutableDictionary) -> Bool)?
-  /// Fills the object of one row, which is the same in each call and belongs to no context; returns
-  /// true when there is nothing more.
+  /// Fills the object of one row; it is the same object in each call and belongs to no context.
+  ///
+  /// Returns true at the end.
   open var managedObjectHandler: ((NSManagedObject) -> Bool)?
-  /// What the result says: whether it worked, how many rows there are, or their identifiers.
+  /// The kind of the result: a status, the number of rows, or their identifiers.
   open var resultType: NSBatchInsertRequestResultType = .statusOnly
 
   /// The name of the entity.
   open var entityName: String { named ?? described?.name ?? "" }
 
-  /// The entity; nil where the request was made with a name.
+  /// The entity; nil if the request was created with a name.
   open var entity: NSEntityDescription? { described }
 
   /// Creates a request without an entity, which cannot be run.
@@ -62,7 +63,7 @@ open class NSBatchInsertRequest: NSPersistentStoreRequest {
     super.init()
   }
 
-  /// Creates a request whose handler fills one dictionary after the other.
+  /// Creates a request whose handler fills a dictionary for each row.
   public convenience init(
     entityName: String,
     dictionaryHandler handler: @escaping (NSMutableDictionary) -> Bool
@@ -72,7 +73,7 @@ open class NSBatchInsertRequest: NSPersistentStoreRequest {
     dictionaryHandler = handler
   }
 
-  /// Creates a request whose handler fills one dictionary after the other.
+  /// Creates a request whose handler fills a dictionary for each row.
   public convenience init(
     entity: NSEntityDescription,
     dictionaryHandler handler: @escaping (NSMutableDictionary) -> Bool
@@ -82,7 +83,7 @@ open class NSBatchInsertRequest: NSPersistentStoreRequest {
     dictionaryHandler = handler
   }
 
-  /// Creates a request whose handler fills an object again and again.
+  /// Creates a request whose handler fills the same object for each row.
   public convenience init(
     entityName: String,
     managedObjectHandler handler: @escaping (NSManagedObject) -> Bool
@@ -92,7 +93,7 @@ open class NSBatchInsertRequest: NSPersistentStoreRequest {
     managedObjectHandler = handler
   }
 
-  /// Creates a request whose handler fills an object again and again.
+  /// Creates a request whose handler fills the same object for each row.
   public convenience init(
     entity: NSEntityDescription,
     managedObjectHandler handler: @escaping (NSManagedObject) -> Bool

@@ -1,21 +1,20 @@
 import Foundation
 
-/// What the result of a batch insertion says.
+/// The kind of a batch insertion's result.
 public enum NSBatchInsertRequestResultType: UInt, Sendable, Hashable {
-  /// Whether it worked, as a Boolean.
+  /// Whether it succeeded, as a Boolean.
   case statusOnly = 0
-  /// The identifiers of the inserted and, where a merge policy had them updated, of the updated
-  /// objects.
+  /// The identifiers of the inserted objects, and of the ones that a merge policy updated.
   case objectIDs = 1
-  /// How many there are.
+  /// The number of rows.
   case count = 2
 }
 
-/// What a batch insertion did.
+/// The result of a batch insertion.
 open class NSBatchInsertResult: NSPersistentStoreResult {
-  /// What the request asked for.
+  /// The kind of the result.
   public let resultType: NSBatchInsertRequestResultType
-  /// A Boolean, an array of `NSManagedObjectID` or a number, as the result type says.
+  /// A Boolean, an array of `NSManagedObjectID` or a number, by the result type.
   public let result: Any?
 
   init(resultType: NSBatchInsertRequestResultType, result: Any?) {

@@ -2,19 +2,19 @@ import Foundation
 
 /// Changes attributes of many rows in one transaction, without loading them.
 ///
-/// Run it with `execute(_:)` of a context, on the context's queue. The context's objects learn
-/// nothing of it, and nothing is validated; `mergeChanges(fromRemoteContextSave:into:)` takes the
-/// identifiers of the result. Each row's version is raised, so that a context that has changed the
-/// same object finds a conflict when it saves.
+/// Run it with `execute(_:)` of a context, on the context's queue. The context's objects are not
+/// updated, and nothing is validated; `mergeChanges(fromRemoteContextSave:into:)` accepts the
+/// identifiers of the result. Each row's version is incremented, so that a context that has changed
+/// the same object finds a conflict when it saves.
 open class NSBatchUpdateRequest: NSPersistentStoreRequest {
   private let named: String?
   private let described: NSEntityDescription?
 
-  /// Which rows are changed; nil changes all.
+  /// The condition for the rows; nil updates all rows.
   open var predicate: NSPredicate?
-  /// Whether rows of entities that inherit from the entity are changed too.
+  /// Whether rows of subentities are updated too.
   open var includesSubentities = true
-  /// What the result says: whether it worked, how many rows there are, or their identifiers.
+  /// The kind of the result: a status, the number of rows, or their identifiers.
   open var resultType: NSBatchUpdateRequestResultType = .statusOnlyResultType
   /// New values by attribute: keys are names or `NSAttributeDescription`s, values are constants,
   /// `NSNull` for none, or an `NSExpression` over the row as it was before.
@@ -41,7 +41,7 @@ open class NSBatchUpdateRequest: NSPersistentStoreRequest {
 
   /// The entity.
   ///
-  /// A request that was made with a name does not know it.
+  /// It is unknown for a request that was created with a name.
   open var entity: NSEntityDescription {
     if let described { return described }
     fatalError(

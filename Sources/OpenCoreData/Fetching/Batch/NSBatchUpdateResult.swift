@@ -1,20 +1,20 @@
 import Foundation
 
-/// What the result of a batch update says.
+/// The kind of a batch update's result.
 public enum NSBatchUpdateRequestResultType: UInt, Sendable, Hashable {
-  /// Whether it worked, as a Boolean.
+  /// Whether it succeeded, as a Boolean.
   case statusOnlyResultType = 0
-  /// The identifiers of the changed objects.
+  /// The identifiers of the updated objects.
   case updatedObjectIDsResultType = 1
-  /// How many there are.
+  /// The number of updated objects.
   case updatedObjectsCountResultType = 2
 }
 
-/// What a batch update did.
+/// The result of a batch update.
 open class NSBatchUpdateResult: NSPersistentStoreResult {
-  /// What the request asked for.
+  /// The kind of the result.
   public let resultType: NSBatchUpdateRequestResultType
-  /// A Boolean, an array of `NSManagedObjectID` or a number, as the result type says.
+  /// A Boolean, an array of `NSManagedObjectID` or a number, by the result type.
   public let result: Any?
 
   init(resultType: NSBatchUpdateRequestResultType, result: Any?) {
