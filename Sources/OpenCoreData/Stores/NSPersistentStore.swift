@@ -1,8 +1,8 @@
 import Foundation
 
-/// A store that a coordinator keeps objects in.
+/// A persistent store of a coordinator.
 open class NSPersistentStore: NSObject, @unchecked Sendable {
-  // Sendable: `lock` guards what can be set.
+  // Sendable: `lock` guards the mutable state.
 
   private let lock = NSLock()
   private var currentIdentifier: String
@@ -11,7 +11,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   private var readOnly: Bool
   private var guardedType = NSSQLiteStoreType
 
-  /// The configuration of the model that the store holds the entities of.
+  /// The name of the model's configuration whose entities the store has.
   public let configurationName: String
   /// The options that the store was opened with.
   public let options: [AnyHashable: Any]?
@@ -35,35 +35,35 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
     super.init()
   }
 
-  /// The kind of the store, `NSSQLiteStoreType` for one.
+  /// The type of the store, such as `NSSQLiteStoreType`.
   open var type: String { registeredType }
 
-  /// The type that the store's class was registered for when the store was opened.
+  /// The type for which the store's class was registered when the store was opened.
   var registeredType: String {
     get { lock.withLock { guardedType } }
     set { lock.withLock { guardedType = newValue } }
   }
 
-  /// What tells this store from every other, for as long as its file lives.
+  /// The unique identifier of the store.
   // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
   open var identifier: String! {
     get { lock.withLock { currentIdentifier } }
     set { lock.withLock { currentIdentifier = newValue ?? "" } }
   }
 
-  /// Where the store's file is.
+  /// The URL of the store's file.
   open var url: URL? {
     get { lock.withLock { currentURL } }
     set { lock.withLock { currentURL = newValue } }
   }
 
-  /// Whether nothing can be saved to the store.
+  /// Whether the store is read only.
   open var isReadOnly: Bool {
     get { lock.withLock { readOnly } }
     set { lock.withLock { readOnly = newValue } }
   }
 
-  /// What the store says about itself: its type, its identifier and the hashes of its model.
+  /// The metadata of the store: its type, its identifier and the version hashes of its model.
   // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
   open var metadata: [String: Any]! {
     get { lock.withLock { currentMetadata } }
@@ -88,7 +88,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
     try SQLiteStore.metadata(at: url)
   }
 
-  /// Replaces the metadata of a store that no coordinator holds.
+  /// Replaces the metadata of a store without a coordinator.
   open class func setMetadata(
     _ metadata: [String: Any]?,
     forPersistentStoreAt url: URL
@@ -96,7 +96,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
     try SQLiteStore.setMetadata(metadata ?? [:], at: url)
   }
 
-  /// The class of the managers that migrate stores of this class.
+  /// The migration manager class for stores of this class.
   open class func migrationManagerClass() -> AnyClass { NSMigrationManager.self }
 
   /// Called after the store was added to a coordinator.
@@ -109,7 +109,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
     persistentStoreCoordinator = nil
   }
 
-  /// What a save to a store that is open for reading alone is refused with.
+  /// The error of a save to a store that was opened read only.
   var readOnlyError: StoreError {
     StoreError(
       .fileWriteNoPermission,
@@ -125,7 +125,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
     case let value as Bool: value
     case let value as NSNumber: value.boolValue
     case let value as Int: value != 0
-    // The history option may carry a dictionary of sub-options, which asks for it too.
+    // The history option may be a dictionary of sub-options, which also enables it.
     case is [AnyHashable: Any]: true
     default: false
     }

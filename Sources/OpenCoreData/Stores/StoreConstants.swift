@@ -2,7 +2,7 @@ import Foundation
 
 /// The type of a store in an SQLite file.
 public let NSSQLiteStoreType = "SQLite"
-/// The type of a store that lives as long as the process.
+/// The type of a store in memory, which exists as long as the process.
 public let NSInMemoryStoreType = "InMemory"
 /// The type of a store in one binary file.
 public let NSBinaryStoreType = "Binary"
@@ -18,19 +18,19 @@ public let NSPersistentStoreURLKey = "storeURL"
 /// The notification key of the token of the newest history.
 public let NSPersistentHistoryTokenKey = "historyToken"
 
-/// The option that opens a store for reading alone.
+/// The option that opens a store read only.
 public let NSReadOnlyPersistentStoreOption = "NSReadOnlyPersistentStoreOption"
 /// The option with a dictionary of pragmas, names to values.
 public let NSSQLitePragmasOption = "NSSQLitePragmasOption"
-/// The option that has the query planner's statistics made when the store is added.
+/// The option that runs ANALYZE when the store is added.
 public let NSSQLiteAnalyzeOption = "NSSQLiteAnalyzeOption"
 /// The option that rebuilds the file, without its free pages, when the store is added.
 public let NSSQLiteManualVacuumOption = "NSSQLiteManualVacuumOption"
-/// The option that says how many seconds to wait for a lock held elsewhere.
+/// The option for the seconds to wait for a lock of another connection.
 public let NSPersistentStoreTimeoutOption = "NSPersistentStoreTimeoutOption"
-/// The option that opens a store whatever model it was written with.
+/// The option that opens a store written with any model.
 public let NSIgnorePersistentStoreVersioningOption = "NSIgnorePersistentStoreVersioningOption"
-/// The option that deletes a store even where it cannot be locked.
+/// The option that deletes a store even if it can't be locked.
 public let NSPersistentStoreForceDestroyOption = "NSPersistentStoreForceDestroyOption"
 /// The option with classes that values of a binary store may be decoded to, beyond the usual ones.
 public let NSBinaryStoreSecureDecodingClasses = "NSBinaryStoreSecureDecodingClasses"
@@ -39,28 +39,28 @@ public let NSBinaryStoreSecureDecodingClasses = "NSBinaryStoreSecureDecodingClas
 /// **Differs from Core Data:** it is accepted without effect; values are always decoded securely.
 public let NSBinaryStoreInsecureDecodingCompatibilityOption =
   "NSBinaryStoreInsecureDecodingCompatibilityOption"
-/// The option that checks an XML store against its document type; there are no XML stores here.
+/// The option that validates an XML store; there are no XML stores here.
 public let NSValidateXMLStoreOption = "NSValidateXMLStoreOption"
-/// The option with the number of readers that a store may serve at once.
+/// The option for the largest number of concurrent readers of a store.
 public let NSPersistentStoreConnectionPoolMaxSizeKey = "NSPersistentStoreConnectionPoolMaxSize"
-/// The metadata key of the earliest system that a store supports; it is kept and not read.
+/// The metadata key of the earliest system that a store supports; it is stored, but not used.
 public let NSPersistentStoreOSCompatibility = "NSPersistentStoreOSCompatibilityKey"
-/// The option that keeps a history of every save.
+/// The option that keeps persistent history.
 public let NSPersistentHistoryTrackingKey = "NSPersistentHistoryTrackingKey"
-/// The option that has a notification posted for every change to the store.
+/// The option that posts a notification for each change to the store.
 public let NSPersistentStoreRemoteChangeNotificationPostOptionKey =
   "NSPersistentStoreRemoteChangeNotificationOptionKey"
 
 extension NSNotification.Name {
   /// Posted after each change to a store, by this process or by another.
   ///
-  /// Only where the store was opened with `NSPersistentStoreRemoteChangeNotificationPostOptionKey`.
-  /// The object is the coordinator; the keys are `NSPersistentStoreURLKey`, `NSStoreUUIDKey` and,
-  /// where history is kept, `NSPersistentHistoryTokenKey`. It is posted on a background thread of the
-  /// store, in the order of the commits; `save()` and `execute(_:)` do not wait for observers. For
-  /// commits of another process, or of another coordinator on the file, it is posted once for several
-  /// that follow one another closely. By then new reads see the change; objects that are loaded stay
-  /// as they are until the app merges the history.
+  /// It requires `NSPersistentStoreRemoteChangeNotificationPostOptionKey`. The object is the
+  /// coordinator; the keys are `NSPersistentStoreURLKey`, `NSStoreUUIDKey` and, if history is kept,
+  /// `NSPersistentHistoryTokenKey`. It is posted on a background thread of the store, in the order
+  /// of the commits; `save()` and `execute(_:)` do not wait for observers. For commits of another
+  /// process, or of another coordinator on the file, one notification may stand for several commits
+  /// in quick succession. New reads see the change by then; loaded objects keep their values until
+  /// the app merges the history.
   ///
   /// **Differs from Core Data:** on systems other than Linux commits of other processes are noticed
   /// at the next fetch or save.

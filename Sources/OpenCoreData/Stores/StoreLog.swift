@@ -1,7 +1,7 @@
 import Effects
 import Foundation
 
-/// Where a store says what it could not do but could go on without.
+/// Logs problems of a store that do not prevent it from continuing.
 enum StoreLog {
   static func warning(_ message: String) {
     StandardError.print("CoreData: warning: \(message)")

@@ -1,18 +1,18 @@
 import Foundation
 
-/// The rows of an atomic store: its cache nodes, numbered and versioned.
+/// The rows of an atomic store: its cache nodes with keys and versions.
 final class AtomicRows: ObjectRowStore, @unchecked Sendable {
-  // Sendable: `lock` guards what changes, and the store is called with it held.
+  // Sendable: `lock` guards the mutable state, and the store is called with it held.
 
   private weak var store: NSAtomicStore?
   private let entities: CustomStoreEntities
   private let lock = NSRecursiveLock()
-  /// Versions of rows that were changed since they were loaded; all others have the first.
+  /// The versions of rows that were changed since they were loaded; all others have version 1.
   private var versions: [RowReference: Int64] = [:]
   private var rows: [RowReference: Row] = [:]
   private var observers: [@Sendable (StoreCommit) -> Void] = []
   private var lastKey: Int64 = 0
-  /// Whether another store has this one's place.
+  /// Whether another store has replaced this one.
   private var isClosed = false
 
   init(store: NSAtomicStore, entities: CustomStoreEntities) {
@@ -40,7 +40,7 @@ final class AtomicRows: ObjectRowStore, @unchecked Sendable {
 
   func layout(number: Int32) -> EntityLayout? { entities.layout(number: number) }
 
-  /// Objects get their keys from the store by ``references(for:)``.
+  /// The store assigns the keys of objects in ``references(for:)``.
   func reserveKeys(for entity: NSEntityDescription, count: Int) throws -> Range<Int64> {
     throw CoreDataError.make(
       NSPersistentStoreUnsupportedRequestTypeError,
@@ -62,7 +62,7 @@ final class AtomicRows: ObjectRowStore, @unchecked Sendable {
     }
   }
 
-  /// The last key that was given out since the store was opened, whether its object was saved or not.
+  /// The last key that was assigned since the store was opened, even if its object was not saved.
   var lastGivenKey: Int64 { lock.withLock { lastKey } }
 
   // MARK: Reading
@@ -100,7 +100,7 @@ final class AtomicRows: ObjectRowStore, @unchecked Sendable {
         guard let value = store.node(of: source)?.value(forKey: relationship.name) else { continue }
         var found = CustomRow.references(in: value, binding)
         if !relationship.isOrdered { found.sort { $0.key < $1.key } }
-        // A destination whose node is gone is gone itself.
+        // A destination without a node was deleted.
         result[source] = found.filter { store.node(of: $0) != nil }
       }
       return result
@@ -134,7 +134,7 @@ final class AtomicRows: ObjectRowStore, @unchecked Sendable {
     lock.withLock { observers.append(observer) }
   }
 
-  /// Takes the versions of rows that were copied from another store.
+  /// Sets the versions of rows that were copied from another store.
   func take(_ known: [RowReference: Int64]) {
     lock.withLock { versions = known }
   }
@@ -148,12 +148,12 @@ final class AtomicRows: ObjectRowStore, @unchecked Sendable {
     )
   }
 
-  /// Runs the body while no save goes to the store.
+  /// Runs the body while no save uses the store.
   func withoutWrites<Result>(_ body: () throws -> Result) throws -> Result {
     try lock.withLock(body)
   }
 
-  /// Refuses everything from now on: the store was moved, and a save that waited finds the new one.
+  /// Refuses all later requests: the store was moved, and a waiting save uses the new one.
   func close() {
     lock.withLock { isClosed = true }
   }
@@ -197,8 +197,8 @@ final class AtomicRows: ObjectRowStore, @unchecked Sendable {
     guard conflicts.isEmpty else { throw RowConflictError(conflicts: conflicts) }
   }
 
-  /// The nodes take the changes, then the store writes its file; where that fails, the nodes are
-  /// put back.
+  /// Applies the changes to the nodes, then the store writes its file; if that fails, the nodes are
+  /// restored.
   private func save(
     _ changes: RowChanges,
     _ objects: SavedObjects,

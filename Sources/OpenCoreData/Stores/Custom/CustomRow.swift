@@ -1,8 +1,8 @@
 import Foundation
 
-/// Rows made of the values that an app's own store gives by property.
+/// Creates rows from the values that an app's own store returns by property.
 enum CustomRow {
-  /// Transient attributes are nobody's but the object's.
+  /// Transient attributes are not part of the row.
   static func make(
     _ reference: RowReference,
     version: Int64,
@@ -29,7 +29,7 @@ enum CustomRow {
     return AttributeConversion.rowValue(value, as: slot.type)
   }
 
-  /// Whom a value stands for: an identifier, an object or a cache node.
+  /// The reference of a value: an identifier, an object or a cache node.
   static func reference(to value: Any, in binding: StoreBinding) -> RowReference? {
     switch flattened(value) {
     case let identifier as NSManagedObjectID: reference(of: identifier, in: binding)
@@ -47,7 +47,7 @@ enum CustomRow {
     return binding.adopted(identifier.key.reference, from: identifier.binding)
   }
 
-  /// The destinations in a collection of any kind.
+  /// The references of a collection of any type.
   static func references(in value: Any, _ binding: StoreBinding) -> [RowReference] {
     let members: [Any]
     switch flattened(value) {

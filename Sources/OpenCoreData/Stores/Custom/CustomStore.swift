@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a store of an app's own is made from.
+/// The arguments for creating an app's own store.
 public struct NSPersistentStoreOpening {
   let coordinator: NSPersistentStoreCoordinator
   let configurationName: String?
@@ -8,23 +8,23 @@ public struct NSPersistentStoreOpening {
   let options: [AnyHashable: Any]?
 }
 
-/// A store whose class an app has registered.
+/// A store whose class was registered by an app.
 protocol CustomStore: NSPersistentStore {
-  /// Creates the store by its designated initializer, which an app may have overridden.
+  /// Creates the store with its designated initializer, which an app may have overridden.
   init(_opening opening: NSPersistentStoreOpening)
 
-  /// The store's place in its coordinator; there from before it is loaded.
+  /// The store's binding in its coordinator, set before it is loaded.
   var binding: StoreBinding? { get set }
 
-  /// What the store's rows are read and written through.
+  /// Creates the row store through which the rows are read and written.
   func makeRows(_ entities: CustomStoreEntities) -> any RowStore
 
-  /// Loads what the store keeps in memory.
+  /// Loads the contents that the store keeps in memory.
   func loadContents() throws
 }
 
 extension CustomStore {
-  /// The identifier of an object by what the store knows it by.
+  /// The identifier of an object, by the store's reference object.
   func objectID(_ entity: NSEntityDescription, _ reference: Any) -> NSManagedObjectID {
     guard let binding, let table = binding.references else {
       preconditionFailure("The store has no coordinator, so it cannot make object IDs.")
@@ -47,7 +47,7 @@ extension CustomStore {
     )
   }
 
-  /// What the store knows an object by.
+  /// The store's reference object of an identifier.
   func reference(behind objectID: NSManagedObjectID) -> Any {
     guard let table = objectID.binding?.references ?? binding?.references else {
       preconditionFailure("The store has no coordinator, so it knows no object IDs.")
@@ -60,15 +60,15 @@ extension CustomStore {
   }
 }
 
-/// The entities of a custom store by the numbers that a new SQLite store would give them, so that an
-/// object keeps its key when its store is migrated from one type to another.
+/// The entities of a custom store, with the numbers that a new SQLite store would assign, so that
+/// an object keeps its key when its store is migrated to another type.
 final class CustomStoreEntities: Sendable {
   private let layouts: [Int32: EntityLayout]
   private let numbers: [String: Int32]
 
   init(model: NSManagedObjectModel, configuration: String?) {
     let members = model.entities(forConfigurationName: configuration) ?? model.entities
-    // Without a file to agree with, numbering cannot fail.
+    // Without an existing file numbering can't fail.
     let numbered = (try? EntityNumbering.numbers(of: members, existing: nil)) ?? []
     layouts = Dictionary(uniqueKeysWithValues: numbered.map { ($0.number, $0.entity.layout) })
     numbers = Dictionary(
@@ -91,7 +91,7 @@ final class CustomStoreEntities: Sendable {
     )
   }
 
-  /// The numbers of an entity and of those below it.
+  /// The numbers of an entity and, optionally, of its subentities.
   func numbers(of entity: NSEntityDescription, includingSubentities: Bool) -> Set<Int32> {
     guard let own = numbers[entity.name ?? ""] else { return [] }
     guard includingSubentities, let layout = layout(number: own) else { return [own] }

@@ -1,8 +1,9 @@
 import Foundation
 
-/// What all contexts share of one incremental store: its entities, its lock, its observers.
+/// The shared state of one incremental store for all contexts: its entities, its lock, its
+/// observers.
 final class IncrementalConnection: @unchecked Sendable {
-  // Sendable: `lock` guards what changes, and the store is called with it held.
+  // Sendable: `lock` guards the mutable state, and the store is called with it held.
 
   let entities: CustomStoreEntities
   private weak var store: NSIncrementalStore?
@@ -14,7 +15,7 @@ final class IncrementalConnection: @unchecked Sendable {
     self.entities = entities
   }
 
-  /// Calls the store; its calls come one at a time.
+  /// Calls the store; the calls are serialized.
   func withStore<Result>(
     _ body: (NSIncrementalStore, StoreBinding) throws -> Result
   ) throws -> Result {

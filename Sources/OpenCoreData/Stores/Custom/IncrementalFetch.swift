@@ -1,6 +1,6 @@
 import Foundation
 
-/// A fetch as an incremental store is asked, and what it answers.
+/// Converts a fetch for an incremental store, and its results.
 enum IncrementalFetch {
   static func request(
     _ fetch: RowFetch,
@@ -47,7 +47,7 @@ enum IncrementalFetch {
       if let number, !(items.count == 1 && items[0] is NSManagedObject) {
         return .count(number.intValue)
       }
-      // A store that does not count gives what it found.
+      // A store that does not count returns the matches.
       return .count(items.count)
     case .dictionaries:
       return .dictionaries(

@@ -1,13 +1,13 @@
 import Foundation
 
-/// The rows of an incremental store as one context asks for them.
+/// The rows of an incremental store for one context.
 ///
-/// Nothing is kept here: what was read stays with the objects that asked.
+/// Nothing is cached here: the objects keep the values that were read.
 final class IncrementalRows: ObjectRowStore, @unchecked Sendable {
-  // Sendable: immutable but for `registered`, which is used on the context's lane.
+  // Sendable: immutable except for `registered`, which is used on the context's lane.
 
   let connection: IncrementalConnection
-  /// Nil in the coordinator's hands, where there are only numbers to ask for.
+  /// Nil for the coordinator, which needs entity numbers only.
   private weak var context: NSManagedObjectContext?
   private var registered: Set<NSManagedObjectID> = []
 
@@ -36,7 +36,7 @@ final class IncrementalRows: ObjectRowStore, @unchecked Sendable {
 
   func layout(number: Int32) -> EntityLayout? { connection.entities.layout(number: number) }
 
-  /// Objects get their keys from the store by ``references(for:)``.
+  /// The store assigns the keys of objects in ``references(for:)``.
   func reserveKeys(for entity: NSEntityDescription, count: Int) throws -> Range<Int64> {
     throw CoreDataError.make(
       NSPersistentStoreUnsupportedRequestTypeError,
@@ -166,7 +166,7 @@ final class IncrementalRows: ObjectRowStore, @unchecked Sendable {
     Set(objects)
   }
 
-  /// Conflicts that the store reports go to the merge policy, unless that is to fail.
+  /// The merge policy resolves the conflicts that the store reports, unless it is the error policy.
   private func conflict(
     in error: any Error,
     _ changes: RowChanges,
@@ -206,7 +206,7 @@ final class IncrementalRows: ObjectRowStore, @unchecked Sendable {
   func unregister(_ identifiers: [NSManagedObjectID]) {
     let known = identifiers.filter { registered.remove($0) != nil }
     guard !known.isEmpty else { return }
-    // A store that is gone has nobody to tell.
+    // A deallocated store needs no notification.
     try? connection.withStore { store, _ in
       store.managedObjectContextDidUnregisterObjects(with: known)
     }

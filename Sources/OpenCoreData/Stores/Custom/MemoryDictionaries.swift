@@ -1,6 +1,6 @@
 import Foundation
 
-/// A fetch of dictionaries answered from objects in memory.
+/// Evaluates a fetch of dictionaries with objects in memory.
 struct MemoryDictionaries {
   /// A managed object, or the node of an atomic store.
   typealias Source = any KeyValueCoding & ObjectIdentified & AnyObject
@@ -29,7 +29,7 @@ struct MemoryDictionaries {
     return MemoryFetch.window(result, of: request)
   }
 
-  /// Objects that share the values to group by; groups in the order of their first members.
+  /// Groups objects by their values; the groups are in the order of their first members.
   private func groups(of objects: [Source]) -> [[Source]] {
     var places: [[ExpressionKey]: Int] = [:]
     var groups: [[Source]] = []
@@ -45,7 +45,7 @@ struct MemoryDictionaries {
     return groups
   }
 
-  /// Values to group by are compared as texts of what they are.
+  /// A grouping value, compared by its type and description.
   private struct ExpressionKey: Hashable {
     let text: String
 
@@ -74,7 +74,7 @@ struct MemoryDictionaries {
     return exposed(objects.first?.value(forKey: property.name), property)
   }
 
-  /// Nodes become the references that contexts make object IDs of.
+  /// Converts nodes to references, from which contexts create object IDs.
   private func exposed(_ value: Any?, _ property: NSPropertyDescription) -> Any? {
     switch flattened(value) {
     case let node as NSAtomicStoreCacheNode: return node.objectID.key.reference

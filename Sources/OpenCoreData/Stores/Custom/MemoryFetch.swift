@@ -1,6 +1,6 @@
 import Foundation
 
-/// A fetch answered from objects in memory.
+/// Evaluates a fetch with objects in memory.
 struct MemoryFetch {
   let request: RowFetch
 
@@ -8,8 +8,8 @@ struct MemoryFetch {
     self.request = request
   }
 
-  /// The candidates that match, in order, within the limit; a fetch of dictionaries is limited
-  /// after it was grouped.
+  /// The matching candidates in order, within the limit; a fetch of dictionaries is limited after
+  /// grouping.
   func matches<Candidate: AnyObject>(among candidates: [Candidate]) -> [Candidate] {
     var found = candidates
     if let predicate = request.predicate {

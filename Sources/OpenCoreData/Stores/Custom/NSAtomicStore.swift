@@ -1,12 +1,12 @@
 import Effects
 import Foundation
 
-/// A store that is read and written as a whole: a file format of an app's own, for one.
+/// A store that is read and written as a whole, such as an app's own file format.
 ///
 /// A subclass overrides `load()`, `save()` and `newReferenceObject(for:)`, and
-/// `metadataForPersistentStore(with:)` with its counterpart for files that no coordinator holds.
-/// Fetches are answered from the cache nodes in memory. The calls come one at a time, on the thread
-/// of whoever fetches or saves.
+/// `metadataForPersistentStore(with:)` with its counterpart for files without a coordinator.
+/// Fetches use the cache nodes in memory. The calls are serialized, on the thread that fetches or
+/// saves.
 ///
 /// **Differs from Core Data:** `newCacheNode(for:)` and `updateCacheNode(_:from:)` have
 /// implementations that copy all properties, so they need not be overridden. Where `save()` throws,
@@ -51,7 +51,7 @@ open class NSAtomicStore: NSPersistentStore, CustomStore, @unchecked Sendable {
 
   /// Reads the file and adds a cache node for each object.
   ///
-  /// The file may be missing, or empty where a place for a new store was reserved.
+  /// The file may be missing, or empty if it was created as a placeholder.
   open func load() throws {
     preconditionFailure("load(): must be overridden by the class of an atomic store.")
   }
@@ -68,7 +68,7 @@ open class NSAtomicStore: NSPersistentStore, CustomStore, @unchecked Sendable {
     return node
   }
 
-  /// Takes an object's changed values over into its node.
+  /// Copies an object's changed values to its node.
   open func updateCacheNode(
     _ node: NSAtomicStoreCacheNode,
     from managedObject: NSManagedObject
@@ -83,8 +83,7 @@ open class NSAtomicStore: NSPersistentStore, CustomStore, @unchecked Sendable {
   /// Called before nodes of deleted objects are removed.
   open func willRemoveCacheNodes(_ cacheNodes: Set<NSAtomicStoreCacheNode>) {}
 
-  /// What the store is to know a new object by: a number or a text that no other object of its
-  /// entity has.
+  /// The reference object for a new object: a number or a text that is unique within its entity.
   open func newReferenceObject(for managedObject: NSManagedObject) -> Any {
     lock.withLock {
       let last = nodes.keys.lazy.map(\.key).max() ?? 0
@@ -93,7 +92,7 @@ open class NSAtomicStore: NSPersistentStore, CustomStore, @unchecked Sendable {
     }
   }
 
-  /// Contexts have objects with references up to this one that they have yet to save.
+  /// Reserves references up to this one, which contexts use for unsaved objects.
   func reserveReferences(upTo last: Int64) {
     lock.withLock { nextReference = max(nextReference, last) }
   }
@@ -112,12 +111,12 @@ open class NSAtomicStore: NSPersistentStore, CustomStore, @unchecked Sendable {
     }
   }
 
-  /// The node of an object; nil where the store has none.
+  /// The node of an object; nil if the store has none.
   open func cacheNode(for objectID: NSManagedObjectID) -> NSAtomicStoreCacheNode? {
     node(of: objectID.key.reference)
   }
 
-  /// The identifier of the object that the store knows by a reference object.
+  /// The identifier of the object with a reference object.
   open func objectID(
     for entity: NSEntityDescription,
     withReferenceObject data: Any
@@ -125,7 +124,7 @@ open class NSAtomicStore: NSPersistentStore, CustomStore, @unchecked Sendable {
     objectID(entity, data)
   }
 
-  /// What the store knows an object by.
+  /// The reference object of an identifier.
   open func referenceObject(for objectID: NSManagedObjectID) -> Any {
     reference(behind: objectID)
   }
@@ -156,7 +155,7 @@ open class NSAtomicStore: NSPersistentStore, CustomStore, @unchecked Sendable {
     lock.withLock { nodes[reference] }
   }
 
-  /// The nodes of some entities, in the order of their keys.
+  /// The nodes of some entities, sorted by key.
   func nodes(of numbers: Set<Int32>) -> [NSAtomicStoreCacheNode] {
     lock.withLock { nodes.filter { numbers.contains($0.key.entityNumber) } }
       .sorted { ($0.key.key, $0.key.entityNumber) < ($1.key.key, $1.key.entityNumber) }
@@ -167,7 +166,7 @@ open class NSAtomicStore: NSPersistentStore, CustomStore, @unchecked Sendable {
     lock.withLock { for reference in references { nodes[reference] = nil } }
   }
 
-  /// What is needed to undo a save that failed.
+  /// A copy of the nodes, to restore them if a save fails.
   func nodeTable() -> [RowReference: NSAtomicStoreCacheNode] { lock.withLock { nodes } }
 
   func restore(_ table: [RowReference: NSAtomicStoreCacheNode]) {
@@ -177,7 +176,7 @@ open class NSAtomicStore: NSPersistentStore, CustomStore, @unchecked Sendable {
     }
   }
 
-  /// Links nodes whose destinations had no node when they were made.
+  /// Links nodes whose destinations had no node when they were created.
   func linkNodes() {
     let waiting = lock.withLock {
       defer { unlinked = [] }
@@ -186,7 +185,7 @@ open class NSAtomicStore: NSPersistentStore, CustomStore, @unchecked Sendable {
     for (node, object) in waiting { _ = link(node, object) }
   }
 
-  /// Whether all destinations have nodes.
+  /// Links a node; returns whether all destinations have nodes.
   private func link(_ node: NSAtomicStoreCacheNode, _ object: NSManagedObject) -> Bool {
     var isComplete = true
     func found(_ other: NSManagedObject) -> NSAtomicStoreCacheNode? {

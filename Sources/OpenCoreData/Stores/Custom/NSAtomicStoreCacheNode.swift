@@ -1,11 +1,12 @@
 import Foundation
 
-/// What an atomic store holds of one object: its values by property name.
+/// An atomic store's values of one object, by property name.
 ///
-/// Relationships lead to other nodes: a to-one has a node, a to-many a set of nodes, or an ordered
-/// set where it is ordered. A subclass may make values at first use by overriding `value(forKey:)`.
+/// The value of a to-one relationship is another node, that of a to-many a set of nodes, or an
+/// ordered set if it is ordered. A subclass may create values on demand by overriding
+/// `value(forKey:)`.
 open class NSAtomicStoreCacheNode: NSObject, @unchecked Sendable {
-  // Sendable: a store's nodes are used under its lock alone.
+  // Sendable: a store's nodes are used only under its lock.
 
   /// The identifier of the object.
   public let objectID: NSManagedObjectID
@@ -23,13 +24,13 @@ open class NSAtomicStoreCacheNode: NSObject, @unchecked Sendable {
     set { properties = newValue }
   }
 
-  /// The value of a property; a property without a value has none in the cache either.
+  /// The value of a property; nil if it has none.
   open func value(forKey key: String) -> Any? {
     let value = propertyCache?.object(forKey: NSString(string: key))
     return value is NSNull ? nil : value
   }
 
-  /// Sets the value of a property; nil takes it away.
+  /// Sets the value of a property; nil removes it.
   open func setValue(_ value: Any?, forKey key: String) {
     let cache = propertyCache ?? NSMutableDictionary()
     if let value = flattened(value) {

@@ -1,17 +1,17 @@
 import Effects
 import Foundation
 
-/// A store that answers requests one by one: a web service, or a database of an app's own.
+/// A store that executes requests one by one, such as a web service or an app's own database.
 ///
 /// A subclass overrides `loadMetadata()`, `execute(_:with:)`, `newValuesForObject(with:with:)`,
-/// `newValue(forRelationship:forObjectWith:with:)` and `obtainPermanentIDs(for:)`. The calls come
-/// one at a time, on the thread of the context that asks. An error that the store throws reaches the
-/// caller unchanged.
+/// `newValue(forRelationship:forObjectWith:with:)` and `obtainPermanentIDs(for:)`. The calls are
+/// serialized, on the thread of the requesting context. An error that the store throws is passed to
+/// the caller unchanged.
 ///
-/// **Differs from Core Data:** a fetch request comes as `NSFetchRequest<any NSFetchRequestResult>`
-/// whatever the caller's was, because a cast between instantiations of a class fails without
-/// Objective-C. Values are kept by the objects that have them and not by the coordinator, so
-/// each context asks for its own.
+/// **Differs from Core Data:** every fetch request is passed as
+/// `NSFetchRequest<any NSFetchRequestResult>`, because a cast between instantiations of a class fails
+/// without Objective-C. Values are cached by the objects and not by the coordinator, so each context
+/// requests its own.
 open class NSIncrementalStore: NSPersistentStore, CustomStore, @unchecked Sendable {
   // Sendable: the binding is set before the store is shared.
 
@@ -44,7 +44,7 @@ open class NSIncrementalStore: NSPersistentStore, CustomStore, @unchecked Sendab
 
   // MARK: For subclasses to override
 
-  /// Sets the metadata, the store's type and identifier at least, and makes the store ready.
+  /// Sets the metadata, with at least the store's type and identifier, and prepares the store.
   open override func loadMetadata() throws {
     guard metadata.isEmpty else { return }
     metadata = [
@@ -53,10 +53,11 @@ open class NSIncrementalStore: NSPersistentStore, CustomStore, @unchecked Sendab
     ]
   }
 
-  /// Answers a fetch or a save.
+  /// Executes a fetch or a save.
   ///
-  /// A fetch of objects returns an array of objects, made by the context's `object(with:)`; one of
-  /// identifiers, dictionaries or the count an array of those. A save returns an empty array.
+  /// A fetch of objects returns an array of objects, created with the context's `object(with:)`; a
+  /// fetch of identifiers, dictionaries or the count returns an array of those. A save returns an
+  /// empty array.
   open func execute(
     _ request: NSPersistentStoreRequest,
     with context: NSManagedObjectContext?
@@ -66,7 +67,7 @@ open class NSIncrementalStore: NSPersistentStore, CustomStore, @unchecked Sendab
     )
   }
 
-  /// The values of one object, when its fault fires.
+  /// The values of one object, whose fault fires.
   open func newValuesForObject(
     with objectID: NSManagedObjectID,
     with context: NSManagedObjectContext
@@ -88,25 +89,25 @@ open class NSIncrementalStore: NSPersistentStore, CustomStore, @unchecked Sendab
     )
   }
 
-  /// Lasting identifiers for objects that are about to be saved, in the order of the objects.
+  /// Permanent identifiers for objects that are about to be saved, in the order of the objects.
   open func obtainPermanentIDs(for array: [NSManagedObject]) throws -> [NSManagedObjectID] {
     preconditionFailure(
       "obtainPermanentIDs(for:): must be overridden by the class of an incremental store."
     )
   }
 
-  /// The identifier of a store that is to be created: a text that no other store has.
+  /// The identifier of a new store, which must be unique.
   open class func identifierForNewStore(at storeURL: URL) -> Any { Effects.live.uuid().uuidString }
 
-  /// A context now uses the objects of these identifiers.
+  /// Called when a context has registered objects with these identifiers.
   open func managedObjectContextDidRegisterObjects(with objectIDs: [NSManagedObjectID]) {}
 
-  /// A context no longer uses the objects of these identifiers.
+  /// Called when a context has unregistered the objects with these identifiers.
   open func managedObjectContextDidUnregisterObjects(with objectIDs: [NSManagedObjectID]) {}
 
   // MARK: For subclasses to call
 
-  /// The identifier of the object that the store knows by a text or a number.
+  /// The identifier of the object with a reference object.
   open func newObjectID(
     for entity: NSEntityDescription,
     referenceObject data: Any
@@ -114,7 +115,7 @@ open class NSIncrementalStore: NSPersistentStore, CustomStore, @unchecked Sendab
     objectID(entity, data)
   }
 
-  /// What the store knows an object by.
+  /// The reference object of an identifier.
   open func referenceObject(for objectID: NSManagedObjectID) -> Any {
     reference(behind: objectID)
   }

@@ -1,12 +1,12 @@
 import Foundation
 import Synchronization
 
-/// The values of one object as an incremental store has them.
+/// An incremental store's values of one object.
 open class NSIncrementalStoreNode: NSObject, @unchecked Sendable {
-  // Sendable: the mutex guards what an update replaces.
+  // Sendable: the mutex guards the contents, which an update replaces.
 
   private struct Contents: @unchecked Sendable {
-    // Unchecked: values are property values that nobody changes.
+    // Unchecked: the values are property values, which are not mutated.
     var values: [String: Any]
     var version: UInt64
   }
@@ -18,15 +18,14 @@ open class NSIncrementalStoreNode: NSObject, @unchecked Sendable {
   /// Creates a node.
   ///
   /// The values are those of attributes by name, and identifiers or `NSNull` of to-one
-  /// relationships; a to-one that is missing is asked for by
-  /// `newValue(forRelationship:forObjectWith:with:)`.
+  /// relationships; an omitted to-one is read with `newValue(forRelationship:forObjectWith:with:)`.
   public init(objectID: NSManagedObjectID, withValues values: [String: Any], version: UInt64) {
     self.objectID = objectID
     contents = Mutex(Contents(values: values, version: version))
     super.init()
   }
 
-  /// The version of the values, by which conflicts are found.
+  /// The version of the values, which detects conflicts.
   open var version: UInt64 { contents.withLock { $0.version } }
 
   /// Replaces the values.
@@ -34,8 +33,7 @@ open class NSIncrementalStoreNode: NSObject, @unchecked Sendable {
     contents.withLock { $0 = Contents(values: values, version: version) }
   }
 
-  /// The value of a property; `NSNull` is a to-one without a destination, nil one that the node
-  /// says nothing of.
+  /// The value of a property; `NSNull` for a to-one without a destination, nil for an omitted one.
   open func value(for prop: NSPropertyDescription) -> Any? {
     contents.withLock { $0.values[prop.name] }
   }

@@ -1,14 +1,14 @@
-/// Rows of a store that an app has written, which is told of objects and not only of rows.
+/// The rows of an app's own store, which needs objects and not only rows.
 protocol ObjectRowStore: RowStore {
-  /// Asks the store for the lasting identifiers of objects that are about to be saved.
+  /// Obtains permanent identifiers for objects that are about to be saved.
   func references(for objects: [NSManagedObject]) throws -> [RowReference]
 
-  /// Has the store save the objects behind the changes, all or none.
+  /// Makes the store save the objects of the changes, all or none.
   func commit(_ changes: RowChanges, of objects: SavedObjects) throws -> RowCommit
 }
 
 extension ObjectRowStore {
-  /// An app's store is asked for one row at a time.
+  /// Reads one row at a time from an app's store.
   func rows(_ references: [RowReference]) throws -> [RowReference: Row] {
     var result: [RowReference: Row] = [:]
     for reference in references {
@@ -18,11 +18,11 @@ extension ObjectRowStore {
   }
 }
 
-/// The objects behind the changes of one store.
+/// The objects of the changes to one store.
 struct SavedObjects {
   var inserted: [NSManagedObject] = []
   var updated: [NSManagedObject] = []
   var deleted: [NSManagedObject] = []
-  /// Objects that did not change and whose versions are to be compared.
+  /// Unchanged objects whose versions are compared.
   var locked: [NSManagedObject] = []
 }

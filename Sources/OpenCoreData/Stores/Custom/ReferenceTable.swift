@@ -1,21 +1,20 @@
 import Foundation
 import Synchronization
 
-/// The reference objects by which a custom store knows its objects, and the keys that stand for them
-/// in rows.
+/// The reference objects of a custom store, and their keys in rows.
 ///
-/// A whole number from 0 up is its own key. Anything else gets a key above those when it is seen
-/// for the first time; it is kept as long as the store is, because identifiers may be kept as long.
+/// An integer from 0 up is its own key. Any other reference gets a key above those at its first
+/// use; it is kept as long as the store, because identifiers may be kept as long.
 final class ReferenceTable: Sendable {
   private struct State: @unchecked Sendable {
-    // Unchecked: reference objects are values that stores do not change.
+    // Unchecked: reference objects are values that stores do not mutate.
     var objects: [Int64: Any] = [:]
     var keys: [AnyHashable: Int64] = [:]
     var keysByName: [String: Int64] = [:]
     var next = ReferenceTable.firstMadeKey
   }
 
-  /// Numbers below it are their own keys; row keys must stay below twice as much.
+  /// Integers below it are their own keys; row keys must be less than twice this.
   static let firstMadeKey: Int64 = 1 << 46
 
   private let state = Mutex(State())
@@ -36,18 +35,18 @@ final class ReferenceTable: Sendable {
     }
   }
 
-  /// Whether all references are numbers, which are their own keys.
+  /// Whether all references are integers, which are their own keys.
   var isPlain: Bool { state.withLock { $0.objects.isEmpty } }
 
-  /// The reference object behind a key; numbers are `NSNumber`.
+  /// The reference object of a key; integers are `NSNumber`.
   func object(of key: Int64) -> Any {
     state.withLock { $0.objects[key] } ?? NSNumber(value: key)
   }
 
-  /// What the last part of an identifier's URL says after its "p".
+  /// The text after the "p" in the last component of an identifier's URL.
   func name(of key: Int64) -> String { Self.name(of: object(of: key)) }
 
-  /// The key of a name from a URL; a name that was never seen is a number or a text.
+  /// The key of a name from a URL; an unknown name is an integer or a text.
   func key(named name: String) -> Int64 {
     if let known = state.withLock({ $0.keysByName[name] }) { return known }
     if let number = Int64(name), (0..<Self.firstMadeKey).contains(number) { return number }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Rows would have shared values that must be unique.
+/// The error of rows that would violate a uniqueness constraint.
 ///
 /// Nothing was written.
 package struct RowConstraintError: Error {
@@ -9,9 +9,9 @@ package struct RowConstraintError: Error {
     package var reference: RowReference
     /// The entity that declares the constraint.
     package var entityName: String
-    /// The names of the properties that must be unique together.
+    /// The names of the properties in the constraint.
     package var constraint: [String]
-    /// The row that has the values already, in the store or earlier in the same save.
+    /// The row with the same values, in the store or earlier in the same save.
     package var existing: RowReference?
 
     package init(
@@ -33,7 +33,7 @@ package struct RowConstraintError: Error {
     self.conflicts = conflicts
   }
 
-  /// The error as developers see it where no policy resolves the conflict.
+  /// The error for callers, if no merge policy resolves the conflict.
   package var nsError: NSError {
     let names = conflicts.map { "\($0.entityName).\($0.constraint.joined(separator: ", "))" }
     return StoreError(

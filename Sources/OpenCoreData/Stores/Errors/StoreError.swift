@@ -1,9 +1,9 @@
 import Foundation
 import WatershedSQLite
 
-/// What a store refused: what happened, why, and what to do about it.
+/// An error of a store: its message, its cause and a remedy.
 package struct StoreError: Error, CustomStringConvertible, @unchecked Sendable {
-  // Unchecked: the context holds property-list values that nobody changes.
+  // Unchecked: the context contains property-list values, which are not mutated.
   /// Core Data's own codes, as `CoreDataErrors.h` and `FoundationErrors.h` number them.
   package enum Code: Int, Sendable {
     case fileReadUnknown = 256
@@ -30,9 +30,9 @@ package struct StoreError: Error, CustomStringConvertible, @unchecked Sendable {
 
   package var code: Code
   package var message: String
-  /// What to do.
+  /// The remedy.
   package var remedy: String
-  /// What goes into the `userInfo` of the bridged error.
+  /// The `userInfo` of the bridged error.
   package var context: [String: Any]
   package var cause: (any Error)?
 
@@ -52,7 +52,7 @@ package struct StoreError: Error, CustomStringConvertible, @unchecked Sendable {
 
   package var description: String { "\(message) \(remedy)" }
 
-  /// The error as developers see it: Cocoa's domain, Core Data's code.
+  /// The error for callers: Cocoa's domain, Core Data's code.
   package var nsError: NSError {
     var userInfo = context
     userInfo[NSLocalizedDescriptionKey] = message
@@ -73,7 +73,7 @@ package struct StoreError: Error, CustomStringConvertible, @unchecked Sendable {
 }
 
 extension StoreError {
-  /// What SQLite refused, in Core Data's codes.
+  /// Converts an error of SQLite to Core Data's codes.
   static func from(_ error: SQLiteError, at path: String, while action: String) -> StoreError {
     let context: [String: Any] = ["NSFilePath": path]
     func make(_ code: Code, _ message: String, _ remedy: String) -> StoreError {

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The indexes that a model asks for: fetch indexes, the older forms of them, uniqueness
-/// constraints, and spatial trees with the triggers that keep them.
+/// The indexes of a model: fetch indexes, their older forms, uniqueness constraints, and spatial
+/// trees with their triggers.
 struct AttributeIndexes {
   let schema: StoreSchema
 
@@ -20,7 +20,7 @@ struct AttributeIndexes {
         let terms = index.elements.compactMap { element in
           Self.name(of: element).map { ($0, element.isAscending) }
         }
-        // A to-one alone has its index already.
+        // A single to-one has its index already.
         let isKeyAlone = terms.count == 1 && entity.isToOne(terms[0].0)
         guard terms.count == index.elements.count, !isKeyAlone else { continue }
         result += binary(
@@ -35,13 +35,13 @@ struct AttributeIndexes {
     return result.filter { seen.insert($0).inserted }
   }
 
-  /// An entity's own constraints; a parent's are not repeated.
+  /// An entity's own constraints, without those of its parents.
   static func constraints(of entity: NSEntityDescription) -> [[String]] {
     let inherited = Set(entity.ancestors.flatMap(\.uniquenessConstraintNames))
     return entity.uniquenessConstraintNames.filter { !inherited.contains($0) }
   }
 
-  /// The forms from before fetch indexes.
+  /// The index declarations before fetch indexes.
   private func oldIndexes(of entity: EntityTable) -> [String] {
     let description = entity.layout.entity
     var groups = description.ownProperties
@@ -88,7 +88,7 @@ struct AttributeIndexes {
         "\($0) COLLATE BINARY \(term.isAscending ? "ASC" : "DESC")"
       }
     }
-    // A to-one or transient element has an index already or no column.
+    // A to-one element has an index already, and a transient one has no column.
     guard list.count == terms.count, !list.isEmpty else { return [] }
     let tail = condition.map { " WHERE \($0)" } ?? ""
     return [
@@ -123,8 +123,8 @@ struct AttributeIndexes {
 
   /// The condition of a partial index.
   ///
-  /// One that has no form in SQL, or that depends on another row, leaves the index whole: it is
-  /// larger then, and finds the same.
+  /// If SQL can't express it, or it depends on another row, the index covers all rows: it is
+  /// larger, and finds the same rows.
   private func condition(of index: NSFetchIndexDescription, entity: EntityTable) -> String? {
     guard let predicate = index.partialIndexPredicate else { return nil }
     let writer = PredicateSQLWriter(
@@ -164,7 +164,7 @@ struct AttributeIndexes {
 }
 
 extension StoreSchema {
-  /// Whether the model describes its indexes in today's form.
+  /// Whether the model uses fetch indexes.
   var hasFetchIndexes: Bool { entities.contains { !$0.layout.entity.indexes.isEmpty } }
 }
 

@@ -1,4 +1,4 @@
-/// The SQL type of an attribute and the group that its column stands in.
+/// The SQL type of an attribute, which determines the group of its column.
 enum ColumnClass: Int, Comparable {
   case integer
   case floating

@@ -7,14 +7,14 @@ struct NumberedEntity {
   var rootNumber: Int32
 }
 
-/// Numbers entities as Core Data does: roots by name without regard to case, each followed by its
+/// Numbers entities as Core Data does: root entities by name, ignoring case, each followed by its
 /// descendants in the same order.
 enum EntityNumbering {
   static func numbers(
     of members: [NSEntityDescription],
     existing: ExistingTables?
   ) throws -> [NumberedEntity] {
-    // A table belongs to the root, so ancestors take part even where the configuration omits them.
+    // A table belongs to the root, so ancestors are included even if the configuration omits them.
     var included: Set<ObjectIdentifier> = []
     var all: [NSEntityDescription] = []
     for entity in members.flatMap({ [$0] + $0.ancestors })
@@ -43,7 +43,7 @@ enum EntityNumbering {
       visit(root, superNumber: 0, rootNumber: 0)
     }
     guard let existing else { return result }
-    // Numbers are places of tables in memory; no store gives out others.
+    // Numbers are indices of tables in memory; no store assigns others.
     for entity in existing.numbers where entity.number <= 0 {
       throw StoreError(
         .fileReadCorrupt,
@@ -54,7 +54,7 @@ enum EntityNumbering {
     return try resolve(result, against: existing)
   }
 
-  /// By name, without regard to case; equal names fall back to byte order.
+  /// Sorted by name, ignoring case; equal names by byte order.
   static func precedes(_ left: NSEntityDescription, _ right: NSEntityDescription) -> Bool {
     let (first, second) = (left.name ?? "", right.name ?? "")
     let (lower, other) = (first.lowercased(), second.lowercased())
@@ -62,10 +62,10 @@ enum EntityNumbering {
       ? VersionHash.precedes(first, second) : VersionHash.precedes(lower, other)
   }
 
-  /// Takes the numbers of the file.
+  /// Adopts the numbers of the file.
   ///
-  /// A migration in place can leave an entity under its former name: then the number that it would
-  /// get, if no other entity has it, is the entity's.
+  /// A migration in place can leave an entity under its former name: then the entity has its
+  /// predicted number, if no other entity has it.
   private static func resolve(
     _ predicted: [NumberedEntity],
     against file: ExistingTables

@@ -1,6 +1,6 @@
 import WatershedSQLite
 
-/// The tables of a file as they are, to resolve a model against.
+/// The tables of a file, for resolving a model against them.
 package struct ExistingTables: Sendable {
   package struct EntityNumber: Sendable {
     package var number: Int32
@@ -8,12 +8,12 @@ package struct ExistingTables: Sendable {
     package var superNumber: Int32
   }
 
-  /// The rows of `Z_PRIMARYKEY` that are the app's; Core Data's own entities begin at 16000.
+  /// The rows of `Z_PRIMARYKEY` for the app's entities; Core Data's own entities start at 16000.
   package var numbers: [EntityNumber]
-  /// The columns of every table, in file order.
+  /// The columns of each table, in file order.
   package var columns: [String: [String]]
 
-  /// Numbers from here on belong to history, mirroring and the like.
+  /// The first number of Core Data's own entities, for history and mirroring.
   package static let firstReservedNumber: Int32 = 16_000
 
   package init(numbers: [EntityNumber], columns: [String: [String]]) {

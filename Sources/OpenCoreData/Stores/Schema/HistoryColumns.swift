@@ -1,9 +1,9 @@
 import Foundation
 
-/// Which bit of `ACHANGE.ZCOLUMNS` stands for which property of an entity.
+/// Maps the bits of `ACHANGE.ZCOLUMNS` to the properties of an entity.
 ///
-/// Bit i, the most significant first, is the i-th property in name order. A relationship whose
-/// destination has sub-entities takes two places, as it takes two key columns.
+/// Bit i, the most significant first, is the i-th property in name order. A relationship to an
+/// entity with subentities has two bits, as it has two key columns.
 package struct HistoryColumns: @unchecked Sendable {
   // Sendable: immutable names and numbers.
 
@@ -12,7 +12,7 @@ package struct HistoryColumns: @unchecked Sendable {
   private let byteCount: Int
   private let rowNames: [String]
   private let toManyNames: [String]
-  /// The row indexes of the attributes that a tombstone keeps, in name order.
+  /// The attributes that a tombstone preserves, sorted by name, with their row indexes.
   package let preserved: [(name: String, rowIndex: Int)]
 
   init(layout: EntityLayout) {
@@ -44,7 +44,7 @@ package struct HistoryColumns: @unchecked Sendable {
     bits(names: changed.map { rowNames[$0] } + changedToManys.map { toManyNames[$0] })
   }
 
-  /// What decides which bit stands for what; equal for layouts whose bits mean the same.
+  /// The positions of the properties; equal for layouts whose bits have the same meaning.
   var places: [String: Range<Int>] { positions }
 
   func bits(names changed: [String]) -> Data {
@@ -57,7 +57,7 @@ package struct HistoryColumns: @unchecked Sendable {
 
   /// The properties whose bits are set.
   ///
-  /// Bits beyond what the model knows are left out.
+  /// Bits that the model does not define are ignored.
   package func names(in bits: Data) -> [String] {
     let bytes = [UInt8](bits)
     return names.filter { name in

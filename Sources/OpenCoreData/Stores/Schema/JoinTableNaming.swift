@@ -2,10 +2,10 @@ import Foundation
 
 /// Names the tables of many-to-many relationships.
 ///
-/// Entities are visited by name without regard to case or hierarchy, each with the relationships
-/// that it inherits; the first to reach a pair names its table. (So a child whose name sorts early
-/// makes its parent's side the naming one.) A column name that another join table has already gets
-/// a number behind it.
+/// Entities are visited by name, ignoring case and hierarchy, each with its inherited
+/// relationships; the first visit of a pair names its table. (A child whose name sorts early
+/// therefore makes its parent's side the naming one.) A column name that another join table already
+/// has gets a numeric suffix.
 struct JoinTableNaming {
   let numbering: [NumberedEntity]
   let numbers: [ObjectIdentifier: Int32]
@@ -25,7 +25,8 @@ struct JoinTableNaming {
           done.insert(ObjectIdentifier(relationship)).inserted
         else { continue }
         done.insert(ObjectIdentifier(inverse))
-        // On one entity either side may name the table; most files take the later name.
+        // If both sides are of one entity, either may name the table; most files use the later
+        // name.
         let isSwapped =
           source == target && VersionHash.precedes(relationship.name, inverse.name)
         let table =
@@ -75,7 +76,7 @@ struct JoinTableNaming {
     )
   }
 
-  /// The table of the file that the relationship names, its columns told apart by their names.
+  /// The table of the file that the relationship names, with its columns identified by their names.
   private func find(
     _ relationship: NSRelationshipDescription,
     _ inverse: NSRelationshipDescription,
@@ -91,7 +92,7 @@ struct JoinTableNaming {
     guard keys.count == 2 else { return nil }
     let destinations = keys.filter { Self.matches($0, forward) }
     let sources = keys.filter { $0 == "REFLEXIVE" || Self.matches($0, back) }
-    // The exact name first: equal names on both sides differ by the entity's number alone.
+    // The exact name first: equal names of both sides differ only in the entity's number.
     let destination =
       destinations.first { $0 == "Z_\(target)\(forward)" }
       ?? destinations.first { candidate in sources.contains { $0 != candidate } }
@@ -112,7 +113,7 @@ struct JoinTableNaming {
     )
   }
 
-  /// `Z_<number><NAME>`, perhaps with a number behind it.
+  /// Whether a column is `Z_<number><NAME>`, with an optional numeric suffix.
   private static func matches(_ column: String, _ name: String) -> Bool {
     guard column.hasPrefix("Z_") else { return false }
     let rest = column.dropFirst(2).drop(while: \.isNumber)

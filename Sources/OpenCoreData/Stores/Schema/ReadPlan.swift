@@ -1,7 +1,7 @@
-/// What a fetch of an entity reads: the columns of its hierarchy, and where each concrete entity
-/// finds its values among them.
+/// The columns that a fetch of an entity reads, and the positions of each concrete entity's values
+/// among them.
 package struct ReadPlan: Sendable {
-  /// One value of a row: the result column, and the form of what is in it.
+  /// One value of a row: the result column and the value's form.
   struct Step: Sendable {
     var position: Int
     var form: Form
@@ -22,11 +22,11 @@ package struct ReadPlan: Sendable {
     }
   }
 
-  /// `Z_PK`, `Z_ENT`, `Z_OPT`, then the values, each with its table's alias in front.
+  /// `Z_PK`, `Z_ENT`, `Z_OPT`, then the values, each with its table's alias.
   let selection: String
   /// The steps of each concrete entity, by row index.
   let steps: [Int32: [Step]]
-  /// The only entity, where there is one: no look-up per row.
+  /// The only entity, if there is one, which saves a look-up for each row.
   let single: (number: Int32, steps: [Step])?
 
   static let empty = ReadPlan(selection: "", steps: [:], single: nil)
@@ -39,7 +39,7 @@ package struct ReadPlan: Sendable {
     self.single = single
   }
 
-  /// A plan over the entities of one table.
+  /// Creates a plan for the entities of one table.
   init(entities: [EntityTable]) {
     var terms = ["t0.Z_PK", "t0.Z_ENT", "t0.Z_OPT"]
     var positions: [String: Int] = [:]
@@ -83,16 +83,16 @@ package struct ReadPlan: Sendable {
   }
 }
 
-/// What a row of one entity is written with.
+/// The statements that write rows of one entity.
 package struct WritePlan: Sendable {
-  /// The stored slots in column order: the row index and what binds it.
+  /// The stored slots in column order, by row index.
   let slots: [Int]
   let insert: String
-  /// Writes a block of rows, each with as many parameters as `insert` has.
+  /// Inserts a block of rows, with the parameters of `insert` for each.
   let insertBlock: String
-  /// How many parameters `insert` has.
+  /// The number of parameters of `insert`.
   let width: Int
-  /// Where a slot's value goes in `insert`; 0 for one that is not stored.
+  /// The parameter of each slot in `insert`; 0 for one that is not stored.
   let places: [Int]
   let delete: String
   private let table: String
@@ -123,7 +123,8 @@ package struct WritePlan: Sendable {
     delete = "DELETE FROM \(table) WHERE Z_PK = ? AND IFNULL(Z_OPT, 0) = ?"
   }
 
-  /// Sets the slots' columns, then `Z_OPT`; then come the key and the expected version.
+  /// The statement that sets the slots' columns and `Z_OPT`; the last parameters are the key and
+  /// the expected version.
   func update(slots: [Int]) -> String {
     var terms: [String] = []
     for index in slots {

@@ -1,15 +1,14 @@
 import Foundation
 
-/// Computes the names that Core Data gives the things of a model in SQL, or finds the names that an
-/// existing file has.
+/// Computes Core Data's SQL names for a model, or resolves them against an existing file.
 ///
-/// The rules were read off stores that Apple's Core Data wrote; names must match, the order of
-/// columns is cosmetic.
+/// The rules were derived from stores that Apple's Core Data wrote; names must match, but the order
+/// of columns is irrelevant.
 struct SchemaBuilder {
   private let model: NSManagedObjectModel
   private let configuration: String?
   private let existing: ExistingTables?
-  /// The entities that a file holds, where no configuration of the model says it.
+  /// The entities in a file, if no configuration of the model defines them.
   private let members: Set<String>?
 
   private var numbering: [NumberedEntity] = []
@@ -56,8 +55,8 @@ struct SchemaBuilder {
     return assemble(joins: joins)
   }
 
-  /// Columns that a to-many puts into its destination's table: its own key column where it has no
-  /// inverse, its order where it is ordered.
+  /// The columns of a to-many in its destination's table: its key column if it has no inverse, and
+  /// its order column if it is ordered.
   private mutating func addHolderColumns() throws {
     for entry in numbering {
       let toManys = entry.entity.ownProperties
@@ -197,7 +196,7 @@ struct SchemaBuilder {
     )
   }
 
-  /// Links live in join tables and, where a to-many has no inverse, in its destinations' rows.
+  /// Links are in join tables and, for a to-many without an inverse, in its destinations' rows.
   private func cleanup(of table: EntityTable, joins: [JoinTable]) -> [String] {
     var result: [String] = []
     for join in joins {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The statements that make a new store's tables, as Core Data writes them.
+/// The statements that create a new store's tables, as Core Data writes them.
 struct SchemaStatements {
   let schema: StoreSchema
   let hasHistory: Bool
@@ -62,6 +62,6 @@ struct SchemaStatements {
 }
 
 extension StoreSchema {
-  /// How many tombstone columns the largest entity needs.
+  /// The number of tombstone columns of the largest entity.
   var tombstoneCount: Int { entities.map(\.history.preserved.count).max() ?? 0 }
 }

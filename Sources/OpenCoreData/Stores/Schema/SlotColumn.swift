@@ -1,7 +1,7 @@
-/// Where one value of a row lives in its table, and in what form.
+/// The column of a row's value, and the form of the value.
 package struct SlotColumn: Sendable {
   package enum Form: Sendable, Hashable {
-    /// Transient: in the layout but not in the file.
+    /// Transient: in the layout, but not in the file.
     case none
     case integer
     case double
@@ -11,26 +11,26 @@ package struct SlotColumn: Sendable {
     case url
     case uuid
     case data
-    /// The first byte says whether the data follows or a file's name does.
+    /// The first byte says whether the data or a file's name follows.
     case externalData
-    /// A key of a row that is of exactly this entity.
+    /// The key of a row of exactly this entity.
     case key(entity: Int32)
-    /// A key, with the row's entity in a companion column or expression.
+    /// The key of a row, with its entity in a companion column or expression.
     case keyAndEntity(companion: String, isColumn: Bool)
-    /// A key into an entity that is in another store's configuration.
+    /// The key of a row of an entity in another store's configuration.
     case foreignKey
   }
 
   package var name: String
   package var form: Form
-  /// The store computes the value; a save does not write it.
+  /// Whether the store computes the value, so that a save does not write it.
   package var isDerived = false
 
   static let transient = SlotColumn(name: "", form: .none)
 
   package var isStored: Bool { form != .none }
 
-  /// Whether a row's value goes into the column as it is, and nothing else with it.
+  /// Whether the column contains the row's value unchanged, without a companion.
   var isPlain: Bool {
     switch form {
     case .none, .externalData, .foreignKey, .keyAndEntity(_, isColumn: true): false

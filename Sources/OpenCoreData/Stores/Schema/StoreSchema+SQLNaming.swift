@@ -1,9 +1,9 @@
 import Foundation
 
-/// The names of one schema, for the writer of predicates.
+/// The names of a schema, for the predicate writer.
 struct SchemaNaming: SQLNaming {
   let schema: StoreSchema
-  /// The store whose object IDs have rows here; without one no object ID has.
+  /// The store whose object IDs have rows here; without a store no object ID has.
   unowned var store: NSPersistentStore?
 
   init(schema: StoreSchema, store: NSPersistentStore? = nil) {

@@ -1,9 +1,9 @@
 import Foundation
 
-/// What a store calls the things of a model: entity numbers, tables, columns, join tables.
+/// The names of a model in a store: entity numbers, tables, columns, join tables.
 ///
-/// For a new store the names are computed as Core Data computes them; for an existing file they are
-/// resolved against the tables that are there. Immutable once made.
+/// For a new store the names are computed as Core Data does; for an existing file they are resolved
+/// against its tables. Immutable once created.
 package final class StoreSchema: @unchecked Sendable {
   // Sendable: immutable, and made only of frozen descriptions.
 
@@ -11,14 +11,14 @@ package final class StoreSchema: @unchecked Sendable {
   package let configuration: String?
   /// By `Z_ENT`, ascending.
   package let entities: [EntityTable]
-  /// In the order of their root entities' numbers.
+  /// Sorted by their root entities' numbers.
   package let tables: [RootTable]
   package let joins: [JoinTable]
 
   /// Whether triggers change rows of any entity after a save has written them.
   let hasTriggeredValues: Bool
 
-  /// At the index of the number; numbers are few and dense, and every row asks.
+  /// Indexed by number; numbers are few and dense, and each row needs a look-up.
   private let byNumber: [EntityTable?]
   private let byName: [String: EntityTable]
   private let byEntity: [ObjectIdentifier: EntityTable]
@@ -56,7 +56,7 @@ package final class StoreSchema: @unchecked Sendable {
     )
   }
 
-  /// The schema that a new store of the model gets.
+  /// The schema of a new store of the model.
   package static func new(
     model: NSManagedObjectModel,
     configuration: String? = nil
@@ -75,7 +75,7 @@ package final class StoreSchema: @unchecked Sendable {
     return try builder.build()
   }
 
-  /// The schema of an existing file that holds some entities of a model.
+  /// The schema of an existing file with some entities of a model.
   static func resolved(
     model: NSManagedObjectModel,
     members: Set<String>,
@@ -95,13 +95,13 @@ package final class StoreSchema: @unchecked Sendable {
   }
   package func entity(named name: String) -> EntityTable? { byName[name] }
 
-  /// The entity's table; an equal entity of another copy of the model is found by its name.
+  /// The entity's table; an equal entity of another copy of the model is looked up by its name.
   package func entity(_ entity: NSEntityDescription) -> EntityTable? {
     byEntity[ObjectIdentifier(entity)] ?? entity.name.flatMap { byName[$0] }
   }
 }
 
-/// The place of one entity in its store.
+/// The representation of one entity in its store.
 package final class EntityTable: @unchecked Sendable {
   // Sendable: immutable after the builder is done, and made only of frozen descriptions.
 
@@ -113,21 +113,21 @@ package final class EntityTable: @unchecked Sendable {
   package let superNumber: Int32
   /// The root's `Z_ENT`, whose row in `Z_PRIMARYKEY` counts the keys.
   package let rootNumber: Int32
-  /// The index among the schema's entities; statements are kept by it.
+  /// The index in the schema's entities; statements are cached by it.
   package let index: Int
   package let table: String
   /// By row index.
   package let columns: [SlotColumn]
-  /// The entity's own number and those of all entities below it.
+  /// The numbers of the entity and of all its subentities.
   package let numbers: [Int32]
   package let isAbstract: Bool
   /// By to-many index.
   package internal(set) var links: [ToManyLink] = []
-  /// What a fetch of this entity and its sub-entities reads.
+  /// The plan for a fetch of this entity and its subentities.
   package internal(set) var plan = ReadPlan.empty
-  /// What a fetch of this entity alone reads.
+  /// The plan for a fetch of this entity only.
   package internal(set) var ownPlan = ReadPlan.empty
-  /// What the entity's own rows are written with.
+  /// The statements that write the entity's own rows.
   package let write: WritePlan
   /// The bits of `ZCOLUMNS`.
   package let history: HistoryColumns
@@ -135,15 +135,15 @@ package final class EntityTable: @unchecked Sendable {
   let derivations: OwnDerivations
   /// Whether triggers change the rows of this entity after a save has written them.
   package let hasTriggeredValues: Bool
-  /// The slots whose values go into files of their own where they are large.
+  /// The slots whose large values are stored in files.
   let externalSlots: [Int]
-  /// Whether rows are written as objects have them: every value in a column of its own, none
-  /// derived, transient, or in a file.
+  /// Whether rows are written as objects have them: each value in its own column, none derived,
+  /// transient, or in a file.
   let isPlain: Bool
-  /// Whether many rows may be written by one statement: none of them can be refused by itself, and
-  /// no trigger looks at them.
+  /// Whether one statement may write many rows: no row can be refused individually, and no trigger
+  /// reads them.
   package internal(set) var takesBlocks = false
-  /// The statements that remove what else refers to a deleted row.
+  /// The statements that remove other references to a deleted row.
   package internal(set) var cleanup: [String] = []
 
   init(
@@ -176,7 +176,7 @@ package final class EntityTable: @unchecked Sendable {
     write = WritePlan(table: table, number: number, columns: columns)
   }
 
-  /// Whether rows of other entities can come back from a fetch of this one.
+  /// Whether a fetch of this entity can return rows of other entities.
   package var hasSubentities: Bool { numbers.count > 1 }
 
   package func link(of relationship: NSRelationshipDescription) -> ToManyLink? {
@@ -185,13 +185,13 @@ package final class EntityTable: @unchecked Sendable {
   }
 }
 
-/// A table of the file: all entities of one hierarchy share it.
+/// A table of the file, which all entities of one hierarchy share.
 package struct RootTable: Sendable {
   package var name: String
   package var rootNumber: Int32
   package var rootName: String
   package var hasSubentities: Bool
-  /// Beside `Z_PK`, `Z_ENT` and `Z_OPT`, in file order.
+  /// The columns besides `Z_PK`, `Z_ENT` and `Z_OPT`, in file order.
   package var columns: [TableColumn]
 
   package struct TableColumn: Sendable {
@@ -209,21 +209,21 @@ package struct JoinTable: @unchecked Sendable {
   package var name: String
   /// The relationship that names the table.
   package unowned var relationship: NSRelationshipDescription
-  /// Holds the keys of the entity that declares `relationship`.
+  /// The column with the keys of the entity that declares `relationship`.
   package var sourceColumn: String
-  /// Holds the keys of its destinations.
+  /// The column with the keys of its destinations.
   package var destinationColumn: String
-  /// The order of `relationship`'s destinations, where it is ordered.
+  /// The order of `relationship`'s destinations, if it is ordered.
   package var orderColumn: String?
-  /// The order of the inverse's destinations, where that is ordered.
+  /// The order of the inverse's destinations, if that is ordered.
   package var inverseOrderColumn: String?
   package var isReflexive: Bool
 }
 
-/// How a to-many's rows are found.
+/// The location of a to-many's links.
 package enum ToManyLink: Sendable {
-  /// The destination's table holds the source's key. `ownsColumn` says that no to-one of the model
-  /// stands for the column: the relationship has no inverse.
+  /// The destination's table has the source's key. `ownsColumn` is true for a relationship without
+  /// an inverse, so that no to-one of the model uses the column.
   case foreignKey(table: String, column: String, orderColumn: String?, ownsColumn: Bool)
   case join(table: String, source: String, destination: String, orderColumn: String?)
   /// The destination is not in this store's configuration.

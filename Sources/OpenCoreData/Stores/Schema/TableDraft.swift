@@ -1,6 +1,6 @@
 import Foundation
 
-/// A table while its columns are being named.
+/// A table whose columns are being named.
 struct TableDraft {
   private struct Column {
     var name: String
@@ -61,13 +61,13 @@ struct TableDraft {
     ([entity] + entity.ancestors).lazy.compactMap { names[ObjectIdentifier($0)]?[property] }.first
   }
 
-  /// The column beside a to-one key that holds the destination's entity.
+  /// The companion column of a to-one key, with the destination's entity.
   func companion(of property: String, in entity: NSEntityDescription) -> String? {
     ([entity] + entity.ancestors).lazy
       .compactMap { companions[ObjectIdentifier($0)]?[property] }.first
   }
 
-  /// Names an entity's own columns; parents come before children.
+  /// Names an entity's own columns; parents must be added before children.
   mutating func add(_ entry: NumberedEntity, numbers: [ObjectIdentifier: Int32]) throws {
     if entry.superNumber != 0 { hasSubentities = true }
     let own = entry.entity.ownProperties
@@ -114,7 +114,7 @@ struct TableDraft {
     let suffix = column.dropFirst()
     var companion = "Z\(number)_\(suffix)"
     if let existing {
-      // A migrated file may still carry the number that the destination had before.
+      // A migrated file may still have the destination's former number.
       let found = existing.columns[name]?.first { Self.isCompanion($0, of: suffix) }
       guard let found else { return }
       companion = existing.has(companion, in: name) ? companion : found
@@ -164,7 +164,7 @@ struct TableDraft {
     for relationship: NSRelationshipDescription
   ) throws {
     if let existing {
-      // Without the column the order is unknown, but every object is still there.
+      // Without the column the order is unknown, but all objects are there.
       guard existing.has(predicted, in: name) else { return }
       orders[ObjectIdentifier(relationship)] = predicted
       return
@@ -175,7 +175,7 @@ struct TableDraft {
     orderColumns.append(Column(name: column, type: "INTEGER", kind: .integer))
   }
 
-  /// The column's name: as computed in a new file, as found in an existing one.
+  /// The column's name: computed for a new file, looked up in an existing one.
   private mutating func take(
     _ base: String,
     for property: NSPropertyDescription,
@@ -212,7 +212,7 @@ struct TableDraft {
     )
   }
 
-  /// `Z<number>_<NAME>`.
+  /// Whether a column is `Z<number>_<NAME>`.
   private static func isCompanion(_ column: String, of suffix: Substring) -> Bool {
     guard column.hasPrefix("Z"), column.hasSuffix("_" + suffix) else { return false }
     let number = column.dropFirst().dropLast(suffix.count + 1)
