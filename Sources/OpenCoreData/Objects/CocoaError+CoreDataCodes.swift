@@ -179,11 +179,11 @@ extension CocoaError.Code {
   public static var persistentStoreOpenError: CocoaError.Code {
     CocoaError.Code(rawValue: NSPersistentStoreOpenError)
   }
-  /// A store could not do what was asked.
+  /// A store could not complete an operation.
   public static var persistentStoreOperation: CocoaError.Code {
     CocoaError.Code(rawValue: NSPersistentStoreOperationError)
   }
-  /// A store could not do what was asked.
+  /// A store could not complete an operation.
   public static var persistentStoreOperationError: CocoaError.Code {
     CocoaError.Code(rawValue: NSPersistentStoreOperationError)
   }
@@ -211,19 +211,19 @@ extension CocoaError.Code {
   public static var persistentStoreTimeoutError: CocoaError.Code {
     CocoaError.Code(rawValue: NSPersistentStoreTimeoutError)
   }
-  /// A store is of another type than was said.
+  /// A store is of another type than the given one.
   public static var persistentStoreTypeMismatch: CocoaError.Code {
     CocoaError.Code(rawValue: NSPersistentStoreTypeMismatchError)
   }
-  /// A store is of another type than was said.
+  /// A store is of another type than the given one.
   public static var persistentStoreTypeMismatchError: CocoaError.Code {
     CocoaError.Code(rawValue: NSPersistentStoreTypeMismatchError)
   }
-  /// A store does not know a request.
+  /// A store does not support a type of request.
   public static var persistentStoreUnsupportedRequestType: CocoaError.Code {
     CocoaError.Code(rawValue: NSPersistentStoreUnsupportedRequestTypeError)
   }
-  /// A store does not know a request.
+  /// A store does not support a type of request.
   public static var persistentStoreUnsupportedRequestTypeError: CocoaError.Code {
     CocoaError.Code(rawValue: NSPersistentStoreUnsupportedRequestTypeError)
   }
@@ -470,9 +470,9 @@ extension CocoaError {
   public static var persistentStoreOpen: CocoaError.Code { .persistentStoreOpen }
   /// A store could not be opened.
   public static var persistentStoreOpenError: CocoaError.Code { .persistentStoreOpenError }
-  /// A store could not do what was asked.
+  /// A store could not complete an operation.
   public static var persistentStoreOperation: CocoaError.Code { .persistentStoreOperation }
-  /// A store could not do what was asked.
+  /// A store could not complete an operation.
   public static var persistentStoreOperationError: CocoaError.Code {
     .persistentStoreOperationError
   }
@@ -490,17 +490,17 @@ extension CocoaError {
   public static var persistentStoreTimeout: CocoaError.Code { .persistentStoreTimeout }
   /// A store was not reachable in time.
   public static var persistentStoreTimeoutError: CocoaError.Code { .persistentStoreTimeoutError }
-  /// A store is of another type than was said.
+  /// A store is of another type than the given one.
   public static var persistentStoreTypeMismatch: CocoaError.Code { .persistentStoreTypeMismatch }
-  /// A store is of another type than was said.
+  /// A store is of another type than the given one.
   public static var persistentStoreTypeMismatchError: CocoaError.Code {
     .persistentStoreTypeMismatchError
   }
-  /// A store does not know a request.
+  /// A store does not support a type of request.
   public static var persistentStoreUnsupportedRequestType: CocoaError.Code {
     .persistentStoreUnsupportedRequestType
   }
-  /// A store does not know a request.
+  /// A store does not support a type of request.
   public static var persistentStoreUnsupportedRequestTypeError: CocoaError.Code {
     .persistentStoreUnsupportedRequestTypeError
   }

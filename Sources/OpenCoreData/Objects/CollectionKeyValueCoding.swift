@@ -1,6 +1,6 @@
 import Foundation
 
-// Foundation on Linux has no key-value coding. These are the doors that collections of managed
+// Foundation on Linux has no key-value coding. These are the methods that collections of managed
 // objects have on Apple's platforms, with the same results.
 
 extension NSArray {

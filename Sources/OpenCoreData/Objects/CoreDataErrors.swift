@@ -63,7 +63,7 @@ public let NSManagedObjectMergeError = 133_020
 public let NSManagedObjectConstraintMergeError = 133_021
 /// The type of a store is not known.
 public let NSPersistentStoreInvalidTypeError = 134_000
-/// A store is of another type than was said.
+/// A store is of another type than the given one.
 public let NSPersistentStoreTypeMismatchError = 134_010
 /// A store refused an entity or a table.
 public let NSPersistentStoreIncompatibleSchemaError = 134_020
@@ -75,13 +75,13 @@ public let NSPersistentStoreIncompleteSaveError = 134_040
 public let NSPersistentStoreSaveConflictsError = 134_050
 /// Something else went wrong.
 public let NSCoreDataError = 134_060
-/// A store could not do what was asked.
+/// A store could not complete an operation.
 public let NSPersistentStoreOperationError = 134_070
 /// A store could not be opened.
 public let NSPersistentStoreOpenError = 134_080
 /// A store was not reachable in time.
 public let NSPersistentStoreTimeoutError = 134_090
-/// A store does not know a request.
+/// A store does not support a type of request.
 public let NSPersistentStoreUnsupportedRequestTypeError = 134_091
 /// A store was written with another model.
 public let NSPersistentStoreIncompatibleVersionHashError = 134_100

@@ -1,4 +1,4 @@
-/// Members on their way into an object: as a set, where they need no order and nothing waits.
+/// The members that were read for a relationship: a set where it has no order and no changes.
 struct LoadingMembers {
   let isSet: Bool
   private var isEmpty = true
@@ -32,26 +32,26 @@ struct LoadingMembers {
     } else if memberClass != kind {
       memberClass = nil
     }
-    // Not `insert`, which gives the object back, and counts it for that.
+    // Not `insert`, which returns the object, and retains it for that.
     set?.update(with: object)
   }
 
-  /// Whether all members are of a class; those of a list are not asked.
+  /// Whether the members are a set, all of one class; false for a list.
   @inline(__always)
   func isSet(of memberClass: ObjectIdentifier) -> Bool {
     isSet && (isEmpty || self.memberClass == memberClass)
   }
 
-  /// Gives the set away: nothing is counted for it.
+  /// Returns the set and forgets it, so that no reference is counted.
   @inline(__always)
   mutating func takeSet() -> Set<NSManagedObject> { set.take() ?? [] }
 
-  /// Gives the members away as a list.
+  /// Returns the members as a list and forgets them.
   mutating func takeItems() -> [NSManagedObject] { items.take() ?? Array(takeSet()) }
 }
 
 extension NSManagedObject {
-  /// Room for the members of a relationship that are about to be read.
+  /// An empty collection for the members of a relationship that are about to be read.
   final func loadingMembers(at index: Int, capacity: Int) -> LoadingMembers {
     let isSet =
       hasRoomForMembers(at: index)
@@ -61,8 +61,8 @@ extension NSManagedObject {
 
   /// Takes the members that the store has.
   final func take(_ members: consuming LoadingMembers, at index: Int) {
-    // Typed sets are asked for, so only members that are all of the class that the model names stay
-    // without a storage.
+    // Typed sets are read most, so members are kept without a storage only if all of them are of
+    // the class that the model names.
     if members.isSet(of: memberClass(at: index)), hasRoomForMembers(at: index) {
       keepMembers(members.takeSet(), at: index)
     } else {

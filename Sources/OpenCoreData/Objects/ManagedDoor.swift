@@ -1,10 +1,10 @@
 import Foundation
 
-/// Chooses the door to a property by the property's type: the fastest that fits.
+/// Chooses the accessor of a property by the property's type: the fastest that fits.
 ///
-/// Generated code and macros, which see a type's spelling alone, let the compiler choose.
+/// Generated code and macros know only a type's spelling, so they let the compiler choose.
 public enum ManagedDoor {
-  /// The door to a property whose type a row holds.
+  /// The accessor of a property whose type a row holds.
   public static func property<Value: ManagedValue>(
     _ key: String,
     of type: Value.Type
@@ -12,7 +12,7 @@ public enum ManagedDoor {
     ManagedProperty(key)
   }
 
-  /// The door to an enumeration with raw values.
+  /// The accessor of an enumeration with raw values.
   public static func property<Value: RawRepresentable>(
     _ key: String,
     of type: Value.Type
@@ -20,7 +20,7 @@ public enum ManagedDoor {
     ManagedRawProperty(key)
   }
 
-  /// The door to a property of any other type.
+  /// The accessor of a property of any other type.
   @_disfavoredOverload
   public static func property<Value>(
     _ key: String,
@@ -30,7 +30,7 @@ public enum ManagedDoor {
   }
 }
 
-/// A typed door to the primitive value of a property.
+/// A typed accessor for the primitive value of a property.
 ///
 /// It is what `@NSManaged var primitiveTitle: String?` means for the property "title": no change is
 /// announced and no inverse is kept.
@@ -45,9 +45,9 @@ public struct ManagedPrimitiveProperty<Value>: Sendable {
 }
 
 extension NSManagedObject {
-  /// Reads or writes a property's primitive value through its typed door.
+  /// Reads or writes a property's primitive value through its typed accessor.
   ///
-  /// Stops the program where a value is not of the door's type.
+  /// Stops the program where a value is not of the accessor's type.
   public final subscript<Value>(_ property: ManagedPrimitiveProperty<Value>) -> Value {
     get {
       let value = primitiveValue(forKey: property.key)

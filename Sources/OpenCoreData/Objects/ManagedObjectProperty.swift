@@ -1,6 +1,6 @@
 import Foundation
 
-/// A typed door to a property whose values are objects behind the row.
+/// A typed accessor for a property whose values are objects outside the row.
 ///
 /// It reads what key-value coding gives and casts it: transformable and composite attributes,
 /// numbers as `NSNumber`, collections as arrays. `ManagedProperty` is faster where its type fits.
@@ -18,7 +18,7 @@ public struct ManagedObjectProperty<Value>: Sendable {
   }
 }
 
-/// A typed door to an attribute that holds the raw values of an enumeration.
+/// A typed accessor for an attribute that holds the raw values of an enumeration.
 ///
 ///     private static let stateProperty = ManagedRawProperty<State>("state")
 public struct ManagedRawProperty<Value: RawRepresentable>: Sendable
@@ -35,7 +35,7 @@ where Value.RawValue: ManagedValue {
 }
 
 extension NSManagedObject {
-  /// Reads or writes a property of any type through its typed door.
+  /// Reads or writes a property of any type through its typed accessor.
   ///
   /// Stops the program where a value is not of the property's type, and where there is none for a
   /// property whose type is not optional.
@@ -59,9 +59,9 @@ extension NSManagedObject {
     }
   }
 
-  /// Reads or writes an enumeration through the typed door of its raw values.
+  /// Reads or writes an enumeration through the typed accessor of its raw values.
   ///
-  /// Stops the program where the value is none of the enumeration's.
+  /// Stops the program where the raw value is of no case of the enumeration.
   public final subscript<Value>(_ property: ManagedRawProperty<Value>) -> Value {
     get {
       let raw = self[property.raw]

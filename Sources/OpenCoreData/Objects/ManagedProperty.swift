@@ -1,8 +1,8 @@
 import Foundation
 import Synchronization
 
-/// A typed door to one property of an object: the fast path for classes written by hand or by a
-/// generator.
+/// A typed accessor for one property of an object: the fast path for classes written by hand or by
+/// a generator.
 ///
 /// The property's slot is looked up once for each entity and kept, so an access costs no
 /// dictionary and no box. Keep one for each property of a class:
@@ -28,7 +28,7 @@ public struct ManagedProperty<Value: ManagedValue>: Sendable {
 }
 
 extension NSManagedObject {
-  /// Reads or writes a property through its typed door.
+  /// Reads or writes a property through its typed accessor.
   public final subscript<Value: ManagedValue>(_ property: ManagedProperty<Value>) -> Value {
     @inlinable
     get { Value.managedValue(of: self, at: slot(named: property.key, property.cache)) }
@@ -36,8 +36,8 @@ extension NSManagedObject {
     set { Value.setManagedValue(newValue, of: self, at: slot(named: property.key, property.cache)) }
   }
 
-  /// Not generic, and the doors above are inlined, so that an access from another module is a call
-  /// of the type's own function.
+  /// Not generic, and the accessors above are inlined, so that an access from another module is a
+  /// call of the type's own function.
   @usableFromInline
   final func slot(named key: String, _ cache: SlotCache) -> ManagedSlot {
     if let slot = cache.slot(for: templateReference) { return ManagedSlot(kind: slot) }
@@ -109,7 +109,7 @@ extension RowValue {
   }
 }
 
-/// The slots of one property in the last few entities that asked.
+/// The slots of one property in the last few entities for which it was looked up.
 ///
 /// Each entry is one word, the template's address above the slot, so that it is read and written as
 /// a whole without a lock.
@@ -159,7 +159,7 @@ final class SlotCache: Sendable {
     case .fetched(let index): (kind, number) = (3, index)
     }
     guard number < 0x4000 else { return }
-    // The oldest entry goes; entries that race are looked up again.
+    // The oldest entry is dropped; entries lost in a race are looked up again.
     fourth.store(third.load(ordering: .relaxed), ordering: .relaxed)
     third.store(second.load(ordering: .relaxed), ordering: .relaxed)
     second.store(first.load(ordering: .relaxed), ordering: .relaxed)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A typed door to a to-many relationship, for what changes single members.
+/// A typed accessor for a to-many relationship, to add and remove single members.
 ///
 ///     extension Post {
 ///       private static let tagsMembers = ManagedToMany<Tag>("tags")
@@ -96,34 +96,34 @@ public struct ManagedMembers<Element: NSManagedObject> {
 
   // MARK: With an order
 
-  /// Inserts a member at a place; one that is there already stays where it is.
+  /// Inserts a member at an index; an object that is a member already keeps its index.
   public func insert(_ value: Element, at place: Int) {
     object.addToMany(value, at: index, position: place)
   }
 
-  /// Inserts members, each at its own place; the places rise.
+  /// Inserts members, each at its own index; the indexes are in ascending order.
   public func insert(_ values: [Element], at places: NSIndexSet) {
     for (value, place) in zip(values, places) { insert(value, at: place) }
   }
 
-  /// Removes the member at a place.
+  /// Removes the member at an index.
   public func remove(at place: Int) {
     object.removeFromMany(objects[place], at: index)
   }
 
-  /// Removes the members at places.
+  /// Removes the members at indexes.
   public func remove(at places: NSIndexSet) {
     let members = objects
     for place in places { object.removeFromMany(members[place], at: index) }
   }
 
-  /// Puts a member in the place of another.
+  /// Replaces the member at an index.
   public func replace(at place: Int, with value: Element) {
     remove(at: place)
     insert(value, at: place)
   }
 
-  /// Puts members in the places of others.
+  /// Replaces the members at indexes.
   public func replace(at places: NSIndexSet, with values: [Element]) {
     remove(at: places)
     insert(values, at: places)

@@ -7,8 +7,9 @@ public struct ManagedSlot: Sendable {
 
 /// A type that a managed property can have.
 ///
-/// Numbers, `Bool`, `Decimal`, `String`, `Date`, `Data`, `UUID`, `URL`, their optionals, an optional
-/// managed object for a to-one, and `Set`, `NSSet?` or `NSOrderedSet?` for a to-many conform.
+/// Numbers, `Bool`, `Decimal`, `String`, `Date`, `Data`, `UUID`, `URL`, their optionals, an
+/// optional managed object for a to-one, and `Set`, `NSSet?` or `NSOrderedSet?` for a to-many
+/// conform.
 public protocol ManagedValue {
   /// Reads the property.
   static func managedValue(of object: NSManagedObject, at slot: ManagedSlot) -> Self
@@ -105,7 +106,7 @@ extension Set: ManagedValue where Element: NSManagedObject {
   ) -> Set<Element> {
     let (members, memberClass) = object.memberSet(at: slot)
     if memberClass == ObjectIdentifier(Element.self) {
-      // A set of objects has one layout, whatever their class.
+      // A set of objects has the same layout for every class of its elements.
       return unsafeBitCast(members, to: Set<Element>.self)
     }
     return object.typedMembers(at: slot, of: Element.self)
@@ -118,7 +119,7 @@ extension Set: ManagedValue where Element: NSManagedObject {
     at slot: ManagedSlot
   ) {
     guard case .toMany(let index) = slot.kind else { return }
-    // A set of objects has one layout, whatever their class; an array of them would be converted.
+    // A set has the same layout for every class of its elements; a cast would convert each element.
     object.setToMany(Array(unsafeBitCast(value, to: Set<NSManagedObject>.self)), at: index)
   }
 }

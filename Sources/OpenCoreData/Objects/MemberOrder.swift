@@ -1,6 +1,6 @@
-/// The order of an ordered relationship, where the one who ordered it did not know all members.
+/// Applies an order of an ordered relationship that may lack some of its members.
 enum MemberOrder {
-  /// Members in another order; those of which the order says nothing stay behind their neighbours.
+  /// Orders the members; those that the order lacks stay behind the members that they followed.
   static func order(
     of members: [NSManagedObject],
     as wanted: [NSManagedObject]
@@ -9,7 +9,7 @@ enum MemberOrder {
     for member in members { present.insert(ObjectIdentifier(member)) }
     let ordered = wanted.filter { present.contains(ObjectIdentifier($0)) }
     let known = Set(ordered.map { ObjectIdentifier($0) })
-    // What follows each member that the order names; nil for what is before all of them.
+    // The members behind each member that the order names; nil: those before all of them.
     var followers: [ObjectIdentifier?: [NSManagedObject]] = [:]
     var last: ObjectIdentifier?
     for member in members {

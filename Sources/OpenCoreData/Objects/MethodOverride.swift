@@ -2,11 +2,11 @@ import Foundation
 
 /// Whether a class overrides a method that most do not.
 ///
-/// Core Data asks `validateValue(_:forKey:)` for every property of every object that is saved,
+/// Core Data calls `validateValue(_:forKey:)` for every property of every object that is saved,
 /// which costs a box for each value. Where a class does not override it, the typed check does the
-/// same without boxes; nor are objects visited once more whose class leaves `awakeFromFetch()` as
-/// it is. Swift has no question for this, so a method's place in the classes' tables of methods
-/// is found by comparing two classes of which one overrides it; where that finds no single place,
+/// same without boxes; and loaded objects are not visited once more if their class doesn't override
+/// `awakeFromFetch()`. Swift has no API for this, so a method's index in the class's method table
+/// is found by comparing two classes of which one overrides it; if that finds no single index,
 /// every class counts as overriding. The layout is that of the Swift ABI, TypeMetadata.rst.
 struct MethodOverride {
   private final class Plain: NSManagedObject {}

@@ -74,7 +74,7 @@ extension NSManagedObject {
     announceDid(.attribute(index))
   }
 
-  /// Sets the value without telling the context.
+  /// Sets the value without notifying the context.
   final func storeAttributeValue(_ value: Any?, at index: Int) {
     let slot = template.layout.attributes[index]
     if slot.holdsObjects {

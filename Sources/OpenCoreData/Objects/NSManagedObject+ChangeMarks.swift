@@ -1,6 +1,6 @@
-/// What an object knows of its changes since the last save and in this turn.
+/// The object's changes since the last save and in this turn.
 extension NSManagedObject {
-  /// Notes what changed since the last save and in this turn.
+  /// Marks a property as changed since the last save and in this turn.
   @inline(__always)
   final func markChanged(_ rowIndex: Int) {
     let work = work
@@ -14,14 +14,14 @@ extension NSManagedObject {
     work.pointee.changedToManysInTurn.insert(index)
   }
 
-  /// Forgets what changed in this turn.
+  /// Clears the changes of this turn.
   final func forgetTurn() {
     guard let work = knownWork else { return }
     work.pointee.changedInTurn.removeAll()
     work.pointee.changedToManysInTurn.removeAll()
   }
 
-  /// Forgets all that changed.
+  /// Clears all changes.
   final func forgetChanges() {
     guard let work = knownWork else { return }
     work.pointee.changed.removeAll()
@@ -29,13 +29,13 @@ extension NSManagedObject {
     forgetTurn()
   }
 
-  /// Forgets what changed, as it has been saved.
+  /// Clears the changes after they were saved.
   ///
-  /// The memory of it stays: given back, it would leave a hole beside each object of an import, and
-  /// the next ones would be scattered over the holes.
+  /// Their memory is kept: freed, it would leave a hole beside each object of an import, and the
+  /// next objects would be scattered over the holes.
   ///
-  /// An object that was inserted has a row now: a to-many that was looked at, and did not change, may
-  /// get members in the store too.
+  /// An object that was inserted has a row now: a to-many relationship that was read, and did not
+  /// change, may get members in the store too.
   final func settleChanges(isNew: Bool) {
     var hasMembersToSettle = isNew && hasToManyStorages
     if let work = knownWork {
@@ -48,13 +48,13 @@ extension NSManagedObject {
     if hasMembersToSettle { forEachToMany { $0.commit() } }
   }
 
-  /// Forgets changes to the values that the row has: a newer row's values are no conflict with them.
+  /// Clears changes to values that the row has: a newer row's values are no conflict with them.
   final func forgetEqualChanges() {
     guard let snapshot, !state.contains(.fault) else { return }
     for slot in changed.slots where isUnchanged(slot, in: snapshot) { changed.remove(slot) }
   }
 
-  /// Row indexes of what changed since the last save.
+  /// Row indexes of the properties that changed since the last save.
   final var changed: SlotSet {
     get { knownWork?.pointee.changed ?? SlotSet() }
     set { if knownWork != nil || !newValue.isEmpty { work.pointee.changed = newValue } }
@@ -65,7 +65,7 @@ extension NSManagedObject {
     set { if knownWork != nil || !newValue.isEmpty { work.pointee.changedToManys = newValue } }
   }
 
-  /// Row indexes of what changed since the last turn.
+  /// Row indexes of the properties that changed since the last turn.
   final var changedInTurn: SlotSet {
     get { knownWork?.pointee.changedInTurn ?? SlotSet() }
     set { if knownWork != nil || !newValue.isEmpty { work.pointee.changedInTurn = newValue } }
@@ -78,7 +78,7 @@ extension NSManagedObject {
     }
   }
 
-  /// The place in the context's list of inserted, updated or deleted objects.
+  /// The position in the context's list of inserted, updated or deleted objects.
   final var trackingIndex: Int {
     get { knownWork?.pointee.trackingIndex ?? -1 }
     set { if knownWork != nil || newValue >= 0 { work.pointee.trackingIndex = newValue } }

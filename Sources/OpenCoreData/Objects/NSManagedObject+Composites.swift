@@ -33,7 +33,7 @@ extension NSManagedObject {
     return true
   }
 
-  /// Sets the parts without telling the context.
+  /// Sets the parts without notifying the context.
   final func storePrimitiveComposite(_ value: Any?, forKey key: String) -> Bool {
     guard let slot = template.layout.composite(named: key) else { return false }
     fireIfFault()

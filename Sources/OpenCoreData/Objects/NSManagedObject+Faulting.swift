@@ -1,7 +1,7 @@
 import Foundation
 
 extension NSManagedObject {
-  /// Loads the values unless they are there.
+  /// Loads the values of a fault.
   @inline(__always)
   final func fireIfFault() {
     if !state.isDisjoint(with: [.fault, .guarded]) { fireOrCheck() }
@@ -9,7 +9,7 @@ extension NSManagedObject {
 
   final func fire() {
     guard let context else {
-      // Out of a context there is nowhere to load from: the object is as good as empty.
+      // Without a context no row can be loaded: the object gets its default values.
       state.remove(.fault)
       ownValues = template.defaults
       noteState()
@@ -18,7 +18,7 @@ extension NSManagedObject {
     context.fulfillFault(self)
   }
 
-  /// Takes a row's values, except where there are changes that wait to be saved.
+  /// Takes a row's values, except those of properties with unsaved changes.
   final func take(_ row: Row) {
     if takeAsFirst(row) { return noteState() }
     // Only what was taken apart can differ from a row.
@@ -37,7 +37,7 @@ extension NSManagedObject {
     if !toOneObjects.isEmpty {
       for link in template.toOnes {
         guard let rowIndex = link.slot.rowIndex, !changed.contains(rowIndex) else { continue }
-        // What was followed stays only where it still leads to the same row.
+        // A destination that was read is kept only if the new row refers to it too.
         if let object = toOneObjects[link.slot.index], value(at: rowIndex) != object.rowReference {
           toOneObjects[link.slot.index] = nil
         }

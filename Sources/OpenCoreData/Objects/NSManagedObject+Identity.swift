@@ -37,7 +37,7 @@ extension NSManagedObject {
     }
   }
 
-  /// The context; it is set on its lane, and found out of it by nobody.
+  /// The context; it is read and set on the context's lane only.
   final var context: NSManagedObjectContext? {
     @inline(__always)
     get { current.home._withUnsafeGuaranteedRef { $0.context } }
@@ -55,7 +55,7 @@ extension NSManagedObject {
     }
   }
 
-  /// Gives the object another key; its identifier is another one from now on.
+  /// Gives the object another key; from now on it has another identifier.
   final func become(_ key: ObjectKey, _ binding: StoreBinding?) {
     let observers = observers
     observers?.willChange("objectID", .setting)
@@ -97,7 +97,7 @@ extension NSManagedObject {
 
   /// The object's identifier, temporary until the object is saved.
   ///
-  /// It may be asked for on any thread.
+  /// It may be read on any thread.
   public final var objectID: NSManagedObjectID {
     IdentifierLock.of(self).withLock {
       let body = body

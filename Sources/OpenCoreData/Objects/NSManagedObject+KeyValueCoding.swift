@@ -164,7 +164,7 @@ extension NSManagedObject {
     }
   }
 
-  /// Swift tells of stored properties alone; a computed one is for `value(forUndefinedKey:)`.
+  /// Reflection lists stored properties only; a computed one is left to `value(forUndefinedKey:)`.
   private final func storedValue(forKey key: String) -> Any?? {
     var mirror: Mirror? = Mirror(reflecting: self)
     while let current = mirror, current.subjectType != NSManagedObject.self {
@@ -220,7 +220,7 @@ extension NSManagedObject {
     }
   }
 
-  /// Sets a property without telling the context; false when the name is of none.
+  /// Sets a property without notifying the context; false when there is no property of that name.
   final func storePrimitive(_ value: Any?, forKey key: String) -> Bool {
     guard isReadyForChange() else { return template.layout.slot(named: key) != nil }
     switch template.layout.slot(named: key) {

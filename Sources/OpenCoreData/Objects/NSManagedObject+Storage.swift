@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What an object knows of itself, wherever it is kept; see ``ObjectWord``.
+/// The object's memory in its compact and its full form; see ``ObjectWord``.
 extension NSManagedObject {
   @inline(__always)
   final var current: ObjectWord { ObjectWord(bits: word.load(ordering: .acquiring)) }
@@ -33,7 +33,7 @@ extension NSManagedObject {
       if isDone { return made }
       known = ObjectWord(bits: found)
     }
-    // Another thread, which asked for the identifier, was faster.
+    // Another thread made the body first.
     made.deallocate()
     return known.body
   }
@@ -60,7 +60,7 @@ extension NSManagedObject {
 
   // MARK: Life
 
-  /// The word of an object that was just made: without a context, and with a temporary key.
+  /// The first ``ObjectWord`` of a new object: without a context, and with a temporary key.
   static func firstWord(of template: ObjectTemplate) -> UInt {
     let key = ObjectKey.temporary().reference.key
     if template.homelessNumber > 0,
@@ -75,7 +75,7 @@ extension NSManagedObject {
     return ObjectWord(body: body).bits
   }
 
-  /// Makes an object that nobody knows yet a fault of a row.
+  /// Turns an object that was just made into a fault of a row.
   final func becomeFault(of key: Int64, in home: ObjectHome) {
     if let known = knownBody {
       Self.dispose(known)
@@ -90,7 +90,7 @@ extension NSManagedObject {
     word.store(ObjectWord(body: body).bits, ordering: .releasing)
   }
 
-  /// Called when the object goes.
+  /// Called when the object is deallocated.
   final func letGo() {
     let current = current
     let home = current.home
@@ -196,8 +196,8 @@ extension NSManagedObject {
     return true
   }
 
-  /// Takes the row that is attached, where it is as good as new and nobody wants to be told; false
-  /// where there is more to do.
+  /// Uses the row that is attached to the fault, if it is as recent as the context and the class
+  /// doesn't override `awakeFromFetch()`; false where a fetch or more work is needed.
   final func takeAttachedRow() -> Bool {
     guard let body = knownBody, body.pointee.state.isSuperset(of: [.fault, .prefetched]),
       !body.pointee.state.contains(.batched), body.pointee.hasSnapshot, body.pointee.work == nil,

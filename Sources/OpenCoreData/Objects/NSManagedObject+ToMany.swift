@@ -13,16 +13,16 @@ extension NSManagedObject {
     return storage
   }
 
-  /// An object without a row has no members that it does not know of.
+  /// Whether the object has no row, and so has no members to read.
   private final var hasNoMembersToRead: Bool {
     if state.contains(.inserted) || !hasContext { return true }
     return key.isTemporary && context.map { !$0.isChild } ?? true
   }
 
-  /// Whether a relationship's members are to be read still.
+  /// Whether a relationship's members have not been read yet.
   final func lacksToMany(at index: Int) -> Bool {
     if hasLoadedToMany(at: index) { return false }
-    // Sets are left as they are: no storage is asked for where there is none.
+    // Does not make a storage where there is none: members that are a plain set stay one.
     guard hasToManyStorages, let storage = toManyStorage(ifTouched: index) else {
       return !hasNoMembersToRead
     }
@@ -177,7 +177,8 @@ extension NSManagedObject {
     announceDid(.toMany(index))
   }
 
-  /// The other side began to point here; no fault is fired, unless somebody observes the members.
+  /// The inverse relationship now refers to this object; fires no fault unless the object is
+  /// observed.
   final func inverseAdded(_ object: NSManagedObject, to index: Int) {
     let storage = toManyStorage(at: index)
     noteOrder(of: storage)
@@ -194,7 +195,8 @@ extension NSManagedObject {
     }
   }
 
-  /// The other side no longer points here; no fault is fired, unless somebody observes the members.
+  /// The inverse relationship no longer refers to this object; fires no fault unless it is
+  /// observed.
   final func inverseRemoved(_ object: NSManagedObject, from index: Int) {
     let storage = toManyStorage(at: index)
     noteOrder(of: storage)
@@ -264,7 +266,7 @@ extension NSManagedObject {
     of type: Element.Type
   ) -> Set<Element> {
     let (members, memberClass) = memberSet(at: index)
-    // A set of objects has one layout, whatever their class.
+    // A set of objects has the same layout for every class of its elements.
     if members.isEmpty || memberClass == ObjectIdentifier(type) {
       return unsafeBitCast(members, to: Set<Element>.self)
     }

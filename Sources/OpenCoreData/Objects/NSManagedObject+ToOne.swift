@@ -1,7 +1,7 @@
 import Foundation
 
 extension NSManagedObject {
-  /// The destination; a fault when nobody has looked at it yet.
+  /// The destination; a fault when it has not been read yet.
   final func toOne(at index: Int) -> NSManagedObject? {
     fireIfFault()
     if !toOneObjects.isEmpty, let object = toOneObjects[index] { return object }
@@ -17,7 +17,7 @@ extension NSManagedObject {
   /// The destination if it is in memory already.
   final func registeredToOne(at index: Int) -> NSManagedObject? {
     if !toOneObjects.isEmpty, let object = toOneObjects[index] { return object }
-    // The row that is attached to a fault says it too.
+    // The row that is attached to a fault has the reference too.
     guard !state.contains(.fault) || snapshot != nil,
       let rowIndex = template.toOnes[index].slot.rowIndex,
       case .reference(let reference) = value(at: rowIndex), let context

@@ -11,7 +11,7 @@ extension NSManagedObject {
         validate(into: &failures) { try validate(check, value: nil) }
       }
     } else {
-      // An override may check any value, so it is asked for each.
+      // An override may check any value, so it is called for each.
       for slot in layout.attributes where !slot.isDerived {
         validate(into: &failures) { try validateOverridable(slot) }
       }
@@ -54,7 +54,7 @@ extension NSManagedObject {
     }
   }
 
-  /// Asks `validateValue(_:forKey:)`, which may replace the value.
+  /// Calls `validateValue(_:forKey:)`, which may replace the value.
   private final func validateOverridable(_ slot: AttributeSlot) throws {
     let before = attributeValue(at: slot.index).map { $0 as AnyObject }
     var pointee = before
@@ -231,7 +231,7 @@ extension NSManagedObject {
         "\(link.slot.name) is a required value."
       )
     }
-    // What nobody touched is as it was when it was saved.
+    // An untouched relationship is valid, as it was when it was saved.
     guard let storage = toManyStorage(ifTouched: check.index) ?? untouchedInserted(check.index),
       state.contains(.inserted) || storage.hasChanges
     else { return }
@@ -263,9 +263,9 @@ extension NSManagedObject {
     state.contains(.inserted) ? toManyStorage(at: index) : nil
   }
 
-  /// Whether the object keeps one that it belongs to from being deleted by a rule of denial.
+  /// Whether the object prevents the deletion of its owner by a deny rule.
   ///
-  /// One that was inserted and deleted since the last save has left the context.
+  /// An object that was inserted and deleted since the last save has left the context.
   private final var isHoldingDeletions: Bool { hasContext && !state.contains(.deleted) }
 
   /// The base of `validateForDelete()`.

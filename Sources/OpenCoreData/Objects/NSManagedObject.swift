@@ -3,7 +3,7 @@ import Synchronization
 
 /// Where a fetched object comes from; only contexts make one.
 public struct ManagedObjectSeed {
-  // Not counted: whoever makes the object holds the home meanwhile.
+  // Not counted: the code that makes the object holds the home meanwhile.
   let home: Unmanaged<ObjectHome>
   let key: Int64
 
@@ -12,7 +12,7 @@ public struct ManagedObjectSeed {
     self.key = key
   }
 
-  /// For an object of no context that has no row.
+  /// The seed of an object without a context and without a row.
   static func temporary(_ template: ObjectTemplate) -> ManagedObjectSeed {
     // A template keeps this home as long as it lives itself.
     ManagedObjectSeed(
@@ -183,7 +183,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
     if !setModeledValue(value, forKey: key) { setValue(value, forUndefinedKey: key) }
   }
 
-  /// Called for a name that is of no property; a subclass may know better than to stop.
+  /// Called for a name of no property; stops the program unless a subclass overrides it.
   open func value(forUndefinedKey key: String) -> Any? {
     fatalError(
       "[\(undefinedKeyReceiver) valueForUndefinedKey:]: the entity \(template.layout.entityName) "
@@ -191,7 +191,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
     )
   }
 
-  /// Called for a name that is of no property; a subclass may know better than to stop.
+  /// Called for a name of no property; stops the program unless a subclass overrides it.
   open func setValue(_ value: Any?, forUndefinedKey key: String) {
     fatalError(
       "[\(undefinedKeyReceiver) setValue:forUndefinedKey:]: the entity "
@@ -220,8 +220,9 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
 
   /// Sets the value behind an accessor of the app's own.
   ///
-  /// The context does not learn of the change: an accessor says so with `willChangeValue(forKey:)`
-  /// and `didChangeValue(forKey:)`. Inverse relationships stay as they are.
+  /// The context is not notified of the change: an accessor announces it with
+  /// `willChangeValue(forKey:)` and `didChangeValue(forKey:)`. Inverse relationships are not
+  /// updated.
   open func setPrimitiveValue(_ value: Any?, forKey key: String) {
     if !storePrimitive(value, forKey: key) { setValue(value, forUndefinedKey: key) }
   }
@@ -270,7 +271,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
 
   /// The key paths of the properties that a property's value is computed from.
   ///
-  /// Observers of the property are told when one of these changes. The base has none.
+  /// Observers of the property are notified when one of these changes. The base class has none.
   open class func keyPathsForValuesAffectingValue(forKey key: String) -> Set<String> { [] }
 
   /// Whether changes by key-value coding are announced by themselves.

@@ -1,17 +1,17 @@
-/// Objects without duplicates, in the order in which they came.
+/// Objects without duplicates, in the order in which they were added.
 ///
-/// Most to-many relationships are short, so membership is looked up by comparing pointers until
-/// the bag has grown past `linearLimit`. Then a table finds an object's place by its address: the
-/// inverses of an import grow by thousands of members, each of which is asked for once.
+/// Most to-many relationships are short, so membership is looked up by comparing pointers until the
+/// bag has grown past `linearLimit`. Then a table finds an object's index by its address: the
+/// inverses of an import grow by thousands of members, each of which is looked up once.
 struct ObjectBag {
   private(set) var items: [NSManagedObject] = []
-  /// By the hash of an address, or behind that: the object's place and 1; 0 where nothing is.
+  /// At the hash of an address, or in a slot after it: the object's index plus 1; 0 in a free slot.
   ///
   /// Empty until it is needed, and never more than half full.
   private var table: [Int32] = []
-  /// How many items at the end were not looked for when they came.
+  /// The count of items at the end that were appended without a check for duplicates.
   private var unsettled = 0
-  /// Comparing so many neighbouring pointers costs less than making a table for them.
+  /// Comparing up to this many adjacent pointers costs less than making a table for them.
   private static let linearLimit = 32
 
   init() {}
@@ -65,7 +65,7 @@ struct ObjectBag {
     return true
   }
 
-  /// Appends an object that should not be there; it is looked for when somebody asks.
+  /// Appends an object that should not be in the bag; the check is left to ``settle()``.
   ///
   /// Until ``settle()`` the items may hold it twice.
   mutating func appendUnseen(_ object: NSManagedObject) {
@@ -73,7 +73,7 @@ struct ObjectBag {
     unsettled += 1
   }
 
-  /// Looks for the items that came unseen, and drops those that were there.
+  /// Checks the items that were appended without a check, and removes duplicates.
   mutating func settle() {
     if unsettled > 0 { settleItems() }
   }
@@ -87,7 +87,7 @@ struct ObjectBag {
 
   mutating func insert(_ object: NSManagedObject, at index: Int) {
     settle()
-    // The places behind it are counted up; a table that has no room is made again when it is needed.
+    // The later indexes in the table are raised by one; a full table is made again at its next use.
     guard table.count < (items.count + 1) * 2 else {
       shift(from: index, by: 1)
       items.insert(object, at: index)
@@ -100,8 +100,8 @@ struct ObjectBag {
 
   /// Changes the places in the table that are not before an index.
   ///
-  /// It goes through the table once without looking at an object, which costs a small part of making
-  /// the table again.
+  /// It scans the table once without reading an object, which costs a small part of making the
+  /// table again.
   private mutating func shift(from index: Int, by difference: Int32) {
     let first = Int32(index + 1)
     table.withUnsafeMutableBufferPointer { table in

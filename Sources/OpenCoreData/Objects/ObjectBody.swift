@@ -1,22 +1,22 @@
-/// What is kept of an object that is more than a fault nobody has touched.
+/// The memory of an object that is more than an untouched fault.
 ///
-/// It is plain memory that its object alone points to: no counting, no checks of exclusive access.
-/// It is never copied, and whoever disposes of it calls ``letGo()`` first.
+/// It is plain memory that its object alone points to: no reference counts, no checks of exclusive
+/// access. It is never copied, and ``letGo()`` must be called before it is deallocated.
 struct ObjectBody {
-  /// Counted by hand, unless it lasts.
+  /// Retained and released by hand, unless it lives as long as the process.
   var home: Unmanaged<ObjectHome>
   var key: Int64
   var state: ObjectState
   /// The commit count of the coordinator when the attached row was read.
   var rowGeneration: UInt32 = 0
-  /// Counted by hand, so that reading a value counts nothing.
+  /// Retained and released by hand, so that reading a value counts no reference.
   private var row: Unmanaged<RowStorage>?
   /// Guarded by the object's ``IdentifierLock``.
   var identifier: NSManagedObjectID?
-  /// To-one destinations that have been followed or set; empty until the first.
+  /// To-one destinations that have been read or set; empty until the first.
   var toOneObjects: [NSManagedObject?] = []
   var toManys = ToManyMembers()
-  /// There from the first change on.
+  /// Allocated at the first change.
   var work: UnsafeMutablePointer<ObjectWork>?
 
   init(home: Unmanaged<ObjectHome>, key: Int64, state: ObjectState) {
@@ -40,7 +40,7 @@ struct ObjectBody {
   @inline(__always)
   mutating func attach(_ snapshot: consuming Row) {
     let next = Unmanaged.passRetained(snapshot.storage)
-    // Done with at once, so that the count above is the one that the row came with.
+    // Consumed at once, so that the object keeps the only new reference to the row.
     _ = consume snapshot
     let former = row
     row = next
@@ -60,34 +60,34 @@ struct ObjectBody {
     row?._withUnsafeGuaranteedRef { $0.value(at: index) }
   }
 
-  /// Gives back what is counted by hand.
+  /// Releases what is retained by hand.
   mutating func letGo() {
     snapshot = nil
     toManys.removeAll()
   }
 }
 
-/// What is kept of an object that was changed.
+/// The memory of an object that was changed.
 struct ObjectWork {
-  /// By row index; empty while the snapshot, or the entity's defaults, have the values.
+  /// By row index; empty while the values are those of the snapshot or the entity's defaults.
   var ownValues: [RowValue] = []
   /// The objects behind transformable and untyped attributes.
   var objectValues: [Int: Any]?
-  /// Row indexes of what changed since the last save.
+  /// Row indexes of the properties that changed since the last save.
   var changed = SlotSet()
   var changedToManys = SlotSet()
-  /// Row indexes of what changed since the last turn.
+  /// Row indexes of the properties that changed since the last turn.
   var changedInTurn = SlotSet()
   var changedToManysInTurn = SlotSet()
-  /// The place in the context's list of inserted, updated or deleted objects.
+  /// The position in the context's list of inserted, updated or deleted objects.
   var trackingIndex = -1
 }
 
-/// The one word that an object consists of.
+/// The single memory word that an object has.
 ///
-/// An odd word is a fault that nobody has touched, or an object that was just made: the number of
-/// its home, its state and its key are all there is to know. An even one is the address of its
-/// ``ObjectBody``. A million faults take 32 bytes each this way.
+/// An odd word is an untouched fault, or an object that was just made: it contains the number of
+/// the object's home, its state and its key. An even word is the address of its ``ObjectBody``. A
+/// million faults take 32 bytes each this way.
 struct ObjectWord {
   var bits: UInt
 
@@ -101,7 +101,7 @@ struct ObjectWord {
     bits = UInt(bitPattern: body)
   }
 
-  /// Nil where the word has no room for the key, or for the home's number.
+  /// Nil where the key or the home's number doesn't fit in the word.
   @inline(__always)
   init?(home: ObjectHome, key: Int64, state: ObjectState) {
     let magnitude = home.isTemporary ? -key : key

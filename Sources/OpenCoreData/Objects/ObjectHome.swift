@@ -1,28 +1,28 @@
 import Synchronization
 
-/// What the objects of one entity, from one store, in one context have in common.
+/// The values that all objects of one entity, from one store, in one context share.
 ///
-/// An object refers to its home instead of holding these things each by itself; see
+/// An object refers to its home instead of holding each of these values itself; see
 /// Documentation/Decisions/0027.
 final class ObjectHome: @unchecked Sendable {
-  // Sendable: constant but for the context, which is used on its own lane.
+  // Sendable: all is constant but the context, which is used on its own lane.
 
-  // Not counted, for speed: it lives as long as its frozen model, as long as the process.
+  // Not counted, for speed: the template lives as long as its frozen model, as long as the process.
   let templateReference: Unmanaged<ObjectTemplate>
   let binding: StoreBinding?
-  /// Where the context finds the objects by their keys; it must be told when they go.
+  /// The context's table of objects by key; an object removes itself when it is deallocated.
   let registry: ObjectRegistry?
   /// The number of the ``StoreBinding``; 0 for objects without a row.
   let store: Int32
   let entityNumber: Int32
-  // Not counted and not weak, for speed: the context clears it when it goes.
+  // Not counted and not weak, for speed: the context clears it when it is deallocated.
   unowned(unsafe) private(set) var context: NSManagedObjectContext?
-  /// Whether there is a context; asking counts nothing.
+  /// Whether there is a context; reading it counts no reference.
   private(set) var hasContext: Bool
   private var twin: ObjectHome?
-  /// Where ``HomeTable`` has the home; 0 where it has no room for it.
+  /// The home's number in ``HomeTable``; 0 when the table was full.
   let number: Int
-  /// Whether the home stays as long as the process.
+  /// Whether the home lives as long as the process.
   let isLasting: Bool
 
   init(
@@ -54,7 +54,7 @@ final class ObjectHome: @unchecked Sendable {
 
   var isTemporary: Bool { store == 0 }
 
-  /// Whether the store wants to know which objects a context has.
+  /// Whether the store is notified of the objects that a context registers.
   @inline(__always)
   var isContextual: Bool { binding?.isContextual ?? false }
 
@@ -66,13 +66,13 @@ final class ObjectHome: @unchecked Sendable {
     UInt64(UInt32(bitPattern: store)) << 32 | UInt64(UInt32(bitPattern: entityNumber))
   }
 
-  /// Called when the context goes.
+  /// Called when the context is deallocated.
   func leaveContext() {
     context = nil
     hasContext = false
   }
 
-  /// The same without a context; called on the context's lane.
+  /// The home of the same store and entity without a context; called on the context's lane.
   func detached() -> ObjectHome {
     if store == 0 { return template.homeless }
     if let twin { return twin }
@@ -90,19 +90,20 @@ final class ObjectHome: @unchecked Sendable {
 
 /// The homes of the process by small numbers.
 ///
-/// A home enters when it is made and leaves when its last object is gone, so whoever has an object
-/// may look its home up without a lock.
+/// A home is added when it is made and removed when its last object is deallocated, so any code
+/// that holds an object may look its home up without a lock.
 final class HomeTable: @unchecked Sendable {
-  // Sendable: the mutex guards the free numbers; an entry is written before anybody knows its number.
+  // Sendable: the mutex guards the free numbers; an entry is written before its number is
+  // published.
 
   static let shared = HomeTable()
 
-  /// As many as 15 bits can tell apart.
+  /// The count of numbers that 15 bits can hold.
   private static let size = 1 << 15
 
-  // Unsafe and beside `shared`, for speed: `shared` asks at each access whether it has been made,
+  // Unsafe and beside `shared`, for speed: `shared` checks at each access whether it has been made,
   // and every fault looks its home up. It is set before the first home has a number, and never
-  // changed; whoever has a number has it from there.
+  // changed afterwards; code that has a number received it after that.
   private nonisolated(unsafe) static var entries: UnsafeMutablePointer<Unmanaged<ObjectHome>?>?
   private let free = Mutex(Free())
 
@@ -149,7 +150,7 @@ final class HomeTable: @unchecked Sendable {
 /// The homes of one context.
 struct ContextHomes {
   private(set) var all: [ObjectHome] = []
-  /// The home that was asked for last, by the last bits of the entity's number.
+  /// The homes that were looked up last, by the last bits of the entity's number.
   private var recent = [Unmanaged<ObjectHome>?](repeating: nil, count: Self.recentCount)
 
   /// A power of two; most models have fewer entities.

@@ -26,7 +26,7 @@ struct ObjectState: OptionSet {
   static let propagated = ObjectState(rawValue: 1 << 10)
   /// Its row has vanished from the store.
   static let vanished = ObjectState(rawValue: 1 << 11)
-  /// Somebody observes one of its properties.
+  /// One of its properties is observed.
   static let observed = ObjectState(rawValue: 1 << 12)
   /// Is of a fetch with a batch size: the first access loads the rows of the whole batch.
   static let batched = ObjectState(rawValue: 1 << 15)

@@ -41,20 +41,21 @@ final class ObjectTemplate: @unchecked Sendable {
   /// Attributes whose values are objects behind the row: transformable and untyped ones.
   let objectAttributes: SlotSet
   let hasObjectAttributes: Bool
-  /// Attributes that the store knows nothing of.
+  /// Attributes that the store doesn't save.
   let transientIndexes: [Int]
-  /// Set once, before anybody else knows the template.
+  /// Set once, before the template is published to other threads.
   private var madeHomeless: ObjectHome?
   /// The number of that home in ``HomeTable``; 0 where it has none.
   private(set) var homelessNumber = 0
   let validation: ValidationPlan
-  /// Whether the class has a check of its own for single values.
+  /// Whether the class overrides the validation of single values.
   let validatesValues: Bool
-  /// Whether the class has a check of its own for objects that were changed.
+  /// Whether the class overrides the validation of changed objects.
   let validatesUpdate: Bool
-  /// Whether the class wants to know of its objects being loaded.
+  /// Whether the class overrides `awakeFromFetch()`.
   let awakesFromFetch: Bool
-  /// Whether nobody wants to know of an object that is loaded or turned into a fault.
+  /// Whether the class overrides no method that is called when an object is loaded or becomes a
+  /// fault.
   let fadesQuietly: Bool
 
   private init(layout: EntityLayout) {
@@ -131,7 +132,7 @@ final class ObjectTemplate: @unchecked Sendable {
 
   static func of(_ entity: NSEntityDescription) -> ObjectTemplate { of(entity.layout) }
 
-  /// The template of an entity; not counted, for speed: it stays with its frozen model.
+  /// The template of an entity; not counted, for speed: it lives as long as its frozen model.
   @inline(__always)
   static func reference(of entity: NSEntityDescription) -> Unmanaged<ObjectTemplate> {
     if let known = UnsafeRawPointer(bitPattern: entity.templateAddress.load(ordering: .acquiring)) {
@@ -166,7 +167,7 @@ final class ObjectTemplate: @unchecked Sendable {
     return kept
   }
 
-  /// Where objects belong that no context knows.
+  /// The home of objects without a context.
   @inline(__always)
   var homeless: ObjectHome {
     guard let madeHomeless else { preconditionFailure("A template was used before it was made.") }

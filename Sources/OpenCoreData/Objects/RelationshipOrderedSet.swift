@@ -1,10 +1,10 @@
 import Foundation
 
-/// The ordered set that `mutableOrderedSetValue(forKey:)` hands out: a window on a relationship.
+/// The ordered set that `mutableOrderedSetValue(forKey:)` returns: a view of a relationship.
 ///
-/// Half of what Foundation's class can be asked cannot be overridden on Linux and reads storage of
-/// its own. So that storage mirrors the relationship: the relationship tells this set of every
-/// change, and what changes this set changes the relationship.
+/// About half of the methods of Foundation's class can't be overridden on Linux, and they read the
+/// storage of the class. That storage therefore mirrors the relationship: the relationship notifies
+/// this set of every change, and a change of this set changes the relationship.
 final class RelationshipOrderedSet: NSMutableOrderedSet {
   private let object: NSManagedObject
   private let index: Int

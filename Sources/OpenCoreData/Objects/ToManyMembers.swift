@@ -1,8 +1,8 @@
-/// What an object has of its to-many relationships, in two words.
+/// An object's to-many relationships, in two words.
 ///
 /// Most relationships are read and never changed. So the members of an entity's first two are the
-/// set that was read, and nothing else; what needs more makes storages of them, each of which knows
-/// the next.
+/// set that was read, and nothing else; relationships that need more get storages, which are linked
+/// as a list.
 struct ToManyMembers {
   /// The set of the relationship 0, or the address of the first storage with `storageBit`.
   private var first: UInt = 0
@@ -47,7 +47,7 @@ struct ToManyMembers {
     let word = UInt(
       bitPattern: Unmanaged.passRetained(unsafeBitCast(set, to: AnyObject.self)).toOpaque()
     )
-    // Done with at once, so that the count above is the one that the set came with.
+    // Consumed at once, so that the object keeps the only new reference to the set.
     _ = consume set
     let former = index == 0 ? first : second
     if index == 0 { first = word } else { second = word }

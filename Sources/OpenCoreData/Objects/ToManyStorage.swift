@@ -1,18 +1,18 @@
-/// What an object knows of one of its to-many relationships.
+/// The members of one of an object's to-many relationships, and their changes.
 ///
-/// It is a fault of its own. Inverse maintenance adds and removes members without firing it: the
-/// changes wait in `added` and `removed` until the members are loaded or saved.
+/// It is a fault of its own. Maintaining the inverse adds and removes members without firing it:
+/// the changes are kept in `added` and `removed` until the members are loaded or saved.
 ///
-/// Most relationships are only read, and in one form: so members are kept as a set or as a list,
-/// whichever came first, and the other is made when somebody asks; what changes need is made at the
-/// first change.
+/// Most relationships are only read, and in one form. So members are kept as a set or as a list,
+/// the one that was needed first, and the other is made at its first use; the memory for changes is
+/// allocated at the first change.
 final class ToManyStorage {
   /// The relationship's number among the to-manys of the object's layout.
   let index: Int32
   /// Another relationship of the same object that has been touched.
   var next: ToManyStorage?
   let isOrdered: Bool
-  /// Whether `members` are all there are.
+  /// Whether `members` is complete.
   private(set) var isLoaded: Bool
   /// Whether the object has no row yet, so that all members are additions.
   private var isNew: Bool
@@ -27,14 +27,14 @@ final class ToManyStorage {
   private(set) var memberClass: ObjectIdentifier?
   private var edits: Edits?
 
-  /// What waits to be saved, and who is told of changes.
+  /// The unsaved changes, and the proxy that is notified of changes.
   private final class Edits {
-    /// So many additions take no second piece of memory.
+    /// The number of additions that fit in the first allocation.
     static let expected = 14
     var added = ObjectBag()
     /// Members that the store still has.
     var removed = ObjectBag()
-    /// The order that waits to be saved, while the members are not loaded.
+    /// The unsaved order, while the members are not loaded.
     var order: [NSManagedObject] = []
     weak var proxy: RelationshipOrderedSet?
   }
@@ -107,10 +107,10 @@ final class ToManyStorage {
   /// Whether the object had no row when it got its members.
   var isNewlyMade: Bool { isNew }
 
-  /// Members that the store does not know of yet.
+  /// Members that the store does not have yet.
   var added: [NSManagedObject] { isNew ? members.items : edits?.added.items ?? [] }
 
-  /// Members that the store still has and that are none any more.
+  /// Members that the store still has and that were removed here.
   var removed: ObjectBag { edits?.removed ?? ObjectBag() }
 
   var hasChanges: Bool {
@@ -119,7 +119,7 @@ final class ToManyStorage {
       : isReordered || edits.map { !$0.added.isEmpty || !$0.removed.isEmpty } ?? false
   }
 
-  /// The window on an ordered relationship that is told of every change.
+  /// The proxy of an ordered relationship, which is notified of every change.
   var proxy: RelationshipOrderedSet? {
     get { edits?.proxy }
     set { if edits != nil || newValue != nil { requireEdits().proxy = newValue } }
@@ -221,10 +221,11 @@ final class ToManyStorage {
     return true
   }
 
-  /// Adds an object whose own relationship just got this one as a member; whether anything changed.
+  /// Adds an object whose own relationship just got this one as a member; returns whether anything
+  /// changed.
   ///
-  /// Both sides know the same, so the object is none here: it is not looked for among what may be
-  /// thousands, until somebody asks for them.
+  /// Both sides are kept consistent, so the object is not yet a member. The list, which may have
+  /// thousands of members, is not searched for it until it is read.
   func addInverse(_ object: NSManagedObject) -> Bool {
     guard isLoaded, hasList, !isOrdered, edits?.removed.isEmpty ?? true else { return add(object) }
     list.appendUnseen(object)
@@ -248,14 +249,15 @@ final class ToManyStorage {
     return true
   }
 
-  /// Replaces the order; the members are the same.
+  /// Replaces the order; the members stay the same.
   func reorder(_ objects: [NSManagedObject]) {
     take(ObjectBag(distinct: objects))
     isReordered = true
     mirror()
   }
 
-  /// Objects that the store no longer has leave without a trace, in one pass over the members.
+  /// Removes objects that the store no longer has, recording no change, in one pass over the
+  /// members.
   func forget(_ gone: Set<ObjectIdentifier>) {
     let isGone = { (member: NSManagedObject) in gone.contains(ObjectIdentifier(member)) }
     if hasList ? list.contains(where: isGone) : keptSet?.contains(where: isGone) ?? false {
@@ -268,7 +270,7 @@ final class ToManyStorage {
     edits.order.removeAll(where: isGone)
   }
 
-  /// Whether an object is a member is as the store has it, whatever was changed of that here.
+  /// Drops the local change of an object's membership; the store decides whether it is a member.
   func retract(_ object: NSManagedObject) {
     guard !isNew else {
       changeList { _ = $0.remove(object, keepingOrder: isOrdered) }
@@ -279,7 +281,7 @@ final class ToManyStorage {
     unload()
   }
 
-  /// The store has now what is here.
+  /// The changes were saved: the store has the same members now.
   func commit() {
     isReordered = false
     if isNew {
@@ -299,7 +301,7 @@ final class ToManyStorage {
     isLoaded = true
   }
 
-  /// Turns back into a fault; what waits to be saved stays, the order included.
+  /// Turns the relationship back into a fault; unsaved changes are kept, the order included.
   func unload() {
     guard !isNew else { return }
     if isReordered, isLoaded { requireEdits().order = members.items }

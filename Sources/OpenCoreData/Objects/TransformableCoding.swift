@@ -41,8 +41,8 @@ enum TransformableCoding {
     return nil
   }
 
-  /// Says once for each attribute that its transformer is missing: the values read as nil, unless they
-  /// are archives, and their bytes stay in the store.
+  /// Logs once for each attribute that its transformer is missing: the values read as nil, unless
+  /// they are archives, and their bytes stay in the store.
   private static func warn(of transformer: String, _ slot: AttributeSlot) {
     let isNew = warned.withLock { $0.insert("\(transformer) \(slot.name)").inserted }
     guard isNew else { return }

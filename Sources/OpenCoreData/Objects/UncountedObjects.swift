@@ -1,16 +1,16 @@
-/// Going through very many objects without counting references.
+/// Iteration over very many objects without counting references.
 ///
-/// A loop over an array retains each object while it is looked at, since somebody could remove it
-/// meanwhile. That is two writes of memory that is often not at hand. Here the array is held for
-/// the whole of the loop, and it cannot change, so each of its objects lives as long.
+/// A loop over an array retains each object for its iteration, since other code could remove the
+/// object meanwhile. That is two writes of memory that is often not in the cache. Here the array is
+/// held for the whole loop, and it can't change, so each of its objects lives as long.
 extension [NSManagedObject] {
-  /// Calls a function with each object and its place.
+  /// Calls a function with each object and its position.
   @inline(__always)
   func forEachUncounted(_ body: (Int, NSManagedObject) throws -> Void) rethrows {
     try forEachUncounted(in: indices, body)
   }
 
-  /// Calls a function with each object of a part of the array, and its place.
+  /// Calls a function with each object of a range of the array, and its position.
   @inline(__always)
   func forEachUncounted(
     in part: Range<Int>,

@@ -28,9 +28,9 @@ public struct NSValueTransformerName: RawRepresentable, Hashable, Sendable {
   public static let unarchiveFromDataTransformerName = NSValueTransformerName(
     "NSUnarchiveFromData"
   )
-  /// The transformer that says whether there is no value.
+  /// The transformer that returns whether a value is nil.
   public static let isNilTransformerName = NSValueTransformerName("NSIsNil")
-  /// The transformer that says whether there is a value.
+  /// The transformer that returns whether a value is not nil.
   public static let isNotNilTransformerName = NSValueTransformerName("NSIsNotNil")
   /// The transformer that negates a Boolean.
   public static let negateBooleanTransformerName = NSValueTransformerName("NSNegateBoolean")

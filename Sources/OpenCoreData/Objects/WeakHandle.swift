@@ -1,20 +1,20 @@
 import CSwiftRuntime
 import Synchronization
 
-/// Finds an object that it does not keep alive: the object holds it, and tells it when it goes.
+/// Finds an object without keeping it alive: the object holds the handle and clears it in `deinit`.
 ///
-/// In place of a weak reference, as ``ObjectRegistry`` is: one weak reference anywhere makes every
-/// retain and release of its object slower. A context is retained at every fault, and an entity for
-/// every object that is made.
+/// Used in place of a weak reference, as ``ObjectRegistry`` is: one weak reference anywhere makes
+/// every retain and release of its object slower. A context is retained at every fault, and an
+/// entity for every object that is made.
 final class WeakHandle<Object: AnyObject>: Sendable {
   private struct Address: @unchecked Sendable {
-    // Unchecked: an address, of use only while the object is there.
+    // Unchecked: an address that is used only while the object is alive.
     var pointer: UnsafeMutableRawPointer?
   }
 
   private let address = Mutex(Address())
 
-  /// Nil once the object is going.
+  /// Nil once the object is being deallocated.
   var object: Object? {
     address.withLock { address in
       guard let pointer = address.pointer, let held = swift_tryRetain(pointer) else { return nil }
@@ -26,7 +26,7 @@ final class WeakHandle<Object: AnyObject>: Sendable {
     address.withLock { $0.pointer = Unmanaged.passUnretained(object).toOpaque() }
   }
 
-  /// Called when the object goes.
+  /// Called when the object is deallocated.
   func clear() {
     address.withLock { $0.pointer = nil }
   }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Finds the names of the properties that a Swift key path leads over.
+/// Finds the names of the properties that a Swift key path refers to.
 ///
 /// A Swift key path does not know its names at run time. An empty object of an entity like the
 /// class's own is read through the key path, and its layout notes the names that the accessors
@@ -19,10 +19,10 @@ package enum KeyPathNames {
   }
 
   private static let known = Known()
-  /// To-one relationships on the way; nobody writes longer paths.
+  /// The most to-one relationships that a key path may cross.
   private static let limit = 8
 
-  /// The key path in words, such as "author.name".
+  /// The key path as text, such as "author.name".
   static func name(of keyPath: AnyKeyPath, from layout: EntityLayout) -> String? {
     if let name = known[keyPath] { return name }
     let name = stateName(of: keyPath) ?? path(of: keyPath, from: layout)?.joined(separator: ".")
@@ -30,7 +30,7 @@ package enum KeyPathNames {
     return name
   }
 
-  /// The name of what every managed object can be asked for, such as `hasChanges`.
+  /// The name of a property that every managed object has, such as `hasChanges`.
   static func stateName(of keyPath: AnyKeyPath) -> String? {
     (type(of: keyPath).rootType as? any KeyValueObservable.Type)?.stateKeyPaths[keyPath]
   }
@@ -50,7 +50,7 @@ package enum KeyPathNames {
     return prefix
   }
 
-  /// Reads the key path from an object whose to-one relationships of the prefix lead somewhere.
+  /// Reads the key path from an object whose to-one relationships of the prefix have a destination.
   private static func record(
     _ keyPath: AnyKeyPath,
     from layout: EntityLayout,
@@ -111,7 +111,7 @@ package enum KeyPathNames {
   }
 }
 
-/// The names that were asked of a layout.
+/// The names that accessors looked up in a layout.
 final class NameRecorder: @unchecked Sendable {
   // Sendable: each is used within one call, on one thread.
   var names: [String] = []

@@ -1,6 +1,6 @@
 import Foundation
 
-// Foundation on Linux has no key-value observing; these are the names that its users know.
+// Foundation on Linux has no key-value observing; these types have the names of Apple's Foundation.
 
 /// How the members of a to-many relationship change.
 public enum NSKeyValueSetMutationKind: UInt, Sendable, Hashable {
@@ -26,7 +26,7 @@ public enum NSKeyValueChange: UInt, Sendable, Hashable {
   case replacement = 4
 }
 
-/// What an observer is told, and when.
+/// What a change notification contains, and when it is sent.
 public struct NSKeyValueObservingOptions: OptionSet, Sendable {
   /// The bits of the options.
   public let rawValue: UInt
@@ -36,13 +36,13 @@ public struct NSKeyValueObservingOptions: OptionSet, Sendable {
     self.rawValue = rawValue
   }
 
-  /// The change says the new value.
+  /// The change contains the new value.
   public static let new = NSKeyValueObservingOptions(rawValue: 1)
-  /// The change says the value before.
+  /// The change contains the value before.
   public static let old = NSKeyValueObservingOptions(rawValue: 2)
-  /// The observer is told of the present value when it is added.
+  /// The observer is notified of the present value when it is added.
   public static let initial = NSKeyValueObservingOptions(rawValue: 4)
-  /// The observer is told before a change too.
+  /// The observer is also notified before a change.
   public static let prior = NSKeyValueObservingOptions(rawValue: 8)
 }
 
@@ -62,9 +62,9 @@ public struct NSKeyValueChangeKey: RawRepresentable, Hashable, Sendable {
   public static let newKey = NSKeyValueChangeKey(rawValue: "new")
   /// The value before the change, or the members that were removed; `NSNull` for nil.
   public static let oldKey = NSKeyValueChangeKey(rawValue: "old")
-  /// The places in an ordered relationship that changed: an `IndexSet`.
+  /// The positions in an ordered relationship that changed: an `IndexSet`.
   public static let indexesKey = NSKeyValueChangeKey(rawValue: "indexes")
-  /// True where the observer is told before the change.
+  /// True in a notification that is sent before the change.
   public static let notificationIsPriorKey = NSKeyValueChangeKey(rawValue: "notificationIsPrior")
 }
 
@@ -79,11 +79,11 @@ public struct NSKeyValueObservedChange<Value> {
   public let newValue: Value?
   /// The value before the change, where `.old` was asked for.
   public let oldValue: Value?
-  /// The places in an ordered relationship that changed.
+  /// The positions in an ordered relationship that changed.
   public let indexes: IndexSet?
-  /// Whether the observer is told before the change.
+  /// Whether the notification was sent before the change.
   public let isPrior: Bool
 }
 
-/// A place for a value that a method may replace; on Linux a plain pointer does.
+/// A pointer to a value that a method may replace; on Linux a plain pointer.
 public typealias AutoreleasingUnsafeMutablePointer<Pointee> = UnsafeMutablePointer<Pointee>

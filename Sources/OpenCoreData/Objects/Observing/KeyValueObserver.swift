@@ -1,6 +1,6 @@
 import Foundation
 
-/// An object that is told of changes by key path.
+/// An object that is notified of changes by key path.
 ///
 /// **Differs from Core Data:** on Apple's platforms every `NSObject` has
 /// `observeValue(forKeyPath:of:change:context:)` and a subclass overrides it. A method cannot be
@@ -16,7 +16,7 @@ public protocol NSKeyValueObserver: NSObject {
   )
 }
 
-/// Keeps an observation alive; it ends when this object goes, or by `invalidate()`.
+/// Keeps an observation alive; it ends when this object is deallocated, or by `invalidate()`.
 public final class NSKeyValueObservation: NSObject {
   private var ending: (() -> Void)?
 

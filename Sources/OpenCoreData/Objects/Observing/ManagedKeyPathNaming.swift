@@ -1,26 +1,26 @@
 import Foundation
 
-/// Knows the names of the properties that key paths of a module's classes lead to.
+/// Maps the key paths of a module's classes to property names.
 ///
-/// A Swift key path has no name at run time. The build plugin therefore writes one class named
-/// `ManagedKeyPathNames` that conforms into each module with managed objects, and it is found by
-/// that name. Classes written with macros say their names themselves, in
+/// A Swift key path has no name at run time. The build plugin therefore generates one class named
+/// `ManagedKeyPathNames` that conforms to this protocol in each module with managed objects, and it
+/// is looked up by that name. Classes written with macros provide their names themselves, in
 /// `NSManagedObject.keyPathNames`.
 ///
 /// - Note: **Differs from Core Data:** Core Data asks Objective-C for the name.
 public protocol ManagedKeyPathNaming: AnyObject {
   /// The names of a class's properties by key paths that begin at the class itself.
   ///
-  /// A class is answered for with what it inherits from the module's classes, even where it is
-  /// of another module.
+  /// The result includes the properties that the class inherits from the module's classes, even
+  /// where the class itself is of another module.
   static func keyPathNames(of type: NSManagedObject.Type) -> [AnyKeyPath: String]
 }
 
 extension KeyPathNames {
-  /// The key path in words, such as "author.name"; nil when it leads over no modeled property.
+  /// The key path as text, such as "author.name"; nil when it refers to no modeled property.
   ///
-  /// What was generated with the class is asked first, because it needs no model; then the entity
-  /// of the class in the models that are in use.
+  /// The names that were generated with the class are searched first, because they need no model;
+  /// then the entity of the class in the models that are in use.
   package static func name(of keyPath: AnyKeyPath) -> String? {
     guard let root = type(of: keyPath).rootType as? NSManagedObject.Type else { return nil }
     if let name = GeneratedKeyPathNames.names(of: root)[keyPath] { return name }
@@ -31,7 +31,7 @@ extension KeyPathNames {
   }
 }
 
-/// The generated names of each class, gathered when they are first asked for.
+/// The generated names of each class, collected at the first lookup.
 private enum GeneratedKeyPathNames {
   /// Names by class.
   private final class Known: @unchecked Sendable {

@@ -1,7 +1,7 @@
 import Foundation
 
 extension NSManagedObject {
-  /// Who observes the object; nil where nobody does.
+  /// The object's observers; nil without any.
   final var observers: ObjectObservers? {
     state.contains(.observed) ? ObserverTable.observers(of: self) : nil
   }
@@ -22,10 +22,10 @@ extension NSManagedObject {
 
   // MARK: Adding and removing
 
-  /// Tells an observer of changes at a key path.
+  /// Notifies an observer of changes at a key path.
   ///
   /// The observer is called on the context's lane, in the middle of the change. It is not kept
-  /// alive; an observer that goes is told no more.
+  /// alive; an observer that is deallocated receives no more notifications.
   ///
   /// **Differs from Core Data:** the observer conforms to ``NSKeyValueObserver``; any other stops
   /// the program. On Linux only managed objects and contexts can be observed.
@@ -46,7 +46,7 @@ extension NSManagedObject {
     )
   }
 
-  /// Ends what `addObserver` began with the same context.
+  /// Removes the observer that `addObserver` added with the same context.
   public final func removeObserver(
     _ observer: NSObject,
     forKeyPath keyPath: String,
@@ -55,7 +55,7 @@ extension NSManagedObject {
     remove(observer, keyPath, context: .some(context))
   }
 
-  /// Ends what `addObserver` began last.
+  /// Removes the observer that `addObserver` added last.
   public final func removeObserver(_ observer: NSObject, forKeyPath keyPath: String) {
     remove(observer, keyPath, context: nil)
   }
@@ -78,7 +78,7 @@ extension NSManagedObject {
 
   // MARK: Announcing
 
-  /// Announces that a property is about to change, where anybody observes it.
+  /// Announces that a property is about to change, if it is observed.
   @inline(__always)
   final func announceWill(_ slot: PropertySlot, _ mutation: ObservedMutation = .setting) {
     if state.contains(.observed) { observers?.willChange(name(of: slot), mutation) }
@@ -89,10 +89,10 @@ extension NSManagedObject {
     if state.contains(.observed) { observers?.didChange(name(of: slot), mutation) }
   }
 
-  /// Announces a change of every observed property around work that goes past the accessors:
+  /// Announces a change of every observed property around work that bypasses the accessors:
   /// refreshing, merging, rolling back, undoing.
   ///
-  /// Free where nobody observes the object.
+  /// Costs one check of a flag where the object has no observers.
   @inline(__always)
   final func announcingChanges(_ body: () -> Void) {
     guard state.contains(.observed), let observers else { return body() }
@@ -111,7 +111,7 @@ extension NSManagedObject {
     }
   }
 
-  /// Members that come and go, as observers are told of them.
+  /// The change of a to-many relationship's members, as observers receive it.
   final func members(
     added: [NSManagedObject] = [],
     removed: [NSManagedObject] = [],
@@ -137,7 +137,7 @@ public protocol KeyValueObservable: NSManagedObject {}
 extension NSManagedObject: KeyValueObservable, NSKeyValueObserver {}
 
 extension KeyValueObservable {
-  /// Observes a property until the result goes or is invalidated.
+  /// Observes a property until the result is deallocated or invalidated.
   ///
   /// The handler is called on the context's lane, in the middle of the change.
   public func observe<Value>(
@@ -155,12 +155,12 @@ extension KeyValueObservable {
     return NSKeyValueObservation { [weak self] in self?.observers?.remove(observation) }
   }
 
-  /// A property is about to change: as `willChangeValue(forKey:)`.
+  /// Announces that a property is about to change: as `willChangeValue(forKey:)`.
   public func willChangeValue<Value>(for keyPath: KeyPath<Self, Value>) {
     willChangeValue(forKey: name(of: keyPath))
   }
 
-  /// A property has changed: as `didChangeValue(forKey:)`.
+  /// Announces that a property has changed: as `didChangeValue(forKey:)`.
   public func didChangeValue<Value>(for keyPath: KeyPath<Self, Value>) {
     didChangeValue(forKey: name(of: keyPath))
   }
@@ -186,7 +186,7 @@ extension NSKeyValueObservedChange {
     isPrior = change[.notificationIsPriorKey] != nil
   }
 
-  /// A property that may be nil says so; a value that is not said is nil itself.
+  /// Casts a value: `NSNull` becomes the nil of an optional property; a missing value stays nil.
   private static func typed(_ value: Any?) -> Value? {
     guard let value else { return nil }
     if value is NSNull { return Any?.none as? Value }

@@ -1,25 +1,25 @@
 import Foundation
 import Synchronization
 
-/// Who observes one object.
+/// The observers of one object.
 ///
 /// A key path over several objects, and a property that depends on others, are watched by one
-/// `Watch` for each key on the way; all of them report to the same observation.
+/// `Watch` for each key of the path; all of them report to the same observation.
 final class ObjectObservers {
-  /// One key of one object, on the way of an observation.
+  /// One key of one object in the path of an observation.
   final class Watch {
     let key: String
-    /// The keys behind this one.
+    /// The keys after this one.
     let rest: [String]
     let observation: Observation
-    /// The object whose observer is told.
+    /// The object whose observer is notified.
     unowned let root: NSManagedObject
-    /// Whether changes of the value are exactly those of what is observed.
+    /// Whether a change of the key is a change of the observed property itself.
     let isDirect: Bool
-    /// What is watched behind the key's present value, and on which object.
+    /// The watch of the next key, and the object that it is on.
     fileprivate var next: Watch?
     fileprivate weak var nextObject: NSManagedObject?
-    /// The other watches that were made together with this one.
+    /// The watches of dependent keys that were made together with this one.
     fileprivate var siblings: [Watch] = []
 
     fileprivate init(
@@ -42,7 +42,7 @@ final class ObjectObservers {
   /// The observers that were added here, in order, each with its watches on this object.
   private var registered: [(observation: Observation, watches: [Watch])] = []
 
-  /// The object's state as its observers know it.
+  /// The object's state at the last notification of its observers.
   private var state: ObservedState
 
   init(object: NSManagedObject) {
@@ -118,7 +118,7 @@ final class ObjectObservers {
     if watches[watch.key]?.isEmpty == true { watches[watch.key] = nil }
   }
 
-  /// Watches the rest of the path on the object that the key leads to.
+  /// Watches the rest of the path on the destination of the key's relationship.
   private func attach(_ watch: Watch) {
     guard !watch.rest.isEmpty, !watch.rest[0].hasPrefix("@") else { return }
     switch object.value(forKey: watch.key) {
@@ -133,7 +133,7 @@ final class ObjectObservers {
       )
       watch.next = added.first
       watch.nextObject = destination
-      // Dependent keys of the destination hang on the first watch.
+      // The watches of dependent keys of the destination are removed with the first watch.
       watch.next?.siblings = Array(added.dropFirst())
     case is NSSet, is NSOrderedSet:
       fatalError(
@@ -170,7 +170,7 @@ final class ObjectObservers {
     }
   }
 
-  /// Tells of what changed in the object's state since this was called last.
+  /// Notifies observers of the changes of the object's state since the last call.
   func noteState() {
     let changes = state.changes(of: object)
     state = ObservedState(of: object)
@@ -184,18 +184,20 @@ final class ObjectObservers {
     }
   }
 
-  /// The object goes, so nothing behind it is watched on its behalf; it cannot be asked any more.
+  /// The object is being deallocated and can't be read any more: removes its watches on other
+  /// objects.
   func dispose() {
     for watch in watches.values.joined() { detach(watch) }
   }
 
-  /// The keys that anybody watches, in order; those of the object itself are told of apart.
+  /// The observed keys in order, without those of the object's state, which `noteState()`
+  /// announces.
   var keys: [String] { watches.keys.filter { !ObservedState.covers($0) }.sorted() }
 }
 
-/// The observers of all objects that have any.
+/// The observers of all observed objects.
 ///
-/// A table beside the objects: an object that nobody observes carries one bit and no pointer.
+/// A table beside the objects: an object without observers costs one bit and no pointer.
 enum ObserverTable {
   private struct Entry: @unchecked Sendable {
     // Sendable: used on the lane of the object's context alone; the lock guards the table.
@@ -213,14 +215,14 @@ enum ObserverTable {
     table.withLock { $0[ObjectIdentifier(object)] = entry }
   }
 
-  /// Called when nobody observes the object any more.
+  /// Called when the object's last observer was removed.
   @discardableResult
   static func remove(_ identifier: ObjectIdentifier) -> ObjectObservers? {
-    // The entry is let go outside the lock: observations may run code of the app's.
+    // The entry is released outside the lock: its deinit may run code of the app.
     table.withLock { $0.removeValue(forKey: identifier) }?.observers
   }
 
-  /// Called when the object goes.
+  /// Called when the object is deallocated.
   static func dispose(_ identifier: ObjectIdentifier) {
     remove(identifier)?.dispose()
   }

@@ -1,9 +1,9 @@
 import Foundation
 
 extension Observation {
-  /// The interest of an object that was added by `addObserver`.
+  /// An observation for an object that was added by `addObserver`.
   ///
-  /// Neither the observer nor what it observes is kept alive.
+  /// Neither the observer nor the observed object is kept alive.
   convenience init(
     of observed: NSObject,
     by observer: NSObject,
@@ -30,7 +30,7 @@ extension Observation {
     }
   }
 
-  /// Stops the program as Core Data does where an observer goes that never came.
+  /// Stops the program, as Core Data does, when an observer is removed that was never added.
   static func stopForUnknown(
     _ observer: NSObject,
     keyPath: String,

@@ -1,13 +1,13 @@
 import Foundation
 
-/// What observers are told about one change.
+/// The change that observers are notified of.
 enum ObservedMutation {
   /// The value is set.
   case setting
-  /// Members come and go; the sets or arrays say which.
+  /// Members are added or removed; the sets or arrays contain them.
   case members(NSKeyValueChange, added: Any?, removed: Any?, indexes: IndexSet?)
 
-  /// What an accessor of the app's own says of a to-many relationship.
+  /// The change that an accessor of the app announces for a to-many relationship.
   static func of(
     _ kind: NSKeyValueSetMutationKind,
     _ objects: Set<AnyHashable>
@@ -21,19 +21,19 @@ enum ObservedMutation {
   }
 }
 
-/// One observer's interest in one key path of one object.
+/// One observer's registration for one key path of one object.
 final class Observation {
   typealias Handler = ([NSKeyValueChangeKey: Any]) -> Void
 
   let keyPath: String
   let options: NSKeyValueObservingOptions
   let context: UnsafeMutableRawPointer?
-  /// Who was added by `addObserver`; nil for handlers.
+  /// The object that was added by `addObserver`; nil for handlers.
   private(set) weak var observer: NSObject?
   private let handler: Handler
-  /// Reads the value where key-value coding does not know it.
+  /// Reads a value that key-value coding can't read.
   private let reader: ((NSObject) -> Any?)?
-  /// Changes within changes are one change.
+  /// The nesting of changes; only the outermost change is announced.
   private var depth = 0
   private var old: Any?
 
@@ -60,7 +60,7 @@ final class Observation {
     handler(change)
   }
 
-  /// The value may be given where the object has the new one already.
+  /// The old value is passed where the object already has the new one.
   func willChange(_ object: NSObject, _ mutation: ObservedMutation, old known: Any? = nil) {
     depth += 1
     guard depth == 1 else { return }
@@ -72,7 +72,7 @@ final class Observation {
   }
 
   func didChange(_ object: NSObject, _ mutation: ObservedMutation) {
-    // Without a "will" there is nothing that changed.
+    // Without a call of `willChange` there is no change to announce.
     guard depth > 0 else { return }
     depth -= 1
     guard depth == 0 else { return }

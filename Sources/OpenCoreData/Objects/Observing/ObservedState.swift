@@ -1,11 +1,11 @@
 import Foundation
 
-/// What observers of an object's state were told last: `hasChanges` and its kin.
+/// The state that an object's observers were last notified of, for `hasChanges` and similar keys.
 ///
-/// The state changes in many places, some of them within a save. Observers are told when a change
-/// is complete, with the value of before, so that what they ask the object is consistent.
+/// The state changes in many places, some of them within a save. Observers are notified when a
+/// change is complete, with the former value, so that what they read from the object is consistent.
 struct ObservedState {
-  /// Keys, as key-value coding knows them, and the bits of the state that they tell of.
+  /// Key-value coding's keys, with the bits of the state that they stand for.
   private static let keys: [(key: String, bits: ObjectState)] = [
     ("hasChanges", [.inserted, .updated, .deleted]),
     ("isInserted", .inserted), ("inserted", .inserted),
@@ -16,7 +16,7 @@ struct ObservedState {
   ]
   private static let bits: ObjectState = [.inserted, .updated, .deleted, .fault]
 
-  /// Keys that are of the object itself, and of no property that may be loaded or refreshed.
+  /// Whether a key is of the object itself, and not a property that may be loaded or refreshed.
   static func covers(_ key: String) -> Bool {
     others.contains(key) || keys.contains { $0.key == key }
   }
@@ -31,7 +31,7 @@ struct ObservedState {
     context = object.context
   }
 
-  /// The keys whose values changed since, with the values that they had.
+  /// The keys whose values changed since, with their former values.
   func changes(of object: NSManagedObject) -> [(key: String, old: Any)] {
     let now = object.state
     var result: [(key: String, old: Any)] = []
@@ -50,7 +50,7 @@ struct ObservedState {
 }
 
 extension NSManagedObject {
-  /// Tells the observers of the object's state what became of it.
+  /// Notifies the observers of the object's state of its changes.
   @inline(__always)
   final func noteState() {
     if state.contains(.observed) { observers?.noteState() }
@@ -58,7 +58,7 @@ extension NSManagedObject {
 }
 
 extension KeyValueObservable {
-  /// Names of what every object can be asked for, by the key paths of the class.
+  /// The names of the properties that every object has, by the key paths of the class.
   static var stateKeyPaths: [AnyKeyPath: String] {
     [
       \Self.hasChanges: "hasChanges",
