@@ -1,6 +1,6 @@
-/// The version of the framework whose behaviour and file format this is.
+/// The version of the framework whose behaviour and file format are implemented.
 ///
-/// Data stores say by it which release wrote them.
+/// Stores record by it which release wrote them.
 public let NSCoreDataVersionNumber: Double = 1344
 
 /// The version of Core Data that came with OS X 10.4.

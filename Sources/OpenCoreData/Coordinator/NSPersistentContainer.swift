@@ -1,7 +1,7 @@
 import Effects
 import Foundation
 
-/// A model, a coordinator, its stores and a context for the main thread, in one.
+/// A model, a coordinator, its stores and a context for the main thread.
 open class NSPersistentContainer: NSObject, @unchecked Sendable {
   // Sendable: `lock` guards what is made at first use and what can be set.
 
@@ -27,13 +27,13 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
 
   /// Creates a container with the model of its name.
   ///
-  /// The model file is looked for where SwiftPM, Xcode and hand-made apps put it; where there is
-  /// none, the program stops with the list of the places searched.
+  /// The model file is searched for where SwiftPM, Xcode and hand-made apps put it; where there is
+  /// none, the program stops with the list of the folders searched.
   public convenience init(name: String) {
     self.init(name: name, managedObjectModel: Self.model(named: name))
   }
 
-  /// Creates a container with doors of its own.
+  /// Creates a container with other effects than the system's.
   package convenience init(
     name: String,
     managedObjectModel model: NSManagedObjectModel,
@@ -55,7 +55,7 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
     }
   }
 
-  /// The doors to the outside; they can be changed until the coordinator is used.
+  /// The effects that the container uses; they can be changed until the coordinator is used.
   package var effects: Effects {
     get { lock.withLock { guardedEffects } }
     set {
@@ -66,7 +66,7 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Where stores are created when no other place is given.
+  /// The folder of stores that are created without a URL.
   ///
   /// On Linux it is a folder named after the program in `$XDG_DATA_HOME` or `~/.local/share`.
   open class func defaultDirectoryURL() -> URL {

@@ -17,9 +17,9 @@ extension NSPersistentStoreCoordinator {
     return store
   }
 
-  /// Makes a store of a registered class and loads it, for whoever keeps it alive.
+  /// Makes a store of a registered class and loads it, without adding it to the coordinator.
   ///
-  /// One of another version is migrated first, where the options ask for it.
+  /// A store of another model version is migrated first, if the options request it.
   func load(
     _ storeClass: any CustomStore.Type,
     _ storeType: String,
@@ -90,7 +90,7 @@ extension NSPersistentStoreCoordinator {
     )
   }
 
-  /// A store has a type, an identifier and the hashes of its model, whoever writes its metadata.
+  /// Adds the type, the identifier and the hashes of the model to metadata that lacks them.
   private func completeMetadata(of store: any CustomStore) {
     var metadata: [String: Any] = store.metadata ?? [:]
     if metadata[NSStoreTypeKey] == nil { metadata[NSStoreTypeKey] = store.registeredType }

@@ -94,7 +94,7 @@ extension NSPersistentStoreCoordinator {
     if let url, url.isFileURL || StoreClasses.shared.customClass(of: storeType) != nil {
       return url
     }
-    // A store of an app's own may need no place at all.
+    // A store of an app's own class may need no URL.
     if url == nil, storeType != NSSQLiteStoreType, storeType != NSBinaryStoreType {
       return URL(fileURLWithPath: "/dev/null")
     }
@@ -156,7 +156,7 @@ extension NSPersistentStoreCoordinator {
     }
   }
 
-  /// Where a store is.
+  /// The URL of a store.
   public func url(for store: NSPersistentStore) -> URL {
     store.url ?? URL(fileURLWithPath: "/dev/null")
   }
@@ -244,7 +244,7 @@ extension NSPersistentStoreCoordinator {
 }
 
 extension NSPersistentStoreCoordinator {
-  /// The place where the history of stores ends now; nil names all stores.
+  /// The token of the last transaction in the history of stores; nil stands for all stores.
   public func currentPersistentHistoryToken(
     fromStores stores: [Any]?
   ) -> NSPersistentHistoryToken? {
@@ -252,7 +252,7 @@ extension NSPersistentStoreCoordinator {
       .compactMap { $0 as? SQLiteStore }
     var numbers: [String: Int64] = [:]
     for store in asked {
-      // A store whose history cannot be read has none to go on from.
+      // A store whose history can't be read adds no number to the token.
       guard let token = try? store.currentHistoryToken else { continue }
       numbers.merge(token.transactionNumbers) { _, last in last }
     }

@@ -4,20 +4,20 @@ import Synchronization
 
 /// Brings contexts and stores together.
 open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
-  // Sendable: `lock` guards what changes.
+  // Sendable: `lock` guards all mutable state.
 
   /// The model of the objects.
   public let managedObjectModel: NSManagedObjectModel
-  /// The doors to the outside of the coordinator and of its contexts.
+  /// The effects of the coordinator and of its contexts.
   package let effects: Effects
   private let lock = NSRecursiveLock()
   private var guardedBindings: [StoreBinding] = []
   private var stores: [NSPersistentStore] = []
   private var contexts: [NSManagedObjectContext.WeakContext] = []
   private var guardedName: String?
-  /// Above 0, and of this coordinator alone as long as the process lives.
+  /// Above 0, and used by no other coordinator of the process.
   let number = NSPersistentStoreCoordinator.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
-  /// Counts what was committed to any of the stores.
+  /// Counts the commits to all of the stores.
   let commits = CommitCounter()
   private let lane: Lane
 
@@ -28,7 +28,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     self.init(managedObjectModel: model, effects: .live)
   }
 
-  /// Creates a coordinator with doors of its own.
+  /// Creates a coordinator with other effects than the system's.
   package init(managedObjectModel model: NSManagedObjectModel, effects: Effects) {
     managedObjectModel = model
     self.effects = effects
@@ -37,7 +37,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     ManagedObjectModels.register(model)
   }
 
-  /// A name for people.
+  /// A name for use in debugging.
   open var name: String? {
     get { lock.withLock { guardedName } }
     set { lock.withLock { guardedName = newValue } }
@@ -48,7 +48,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
 
   // MARK: Bindings
 
-  /// How often anything was committed to any of the stores.
+  /// The number of commits to all of the stores.
   var commitCount: UInt32 { commits.value }
 
   var bindings: [StoreBinding] { lock.withLock { guardedBindings } }
@@ -69,14 +69,14 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     lock.withLock { guardedBindings.contains { $0 === binding } }
   }
 
-  /// The stores that may hold objects of an entity or of one below it.
+  /// The stores that may hold objects of an entity or of its subentities.
   func bindings(of entity: NSEntityDescription) throws -> [StoreBinding] {
     let all = bindings
     if all.count == 1 { return all }
     return all.filter { $0.holdsAny(of: entity) }
   }
 
-  /// The first store that can take new objects of an entity.
+  /// The first store that can hold new objects of an entity.
   func binding(forInsertionOf entity: NSEntityDescription) -> StoreBinding? {
     bindings.first { $0.holds(entity) && !($0.persistentStore?.isReadOnly ?? true) }
   }
@@ -96,7 +96,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     )
   }
 
-  /// The SQLite store in a file, or the only one where no place is given.
+  /// The SQLite store in a file; without a URL, the only SQLite store.
   package func sqliteStore(for url: URL? = nil) -> SQLiteStore? {
     let found = persistentStores.compactMap { $0 as? SQLiteStore }
     guard let url else { return found.count == 1 ? found[0] : nil }
@@ -105,12 +105,12 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
 
   // MARK: Adding and removing
 
-  /// Takes a store that is open already.
+  /// Adds a store that is open already.
   package func add(_ store: NSPersistentStore & RowStore) {
     add(StoreBinding(store: store, rows: store, model: managedObjectModel), of: store)
   }
 
-  /// Takes a store of an app's own that has been loaded.
+  /// Adds a store of an app's own class that has been loaded.
   func add(_ store: any CustomStore, _ binding: StoreBinding) {
     binding.takeIdentifier()
     add(binding, of: store)
@@ -129,17 +129,20 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   }
 
   func observeCommits(of binding: StoreBinding) {
-    // By its number: a weak reference to the binding would slow down every object that has it.
+    // By the binding's number: a weak reference would slow down every object that has the binding.
     binding.rows?.observeCommits { [weak self, number = binding.number] commit in
       guard let self, let binding = self.binding(number: number) else { return }
       storeDidCommit(commit, binding)
     }
   }
 
-  /// Takes a store in the place of another; the binding, and with it all identifiers, stay where
-  /// the rows have the same numbers and keys.
+  /// Replaces a store with another.
   ///
-  /// No write goes to the old store meanwhile; ``postExchange(of:for:)`` follows when writes go on.
+  /// The binding, and with it all identifiers, is kept if the rows have the same entity numbers and
+  /// keys.
+  ///
+  /// The caller stops all writes to the old store; it calls ``postExchange(of:for:)`` when writes
+  /// continue.
   func exchange(
     _ old: NSPersistentStore,
     _ binding: StoreBinding,
@@ -238,10 +241,10 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
       .filter { $0.parent == nil && $0.automaticallyMergesChangesFromParent }
   }
 
-  /// Called on the committing thread after each commit to a store, whoever made it.
+  /// Called on the committing thread after each commit to a store, by a context or another writer.
   private func storeDidCommit(_ commit: StoreCommit, _ binding: StoreBinding) {
     commits.increment()
-    // Contexts tell of their own saves, when they have taken the new rows themselves.
+    // Contexts announce their own saves, after they have taken the new rows themselves.
     guard !commit.isContextSave, commit.mergesIntoContexts else { return }
     let rows = changedRows(binding, commit.inserted, commit.updated, commit.deleted)
     for context in mergingContexts { context.enqueueMerge(rows) }
@@ -278,11 +281,11 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
 
   // MARK: Identifiers
 
-  /// The identifier that a URL names; nil where none of the stores is meant.
+  /// The identifier that a URL stands for; nil where the URL is of none of the stores.
   open func managedObjectID(forURIRepresentation url: URL) -> NSManagedObjectID? {
     guard url.scheme == "x-coredata", let host = url.host, !host.isEmpty else { return nil }
     let parts = url.pathComponents.filter { $0 != "/" }
-    // Hosts are compared without case: Foundation may lower them.
+    // Hosts are compared without case: Foundation may change them to lower case.
     guard parts.count == 2, parts[1].hasPrefix("p"),
       let binding = bindings.first(where: {
         $0.identifier.caseInsensitiveCompare(host) == .orderedSame
@@ -302,7 +305,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     )
   }
 
-  /// The identifier that a URL's text names.
+  /// The identifier that a URL's text stands for.
   open func managedObjectID(for string: String) -> NSManagedObjectID? {
     URL(string: string).flatMap { managedObjectID(forURIRepresentation: $0) }
   }
@@ -341,8 +344,10 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   }
 }
 
-/// Counts commits, without a lock and apart from the coordinator, which contexts need not reach
-/// to know whether rows that they have are old.
+/// Counts commits without a lock.
+///
+/// It is apart from the coordinator, so that contexts can check whether their rows are old without
+/// a reference to the coordinator.
 final class CommitCounter: Sendable {
   private let count = Atomic<UInt32>(0)
 

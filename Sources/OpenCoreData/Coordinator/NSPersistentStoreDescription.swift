@@ -1,18 +1,18 @@
 import Foundation
 
-/// What a container needs to know to open a store.
+/// The parameters with which a container opens a store.
 open class NSPersistentStoreDescription: NSObject, NSCopying {
   /// The type of the store.
   open var type = NSSQLiteStoreType
   /// The configuration of the model whose entities the store holds; nil is all entities.
   open var configuration: String?
-  /// Where the store is; `/dev/null` keeps it in memory.
+  /// The URL of the store; `/dev/null` keeps it in memory.
   open var url: URL?
   /// Whether the store is opened in the background.
   open var shouldAddStoreAsynchronously = false
   /// The options of the store by key.
   open private(set) var options: [String: NSObject] = [:]
-  /// What the mirroring needs to know of the store; `cloudKitContainerOptions` is kept here.
+  /// The options of the CloudKit mirroring; `cloudKitContainerOptions` is kept here.
   package var mirroring: AnyObject?
 
   /// Describes a store without a file: its URL is `/dev/null`.
@@ -31,18 +31,18 @@ open class NSPersistentStoreDescription: NSObject, NSCopying {
     setOption(NSNumber(value: true), forKey: NSInferMappingModelAutomaticallyOption)
   }
 
-  /// Sets an option; nil takes it away.
+  /// Sets an option; nil removes it.
   open func setOption(_ option: NSObject?, forKey key: String) {
     options[key] = option
   }
 
-  /// Whether nothing can be saved to the store.
+  /// Whether the store refuses saves.
   open var isReadOnly: Bool {
     get { flag(NSReadOnlyPersistentStoreOption) }
     set { setOption(NSNumber(value: newValue), forKey: NSReadOnlyPersistentStoreOption) }
   }
 
-  /// How many seconds to wait for a lock held elsewhere.
+  /// How many seconds to wait for a lock that another connection holds.
   open var timeout: TimeInterval {
     get { (options[NSPersistentStoreTimeoutOption] as? NSNumber)?.doubleValue ?? 240 }
     set { setOption(NSNumber(value: newValue), forKey: NSPersistentStoreTimeoutOption) }
@@ -59,7 +59,7 @@ open class NSPersistentStoreDescription: NSObject, NSCopying {
     }
   }
 
-  /// Whether the way to migrate is inferred where there is no mapping model.
+  /// Whether the mapping is inferred where there is no mapping model.
   open var shouldInferMappingModelAutomatically: Bool {
     get { flag(NSInferMappingModelAutomaticallyOption) }
     set { setOption(NSNumber(value: newValue), forKey: NSInferMappingModelAutomaticallyOption) }
@@ -79,7 +79,7 @@ open class NSPersistentStoreDescription: NSObject, NSCopying {
     return result
   }
 
-  /// Sets a pragma of an SQLite store; nil takes it away.
+  /// Sets a pragma of an SQLite store; nil removes it.
   open func setValue(_ value: NSObject?, forPragmaNamed name: String) {
     var pragmas = sqlitePragmas
     pragmas[name] = value

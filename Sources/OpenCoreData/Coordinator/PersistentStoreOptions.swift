@@ -1,7 +1,7 @@
 /// The option that migrates a store of an older model version when it is added.
 public let NSMigratePersistentStoresAutomaticallyOption =
   "NSMigratePersistentStoresAutomaticallyOption"
-/// The option that infers how to migrate where there is no mapping model.
+/// The option that infers the mapping where there is no mapping model.
 public let NSInferMappingModelAutomaticallyOption = "NSInferMappingModelAutomaticallyOption"
 /// The option with the protection class of a store's file; Linux has none.
 public let NSPersistentStoreFileProtectionKey = "NSPersistentStoreFileProtectionKey"
@@ -15,10 +15,10 @@ public let NSUUIDChangedPersistentStoresKey = "changed"
 public let NSStoreModelVersionHashesKey = "NSStoreModelVersionHashes"
 /// The metadata key of the version identifiers of a store's model.
 public let NSStoreModelVersionIdentifiersKey = "NSStoreModelVersionIdentifiers"
-/// The option that puts off what a lightweight migration need not do before the store is used.
+/// The option that defers the parts of a lightweight migration that the store can be used without.
 public let NSPersistentStoreDeferredLightweightMigrationOptionKey =
   "NSPersistentStoreDeferredLightweightMigrationOptionKey"
-/// The option with the `NSStagedMigrationManager` that leads a store through its model's versions.
+/// The option with the `NSStagedMigrationManager` that migrates a store version by version.
 public let NSPersistentStoreStagedMigrationManagerOptionKey =
   "NSPersistentStoreStagedMigrationManagerOptionKey"
 /// The metadata key of the checksum of a store's model.

@@ -1,13 +1,13 @@
 import Foundation
 import Synchronization
 
-/// A store in its coordinator: its number in the process, and its entities as the graph knows them.
+/// A store in its coordinator: its number in the process, and its entities in the model.
 final class StoreBinding: @unchecked Sendable {
-  // Sendable: `lock` and the mutex guard what changes; the weak reference is safe to read.
+  // Sendable: `lock` and the mutex guard all mutable state; the weak reference is safe to read.
 
-  /// Above 0, and of this binding alone as long as the process lives.
+  /// Above 0, and used by no other binding of the process.
   let number: Int32
-  /// The number of the coordinator that has the store; 0 when none has it.
+  /// The number of the coordinator that has the store; 0 without one.
   let holder = Atomic<UInt32>(0)
   private let custom: Atomic<Bool>
   private let contextual: Atomic<Bool>
@@ -20,7 +20,7 @@ final class StoreBinding: @unchecked Sendable {
   private let entities: Set<ObjectIdentifier>
   private var guardedCustomEntities: CustomStoreEntities?
 
-  /// What is asked for at every fault, behind the cheapest of locks.
+  /// The state that every fault reads, behind the cheapest lock.
   private struct Attached: Sendable {
     var rows: (any RowStore)?
     /// By the entities' numbers, which are small in most stores.
@@ -44,7 +44,7 @@ final class StoreBinding: @unchecked Sendable {
     entities = Self.entities(of: store, model)
   }
 
-  /// Binds a store of an app's own before it is loaded, as loading makes object IDs.
+  /// Binds a store of an app's own class before it is loaded, as loading makes object IDs.
   init(custom store: any CustomStore, model: NSManagedObjectModel) {
     number = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
     guardedIdentifier = ""
@@ -68,13 +68,13 @@ final class StoreBinding: @unchecked Sendable {
     return Set(held.map { ObjectIdentifier($0) })
   }
 
-  /// Whether an app wrote the store: then it is told of objects, not only of rows.
+  /// Whether the store's class is an app's: such a store receives objects, not only rows.
   var isCustom: Bool { custom.load(ordering: .relaxed) }
 
-  /// Whether the store wants to know which context asks.
+  /// Whether requests to the store carry the context, as for an `NSIncrementalStore`.
   var isContextual: Bool { contextual.load(ordering: .relaxed) }
 
-  /// What a custom store knows its objects by.
+  /// The reference objects by which a custom store identifies its objects.
   var references: ReferenceTable? { lock.withLock { guardedReferences } }
 
   private var customEntities: CustomStoreEntities? { lock.withLock { guardedCustomEntities } }
@@ -82,7 +82,7 @@ final class StoreBinding: @unchecked Sendable {
   /// The identifier of the store, which object IDs carry in their URLs.
   var identifier: String { lock.withLock { guardedIdentifier } }
 
-  /// Takes the store's identifier as it is now.
+  /// Updates the identifier from the store.
   func takeIdentifier() {
     let now = persistentStore?.identifier ?? ""
     lock.withLock { guardedIdentifier = now }
@@ -93,7 +93,8 @@ final class StoreBinding: @unchecked Sendable {
 
   /// The store; nil once it was removed from its coordinator.
   ///
-  /// Our own stores are their rows: a weak reference beside would slow down every use of them.
+  /// The stores of this module are their own row stores: a weak reference beside would slow down
+  /// every use of them.
   var persistentStore: NSPersistentStore? {
     isCustom ? lock.withLock { guardedCustomStore } : rows as? NSPersistentStore
   }
@@ -103,8 +104,8 @@ final class StoreBinding: @unchecked Sendable {
     attached.withLock { $0.rows = nil }
   }
 
-  /// Has the store of another binding stand behind this one's identifiers, whose rows have the
-  /// same numbers and keys.
+  /// Replaces the store of this binding with that of another one, whose rows have the same entity
+  /// numbers and keys; the identifiers of this binding stay valid.
   func takeOver(_ other: StoreBinding) {
     let (store, references, entities) = other.lock.withLock {
       (other.guardedCustomStore, other.guardedReferences, other.guardedCustomEntities)
@@ -122,7 +123,7 @@ final class StoreBinding: @unchecked Sendable {
     takeIdentifier()
   }
 
-  /// Whether rows have the same numbers here as in another binding, and keys that both can have.
+  /// Whether two bindings have the same entity numbers, and keys that can be used in both.
   func numbersRows(as other: StoreBinding) -> Bool {
     guard let rows, let others = other.rows,
       !other.isCustom || other.references?.isPlain == true
@@ -137,7 +138,7 @@ final class StoreBinding: @unchecked Sendable {
     entities.contains(ObjectIdentifier(entity))
   }
 
-  /// Whether the store may hold objects of the entity or of one below it.
+  /// Whether the store may hold objects of the entity or of its subentities.
   func holdsAny(of entity: NSEntityDescription) -> Bool {
     entity.layout.concreteSubentities.contains(where: holds)
   }
@@ -187,8 +188,8 @@ final class StoreBinding: @unchecked Sendable {
     }
   }
 
-  /// The reference by which this store knows a row that another coordinator's binding of the same
-  /// store named.
+  /// The reference in this store of a row that the binding of the same store in another coordinator
+  /// refers to.
   func adopted(_ reference: RowReference, from other: StoreBinding?) -> RowReference {
     guard let references, let other, other !== self, let theirs = other.references else {
       return reference
@@ -199,9 +200,9 @@ final class StoreBinding: @unchecked Sendable {
     )
   }
 
-  /// What an object ID's URL says after its "p".
+  /// The text after the "p" in the URL of an object ID.
   func name(of key: Int64) -> String { references?.name(of: key) ?? "\(key)" }
 
-  /// The key that such a name stands for; nil where it can stand for none.
+  /// The key that such a text stands for; nil where it stands for none.
   func key(named name: String) -> Int64? { references?.key(named: name) ?? Int64(name) }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// The classes of stores by type, those of apps among them.
+/// The classes of stores by type, including those that apps register.
 final class StoreClasses: Sendable {
   static let shared = StoreClasses()
 
@@ -19,7 +19,7 @@ final class StoreClasses: Sendable {
     classes.withLock { $0[type] }
   }
 
-  /// The class of a type, where it is made as an app's own stores are.
+  /// The class of a type whose stores are made as those of apps.
   func customClass(of type: String) -> (any CustomStore.Type)? {
     storeClass(of: type) as? any CustomStore.Type
   }
@@ -31,7 +31,7 @@ final class StoreClasses: Sendable {
 
 extension NSPersistentStoreCoordinator {
   /// Registers the class of stores of a type: a subclass of `NSAtomicStore` or
-  /// `NSIncrementalStore`; nil takes the type away.
+  /// `NSIncrementalStore`; nil unregisters the type.
   public class func registerStoreClass(_ storeClass: AnyClass?, forStoreType storeType: String) {
     guard let storeClass else { return StoreClasses.shared.register(nil, for: storeType) }
     guard let storeClass = storeClass as? NSPersistentStore.Type else {
@@ -41,7 +41,7 @@ extension NSPersistentStoreCoordinator {
   }
 
   /// Registers the class of stores of a type: a subclass of `NSAtomicStore` or
-  /// `NSIncrementalStore`; nil takes the type away.
+  /// `NSIncrementalStore`; nil unregisters the type.
   public class func registerStoreClass(
     _ storeClass: AnyClass?,
     type storeType: NSPersistentStore.StoreType
@@ -51,7 +51,7 @@ extension NSPersistentStoreCoordinator {
 
   /// The types that stores can be opened with.
   ///
-  /// **Differs from Core Data:** a value is a number that tells classes apart and no pointer that
+  /// **Differs from Core Data:** a value is a number that identifies the class, not a pointer that
   /// can be messaged, because there is no Objective-C runtime.
   public class var registeredStoreTypes: [String: NSValue] {
     var result: [String: NSValue] = [:]

@@ -4,10 +4,10 @@ import WatershedSQLite
 /// Copies the objects of a store to a new one of another type, row by row, with their keys.
 struct StoreCopier {
   let source: any RowStore
-  /// The entities whose tables hold the rows, descendants not among them.
+  /// The entities whose tables hold the rows, without their subentities.
   let roots: [NSEntityDescription]
 
-  /// Rows at a time; bounds the memory.
+  /// The number of rows that are copied at a time; it bounds the memory.
   private static let portion = 1000
 
   init(source: any RowStore, model: NSManagedObjectModel, configuration: String?) {
@@ -36,7 +36,7 @@ struct StoreCopier {
     source.layout(number: reference.entityNumber).map { ObjectTemplate.of($0) }
   }
 
-  /// The last key that an atomic store has given out; above those that stand for texts there are none.
+  /// The last key that an atomic store gave out; 0 where it is one that stands for a text.
   private var givenKey: Int64 {
     guard let last = (source as? AtomicRows)?.lastGivenKey, last < ReferenceTable.firstMadeKey
     else { return 0 }
@@ -48,7 +48,7 @@ struct StoreCopier {
   func copy(to target: SQLiteStore) throws {
     for root in roots {
       let references = try references(root)
-      // Contexts may have keys of objects that they have yet to save.
+      // Contexts may hold keys of objects that are not saved yet.
       let given = try (source as? SQLiteStore)?.lastKey(of: root) ?? givenKey
       let last = max(references.last?.key ?? 0, given)
       guard last > 0 else { continue }
@@ -180,7 +180,7 @@ struct StoreCopier {
 }
 
 extension SQLiteStore {
-  /// Gives rows that were copied the versions that contexts know them by.
+  /// Gives copied rows the versions under which contexts hold them.
   func setVersions(_ rows: [Row]) throws {
     guard !rows.isEmpty else { return }
     try inTransaction { writer in
@@ -206,6 +206,6 @@ extension SQLiteStore {
     }
   }
 
-  /// Empties the row cache, after rows were written past it.
+  /// Empties the row cache, after rows were written without it.
   func forgetRows() { cache.removeAll() }
 }

@@ -54,7 +54,7 @@ final class ObjectHome: @unchecked Sendable {
 
   var isTemporary: Bool { store == 0 }
 
-  /// Whether the store is notified of the objects that a context registers.
+  /// Whether requests to the store carry the context, as for an `NSIncrementalStore`.
   @inline(__always)
   var isContextual: Bool { binding?.isContextual ?? false }
 
