@@ -16,7 +16,7 @@ struct FileSystemTests {
     #expect(try !FileSystem.isThere(folder))
   }
 
-  @Test("A file, a folder, a link that leads nowhere and nothing are told apart")
+  @Test("look(at:) distinguishes a file, a folder, a broken link and a missing path")
   func answers() throws {
     try FileSystem.save(Data("abc".utf8), to: "\(folder)/file")
     try FileManager.default.createSymbolicLink(
@@ -42,7 +42,7 @@ struct FileSystemTests {
     try finish()
   }
 
-  @Test("What cannot be looked at is an error, and neither there nor missing")
+  @Test("A path that cannot be examined is an error, and neither present nor missing")
   func failures() throws {
     let long = "\(folder)/\(String(repeating: "x", count: 300))"
     #expect(throws: CocoaError.self) { try FileSystem.look(at: long) }

@@ -175,7 +175,7 @@ struct TransferTests {
     TemporaryAssets.discard(filesOf: [record])
   }
 
-  @Test("A download with other bytes than its checksum names is an error, and is begun anew")
+  @Test("A download whose bytes do not match its checksum is an error, and is restarted")
   func wrongBytes() async throws {
     try await withFolder { folder in
       let file = folder.appendingPathComponent("file")

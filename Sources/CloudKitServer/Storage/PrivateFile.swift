@@ -1,18 +1,17 @@
 import Foundation
 
-/// Files and folders for their owner's eyes alone: the folder around them may be one that others look
-/// into.
+/// Files and folders that only their owner can read, also in a folder that other users can read.
 enum PrivateFile {
   static var attributes: [FileAttributeKey: Any] { [.posixPermissions: 0o600] }
   static var folderAttributes: [FileAttributeKey: Any] { [.posixPermissions: 0o700] }
 
-  /// Makes an empty file where there is none; where it cannot be made, whoever writes it says why.
+  /// Makes an empty file if there is none; if that fails, the following write reports why.
   static func make(_ path: String) {
     guard !FileManager.default.fileExists(atPath: path) else { return }
     _ = FileManager.default.createFile(atPath: path, contents: nil, attributes: attributes)
   }
 
-  /// Writes a file in one piece, closed to others from the first byte on.
+  /// Writes a file in one piece, unreadable for other users from the first byte on.
   static func write(_ data: Data, to file: URL) throws {
     let partial = file.appendingPathExtension("partial")
     try? FileManager.default.removeItem(at: partial)

@@ -13,7 +13,7 @@ package enum WebServiceName {
 
   /// Header of our service's answers with files: how the file's `fileChecksum` was made.
   ///
-  /// Apple's checksums have the same form, and say something else.
+  /// Apple's checksums have the same form, and are computed differently.
   package static let checksumForm = "x-watershed-checksum"
   package static let checksumFormValue = "sha256-160"
 

@@ -1,7 +1,7 @@
-/// What a look at a path found.
+/// What exists at a path.
 ///
-/// A look that fails has found out nothing, and throws. The type is neither an optional nor a Boolean,
-/// so that `try?` cannot make "not there" of "could not look".
+/// A call that fails throws, since it knows nothing of the path. The type is neither an optional nor a
+/// Boolean, so that `try?` cannot turn an error into "missing".
 package enum FileAnswer: Sendable, Equatable {
   /// Nothing has the name.
   case missing
@@ -19,7 +19,7 @@ package enum FileAnswer: Sendable, Equatable {
   }
 }
 
-/// What tells a file from what it was before another process wrote to it.
+/// The version of a file, by which a write of another process is noticed.
 package struct FileVersion: Sendable, Equatable {
   let number: UInt64
   let size: Int

@@ -232,7 +232,7 @@ struct AssetTransfers: Sendable {
         )
       }
       guard Self.isWhole(place, file.fileChecksum, response) else {
-        // What is resumed would keep the damaged part.
+        // A resumed download would keep the damaged part.
         try? FileManager.default.removeItem(at: place)
         throw CKError(
           .networkFailure,

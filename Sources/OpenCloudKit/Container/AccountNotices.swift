@@ -3,16 +3,17 @@ import Foundation
 import Synchronization
 
 /// Reports changes of containers' accounts: to the sync engines and mirrors of the process, which must
-/// not send for the former person, before the call that changed the account returns; and to the app by
+/// not send for the former user, before the call that changed the account returns; and to the app by
 /// `CKAccountChanged`.
 ///
-/// The notification is posted on a thread that nothing waits for, in the order of the changes. An
-/// observer of the app with an operation queue makes the posting thread wait for that queue, and that
+/// The notification is posted on a thread on which no other thread waits, in the order of the changes.
+/// An observer of the app with an operation queue makes the posting thread wait for that queue, and that
 /// thread may be the one that runs the main queue.
 package final class AccountNotices: Sendable {
   package static let shared = AccountNotices()
 
-  /// Receives the container whose account changed, or nil where all containers are meant; must not wait.
+  /// Receives the container whose account changed, or nil if the change concerns all containers; must
+  /// not block.
   package typealias Observer = @Sendable (CKContainer?) -> Void
 
   private struct State {

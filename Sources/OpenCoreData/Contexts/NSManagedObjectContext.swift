@@ -375,7 +375,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     mergeSave(notification)
   }
 
-  /// Passes deletions on and tells observers what this turn changed.
+  /// Propagates deletions and notifies observers of the turn's changes.
   open func processPendingChanges() {
     processTurn()
   }
@@ -390,7 +390,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// Saves what changed: to the stores, or to the parent where there is one.
   ///
   /// Each store is written in one transaction. Nothing is written where validation fails or where
-  /// rows were changed meanwhile and the merge policy does not say how to go on.
+  /// rows were changed meanwhile and the merge policy does not resolve the conflict.
   open func save() throws {
     try saveChanges()
   }

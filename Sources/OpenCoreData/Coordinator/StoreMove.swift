@@ -87,11 +87,11 @@ struct StoreMove {
 
   private func atomicStore(_ draft: StoreDraft, at url: URL, _ place: URL) throws -> Made {
     let (made, binding) = try filledAtomicStore(at: draft.url)
-    // A class of the app's may keep its objects elsewhere.
+    // A store class of the app may store its objects elsewhere.
     guard try FileSystem.isThere(draft.url.path) else { return try filledAtomicStore(at: url) }
     try FileSystem.move(draft.url.path, over: place.path)
     made.url = url
-    // What an SQLite store had beside the file that is gone.
+    // Files that an SQLite store had next to the removed file.
     try StorePlace.removeLog(of: place)
     if let folder = ExternalData(storeURL: url, effects: coordinator.effects).folder {
       try FileSystem.removeFolder(folder.deletingLastPathComponent().path)
@@ -137,7 +137,7 @@ struct StoreMove {
     return (made, binding)
   }
 
-  /// The new store goes by the old one's identifier and has what the app noted of the old one.
+  /// The new store has the old one's identifier and the app's metadata of the old one.
   private func metadata(of made: NSPersistentStore) -> [String: Any] {
     var metadata: [String: Any] = made.metadata ?? [:]
     for (key, value) in store.metadata ?? [:] where metadata[key] == nil { metadata[key] = value }

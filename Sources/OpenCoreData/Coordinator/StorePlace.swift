@@ -16,7 +16,7 @@ package enum StorePlace: Sendable {
   /// A folder, another device, a pipe, a socket, or a link that leads nowhere.
   case other
 
-  /// Looks at a place without opening what is there; throws where that fails.
+  /// Examines a location without opening its file; throws if that fails.
   package init(_ url: URL) throws {
     if Self.isNullDevice(url.path) {
       self = .memory
@@ -56,10 +56,10 @@ package enum StorePlace: Sendable {
     }
   }
 
-  /// What SQLite adds to the name of a database for the files beside it.
+  /// The suffixes of the files that SQLite stores next to a database.
   static let logSuffixes = ["-wal", "-shm", "-journal"]
 
-  /// Removes what SQLite keeps beside a file, which must be in the file already or must be given up.
+  /// Removes SQLite's log and index of a file; the log must be checkpointed or disposable.
   static func removeLog(of file: URL) throws {
     for suffix in logSuffixes { try FileSystem.remove(file.path + suffix) }
   }

@@ -54,7 +54,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
     self.init(entity: moc.entity(of: Self.self), insertInto: moc)
   }
 
-  /// Creates an object of a class that is known at run time alone; apps do not call it.
+  /// Creates an object of a class that is known only at run time; apps do not call it.
   public required convenience init(
     _entity entity: NSEntityDescription,
     insertInto context: NSManagedObjectContext?

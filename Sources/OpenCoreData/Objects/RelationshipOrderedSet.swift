@@ -54,21 +54,21 @@ final class RelationshipOrderedSet: NSMutableOrderedSet {
     for member in members { super.add(member) }
   }
 
-  /// Takes over one more member, in front of others.
+  /// Mirrors the insertion of one member in front of others.
   func mirrorInsertion(of member: NSManagedObject, at place: Int) {
     isMirroring = true
     defer { isMirroring = false }
     super.insert(member, at: place)
   }
 
-  /// Takes over that a member left.
+  /// Mirrors the removal of one member.
   func mirrorRemoval(at place: Int) {
     isMirroring = true
     defer { isMirroring = false }
     super.removeObject(at: place)
   }
 
-  /// Whether this set has so many members; if not, it is to take over all of them.
+  /// Whether this set has so many members; if not, the caller copies all of them.
   func mirrors(_ count: Int) -> Bool { super.count == count }
 
   private func require(_ object: Any) -> NSManagedObject {

@@ -173,7 +173,7 @@ final class ToManyStorage {
     if isOrdered, let edits { edits.proxy?.mirror(list.items) }
   }
 
-  /// One insertion into thousands must not take over all of them again.
+  /// One insertion into thousands of members must not copy all of them again.
   private func mirrorInsertion(of object: NSManagedObject, at place: Int) {
     guard isOrdered, let proxy = edits?.proxy else { return }
     guard proxy.mirrors(list.count - 1) else { return mirror() }

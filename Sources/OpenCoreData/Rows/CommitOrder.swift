@@ -1,14 +1,14 @@
 import Synchronization
 
-/// Has the commits of a store announced in their order, on whichever threads they were made.
+/// Announces the commits of a store in their order, regardless of the threads that made them.
 ///
-/// A commit takes its turn while the store's writer is held, and announces when no lock is. A thread
-/// whose turn has not come leaves its announcement to the thread before it and waits for nothing. Each
-/// announcement ends before the next begins.
+/// A commit takes its turn while the store's writer lock is held, and is announced while no lock is
+/// held. A thread whose turn has not come does not block: the thread before it makes the announcement.
+/// Each announcement ends before the next begins.
 final class CommitOrder: Sendable {
   /// The place of one commit among the others.
   ///
-  /// A turn that goes without an announcement is over.
+  /// A turn that is released without an announcement is over.
   final class Turn: Sendable {
     private let order: CommitOrder
     private let number: Int
@@ -36,7 +36,7 @@ final class CommitOrder: Sendable {
     /// The number of the commit that is announced next.
     var turn = 0
     var waiting: [Int: @Sendable () -> Void] = [:]
-    /// Whether a thread is announcing, which goes on with what is waiting.
+    /// Whether a thread is announcing; it continues with the waiting announcements.
     var isAnnouncing = false
   }
 

@@ -16,7 +16,7 @@ extension SQLCommit {
     guard (found.first ?? 0) == expected.version else { throw ExpectationFailed(what: "schema") }
   }
 
-  /// What keeps the schema as it was read until the commit.
+  /// The lock that keeps the schema unchanged from its reading until the commit.
   ///
   /// In development an import takes types and fields away and then erases their records: a save that was
   /// checked before the import must not commit behind the erasing. In production nothing is taken away.

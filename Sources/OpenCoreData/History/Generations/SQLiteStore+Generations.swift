@@ -50,7 +50,7 @@ extension SQLiteStore {
   /// The size of the write-ahead log; 0 where there is none.
   var logSize: Int {
     guard let url else { return 0 }
-    // A log that could not be looked at is looked at after the next commit.
+    // A log that could not be examined is examined after the next commit.
     return (try? FileSystem.size(of: url.path + "-wal")) ?? 0
   }
 }

@@ -32,7 +32,7 @@ enum MappingFile {
   /// The mappings of the bundles that lead from one model to another.
   ///
   /// Where no bundles are named, what lies beside the destination's model file is asked first. A file
-  /// that makes no sense is passed over. One that could not be read may be the one that is looked for:
+  /// that cannot be parsed is skipped. One that could not be read may be the one that is looked for:
   /// that throws, because a migration without it would lose what it carries over.
   static func mappings(
     in bundles: [Bundle]?,

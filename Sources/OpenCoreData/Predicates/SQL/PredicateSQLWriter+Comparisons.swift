@@ -51,7 +51,7 @@ extension PredicateSQLWriter {
     } else if second.kind == .number, case .tree(let tree) = left, let number = tree.numberInText {
       first = try term(.constant(ExpressionConstant(value: number)))
     } else if first.kind == .text, let text = right.numbersAsText {
-      // SQLite compares a column of texts with a number as texts; so does memory.
+      // SQLite compares a text column with a number as text; so does evaluation in memory.
       second = try term(.constant(ExpressionConstant(value: text)))
     } else if second.kind == .text, case .tree(let tree) = left, let text = tree.numbersAsText {
       first = try term(.constant(ExpressionConstant(value: text)))

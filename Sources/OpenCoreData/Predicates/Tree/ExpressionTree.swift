@@ -73,7 +73,7 @@ package struct ExpressionConstant: @unchecked Sendable {
     index = Self.index(of: value)
   }
 
-  /// Fewer members are compared with as fast.
+  /// With fewer members, comparing with each is as fast.
   private static let fewMembers = 16
 
   private static func index(of value: ExpressionValue) -> MemberIndex? {

@@ -16,7 +16,7 @@ struct ValueTable: @unchecked Sendable {
     case text(String)
     case bytes(Data)
     case object(AnyHashable)
-    /// Collections and what only Foundation can compare.
+    /// Collections, and values that only Foundation can compare.
     case other
   }
 

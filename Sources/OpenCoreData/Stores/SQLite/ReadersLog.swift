@@ -2,7 +2,7 @@ import Effects
 import Foundation
 import WatershedSQLite
 
-/// The log that a store which is only read leaves behind.
+/// The empty log that a read-only store leaves next to its file.
 ///
 /// SQLite makes an empty log and its index for the first reader of a file in WAL mode. The last writing
 /// connection removes both when it is closed; a connection that only reads cannot
@@ -10,7 +10,8 @@ import WatershedSQLite
 struct ReadersLog {
   private let path: String
 
-  /// Nil where there is a log already, which belongs to its writer, and where the file system does not tell.
+  /// Nil if a log exists already, which belongs to its writer, and if the file system does not report
+  /// whether one exists.
   init?(of url: URL) {
     path = url.path
     guard (try? FileSystem.isThere(path + "-wal")) == false else { return nil }

@@ -313,7 +313,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
       try requireWritable()
       if writer.connection.isInTransaction { return try body(writer) }
       return try writer.connection.transaction(.immediate) {
-        // Asked under the lock: whoever replaces the file holds it meanwhile.
+        // Checked under the lock, which a thread that replaces the file holds.
         if !isInMemory, writer.connection.hasLostItsName { throw replacedError }
         try noticeForeignCommits(writer)
         return try body(writer)
