@@ -21,6 +21,11 @@ struct ChangeToken: Codable, Hashable, Sendable {
   ///
   /// What is gone since then is told, so older traces need not be there.
   var began: ChangeNumber?
+  /// While a listing has more pages: the counter when its newest page was read.
+  ///
+  /// What changed up to then was passed over at its former place and awaited at its new one. In data that
+  /// went back to before that change, it stands at the former place again.
+  var seen: ChangeNumber?
   /// The stay in a zone that is shared as a whole.
   var stay: ChangeNumber?
   /// The incarnation of the storage when the token was read; not sealed.
@@ -62,7 +67,9 @@ struct ChangeToken: Codable, Hashable, Sendable {
 
   /// The newest change of each partition that the holder knows of.
   var knownChanges: [(PartitionID, ChangeNumber)] {
-    guard let sharedZones else { return [(partition, max(counter, top ?? .zero, began ?? .zero))] }
+    guard let sharedZones else {
+      return [(partition, max(counter, top ?? .zero, began ?? .zero, seen ?? .zero))]
+    }
     return stride(from: 0, to: sharedZones.count - sharedZones.count % 3, by: 3).map { index in
       (PartitionID(rawValue: sharedZones[index]), ChangeNumber(sharedZones[index + 2]))
     }
@@ -82,6 +89,7 @@ struct ChangeToken: Codable, Hashable, Sendable {
     case ceiling = "b"
     case top = "t"
     case began = "n"
+    case seen = "m"
     case stay = "s"
     case sharedZones = "d"
   }
@@ -107,6 +115,7 @@ extension ChangeToken: JSONWritable {
     }
     json.member("i", incarnation)
     json.member("l", raw: place?.rawValue)
+    json.member("m", raw: seen?.rawValue)
     json.member("n", raw: began?.rawValue)
     json.member("p", raw: partition.rawValue)
     json.member("s", raw: stay?.rawValue)
@@ -129,6 +138,7 @@ extension ChangeToken: JSONReadable {
       case "c": counter = try json.raw()
       case "i": incarnation = try json.string()
       case "l": place = ChangeNumber(try json.raw())
+      case "m": seen = ChangeNumber(try json.raw())
       case "n": began = ChangeNumber(try json.raw())
       case "p": partition = try json.raw()
       case "s": stay = ChangeNumber(try json.raw())

@@ -44,6 +44,7 @@ extension CloudKitService {
       next.zoneListPosition =
         rows.last.map { ZoneListPosition(change: $0.change, zone: $0.number) }
         ?? token.zoneListPosition
+      next.seen = max(token.seen ?? .zero, database.counter)
       // The pages of a first listing do not tell of zones that came and went before it.
       next.began = token.began ?? (token.isFirst ? database.counter : nil)
     }

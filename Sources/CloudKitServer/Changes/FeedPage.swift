@@ -77,6 +77,7 @@ struct FeedPage {
       next.position = last ?? token.position
       next.began = token.began ?? (token.isFirst ? counter : nil)
     }
+    if isMoreComing { next.seen = max(token.seen ?? .zero, counter) }
     self.token = next
     items = try Self.withoutReturned(found, feed)
   }
