@@ -112,6 +112,9 @@ struct ShareEndingTests {
     #expect(results[1].item?.deleted == true)
     await #expect(throws: ErrorDictionary.self) { try await tree.owner.lookup("root") }
     await #expect(throws: ErrorDictionary.self) { try await tree.owner.lookup("share") }
-    for name in ["a", "b"] { #expect(try await tree.owner.lookup(name).share == nil) }
+    // A later share of the same name is another one.
+    _ = try await tree.owner.modify([.make(.create, "d")])
+    try await tree.guest.accept(try await tree.owner.share("d", with: [.invited("bob")]))
+    #expect(try await tree.sharedNames() == ["d", "share"])
   }
 }
