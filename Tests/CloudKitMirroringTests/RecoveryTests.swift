@@ -136,6 +136,10 @@ import Testing
       #expect(try title(pad) == "then")
       let content = try pad.save { try $0.all("Post").first?.value(forKey: "content") as? String }
       #expect(content == "kept")
+      // What it replaced is in the list.
+      let replaced = try phone.container.recoveryEntries()
+      #expect(replaced.map(\.propertyNames) == [["title"]])
+      #expect(replaced.first?.value(forKey: "title") as? String == "now")
     }
   }
 

@@ -32,7 +32,7 @@ extension MirrorSession {
       // It may be of another entity by now.
       let present = mapping.entity(named: known.entityName) ?? entity
       let fields = present.reading(edit.fields).fields
-      try write(fields, into: row, present)
+      try write(fields, into: row, of: known.name, present)
       reference = living
       try restoreLinks(fields, of: known.name, at: reference, present)
     } else {
@@ -52,7 +52,12 @@ extension MirrorSession {
     return context.effects.uuid().uuidString
   }
 
-  private func write(_ fields: FieldBag, into row: Row, _ entity: EntityMapping) throws {
+  private func write(
+    _ fields: FieldBag,
+    into row: Row,
+    of name: String,
+    _ entity: EntityMapping
+  ) throws {
     var set: [Int: RowValue] = [:]
     for attribute in entity.attributes {
       if let value = value(of: attribute, in: fields) { set[attribute.index] = value }
@@ -63,7 +68,34 @@ extension MirrorSession {
       }
     }
     for (index, value) in set where row.values[index] == value { set[index] = nil }
-    if !set.isEmpty { try rows.update(row.reference, set: set) }
+    guard !set.isEmpty else { return }
+    try keepReplaced(Set(set.keys), row, of: name, entity)
+    try rows.update(row.reference, set: set)
+  }
+
+  /// Keeps the values that an entry replaces: another device may have edited them since.
+  private func keepReplaced(
+    _ indexes: Set<Int>,
+    _ row: Row,
+    of name: String,
+    _ entity: EntityMapping
+  ) throws {
+    let whole = try RecordSerializer(budget: AssetBudget(limit: .max))
+      .serialize(row.values, entity) { try recordName(of: $0) }.fields
+    let keys =
+      entity.attributes.filter { indexes.contains($0.index) }.flatMap(\.fields)
+      + entity.toOnes.filter { indexes.contains($0.index) }.map(\.field)
+    let fields = whole.values.filter { keys.contains($0.key) }
+    guard !fields.isEmpty else { return }
+    try books.keep(
+      RecoveredEdit(
+        record: name,
+        entityName: entity.entityName,
+        reason: "An entry of this list replaced it.",
+        noted: context.effects.now.timeIntervalSinceReferenceDate,
+        fields: FieldBag(fields)
+      )
+    )
   }
 
   /// Makes the object of a record again; a deletion of the record that was not sent is taken back.

@@ -30,8 +30,8 @@ extension NSPersistentCloudKitContainer {
 
   /// Takes an entry's values back into its store, and the entry off the list.
   ///
-  /// Where the object is there, the entry's values replace its own, as an edit that is exported; where it
-  /// is not, it is made again under its record's name. A link to an object that is not there waits for that
+  /// Where the object is there, the entry's values replace its own, as an edit that is exported, and what
+  /// they replace becomes an entry; where it is not, it is made again under its record's name. A link to an object that is not there waits for that
   /// object: a folder and its notes can be restored in any order. Contexts learn of the change as they
   /// learn of an import's.
   ///
