@@ -67,9 +67,8 @@ struct TypeResolver {
   }
 
   private func arguments(_ clause: GenericArgumentClauseSyntax?) -> [TypeSyntax] {
-    clause?.arguments.compactMap { argument in
-      if case .type(let type) = argument.argument { type } else { nil }
-    } ?? []
+    // What an argument is has had two types since swift-syntax 600: a type, and one of several kinds.
+    clause?.arguments.compactMap { Syntax($0.argument).as(TypeSyntax.self) } ?? []
   }
 
   private func resolve(
