@@ -155,6 +155,8 @@ struct PredicateFormatTests {
     Example("a == %d AND b == %ld", "a == 5 AND b == -6") { [5, Int64(-6)] },
     Example("a == %i AND b == %u AND c == %lld", "a == 1 AND b == 2 AND c == 3") { [1, 2, 3] },
     Example("a == %llu", "a == 7") { [UInt64(7)] },
+    Example("a == %lud", "a == 7") { [UInt(7)] },
+    Example("a == %lud AND b == 1", "a == 7 AND b == 1") { [UInt(7)] },
     Example("a == %f", "a == 1.0") { [1] },
     Example("a == %@", "a == 1.5") { [NSNumber(value: 1.5)] },
     Example("a == %@", "a == 1") { [true] },

@@ -225,6 +225,12 @@ struct PredicateLexer {
       throw failure("%@, %K or a number format", at: start)
     }
     position += 1
+    // `%lud`, as code that ships has it: Core Data takes the letters of two formats for one.
+    if "diuDU".contains(letter), let extra = current, "diu".contains(extra),
+      character(1).map(Self.continuesName) != true
+    {
+      position += 1
+    }
     guard let given = arguments.popFirst() else {
       throw PredicateFormatError(
         format: format,
