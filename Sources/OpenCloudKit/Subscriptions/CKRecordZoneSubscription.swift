@@ -23,6 +23,12 @@ public final class CKRecordZoneSubscription: CKSubscription, @unchecked Sendable
     super.init(subscriptionID: subscriptionID, type: .recordZone)
   }
 
+  /// Creates a subscription with an identifier of its own.
+  @available(*, deprecated, message: "Use init(zoneID:subscriptionID:)")
+  public convenience init(zoneID: CKRecordZone.ID) {
+    self.init(zoneID: zoneID, subscriptionID: ProcessEffects.current.uuid().uuidString)
+  }
+
   /// Reads a subscription from an archive.
   public required init?(coder: NSCoder) {
     guard let zoneID = coder.decodeIfPresent(of: CKRecordZone.ID.self, forKey: "ZoneID") else {
