@@ -55,6 +55,11 @@ struct FileFaultTests {
     try await run(scenario, "full", points: 3)
   }
 
+  @Test("A full disk takes no save out of the log of a store that is to be replaced")
+  func fullDiskAndLog() async throws {
+    try await run("moveOver", "full", points: 24)
+  }
+
   @Test("A write that is cut short is completed", arguments: scenarios)
   func cutWrite(scenario: String) async throws {
     try await run(scenario, "cut", points: 2)

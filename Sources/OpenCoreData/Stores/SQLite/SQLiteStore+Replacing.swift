@@ -172,13 +172,15 @@ extension SQLiteStore {
     } catch let error as SQLiteError {
       guard error.isBusy || error.isNotADatabase || isForced else { throw error }
     }
+    // A checkpoint that could not be made is no error of SQLite's.
+    if !isForced, try FileSystem.size(of: url.path + "-wal") > 0 { throw openError(url) }
   }
 
   private static func openError(_ url: URL) -> StoreError {
     StoreError(
       .timeout,
-      "The store at \(url.path) is open, so it is not replaced.",
-      remedy: "Remove it from its coordinators first.",
+      "The store at \(url.path) is in use, so it is neither replaced nor destroyed.",
+      remedy: "Remove it from its coordinators first, and see that the disk has room.",
       context: [NSFilePathErrorKey: url.path]
     )
   }

@@ -48,17 +48,40 @@ struct StoreInstallation {
       try connection.transaction(.exclusive) {}
       let source = try SQLiteConnection(path: draft.path, mode: .readOnly)
       // A log holds pages of one size.
-      guard try Self.pageSize(connection) == Self.pageSize(source) else { return false }
+      guard try Self.pageSize(connection) == Self.pageSize(source) else {
+        _ = try connection.scalar("PRAGMA wal_checkpoint(TRUNCATE)")
+        try requireNoLog()
+        return false
+      }
       willReplace()
       try connection.replaceContents(by: source)
       // A log that stays is read by the next connection.
       _ = try? connection.scalar("PRAGMA wal_checkpoint(TRUNCATE)")
       return true
-    } catch let error as SQLiteError
-      where error.isReadOnly || (isForced && (error.isNotADatabase || error.isBusy))
-    {
+    } catch let error as SQLiteError where isForced && (error.isNotADatabase || error.isBusy) {
       return false
+    } catch let error as SQLiteError where error.isReadOnly {
+      // SQLite says so of a full disk too, where it cannot make the log. What is in a log that is there
+      // is nowhere else: if the copy could not take the place after it, the old store would lack it.
+      guard try hasLog else { return false }
+      throw error
     }
+  }
+
+  private var hasLog: Bool {
+    get throws {
+      try ["-wal", "-journal"].contains { try FileSystem.size(of: place.path + $0) > 0 }
+    }
+  }
+
+  private func requireNoLog() throws {
+    guard try hasLog else { return }
+    throw StoreError(
+      .fileWriteUnknown,
+      "The log of the store at \(place.path) could not be brought into its file.",
+      remedy: "Check the disk, and try again.",
+      context: [NSFilePathErrorKey: place.path]
+    )
   }
 
   private static func pageSize(_ connection: SQLiteConnection) throws -> SQLiteValue? {
