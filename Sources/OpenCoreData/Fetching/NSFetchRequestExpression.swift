@@ -64,8 +64,8 @@ open class NSFetchRequestExpression: NSExpression {
   /// ``NSFetchRequestExpressionType``.
   open override var expressionType: ExpressionType { .fetchRequest }
 
-  /// The results of the request in the context, or their number.
-  static func value(request: Any?, context: Any?, countOnly: Bool) -> Any {
+  /// The results of the request in the context, or their number; throws where the store cannot be read.
+  static func value(request: Any?, context: Any?, countOnly: Bool) throws -> Any {
     guard let request = flattened(request) as? any ErasedFetchRequest,
       let context = flattened(context) as? NSManagedObjectContext
     else {
@@ -73,11 +73,7 @@ open class NSFetchRequestExpression: NSExpression {
         "Can't evaluate fetch request expression: it needs a fetch request and a context"
       )
     }
-    do {
-      if countOnly { return NSNumber(value: try request.erasedCount(in: context)) }
-      return try request.erasedResults(in: context)
-    } catch {
-      InvalidArgument.stop("Can't evaluate fetch request expression: \(error)")
-    }
+    if countOnly { return NSNumber(value: try request.erasedCount(in: context)) }
+    return try request.erasedResults(in: context)
   }
 }

@@ -177,6 +177,38 @@ struct MappingMigrationTests {
     return bench
   }
 
+  @Test("A value of the source that cannot be read ends the migration, and nothing takes its place")
+  func unreadableValue() throws {
+    let photo = ModelParts.attribute("photo", .binaryDataAttributeType) {
+      $0.allowsExternalBinaryDataStorage = true
+    }
+    let model = MigrationBench.model(ModelParts.entity("Person", [photo]))
+    let bench = try MigrationBench("People.sqlite")
+    try bench.open(model) { context in
+      _ = context.insert("Person", ["photo": Data(repeating: 9, count: 150_000)])
+    }
+    // A folder in the place of the value's file is there, and cannot be read as one.
+    let values = bench.folder.file(".People_SUPPORT/_EXTERNAL_DATA")
+    for name in try FileManager.default.contentsOfDirectory(atPath: values.path) {
+      let file = values.appendingPathComponent(name)
+      try FileManager.default.removeItem(at: file)
+      try FileManager.default.createDirectory(at: file, withIntermediateDirectories: true)
+    }
+    let manager = NSMigrationManager(sourceModel: model, destinationModel: model)
+    manager.usesStoreSpecificMigrationManager = false
+    let target = bench.folder.file("new.sqlite")
+    #expect(throws: CocoaError.self) {
+      try manager.migrateStore(
+        from: bench.url,
+        type: .sqlite,
+        mapping: .inferredMappingModel(forSourceModel: model, destinationModel: model),
+        to: target,
+        type: .sqlite
+      )
+    }
+    #expect(!FileManager.default.fileExists(atPath: target.path))
+  }
+
   @Test("Values, functions of the policy and relationships come through their expressions")
   func expressions() throws {
     let bench = try filled()

@@ -39,6 +39,15 @@ final class MigrationRun {
     }
     try requireGoingOn()
     do {
+      // An object or a relationship of the source that could not be read looks empty.
+      try sourceContext.raiseReadFailure()
+    } catch {
+      throw MigrationError.make(
+        NSMigrationManagerSourceStoreError,
+        ["reason": "\((error as NSError).localizedDescription)", NSUnderlyingErrorKey: error]
+      )
+    }
+    do {
       try destinationContext.save()
     } catch {
       throw MigrationError.make(

@@ -151,7 +151,7 @@ package struct PredicateEvaluator {
         return try inner.evaluate(predicate, subject)
       }
     case .fetch(let request, let context, let isCount):
-      return NSFetchRequestExpression.value(
+      return try NSFetchRequestExpression.value(
         request: try boxed(request, subject),
         context: try boxed(context, subject),
         countOnly: isCount
