@@ -81,10 +81,12 @@ struct DoorMatrixTests {
     case .activate: (200, 200)
     case .deleteAccount, .myAccount: (200, 401)
     // Pages that a link leads to.
-    case .resetPassword: (200, 400)
+    case .resetPassword, .verifyAddress: (200, 400)
+    // The server of the test sends no mail.
+    case .forgotPassword: (404, 404)
     case .signIn: (401, 401)
     case .signUp: (403, 403)
-    case .share, .account, .admin, .assets, .events, .webcourier: (404, 404)
+    case .share, .account, .accountData, .admin, .assets, .events, .webcourier: (404, 404)
     // The HTTP adapter answers these.
     case .landing, .health, .healthz, .metrics, .ready, .readyz: (404, 404)
     }

@@ -55,6 +55,10 @@ final class FlakyStorage: Storage {
 
   func partition(_ key: PartitionKey) throws -> PartitionID { try base.partition(key) }
 
+  func knownPartition(_ key: PartitionKey) throws -> PartitionID? {
+    try base.knownPartition(key)
+  }
+
   func fillIndex(
     in partition: PartitionID,
     type: String,
