@@ -61,9 +61,9 @@ struct ExposureTests {
   func terminals() {
     let name = "eve\u{1B}]0;pwned\u{7}\u{9B}31m\u{202E}x\u{7F}"
     #expect(
-      OutputOptions.shown(name)
+      name.spelledOut
         == "eve\\u{1B}]0;pwned\\u{7}\\u{9B}31m\\u{202E}x\\u{7F}"
     )
-    #expect(OutputOptions.shown("Zoë 👩‍👧 می‌خواهم") == "Zoë 👩‍👧 می‌خواهم")
+    #expect("Zoë 👩‍👧 می‌خواهم".spelledOut == "Zoë 👩‍👧 می‌خواهم")
   }
 }
