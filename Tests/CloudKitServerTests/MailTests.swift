@@ -59,6 +59,10 @@ struct MailTests {
       await post("/forgot-password", "user=\(WebServicePath.escape(name))", from: address)
     }
 
+    func confirm(_ link: String, password: String = "secret") async -> Int {
+      await post(link, "password=\(password)").status
+    }
+
     func verifiedAddress(_ name: String) throws -> String? {
       let account = try service.account(named: name)
       return try service.storage.read { try $0.verifiedAddress(of: account) }
@@ -83,11 +87,33 @@ struct MailTests {
     let link = try mail.link()
     #expect(await world.get(link) == 200)
     #expect(try world.verifiedAddress("ada") == nil)
-    #expect(await world.post(link).status == 200)
+    #expect(await world.confirm(link) == 200)
     #expect(try world.verifiedAddress("ada") == "ada@example.org")
-    #expect(await world.post(link).status == 400)
+    #expect(await world.confirm(link) == 400)
     let lines = try await world.service.auditLines(AuditQuery(kind: "account")).lines
     #expect(lines.map(\.action).sorted() == ["account.confirm-address", "account.register"])
+  }
+
+  @Test("The link of a mail confirms an address with the password of the account that asked for it")
+  func strangersLink() async throws {
+    let world = try await World()
+    try await world.service.createAccount(userName: "victim", password: "own secret")
+    _ = await world.post("/sign-up", "user=mallory&password=secret&email=victim@example.org")
+    let link = try #require(await world.mails().first).link()
+    let page = await world.service.respond(
+      to: WebServiceRequest(method: "GET", path: link, headers: ["host": "cloud.example.org"])
+    )
+    let html = String(decoding: page.body, as: UTF8.self)
+    #expect(html.contains("mallory"))
+    #expect(html.contains("victim@example.org"))
+    #expect(await world.post(link).status == 401)
+    #expect(await world.confirm(link, password: "own+secret") == 401)
+    #expect(
+      await world.post(link, "user=victim&password=own+secret").status == 401
+    )
+    #expect(try world.verifiedAddress("mallory") == nil)
+    #expect(try world.verifiedAddress("victim") == nil)
+    #expect(await world.get("/verify-address?code=x") == 400)
   }
 
   @Test("A link to confirm an address ends with its day, with another address and with the account")
@@ -100,10 +126,10 @@ struct MailTests {
     try #require(links.count == 3)
     try await world.service.changeAccount("bob", .init(emailAddress: "robert@example.org"))
     try await world.service.deleteAccount("eve")
-    #expect(await world.post(links[1]).status == 400)
-    #expect(await world.post(links[2]).status == 400)
+    #expect(await world.confirm(links[1]) == 400)
+    #expect(await world.confirm(links[2]) == 400)
     world.server.clock.advance(seconds: 24 * 3600)
-    #expect(await world.post(links[0]).status == 400)
+    #expect(await world.confirm(links[0]) == 400)
     #expect(try world.verifiedAddress("ada") == nil)
     #expect(try world.verifiedAddress("bob") == "robert@example.org")
   }
@@ -114,7 +140,7 @@ struct MailTests {
     _ = try await world.server.person("ada")
     _ = await world.post("/sign-up", "user=eve&password=secret&email=ada@example.com")
     let link = try #require(await world.mails().first).link()
-    #expect(await world.post(link).status == 400)
+    #expect(await world.confirm(link) == 400)
     #expect(
       try world.service.storage.read { try $0.account(owning: "ada@example.com") }?.userName
         == "ada"
@@ -151,8 +177,8 @@ struct MailTests {
     let mails = await world.mails()
     #expect(mails.map(\.to) == ["first@example.org", "ada@example.org"])
     // The address that was asked for last is the one that counts.
-    #expect(await world.post(try mails[0].link()).status == 400)
-    #expect(await world.post(try mails[1].link()).status == 200)
+    #expect(await world.confirm(try mails[0].link()) == 400)
+    #expect(await world.confirm(try mails[1].link()) == 200)
     #expect(try world.verifiedAddress("ada") == "ada@example.org")
     #expect(await world.mails().map(\.to) == ["ada@example.com"])
     // A link to a new password went to the former address.

@@ -59,8 +59,6 @@ struct AccountPage {
   var handOver: HandOver?
   /// Where else to go: the addresses and the words of links.
   var links: [(address: String, text: String)] = []
-  /// Whether there is a form though it has no fields: a button alone.
-  var hasForm = false
 
   /// The page as a reply; the nonce names its script, where it has one.
   func response(status: Int = 200, nonce: String) -> WebServiceResponse {
@@ -84,7 +82,7 @@ struct AccountPage {
   }
 
   private var formHTML: String {
-    guard !fields.isEmpty || hasForm else { return "" }
+    guard !fields.isEmpty else { return "" }
     let first = fields.first { $0.value.isEmpty }?.name
     let lines = fields.map { field in
       field.type == "hidden"

@@ -24,11 +24,11 @@ enum AccountMail {
         """
         This address was given for an account on \(host).
 
-        To confirm that it is yours, open this page within \(hours) hours and press its button:
+        If you gave it, open this page within \(hours) hours and give the account's password:
 
         \(link)
 
-        If you know nothing of it, leave this mail alone: without the button nothing happens.
+        If you know nothing of it, leave this mail alone: without the password nothing happens.
 
         """
       )

@@ -62,15 +62,32 @@ extension CloudKitService {
     return account.emailAddress
   }
 
+  /// The account and the address that a link is about.
+  func addressToConfirm(code: String) throws -> (owner: StoredAccount, address: String) {
+    try storage.read { snapshot in
+      guard let entry = try snapshot.entry(AddressVerification.key(code)),
+        (entry.expires ?? 0) > now, let owner = try snapshot.account(id: entry.owner),
+        try !snapshot.state(of: owner.id).0.isDisabled
+      else { throw Self.spentVerification }
+      return (owner, try WireCoding.decode(AddressVerification.self, from: entry.body).address)
+    }
+  }
+
   /// Makes the address of a link the account's, and tells the address of before.
-  func confirmAddress(code: String, from sender: SenderAddress?) async throws {
+  ///
+  /// The caller has checked the password of the account.
+  func confirmAddress(
+    code: String,
+    of proven: StoredAccount,
+    from sender: SenderAddress?
+  ) async throws {
     let key = AddressVerification.key(code)
     let time = now
     let (account, former) = try await write {
       [storage] () -> (WriteBatch?, (StoredAccount, String?)) in
       try storage.read { snapshot in
         guard let entry = try snapshot.entry(key), (entry.expires ?? 0) > time,
-          var account = try snapshot.account(id: entry.owner)
+          entry.owner == proven.id, var account = try snapshot.account(id: entry.owner)
         else { throw Self.spentVerification }
         let (before, revision) = try snapshot.state(of: account.id)
         guard !before.isDisabled else { throw Self.spentVerification }

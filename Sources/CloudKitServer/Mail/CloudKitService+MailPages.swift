@@ -45,33 +45,51 @@ extension CloudKitService {
     ).response(nonce: nonce)
   }
 
-  /// `/verify-address`: confirms an address by the link of a mail.
+  /// `/verify-address`: confirms an address by the link of a mail and the account's password.
   ///
-  /// Opening the page confirms nothing: programs that look for dangers open the links of mails.
+  /// Opening the page confirms nothing: programs that look for dangers open the links of mails. The
+  /// link shows who reads the address's mail, the password whose account it is: without it, the owner
+  /// of an address would give it to the account of any stranger who typed it.
   func respondToVerification(
     _ request: WebServiceRequest,
     _ target: RequestTarget
   ) async throws -> WebServiceResponse {
-    var page = AccountPage(
-      title: "Confirm your address",
-      message: "Press the button to confirm that the address is yours.",
-      button: "Confirm"
-    )
-    page.hasForm = true
-    guard request.method == "POST" else { return page.response(nonce: nonce) }
-    try throttleStrangers(request)
+    let title = "Confirm your address"
+    let code = target.query["code"] ?? ""
+    let sender = SenderAddress(request.clientAddress)
+    let isPost = request.method == "POST"
     do {
-      try await confirmAddress(
-        code: target.query["code"] ?? "",
-        from: SenderAddress(request.clientAddress)
+      if isPost { try throttleStrangers(request) }
+      let (owner, address) = try addressToConfirm(code: code)
+      var page = AccountPage(
+        title: title,
+        message: "\(address) becomes the address of the account \(owner.userName). If this is your "
+          + "account, give its password. If it is not, close this window: nothing happens then.",
+        fields: AccountPage.Field.credentials(user: "").filter { $0.name != "user" },
+        button: "Confirm"
       )
+      guard isPost else { return page.response(nonce: nonce) }
+      let form = request.form
+      let account: StoredAccount
+      do {
+        account = try await checkPassword(
+          userName: owner.userName,
+          password: form["password"] ?? "",
+          code: form["code"],
+          from: sender
+        )
+      } catch let error as ErrorDictionary {
+        page.message = wrongPasswordMessage(error)
+        return page.response(status: error.serverErrorCode.httpStatus, nonce: nonce)
+          .retrying(after: error)
+      }
+      try await confirmAddress(code: code, of: account, from: sender)
     } catch let error as AdministrationError {
-      page.message = error.description
-      page.hasForm = false
-      return page.response(status: 400, nonce: nonce)
+      return AccountPage(title: title, message: error.description)
+        .response(status: 400, nonce: nonce)
     }
     return AccountPage(
-      title: "Confirm your address",
+      title: title,
       message: "The address is confirmed. You may close this window."
     ).response(nonce: nonce)
   }
