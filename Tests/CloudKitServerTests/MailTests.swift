@@ -299,6 +299,54 @@ struct MailTests {
     #expect(await world.mails().count == 1)
   }
 
+  @Test("Requests to confirm an address take no link to a new password from its owner")
+  func separateShares() async throws {
+    let world = try await World(limits: {
+      $0.mailsPerAddress = 2
+      $0.mailsPerHour = 2
+    })
+    _ = try await world.server.person("ada")
+    for number in 1...3 {
+      _ = await world.post(
+        "/sign-up",
+        "user=eve\(number)&password=secret&email=ada@example.com",
+        from: "192.0.2.\(number)"
+      )
+    }
+    #expect(await world.mails().count == 2)
+    _ = await world.forgot("ada")
+    let mails = await world.mails()
+    #expect(mails.map(\.to) == ["ada@example.com"])
+    #expect(mails.first?.text.contains("/reset-password") == true)
+  }
+
+  @Test("An account asks for so many links an hour, and keeps the newest few")
+  func linksOfAnAccount() async throws {
+    let world = try await World()
+    _ = await world.post("/sign-up", "user=ada&password=secret&email=ada@example.org")
+    let page = await world.post("/my-account", "user=ada&password=secret")
+    let session = String(
+      try #require(page.html.firstMatch(of: /name="session" type="hidden" value="([^"]+)"/)?.1)
+    )
+    let account = try world.service.account(named: "ada")
+    func links() throws -> Int {
+      try world.service.storage.read { try $0.verifications(of: account.id) }.count
+    }
+    for _ in 1...5 {
+      world.server.clock.advance(seconds: 1)
+      #expect(await world.post("/my-account", "session=\(session)&do=verify").status == 200)
+    }
+    #expect(try links() == 5)
+    #expect(await world.post("/my-account", "session=\(session)&do=verify").status == 429)
+    let form = "session=\(session)&do=address&password=secret&email="
+    #expect(await world.post("/my-account", form + "other@example.org").status == 429)
+    #expect(try world.service.account(named: "ada").emailAddress == "ada@example.org")
+    #expect(try links() == 5)
+    // The newest link is among those that stay.
+    let newest = try #require(await world.mails().last).link()
+    #expect(await world.confirm(newest) == 200)
+  }
+
   @Test("A network asks for ten mails, then for one a minute")
   func mailsOfANetwork() async throws {
     let world = try await World()

@@ -204,6 +204,7 @@ extension CloudKitService {
       mail == nil || address.isEmpty
       ? nil : try storage.read { try $0.verifiedAddress(of: own.account) }
     if verified != address {
+      if mail != nil, !address.isEmpty { try countMail(askedBy: own.account) }
       if verified == nil {
         try await changeAccount(
           own.account.userName,
@@ -228,6 +229,7 @@ extension CloudKitService {
       let address = try storage.read({ try pendingAddress(of: own.account, $0) })
     else { throw AdministrationError(description: "No address waits to be confirmed.") }
     try checkAddress(address)
+    try countMail(askedBy: own.account)
     try await beginVerification(of: address, for: own.account)
   }
 

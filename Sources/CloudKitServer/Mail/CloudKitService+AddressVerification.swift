@@ -17,9 +17,13 @@ extension CloudKitService {
     description: "This link is not good any more."
   )
 
+  /// Links to one address that an account may have at a time.
+  private static let linksPerAccount = 5
+
   /// Sends a link that makes an address the account's confirmed one.
   ///
-  /// Links to other addresses end: the last one that was asked for counts.
+  /// Links to other addresses end: the last one that was asked for counts. Of links to the same
+  /// address the newest few stay.
   func beginVerification(of address: String, for account: StoredAccount) async throws {
     guard let mail else { return }
     let code = effects.randomness.bytes(24).base64URL
@@ -33,8 +37,11 @@ extension CloudKitService {
     try await write { [storage] in
       var batch = WriteBatch()
       batch.savedEntries = [entry]
-      batch.removedEntries = try storage.read { try $0.verifications(of: account.id) }
-        .filter { $0.address != address }.map(\.key)
+      let former = try storage.read { try $0.verifications(of: account.id) }
+      let same = former.filter { $0.address == address }.sorted { $0.expires > $1.expires }
+      batch.removedEntries =
+        (former.filter { $0.address != address } + same.dropFirst(Self.linksPerAccount - 1))
+        .map(\.key)
       return (batch, ())
     }
     let message = makeMail(
@@ -46,7 +53,7 @@ extension CloudKitService {
       of: account,
       lifetime: lifetime
     )
-    guard mail.add({ [self] in mayMail(address) ? [message] : [] }) else {
+    guard mail.add({ [self] in mayMail(address, for: .confirmation) ? [message] : [] }) else {
       throw ErrorDictionary(.throttled, "too many mails wait, try again later", retryAfter: 60)
     }
   }

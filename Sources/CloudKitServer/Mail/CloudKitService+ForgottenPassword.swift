@@ -34,7 +34,8 @@ extension CloudKitService {
       }
     }
     var mails: [MailMessage] = []
-    for (account, address) in found.prefix(Self.accountsPerRequest) where mayMail(address) {
+    for (account, address) in found.prefix(Self.accountsPerRequest)
+    where mayMail(address, for: .reset) {
       mails.append(try await resetMail(for: account, at: address, from: sender))
     }
     return mails

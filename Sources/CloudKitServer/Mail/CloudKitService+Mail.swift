@@ -38,14 +38,21 @@ extension CloudKitService {
     return message
   }
 
+  /// What people ask mails for; each purpose is counted for itself.
+  enum MailPurpose: String, Sendable {
+    case confirmation
+    case reset
+  }
+
   /// Whether an address may get one more mail that somebody asked for.
   ///
   /// Strangers can ask for mails to any address: each address has its share of an hour, and so has
-  /// the server.
-  func mayMail(_ address: String) -> Bool {
+  /// the server. Requests to confirm an address take nothing from links to a new password.
+  func mayMail(_ address: String, for purpose: MailPurpose) -> Bool {
     let digest = Self.digest("mail\0\(EmailAddress.folded(address))")
+    let kind = "mail \(purpose.rawValue)"
     for (name, count) in [
-      ("mail \(digest)", limits.mailsPerAddress), ("mail", limits.mailsPerHour),
+      ("\(kind) \(digest)", limits.mailsPerAddress), (kind, limits.mailsPerHour),
     ] {
       let delay = requests.delay(
         for: name,
@@ -59,6 +66,20 @@ extension CloudKitService {
       }
     }
     return true
+  }
+
+  /// Refuses an account that asked for as many mails in an hour as it may, whatever their addresses.
+  func countMail(askedBy account: StoredAccount) throws {
+    let count = Double(limits.mailsPerAddress)
+    let delay = requests.delay(
+      for: "mail asked \(account.id)",
+      rate: count / 3600,
+      burst: count,
+      now: now
+    )
+    if let delay {
+      throw ErrorDictionary(.throttled, "too many mails were asked for", retryAfter: delay)
+    }
   }
 
   /// Tells a person of a change of their account, at an address that they have confirmed.

@@ -186,9 +186,10 @@ package struct ServiceLimits: Hashable, Sendable {
   package var waitingNotices = 100
   /// Seconds after which a mail is given up that no mail server takes.
   package var mailLifetime = 24.0 * 60 * 60
-  /// Mails that people may ask for to one address in an hour.
+  /// Mails that people may ask for to one address in an hour, links that confirm it and links to a new
+  /// password each, and links that one account may ask for.
   package var mailsPerAddress = 5
-  /// The same over all addresses.
+  /// The same over all addresses, of each of the two kinds.
   package var mailsPerHour = 1000
   /// Seconds between an account's deletion and the removal of what it owns.
   package var purgeDelay = 30.0 * 24 * 60 * 60
