@@ -286,6 +286,58 @@ struct MailTests {
     #expect(!mail.text.contains("/reset-password"))
   }
 
+  @Test("A mailed link is judged again when it is used: address, administration and factor")
+  func judgedAgain() async throws {
+    let world = try await World()
+    _ = try await world.server.person("ada")
+    func link() async throws -> String {
+      _ = await world.forgot("ada")
+      let mail = try #require(await world.mails().last)
+      return try mail.link()
+    }
+    func use(_ link: String) async -> Int {
+      await world.post(link, "password=by+the+link").status
+    }
+    let ofAdministrator = try await link()
+    try await world.service.changeAccount("ada", .init(isAdministrator: true))
+    #expect(await use(ofAdministrator) == 400)
+    try await world.service.changeAccount("ada", .init(isAdministrator: false))
+    #expect(await use(ofAdministrator) == 200)
+    _ = await world.mails()
+    // An address that an administrator sets, or takes away, ends the links that went to the former.
+    let former = try await link()
+    try await world.service.changeAccount("ada", .init(emailAddress: "ada@example.org"))
+    #expect(await use(former) == 400)
+    _ = await world.mails()
+    let taken = try await link()
+    try await world.service.changeAccount("ada", .init(emailAddress: ""))
+    #expect(await use(taken) == 400)
+    // A link that was made from what was read before the change.
+    let late = try await world.service.passwordResetURL(for: "ada", mailedTo: "ada@example.com")
+    #expect(await use(late.replacing("https://cloud.example.org", with: "")) == 400)
+    // One that an administrator hands over goes to no address.
+    let given = try await world.service.passwordResetURL(for: "ada")
+    #expect(await use(given.replacing("https://cloud.example.org", with: "")) == 200)
+  }
+
+  @Test("A mailed link opens no account that has got an identity at an issuer since")
+  func judgedIdentity() async throws {
+    let world = try await World()
+    _ = try await world.server.person("ada")
+    _ = await world.forgot("ada")
+    let link = try #require(await world.mails().first).link()
+    let account = try world.service.account(named: "ada")
+    try await world.service.write {
+      var batch = WriteBatch()
+      batch.savedEntries = [
+        DirectoryEntry(DirectoryEntry.Key(.identity, "issuer subject"), owner: account.id)
+      ]
+      return (batch, ())
+    }
+    #expect(await world.post(link, "password=by+the+link").status == 400)
+    #expect(await world.opens("ada", "secret"))
+  }
+
   @Test("An address gets so many mails an hour, whoever asks, and the answer stays the same")
   func mailsOfAnAddress() async throws {
     let world = try await World(limits: { $0.mailsPerAddress = 2 })

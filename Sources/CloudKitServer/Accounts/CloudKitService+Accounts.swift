@@ -145,6 +145,7 @@ extension CloudKitService {
           guard try snapshot.entry(link.key)?.revision == link.revision else {
             throw Self.spentLink
           }
+          guard try self.mayUse(link, of: account, state, snapshot) else { throw Self.spentLink }
           // The new password ends the account's links, this one with them; of two that use it at the
           // same time one commits.
           batch.expectedEntries[link.key] = .some(link.revision)
@@ -158,9 +159,13 @@ extension CloudKitService {
           try self.endSessions(of: account.id, keeping: session, snapshot, in: &batch)
         }
         if changes.emailAddress != nil {
-          // Links to an address that was asked for before would set that one.
-          batch.removedEntries += try snapshot.verifications(of: account.id).map(\.key)
-            .filter { !batch.removedEntries.contains($0) }
+          // Links to an address that was asked for before would set that one, and links to a new
+          // password went to the former one.
+          let resets = try snapshot.entries(
+            DirectoryRange(.passwordReset, owner: account.id, limit: .max)
+          )
+          let links = try snapshot.verifications(of: account.id).map(\.key) + resets.map(\.key)
+          batch.removedEntries += links.filter { !batch.removedEntries.contains($0) }
         }
         return (batch, (account, address))
       }
@@ -361,52 +366,5 @@ extension CloudKitService {
       (entry.expires ?? .max) > now
     else { return nil }
     return (entry, try WireCoding.decode(Invitation.self, from: entry.body))
-  }
-
-  // MARK: Password reset
-
-  /// A link that lets the account's owner choose a new password, once.
-  package func passwordResetURL(for userName: String) async throws -> String {
-    let account = try account(named: userName)
-    let code = effects.randomness.bytes(24).base64URL
-    let entry = DirectoryEntry(
-      DirectoryEntry.Key(.passwordReset, Self.digest(code)),
-      owner: account.id,
-      expires: now + Int64(limits.passwordResetLifetime * 1000)
-    )
-    try await write {
-      var batch = WriteBatch()
-      batch.savedEntries = [entry]
-      return (batch, ())
-    }
-    return "\(baseURL)/reset-password?code=\(code)"
-  }
-
-  private static let spentLink = AdministrationError(
-    description: "This link is not good any more."
-  )
-
-  /// Sets the password that a reset link's holder chose.
-  ///
-  /// The transaction that sets the password ends the link: after a refusal, as by a full queue of
-  /// hashing, the link is still good.
-  func resetPassword(code: String, password: String, from sender: SenderAddress?) async throws {
-    let key = DirectoryEntry.Key(.passwordReset, Self.digest(code))
-    let entry = try storage.read { try $0.entry(key) }
-    guard let entry, (entry.expires ?? 0) > now,
-      let account = try storage.read({ try $0.account(id: entry.owner) })
-    else { throw Self.spentLink }
-    try await changeAccount(
-      account.userName,
-      AccountChanges(password: password),
-      from: sender,
-      using: entry
-    )
-    audit(
-      "account.reset-password",
-      by: account.userName,
-      about: account.userName,
-      from: sender
-    )
   }
 }

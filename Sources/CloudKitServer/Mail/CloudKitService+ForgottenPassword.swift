@@ -46,22 +46,17 @@ extension CloudKitService {
     at address: String,
     from sender: SenderAddress?
   ) async throws -> MailMessage {
-    let facts = try storage.read { snapshot in
-      (
-        isElsewhere: try !snapshot.entries(DirectoryRange(.identity, owner: account.id)).isEmpty,
-        isAdministrator: try snapshot.state(of: account.id).0.isAdministrator
-      )
+    let answer = try storage.read { snapshot in
+      try mayReset(byMail: account.id, snapshot.state(of: account.id).0, snapshot)
     }
-    // A password would be a way in beside the other service, without its factors.
-    if facts.isElsewhere {
+    switch answer {
+    case .link: break
+    case .signInElsewhere:
       let name = configuration.identityProvider?.name ?? "another service"
       return makeMail(.signInElsewhere(service: name), to: address, of: account)
+    case .askOperator: return makeMail(.askOperator, to: address, of: account)
     }
-    // Whoever reads a mailbox must not administer the server.
-    if facts.isAdministrator, try !hasSecondFactor(account.id) {
-      return makeMail(.askOperator, to: address, of: account)
-    }
-    let link = try await passwordResetURL(for: account.userName)
+    let link = try await passwordResetURL(for: account.userName, mailedTo: address)
     audit(
       "account.reset-link",
       by: "",
