@@ -255,6 +255,44 @@ struct OwnAccountTests {
     #expect(await post(server, "session=\(token)&do=codes&password=another").status == 401)
   }
 
+  @Test("A proof at another service waives no code of the account's own second factor")
+  func issuersPage() async throws {
+    let server = try await TestServer()
+    _ = try await server.person()
+    let account = try server.service.account(named: "ada")
+    _ = try await server.service.beginSecondFactor(of: account)
+    func code() throws -> String {
+      let known = try server.service.storage.read {
+        try $0.secondFactor(of: account.id, now: server.service.now)
+      }
+      let sealed = try #require(known?.0.sealedSecret)
+      let secret = try server.service.vault.open(sealed, for: "second factor \(account.id)")
+      return TimeCode.code(secret, step: TimeCode.step(at: server.service.now))
+    }
+    _ = try await server.service.confirmSecondFactor(of: account, code: try code(), from: nil)
+    server.clock.advance(seconds: 30)
+    let token = "a token of the page that an issuer opened"
+    let session = StoredSession(
+      digest: CloudKitService.digest(token),
+      container: CloudKitService.ownPageOfIssuer,
+      account: account.id,
+      userRecordName: "",
+      expires: server.service.now + 60_000,
+      isKept: false
+    )
+    try await server.service.begin(session, of: account)
+    let form = "session=\(token.replacing(" ", with: "+"))&password=secret"
+    for change in [
+      "do=remove", "do=codes", "do=begin", "do=password&new=another",
+      "do=address&email=mallory@example.org",
+    ] {
+      #expect(await post(server, "\(form)&\(change)").status == 401, "\(change)")
+    }
+    #expect(try server.service.hasSecondFactor(account.id))
+    #expect(await post(server, "\(form)&do=remove&code=\(try code())").status == 200)
+    #expect(try !server.service.hasSecondFactor(account.id))
+  }
+
   @Test("A user token or an administrator's session opens no page of the own account")
   func otherSessions() async throws {
     let server = try await TestServer()

@@ -42,7 +42,7 @@ extension CloudKitService {
       throw ErrorDictionary(.authenticationFailed, "unknown API token")
     }
     guard let token = target.webAuthToken, let own = try ownAccount(token, from: sender),
-      !own.isFresh, apiToken.container == nil || apiToken.container == own.session.container
+      !own.isOfOwnPage, apiToken.container == nil || apiToken.container == own.session.container
     else { throw ErrorDictionary(.authenticationFailed, "the user token is not good any more") }
     let body: Data
     do {

@@ -29,7 +29,7 @@ extension CloudKitService {
       return try await openOwnPage(of: account, by: Self.ownPageOfIssuer, from: sender)
     }
     if let token = form["session"] {
-      guard let own = try ownAccount(token, from: sender), own.isFresh else {
+      guard let own = try ownAccount(token, from: sender), own.isOfOwnPage else {
         page.message = "This took too long. Please sign in again."
         return page.response(status: 401, nonce: nonce)
       }
@@ -114,6 +114,7 @@ extension CloudKitService {
     var export: AccountExportLink?
     var message: String?
     let password = form["password"] ?? ""
+    let code = form["code"]
     do {
       switch form["do"] {
       case "device":
@@ -123,10 +124,10 @@ extension CloudKitService {
         try await endSession(form["id"] ?? "", of: own)
         message = "The sign-in has ended."
       case "password":
-        try await changePassword(of: own, from: password, to: form["new"] ?? "")
+        try await changePassword(of: own, from: password, to: form["new"] ?? "", code: code)
         message = "The password is changed. Every other device has to sign in again."
       case "address":
-        try await changeAddress(of: own, to: form["email"] ?? "", password: password)
+        try await changeAddress(of: own, to: form["email"] ?? "", password: password, code: code)
         message =
           try storage.read { try pendingAddress(of: own.account, $0) } == nil || mail == nil
           ? "The address is saved."
@@ -134,7 +135,7 @@ extension CloudKitService {
       case "verify":
         try await resendVerification(of: own)
         message = "A mail with a link is on its way to the address."
-      case "begin": secret = try await beginSecondFactor(of: own, password: password)
+      case "begin": secret = try await beginSecondFactor(of: own, password: password, code: code)
       case "confirm":
         codes = try await confirmSecondFactor(
           of: own.account,
@@ -143,9 +144,9 @@ extension CloudKitService {
         )
         message = "The second factor is on."
       case "codes":
-        codes = try await renewRecoveryCodes(of: own, password: password, code: nil)
+        codes = try await renewRecoveryCodes(of: own, password: password, code: code)
       case "remove":
-        try await removeSecondFactor(of: own, password: password, code: nil)
+        try await removeSecondFactor(of: own, password: password, code: code)
         message = "The second factor is removed."
       case "export": export = try await beginExport(of: own, password: password, code: nil)
       case "delete":

@@ -6,9 +6,13 @@ struct OwnAccount: Sendable {
   var account: StoredAccount
   var session: StoredSession
   var sender: SenderAddress?
-  /// Whether the session began moments ago with password and code, as that of the account's page:
-  /// it asks for the password again before a change, and for no second code.
-  var isFresh: Bool { CloudKitService.ownPages.contains(session.container) }
+  /// Whether the session is one of the account's page, which began moments ago.
+  var isOfOwnPage: Bool { CloudKitService.ownPages.contains(session.container) }
+  /// Whether the session began with password and code.
+  ///
+  /// It asks for the password again before a change, and for no second code. A proof at another service
+  /// is no code of this account.
+  var hasGivenCode: Bool { session.container == CloudKitService.ownPage }
   /// Whether the page was opened by a new proof at another service: its person may have no password
   /// here.
   var isProvenElsewhere: Bool { session.container == CloudKitService.ownPageOfIssuer }
@@ -156,7 +160,7 @@ extension CloudKitService {
       userName: own.account.userName,
       password: password,
       code: code,
-      asksForCode: !own.isFresh,
+      asksForCode: !own.hasGivenCode,
       from: own.sender
     )
     guard proven.id == own.account.id else {
@@ -240,9 +244,10 @@ extension CloudKitService {
 
   func beginSecondFactor(
     of own: OwnAccount,
-    password: String
+    password: String,
+    code: String? = nil
   ) async throws -> SecondFactorOffer {
-    try await prove(own, password, code: nil)
+    try await prove(own, password, code: code)
     return try await beginSecondFactor(of: own.account)
   }
 
