@@ -238,6 +238,32 @@ struct AccountExportTests {
     #expect(await server.send("GET", other).status == 403)
   }
 
+  @Test("The archive has no line of the operator, nor of an account that had the name before")
+  func audit() async throws {
+    let server = try await TestServer(administratorToken: "operator's token")
+    for name in ["operator", "ada"] { _ = try await server.person(name) }
+    _ = await server.service.respond(
+      to: WebServiceRequest(
+        method: "POST",
+        path: "/admin/1/users/update",
+        headers: ["authorization": "Bearer operator's token"],
+        body: Data(#"{"userName":"ada","changes":{"givenName":"Ada of the operator"}}"#.utf8)
+      )
+    )
+    let written = try await server.service.auditLines(AuditQuery(account: "operator")).lines
+    #expect(written.contains { $0.by == "operator" && $0.action.hasPrefix("user.") })
+    let found = try await archive(server, try await server.person("operator"))
+    let text = String(decoding: try #require(found["audit.jsonl"]), as: UTF8.self)
+    #expect(text.contains("account.export"))
+    #expect(!text.contains("\"user."))
+    // The lines of the former holder stay for the operator, and are no one else's.
+    _ = try await archive(server, try await server.person("ada"))
+    try await server.service.deleteAccount("ada", purgesNow: true)
+    let next = try await archive(server, try await server.person("ada"))
+    let lines = String(decoding: try #require(next["audit.jsonl"]), as: UTF8.self)
+    #expect(lines.components(separatedBy: "account.export").count == 2)
+  }
+
   @Test("An account has one download at a time, and the server so many")
   func running() {
     let running = RunningExports()

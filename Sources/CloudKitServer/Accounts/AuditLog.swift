@@ -78,7 +78,8 @@ extension CloudKitService {
     about subject: String,
     detail: String? = nil,
     from sender: SenderAddress? = nil,
-    device: String? = nil
+    device: String? = nil,
+    isOperator: Bool = false
   ) {
     audit(
       AuditLine(
@@ -90,7 +91,8 @@ extension CloudKitService {
         address: sender?.text,
         device: device
       ),
-      lifetime: limits.auditLifetime
+      lifetime: limits.auditLifetime,
+      isOperator: isOperator
     )
   }
 
@@ -108,7 +110,8 @@ extension CloudKitService {
       about: subject,
       detail: detail,
       from: call.sender,
-      device: device
+      device: device,
+      isOperator: call.isOperator
     )
   }
 
@@ -143,7 +146,9 @@ extension CloudKitService {
     if let sender { logger.warning("sign-in refused from \(sender.shown)") }
   }
 
-  private func audit(_ line: AuditLine, lifetime: Double) {
+  /// Writes a line, owned by the account of its actor: by its ID, since the name may be another
+  /// person's later, and a person may have the name that lines of the operator have.
+  private func audit(_ line: AuditLine, lifetime: Double, isOperator: Bool = false) {
     logger.notice(
       "audit: \(line.action)",
       metadata: [
@@ -156,11 +161,12 @@ extension CloudKitService {
     writing.async { [storage] in
       // A log that cannot be written must not undo what it tells of.
       guard let body = try? WireCoding.encode(line) else { return }
+      let actor = isOperator ? nil : try? storage.read { try $0.account(userName: line.by) }
       var batch = WriteBatch()
       batch.savedEntries = [
         DirectoryEntry(
           DirectoryEntry.Key(.audit, name),
-          owner: line.by,
+          owner: actor?.id ?? "",
           expires: expires,
           body: body
         )

@@ -112,7 +112,7 @@ struct AccountExport: Sendable {
     while true {
       let range = DirectoryRange(
         .audit,
-        owner: account.userName,
+        owner: account.id,
         after: after,
         limit: Self.pageRecords
       )
