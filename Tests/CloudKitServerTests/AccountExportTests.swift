@@ -267,12 +267,71 @@ struct AccountExportTests {
   @Test("An account has one download at a time, and the server so many")
   func running() {
     let running = RunningExports()
-    #expect(running.begin("a", limit: 2))
-    #expect(!running.begin("a", limit: 2))
-    #expect(running.begin("b", limit: 2))
-    #expect(!running.begin("c", limit: 2))
-    running.end("a")
-    #expect(running.begin("c", limit: 2))
+    var first = running.begin("a", limit: 2)
+    #expect(first != nil)
+    #expect(running.begin("a", limit: 2) == nil)
+    let second = running.begin("b", limit: 2)
+    #expect(second != nil)
+    #expect(running.begin("c", limit: 2) == nil)
+    first = nil
+    #expect(first == nil)
+    #expect(running.begin("c", limit: 2) != nil)
+    withExtendedLifetime(second) {}
+  }
+
+  @Test("A download that is refused because another one runs uses no link up")
+  func refused() async throws {
+    let server = try await TestServer()
+    let ada = try await server.person()
+    func open(_ path: String) async throws -> StreamedResponse {
+      try await server.service.exportAccount(WebServiceRequest(method: "GET", path: path))
+    }
+    var running: StreamedResponse? = try await open(try await link(server, ada))
+    #expect(running != nil)
+    let second = try await link(server, ada)
+    let error = await #expect(throws: ErrorDictionary.self) { try await open(second) }
+    #expect(error?.serverErrorCode == .tryAgainLater)
+    #expect(error?.retryAfter == 60)
+    // A response that is dropped before its archive begins gives its place back.
+    running = nil
+    #expect(await server.send("GET", second).status == 200)
+    #expect(await server.send("GET", try await link(server, ada)).status == 200)
+  }
+
+  @Test(
+    "A download ends between two pages when the account is shut or gets another password",
+    arguments: [
+      CloudKitService.AccountChanges(password: "another"),
+      CloudKitService.AccountChanges(isDisabled: true),
+    ]
+  )
+  func revoked(_ change: CloudKitService.AccountChanges) async throws {
+    let server = try await TestServer()
+    let ada = try await server.person()
+    try await ada.makeZone()
+    try await ada.save(.create, "a", ["text": .string("words of the record")])
+    let reply = try await server.service.exportAccount(
+      WebServiceRequest(method: "GET", path: try await link(server, ada))
+    )
+    guard case .stream(nil, let read) = reply.body else {
+      Issue.record("the archive has a length before its end")
+      return
+    }
+    let pieces = Mutex(Data())
+    let isChanged = Mutex(false)
+    await #expect(throws: ErrorDictionary.self) {
+      try await read { piece in
+        pieces.withLock { $0 += piece }
+        let isFirst = isChanged.withLock { flag in
+          defer { flag = true }
+          return !flag
+        }
+        if isFirst { try await server.service.changeAccount("ada", change) }
+      }
+    }
+    let text = String(decoding: pieces.withLock { $0 }, as: UTF8.self)
+    #expect(text.contains("README.txt"))
+    #expect(!text.contains("words of the record"))
   }
 
   @Test("On the page the password gives a link to the data, and shuts the account")

@@ -195,6 +195,7 @@ struct AccountExport: Sendable {
     var number = 1
     var late = 0
     while late < Self.latePages {
+      try checkAccount()
       let page = try await page(of: part, after: position)
       guard let last = page.last else { return }
       position = last
@@ -293,6 +294,7 @@ struct AccountExport: Sendable {
     _ summary: inout Summary,
     to sink: @escaping Sink
   ) async throws {
+    try checkAccount()
     let place = AssetPlace(partition, file)
     guard let size = try await service.assets.size(of: place) else {
       return note(["The file \(file) is not there."], in: &summary)
@@ -302,6 +304,18 @@ struct AccountExport: Sendable {
     if size > 0 { try await service.assets.read(place, 0..<size, into: sink) }
     try await sink(TarArchive.padding(size))
     summary.files += 1
+  }
+
+  /// Ends an archive whose account was shut or has another password since its link was used.
+  private func checkAccount() throws {
+    let isOpen = try service.storage.read { snapshot in
+      guard let now = try snapshot.account(id: account.id) else { return false }
+      return try now.passwordHash == account.passwordHash
+        && !snapshot.state(of: account.id).0.isDisabled
+    }
+    guard isOpen else {
+      throw ErrorDictionary(.accessDenied, "the account was shut or has another password")
+    }
   }
 
   // MARK: Members

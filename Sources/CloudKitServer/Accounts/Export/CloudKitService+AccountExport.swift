@@ -13,12 +13,27 @@ package struct AccountExportLink: Codable, Hashable, Sendable {
 final class RunningExports: Sendable {
   private let accounts = Mutex<Set<String>>([])
 
-  /// Begins an account's export; false where one runs, or as many as may.
-  func begin(_ account: String, limit: Int) -> Bool {
-    accounts.withLock { $0.count < limit && $0.insert(account).inserted }
+  /// A place among them.
+  ///
+  /// It is given back when the last reference goes: also where the connection ends before its archive
+  /// begins.
+  final class Place: Sendable {
+    private let running: RunningExports
+    private let account: String
+
+    fileprivate init(_ running: RunningExports, _ account: String) {
+      self.running = running
+      self.account = account
+    }
+
+    deinit { running.accounts.withLock { _ = $0.remove(account) } }
   }
 
-  func end(_ account: String) { accounts.withLock { _ = $0.remove(account) } }
+  /// A place for an account's export; nil where one runs, or as many as may.
+  func begin(_ account: String, limit: Int) -> Place? {
+    let isTaken = accounts.withLock { $0.count < limit && $0.insert(account).inserted }
+    return isTaken ? Place(self, account) : nil
+  }
 }
 
 /// The download of what an account owns: asked for with the password, fetched once.
@@ -67,6 +82,11 @@ extension CloudKitService {
       throw ErrorDictionary(.notFound, "could not find handler for endpoint")
     }
     let key = DirectoryEntry.Key(.accountExport, Self.digest(target.parts[1]))
+    // The place comes first: a refusal uses no link up.
+    let owner = try storage.read { try exportLink(key, $0).account }
+    guard let place = exports.begin(owner.id, limit: limits.runningExports) else {
+      throw ErrorDictionary(.tryAgainLater, "another download runs", retryAfter: 60)
+    }
     let account = try await useExportLink(key)
     let export = AccountExport(service: self, account: account)
     return StreamedResponse(
@@ -78,33 +98,36 @@ extension CloudKitService {
         "content-security-policy": "sandbox; default-src 'none'",
         "x-content-type-options": "nosniff",
       ],
-      body: .stream(nil) { [running = exports, limits] sink in
-        // Taken here, where it is given back whatever becomes of the connection.
-        guard running.begin(account.id, limit: limits.runningExports) else {
-          throw ErrorDictionary(.tryAgainLater, "another download runs", retryAfter: 60)
-        }
-        defer { running.end(account.id) }
+      body: .stream(nil) { sink in
+        defer { withExtendedLifetime(place) {} }
         try await export.write(to: sink)
       }
     )
   }
 
   private func useExportLink(_ key: DirectoryEntry.Key) async throws -> StoredAccount {
-    let time = now
-    return try await write { [storage] in
+    try await write { [storage] in
       try storage.read { snapshot in
-        guard let entry = try snapshot.entry(key), (entry.expires ?? 0) > time,
-          let account = try snapshot.account(id: entry.owner),
-          try !snapshot.state(of: account.id).0.isDisabled
-        else {
-          throw ErrorDictionary(.accessDenied, "this link is not good any more; ask for another")
-        }
+        let (entry, account) = try self.exportLink(key, snapshot)
         var batch = WriteBatch()
         batch.expectedEntries[key] = .some(entry.revision)
         batch.removedEntries = [key]
         return (batch, account)
       }
     }
+  }
+
+  private func exportLink(
+    _ key: DirectoryEntry.Key,
+    _ snapshot: any StorageSnapshot
+  ) throws -> (entry: DirectoryEntry, account: StoredAccount) {
+    guard let entry = try snapshot.entry(key), (entry.expires ?? 0) > now,
+      let account = try snapshot.account(id: entry.owner),
+      try !snapshot.state(of: account.id).0.isDisabled
+    else {
+      throw ErrorDictionary(.accessDenied, "this link is not good any more; ask for another")
+    }
+    return (entry, account)
   }
 
   /// The name of the file that an address of this server leads to; nil for another address.
