@@ -163,4 +163,19 @@ struct MailQueueTests {
     await queue.close()
     #expect(!add(to: queue))
   }
+
+  @Test("Notices that wait take no place of the mails that people ask for")
+  func fullOfNotices() async {
+    let queue = queue(waiting: 3, notices: 1)
+    outbox.refuse(with: MailFailure("no route", isTemporary: true, isOfServer: true))
+    #expect(queue.add(notice: mail("first")))
+    await queue.finishWork()
+    #expect(!queue.add(notice: mail("second")))
+    #expect(add(mail("third"), to: queue))
+    await queue.finishWork()
+    #expect(add(mail("fourth"), to: queue))
+    await queue.finishWork()
+    #expect(!add(to: queue))
+    await queue.close()
+  }
 }

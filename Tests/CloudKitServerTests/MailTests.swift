@@ -437,6 +437,20 @@ struct MailTests {
     #expect(mails.first?.text.contains("198.51.100.7") == true)
   }
 
+  @Test("Of many changes of a kind the first five bring a notice, and later one every five minutes")
+  func manyNotices() async throws {
+    let world = try await World()
+    _ = try await world.server.person("ada")
+    let account = try world.service.account(named: "ada")
+    for _ in 1...8 { world.service.notify(account, of: .recoveryCodes, from: nil) }
+    #expect(await world.mails().count == 5)
+    world.service.notify(account, of: .password, from: nil)
+    #expect(await world.mails().count == 1)
+    world.server.clock.advance(seconds: 300)
+    for _ in 1...2 { world.service.notify(account, of: .recoveryCodes, from: nil) }
+    #expect(await world.mails().count == 1)
+  }
+
   @Test(
     "Changes of password and second factor and the deletion are told of, at a confirmed address"
   )

@@ -82,7 +82,14 @@ extension CloudKitService {
     }
   }
 
-  /// Tells a person of a change of their account, at an address that they have confirmed.
+  /// Notices of one kind that an account gets at once, and seconds until one more may go out.
+  private static let noticesAtOnce = 5
+  private static let noticePause = 300.0
+
+  /// Sends a notice of a change of an account to an address that its person has confirmed.
+  ///
+  /// After several of a kind in a row the next ones are left out for minutes: one account must not
+  /// fill the queue of all.
   func notify(
     _ account: StoredAccount,
     at address: String?,
@@ -90,6 +97,16 @@ extension CloudKitService {
     from sender: SenderAddress?
   ) {
     guard let mail, let address else { return }
+    let delay = requests.delay(
+      for: "notice \(notice) \(account.id)",
+      rate: 1 / Self.noticePause,
+      burst: Double(Self.noticesAtOnce),
+      now: now
+    )
+    guard delay == nil else {
+      logger.notice("a notice was left out: several of its kind went to the account just before")
+      return
+    }
     let message = makeMail(
       .notice(
         notice,

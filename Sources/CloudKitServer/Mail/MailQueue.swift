@@ -13,7 +13,7 @@ final class MailQueue: Sendable {
   struct Bounds: Sendable {
     /// Mails that may wait.
     var waiting: Int
-    /// Of these, places that are kept for notices.
+    /// Of these, notices, which take no place of other mails and leave theirs to none.
     var waitingNotices: Int
     /// Seconds after which a mail that no server takes is given up.
     var lifetime: Double
@@ -33,6 +33,7 @@ final class MailQueue: Sendable {
     }
 
     var content: Content
+    var isNotice = false
     /// Milliseconds since 1970.
     var due: Int64
     var end: Int64
@@ -76,11 +77,13 @@ final class MailQueue: Sendable {
 
   /// Takes work that makes mails, none among them; false where the queue is full or closed.
   func add(_ work: @escaping @Sendable () async throws -> [MailMessage]) -> Bool {
-    add([.work(work)], within: bounds.waiting - bounds.waitingNotices)
+    add(.work(work), isNotice: false, within: bounds.waiting - bounds.waitingNotices)
   }
 
-  /// Takes a notice, for which places are kept; false where the queue is full or closed.
-  func add(notice: MailMessage) -> Bool { add([.mail(notice)], within: bounds.waiting) }
+  /// Takes a notice; false where the places of notices are full or the queue is closed.
+  func add(notice: MailMessage) -> Bool {
+    add(.mail(notice), isNotice: true, within: bounds.waitingNotices)
+  }
 
   /// Sends what can be sent at once, within seconds, and drops the rest.
   func close() async {
@@ -106,13 +109,19 @@ final class MailQueue: Sendable {
 
   // MARK: Work
 
-  private func add(_ contents: [Item.Content], within limit: Int) -> Bool {
+  private func add(_ content: Item.Content, isNotice: Bool, within limit: Int) -> Bool {
     let time = now
+    let item = Item(
+      content: content,
+      isNotice: isNotice,
+      due: time,
+      end: time + Int64(bounds.lifetime * 1000)
+    )
     return state.withLock { state in
-      guard !state.isClosed, state.items.count + contents.count <= limit else { return false }
-      state.items += contents.map {
-        Item(content: $0, due: time, end: time + Int64(bounds.lifetime * 1000))
+      guard !state.isClosed, state.items.count(where: { $0.isNotice == isNotice }) < limit else {
+        return false
       }
+      state.items.append(item)
       startWorker(&state)
       return true
     }

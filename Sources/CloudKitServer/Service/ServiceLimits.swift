@@ -182,7 +182,7 @@ package struct ServiceLimits: Hashable, Sendable {
   package var runningExports = 8
   /// Mails that may wait to be sent; a further request for one is asked to come again.
   package var waitingMails = 500
-  /// Of these, places that are kept for notices of changes.
+  /// Of these, notices of changes; each of the two classes fills its own places alone.
   package var waitingNotices = 100
   /// Seconds after which a mail is given up that no mail server takes.
   package var mailLifetime = 24.0 * 60 * 60
