@@ -65,14 +65,27 @@ private final class SteppedClock: EffectClock {
   }
 }
 
+/// A mail server that takes no mail before the stream ends.
+private struct SlowSender: MailSender {
+  var opened: AsyncStream<Void>
+
+  func send(_ mail: MailMessage) async throws(MailFailure) {
+    for await _ in opened {}
+  }
+}
+
 @Suite("The queue of mails")
 struct MailQueueTests {
   private let clock = SteppedClock()
   private let outbox = TestOutbox()
 
-  private func queue(waiting: Int = 10, notices: Int = 2) -> MailQueue {
+  private func queue(
+    waiting: Int = 10,
+    notices: Int = 2,
+    sender: (any MailSender)? = nil
+  ) -> MailQueue {
     MailQueue(
-      outbox,
+      sender ?? outbox,
       MailQueue.Bounds(waiting: waiting, waitingNotices: notices, lifetime: 3600),
       effects: Effects(
         clock: clock,
@@ -137,6 +150,21 @@ struct MailQueueTests {
     await queue.close()
   }
 
+  @Test("A mail that comes during a pause, while no other one waits, is sent after it")
+  func duringAPause() async {
+    let queue = queue()
+    outbox.refuse(with: MailFailure("no route", isTemporary: false, isOfServer: true))
+    #expect(add(mail("ada"), to: queue))
+    await queue.finishWork()
+    #expect(queue.counts == MailQueue.Counts(waiting: 0, sent: 0, failed: 1))
+    #expect(queue.add(notice: mail("bob")))
+    await queue.finishWork()
+    #expect(outbox.mails.isEmpty)
+    await advance(queue, by: 30)
+    #expect(outbox.mails.map(\.id) == ["bob"])
+    await queue.close()
+  }
+
   @Test("A mail whose link is over is given up")
   func end() async {
     let queue = queue()
@@ -157,7 +185,11 @@ struct MailQueueTests {
     await queue.finishWork()
     #expect(add(mail("second"), to: queue))
     await queue.finishWork()
-    #expect(!add(to: queue))
+    // Whether a mail finds a place is no answer to the request: it would tell of an account.
+    #expect(add(mail("beyond"), to: queue))
+    #expect(add(to: queue))
+    await queue.finishWork()
+    #expect(queue.counts == MailQueue.Counts(waiting: 2, sent: 0, failed: 1))
     #expect(queue.add(notice: mail("third")))
     #expect(!queue.add(notice: mail("fourth")))
     await queue.close()
@@ -175,7 +207,43 @@ struct MailQueueTests {
     await queue.finishWork()
     #expect(add(mail("fourth"), to: queue))
     await queue.finishWork()
+    #expect(queue.counts == MailQueue.Counts(waiting: 3, sent: 0, failed: 0))
+    await queue.close()
+  }
+
+  @Test("Work is done while a mail is being sent, and has places of its own")
+  func slowServer() async {
+    let (opened, open) = AsyncStream<Void>.makeStream()
+    let (done, finish) = AsyncStream<Void>.makeStream()
+    let queue = queue(waiting: 3, notices: 1, sender: SlowSender(opened: opened))
+    #expect(queue.add(notice: mail("slow")))
+    // The work ends while the mail is still on its way.
+    #expect(
+      queue.add {
+        finish.finish()
+        return []
+      }
+    )
+    for await _ in done {}
+    #expect(queue.counts.sent == 0)
+    // Work that waits behind work fills its own places.
+    let (released, release) = AsyncStream<Void>.makeStream()
+    let (begun, begin) = AsyncStream<Void>.makeStream()
+    #expect(
+      queue.add {
+        begin.finish()
+        for await _ in released {}
+        return []
+      }
+    )
+    for await _ in begun {}
+    #expect(add(to: queue))
+    #expect(add(to: queue))
     #expect(!add(to: queue))
+    release.finish()
+    open.finish()
+    await queue.finishWork()
+    #expect(queue.counts == MailQueue.Counts(waiting: 0, sent: 1, failed: 0))
     await queue.close()
   }
 }

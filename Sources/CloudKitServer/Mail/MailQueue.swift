@@ -6,8 +6,10 @@ import Synchronization
 /// Mails that wait to be sent, one after the other, beside all requests.
 ///
 /// The queue takes work, not only mails: what a request asks for is looked up here, so that the time
-/// and the answer of the request do not depend on whether an account exists. It is bounded and kept in
-/// memory: a mail that waits when the server stops is not sent, and its person asks again.
+/// and the answer of the request do not depend on whether an account exists. Work has a task and places
+/// of its own: neither a slow mail server nor mails that wait hold it up or have it refused. All is
+/// bounded and kept in memory: a mail that waits when the server stops is not sent, and its person asks
+/// again.
 final class MailQueue: Sendable {
   /// How long and how much.
   struct Bounds: Sendable {
@@ -26,13 +28,10 @@ final class MailQueue: Sendable {
     var failed = 0
   }
 
-  private struct Item: Sendable {
-    enum Content: Sendable {
-      case work(@Sendable () async throws -> [MailMessage])
-      case mail(MailMessage)
-    }
+  typealias Work = @Sendable () async throws -> [MailMessage]
 
-    var content: Content
+  private struct Item: Sendable {
+    var mail: MailMessage
     var isNotice = false
     /// Milliseconds since 1970.
     var due: Int64
@@ -41,10 +40,16 @@ final class MailQueue: Sendable {
   }
 
   private struct State {
+    /// Work that waits, the oldest first.
+    var work: [Work] = []
     var items: [Item] = []
     var pausedUntil: Int64 = 0
     var pauses = 0
+    /// Nothing more is taken.
     var isClosed = false
+    /// Nothing more is begun.
+    var isOver = false
+    var maker: SpawnedTask?
     var worker: SpawnedTask?
     var timer: SpawnedTask?
     var sent = 0
@@ -70,118 +75,159 @@ final class MailQueue: Sendable {
   }
 
   var counts: Counts {
-    state.withLock { Counts(waiting: $0.items.count, sent: $0.sent, failed: $0.failed) }
+    state.withLock { state in
+      Counts(
+        waiting: state.work.count + state.items.count,
+        sent: state.sent,
+        failed: state.failed
+      )
+    }
   }
 
   private var now: Int64 { effects.now.wireMilliseconds }
 
-  /// Takes work that makes mails, none among them; false where the queue is full or closed.
-  func add(_ work: @escaping @Sendable () async throws -> [MailMessage]) -> Bool {
-    add(.work(work), isNotice: false, within: bounds.waiting - bounds.waitingNotices)
+  /// Takes work that makes mails, none among them; false where too much work waits or the queue is
+  /// closed.
+  func add(_ work: @escaping Work) -> Bool {
+    state.withLock { state in
+      guard !state.isClosed, state.work.count < waitingRequests else { return false }
+      state.work.append(work)
+      startMaker(&state)
+      return true
+    }
   }
 
   /// Takes a notice; false where the places of notices are full or the queue is closed.
   func add(notice: MailMessage) -> Bool {
-    add(.mail(notice), isNotice: true, within: bounds.waitingNotices)
+    let time = now
+    return state.withLock { state in
+      guard !state.isClosed else { return false }
+      return add(notice, isNotice: true, time, &state)
+    }
   }
 
   /// Sends what can be sent at once, within seconds, and drops the rest.
   func close() async {
-    let (worker, timer) = state.withLock { state in
+    let timer = state.withLock { state in
       state.isClosed = true
-      return (state.worker, state.timer)
+      return state.timer
     }
     timer?.cancel()
-    let deadline = effects.tasks.spawn { [effects] in
+    let deadline = effects.tasks.spawn { [self] in
       do { try await effects.clock.sleep(seconds: Self.farewell) } catch { return }
-      worker?.cancel()
+      let running = self.state.withLock { state in
+        state.isOver = true
+        return [state.maker, state.worker]
+      }
+      for task in running { task?.cancel() }
     }
     await finishWork()
     deadline.cancel()
-    let left = state.withLock { $0.items.count }
+    let left = counts.waiting
     if left > 0 { logger.warning("mails were not sent before the stop: \(left)") }
   }
 
   /// Waits until nothing is left that can be done at once.
   func finishWork() async {
-    if let worker = state.withLock({ $0.worker }) { await worker.finish() }
+    while let task = state.withLock({ $0.maker ?? $0.worker }) { await task.finish() }
   }
 
   // MARK: Work
 
-  private func add(_ content: Item.Content, isNotice: Bool, within limit: Int) -> Bool {
-    let time = now
-    let item = Item(
-      content: content,
-      isNotice: isNotice,
-      due: time,
-      end: time + Int64(bounds.lifetime * 1000)
-    )
-    return state.withLock { state in
-      guard !state.isClosed, state.items.count(where: { $0.isNotice == isNotice }) < limit else {
-        return false
-      }
-      state.items.append(item)
-      startWorker(&state)
-      return true
+  /// Places of work, and of mails that are no notices.
+  private var waitingRequests: Int { bounds.waiting - bounds.waitingNotices }
+
+  private func startMaker(_ state: inout State) {
+    guard state.maker == nil else { return }
+    state.maker = effects.tasks.spawn { [self] in
+      while let work = nextWork() { await make(work) }
     }
   }
 
-  /// Starts the one worker where none runs and an item is due.
+  private func nextWork() -> Work? {
+    state.withLock { state in
+      if !state.isOver, !state.work.isEmpty { return state.work.removeFirst() }
+      state.maker = nil
+      return nil
+    }
+  }
+
+  /// Does work; the mails beyond the places of mails are not sent.
+  private func make(_ work: Work) async {
+    do {
+      let mails = try await work()
+      let time = now
+      let left = state.withLock { state in
+        var left = 0
+        for mail in mails where !add(mail, isNotice: false, time, &state) { left += 1 }
+        state.failed += left
+        return left
+      }
+      if left > 0 { logger.error("mails were not sent, too many wait: \(left)") }
+    } catch {
+      logger.error("a mail could not be made", metadata: ["error": "\(error)"])
+      state.withLock { $0.failed += 1 }
+    }
+  }
+
+  // MARK: Mails
+
+  /// Takes a mail where its class has a place left.
+  private func add(
+    _ mail: MailMessage,
+    isNotice: Bool,
+    _ time: Int64,
+    _ state: inout State
+  ) -> Bool {
+    let places = isNotice ? bounds.waitingNotices : waitingRequests
+    guard state.items.count(where: { $0.isNotice == isNotice }) < places else { return false }
+    let last = time + Int64(bounds.lifetime * 1000)
+    let end = mail.validUntil.map { min($0.wireMilliseconds, last) } ?? last
+    state.items.append(Item(mail: mail, isNotice: isNotice, due: time, end: end))
+    startWorker(&state)
+    return true
+  }
+
+  /// Starts the one worker of mails where none runs: now, or when the first mail is due.
   private func startWorker(_ state: inout State) {
-    guard state.worker == nil, dueIndex(state, now) != nil else { return }
+    guard state.worker == nil else { return }
+    let time = now
+    guard dueIndex(state, time) != nil else { return startTimer(&state, time) }
     state.timer?.cancel()
     state.timer = nil
     state.worker = effects.tasks.spawn { [self] in
-      while let item = next() { await handle(item) }
+      while let item = next() { await send(item) }
     }
   }
 
   private func dueIndex(_ state: State, _ time: Int64) -> Int? {
-    state.items.firstIndex { item in
-      // Work asks no mail server: it goes on while that one does not answer.
-      if case .mail = item.content, state.pausedUntil > time { return false }
-      return item.due <= time
-    }
+    state.pausedUntil > time ? nil : state.items.firstIndex { $0.due <= time }
   }
 
   /// The first item that is due; where none is, the worker ends and a timer starts the next one.
   private func next() -> Item? {
     let time = now
     return state.withLock { state in
-      if let index = dueIndex(state, time) { return state.items.remove(at: index) }
+      if !state.isOver, let index = dueIndex(state, time) { return state.items.remove(at: index) }
       state.worker = nil
-      guard !state.isClosed, let first = state.items.map(\.due).min() else { return nil }
-      let seconds = Double(max(first, state.pausedUntil) - time) / 1000
-      state.timer = effects.tasks.spawn { [self] in
-        do { try await effects.clock.sleep(seconds: max(seconds, 0.001)) } catch { return }
-        self.state.withLock { startWorker(&$0) }
-      }
+      startTimer(&state, time)
       return nil
     }
   }
 
-  private func handle(_ item: Item) async {
-    switch item.content {
-    case .work(let work):
-      do {
-        let mails = try await work()
-        let time = now
-        state.withLock { state in
-          state.items += mails.map { mail in
-            let end = mail.validUntil.map { min($0.wireMilliseconds, item.end) } ?? item.end
-            return Item(content: .mail(mail), due: time, end: end)
-          }
-        }
-      } catch {
-        logger.error("a mail could not be made", metadata: ["error": "\(error)"])
-        state.withLock { $0.failed += 1 }
-      }
-    case .mail(let mail): await send(mail, item)
+  private func startTimer(_ state: inout State, _ time: Int64) {
+    state.timer?.cancel()
+    state.timer = nil
+    guard !state.isClosed, let first = state.items.map(\.due).min() else { return }
+    let seconds = Double(max(first, state.pausedUntil) - time) / 1000
+    state.timer = effects.tasks.spawn { [self] in
+      do { try await effects.clock.sleep(seconds: max(seconds, 0.001)) } catch { return }
+      self.state.withLock { startWorker(&$0) }
     }
   }
 
-  private func send(_ mail: MailMessage, _ item: Item) async {
+  private func send(_ item: Item) async {
+    let mail = item.mail
     do throws(MailFailure) {
       try await sender.send(mail)
       state.withLock { state in

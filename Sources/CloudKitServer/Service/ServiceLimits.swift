@@ -180,7 +180,7 @@ package struct ServiceLimits: Hashable, Sendable {
   package var exportLinkLifetime = 15.0 * 60
   /// Downloads of people's own data at a time; each holds a page of records in memory.
   package var runningExports = 8
-  /// Mails that may wait to be sent; a further request for one is asked to come again.
+  /// Mails that may wait to be sent, and as many requests for one before they are looked up.
   package var waitingMails = 500
   /// Of these, notices of changes; each of the two classes fills its own places alone.
   package var waitingNotices = 100
