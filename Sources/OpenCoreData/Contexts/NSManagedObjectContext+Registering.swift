@@ -121,7 +121,8 @@ extension NSManagedObjectContext {
     if let known = registeredObject(key) { return known }
     if key.isTemporary { return parent.flatMap { _ in faultOfParent(key) } }
     guard let binding = persistentStoreCoordinator?.binding(number: key.store) ?? source.binding,
-      let template = binding.template(number: reference.entityNumber)
+      // By the lasting key: a reference to what was not saved yet names no entity.
+      let template = binding.template(number: key.reference.entityNumber)
     else { return nil }
     return makeFault(key, template: template, binding: binding)
   }
@@ -138,6 +139,9 @@ extension NSManagedObjectContext {
     template: ObjectTemplate,
     binding: StoreBinding?
   ) -> NSManagedObject {
+    if isChild, key.isTemporary, let known = objectOfLastingKey(key, template: template) {
+      return known
+    }
     let home = home(
       template,
       binding,
@@ -145,6 +149,18 @@ extension NSManagedObjectContext {
       entityNumber: key.reference.entityNumber
     )
     return makeFault(key.reference.key, in: home)
+  }
+
+  /// The object of a temporary key that the parent has replaced by a lasting one meanwhile.
+  private func objectOfLastingKey(
+    _ temporary: ObjectKey,
+    template: ObjectTemplate
+  ) -> NSManagedObject? {
+    if !arrivingKeys.isEmpty { takeArrivingKeys() }
+    let key = lasting(temporary)
+    guard !key.isTemporary else { return nil }
+    let binding = persistentStoreCoordinator?.binding(number: key.store)
+    return registry.object(key) ?? makeFault(key, template: template, binding: binding)
   }
 
   func makeFault(_ key: Int64, in home: ObjectHome) -> NSManagedObject {

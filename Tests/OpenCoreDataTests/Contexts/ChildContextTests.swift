@@ -203,4 +203,70 @@ struct ChildContextTests {
       #expect(headings(found) == ["c", "parent", "child", "a"])
     }
   }
+
+  /// A book that a reader has, both of them new in the parent.
+  private func unsavedLoan(in parent: NSManagedObjectContext) -> (book: Book, reader: Reader) {
+    parent.performAndWait {
+      let reader = Reader(context: parent)
+      reader.name = "Ada"
+      let book = Book(context: parent)
+      book.title = "New"
+      book.loanedTo = reader
+      return (book, reader)
+    }
+  }
+
+  @Test("An object that a child changed leads where it did after the parent's first save")
+  func referenceToNewlySaved() throws {
+    let library = try Library()
+    let parent = library.context()
+    let (book, reader) = unsavedLoan(in: parent)
+    let child = child(of: parent)
+    let own = try child.performAndWait {
+      let own = try #require(child.object(with: book.objectID) as? Book)
+      own.title = "Child's"
+      return own
+    }
+    try parent.performAndWait { try parent.save() }
+    try child.performAndWait {
+      #expect(own.loanedTo?.name == "Ada")
+      #expect(own.loanedTo?.objectID == reader.objectID)
+      #expect(own.loanedTo?.loans == [own])
+      try child.save()
+    }
+    try parent.performAndWait { try parent.save() }
+    let check = library.context()
+    try check.performAndWait {
+      let found = try check.fetch(NSFetchRequest<Book>(entityName: "Book"))
+      #expect(found.map(\.title) == ["Child's"])
+      #expect(found.first?.loanedTo?.name == "Ada")
+    }
+  }
+
+  @Test("What the parent saves while a child works has one object in the child, with a lasting ID")
+  func referenceToSavedMeanwhile() throws {
+    let library = try Library()
+    let parent = library.context()
+    let (book, reader) = unsavedLoan(in: parent)
+    let child = child(of: parent)
+    try child.performAndWait {
+      let own = try #require(child.object(with: book.objectID) as? Book)
+      #expect(own.title == "New")
+      nonisolated(unsafe) var failure: (any Error)?
+      let done = DispatchSemaphore(value: 0)
+      // On another thread, so that the child's lane is taken while the keys are given out.
+      Thread.detachNewThread {
+        parent.performAndWait {
+          do { try parent.save() } catch { failure = error }
+        }
+        done.signal()
+      }
+      done.wait()
+      if let failure { throw failure }
+      let destination = try #require(own.loanedTo)
+      #expect(destination.objectID == reader.objectID)
+      #expect(child.object(with: reader.objectID) === destination)
+      try #expect(child.fetch(NSFetchRequest<Reader>(entityName: "Reader")) == [destination])
+    }
+  }
 }

@@ -148,4 +148,19 @@ struct FoundProgramTests {
       ]
     )
   }
+
+  @Test("A child's changed object keeps its destination when that gets its lasting identifier")
+  func destinationWithLastingIdentifier() throws {
+    try expectAgreement(
+      .child,
+      [
+        .init(1, .insert(3, "Person")),
+        .init(1, .save),
+        .init(0, .insert(5, "Person")),
+        .init(0, .toOne(3, "boss", 5)),
+        .init(1, .name(3, "n6")),
+        .init(0, .save),
+      ]
+    )
+  }
 }
