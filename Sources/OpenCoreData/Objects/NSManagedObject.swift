@@ -184,6 +184,10 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   }
 
   /// Called for a name of no property; stops the program unless a subclass overrides it.
+  ///
+  /// Key-value coding finds the properties of the model and the stored properties of the class.
+  /// A computed property, which on Apple's platforms needs `@objc` to be found, comes here: a
+  /// subclass that wants it to be found returns it for its name.
   open func value(forUndefinedKey key: String) -> Any? {
     fatalError(
       "[\(undefinedKeyReceiver) valueForUndefinedKey:]: the entity \(template.layout.entityName) "
