@@ -86,8 +86,23 @@ package final class SQLiteConnection: @unchecked Sendable {
 
   deinit {
     cache.removeAll()
+    keepUnreadLog()
     // The deferred close: SQLite waits until the remaining statements are finalized.
     sqlite3_close_v2(handle)
+  }
+
+  /// Makes a log that cannot be read stay beside the file when the connection is closed.
+  ///
+  /// The last connection checkpoints the log and deletes it. Where the index of the log cannot be made,
+  /// on a full disk for one, SQLite takes the lock that it cannot get in the index for another reader's,
+  /// and the checkpoint that copied nothing for a success: the log would be deleted with commits that
+  /// are nowhere else. Reading finds that out, and so does a failure to read.
+  private func keepUnreadLog() {
+    // Not for long: whatever holds the file locked brings the log in itself.
+    sqlite3_busy_timeout(handle, 0)
+    if sqlite3_exec(handle, "PRAGMA schema_version", nil, nil, nil) != SQLITE_OK {
+      watershed_sqlite3_keep_log(handle)
+    }
   }
 
   func lastError(sql: String?) -> SQLiteError {

@@ -15,10 +15,10 @@ struct FileFaultTests {
 
   private static let isComplete = ProcessInfo.processInfo.environment["WATERSHED_FAULTS"] == "all"
 
-  /// Runs a scenario with a fault at its calls; what is found fails the test.
-  private func run(_ scenario: String, _ fault: String, points: Int) async throws {
+  /// Runs a scenario with a fault at some of its calls, or at all; what is found fails the test.
+  private func run(_ scenario: String, _ fault: String, points: Int?) async throws {
     let folder = try ScratchFolder()
-    let points = Self.isComplete ? [] : ["\(points)"]
+    let points = Self.isComplete ? [] : points.map { ["\($0)"] } ?? []
     let child = try await StoreChild(folder.url, arguments: ["faults", scenario, fault] + points)
     defer { child.end() }
     while true {
@@ -50,16 +50,18 @@ struct FileFaultTests {
     try await run(scenario, "errors", points: 6)
   }
 
-  /// Open: where the disk is full at the first look at a store whose last saves are in the log of a
-  /// process that died, these saves are missing afterwards; so stores that have such a log are left out.
-  @Test(
-    "A full disk leaves the old store or the new one, whole",
-    arguments: scenarios.filter {
-      !["open", "save", "lightweight", "replace", "destroy", "moveOver"].contains($0)
-    }
-  )
+  @Test("A full disk leaves the old store or the new one, whole", arguments: scenarios)
   func fullDisk(scenario: String) async throws {
     try await run(scenario, "full", points: 3)
+  }
+
+  /// At each call: one that is needed to read the log is among the first.
+  @Test(
+    "A full disk takes no save out of the log of a process that died",
+    arguments: ["open", "destroy"]
+  )
+  func fullDiskAndLog(scenario: String) async throws {
+    try await run(scenario, "full", points: nil)
   }
 
   @Test("A write that is cut short is completed", arguments: scenarios)
