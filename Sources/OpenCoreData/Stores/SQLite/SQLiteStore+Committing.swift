@@ -146,6 +146,9 @@ extension SQLiteStore {
       try conflict(check.reference, check.expectedVersion)
     }
     guard conflicts.isEmpty else { throw RowConflictError(conflicts: conflicts) }
+    for deletion in changes.deleted {
+      try writer.clearReferences(to: deletion.reference, table(of: deletion.reference))
+    }
     guard writer.constraintConflicts.isEmpty else {
       throw RowConstraintError(conflicts: writer.constraintConflicts)
     }

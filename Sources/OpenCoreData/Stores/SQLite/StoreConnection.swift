@@ -14,6 +14,7 @@ final class StoreConnection {
   private var deletes: [SQLiteStatement?]
   private var updates: [[(slots: [Int], statement: SQLiteStatement)]]
   private var cleanups: [[SQLiteStatement]?]
+  private var referrers: [[SQLiteStatement]?]
   private var links: [LinkKey: SQLiteStatement] = [:]
   private var destinations: [DestinationKey: DestinationStatement] = [:]
   /// By the entity's index and the number of its to-many.
@@ -30,6 +31,7 @@ final class StoreConnection {
     deletes = byKey
     updates = Array(repeating: [], count: entityCount)
     cleanups = Array(repeating: nil, count: entityCount)
+    referrers = cleanups
     members = Array(repeating: [], count: entityCount)
     try registerTriggerFunctions()
     try PredicateSQLFunctions.register(on: connection)
@@ -71,6 +73,14 @@ final class StoreConnection {
     if let kept = cleanups[entity.index] { return kept }
     let made = try entity.cleanup.map { try connection.makeStatement($0) }
     cleanups[entity.index] = made
+    return made
+  }
+
+  /// What finds the rows that refer to a row, in the order of the entity's referrers.
+  func referrers(_ entity: EntityTable) throws -> [SQLiteStatement] {
+    if let kept = referrers[entity.index] { return kept }
+    let made = try entity.referrers.map { try connection.makeStatement($0.select) }
+    referrers[entity.index] = made
     return made
   }
 

@@ -108,6 +108,7 @@ struct SchemaBuilder {
       table.ownPlan = ReadPlan(entities: [table])
       table.links = table.layout.toManys.map { link(for: $0.description, joins: joins) }
       table.cleanup = cleanup(of: table, joins: joins)
+      table.referrers = ReferrerQuery.all(of: table, in: schema)
     }
     return schema
   }

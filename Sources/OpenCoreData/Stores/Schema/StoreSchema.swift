@@ -145,6 +145,8 @@ package final class EntityTable: @unchecked Sendable {
   package internal(set) var takesBlocks = false
   /// The statements that remove other references to a deleted row.
   package internal(set) var cleanup: [String] = []
+  /// The to-ones of other rows that may lead to a row that is deleted.
+  package internal(set) var referrers: [ReferrerQuery] = []
 
   init(
     layout: EntityLayout,

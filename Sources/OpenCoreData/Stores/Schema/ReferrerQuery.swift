@@ -1,0 +1,28 @@
+/// Finds the rows whose to-one leads to a row of an entity, by the index of the to-one's column.
+package struct ReferrerQuery: Sendable {
+  /// The to-one.
+  let name: String
+  /// Selects entity numbers and keys; it takes the key of the row that is led to.
+  let select: String
+
+  /// The to-ones that are the inverse of a relationship of the entity, but for those whose references
+  /// its delete rule leaves as they are.
+  static func all(of table: EntityTable, in schema: StoreSchema) -> [ReferrerQuery] {
+    (table.layout.toOnes + table.layout.toManys).compactMap { slot in
+      guard slot.deleteRule != .noActionDeleteRule, let inverse = slot.inverse, !inverse.isToMany,
+        let destination = schema.entity(slot.destinationEntity),
+        case .toOne(let index) = destination.layout.slot(named: inverse.name),
+        let rowIndex = destination.layout.toOnes[index].rowIndex
+      else { return nil }
+      let column = destination.columns[rowIndex]
+      switch column.form {
+      case .key, .keyAndEntity: break
+      default: return nil
+      }
+      return ReferrerQuery(
+        name: inverse.name,
+        select: "SELECT Z_ENT, Z_PK FROM \(destination.table) WHERE \(column.name) = ?"
+      )
+    }
+  }
+}

@@ -1,0 +1,146 @@
+import Foundation
+import OpenCoreData
+import Testing
+import WatershedSQLite
+
+/// A context deletes an object that another context has made the destination of a to-one meanwhile.
+@Suite("References to objects that a save deletes")
+struct DeletedDestinationTests {
+  /// A reader with a card is stored, and both are held by a context that merges nothing.
+  private struct World {
+    let library: Library
+    let mine: NSManagedObjectContext
+    let reader: NSManagedObjectID
+    /// A context holds objects that were not changed as long as they are referred to.
+    private let held: [NSManagedObject]
+
+    init() throws {
+      library = try Library()
+      mine = library.context()
+      let setup = library.context()
+      let identifier = try setup.performAndWait {
+        let reader = Reader(context: setup)
+        reader.name = "Ada"
+        reader.card = Card(context: setup)
+        try setup.save()
+        return reader.objectID
+      }
+      reader = identifier
+      held = try mine.performAndWait { [mine] in
+        let reader = try #require(try mine.existingObject(with: identifier) as? Reader)
+        #expect(reader.loans.isEmpty)
+        return [reader, try #require(reader.card)]
+      }
+    }
+
+    /// Saves another context's change of the reader; returns what the body returns.
+    func changeElsewhere(
+      _ body: (Reader, NSManagedObjectContext) -> NSManagedObject
+    ) throws -> NSManagedObjectID {
+      let theirs = library.context()
+      return try theirs.performAndWait {
+        let reader = try #require(try theirs.existingObject(with: self.reader) as? Reader)
+        let object = body(reader, theirs)
+        try theirs.save()
+        return object.objectID
+      }
+    }
+
+    func delete(_ identifier: NSManagedObjectID) throws {
+      try mine.performAndWait {
+        mine.delete(try mine.existingObject(with: identifier))
+        try mine.save()
+      }
+    }
+
+    func values(of column: String, in table: String) throws -> [SQLiteValue] {
+      let url = library.folder.appendingPathComponent("Library.sqlite")
+      return try SQLiteConnection(path: url.path, mode: .readOnly)
+        .query("SELECT \(column) FROM \(table)") { $0.value(0) }
+    }
+
+    /// Entity, kind and changed properties of each change of the last transaction.
+    func lastChanges() throws -> Set<String> {
+      try mine.performAndWait {
+        let request = NSPersistentHistoryChangeRequest.fetchHistory(
+          after: nil as NSPersistentHistoryToken?
+        )
+        let result = try mine.execute(request) as? NSPersistentHistoryResult
+        let transactions = result?.result as? [NSPersistentHistoryTransaction] ?? []
+        return Set(
+          (transactions.last?.changes ?? []).map { change in
+            let names = (change.updatedProperties ?? []).map(\.name).sorted()
+            let entity = change.changedObjectID.entity.name ?? ""
+            return "\(entity) \(change.changeType.rawValue) \(names)"
+          }
+        )
+      }
+    }
+  }
+
+  private static let update = NSPersistentHistoryChangeType.update.rawValue
+  private static let deletion = NSPersistentHistoryChangeType.delete.rawValue
+
+  @Test("Deleting a partner that another context gave an object clears its column")
+  func newPartner() throws {
+    let world = try World()
+    let card = try world.changeElsewhere { reader, theirs in
+      let card = Card(context: theirs)
+      reader.card = card
+      return card
+    }
+    try world.delete(card)
+    #expect(try world.values(of: "ZCARD", in: "ZREADER") == [.null])
+    #expect(
+      try world.lastChanges() == ["Card \(Self.deletion) []", "Reader \(Self.update) [\"card\"]"]
+    )
+    // The row in memory is the one of the file.
+    let check = world.library.context()
+    try check.performAndWait {
+      let reader = try #require(try check.existingObject(with: world.reader) as? Reader)
+      #expect(reader.card == nil)
+      reader.age = 40
+      try check.save()
+    }
+  }
+
+  @Test("Deleting an object clears the column of a partner that another context gave it")
+  func newSource() throws {
+    let world = try World()
+    _ = try world.changeElsewhere { reader, theirs in
+      let card = Card(context: theirs)
+      reader.card = card
+      return card
+    }
+    world.mine.performAndWait { world.mine.mergePolicy = NSMergePolicy.overwrite }
+    try world.delete(world.reader)
+    #expect(try world.values(of: "ZREADER", in: "ZCARD").allSatisfy { $0 == .null })
+  }
+
+  @Test("Deleting an object clears the to-ones of members that another context gave it")
+  func newMember() throws {
+    let world = try World()
+    _ = try world.changeElsewhere { reader, theirs in
+      let book = Book(context: theirs)
+      book.loanedTo = reader
+      return book
+    }
+    world.mine.performAndWait { world.mine.mergePolicy = NSMergePolicy.overwrite }
+    try world.delete(world.reader)
+    #expect(try world.values(of: "ZLOANEDTO", in: "ZBOOK") == [.null])
+    #expect(try world.lastChanges().contains("Book \(Self.update) [\"loanedTo\"]"))
+  }
+
+  @Test("The rows that refer to a deleted one are found by an index")
+  func index() throws {
+    let library = try Library()
+    let url = library.folder.appendingPathComponent("Library.sqlite")
+    let connection = try SQLiteConnection(path: url.path, mode: .readOnly)
+    for (column, table) in [("ZCARD", "ZREADER"), ("ZREADER", "ZCARD"), ("ZLOANEDTO", "ZBOOK")] {
+      let plan = try connection.query(
+        "EXPLAIN QUERY PLAN SELECT Z_ENT, Z_PK FROM \(table) WHERE \(column) = 1"
+      ) { $0.text(3) }
+      #expect(plan.contains { $0.contains("USING INDEX") }, "\(plan)")
+    }
+  }
+}
