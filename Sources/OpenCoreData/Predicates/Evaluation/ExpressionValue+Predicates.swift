@@ -72,7 +72,8 @@ extension ExpressionTree {
 }
 
 extension ExpressionValue {
-  fileprivate var numbersAsText: ExpressionValue? {
+  /// A whole number, or those of a collection, as digits; nil for any other value.
+  var numbersAsText: ExpressionValue? {
     switch self {
     case .integer(let number): .string("\(number)")
     case .collection(let members): .collection(members.map { $0.numbersAsText ?? $0 })

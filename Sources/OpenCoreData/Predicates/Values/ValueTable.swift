@@ -73,6 +73,8 @@ struct ValueTable: @unchecked Sendable {
 
 /// The members of a constant collection, which a predicate looks up for each object that it is evaluated
 /// with; made at the first look, since a predicate that becomes SQL needs none.
+///
+/// Whole numbers are members as texts too: compared with a text, they count as their digits.
 final class MemberIndex: Sendable {
   private let members: ExpressionValue
   private let table = Mutex<ValueTable?>(nil)
@@ -82,7 +84,7 @@ final class MemberIndex: Sendable {
   func contains(_ value: ExpressionValue) -> Bool {
     table.withLock { table in
       if let made = table { return made.contains(value) }
-      let made = ValueTable(members.members)
+      let made = ValueTable(members.members + members.members.compactMap(\.numbersAsText))
       table = made
       return made.contains(value)
     }
