@@ -150,6 +150,29 @@ struct ModelChangeTests {
     for device in [phone, pad] { try await device.quit() }
   }
 
+  @Test(
+    "A record that a newer version sends again keeps its values on devices with the older one",
+    arguments: [5, 900_000]
+  )
+  func formerFieldsSentAgain(length: Int) async throws {
+    let world = try await World(model: Self.model(1))
+    let (old, pad) = (try await world.device("phone"), try await world.device("pad"))
+    let title = String(repeating: "t", count: length)
+    try old.save { context in _ = context.make("Note", ["title": title, "text": "t"]) }
+    try await world.settle(old, pad)
+    try await old.quit()
+    let phone = try await world.device("phone", model: Self.model(2))
+    try await world.settle(phone, pad)
+    let web = try await world.cloud.container(device: "web")
+    _ = try await web.privateCloudDatabase.deleteRecordZone(
+      withID: .init(zoneName: MirrorNames.zone, ownerName: "__defaultOwner__")
+    )
+    try await world.settle(phone, pad)
+    #expect(try values(pad, "Note", "title") == [title])
+    #expect(try values(phone, "Article", "headline") == [title])
+    for device in [phone, pad] { try await device.quit() }
+  }
+
   @Test("What a migration computed and made is exported, and a new default is not an edit")
   func computedValues() async throws {
     let world = try await World(model: Self.model(1))

@@ -5,6 +5,9 @@ package struct ChangedFields: Hashable, Sendable {
   /// The fields that lose their value.
   package var removed: Set<String> = []
 
+  /// Files that are written under a former name too: that asset field, and the present one.
+  package var formerFiles: [String: String] = [:]
+
   package var isEmpty: Bool { self.set.isEmpty && removed.isEmpty }
 
   package init(set: [String: MirrorValue], removed: Set<String>) {
@@ -13,8 +16,22 @@ package struct ChangedFields: Hashable, Sendable {
   }
 
   /// The fields of a record that the server does not have.
-  package init(creating record: SerializedRecord) {
+  ///
+  /// Where the server had the record before, `base` is the last copy that both sides agreed on: a former
+  /// field that it held is written again, for versions of the app that read no other.
+  package init(creating record: SerializedRecord, base: FieldBag?, mapping: EntityMapping) {
     set = record.fields.values
+    guard let base else { return }
+    for (property, former) in mapping.formerNames where base.content(of: former) != nil {
+      let present = MirrorNames.assetField(property)
+      if let value = record.fields[MirrorNames.field(property)] {
+        set[MirrorNames.field(former)] = value
+      } else if let file = record.fields[present] {
+        let field = MirrorNames.assetField(former)
+        set[field] = file
+        formerFiles[field] = present
+      }
+    }
   }
 
   /// The fields that bring the server's copy to what the object holds.

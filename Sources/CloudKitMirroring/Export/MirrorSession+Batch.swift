@@ -114,7 +114,7 @@ extension MirrorSession {
         mapping: entity
       )
     } else {
-      changed = ChangedFields(creating: now)
+      changed = ChangedFields(creating: now, base: record.base, mapping: entity)
     }
     guard record.tag == nil || !changed.isEmpty else {
       // Edited and edited back.
@@ -133,11 +133,9 @@ extension MirrorSession {
       removed: changed.removed,
       encryptedKeys: now.encryptedKeys
     )
-    return Candidate(
-      subject: .record(record),
-      operation: operation,
-      fileContents: now.fileContents.filter { changed.set[$0.key] != nil }
-    )
+    var contents = now.fileContents.filter { changed.set[$0.key] != nil }
+    for (former, present) in changed.formerFiles { contents[former] = now.fileContents[present] }
+    return Candidate(subject: .record(record), operation: operation, fileContents: contents)
   }
 
   /// Keeps back an edit whose object this store does not have, because a new model or a migration
