@@ -64,6 +64,21 @@ struct PushChannelTests {
     #expect(clock.slept[2] > clock.slept[0] / 2)
   }
 
+  @Test("A reply that is no JSON makes the push channel connect again, later each time")
+  func signInPage() async throws {
+    let clock = LeapingClock()
+    answerToken("/1")
+    service.answer("<html>")
+    answerToken("/1")
+    service.answer("<html>")
+    answerToken("/1")
+    let channel = try service.container(clock: clock).pushChannel()
+    for _ in 0..<3 { #expect(try await channel.next() == .connected) }
+    // A page each time is no reason to ask all the time.
+    #expect(clock.slept.count == 2)
+    #expect(clock.slept[1] >= clock.slept[0])
+  }
+
   @Test("The push channel throws when signed out or cancelled")
   func ends() async throws {
     service.answer("{\"serverErrorCode\":\"AUTHENTICATION_REQUIRED\"}", status: 421)

@@ -68,8 +68,8 @@ package actor PushChannel {
     while true {
       do {
         guard let device else {
+          // Failures go on being counted: what is opened may break at once, each time.
           device = try await open()
-          failures = 0
           return .connected
         }
         if let address = device.eventStreamURL, !isStreamRefused {
@@ -176,8 +176,19 @@ package actor PushChannel {
     guard (200..<300).contains(response.status) else {
       throw client.error(of: response, scope: nil, zone: .default)
     }
-    // A poll that times out has the body `null`, or none.
-    return Self.payload(of: response.body) == nil ? nil : response.body
+    guard Self.payload(of: response.body) == nil else { return response.body }
+    guard Self.isJSONOrEmpty(response.body) else {
+      // Something on the way answered; the notification that the service had for this poll is lost.
+      throw CKError(.internalError, "The service answered a poll with what is no JSON.")
+    }
+    return nil
+  }
+
+  /// Whether a reply without a notification is the service's: a poll that times out has the body
+  /// `null`, or none.
+  private static func isJSONOrEmpty(_ body: Data) -> Bool {
+    guard body.contains(where: { !" \t\r\n".utf8.contains($0) }) else { return true }
+    return (try? JSONSerialization.jsonObject(with: body, options: .fragmentsAllowed)) != nil
   }
 
   private static func payload(of body: Data) -> CloudKitPayload? {
