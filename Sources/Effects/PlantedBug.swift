@@ -26,6 +26,8 @@ package enum PlantedBug: String, CaseIterable, Sendable, Codable {
   case skipRecovery
   /// A conflict is answered by sending the own values of all properties again.
   case overwriteOnConflict
+  /// A fetched file is not compared with its checksum.
+  case trustFetchedFiles
 }
 
 extension Effects {

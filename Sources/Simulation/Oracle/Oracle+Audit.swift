@@ -47,13 +47,17 @@ extension Oracle {
       )
     }
     guard let number = own.first(where: { writes[$0].value == value }) else { return }
-    let later = own.filter { other in
-      writes[other].ancestors.contains(number) && !writes[other].isVoid
-    }
     check(.nothingVanished)
     let mayBeRecovered =
       serverLostSince != nil
       || (births[slot.key].map { personsWithDeletedZone.contains($0.person) } ?? false)
+    // Whoever deleted the object gave up what it held; that the object may come back does not bring that back.
+    let givenUp =
+      mayBeRecovered
+      ? (deletions[slot.key] ?? []).reduce(into: Set<Int>()) { $0.formUnion($1.seen) } : []
+    let later = own.filter { other in
+      writes[other].ancestors.contains(number) && !writes[other].isVoid && !givenUp.contains(other)
+    }
     expect(
       later.isEmpty || (mayBeRecovered && later.contains { recovered.contains(writes[$0].value) }),
       .nothingStale,

@@ -142,9 +142,11 @@ extension SimulatedWorld {
     let before: AppState?
     do { before = try device.state() } catch { before = nil }
     kill(device)
+    let launches = device.launches
     driver.spawn { [self] in
       try? await clock.sleep(seconds: launchAfter)
-      guard !device.isRunning, !network.isOver else { return }
+      // A step may have launched the app meanwhile, and another kill ended it again.
+      guard device.launches == launches, !device.isRunning, !network.isOver else { return }
       note(device.name, "launched again")
       do {
         try launch(device)
