@@ -5,7 +5,10 @@ final class ChildProcess {
   private let process = Process()
   private let output: URL
   private let input = Pipe()
-  private var linesRead = 0
+  /// Reads the output; kept open, since a process that writes fast makes a long file.
+  private let reader: FileHandle
+  /// What was read and returned as no line yet.
+  private var unread = Data()
 
   /// Starts a program of this package.
   ///
@@ -15,6 +18,7 @@ final class ChildProcess {
     process.arguments = arguments
     output = folder.appendingPathComponent("\(program)-\(UUID().uuidString).out")
     try Data().write(to: output)
+    reader = try FileHandle(forReadingFrom: output)
     process.standardOutput = try FileHandle(forWritingTo: output)
     let errors = output.appendingPathExtension("err")
     try Data().write(to: errors)
@@ -52,12 +56,16 @@ final class ChildProcess {
   /// Waits for the next line that has not been returned yet.
   func nextLine() async throws -> String {
     while true {
-      let all = lines
-      if linesRead < all.count {
-        linesRead += 1
-        return all[linesRead - 1]
+      if let end = unread.firstIndex(of: UInt8(ascii: "\n")) {
+        defer { unread = Data(unread[(end + 1)...]) }
+        return String(decoding: unread[..<end], as: UTF8.self)
       }
-      guard process.isRunning else { throw Ended(errors: errors) }
+      let isOver = !process.isRunning
+      if let more = try reader.read(upToCount: 65_536), !more.isEmpty {
+        unread += more
+        continue
+      }
+      guard !isOver else { throw Ended(errors: errors) }
       try await Task.sleep(for: .milliseconds(5))
     }
   }
