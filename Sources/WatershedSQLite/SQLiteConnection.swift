@@ -98,7 +98,7 @@ package final class SQLiteConnection: @unchecked Sendable {
   /// and the checkpoint that copied nothing for a success: the log would be deleted with commits that
   /// are nowhere else. Reading finds that out, and so does a failure to read.
   private func keepUnreadLog() {
-    // Not for long: whatever holds the file locked brings the log in itself.
+    // Not for long: the connection that holds the lock checkpoints the log itself.
     sqlite3_busy_timeout(handle, 0)
     if sqlite3_exec(handle, "PRAGMA schema_version", nil, nil, nil) != SQLITE_OK {
       watershed_sqlite3_keep_log(handle)

@@ -68,7 +68,7 @@ package actor PushChannel {
     while true {
       do {
         guard let device else {
-          // Failures go on being counted: what is opened may break at once, each time.
+          // Failures are still counted: a channel that opens may break at once, each time.
           device = try await open()
           return .connected
         }
