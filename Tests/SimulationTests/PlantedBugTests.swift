@@ -54,7 +54,7 @@ struct PlantedBugTests {
   private func isFault(of bug: PlantedBug, in plan: SimulationPlan) -> Bool {
     var plan = plan
     plan.plantedBug = bug.rawValue
-    guard let violation = Simulation.run(plan).violations.first else { return false }
+    guard let violation = Simulation.run(plan).violations.ofOwnTasks.first else { return false }
     plan.plantedBug = nil
     guard !Simulation.run(plan).hasFailed else { return false }
     print("\(bug.rawValue): found in seed \(plan.seed): \(violation.guarantee.rawValue)")

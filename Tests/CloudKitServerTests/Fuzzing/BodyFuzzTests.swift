@@ -89,8 +89,8 @@ struct BodyFuzzTests {
     for call in AdminEndpoint.all where !bare.contains("\(call.noun)/\(call.verb)") {
       #expect(names.contains("\(call.noun)/\(call.verb)"))
     }
-    for call in OwnAccountCall.allCases where call != .overview {
-      #expect(names.contains(call.rawValue))
+    for call in OwnAccountCall.allCases where ![.overview, .sendVerification].contains(call) {
+      #expect(names.contains(call.rawValue), "\(call)")
     }
   }
 

@@ -87,7 +87,7 @@ extension ProgramStep {
     switch self {
     case .save, .failingSave, .rollback, .process, .look, .fetch, .refreshAll, .undo, .redo,
       .batchInsert,
-      .batchRank, .batchDelete:
+      .batchRank, .batchDelete, .release:
       true
     default: false
     }
