@@ -85,7 +85,7 @@ extension MirrorSession {
     generation: Int64,
     _ effect: inout ImportEffect
   ) throws {
-    // Made again after a deletion that an earlier page told of.
+    // The edge was created again after a deletion that an earlier page of the feed listed.
     try books.forgetGoneEdge(record.name)
     let known = try books.edge(named: record.name)
     if var known, known.tag == record.tag, known.tag != nil {

@@ -7,7 +7,7 @@ import Synchronization
 package struct StreamedResponse: Sendable {
   package enum Body: Sendable {
     case whole(Data)
-    /// So many bytes, or nil where nobody knows before the end; the closure hands them to its sink.
+    /// The length in bytes, nil if it is unknown before the end; the closure writes to its sink.
     case stream(
       Int64?,
       @Sendable (_ sink: @escaping @Sendable (Data) async throws -> Void) async throws -> Void
@@ -31,7 +31,7 @@ package struct StreamedResponse: Sendable {
     self.body = body
   }
 
-  /// Whether nobody knows the length of the body before its end.
+  /// Whether the length of the body is unknown before its end.
   package var isUnbounded: Bool {
     if case .stream(nil, _) = body { true } else { false }
   }

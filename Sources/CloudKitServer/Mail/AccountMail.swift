@@ -2,12 +2,12 @@ import Foundation
 
 /// What mails about accounts say.
 ///
-/// A mail to an address that nobody has confirmed holds nothing that its sender typed: a stranger
-/// could write to anyone by way of this server.
+/// A mail to an unconfirmed address holds no text of the request: a client could otherwise send its
+/// own text to any address through this server.
 enum AccountMail {
-  /// The address was given for an account, by whoever typed it.
+  /// A request gave the address for an account.
   case confirmAddress(link: String, hours: Int)
-  /// Somebody asked for a new password of the account.
+  /// A request asked for a new password of the account.
   case resetPassword(link: String, minutes: Int)
   /// The same, for an account whose person signs in at another service.
   case signInElsewhere(service: String)
@@ -87,7 +87,7 @@ enum AccountMail {
   }
 }
 
-/// A change of an account that its person is told of.
+/// A change of an account that the server notifies its user of.
 enum AccountNotice: Hashable, Sendable {
   case password
   case address

@@ -22,7 +22,7 @@ extension CloudKitService {
     from sender: SenderAddress?
   ) async throws -> [MailMessage] {
     let found = try storage.read { snapshot in
-      // A user name may look like the address of somebody else, who gets their mail all the same.
+      // A user name may look like another user's address; that user gets a mail too.
       var accounts = try snapshot.accounts(emailAddress: name)
       if let named = try snapshot.account(userName: name) { accounts.insert(named, at: 0) }
       var seen: Set<String> = []
