@@ -1,48 +1,31 @@
 import Foundation
 import Logging
-import Synchronization
 
 /// Writes each message as one line of JSON, for log collectors.
-package struct JSONLogHandler: LogHandler {
-  package var metadata: Logger.Metadata = [:]
-  package var logLevel: Logger.Level
-  private let label: String
-  private let write: @Sendable (Data) -> Void
+package typealias JSONLogHandler = LineLogHandler<JSONLogFormat>
 
-  package init(
+/// A JSON object on one line.
+package enum JSONLogFormat: LogLineFormat {
+  package static func line(
+    of event: LogEvent,
     label: String,
-    level: Logger.Level = .info,
-    write: @escaping @Sendable (Data) -> Void
-  ) {
-    self.label = label
-    logLevel = level
-    self.write = write
-  }
-
-  package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-    get { metadata[key] }
-    set { metadata[key] = newValue }
-  }
-
-  package func log(event: LogEvent) {
+    metadata: Logger.Metadata
+  ) -> Data? {
     var line: [String: Any] = [
       "time": Date().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)),
       "level": event.level.rawValue,
       "logger": label,
       "message": event.message.description,
     ]
-    for (key, value) in metadata.merging(event.metadata ?? [:], uniquingKeysWith: { $1 })
-    where line[key] == nil {
-      line[key] = Self.plain(value)
-    }
+    for (key, value) in metadata where line[key] == nil { line[key] = plain(value) }
     guard
       var data = try? JSONSerialization.data(
         withJSONObject: line,
         options: [.sortedKeys, .withoutEscapingSlashes]
       )
-    else { return }
+    else { return nil }
     data.append(UInt8(ascii: "\n"))
-    write(data)
+    return data
   }
 
   private static func plain(_ value: Logger.Metadata.Value) -> Any {
