@@ -28,10 +28,12 @@ struct PlantedBugTests {
   }
 
   @Test("A bug is found in generated worlds", arguments: Array(PlantedBugTests.seeds.keys))
-  func found(_ bug: PlantedBug) throws {
+  func found(_ bug: PlantedBug) async throws {
     let seed = try #require(Self.seeds[bug])
-    let isFound = (0..<UInt64(Self.patience)).contains { number in
-      isFault(of: bug, in: PlanGenerator.plan(seed: seed + number))
+    let isFound = await onOwnThread {
+      (0..<UInt64(Self.patience)).contains { number in
+        isFault(of: bug, in: PlanGenerator.plan(seed: seed + number))
+      }
     }
     #expect(isFound, "\(bug.rawValue) was not found in \(Self.patience) worlds")
   }
@@ -40,12 +42,14 @@ struct PlantedBugTests {
     "A bug is found in the world that is made for it",
     arguments: Array(PlantedBugTests.made.keys)
   )
-  func foundInMadeWorld(_ bug: PlantedBug) throws {
+  func foundInMadeWorld(_ bug: PlantedBug) async throws {
     let plan = try #require(Self.made[bug])
-    let isFound = (0...4).contains { order in
-      var plan = plan
-      plan.seed += UInt64(order)
-      return isFault(of: bug, in: plan)
+    let isFound = await onOwnThread {
+      (0...4).contains { order in
+        var plan = plan
+        plan.seed += UInt64(order)
+        return isFault(of: bug, in: plan)
+      }
     }
     #expect(isFound, "\(bug.rawValue) was not found")
   }
@@ -54,7 +58,7 @@ struct PlantedBugTests {
   private func isFault(of bug: PlantedBug, in plan: SimulationPlan) -> Bool {
     var plan = plan
     plan.plantedBug = bug.rawValue
-    guard let violation = Simulation.run(plan).violations.ofOwnTasks.first else { return false }
+    guard let violation = Simulation.run(plan).violations.first else { return false }
     plan.plantedBug = nil
     guard !Simulation.run(plan).hasFailed else { return false }
     print("\(bug.rawValue): found in seed \(plan.seed): \(violation.guarantee.rawValue)")

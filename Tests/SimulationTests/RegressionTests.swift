@@ -8,17 +8,19 @@ import Testing
 struct RegressionTests {
   private static let orders: ClosedRange<UInt64> = 0...4
 
-  private func play(_ plan: SimulationPlan) {
-    for order in Self.orders {
-      var plan = plan
-      plan.seed &+= order
-      let violations = Simulation.run(plan).violations.ofOwnTasks
-      #expect(violations == [], "seed \(plan.seed)")
+  private func play(_ plan: SimulationPlan) async {
+    let outcomes = await onOwnThread {
+      Self.orders.map { order in
+        var plan = plan
+        plan.seed &+= order
+        return Simulation.run(plan)
+      }
     }
+    for outcome in outcomes { #expect(outcome.violations == [], "seed \(outcome.plan.seed)") }
   }
 
   @Test("A conflict with a server that was restored takes no older value for an edit")
-  func conflictWithRestoredServer() {
+  func conflictWithRestoredServer() async {
     var plan = SimulationPlan(seed: 5034, devices: [0, 0])
     plan.network.latency = 1.6987047820378396
     plan.requestFaults = []
@@ -50,11 +52,11 @@ struct RegressionTests {
         )
       ),
     ]
-    play(plan)
+    await play(plan)
   }
 
   @Test("A large value that a deletion overrides is in the recovery list itself")
-  func largeValueInRecoveryList() {
+  func largeValueInRecoveryList() async {
     var plan = SimulationPlan(seed: 7046, devices: [0, 0, 0])
     plan.limits.operationsPerBatch = 3
     plan.limits.inlineBytes = 349
@@ -81,7 +83,7 @@ struct RegressionTests {
         )
       ),
     ]
-    play(plan)
+    await play(plan)
   }
 
   /// Files are fetched while replies are often no JSON, by a client that goes on where a fetch broke.
@@ -105,16 +107,16 @@ struct RegressionTests {
   }
 
   @Test("A page of a network's sign-in is not taken for a part of a file")
-  func garbledFile() {
-    play(Self.garbledFiles)
+  func garbledFile() async {
+    await play(Self.garbledFiles)
     var plan = Self.garbledFiles
     // Each failed request is left to the mirroring.
     plan.limits.repeatsRequests = false
-    play(plan)
+    await play(plan)
   }
 
   @Test("A token that is lost without a cause brings no deleted object back")
-  func unexplainedToken() {
+  func unexplainedToken() async {
     var plan = SimulationPlan(seed: 5024, devices: [0, 0])
     plan.network.faults = [.tokenExpired: 0.4]
     plan.steps = [
@@ -130,11 +132,11 @@ struct RegressionTests {
       PlannedStep(60, .save(device: 1, context: 0, changes: [.delete(.label, pick: 0)])),
       PlannedStep(60, .sync(device: 0)),
     ]
-    play(plan)
+    await play(plan)
   }
 
   @Test("What a remade zone replaces is in the recovery list")
-  func remadeZone() {
+  func remadeZone() async {
     var plan = SimulationPlan(seed: 5197, devices: [0, 0])
     plan.requestFaults = []
     plan.steps = [
@@ -149,11 +151,11 @@ struct RegressionTests {
       PlannedStep(1, .online(device: 1)),
       PlannedStep(120, .online(device: 0)),
     ]
-    play(plan)
+    await play(plan)
   }
 
   @Test("A change of the account during a round ends in a set-up")
-  func accountDuringRound() {
+  func accountDuringRound() async {
     var plan = SimulationPlan(seed: 1057, devices: [0, 0])
     plan.network.latency = 30
     plan.requestFaults = []
@@ -167,11 +169,11 @@ struct RegressionTests {
       PlannedStep(10, .save(device: 0, context: 0, changes: [.insert(.label, link: 0, length: 0)])),
       PlannedStep(15, .signOut(device: 1)),
     ]
-    play(plan)
+    await play(plan)
   }
 
   @Test("A record that a newer version sends again has the fields that older versions read")
-  func formerFieldsOfLostRecord() {
+  func formerFieldsOfLostRecord() async {
     var plan = SimulationPlan(seed: 200_053, devices: [0, 0])
     plan.limits.recordsPerPage = 5
     plan.limits.inlineBytes = 473
@@ -188,11 +190,11 @@ struct RegressionTests {
       PlannedStep(11.211, .sync(device: 1)),
       PlannedStep(0.223, .restoreServer),
     ]
-    play(plan)
+    await play(plan)
   }
 
   @Test("A page that answers a wait for notifications is not taken for silence")
-  func garbledNotification() {
+  func garbledNotification() async {
     var plan = SimulationPlan(seed: 200_034, devices: [0, 0])
     plan.network.latency = 0.5
     // The waits of a device that has nothing else to ask: one of them ends with the other's save.
@@ -206,11 +208,11 @@ struct RegressionTests {
       ),
       PlannedStep(20, .save(device: 1, context: 0, changes: [.insert(.label, link: 0, length: 0)])),
     ]
-    play(plan)
+    await play(plan)
   }
 
   @Test("What an object held that its own device deleted need not come back with it")
-  func editBeforeDeletion() {
+  func editBeforeDeletion() async {
     var plan = SimulationPlan(seed: 200_007, devices: [0, 0])
     plan.limits.operationsPerBatch = 6
     plan.limits.recordsPerPage = 2
@@ -235,11 +237,11 @@ struct RegressionTests {
         )
       ),
     ]
-    play(plan)
+    await play(plan)
   }
 
   @Test("A crash is compared with the launch that follows it, where steps launch the app too")
-  func twoCrashes() {
+  func twoCrashes() async {
     var plan = SimulationPlan(seed: 200_055, devices: [0, 0])
     plan.requestFaults = []
     // The first crash would have the app launched after 18 seconds, the step does so after 9.
@@ -250,6 +252,6 @@ struct RegressionTests {
       PlannedStep(3, .kill(device: 1, afterJobs: 0, launchAfter: 19)),
       PlannedStep(30, .sync(device: 0)),
     ]
-    play(plan)
+    await play(plan)
   }
 }

@@ -52,25 +52,4 @@ final class MirroredStores: Sendable {
     guard let store else { return nil }
     return state.withLock { state in state.entries.first { $0.store === store }?.mirror }
   }
-
-  private var mirrors: [StoreMirror] { state.withLock { $0.entries.compactMap(\.mirror) } }
-
-  /// Has all mirrors look at the account again whenever it may have changed.
-  static let accountChanges = AccountChanges()
-
-  final class AccountChanges: Sendable {
-    private let isStarted = Mutex(false)
-
-    func start() {
-      let wasStarted = isStarted.withLock { started in
-        defer { started = true }
-        return started
-      }
-      guard !wasStarted else { return }
-      // Observed for as long as the process lives.
-      AccountNotices.shared.add { _ in
-        for mirror in MirroredStores.shared.mirrors { mirror.accountMayHaveChanged() }
-      }
-    }
-  }
 }

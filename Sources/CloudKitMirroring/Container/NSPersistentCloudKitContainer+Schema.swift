@@ -39,39 +39,7 @@ extension NSPersistentCloudKitContainer {
         for record in records { mirror.printSchemaRecord(record) }
       }
       if options.contains(.dryRun) { continue }
-      let outcome = Outcome()
-      mirror.effects.tasks.spawn {
-        do {
-          try await mirror.initializeSchema(records)
-          outcome.finish(nil)
-        } catch {
-          outcome.finish(error)
-        }
-      }
-      try outcome.wait()
-    }
-  }
-
-  /// Lets a synchronous caller wait for asynchronous work.
-  private final class Outcome: @unchecked Sendable {
-    // Unchecked: `condition` guards the rest.
-    private let condition = NSCondition()
-    private var isFinished = false
-    private var error: (any Error)?
-
-    func finish(_ error: (any Error)?) {
-      condition.lock()
-      isFinished = true
-      self.error = error
-      condition.broadcast()
-      condition.unlock()
-    }
-
-    func wait() throws {
-      condition.lock()
-      defer { condition.unlock() }
-      while !isFinished { condition.wait() }
-      if let error { throw error }
+      try CallingThread.wait { try await mirror.initializeSchema(records) }
     }
   }
 }

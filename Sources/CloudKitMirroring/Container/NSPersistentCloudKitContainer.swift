@@ -36,8 +36,15 @@ import Synchronization
 open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Sendable {
   // Sendable: `mirrors` guards what the class adds.
 
-  /// The stores that are mirrored, by the address of the store object.
-  private let mirrors = Mutex<[(store: NSPersistentStore, mirror: StoreMirror)]>([])
+  private struct Mirrored {
+    let store: NSPersistentStore
+    let mirror: StoreMirror
+    /// Has the mirror check its account again whenever that may have changed.
+    let account: AccountObserver
+  }
+
+  /// The stores that are mirrored, in the order in which they were loaded.
+  private let mirrors = Mutex<[Mirrored]>([])
   /// The description that the container made, kept so that none of the app's is taken for it.
   private var ownDescription: NSPersistentStoreDescription?
 
@@ -46,11 +53,10 @@ open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Send
   public override init(name: String, managedObjectModel model: NSManagedObjectModel) {
     super.init(name: name, managedObjectModel: model)
     ownDescription = persistentStoreDescriptions.first
-    MirroredStores.accountChanges.start()
   }
 
   deinit {
-    for (_, mirror) in mirrors.withLock({ $0 }) {
+    for mirror in storeMirrors {
       MirroredStores.shared.remove(mirror)
       mirror.stop()
     }
@@ -159,10 +165,9 @@ open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Send
     do {
       let identifier = store.identifier ?? ""
       try MirroredStores.shared.claim(identifier)
-      let cloud = CloudKitDatabase(
-        container: options.container ?? CKContainer(identifier: options.containerIdentifier),
-        scope: options.databaseScope
-      )
+      let container =
+        options.container ?? CKContainer(identifier: options.containerIdentifier)
+      let cloud = CloudKitDatabase(container: container, scope: options.databaseScope)
       let mirror: StoreMirror
       // An observer may make the posting thread wait for the main queue: never the mirror's.
       let notices = coordinator.effects.waitingLane("NSPersistentCloudKitContainer.Event")
@@ -185,7 +190,10 @@ open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Send
         MirroredStores.shared.release(identifier)
         throw error
       }
-      mirrors.withLock { $0.append((store, mirror)) }
+      let account = AccountObserver(of: container) { [weak mirror] in
+        mirror?.accountMayHaveChanged()
+      }
+      mirrors.withLock { $0.append(Mirrored(store: store, mirror: mirror, account: account)) }
       MirroredStores.shared.add(mirror, of: store)
       mirror.start()
       return nil

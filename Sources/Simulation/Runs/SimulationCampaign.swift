@@ -1,7 +1,7 @@
 import Foundation
 
 /// Runs many seeds, one after the other, and counts what they exercised.
-package struct SimulationCampaign {
+package struct SimulationCampaign: Sendable {
   /// One seed of so many is run twice, to compare.
   package static let repeatInterval = 20
 

@@ -1,8 +1,8 @@
-/// Observes changes of a container's account during its lifetime.
-final class AccountObserver: Sendable {
+/// Calls a closure at each change of a container's account, for as long as the observer lives.
+package final class AccountObserver: Sendable {
   private let number: Int
 
-  init(of container: CKContainer, _ changed: @escaping @Sendable () -> Void) {
+  package init(of container: CKContainer, _ changed: @escaping @Sendable () -> Void) {
     number = AccountNotices.shared.add { [weak container] other in
       // A change without a container concerns all containers.
       if let other {
