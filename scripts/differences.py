@@ -27,7 +27,7 @@ def name_of(declaration):
     text = MODIFIERS.sub("", declaration.strip())
     function = re.match(r"(?:func\s+)?(init|subscript|[\w]+)\??(?:<[^(]*>)?\((.*)", text)
     if text.startswith(("func ", "init", "subscript")) and function:
-        labels = re.findall(r"(?:^|[,(]\s*)(\w+)(?:\s+\w+)?\s*:", strip_nested(function.group(2)))
+        labels = re.findall(r"(?:^\s*|[,(]\s*)(\w+)(?:\s+\w+)?\s*:", strip_nested(function.group(2)))
         return f"{function.group(1)}({''.join(label + ':' for label in labels)})"
     plain = re.match(r"(?:\w+\s+)?([\w.]+)", text)
     return plain.group(1) if plain else text

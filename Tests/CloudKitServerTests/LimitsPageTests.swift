@@ -74,6 +74,10 @@ struct LimitsPageTests {
       for less, THROTTLED or TRY_AGAIN_LATER with the seconds to wait where it has to ask later,
       QUOTA_EXCEEDED where something has to be deleted first.
 
+      `watershed serve` sets four of these itself (`requestsPerSecond`, `requestBurst`, `userQuota`,
+      `publicQuota`): their defaults are in [Configuration](Operating/Configuration.md), as `rateLimit`,
+      `rateBurst`, `userQuota` and `publicQuota`.
+
       | Limit | Default | Meaning |
       |---|---|---|
       \(rows.joined(separator: "\n"))

@@ -3,7 +3,7 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-/// The ways in beside the documented endpoints, which `AuthMatrixTests` has: who may use them is data
+/// The ways in beside the documented endpoints, which `EndpointMatrixTests` has: who may use them is data
 /// here too.
 @Suite("The matrix of other doors")
 struct DoorMatrixTests {
