@@ -1,4 +1,5 @@
-# Every command here works on a fresh clone; the Swift toolchain is all it asks for.
+# Commands work on a fresh clone with the Swift toolchain. `release`, `coverage` and `differences` need python3
+# too, `coverage` also WATERSHED_SHARED.
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test fuzz programs requests simulate lint format bench docs coverage limits handbook differences release clean
 
@@ -22,7 +23,7 @@ classes: setup ## Build a model library and an app on it in release, and run the
 
 test: setup ## Build and run every test
 	swift build --build-tests
-	swift test --skip-build --disable-xctest
+	@scripts/run-tests
 
 fuzz: setup ## Send the server broken requests for long; ROUNDS=200000 SEED=7
 	swift build --build-tests
@@ -65,8 +66,8 @@ handbook: setup ## Rewrite the tables of Documentation/Operating that are made o
 	WATERSHED_WRITE_HANDBOOK=1 swift test --disable-xctest --filter 'ConfigurationPageTests|MessagesPageTests'
 
 differences: ## Rewrite Documentation/Differences.md from the doc comments
-	python3 scripts/differences.py "Core Data" Sources/OpenCoreData Sources/CloudKitMirroring \
-	  >Documentation/Differences.md
+	{ python3 scripts/differences.py "Core Data" Sources/OpenCoreData Sources/CloudKitMirroring && \
+	  echo && python3 scripts/differences.py "CloudKit" Sources/OpenCloudKit; } >Documentation/Differences.md
 
 clean: ## Remove what was built
 	swift package clean

@@ -16,6 +16,8 @@ package final class SimulationScheduler: @unchecked Sendable {
     case stalled
     /// So many jobs ran without any progress of the clock that the program loops.
     case spinning
+    /// The process that the run waits for has had no job for longer than any step takes, while others go on.
+    case abandoned
   }
 
   private struct Entry {
@@ -47,15 +49,27 @@ package final class SimulationScheduler: @unchecked Sendable {
   package var hasReadyJobs: Bool { ready.withLock { !$0.isEmpty } }
 
   /// Runs jobs and moves the clock until the condition holds.
-  package func run(until isFinished: () -> Bool) -> Ending {
+  ///
+  /// A world in which devices ask the server again and again never runs out of jobs, even if the step under
+  /// way can no longer end. So the run also ends where `driver` has no job for `patience` virtual seconds.
+  package func run(
+    until isFinished: () -> Bool,
+    driver: SimulatedProcess? = nil,
+    patience: Double = .infinity
+  ) -> Ending {
     var jobsAtThisMoment = 0
+    var lastOfDriver = clock.elapsed
     while !isFinished() {
       if let entry = takeOne() {
         jobsAtThisMoment += 1
         guard jobsAtThisMoment < Self.jobsPerMoment else { return .spinning }
+        let isOfDriver = entry.process === driver
+        guard isOfDriver || clock.elapsed - lastOfDriver <= patience else { return .abandoned }
         jobCount += 1
         orderDigest.add(UInt64(entry.process.number))
         entry.process.run(entry.job)
+        // Read after the job: it may have moved the clock.
+        if isOfDriver { lastOfDriver = clock.elapsed }
       } else if clock.advanceToNextDeadline() {
         jobsAtThisMoment = 0
       } else {

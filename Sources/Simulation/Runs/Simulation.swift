@@ -9,6 +9,9 @@ package enum Simulation {
   /// Has the oracle believe in a save that never was: a run that does not fail proves the oracle blind.
   package static let canary: PlantedBugName = "canary"
 
+  /// Virtual seconds that no step takes: the slowest waits for requests that end after minutes.
+  private static let longestStep = 6.0 * 3600
+
   /// Worlds of one process come one after the other.
   private static let turn = NSRecursiveLock()
 
@@ -49,13 +52,20 @@ package enum Simulation {
       await world.end()
       isFinished.isSet = true
     }
-    let ending = world.scheduler.run(until: { isFinished.isSet })
+    let longestDelay = plan.steps.map(\.delay).max() ?? 0
+    let ending = world.scheduler.run(
+      until: { isFinished.isSet },
+      driver: world.driver,
+      patience: longestDelay + longestStep
+    )
     switch ending {
     case .finished: break
     case .stalled:
       world.oracle.report(.liveness, "no task can run any more: one waits for what never comes")
     case .spinning:
       world.oracle.report(.boundedEffort, "tasks run on and on while the clock stands")
+    case .abandoned:
+      world.oracle.report(.liveness, "a step has not ended after \(Int(longestStep / 3600)) hours")
     }
     let outcome = SimulationOutcome(world)
     world.buryAll()
