@@ -114,7 +114,8 @@ final class SimulatedNetwork: @unchecked Sendable {
     }
     let response = try await exchange(request, link)
     switch fault {
-    case .killAfterCommit: try await die(link)
+    // A wait for notifications may have begun before the calm: from then on nothing launches a killed app again.
+    case .killAfterCommit where !isCalm: try await die(link)
     case .replyLost:
       try await clock.sleep(seconds: long)
       throw TransportError(wasSent: true, reason: "The reply was lost.")
