@@ -311,11 +311,14 @@ struct RefusalTests {
     try await with { world, phone in
       let pad = try await world.device("pad")
       phone.cloud.forgetCalls()
+      let began = ContinuousClock.now
       for number in 0..<5 {
         try pad.save { _ = $0.make("Post", ["title": "\(number)"]) }
         try await pad.sync()
       }
-      #expect(phone.cloud.calls.filter { $0 == "databaseChanges" }.count <= 1)
+      // Every 30 seconds: on a slow machine more than once.
+      let intervals = Int((ContinuousClock.now - began) / .seconds(30))
+      #expect(phone.cloud.calls.filter { $0 == "databaseChanges" }.count <= 1 + intervals)
       try await pad.quit()
     }
   }

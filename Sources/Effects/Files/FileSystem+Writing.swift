@@ -64,6 +64,14 @@ extension FileSystem {
     try remove(source)
   }
 
+  /// Makes an empty file under a name that is free; throws `fileWriteFileExists` where it is not.
+  package static func makeEmptyFile(_ path: String) throws {
+    let flags = O_WRONLY | O_CREAT | O_EXCL
+    guard let file = try descriptor(of: path, flags, "created") else { return }
+    close(file)
+    try synchronizeFolder(of: path)
+  }
+
   /// Makes a folder, and those above it, unless they are there.
   package static func makeFolder(_ path: String) throws {
     if try make(path) { return }

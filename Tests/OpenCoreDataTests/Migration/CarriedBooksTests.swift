@@ -1,7 +1,8 @@
 import Foundation
-import OpenCoreData
 import Testing
 import WatershedSQLite
+
+@testable import OpenCoreData
 
 @Suite("What a migration takes along")
 struct CarriedBooksTests {
@@ -83,6 +84,48 @@ struct CarriedBooksTests {
     )
     #expect(
       try connection.scalar("SELECT ZENTITYID FROM ANSCKRECORDMETADATA") == .integer(2)
+    )
+  }
+
+  @Test("A deletion that no mirror has read yet follows its entity to the name in a mapping model")
+  func deletionOfRenamedEntity() throws {
+    func model(_ name: String) -> NSManagedObjectModel {
+      let model = NSManagedObjectModel()
+      model.entities = [Parts.entity(name, [Parts.attribute("title", .stringAttributeType)])]
+      return model
+    }
+    let (older, newer) = (model("Note"), model("Memo"))
+    let bench = try MigrationBench()
+    try bench.open(older, [NSPersistentHistoryTrackingKey: true as NSNumber]) { context in
+      _ = context.insert("Note", ["title": "only"])
+      try context.save()
+      context.delete(try #require(try context.all("Note").first))
+    }
+    let entity = NSEntityMapping()
+    entity.name = "NoteToMemo"
+    entity.mappingType = .customEntityMappingType
+    entity.sourceEntityName = "Note"
+    entity.destinationEntityName = "Memo"
+    let mapping = NSMappingModel()
+    mapping.entityMappings = [entity]
+    let file = try StoreFile.inspect(bench.url, busyTimeout: 1)
+    let copy = bench.url.deletingLastPathComponent().appendingPathComponent("copy.sqlite")
+    try NSPersistentStoreCoordinator(managedObjectModel: newer).addPersistentStore(
+      type: .sqlite,
+      at: copy
+    )
+    try CarriedBooks(
+      from: bench.url,
+      to: copy,
+      keys: [],
+      mapping: mapping,
+      source: StoreSchema.resolved(model: older, configuration: nil, against: file.tables),
+      destination: StoreSchema.new(model: newer, configuration: nil)
+    )
+    .carry(identifier: file.identifier, metadata: file.metadata)
+    let connection = try SQLiteConnection(path: copy.path, mode: .readOnly)
+    #expect(
+      try connection.scalar("SELECT COUNT(*) FROM ACHANGE WHERE ZCHANGETYPE = 2") == .integer(1)
     )
   }
 

@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 import OpenCoreData
 import Testing
@@ -72,6 +73,36 @@ struct DamagedStoreTests {
     #expect(try Data(contentsOf: url).isEmpty)
     try CatalogStack(url).fill()
     #expect(try CatalogStack(url).titles().count == 3)
+  }
+
+  @Test(
+    "A new store has no rows of the store whose log was left at its place",
+    arguments: [1, 2000]
+  )
+  func leftLog(rows: Int) throws {
+    let former = folder.file("former.sqlite")
+    let stack = try CatalogStack(former)
+    for _ in 0..<(rows + 2) / 3 { try stack.fill() }
+    // Copied while the store is open, as a process that is killed leaves it; the file itself is removed.
+    try FileManager.default.copyItem(atPath: former.path + "-wal", toPath: url.path + "-wal")
+    try stack.close()
+    #expect(try FileSystem.size(of: url.path + "-wal") > 0)
+    let new = try CatalogStack(url)
+    #expect(try new.titles().isEmpty)
+    try new.fill()
+    try new.close()
+    #expect(try CatalogStack(url).titles().count == 3)
+  }
+
+  @Test("A zero-length file with the log of a former store becomes a new store")
+  func reservedWithLog() throws {
+    let former = folder.file("former.sqlite")
+    let stack = try CatalogStack(former)
+    try stack.fill()
+    try FileManager.default.copyItem(atPath: former.path + "-wal", toPath: url.path + "-wal")
+    try stack.close()
+    try Data().write(to: url)
+    #expect(try CatalogStack(url).titles().isEmpty)
   }
 
   @Test("A refused store leaves nothing beside it, and stays as it is")

@@ -7,6 +7,7 @@ struct CarriedBooks {
   let from: URL
   let to: URL
   let keys: [MigratedKey]
+  let mapping: NSMappingModel
   let source: StoreSchema
   let destination: StoreSchema
 
@@ -96,7 +97,7 @@ struct CarriedBooks {
   private func noteDeletions(_ old: SQLiteConnection, _ new: SQLiteConnection) throws {
     guard try hasHistory(new) else { return }
     for former in source.entities {
-      guard let current = destination.entity(named: former.name) else { continue }
+      guard let current = successor(of: former.name) else { continue }
       let keys = try new.query(
         "SELECT DISTINCT ZENTITYPK FROM ACHANGE WHERE ZCHANGETYPE = 2 AND ZENTITY = ? ORDER BY 1",
         [.integer(Int64(former.number))]
@@ -123,6 +124,15 @@ struct CarriedBooks {
     }
   }
 
+  /// The entity that the deleted rows of a former one would have now.
+  private func successor(of former: String) -> EntityTable? {
+    if let same = destination.entity(named: former) { return same }
+    let mapped = mapping.entityMappings.first {
+      $0.sourceEntityName == former && $0.destinationEntityName != nil
+    }
+    return mapped?.destinationEntityName.flatMap { destination.entity(named: $0) }
+  }
+
   /// The last key that was given out in an inheritance tree.
   private func lastKey(_ root: Int32, _ connection: SQLiteConnection) throws -> Int64 {
     let found = try connection.scalar(
@@ -140,7 +150,7 @@ struct CarriedBooks {
   /// Changes keep their transactions and their order; what tells of a row that is gone goes too.
   private func moveHistory(_ new: SQLiteConnection) throws {
     guard try hasHistory(new) else { return }
-    // A deleted row was noted as one, where its entity goes on under its name.
+    // A deleted row was noted as one, where its entity goes on, under its name or another.
     try new.execute(
       """
       DELETE FROM ACHANGE WHERE NOT EXISTS (SELECT 1 FROM temp.WSKEYS AS k \

@@ -24,6 +24,7 @@ struct MappedStoreMigration {
           from: url,
           to: copy,
           keys: keys,
+          mapping: mapping,
           source: try StoreSchema.resolved(
             model: source,
             members: Set(file.hashes.keys),

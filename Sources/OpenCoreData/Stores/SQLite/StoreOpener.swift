@@ -93,7 +93,12 @@ struct StoreOpener: @unchecked Sendable {
         context: [NSFilePathErrorKey: url.path]
       )
     }
-    _ = try create(SQLiteConnection(path: url.path, busyTimeout: settings.busyTimeout))
+    do {
+      _ = try create(SQLiteConnection(path: url.path, busyTimeout: settings.busyTimeout))
+    } catch let error as SQLiteError {
+      // Another process may have filled it meanwhile: its store is opened.
+      guard try StoreFile.size(url.path) > 0 else { throw error }
+    }
   }
 
   private func openFile() throws -> Opened {
@@ -106,10 +111,10 @@ struct StoreOpener: @unchecked Sendable {
           context: ["NSFilePath": url.path]
         )
       }
-      try createFile()
-    } else if try StoreFile.size(url.path) == 0, try StoreFile.size(url.path + "-wal") == 0 {
-      try fillReservedFile()
+      if try hasLog { try reserveFile() } else { try createFile() }
     }
+    // SQLite removes the log of an empty file: a store in WAL mode has its first page in the file.
+    if try StoreFile.size(url.path) == 0 { try fillReservedFile() }
     var file = try StoreFile.inspect(url, busyTimeout: settings.busyTimeout)
     try file.requireKnownFormat()
     if !settings.ignoresVersions, let mismatch = mismatch(of: file) {
@@ -169,6 +174,24 @@ struct StoreOpener: @unchecked Sendable {
   /// What is between the file and the model; nil where nothing is.
   private func mismatch(of file: StoreFile) -> StoreError? {
     ModelCompatibility(model: model, configuration: configuration, file: file, url: url).mismatch()
+  }
+
+  /// Whether a log of a store that was at this place before is still there.
+  private var hasLog: Bool {
+    get throws { try StorePlace.logSuffixes.contains { try StoreFile.size(url.path + $0) > 0 } }
+  }
+
+  /// Makes an empty file at the place.
+  ///
+  /// A file with pages that is put beside the log of a former store would be read together with that log:
+  /// the former store's rows would come back. Removing the log here would take it from another process
+  /// that has just created the store; SQLite removes it under its own lock.
+  private func reserveFile() throws {
+    do {
+      try FileSystem.makeEmptyFile(url.path)
+    } catch let error as CocoaError where error.code == .fileWriteFileExists {
+      // Another process was faster.
+    }
   }
 
   /// Makes the file under another name and links it into place, so that no crash leaves half a
