@@ -84,9 +84,10 @@ extension NSManagedObjectContext {
     let found = members.map { key, template, binding in
       registeredObject(key) ?? makeFault(key, template: template, binding: binding)
     }
-    object.toManyStorage(at: index).load(
-      updated.isEmpty ? found : found.filter { !$0.hasLeft(object, toMany: index) }
-    )
+    let left = updated.isEmpty ? [] : found.filter { $0.hasLeft(object, toMany: index) }
+    let stayed = left.isEmpty ? found : found.filter { !$0.hasLeft(object, toMany: index) }
+    let settled = object.toManyStorage(at: index).load(stayed, left: left)
+    object.forgetForUndo(settled, at: index)
   }
 
   func objects(_ plan: FetchPlan, from parent: NSManagedObjectContext) throws -> [NSManagedObject] {

@@ -115,13 +115,19 @@ extension NSManagedObjectContext {
       for position in part {
         let reference = lists.references[position]
         if let member = recent.object(reference) {
-          if mayHaveLeft, member.hasLeft(object, toMany: index) { continue }
-          loading.append(member)
+          if mayHaveLeft, member.hasLeft(object, toMany: index) {
+            loading.leaveOut(member)
+          } else {
+            loading.append(member)
+          }
           continue
         }
         guard let member = self.object(for: reference, binding) else { continue }
         recent.note(member, reference)
-        if mayHaveLeft, member.hasLeft(object, toMany: index) { continue }
+        if mayHaveLeft, member.hasLeft(object, toMany: index) {
+          loading.leaveOut(member)
+          continue
+        }
         if !lists.hasRows {
           faults.append(member)
         } else if member.lacksRow(of: generation), let row = lists.takeRow(at: position) {
@@ -175,7 +181,10 @@ extension NSManagedObjectContext {
         if isShared, !member.state.contains(.prefetched) { sharedMembers.hold(member) }
         member.attach(row, generation: generation)
       }
-      if mayHaveLeft, member.hasLeft(object, toMany: index) { continue }
+      if mayHaveLeft, member.hasLeft(object, toMany: index) {
+        loading.leaveOut(member)
+        continue
+      }
       loading.append(member)
     }
     object.take(loading, at: index)

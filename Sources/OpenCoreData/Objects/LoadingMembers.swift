@@ -8,6 +8,8 @@ struct LoadingMembers {
   private var items: [NSManagedObject]?
   /// The class of all members of the set, where they have one.
   private(set) var memberClass: ObjectIdentifier?
+  /// Members in the store whose own to-one was set to lead elsewhere.
+  private(set) var left: [NSManagedObject] = []
 
   init(isSet: Bool, capacity: Int) {
     self.isSet = isSet
@@ -34,6 +36,11 @@ struct LoadingMembers {
     }
     // Not `insert`, which returns the object, and retains it for that.
     set?.update(with: object)
+  }
+
+  /// Leaves out a member that the store has; changes that wait are compared with it.
+  mutating func leaveOut(_ object: NSManagedObject) {
+    if !isSet { left.append(object) }
   }
 
   /// Whether the members are a set, all of one class; false for a list.
@@ -66,8 +73,14 @@ extension NSManagedObject {
     if members.isSet(of: memberClass(at: index)), hasRoomForMembers(at: index) {
       keepMembers(members.takeSet(), at: index)
     } else {
-      toManyStorage(at: index).load(members)
+      let settled = toManyStorage(at: index).load(members)
+      forgetForUndo(settled, at: index)
     }
+  }
+
+  /// Changes that the store has by now are no change of the turn in which they are found there.
+  final func forgetForUndo(_ settled: ToManyChanges, at index: Int) {
+    if !settled.isEmpty { context?.undoRecorder?.forget(settled, of: self, at: index) }
   }
 
   @inline(__always)

@@ -1,3 +1,11 @@
+/// Members that were added to a to-many relationship and removed from it.
+struct ToManyChanges {
+  var added: [NSManagedObject] = []
+  var removed: [NSManagedObject] = []
+
+  var isEmpty: Bool { added.isEmpty && removed.isEmpty }
+}
+
 /// The members of one of an object's to-many relationships, and their changes.
 ///
 /// It is a fault of its own. Maintaining the inverse adds and removes members without firing it:
@@ -36,6 +44,13 @@ final class ToManyStorage {
     var removed = ObjectBag()
     /// The unsaved order, while the members are not loaded.
     var order: [NSManagedObject] = []
+    /// Whether the store may have changed since the changes were made.
+    ///
+    /// What was added here may be stored by now, and what was removed may be gone. Loading the members
+    /// decides it.
+    var mayBeStored = false
+
+    var isEmpty: Bool { added.isEmpty && removed.isEmpty }
     weak var proxy: RelationshipOrderedSet?
   }
 
@@ -135,24 +150,40 @@ final class ToManyStorage {
 
   // MARK: Loading
 
-  /// Takes what the store has and puts the waiting changes on top.
-  func load(_ loading: consuming LoadingMembers) {
-    guard loading.isSet, takesSet else { return load(loading.takeItems()) }
+  /// Takes what the store has and puts the waiting changes on top; returns the changes that the store
+  /// has by now.
+  @discardableResult
+  func load(_ loading: consuming LoadingMembers) -> ToManyChanges {
+    guard loading.isSet, takesSet else {
+      let left = loading.left
+      return load(loading.takeItems(), left: left)
+    }
     memberClass = loading.memberClass
     keptSet = loading.takeSet()
     list.removeAll()
     hasList = false
     isLoaded = true
+    return ToManyChanges()
   }
 
   /// Whether members can be loaded as a set: they need no order and nothing waits.
   var takesSet: Bool { !isOrdered && edits == nil && !isNew }
 
-  /// Takes what the store has and puts the waiting changes on top.
-  func load(_ stored: [NSManagedObject]) {
+  /// Takes what the store has and puts the waiting changes on top; returns the changes that the store
+  /// has by now, which are changes no longer.
+  ///
+  /// Members that left are stored, too, but their own to-one was set to lead elsewhere.
+  @discardableResult
+  func load(_ stored: [NSManagedObject], left: [NSManagedObject] = []) -> ToManyChanges {
     var loaded = ObjectBag(distinct: stored)
-    for object in removed.items { loaded.remove(object, keepingOrder: isOrdered) }
-    for object in added { loaded.append(object) }
+    var settled = ToManyChanges()
+    for object in removed.items where !loaded.remove(object, keepingOrder: isOrdered) {
+      if !left.contains(where: { $0 === object }) { settled.removed.append(object) }
+    }
+    for object in added where !loaded.append(object) { settled.added.append(object) }
+    for object in settled.removed { edits?.removed.remove(object, keepingOrder: false) }
+    for object in settled.added { edits?.added.remove(object, keepingOrder: true) }
+    edits?.mayBeStored = false
     if let order = edits?.order, !order.isEmpty {
       loaded = ObjectBag(distinct: MemberOrder.order(of: loaded.items, as: order))
       edits?.order = []
@@ -161,6 +192,7 @@ final class ToManyStorage {
     isLoaded = true
     isNew = false
     mirror()
+    return settled
   }
 
   private func take(_ members: ObjectBag) {
@@ -215,8 +247,10 @@ final class ToManyStorage {
     let edits = requireEdits()
     if !edits.removed.remove(object, keepingOrder: false) {
       guard edits.added.append(object) else { return isLoaded }
-    } else if isOrdered {
-      isReordered = true
+    } else {
+      if isOrdered { isReordered = true }
+      // The store may not have it any more, so that taking the removal back does not add it.
+      if edits.mayBeStored { edits.added.append(object) }
     }
     return true
   }
@@ -245,6 +279,9 @@ final class ToManyStorage {
     let edits = requireEdits()
     if !edits.added.remove(object, keepingOrder: isOrdered) {
       guard edits.removed.append(object) else { return isLoaded }
+    } else if edits.mayBeStored {
+      // The store may have it by now, so that taking the addition back does not remove it.
+      edits.removed.append(object)
     }
     return true
   }
@@ -291,6 +328,7 @@ final class ToManyStorage {
     edits?.added.removeAll()
     edits?.removed.removeAll()
     edits?.order = []
+    edits?.mayBeStored = false
     if let edits, edits.proxy == nil { self.edits = nil }
   }
 
@@ -305,6 +343,7 @@ final class ToManyStorage {
   func unload() {
     guard !isNew else { return }
     if isReordered, isLoaded { requireEdits().order = members.items }
+    if let edits, !edits.isEmpty { edits.mayBeStored = true }
     isLoaded = false
     take(ObjectBag())
   }

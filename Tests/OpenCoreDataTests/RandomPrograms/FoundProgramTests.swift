@@ -163,4 +163,77 @@ struct FoundProgramTests {
       ]
     )
   }
+
+  @Test("A deleted member stays gone after a merge of the save that stored it")
+  func deletedMemberThatWasStored() throws {
+    for layout in [ProgramLayout.coordinators, .merging] {
+      for (kind, key) in [("Dog", "owner"), ("Ticket", "line"), ("Debt", "debtor")] {
+        try expectAgreement(
+          layout,
+          [
+            .init(0, .insert(1, kind)),
+            .init(0, .insert(2, "Person")),
+            .init(0, .save),
+            .init(1, .toOne(1, key, 2)),
+            .init(0, .toOne(1, key, 2)),
+            .init(0, .save),
+            .init(1, .delete(1)),
+          ]
+        )
+      }
+    }
+  }
+
+  @Test("A member that was removed here and elsewhere can be added again")
+  func removedMemberThatWasAddedAgain() throws {
+    for layout in [ProgramLayout.coordinators, .merging] {
+      for (kind, key) in [("Dog", "owner"), ("Ticket", "line")] {
+        let program: [ProgramLine] = [
+          .init(0, .insert(1, kind)),
+          .init(0, .insert(2, "Person")),
+          .init(0, .toOne(1, key, 2)),
+          .init(0, .save),
+          .init(1, .toOne(1, key, nil)),
+          .init(0, .toOne(1, key, nil)),
+          .init(0, .save),
+          .init(1, .toOne(1, key, 2)),
+        ]
+        try expectAgreement(layout, program)
+        try expectAgreement(layout, program + [.init(1, .save)])
+        var looking = program
+        looking.insert(.init(1, .look), at: 7)
+        try expectAgreement(layout, looking + [.init(1, .name(2, "n")), .init(1, .save)])
+      }
+    }
+  }
+
+  @Test("A link that two contexts made is cut by the one that cuts it, and made again")
+  func linkThatTwoContextsMade() throws {
+    for layout in [ProgramLayout.coordinators, .merging] {
+      for (owner, key, member) in [(2, "clubs", 1), (1, "members", 2)] {
+        let start: [ProgramLine] = [
+          .init(0, .insert(1, "Club")),
+          .init(0, .name(1, "n1")),
+          .init(0, .insert(2, "Person")),
+        ]
+        let make = ProgramStep.add(owner, key, member)
+        let cut = ProgramStep.remove(owner, key, member)
+        let save = ProgramStep.save
+        for looks in [[], [ProgramLine(1, .look)]] {
+          try expectAgreement(
+            layout,
+            start + [
+              .init(0, save), .init(1, make), .init(0, make), .init(0, save),
+            ] + looks + [.init(1, cut), .init(1, save)]
+          )
+          try expectAgreement(
+            layout,
+            start + [
+              .init(0, make), .init(0, save), .init(1, cut), .init(0, cut), .init(0, save),
+            ] + looks + [.init(1, make), .init(1, save)]
+          )
+        }
+      }
+    }
+  }
 }

@@ -13,7 +13,7 @@ final class UndoRecorder {
     let values: [RowValue]
     let objectValues: [Int: Any]?
     let toOnes: [NSManagedObject?]
-    let toManys: [Members?]
+    var toManys: [ToManyChanges?]
 
     init(_ object: NSManagedObject) {
       changed = object.changed
@@ -21,20 +21,7 @@ final class UndoRecorder {
       values = object.values
       objectValues = object.objectValues
       toOnes = object.toOneObjects
-      toManys = object.toManyStorages.map { $0.map(Members.init) }
-    }
-  }
-
-  /// The members added to and removed from a to-many's stored members.
-  private struct Members {
-    var added: [NSManagedObject] = []
-    var removed: [NSManagedObject] = []
-
-    init() {}
-
-    init(_ storage: ToManyStorage) {
-      added = storage.added
-      removed = storage.removed.items
+      toManys = object.toManyStorages.map { $0.map(ToManyChanges.init) }
     }
   }
 
@@ -91,6 +78,23 @@ final class UndoRecorder {
   func keepOrder(of storage: ToManyStorage) {
     guard storage.isLoaded, orders[ObjectIdentifier(storage)] == nil else { return }
     orders[ObjectIdentifier(storage)] = storage.members.items
+  }
+
+  /// Called where changes of a to-many turn out to be stored: it no longer differs from the store by
+  /// them, though this turn did not change it.
+  func forget(_ settled: ToManyChanges, of object: NSManagedObject, at index: Int) {
+    let identifier = ObjectIdentifier(object)
+    guard let toManys = images[identifier]?.toManys, !toManys.isEmpty, let known = toManys[index]
+    else { return }
+    images[identifier]?.toManys[index] = ToManyChanges(
+      added: without(known.added, settled.added),
+      removed: without(known.removed, settled.removed)
+    )
+  }
+
+  private func without(_ left: [NSManagedObject], _ right: [NSManagedObject]) -> [NSManagedObject] {
+    let known = Set(right.map { ObjectIdentifier($0) })
+    return left.filter { !known.contains(ObjectIdentifier($0)) }
   }
 
   /// Whether a deleted object may be restored.
@@ -150,7 +154,7 @@ final class UndoRecorder {
     for index in object.changedToManysInTurn.slots {
       guard let storage = object.toManyStorage(ifTouched: index) else { continue }
       let known = image.flatMap { $0.toManys.isEmpty ? nil : $0.toManys[index] }
-      let members = members(of: storage, before: known ?? Members(), at: index)
+      let members = members(of: storage, before: known ?? ToManyChanges(), at: index)
       if !members.added.isEmpty || !members.removed.isEmpty || members.orderBefore != nil {
         change.toManys.append(members)
       }
@@ -176,14 +180,10 @@ final class UndoRecorder {
 
   private func members(
     of storage: ToManyStorage,
-    before: Members,
+    before: ToManyChanges,
     at index: Int
   ) -> UndoStep.ToManyChange {
-    let after = Members(storage)
-    func without(_ left: [NSManagedObject], _ right: [NSManagedObject]) -> [NSManagedObject] {
-      let known = Set(right.map { ObjectIdentifier($0) })
-      return left.filter { !known.contains(ObjectIdentifier($0)) }
-    }
+    let after = ToManyChanges(storage)
     let order = orders[ObjectIdentifier(storage)]
     return UndoStep.ToManyChange(
       index: index,
@@ -225,5 +225,12 @@ final class UndoRecorder {
       context.processPendingChanges()
     }
     register(step, direction.opposite)
+  }
+}
+
+extension ToManyChanges {
+  /// The members added to and removed from a to-many's stored members.
+  fileprivate init(_ storage: ToManyStorage) {
+    self.init(added: storage.added, removed: storage.removed.items)
   }
 }
