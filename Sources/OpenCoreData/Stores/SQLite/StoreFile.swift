@@ -91,10 +91,12 @@ struct StoreFile {
       try SQLiteConnection(path: url.path, mode: mode, busyTimeout: busyTimeout)
     }
     try rollBack(url, busyTimeout)
-    if try size(url.path + "-wal") == 0, try size(url.path + "-journal") == 0 {
+    if try FileSystem.size(of: url.path + "-wal") == 0,
+      try FileSystem.size(of: url.path + "-journal") == 0
+    {
       return try open(.immutable)
     }
-    if try size(url.path + "-wal") > 0, try !FileSystem.isThere(url.path + "-shm"),
+    if try FileSystem.size(of: url.path + "-wal") > 0, try !FileSystem.isThere(url.path + "-shm"),
       try FileSystem.isWritable(url.path)
     {
       return try open(.alone)
@@ -106,7 +108,7 @@ struct StoreFile {
   ///
   /// A connection that only reads refuses such a file (sqlite.org/rescode.html#readonly_rollback).
   private static func rollBack(_ url: URL, _ busyTimeout: Double) throws {
-    guard try size(url.path + "-journal") > 0, try FileSystem.isWritable(url.path),
+    guard try FileSystem.size(of: url.path + "-journal") > 0, try FileSystem.isWritable(url.path),
       try FileSystem.isWritable(url.deletingLastPathComponent().path)
     else { return }
     let connection = try SQLiteConnection(
@@ -122,8 +124,9 @@ struct StoreFile {
   /// A page that was damaged is found when it is read: opening must not take longer for a larger
   /// store.
   private static func requireWhole(_ url: URL, _ connection: SQLiteConnection) throws {
-    let length = try size(url.path)
-    guard try size(url.path + "-wal") == 0, try size(url.path + "-journal") == 0,
+    let length = try FileSystem.size(of: url.path)
+    guard try FileSystem.size(of: url.path + "-wal") == 0,
+      try FileSystem.size(of: url.path + "-journal") == 0,
       case .integer(let page)? = try connection.scalar("PRAGMA page_size"), page > 0,
       length % Int(page) != 0
     else { return }
@@ -133,11 +136,6 @@ struct StoreFile {
       remedy: "Restore the file from a backup.",
       context: [NSFilePathErrorKey: url.path, "NSSQLiteErrorDomain": 11]
     )
-  }
-
-  /// The size of a file; 0 where there is none, and an error where it could not be looked at.
-  static func size(_ path: String) throws -> Int {
-    try FileSystem.size(of: path)
   }
 
   private static func readMetadata(

@@ -77,7 +77,7 @@ struct StoreOpener: @unchecked Sendable {
     get throws {
       let folder = url.deletingLastPathComponent().path
       if try FileSystem.isWritable(folder) { return .readOnly }
-      return try StoreFile.size(url.path + "-wal") > 0 ? .readOnly : .immutable
+      return try FileSystem.size(of: url.path + "-wal") > 0 ? .readOnly : .immutable
     }
   }
 
@@ -97,7 +97,7 @@ struct StoreOpener: @unchecked Sendable {
       _ = try create(SQLiteConnection(path: url.path, busyTimeout: settings.busyTimeout))
     } catch let error as SQLiteError {
       // Another process may have filled it meanwhile: its store is opened.
-      guard try StoreFile.size(url.path) > 0 else { throw error }
+      guard try FileSystem.size(of: url.path) > 0 else { throw error }
     }
   }
 
@@ -114,7 +114,7 @@ struct StoreOpener: @unchecked Sendable {
       if try hasLog { try reserveFile() } else { try createFile() }
     }
     // SQLite removes the log of an empty file: a store in WAL mode has its first page in the file.
-    if try StoreFile.size(url.path) == 0 { try fillReservedFile() }
+    if try FileSystem.size(of: url.path) == 0 { try fillReservedFile() }
     var file = try StoreFile.inspect(url, busyTimeout: settings.busyTimeout)
     try file.requireKnownFormat()
     if !settings.ignoresVersions, let mismatch = mismatch(of: file) {
@@ -178,7 +178,7 @@ struct StoreOpener: @unchecked Sendable {
 
   /// Whether a log of a store that was at this place before is still there.
   private var hasLog: Bool {
-    get throws { try StorePlace.logSuffixes.contains { try StoreFile.size(url.path + $0) > 0 } }
+    get throws { try StorePlace.logSuffixes.contains { try FileSystem.size(of: url.path + $0) > 0 } }
   }
 
   /// Makes an empty file at the place.
