@@ -14,13 +14,13 @@ extension SQLiteStore {
 
   /// Starts watching the file, unless it is watched already.
   func watchFile() {
-    guard !isInMemory, let url, beginWatching() else { return }
+    guard !isInMemory, let url, foreign.beginWatching() else { return }
     let name = url.lastPathComponent
     let watch = effects.files.watch(
       folder: url.deletingLastPathComponent().path,
       files: [name, name + "-wal"]
     ) { [weak self] in self?.fileWasWritten() }
-    keep(watch)
+    foreign.keep(watch)
     // Commits from here on count as new.
     lookForForeignCommits()
   }
@@ -28,10 +28,10 @@ extension SQLiteStore {
   /// Called on the watcher's thread, also for this process's own writes.
   private func fileWasWritten() {
     lookForForeignCommits()
-    guard beginFollowUps() else { return }
+    guard foreign.beginFollowUps() else { return }
     let (effects, rounds) = (effects, Self.followUps)
     effects.tasks.spawn { [weak self] in
-      while let round = self?.nextFollowUp(of: rounds.count) {
+      while let round = self?.foreign.nextFollowUp(of: rounds.count) {
         do {
           try await effects.clock.sleep(seconds: rounds[round])
         } catch {
@@ -40,6 +40,38 @@ extension SQLiteStore {
         self?.lookForForeignCommits()
       }
     }
+  }
+
+  /// Notes the file's version at the opening: rows are cached from then on, and a commit of another
+  /// process after it makes them old.
+  func noteDataVersion() throws {
+    try withWriter { writer in
+      guard case .integer(let version)? = try writer.connection.scalar("PRAGMA data_version") else {
+        return
+      }
+      foreign.note(version)
+    }
+  }
+
+  /// With the writer held: empties the cache where another process has written since the last look.
+  func noticeForeignCommits(_ writer: StoreConnection) throws {
+    guard case .integer(let version)? = try writer.connection.scalar("PRAGMA data_version") else {
+      return
+    }
+    guard foreign.note(version) else { return }
+    cache.removeAll()
+    announceForeignCommits()
+  }
+
+  /// Looks for foreign commits unless a writer is at work, which looks itself.
+  func lookForForeignCommits() {
+    _ = tryWriter { try noticeForeignCommits($0) }
+  }
+
+  /// Before a fetch: looks for foreign commits, but not at every fetch and not while a save runs.
+  func noticeForeignCommitsBeforeReading() {
+    guard !isInMemory else { return }
+    if foreign.isDue(at: effects.clock.uptime) { lookForForeignCommits() }
   }
 
   /// Notifies the observers of a foreign commit; must be called without a lock.

@@ -14,12 +14,9 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   package let effects: Effects
   /// Whether saves are recorded in the history tables.
   package let keepsHistory: Bool
-  /// How often a busy file is asked again before a foreign commit is noticed by readers.
-  static let foreignCommitCheckInterval = 0.05
-
   /// Whether there is a history, kept on or not.
-  private var readersLog: ReadersLog?
   let hasHistoryTables: Bool
+  private var readersLog: ReadersLog?
   /// `ZTOMBSTONE0` and so on, as many as the file has.
   let tombstoneColumns: [String]
   let coding: RowCoding
@@ -33,10 +30,12 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   /// Whether a write-ahead log lets readers and the writer go on beside each other.
   let keepsSessions: Bool
   private let postsRemoteChanges: Bool
-  private let keys = KeyReserver()
+  let keys = KeyReserver()
   /// Posts notifications, in the order of the commits.
   private let notices: Lane
   let commitOrder = CommitOrder()
+  /// What is known of other processes' commits.
+  let foreign = ForeignCommits()
   private let shared = Mutex(Shared())
   private let abandoned = Mutex<[AbandonedFiles]>([])
   private let hasAbandonedFiles = Atomic(false)
@@ -52,15 +51,8 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     var historyWillBeDeleted: (@Sendable (StoreTransaction, Int64) throws -> Void)?
     var remoteChangesAreWanted = false
     var isClosed = false
-    /// The file's version as this process last saw it, and when that was.
-    var dataVersion: Int64?
-    var checkedAt = -Double.infinity
-    var isWatched = false
-    var watch: FileWatch?
     /// The sessions that have a connection.
     var sessions: [ObjectIdentifier: StoreSession] = [:]
-    /// How often the file was looked at since it was written last; nil while nobody looks.
-    var followUp: Int?
   }
 
   /// Opens the store, or creates it where there is no file.
@@ -176,7 +168,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     }
     guard !wasClosed else { return }
     if !isInMemory, let url { OpenStoreFiles.shared.closed(url) }
-    keep(nil)
+    foreign.end()
     generations.expireAll()
     for session in shared.withLock({ Array($0.sessions.values) }) { session.expire() }
     readers?.close()
@@ -345,140 +337,6 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
       throw StoreError.from(error, at: path, while: action).nsError
     } catch let error as StoreError {
       throw error.nsError
-    }
-  }
-
-  // MARK: Other processes
-
-  /// Notes the file's version at the opening: rows are cached from then on, and a commit of another
-  /// process after it makes them old.
-  private func noteDataVersion() throws {
-    try withWriter { writer in
-      guard case .integer(let version)? = try writer.connection.scalar("PRAGMA data_version") else {
-        return
-      }
-      shared.withLock { $0.dataVersion = version }
-    }
-  }
-
-  /// With the writer held: empties the cache where another process has written since the last look.
-  private func noticeForeignCommits(_ writer: StoreConnection) throws {
-    guard case .integer(let version)? = try writer.connection.scalar("PRAGMA data_version") else {
-      return
-    }
-    let changed = shared.withLock { shared in
-      defer { shared.dataVersion = version }
-      return shared.dataVersion.map { $0 != version } ?? false
-    }
-    guard changed else { return }
-    cache.removeAll()
-    announceForeignCommits()
-  }
-
-  /// Looks for foreign commits unless a writer is at work, which looks itself.
-  func lookForForeignCommits() {
-    _ = tryWriter { try noticeForeignCommits($0) }
-  }
-
-  /// Whether the caller is the first who wants the file to be watched.
-  func beginWatching() -> Bool {
-    shared.withLock { shared in
-      defer { shared.isWatched = true }
-      return !shared.isWatched && !shared.isClosed
-    }
-  }
-
-  func keep(_ watch: FileWatch?) {
-    // Let go of outside the lock: ending a watch asks the watcher.
-    let former = shared.withLock { shared in
-      defer { shared.watch = watch }
-      return shared.watch
-    }
-    _ = former
-  }
-
-  /// Whether the caller has to look again for a while; whoever does already begins anew.
-  func beginFollowUps() -> Bool {
-    shared.withLock { shared in
-      defer { shared.followUp = 0 }
-      return shared.followUp == nil
-    }
-  }
-
-  /// The number of the next look; nil when there were enough.
-  func nextFollowUp(of count: Int) -> Int? {
-    shared.withLock { shared in
-      guard let next = shared.followUp, next < count, !shared.isClosed else {
-        shared.followUp = nil
-        return nil
-      }
-      shared.followUp = next + 1
-      return next
-    }
-  }
-
-  /// Before a fetch: looks for foreign commits, but not at every fetch and not while a save runs.
-  func noticeForeignCommitsBeforeReading() {
-    guard !isInMemory else { return }
-    let now = effects.clock.uptime
-    let isDue = shared.withLock { shared in
-      guard now - shared.checkedAt >= Self.foreignCommitCheckInterval else { return false }
-      shared.checkedAt = now
-      return true
-    }
-    if isDue { lookForForeignCommits() }
-  }
-
-  // MARK: Numbers and keys
-
-  package func number(of entity: NSEntityDescription) throws -> Int32 {
-    try table(of: entity).number
-  }
-
-  package func layout(number: Int32) -> EntityLayout? {
-    schema.entity(number: number)?.layout
-  }
-
-  func table(of entity: NSEntityDescription) throws -> EntityTable {
-    guard let table = schema.entity(entity) else {
-      throw StoreError(
-        .operation,
-        "The store at \(path) does not hold the entity \(entity.name ?? "").",
-        remedy: "Check the configurations of the model and of the stores."
-      ).nsError
-    }
-    return table
-  }
-
-  func table(of reference: RowReference) throws -> EntityTable {
-    guard let table = schema.entity(number: reference.entityNumber) else {
-      throw StoreError(
-        .operation,
-        "The store at \(path) has no entity with the number \(reference.entityNumber).",
-        remedy: "Use object identifiers with the store that they came from."
-      ).nsError
-    }
-    return table
-  }
-
-  package func reserveKeys(
-    for entity: NSEntityDescription,
-    count: Int
-  ) throws -> Range<Int64> {
-    let table = try table(of: entity)
-    if let range = keys.take(table.rootNumber, count: count) { return range }
-    return try withWriter { writer in
-      // In somebody's transaction, which may yet be rolled back, nothing is kept for later.
-      let isNested = writer.connection.isInTransaction
-      // Another thread may have made a block while this one waited for the writer.
-      if !isNested, let range = keys.take(table.rootNumber, count: count) { return range }
-      let taken = isNested ? count : keys.blockSize(table.rootNumber, count: count)
-      let last = try inTransaction { writer in
-        try KeyReserver.advance(table, by: taken, in: writer.connection)
-      }
-      let start = last - Int64(taken) + 1
-      if !isNested { keys.keep(table.rootNumber, rest: (start + Int64(count))..<(last + 1)) }
-      return start..<(start + Int64(count))
     }
   }
 
