@@ -122,9 +122,13 @@ final class RelationshipOrderedSet: NSMutableOrderedSet {
     object.setToMany([], at: index)
   }
 
+  /// An object that is a member already stays at its place and replaces none, as one that is inserted
+  /// does: an ordered set holds it once, and a member that the app did not remove would be lost.
   override func replaceObject(at idx: Int, with object: Any) {
     var wanted = members
-    wanted[idx] = require(object)
+    let member = require(object)
+    guard !wanted.contains(where: { $0 === member }) else { return }
+    wanted[idx] = member
     self.object.setToMany(wanted, at: index)
   }
 

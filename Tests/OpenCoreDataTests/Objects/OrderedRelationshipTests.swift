@@ -77,6 +77,23 @@ struct OrderedRelationshipTests {
     }
   }
 
+  @Test("A member that replaces another stays where it is, and no member is lost")
+  func replacedByMember() throws {
+    try with { book, chapters, context in
+      let set = book.mutableOrderedSetValue(forKey: "chapters")
+      for (place, member) in [(0, 2), (3, 1), (1, 1)] {
+        set.replaceObject(at: place, with: chapters[member])
+        #expect(Self.headings(of: book) == "0123")
+      }
+      set.setObject(chapters[0], at: 2)
+      set[1] = chapters[3]
+      #expect(Self.headings(of: book) == "0123")
+      #expect(set.count == 4)
+      #expect(chapters.allSatisfy { $0.value(forKey: "book") as? Book === book })
+      #expect(!context.hasChanges)
+    }
+  }
+
   @Test("The set reads like any ordered set")
   func reading() throws {
     try with { book, chapters, _ in
