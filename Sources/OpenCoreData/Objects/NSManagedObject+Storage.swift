@@ -196,12 +196,13 @@ extension NSManagedObject {
     return true
   }
 
-  /// Uses the row that is attached to the fault, if it is as recent as the context and the class
-  /// doesn't override `awakeFromFetch()`; false where a fetch or more work is needed.
+  /// Uses the row that is attached to the fault, if it is as recent as the context, the class doesn't
+  /// override `awakeFromFetch()` and the object has no observers; false where a fetch or more work is
+  /// needed.
   final func takeAttachedRow() -> Bool {
     guard let body = knownBody, body.pointee.state.isSuperset(of: [.fault, .prefetched]),
-      !body.pointee.state.contains(.batched), body.pointee.hasSnapshot, body.pointee.work == nil,
-      body.pointee.toOneObjects.isEmpty
+      body.pointee.state.isDisjoint(with: [.batched, .observed]), body.pointee.hasSnapshot,
+      body.pointee.work == nil, body.pointee.toOneObjects.isEmpty
     else { return false }
     return body.pointee.home._withUnsafeGuaranteedRef { home in
       guard let context = home.context, context.generation == body.pointee.rowGeneration,

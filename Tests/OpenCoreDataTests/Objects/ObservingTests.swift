@@ -384,6 +384,30 @@ struct StateObservingTests {
     }
   }
 
+  @Test("isFault is observed of an object whose row came with a fetch")
+  func prefetchedFault() throws {
+    let library = try Library()
+    let setup = library.context()
+    try setup.performAndWait {
+      Card(context: setup).number = "7"
+      try setup.save()
+    }
+    let context = library.context()
+    // A class that overrides awakeFromFetch() takes another way.
+    try context.performAndWait {
+      let request = NSFetchRequest<Card>(entityName: "Card")
+      let card = try #require(try context.fetch(request).first)
+      #expect(card.isFault)
+      var told: [Bool?] = []
+      let observation = card.observe(\.isFault, options: .new) { _, change in
+        told.append(change.newValue)
+      }
+      #expect(card.number == "7")
+      #expect(told == [false])
+      observation.invalidate()
+    }
+  }
+
   @Test("A context's hasChanges is observed by key path and by name")
   func contextState() throws {
     let library = try Library()
