@@ -3,6 +3,10 @@ import OpenCoreData
 import Testing
 import WatershedSQLite
 
+#if canImport(Glibc)
+import Glibc
+#endif
+
 /// A context deletes an object that another context has made the destination of a to-one meanwhile.
 @Suite("References to objects that a save deletes")
 struct DeletedDestinationTests {
@@ -138,9 +142,58 @@ struct DeletedDestinationTests {
     let connection = try SQLiteConnection(path: url.path, mode: .readOnly)
     for (column, table) in [("ZCARD", "ZREADER"), ("ZREADER", "ZCARD"), ("ZLOANEDTO", "ZBOOK")] {
       let plan = try connection.query(
-        "EXPLAIN QUERY PLAN SELECT Z_ENT, Z_PK FROM \(table) WHERE \(column) = 1"
+        "EXPLAIN QUERY PLAN SELECT Z_ENT, Z_PK FROM \(table) "
+          + "WHERE \(column) IN (SELECT value FROM json_each('[1,2]'))"
       ) { $0.text(3) }
       #expect(plan.contains { $0.contains("USING INDEX") }, "\(plan)")
     }
+  }
+
+  /// Readers that are deleted by a context that knows of no loan, while each has one.
+  private static func deleteMany(_ count: Int) throws -> [SQLiteValue] {
+    let library = try Library()
+    let mine = library.context()
+    // A context holds objects that were not changed as long as they are referred to.
+    let held = try mine.performAndWait {
+      let readers = (0..<count).map { _ in Reader(context: mine) }
+      for reader in readers { reader.name = "Ada" }
+      try mine.save()
+      for reader in readers { #expect(reader.loans.isEmpty) }
+      return readers
+    }
+    let identifiers = held.map(\.objectID)
+    let theirs = library.context()
+    try theirs.performAndWait {
+      for identifier in identifiers {
+        let book = Book(context: theirs)
+        book.loanedTo = try theirs.existingObject(with: identifier) as? Reader
+      }
+      try theirs.save()
+    }
+    try mine.performAndWait {
+      for reader in held { mine.delete(reader) }
+      mine.mergePolicy = NSMergePolicy.overwrite
+      try mine.save()
+    }
+    let url = library.folder.appendingPathComponent("Library.sqlite")
+    return try SQLiteConnection(path: url.path, mode: .readOnly)
+      .query("SELECT ZLOANEDTO FROM ZBOOK") { $0.value(0) }
+  }
+
+  @Test("A save of many deletions leaves no reference to any of them")
+  func manyDeletions() throws {
+    #expect(try Self.deleteMany(300) == Array(repeating: .null, count: 300))
+  }
+
+  @Test("A save of many deletions asks for what refers to them once for each inverse")
+  func questions() async throws {
+    let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+      setenv("com.apple.CoreData.SQLDebug", "1", 1)
+      _ = try Self.deleteMany(100)
+    }
+    let text = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+    let questions = text.split(separator: "\n").filter { $0.contains("SELECT Z_ENT, Z_PK FROM") }
+    // A reader has loans and a card.
+    #expect(questions.count == 2)
   }
 }

@@ -7,12 +7,24 @@ extension RowWriter {
   ///
   /// A context nullifies what it knows to refer to an object that it deletes. Another context may have
   /// saved a reference since, in a row that the save does not write and whose version it does not
-  /// compare. So this comes after all rows of the save were written.
-  func clearReferences(to deleted: RowReference, _ entity: EntityTable) throws {
+  /// compare. So this comes after all rows of the save were written, with one question for each
+  /// inverse, however many rows are deleted.
+  func clearReferences(to deleted: [RowReference]) throws {
+    let groups = Dictionary(grouping: deleted, by: \.entityNumber).sorted { $0.key < $1.key }
+    for (_, references) in groups {
+      try clearReferences(
+        to: references.map(\.key),
+        of: store.table(of: references[0])
+      )
+    }
+  }
+
+  private func clearReferences(to keys: [Int64], of entity: EntityTable) throws {
     guard !entity.referrers.isEmpty else { return }
+    let list = "[\(keys.map(String.init).joined(separator: ","))]"
     for (query, statement) in zip(entity.referrers, try writer.referrers(entity)) {
       var found: [RowReference] = []
-      statement.bind(deleted.key, at: 1)
+      statement.bind(list, at: 1)
       while try statement.step() {
         let number = Int32(truncatingIfNeeded: statement.int64(0))
         found.append(RowReference(entityNumber: number, key: statement.int64(1)))

@@ -146,9 +146,7 @@ extension SQLiteStore {
       try conflict(check.reference, check.expectedVersion)
     }
     guard conflicts.isEmpty else { throw RowConflictError(conflicts: conflicts) }
-    for deletion in changes.deleted {
-      try writer.clearReferences(to: deletion.reference, table(of: deletion.reference))
-    }
+    try writer.clearReferences(to: changes.deleted.map(\.reference))
     guard writer.constraintConflicts.isEmpty else {
       throw RowConstraintError(conflicts: writer.constraintConflicts)
     }

@@ -76,7 +76,7 @@ final class StoreConnection {
     return made
   }
 
-  /// What finds the rows that refer to a row, in the order of the entity's referrers.
+  /// What finds the rows that refer to deleted rows, in the order of the entity's referrers.
   func referrers(_ entity: EntityTable) throws -> [SQLiteStatement] {
     if let kept = referrers[entity.index] { return kept }
     let made = try entity.referrers.map { try connection.makeStatement($0.select) }

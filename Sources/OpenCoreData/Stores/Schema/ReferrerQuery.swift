@@ -1,8 +1,8 @@
-/// Finds the rows whose to-one leads to a row of an entity, by the index of the to-one's column.
+/// Finds the rows whose to-one leads to rows of an entity, by the index of the to-one's column.
 package struct ReferrerQuery: Sendable {
   /// The to-one.
   let name: String
-  /// Selects entity numbers and keys; it takes the key of the row that is led to.
+  /// Selects entity numbers and keys; it takes the keys of the rows that are led to, as a JSON array.
   let select: String
 
   /// The to-ones that are the inverse of a relationship of the entity, but for those whose references
@@ -21,7 +21,8 @@ package struct ReferrerQuery: Sendable {
       }
       return ReferrerQuery(
         name: inverse.name,
-        select: "SELECT Z_ENT, Z_PK FROM \(destination.table) WHERE \(column.name) = ?"
+        select: "SELECT Z_ENT, Z_PK FROM \(destination.table) "
+          + "WHERE \(column.name) IN (SELECT value FROM json_each(?))"
       )
     }
   }

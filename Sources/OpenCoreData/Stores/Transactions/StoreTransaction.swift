@@ -272,7 +272,7 @@ package final class StoreTransaction {
     // A one-to-one that was nullified has set this row's own column, and so its version.
     guard let current = try writer.row(reference) else { return }
     _ = try writer.delete(reference, entity, expectedVersion: current.version)
-    try writer.clearReferences(to: reference, entity)
+    try writer.clearReferences(to: [reference])
   }
 
   private func link(
