@@ -79,15 +79,25 @@ final class ChildProcess {
   }
 
   /// `kill -9`, as a phone that runs out of memory does.
-  func kill() {
+  func kill() async {
     Foundation.kill(process.processIdentifier, SIGKILL)
-    process.waitUntilExit()
+    await waitUntilExit()
   }
 
   /// Asks it to end, and waits.
-  func finish() {
+  func finish() async {
     try? input.fileHandleForWriting.close()
     process.terminate()
-    process.waitUntilExit()
+    await waitUntilExit()
+  }
+
+  /// Waits on a thread of its own: the pool that runs tests may have two.
+  private func waitUntilExit() async {
+    await withCheckedContinuation { continuation in
+      Thread.detachNewThread { [process] in
+        process.waitUntilExit()
+        continuation.resume()
+      }
+    }
   }
 }

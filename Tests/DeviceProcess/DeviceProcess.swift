@@ -9,8 +9,9 @@ import WatershedCommands
 ///
 /// `DeviceProcess NAME FOLDER MODEL URL CONTAINER API-TOKEN WEB-TOKEN SEED write|settle`
 ///
-/// `write` saves without end and prints a line after each save, and before each delete. `settle` waits until everything is
-/// sent, prints the whole store as one JSON line for each line it reads, and ends with its input.
+/// `write` saves without end, and prints a line after each save, and before each that changes or deletes
+/// an object. `settle` waits until everything is sent, prints the whole store as one JSON line for each
+/// line it reads, and ends with its input.
 @main
 struct DeviceProcess {
   let device: DemoDevice
@@ -86,7 +87,7 @@ struct DeviceProcess {
       tag.setValue("tag of \(title)", forKey: "name")
       post.mutableSetValue(forKey: "tags").add(tag)
       try context.save()
-      return "insert \(title)"
+      return "inserted \(title)"
     case 9:
       let victim = posts[Int(random.next() % UInt64(posts.count))]
       let gone = victim.value(forKey: "title") as? String ?? ""
@@ -97,9 +98,11 @@ struct DeviceProcess {
       return "deleted \(gone)"
     default:
       let post = posts[Int(random.next() % UInt64(posts.count))]
-      post.setValue("content \(title)", forKey: "content")
+      let edited = post.value(forKey: "title") as? String ?? ""
+      post.setValue(title, forKey: "content")
+      say("edit \(edited) \(title)")
       try context.save()
-      return "edit \(post.value(forKey: "title") as? String ?? "")"
+      return "edited \(edited) \(title)"
     }
   }
 
