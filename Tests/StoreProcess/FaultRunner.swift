@@ -7,7 +7,8 @@ import SystemCallFaults
 /// and looks at the stores afterwards.
 ///
 /// They must be the old ones or the new ones, whole, with their files; the new ones where the operation
-/// returned. What fails must fail with a Cocoa error, and run once more without a fault succeed.
+/// returned. What fails must fail with a Cocoa error, and run once more without a fault succeed. What a
+/// process that is killed leaves beside the stores is gone then.
 struct FaultRunner {
   /// What happens at a system call.
   enum Fault: String {
@@ -203,6 +204,16 @@ struct FaultRunner {
     }
     if saved, found.others.isEmpty {
       throw Finding(text: "once more without a fault the save of the other process is lost")
+    }
+    if fault == .kill, let draft = try drafts().first {
+      throw Finding(text: "once more without a fault: the killed process has left \(draft)")
+    }
+  }
+
+  /// The drafts of stores that are still there, by their names, which begin with a UUID.
+  private func drafts() throws -> [String] {
+    try FileSystem.names(in: work.path).filter { name in
+      UUID(uuidString: String(name.drop { $0 == "." }.prefix(36))) != nil
     }
   }
 

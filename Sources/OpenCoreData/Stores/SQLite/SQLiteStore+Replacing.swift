@@ -19,6 +19,7 @@ extension SQLiteStore {
       // Until the file is empty the store is whole: a process that ends before has destroyed nothing.
       try checkpoint(file, isForced)
       try empty(url)
+      StoreDraft.sweep(beside: url)
     }
   }
 

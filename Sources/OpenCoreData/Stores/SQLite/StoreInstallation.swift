@@ -88,31 +88,3 @@ struct StoreInstallation {
     try connection.scalar("PRAGMA page_size")
   }
 }
-
-/// The place of a copy that is being made beside a store, with all that SQLite and large values add to it.
-struct StoreDraft {
-  let url: URL
-
-  /// A name that no draft had before, from its beginning: the folder of large values has the name
-  /// without the extension, and what a process that died has left there must be in no other's way.
-  init(beside store: URL, effects: Effects) {
-    let file = store.resolvingSymlinksInPath()
-    url = file.deletingLastPathComponent()
-      .appendingPathComponent(".\(effects.uuid().uuidString)-\(file.lastPathComponent)")
-  }
-
-  /// Refuses a copy part of which is still in a log: the file alone takes the place.
-  func requireWhole() throws {
-    for suffix in StorePlace.logSuffixes where try FileSystem.size(of: url.path + suffix) > 0 {
-      throw StoreError(
-        .fileWriteUnknown,
-        "The copy of the store at \(url.path) could not be completed.",
-        remedy: "Check the disk, and try again.",
-        context: [NSFilePathErrorKey: url.path]
-      )
-    }
-  }
-
-  /// Removes what is left.
-  func remove() { StorePlace.discardStore(at: url) }
-}

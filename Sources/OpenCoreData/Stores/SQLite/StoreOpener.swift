@@ -112,6 +112,8 @@ struct StoreOpener: @unchecked Sendable {
         )
       }
       if try hasLog { try reserveFile() } else { try createFile() }
+    } else if !settings.isReadOnly {
+      StoreDraft.sweep(beside: url)
     }
     // SQLite removes the log of an empty file: a store in WAL mode has its first page in the file.
     if try FileSystem.size(of: url.path) == 0 { try fillReservedFile() }
@@ -201,13 +203,11 @@ struct StoreOpener: @unchecked Sendable {
     guard try FileSystem.isThere(folder.path) else {
       throw cannotCreate("There is no folder \(folder.path).", number: ENOENT)
     }
-    let draft = folder.appendingPathComponent(
-      ".\(url.lastPathComponent)-\(effects.uuid().uuidString)"
-    )
-    defer { Self.remove(draft) }
+    let draft = StoreDraft(beside: url, effects: effects)
+    defer { draft.remove() }
     let connection: SQLiteConnection
     do {
-      connection = try SQLiteConnection(path: draft.path)
+      connection = try SQLiteConnection(path: draft.url.path)
     } catch {
       throw cannotCreate(
         "The folder \(folder.path) cannot be written.",
@@ -220,7 +220,7 @@ struct StoreOpener: @unchecked Sendable {
       _ = try create(consume connection)
     }
     do {
-      try FileSystem.move(draft.path, toFree: url.path)
+      try FileSystem.move(draft.url.path, toFree: url.path)
     } catch let error as CocoaError where error.code == .fileWriteFileExists {
       // Another process was faster; its store is opened.
     }
@@ -242,13 +242,6 @@ struct StoreOpener: @unchecked Sendable {
       ],
       cause: cause
     )
-  }
-
-  private static func remove(_ draft: URL) {
-    for suffix in ["", "-journal", "-wal", "-shm"] {
-      // What is not there need not be removed.
-      _ = try? FileSystem.remove(draft.path + suffix)
-    }
   }
 
   // MARK: Tables
