@@ -193,6 +193,7 @@ extension NSManagedObjectContext {
     registry.remove(object.key)
     retainedObjects[object.key] = nil
     assignments[ObjectIdentifier(object)] = nil
+    undoRecorder?.forgetImage(of: object)
     object.context = nil
     object.state.remove([
       .inserted, .updated, .deleted, .touched, .touchedInsert, .touchedDelete, .touchedRefresh,

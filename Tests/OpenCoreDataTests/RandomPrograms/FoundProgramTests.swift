@@ -236,4 +236,54 @@ struct FoundProgramTests {
       }
     }
   }
+
+  @Test("An undone insertion leaves nothing that another object's undo would restore")
+  func undoneInsertion() throws {
+    try expectAgreement(
+      .undoing,
+      [
+        .init(0, .insert(5, "Person")),
+        .init(0, .save),
+        .init(0, .rank(5, 5)),
+        .init(0, .save),
+        .init(0, .insert(7, "Stamp")),
+        .init(0, .undo),
+        .init(0, .save),
+        .init(0, .refresh(5, merging: false)),
+        .init(0, .release),
+        .init(0, .rank(5, nil)),
+        .init(0, .undo),
+      ]
+    )
+  }
+
+  @Test("A step undoes its own change of a fault's members, and not those of steps before it")
+  func faultWithChangedMembers() throws {
+    try expectAgreement(
+      .undoing,
+      [
+        .init(0, .insert(2, "Person")),
+        .init(0, .insert(3, "Dog")),
+        .init(0, .save),
+        .init(0, .refreshAll),
+        .init(0, .toOne(3, "owner", 2)),
+        .init(0, .toOne(3, "owner", nil)),
+        .init(0, .undo),
+      ]
+    )
+    try expectAgreement(
+      .undoing,
+      [
+        .init(0, .insert(1, "Debt")),
+        .init(0, .insert(2, "Debt")),
+        .init(0, .insert(3, "Person")),
+        .init(0, .toOne(1, "debtor", 3)),
+        .init(0, .save),
+        .init(0, .reset),
+        .init(0, .toOne(2, "debtor", 3)),
+        .init(0, .delete(1)),
+        .init(0, .undo),
+      ]
+    )
+  }
 }

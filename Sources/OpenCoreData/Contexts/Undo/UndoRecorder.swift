@@ -8,6 +8,8 @@ import Foundation
 final class UndoRecorder {
   /// The state of an object with unsaved changes at the end of a turn.
   private struct Image {
+    /// Retained, so that no other object gets its address, by which the image is found.
+    let object: NSManagedObject
     let changed: SlotSet
     let isInserted: Bool
     let values: [RowValue]
@@ -16,6 +18,7 @@ final class UndoRecorder {
     var toManys: [ToManyChanges?]
 
     init(_ object: NSManagedObject) {
+      self.object = object
       changed = object.changed
       isInserted = object.state.contains(.inserted)
       values = object.values
@@ -60,6 +63,11 @@ final class UndoRecorder {
     suspensions += 1
     defer { suspensions -= 1 }
     return try body()
+  }
+
+  /// Discards the image of an object that leaves the context.
+  func forgetImage(of object: NSManagedObject) {
+    images[ObjectIdentifier(object)] = nil
   }
 
   /// Discards the images after a save: all objects have the values of their rows.
@@ -113,8 +121,8 @@ final class UndoRecorder {
       }
     }
     for object in objects {
-      images[ObjectIdentifier(object)] =
-        object.hasChanges && !object.state.contains(.fault) ? Image(object) : nil
+      // Of a fault too: its to-manys may have been changed from the other side.
+      images[ObjectIdentifier(object)] = object.hasChanges ? Image(object) : nil
     }
   }
 
