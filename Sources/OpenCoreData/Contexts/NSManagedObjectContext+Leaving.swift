@@ -128,6 +128,8 @@ extension NSManagedObject {
     guard !state.contains(.fault), let rowIndex = template.toOnes[index].slot.rowIndex,
       references.contains(value(at: rowIndex))
     else { return }
+    // Set to the value that it had is no change: what the store has instead is taken.
+    if let snapshot, isUnchanged(rowIndex, in: snapshot) { changed.remove(rowIndex) }
     values[rowIndex] = .null
   }
 }

@@ -257,6 +257,28 @@ struct FoundProgramTests {
     )
   }
 
+  @Test("A to-one that was set to what it was takes what the context saved that deleted its object")
+  func destinationThatWasDeleted() throws {
+    for layout in [ProgramLayout.merging, .coordinators] {
+      for (kind, key) in [("Ticket", "line"), ("Dog", "owner")] {
+        try expectAgreement(
+          layout,
+          [
+            .init(1, .insert(1, "Person")),
+            .init(1, .insert(3, kind)),
+            .init(1, .toOne(3, key, 1)),
+            .init(1, .save),
+            .init(1, .toOne(3, key, 1)),
+            .init(0, .insert(8, "Person")),
+            .init(0, .delete(1)),
+            .init(0, .toOne(3, key, 8)),
+            .init(0, .save),
+          ]
+        )
+      }
+    }
+  }
+
   @Test("A step undoes its own change of a fault's members, and not those of steps before it")
   func faultWithChangedMembers() throws {
     try expectAgreement(
