@@ -82,9 +82,11 @@ extension ReferenceWorld {
       // One that a batch request inserts is not validated, so it must be valid.
       return applies(.insert(object, kind), in: context) && !["Card", "Club"].contains(kind)
         && applies(.batchRank(kind, 0), in: context)
-    case .batchRank:
-      // A deletion that waits would conflict with the changed row.
-      return layout.hasBatches && contexts.allSatisfy(\.deleted.isEmpty)
+    case .batchRank(_, let rank):
+      // A batch request validates nothing, and a save takes the attributes of faults for valid. A
+      // deletion that waits would conflict with the changed row.
+      return rank <= GraphSchema.rankLimit && layout.hasBatches
+        && contexts.allSatisfy(\.deleted.isEmpty)
     case .batchDelete(let kind):
       return GraphSchema.batchKinds.contains(kind) && applies(.batchRank(kind, 0), in: context)
     case .fetch(let kind): return GraphSchema.kinds.contains(kind)
