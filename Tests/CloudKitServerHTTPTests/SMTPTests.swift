@@ -212,13 +212,18 @@ struct SMTPTests {
         isOfServer: false
       ),
       Answer(command: "RCPT", reply: "450 later", isTemporary: true, isOfServer: false),
-      Answer(command: "DATA", reply: "421 closing", isTemporary: true, isOfServer: true),
+      Answer(command: "CONNECT", reply: "421 closing", isTemporary: true, isOfServer: true),
+      Answer(command: "MAIL", reply: "421 closing", isTemporary: true, isOfServer: true),
+      Answer(command: "RCPT", reply: "421 closing", isTemporary: true, isOfServer: false),
+      Answer(command: "DATA", reply: "421 closing", isTemporary: true, isOfServer: false),
+      Answer(command: "END", reply: "421 closing", isTemporary: true, isOfServer: false),
       Answer(command: "END", reply: "554 spam", isTemporary: false, isOfServer: false),
       Answer(command: "EHLO", reply: "I am no mail server", isTemporary: true, isOfServer: true),
     ]
   )
   func refusals(answer: Answer) async throws {
     var behaviour = FakeMailServer.Behaviour()
+    if answer.command == "CONNECT" { behaviour.greeting = answer.reply }
     behaviour.replies[answer.command] = answer.reply
     let failure = try await refusal(Self.mail, behaviour).failure
     #expect(failure.isTemporary == answer.isTemporary)

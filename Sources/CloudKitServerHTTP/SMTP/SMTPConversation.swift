@@ -196,9 +196,12 @@ struct SMTPConversation: Sendable {
 
   private func expect(_ reply: SMTPReply, _ codes: Int...) throws(MailFailure) {
     guard !codes.contains(reply.code) else { return }
-    // Before the recipient is named, the server refuses everybody's mail; a wrong password or a
-    // sender that it does not know can be put right while mails wait.
-    let isOfServer = reply.code == 421 || ![.recipient, .data, .content].contains(step)
+    // Before the recipient is named, the server refuses all mail; a wrong password or a sender that
+    // it does not know can be put right while mails wait. From the recipient on, a refusal is about
+    // this mail, a 421 too: it closes the transmission channel (RFC 5321, 3.8), and relays answer so
+    // to one recipient that gets too much. A server that is shutting down refuses the next
+    // connection at its greeting, which pauses all mail.
+    let isOfServer = ![.recipient, .data, .content].contains(step)
     throw MailFailure(
       "the mail server answered \(step.rawValue) with \(reply.shown)",
       isTemporary: isOfServer || (400..<500).contains(reply.code),
