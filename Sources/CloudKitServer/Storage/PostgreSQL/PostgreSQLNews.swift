@@ -17,7 +17,7 @@ final class PostgreSQLNews: Sendable {
     /// The notifications of this server that were not sent yet.
     var unsent: Set<StorageNews> = []
     var isSending = false
-    var isSettling = false
+    var settling = SettlingChecks()
     var isStopped = false
   }
 
@@ -153,23 +153,28 @@ final class PostgreSQLNews: Sendable {
   /// Events wait for earlier transactions, whose end causes no notification: poll until they are
   /// visible.
   private func settle() {
-    let isFirst = state.withLock { state in
-      defer { state.isSettling = true }
-      return !state.isSettling && state.listener != nil
-    }
+    let isFirst = state.withLock { $0.settling.request(hasListener: $0.listener != nil) }
     guard isFirst else { return }
     effects.tasks.spawn { [weak self, effects] in
       var hasWaited = false
       var pause = Self.settlingPauses.first
-      while let self, isUnsettled(), (try? await effects.clock.sleep(seconds: pause)) != nil {
-        hasWaited = true
-        pause = min(pause * 2, Self.settlingPauses.longest)
+      while let self {
+        state.withLock { $0.settling.beginCheck() }
+        if isUnsettled() {
+          guard (try? await effects.clock.sleep(seconds: pause)) != nil else {
+            return state.withLock { $0.settling.stop() }
+          }
+          hasWaited = true
+          pause = min(pause * 2, Self.settlingPauses.longest)
+        } else if hasWaited {
+          // Events that were committed meanwhile may wait for another transaction: check again.
+          state.withLock { $0.listener }?(.events)
+          hasWaited = false
+          pause = Self.settlingPauses.first
+        } else if state.withLock({ $0.settling.finish() }) {
+          return
+        }
       }
-      guard let self else { return }
-      state.withLock { $0.isSettling = false }
-      guard hasWaited else { return }
-      // Events that were committed meanwhile may wait for another transaction.
-      hear(.events)
     }
   }
 
@@ -179,4 +184,39 @@ final class PostgreSQLNews: Sendable {
     }
     return found ?? false
   }
+}
+
+/// Whether a task checks for events that are not visible yet, and whether another check has to follow
+/// its last one.
+///
+/// A notification that arrives while a check runs may be about a commit that the check did not see,
+/// so the checks continue until one has begun after the last notification.
+struct SettlingChecks {
+  private var isRunning = false
+  private var isRequested = false
+
+  /// Notes a notification; true where the caller has to start the task of the checks.
+  ///
+  /// Without a listener nothing waits for events.
+  mutating func request(hasListener: Bool) -> Bool {
+    guard hasListener else { return false }
+    isRequested = true
+    guard !isRunning else { return false }
+    isRunning = true
+    return true
+  }
+
+  /// A check begins: it sees what the notifications so far were about.
+  mutating func beginCheck() { isRequested = false }
+
+  /// The last check found nothing that waits; true where the task ends, false where a notification
+  /// arrived since the check began.
+  mutating func finish() -> Bool {
+    guard !isRequested else { return false }
+    isRunning = false
+    return true
+  }
+
+  /// The task ends without a further check.
+  mutating func stop() { isRunning = false }
 }
