@@ -149,6 +149,10 @@ extension CloudKitService {
           // The new password ends the account's links, this one with them; of two that use it at the
           // same time one commits.
           batch.expectedEntries[link.key] = .some(link.revision)
+          // What the judgement rests on may change on another server before the commit: the factor has
+          // an entry of its own, an identity at an issuer comes with a new revision of the state.
+          let factor = SecondFactor.key(account.id)
+          batch.expectedEntries[factor] = .some(try snapshot.entry(factor)?.revision)
         }
         batch.expectedEntries[AccountState.key(account.id)] = .some(revision)
         batch.savedEntries = [try state.entry(account.id, revision: (revision ?? 0) + 1)]

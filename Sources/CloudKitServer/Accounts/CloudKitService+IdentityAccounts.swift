@@ -38,24 +38,39 @@ extension CloudKitService {
   /// data are that holder's. The password and the sessions of the linked one end all the same.
   private func linkByEmail(_ identity: VouchedIdentity) async throws -> StoredAccount? {
     guard let address = identity.emailAddress else { return nil }
-    let linked = try await write { [storage] () -> (WriteBatch?, StoredAccount?) in
-      try storage.read { snapshot in
-        guard var account = try snapshot.account(owning: address),
-          try snapshot.entries(DirectoryRange(.identity, owner: account.id)).isEmpty
-        else { return (nil, nil) }
-        account.passwordHash = self.effects.randomness.bytes(account.passwordHash.count)
-        var batch = WriteBatch()
-        batch.accounts = [account]
-        batch.expectedEntries[identity.key] = .some(nil)
-        batch.savedEntries = [try identity.entry(for: account.id)]
-        try self.endSessions(of: account.id, snapshot, in: &batch)
-        return (batch, account)
-      }
+    let linked = try await write { [storage] in
+      try storage.read { try self.linking(identity, to: address, $0) }
     }
     guard let linked else { return nil }
     credentialsEnded()
     audit("account.link", by: linked.userName, about: linked.userName, detail: identity.issuer)
     return linked
+  }
+
+  /// The batch that links an identity, and the account with the address; nils where there is none.
+  ///
+  /// The account's state gets a new revision: what another server decides at the same time about the
+  /// account's address, or by a link to a new password, is decided again.
+  func linking(
+    _ identity: VouchedIdentity,
+    to address: String,
+    _ snapshot: any StorageSnapshot
+  ) throws -> (WriteBatch?, StoredAccount?) {
+    guard var account = try snapshot.account(owning: address),
+      try snapshot.entries(DirectoryRange(.identity, owner: account.id)).isEmpty
+    else { return (nil, nil) }
+    account.passwordHash = effects.randomness.bytes(account.passwordHash.count)
+    let (state, revision) = try snapshot.state(of: account.id)
+    var batch = WriteBatch()
+    batch.accounts = [account]
+    batch.expectedEntries[identity.key] = .some(nil)
+    batch.expectedEntries[AccountState.key(account.id)] = .some(revision)
+    batch.savedEntries = [
+      try identity.entry(for: account.id),
+      try state.entry(account.id, revision: (revision ?? 0) + 1),
+    ]
+    try endSessions(of: account.id, snapshot, in: &batch)
+    return (batch, account)
   }
 
   private func register(

@@ -122,13 +122,18 @@ extension CloudKitService {
       )
     }
     return try await write { [storage] in
-      guard var renewed = try storage.read({ try $0.account(id: account.id) }),
-        renewed.passwordHash == account.passwordHash
-      else { return (nil, account) }
-      renewed.set(secret)
-      var batch = WriteBatch()
-      batch.accounts = [renewed]
-      return (batch, renewed)
+      try storage.read { snapshot in
+        guard var renewed = try snapshot.account(id: account.id),
+          renewed.passwordHash == account.passwordHash
+        else { return (nil, account) }
+        renewed.set(secret)
+        var batch = WriteBatch()
+        batch.accounts = [renewed]
+        // Each change of a password changes the state: one that another server commits first stays.
+        batch.expectedEntries[AccountState.key(account.id)] =
+          .some(try snapshot.state(of: account.id).revision)
+        return (batch, renewed)
+      }
     }
   }
 }

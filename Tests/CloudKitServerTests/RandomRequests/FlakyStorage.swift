@@ -4,7 +4,7 @@ import Synchronization
 
 @testable import CloudKitServer
 
-/// A storage whose next commit fails as a test says.
+/// A storage whose next commit fails as a test says, or comes after another server's.
 final class FlakyStorage: Storage {
   enum Failure: Hashable {
     /// Nothing is written.
@@ -14,7 +14,10 @@ final class FlakyStorage: Storage {
   }
 
   private let base: any Storage
+  private typealias Interposed = @Sendable (WriteBatch, any Storage) throws -> Bool
+
   private let next = Mutex<Failure?>(nil)
+  private let interposed = Mutex<Interposed?>(nil)
 
   init(_ base: any Storage) { self.base = base }
 
@@ -29,7 +32,23 @@ final class FlakyStorage: Storage {
     }
   }
 
+  /// Commits what another server decided before the next commit here that it is about.
+  ///
+  /// The body returns false to wait for a later commit.
+  func interpose(_ body: @escaping @Sendable (WriteBatch, any Storage) throws -> Bool) {
+    interposed.withLock { $0 = body }
+  }
+
+  private func commitOthers(before batch: WriteBatch) throws {
+    let body = interposed.withLock { body in
+      defer { body = nil }
+      return body
+    }
+    if let body, try !body(batch, base) { interposed.withLock { $0 = body } }
+  }
+
   func commit(_ batch: WriteBatch) throws {
+    try commitOthers(before: batch)
     let failure = next.withLock { next in
       defer { next = nil }
       return next

@@ -1,0 +1,110 @@
+import CloudKitWebServices
+import Foundation
+import Synchronization
+import Testing
+
+@testable import CloudKitServer
+
+/// What a server decides about an account while another server commits a change of it.
+@Suite("A decision about an account that another server's commit has overtaken", .everyEngine)
+struct OvertakenAccountTests {
+  private let server: TestServer
+  private let storage: FlakyStorage
+  private let account: StoredAccount
+
+  init() async throws {
+    let wrapped = Mutex<FlakyStorage?>(nil)
+    server = try await TestServer(storage: { base in
+      let storage = FlakyStorage(base)
+      wrapped.withLock { $0 = storage }
+      return storage
+    })
+    storage = try #require(wrapped.withLock { $0 })
+    _ = try await server.person("ada")
+    account = try server.service.account(named: "ada")
+  }
+
+  /// The code of a link that went to the account's address.
+  private func mailedCode() async throws -> String {
+    let url = try await server.service.passwordResetURL(for: "ada", mailedTo: "ada@example.com")
+    return try #require(url.split(separator: "=").last.map(String.init))
+  }
+
+  private func opens(_ password: String) async -> Bool {
+    await (try? server.service.checkPassword(userName: "ada", password: password, from: nil)) != nil
+  }
+
+  @Test(
+    "A mailed link resets no administrator's password whose second factor is removed meanwhile"
+  )
+  func removedFactor() async throws {
+    let key = SecondFactor.key(account.id)
+    let factor = SecondFactor(sealedSecret: Data(), isConfirmed: true)
+    var setUp = WriteBatch()
+    setUp.savedEntries = [try factor.entry(account.id, revision: 1)]
+    try server.service.storage.commit(setUp)
+    try await server.service.changeAccount("ada", .init(isAdministrator: true))
+    let code = try await mailedCode()
+    storage.interpose { batch, storage in
+      guard !batch.accounts.isEmpty else { return false }
+      var removal = WriteBatch()
+      removal.removedEntries = [key]
+      try storage.commit(removal)
+      return true
+    }
+    await #expect(throws: CloudKitService.AdministrationError.self) {
+      try await server.service.resetPassword(code: code, password: "by the link", from: nil)
+    }
+    #expect(await opens("secret"))
+    #expect(await !opens("by the link"))
+  }
+
+  @Test("A mailed link resets no password of an account that is linked to an issuer meanwhile")
+  func linkedIdentity() async throws {
+    let code = try await mailedCode()
+    storage.interpose { [service = server.service] batch, storage in
+      guard !batch.accounts.isEmpty else { return false }
+      try storage.commit(Self.linking(service, storage))
+      return true
+    }
+    await #expect(throws: CloudKitService.AdministrationError.self) {
+      try await server.service.resetPassword(code: code, password: "by the link", from: nil)
+    }
+    #expect(await !opens("by the link"))
+  }
+
+  @Test("A hash that is renewed at a sign-in takes no password back that another server set")
+  func renewedHash() async throws {
+    var old = account
+    let cost = PasswordCost(stored: 2)
+    old.set(
+      PasswordSecret(
+        salt: Data(count: 16),
+        hash: try PasswordHash.make("secret", salt: Data(count: 16), cost: cost),
+        cost: cost
+      )
+    )
+    var batch = WriteBatch()
+    batch.accounts = [old]
+    try server.service.storage.commit(batch)
+    storage.interpose { [service = server.service] batch, storage in
+      guard !batch.accounts.isEmpty else { return false }
+      try storage.commit(Self.linking(service, storage))
+      return true
+    }
+    // The password was right when it was checked; what it opens is decided against the account again.
+    _ = await opens("secret")
+    #expect(await !opens("secret"))
+  }
+
+  /// The batch of another server that links the account to an issuer and takes its password away.
+  private static func linking(
+    _ service: CloudKitService,
+    _ storage: any Storage
+  ) throws -> WriteBatch {
+    let address = "ada@example.com"
+    let identity = VouchedIdentity(issuer: "issuer", subject: "s", emailAddress: address)
+    let batch = try storage.read { try service.linking(identity, to: address, $0) }.0
+    return try #require(batch)
+  }
+}
