@@ -37,8 +37,8 @@ struct ServiceResponder: Sendable {
     let route = Route(path: head.uri)
     let rules = route.rules
     let request = WebServiceRequest(
-      // A long poll that is answered has given its notification away, so it is read by GET alone.
-      method: head.method == .HEAD && rules.exchange != .poll ? "GET" : head.method.rawValue,
+      // What an answer uses up, a notification or a link, is read by GET alone.
+      method: head.method == .HEAD && !rules.isUsedUp ? "GET" : head.method.rawValue,
       path: head.uri.isEmpty ? "/" : head.uri,
       headers: headers,
       clientAddress: client

@@ -1,3 +1,4 @@
+import AsyncHTTPClient
 import CloudKitServer
 import Foundation
 import Testing
@@ -28,6 +29,10 @@ struct AccountExportOverHTTPTests {
           Data(#"{"password":"\#(TestCloud.password)"}"#.utf8)
         )
         let url = try #require(JSONReply(reply).text("url"))
+        // Programs that look at links before people do use none up.
+        var look = HTTPClientRequest(url: url)
+        look.method = .HEAD
+        #expect(try await send(look).status == 404)
         let archive = try await cloud.get(url)
         #expect(archive.status == 200)
         #expect(archive.headers["content-length"] == nil)

@@ -267,15 +267,20 @@ struct AccountExportTests {
   @Test("An account has one download at a time, and the server so many")
   func running() {
     let running = RunningExports()
-    var first = running.begin("a", limit: 2)
+    var limits = ServiceLimits()
+    limits.runningExports = 2
+    func begin(_ account: String) -> RunningExports.Place? {
+      running.begin(account, from: nil, limits, now: 0)
+    }
+    var first = begin("a")
     #expect(first != nil)
-    #expect(running.begin("a", limit: 2) == nil)
-    let second = running.begin("b", limit: 2)
+    #expect(begin("a") == nil)
+    let second = begin("b")
     #expect(second != nil)
-    #expect(running.begin("c", limit: 2) == nil)
+    #expect(begin("c") == nil)
     first = nil
     #expect(first == nil)
-    #expect(running.begin("c", limit: 2) != nil)
+    #expect(begin("c") != nil)
     withExtendedLifetime(second) {}
   }
 
@@ -296,6 +301,91 @@ struct AccountExportTests {
     running = nil
     #expect(await server.send("GET", second).status == 200)
     #expect(await server.send("GET", try await link(server, ada)).status == 200)
+  }
+
+  @Test("A site has half of the places for downloads, whoever of its people asks")
+  func shareOfASite() async throws {
+    let server = try await TestServer(limits: { $0.runningExports = 4 })
+    func open(_ name: String, from address: String) async throws -> StreamedResponse {
+      let path = try await link(server, try await server.person(name))
+      return try await server.service.exportAccount(
+        WebServiceRequest(method: "GET", path: path, clientAddress: address)
+      )
+    }
+    let first = try await open("a", from: "2001:db8:0:1::1")
+    let second = try await open("b", from: "2001:db8:0:2::1")
+    let error = await #expect(throws: ErrorDictionary.self) {
+      try await open("c", from: "2001:db8:0:3::1")
+    }
+    #expect(error?.serverErrorCode == .tryAgainLater)
+    let third = try await open("d", from: "192.0.2.1")
+    let fourth = try await open("e", from: "192.0.2.2")
+    await #expect(throws: ErrorDictionary.self) { try await open("f", from: "192.0.2.3") }
+    withExtendedLifetime((first, second, third, fourth)) {}
+  }
+
+  @Test("A download that its client does not take gives its place to one that asks, and ends")
+  func slowReader() async throws {
+    let server = try await TestServer(limits: { $0.runningExports = 1 })
+    let ada = try await server.person()
+    let bob = try await server.person("bob")
+    @Sendable func open(_ person: Person) async throws -> StreamedResponse {
+      let path = try await link(server, person)
+      return try await server.service.exportAccount(WebServiceRequest(method: "GET", path: path))
+    }
+    let slow = try await open(ada)
+    guard case .stream(nil, let read) = slow.body else {
+      Issue.record("the archive has a length before its end")
+      return
+    }
+    let count = Mutex(0)
+    let early = Mutex<StreamedResponse?>(nil)
+    let other = Mutex<StreamedResponse?>(nil)
+    let error = await #expect(throws: ErrorDictionary.self) {
+      try await read { _ in
+        let number = count.withLock { count in
+          count += 1
+          return count
+        }
+        if number == 1 {
+          // No piece has waited yet: the place stays.
+          let opened = try? await open(bob)
+          early.withLock { $0 = opened }
+        } else {
+          server.clock.advance(seconds: 60)
+          let opened = try await open(bob)
+          other.withLock { $0 = opened }
+        }
+      }
+    }
+    #expect(error?.serverErrorCode == .tryAgainLater)
+    #expect(count.withLock { $0 } == 2)
+    #expect(early.withLock { $0 == nil })
+    #expect(other.withLock { $0 != nil })
+    // The place that was lost is not given back a second time.
+    withExtendedLifetime(slow) {}
+    await #expect(throws: ErrorDictionary.self) { try await open(ada) }
+    withExtendedLifetime(other.withLock { $0 }) {}
+  }
+
+  @Test("The pace of a client counts the time that pieces wait for it, and nothing else")
+  func pace() {
+    var pace = ExportPace()
+    // The storage takes its time between two pieces.
+    pace.begin(now: 0)
+    pace.end(100, now: 1)
+    #expect(!pace.isSlow(leastRate: 10, now: 1000))
+    pace.begin(now: 1000)
+    #expect(!pace.isSlow(leastRate: 10, now: 1028))
+    #expect(pace.isSlow(leastRate: 10, now: 1029))
+    #expect(!pace.isSlow(leastRate: 3, now: 1029))
+    // 1,100 bytes in 30 seconds.
+    pace.end(1000, now: 1029)
+    #expect(!pace.isSlow(leastRate: 36, now: 2000))
+    #expect(pace.isSlow(leastRate: 37, now: 2000))
+    pace.begin(now: 2000)
+    pace.end(100_000, now: 2030)
+    #expect(!pace.isSlow(leastRate: 37, now: 3000))
   }
 
   @Test(

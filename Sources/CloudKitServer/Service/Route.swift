@@ -103,6 +103,8 @@ package struct RouteRules: Hashable, Sendable {
   package var isPage = false
   /// Answered while the server stops, so that clients learn that it does.
   package var isAnsweredWhileStopping = false
+  /// An answer to a GET uses something up, a notification or a link: a HEAD does not stand for one.
+  package var isUsedUp = false
   /// How many parts of the path a log may show, where a later part is a right in itself.
   package var shownParts: Int?
   /// The value of the label `endpoint` of metrics; the set of labels is bounded.
@@ -136,7 +138,13 @@ extension Route.Section {
     case .account: RouteRules(origins: .ofToken, body: .form, label: rawValue)
     case .admin: RouteRules(body: .administration, label: rawValue)
     case .accountData:
-      RouteRules(exchange: .transfer, body: .form, shownParts: 1, label: rawValue)
+      RouteRules(
+        exchange: .transfer,
+        body: .form,
+        isUsedUp: true,
+        shownParts: 1,
+        label: rawValue
+      )
     case .assets:
       RouteRules(
         exchange: .transfer,
@@ -153,6 +161,7 @@ extension Route.Section {
         origins: .any,
         body: .form,
         isAnsweredWhileStopping: true,
+        isUsedUp: true,
         shownParts: 1,
         label: rawValue
       )

@@ -187,6 +187,9 @@ package struct ServiceLimits: Hashable, Sendable {
   /// Seconds after which a mail is given up that no mail server takes.
   package var mailLifetime = 24.0 * 60 * 60
   /// Mails that people may ask for to one address in an hour, links that confirm it and links to a new
+  /// Bytes in a second that a client takes of such a download; one that takes fewer loses its place
+  /// where another account asks for one.
+  package var exportRate = 16 * 1024
   /// password each, and links that one account may ask for.
   package var mailsPerAddress = 5
   /// The same over all addresses, of each of the two kinds.

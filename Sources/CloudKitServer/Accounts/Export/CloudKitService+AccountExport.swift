@@ -1,39 +1,11 @@
 import CloudKitWebServices
 import Foundation
-import Synchronization
 
 /// A link to a person's own data.
 package struct AccountExportLink: Codable, Hashable, Sendable {
   package var url: String
   /// Milliseconds since 1970.
   package var expires: Int64
-}
-
-/// The exports that run: each holds a page in memory, and reads as fast as its client does.
-final class RunningExports: Sendable {
-  private let accounts = Mutex<Set<String>>([])
-
-  /// A place among them.
-  ///
-  /// It is given back when the last reference goes: also where the connection ends before its archive
-  /// begins.
-  final class Place: Sendable {
-    private let running: RunningExports
-    private let account: String
-
-    fileprivate init(_ running: RunningExports, _ account: String) {
-      self.running = running
-      self.account = account
-    }
-
-    deinit { running.accounts.withLock { _ = $0.remove(account) } }
-  }
-
-  /// A place for an account's export; nil where one runs, or as many as may.
-  func begin(_ account: String, limit: Int) -> Place? {
-    let isTaken = accounts.withLock { $0.count < limit && $0.insert(account).inserted }
-    return isTaken ? Place(self, account) : nil
-  }
 }
 
 /// The download of what an account owns: asked for with the password, fetched once.
@@ -84,7 +56,8 @@ extension CloudKitService {
     let key = DirectoryEntry.Key(.accountExport, Self.digest(target.parts[1]))
     // The place comes first: a refusal uses no link up.
     let owner = try storage.read { try exportLink(key, $0).account }
-    guard let place = exports.begin(owner.id, limit: limits.runningExports) else {
+    let site = SenderAddress(request.clientAddress)?.site
+    guard let place = exports.begin(owner.id, from: site, limits, now: effects.clock.uptime) else {
       throw ErrorDictionary(.tryAgainLater, "another download runs", retryAfter: 60)
     }
     let account = try await useExportLink(key)
@@ -98,9 +71,13 @@ extension CloudKitService {
         "content-security-policy": "sandbox; default-src 'none'",
         "x-content-type-options": "nosniff",
       ],
-      body: .stream(nil) { sink in
+      body: .stream(nil) { [clock = effects.clock] sink in
         defer { withExtendedLifetime(place) {} }
-        try await export.write(to: sink)
+        try await export.write { piece in
+          try place.beginPiece(now: clock.uptime)
+          defer { place.endPiece(of: piece.count, now: clock.uptime) }
+          try await sink(piece)
+        }
       }
     )
   }
