@@ -150,6 +150,22 @@ def slow_bodies(server, mallory):
     asyncio.run(hold(server, 500, work))
 
 
+def unproven_bodies(server, mallory):
+    """Bodies of 60 MB behind made-up user tokens: the head alone is to be refused."""
+    path = mallory.path("records/modify").split("ckWebAuthToken=")[0] + "ckWebAuthToken=made-up"
+    piece = bytes(256 << 10)
+
+    async def work(reader, writer):
+        writer.write(f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                     f"Content-Length: {60 << 20}\r\n\r\n".encode())
+        for _ in range((60 << 20) // len(piece)):
+            writer.write(piece)
+            await writer.drain()
+        await reader.read(1)
+
+    asyncio.run(hold(server, 64, work))
+
+
 def slow_heads(server, mallory):
     async def work(reader, writer):
         writer.write(b"GET / HTTP/1.1\r\n")
@@ -259,7 +275,7 @@ def uploads(server, mallory):
 
 ATTACKS = {
     "slow bodies": slow_bodies, "slow heads": slow_heads, "unread answers": unread_answers,
-    "connections": connections, "hashing": hashing, "queries": queries,
+    "unproven bodies": unproven_bodies, "connections": connections, "hashing": hashing, "queries": queries,
     "fat replies": fat_replies, "uploads": uploads}
 
 

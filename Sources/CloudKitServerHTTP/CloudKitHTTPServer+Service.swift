@@ -40,6 +40,8 @@ extension CloudKitHTTPServer {
         isReady: { await service.isReady() },
         metrics: { service.metricsText },
         bodyLimit: { service.bodyLimit(of: $0) },
+        uncheckedBodyLimit: { service.uncheckedBodyLimit(of: $0) },
+        refusalBeforeBody: { await service.refusalBeforeBody(of: $0) },
         hostRefusal: { service.hostRefusal($0) }
       )
     )

@@ -39,6 +39,10 @@ package struct CloudKitHTTPServer: Service {
     package var metrics: @Sendable () -> String
     /// Bytes that the body of a request may have, from the request without its body.
     package var bodyLimit: @Sendable (WebServiceRequest) -> Int
+    /// Of these, bytes that may arrive before the request's credential has been checked.
+    package var uncheckedBodyLimit: @Sendable (WebServiceRequest) -> Int
+    /// Checks the credential of a request with a larger body; nil where the rest may come.
+    package var refusalBeforeBody: @Sendable (WebServiceRequest) async -> WebServiceResponse?
     /// What a page answers under a host name that is not the server's; nil where it is.
     package var hostRefusal: @Sendable (WebServiceRequest) -> WebServiceResponse?
 
@@ -51,6 +55,10 @@ package struct CloudKitHTTPServer: Service {
       isReady: @escaping @Sendable () async -> Bool = { true },
       metrics: @escaping @Sendable () -> String = { "" },
       bodyLimit: @escaping @Sendable (WebServiceRequest) -> Int = { _ in .max },
+      uncheckedBodyLimit: @escaping @Sendable (WebServiceRequest) -> Int = { _ in .max },
+      refusalBeforeBody: @escaping @Sendable (WebServiceRequest) async -> WebServiceResponse? = {
+        _ in nil
+      },
       hostRefusal: @escaping @Sendable (WebServiceRequest) -> WebServiceResponse? = { _ in nil }
     ) {
       self.respond = respond
@@ -61,6 +69,8 @@ package struct CloudKitHTTPServer: Service {
       self.isReady = isReady
       self.metrics = metrics
       self.bodyLimit = bodyLimit
+      self.uncheckedBodyLimit = uncheckedBodyLimit
+      self.refusalBeforeBody = refusalBeforeBody
       self.hostRefusal = hostRefusal
     }
   }

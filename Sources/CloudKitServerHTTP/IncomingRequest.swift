@@ -10,6 +10,8 @@ struct IncomingRequest: Sendable {
   var kind: RouteRules.Exchange
   /// Bytes that its body may have.
   var bodyLimit: Int
+  /// Bytes of its body that are let in before the credential of the request has been checked.
+  var uncheckedBytes: Int
   /// Nothing is written for it, so that its work ends when its client has left.
   var endsWithClient: Bool
   /// Only the head of the answer is wanted.

@@ -48,6 +48,7 @@ struct ServiceResponder: Sendable {
       route: route,
       kind: kind(of: head, rules),
       bodyLimit: min(configuration.bodyLimit, handlers.bodyLimit(request)),
+      uncheckedBytes: handlers.uncheckedBodyLimit(request),
       endsWithClient: rules.exchange == .poll || route.isRead,
       isHead: head.method == .HEAD,
       peer: peer
@@ -89,6 +90,14 @@ struct ServiceResponder: Sendable {
     case .section(.admin), .section(.metrics): true
     default: false
     }
+  }
+
+  /// The refusal of a request whose body is large, from its head; nil where the body may come.
+  func refusalBeforeBody(of incoming: IncomingRequest) async -> WebServiceResponse? {
+    if withholdsAdministration, Self.isOfAdministration(incoming.route) {
+      return .noHandler(headers: incoming.request.headers)
+    }
+    return await handlers.refusalBeforeBody(incoming.request)
   }
 
   /// A file goes from the connection to the asset store and back, never whole in memory.

@@ -25,7 +25,9 @@ extension CloudKitService {
     if endpoint == .session(.start) {
       try throttleAddress(request)
     } else {
-      (call.by, call.isOperator) = try administrator(request)
+      (call.by, call.isOperator) = try await countingFailures(of: request) {
+        try administrator(request)
+      }
     }
     // Unknown calls are named to administrators only.
     guard let endpoint else {
@@ -67,7 +69,7 @@ extension CloudKitService {
   // MARK: Who asks
 
   /// The administrator that the bearer token stands for.
-  private func administrator(
+  func administrator(
     _ request: WebServiceRequest
   ) throws -> (name: String, isOperator: Bool) {
     let header = request.headers["authorization"] ?? ""

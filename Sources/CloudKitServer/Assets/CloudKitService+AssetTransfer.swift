@@ -82,7 +82,9 @@ extension CloudKitService {
           ? try await exportAccount(request) : try await transfer(request, body)
       }
     } catch {
-      response = StreamedResponse(failure(error, uuid: uuid))
+      let refusal = failure(error, uuid: uuid)
+      logRefusal(refusal, of: request, route, uuid: uuid)
+      response = StreamedResponse(refusal)
     }
     var head = WebServiceResponse(status: response.status, headers: response.headers)
     addCommonHeaders(to: &head, for: request, route, uuid: uuid)

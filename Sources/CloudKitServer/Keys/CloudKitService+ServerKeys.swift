@@ -83,16 +83,10 @@ extension CloudKitService {
 
   // MARK: Requests
 
-  /// Checks who signed the request and whether the endpoint is open to keys.
-  func authenticate(
-    _ request: WebServiceRequest,
-    _ target: RequestTarget,
-    _ path: WebServicePath,
-    signedBy signature: KeySignature
-  ) throws -> RequestContext {
+  /// The key that a signature names; its date is close to the server's.
+  func key(of signature: KeySignature) throws -> ServerKey {
     let entry = try storage.read { try $0.entry(ServerKey.key(signature.keyID)) }
     guard let entry else { throw ErrorDictionary(.authenticationFailed, "unknown key") }
-    let key = try WireCoding.decode(ServerKey.self, from: entry.body)
     let age = effects.now.timeIntervalSince(signature.date)
     guard abs(age) <= limits.signatureWindow else {
       throw ErrorDictionary(
@@ -100,6 +94,17 @@ extension CloudKitService {
         "the request's date is more than \(Int(limits.signatureWindow)) seconds from the server's"
       )
     }
+    return try WireCoding.decode(ServerKey.self, from: entry.body)
+  }
+
+  /// Checks who signed the request and whether the endpoint is open to keys.
+  func authenticate(
+    _ request: WebServiceRequest,
+    _ target: RequestTarget,
+    _ path: WebServicePath,
+    signedBy signature: KeySignature
+  ) throws -> RequestContext {
+    let key = try key(of: signature)
     guard let publicKey = ServerKey.readPEM(key.publicKey),
       signature.isValid(request, by: publicKey)
     else { throw ErrorDictionary(.authenticationFailed, "the signature is not right") }

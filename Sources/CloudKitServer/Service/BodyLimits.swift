@@ -5,8 +5,7 @@ extension CloudKitService {
   /// Bytes; `request` needs no body yet.
   ///
   /// A token is not looked up here: this runs before the body has come, and on a thread that must not
-  /// wait. What a made-up token gains is bounded by the buffers of the whole process, and no body over
-  /// the anonymous limit is decoded before its person is known.
+  /// wait. What a credential raises the limit to arrives once `refusalBeforeBody(of:)` has checked it.
   package func bodyLimit(of request: WebServiceRequest) -> Int {
     let target = RequestTarget(request.path)
     let body = Route(target).rules.body
@@ -20,6 +19,61 @@ extension CloudKitService {
     guard isAnonymous else { return limits.bytes(body) }
     return body == .request
       ? min(limits.anonymousRequestSize, limits.requestSize) : limits.bytes(.form)
+  }
+
+  /// Bytes of a body that may arrive before the credential of its request has been checked.
+  package func uncheckedBodyLimit(of request: WebServiceRequest) -> Int {
+    switch Route(RequestTarget(request.path)).rules.body {
+    case .request: min(limits.anonymousRequestSize, limits.requestSize)
+    case .administration: limits.bytes(.form)
+    // An upload's address is checked before its first byte is kept.
+    case .form, .file: .max
+    }
+  }
+
+  /// The refusal of a request with a large body, from its head alone; nil where the credential that it
+  /// names opens something.
+  ///
+  /// The right to do what the body asks for is checked with the body, and so is a signature, which
+  /// covers it: here the key has to exist and the date has to be close.
+  package func refusalBeforeBody(of request: WebServiceRequest) async -> WebServiceResponse? {
+    let target = RequestTarget(request.path)
+    let route = Route(target)
+    do {
+      switch route {
+      case .api(let path, let endpoint):
+        try await countingFailures(of: request) {
+          try await checkCredential(of: request, target, path, endpoint)
+        }
+      case .section(.admin):
+        _ = try await countingFailures(of: request) { try administrator(request) }
+      case .section, .unknownEndpoint, .unknown: break
+      }
+      return nil
+    } catch {
+      let uuid = effects.uuid().uuidString.lowercased()
+      var response = failure(error, uuid: uuid)
+      logRefusal(response, of: request, route, uuid: uuid)
+      addCommonHeaders(to: &response, for: request, route, uuid: uuid)
+      return response
+    }
+  }
+
+  private func checkCredential(
+    of request: WebServiceRequest,
+    _ target: RequestTarget,
+    _ path: WebServicePath,
+    _ endpoint: Endpoint
+  ) async throws {
+    if let signature = try KeySignature(request.headers) {
+      _ = try key(of: signature)
+      return
+    }
+    let context = try await authenticate(request, target, path)
+    // A user token that opens nothing leaves a caller without a person, who counts by network.
+    if context.principal == nil { try throttle(context, request) }
+    _ = try context.user()
+    try endpoint.rules.admit(context)
   }
 
   /// Refuses a body that is larger than its request may have.

@@ -37,7 +37,8 @@ extension CloudKitService {
     _ target: RequestTarget
   ) async throws -> WebServiceResponse {
     var context = context
-    context.network = SenderAddress(request.clientAddress)?.network ?? ""
+    context.site = SenderAddress(request.clientAddress)?.site ?? ""
+    RequestSubject.current?.user = context.principal?.userRecordName
     try throttle(context, request)
     try context.checkUser(expected: request.headers[WebServiceName.expectedUser])
     let rules = endpoint.rules
@@ -48,7 +49,7 @@ extension CloudKitService {
     guard path.database != nil || !rules.needsDatabase else {
       throw ErrorDictionary(.notFound, "could not find handler for endpoint")
     }
-    // A made-up user token raises the limit of a body while it arrives; nothing of it is decoded.
+    // A body that came without `refusalBeforeBody(of:)`, as from within the process.
     if context.principal == nil, request.body.count > limits.anonymousRequestSize {
       _ = try context.user()
     }

@@ -9,11 +9,15 @@ extension CloudKitService {
     let uuid = effects.uuid().uuidString.lowercased()
     let target = RequestTarget(request.path)
     let route = Route(target)
+    let subject = RequestSubject()
     var response: WebServiceResponse
     do {
-      response = try await answer(request, target, route)
+      response = try await RequestSubject.$current.withValue(subject) {
+        try await answer(request, target, route)
+      }
     } catch {
       response = failure(error, uuid: uuid)
+      logRefusal(response, of: request, route, subject, uuid: uuid)
       if asksForPage(request, route) { response = errorPage(of: response) }
     }
     addCommonHeaders(to: &response, for: request, route, uuid: uuid)
@@ -110,11 +114,6 @@ extension CloudKitService {
   func failure(_ error: any Error, uuid: String) -> WebServiceResponse {
     var dictionary = dictionary(of: error, uuid: uuid)
     dictionary.uuid = uuid
-    // The reason is not logged: it may repeat names of records and people.
-    logger.info(
-      "the request was refused",
-      metadata: ["requestID": "\(uuid)", "code": "\(dictionary.serverErrorCode.rawValue)"]
-    )
     var headers: [String: String] = [:]
     if let seconds = dictionary.retryAfter {
       headers[WebServiceName.retryAfter] = String(Int(seconds.rounded(.up)))
@@ -124,6 +123,25 @@ extension CloudKitService {
       headers: headers,
       body: (try? WireCoding.encode(dictionary)) ?? Data("{}".utf8)
     )
+  }
+
+  /// Notes who was refused what, and from where.
+  ///
+  /// The reason is not logged: it may repeat names of records and people.
+  func logRefusal(
+    _ response: WebServiceResponse,
+    of request: WebServiceRequest,
+    _ route: Route,
+    _ subject: RequestSubject? = nil,
+    uuid: String
+  ) {
+    guard logger.logLevel <= .info else { return }
+    var metadata: Logger.Metadata = [
+      "requestID": "\(uuid)", "status": "\(response.status)", "endpoint": "\(route.rules.label)",
+    ]
+    if let user = subject?.user { metadata["user"] = "\(user)" }
+    if let sender = SenderAddress(request.clientAddress) { metadata["client"] = "\(sender.shown)" }
+    logger.info("the request was refused", metadata: metadata)
   }
 
   /// What a client is told of it; statements and files are for the log.

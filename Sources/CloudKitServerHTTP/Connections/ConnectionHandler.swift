@@ -31,7 +31,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
   private var hasIdleTimer = false
   private let reader: ReaderWatch
   /// The reader of an upload has enough for now.
-  private var isHoldingReads = false
+  var isHoldingReads = false
   private var hasHeldRead = false
   /// The end of an answer waits for the client to take what was written of it.
   private var hasHeldEnd = false
@@ -147,10 +147,19 @@ final class ConnectionHandler: ChannelDuplexHandler {
         // It gets the answer in place of leave to send.
         return send(responder.tooLarge(exchange.incoming), exchange, context)
       }
-      let leave = HTTPResponseHead(version: head.version, status: .continue)
-      context.writeAndFlush(wrapOutboundOut(.head(leave)), promise: nil)
     }
+    if exchange.needsCheck(of: exchange.announced) {
+      return checkCredential(of: exchange, context)
+    }
+    giveLeave(exchange, context)
     if exchange.incoming.kind == .transfer { transfer(exchange, context) }
+  }
+
+  /// Tells a client that waits for it that it may send the body.
+  func giveLeave(_ exchange: Exchange, _ context: ChannelHandlerContext) {
+    guard exchange.isExpectant, exchange.received == 0 else { return }
+    let leave = HTTPResponseHead(version: exchange.version, status: .continue)
+    context.writeAndFlush(wrapOutboundOut(.head(leave)), promise: nil)
   }
 
   private func take(_ part: ByteBuffer, _ context: ChannelHandlerContext) {
@@ -166,6 +175,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
       send(responder.tooLarge(exchange.incoming), exchange, context)
     } else if !exchange.keep(part, responder.budget) {
       exchange.early = responder.noRoom(exchange.incoming)
+    } else if exchange.needsCheck(of: exchange.received) {
+      checkCredential(of: exchange, context)
     }
   }
 
@@ -204,9 +215,11 @@ final class ConnectionHandler: ChannelDuplexHandler {
     schedulePaceCheck(of: exchange, context)
   }
 
-  private func endRequest(_ context: ChannelHandlerContext) {
+  func endRequest(_ context: ChannelHandlerContext) {
     guard let exchange else { return }
     exchange.isReceived = true
+    // The end of the check ends the request.
+    guard exchange.credentialCheck != .isRunning else { return }
     if let early = exchange.early { return send(early, exchange, context) }
     switch exchange.incoming.kind {
     case .transfer: exchange.upload?.finish()
@@ -233,7 +246,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     context.fireChannelWritabilityChanged()
   }
 
-  fileprivate func readOn(isHolding: Bool = false) {
+  func readOn(isHolding: Bool = false) {
     isHoldingReads = isHolding
     guard hasHeldRead, !isHoldingReads, context?.channel.isWritable == true else { return }
     hasHeldRead = false
@@ -242,7 +255,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
   // MARK: Work
 
-  private func line(_ exchange: Exchange, _ context: ChannelHandlerContext) -> ConnectionLine {
+  func line(_ exchange: Exchange, _ context: ChannelHandlerContext) -> ConnectionLine {
     ConnectionLine(self, exchange, context.eventLoop)
   }
 
@@ -307,7 +320,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
   ///
   /// What was written in the storage stays written: the client repeats the request, and a batch with a
   /// sequence number is answered with the kept reply.
-  private func send(
+  func send(
     _ response: StreamedResponse,
     _ exchange: Exchange,
     _ context: ChannelHandlerContext
@@ -455,6 +468,10 @@ struct ConnectionLine: Sendable {
 
   func answer(_ response: StreamedResponse) {
     loop.execute { handler.value.finish(exchange.value, response) }
+  }
+
+  func checked(_ refusal: WebServiceResponse?) {
+    loop.execute { handler.value.finishCheck(of: exchange.value, refusal) }
   }
 
   func listen(_ stream: EventStream) {

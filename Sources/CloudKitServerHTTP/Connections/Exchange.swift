@@ -26,6 +26,14 @@ final class Exchange {
   private var heldReply = 0
   /// Bytes that had come when the pace was checked last; nil: nothing checks it yet.
   var pace: Int?
+  /// Whether the credential of the request was checked, because its body is large.
+  enum CredentialCheck {
+    case notNeeded
+    case isRunning
+    case passed
+  }
+
+  var credentialCheck = CredentialCheck.notNeeded
   /// Bytes of the body that have come.
   var received = 0
   /// All of the request is here.
@@ -47,6 +55,12 @@ final class Exchange {
     isKeptAlive = head.isKeepAlive
     announced = incoming.request.headers["content-length"].flatMap { Int($0) } ?? 0
     isExpectant = incoming.request.headers["expect"] != nil
+  }
+
+  /// Whether the body has so many bytes that the credential has to be checked now.
+  func needsCheck(of bytes: Int) -> Bool {
+    credentialCheck == .notNeeded && incoming.kind != .transfer
+      && bytes > incoming.uncheckedBytes && limit > incoming.uncheckedBytes
   }
 
   /// Keeps a piece of the body, up to its limit; false where the process has no room for it.

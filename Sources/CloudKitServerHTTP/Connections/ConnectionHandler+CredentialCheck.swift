@@ -1,0 +1,27 @@
+import CloudKitServer
+import CloudKitWebServices
+import NIOCore
+
+/// Large bodies: they arrive once the credential of their request has been checked.
+extension ConnectionHandler {
+  /// Checks the credential, and reads nothing more from the connection meanwhile.
+  func checkCredential(of exchange: Exchange, _ context: ChannelHandlerContext) {
+    exchange.credentialCheck = .isRunning
+    isHoldingReads = true
+    let line = line(exchange, context)
+    Task { [responder, incoming = exchange.incoming] in
+      line.checked(await responder.refusalBeforeBody(of: incoming))
+    }
+  }
+
+  /// Reads on, or refuses the request at once: the connection ends behind the refusal of a body that
+  /// has not come as a whole.
+  func finishCheck(of exchange: Exchange, _ refusal: WebServiceResponse?) {
+    guard self.exchange === exchange, let context else { return }
+    exchange.credentialCheck = .passed
+    defer { readOn() }
+    if let refusal { return send(StreamedResponse(refusal), exchange, context) }
+    if exchange.isReceived { return endRequest(context) }
+    giveLeave(exchange, context)
+  }
+}
