@@ -1,8 +1,9 @@
-import CloudKitServer
 import CloudKitWebServices
 import Foundation
 import Synchronization
 import Testing
+
+@testable import CloudKitServer
 
 /// What costs room without bytes, names without end, and rows for what does not exist.
 @Suite("Room that empty things take", .everyEngine)
@@ -104,6 +105,102 @@ struct QuotaTests {
     #expect(statuses == [200, 200, 200, 200, 200, 429])
     server.clock.advance(seconds: 2)
     #expect(await server.send("POST", paths[0], body: Data([1])).status == 200)
+  }
+
+  @Test("A person uploads so many bytes in a second, to used addresses too")
+  func uploadedBytes() async throws {
+    let server = try await TestServer(limits: {
+      $0.uploadBytesPerSecond = 1000
+      $0.uploadBurst = 5000
+    })
+    let ada = try await server.person()
+    let bob = try await server.person("bob")
+    for person in [ada, bob] { try await person.makeZone() }
+    let path = try await ada.uploadPath()
+    var statuses: [Int] = []
+    for _ in 0..<3 {
+      statuses.append(await server.send("POST", path, body: Data(count: 4000)).status)
+    }
+    #expect(statuses == [200, 200, 429])
+    // 3,000 bytes over what the person has: a new address waits as long.
+    let refused = await server.send("POST", try await ada.uploadPath(), body: Data([1]))
+    #expect(refused.status == 429)
+    #expect(refused.headers["retry-after"] == "4")
+    #expect(await server.send("POST", try await bob.uploadPath(), body: Data([1])).status == 200)
+    server.clock.advance(seconds: 4)
+    #expect(await server.send("POST", try await ada.uploadPath(), body: Data([1])).status == 200)
+  }
+
+  @Test("One person fills no more than a share of a public database, and others go on")
+  func publicShare() async throws {
+    let server = try await TestServer(limits: { $0.publicUserQuota = 30_000 })
+    let ada = try await server.person()
+    let bob = try await server.person("bob")
+    func create(_ names: [String], _ person: Person) async throws -> WebServiceResponse {
+      let request = ModifyRecordsRequest(
+        operations: names.map { .make(.create, $0, ["text": .string("0123456789")]) }
+      )
+      return await person.send(.modifyRecords, try WireCoding.encode(request), in: .public)
+    }
+    #expect(try await create((0..<60).map { "a\($0)" }, ada).status == 200)
+    #expect(try await create((0..<60).map { "b\($0)" }, bob).status == 200)
+    server.clock.advance(seconds: 61)
+    #expect(try await create((60..<160).map { "a\($0)" }, ada).status == 200)
+    server.clock.advance(seconds: 61)
+    #expect(try await create(["one-more"], ada).status == 413)
+    #expect(try await create(["b-more"], bob).status == 200)
+    // What frees room passes, and makes room.
+    _ = try await ada.modify(
+      (0..<100).map { .make(.forceDelete, "a\($0)") },
+      in: .public,
+      zone: nil
+    )
+    server.clock.advance(seconds: 61)
+    #expect(try await create(["one-more"], ada).status == 200)
+  }
+
+  @Test("What one person adds between two counts of a public database is counted in time")
+  func addedBetweenCounts() throws {
+    let ledger = QuotaLedger()
+    let place = PartitionID(rawValue: 1)
+    func isFull(_ user: String, _ bytes: Int64, now: Int64 = 1) -> Bool? {
+      ledger.isFull(user, in: place, adding: bytes, share: 800, now: now)
+    }
+    #expect(isFull("ada", 1) == nil)
+    ledger.note(full: ["eve"], in: place, now: 1)
+    #expect(isFull("eve", 0) == true)
+    #expect(isFull("ada", 60) == false)
+    #expect(isFull("bob", 100) == false)
+    // More than an eighth of the share since the count.
+    #expect(isFull("ada", 60) == nil)
+    ledger.note(full: [], in: place, now: 1)
+    #expect(isFull("ada", 60, now: 60_001) == nil)
+  }
+
+  @Test("One person uploads no more than a share to a public database")
+  func publicFiles() async throws {
+    let server = try await TestServer(limits: {
+      $0.publicUserQuota = 10_000
+      $0.assetGrace = 10_000
+    })
+    let ada = try await server.person()
+    let bob = try await server.person("bob")
+    func upload(_ person: Person) async throws -> Int {
+      let reply: UploadTokensResponse = try await person.call(
+        .uploadAssets,
+        UploadTokensRequest(
+          tokens: [UploadTokenField(fieldName: "file", recordName: "a", recordType: "Note")]
+        ),
+        in: .public
+      )
+      let path = try reply.tokens[0].get().url.replacing("http://127.0.0.1:8080", with: "")
+      return await server.send("POST", path, body: Data(count: 6000)).status
+    }
+    #expect([try await upload(ada), try await upload(ada)] == [200, 200])
+    #expect(try await upload(ada) == 413)
+    #expect(try await upload(bob) == 200)
+    server.clock.advance(seconds: 2100)
+    #expect(try await upload(ada) == 200)
   }
 
   @Test("A read of an invented container leaves no row")

@@ -67,3 +67,4 @@ struct ExposureTests {
     #expect("Zoë 👩‍👧 می‌خواهم".spelledOut == "Zoë 👩‍👧 می‌خواهم")
   }
 }
+    #expect(usual.publicUserQuota == Int64(5 * 1_073_741_824))

@@ -135,7 +135,7 @@ extension CloudKitService {
     }
     try throttleUpload(permit)
     if let first = try firstUpload(of: permit) {
-      return try await repeated(body, form, first, permit)
+      return try await countingOpen(permit) { try await repeated(body, form, first, permit) }
     }
     // A form has a little more than its file.
     let announced = request.headers["content-length"].flatMap { Int64($0) }
@@ -149,6 +149,7 @@ extension CloudKitService {
     let arrival = AssetArrival(limit: limits.assetSize, form: form)
     do {
       try await body { [self] data in
+        countUpload(data.count, permit)
         // What is beyond the limit is let in and dropped: clients read no answer before they have
         // sent everything.
         guard let part = try arrival.take(data) else { return }
@@ -189,7 +190,10 @@ extension CloudKitService {
     _ permit: UploadPermit
   ) async throws -> WebServiceResponse {
     let arrival = AssetArrival(limit: Int(first.size ?? 0), form: form)
-    try await body { _ = try arrival.take($0) }
+    try await body { [self] data in
+      countUpload(data.count, permit)
+      _ = try arrival.take(data)
+    }
     _ = try arrival.finish()
     let (digest, size) = arrival.result()
     guard arrival.fits, digest.checksum == first.fileChecksum, size == first.size else {

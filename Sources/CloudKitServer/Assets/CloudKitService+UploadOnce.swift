@@ -130,16 +130,93 @@ extension CloudKitService {
   )
 
   /// Counts an upload as a request of its person: each writes a file and a row.
+  ///
+  /// It comes again later where the person's uploads had more bytes than they may have so far.
   func throttleUpload(_ permit: UploadPermit) throws {
-    guard let rate = limits.requestsPerSecond, rate > 0 else { return }
-    if let seconds = requests.delay(
-      for: "user \(permit.user)",
-      rate: rate,
-      burst: limits.requestBurst,
-      now: now
-    ) {
+    var delays: [Double?] = []
+    if let rate = limits.requestsPerSecond, rate > 0 {
+      delays.append(
+        requests.delay(
+          for: "user \(permit.user)",
+          rate: rate,
+          burst: limits.requestBurst,
+          now: now
+        )
+      )
+    }
+    delays.append(
+      requests.delay(
+        for: "upload \(permit.user)",
+        rate: limits.uploadBytesPerSecond,
+        burst: limits.uploadBurst,
+        now: now
+      )
+    )
+    if let seconds = delays.compactMap(\.self).max() {
       throw ErrorDictionary(.throttled, "too many uploads, slow down", retryAfter: seconds)
     }
+    guard let share = share(of: permit) else { return }
+    // A file is no record's until it is saved, so what is uploaded counts, and room comes back as
+    // files that no record has are removed.
+    let delay = requests.delay(
+      for: share.name,
+      rate: share.rate,
+      burst: share.bytes,
+      now: now
+    )
+    if delay != nil { throw Self.shareIsFull(Int64(share.bytes)) }
+  }
+
+  private struct UploadShare {
+    var name: String
+    var bytes: Double
+    /// Bytes in a second.
+    var rate: Double
+  }
+
+  /// What a person may upload to a public database; nil where nothing bounds it.
+  private func share(of permit: UploadPermit) -> UploadShare? {
+    guard permit.scope == .public, permit.credential?.key == nil,
+      let share = limits.publicUserQuota
+    else { return nil }
+    return UploadShare(
+      name: "public files \(permit.partition.rawValue) \(permit.user)",
+      bytes: Double(max(share, 1)),
+      rate: Double(max(share, 1)) / max(limits.assetGrace, 1)
+    )
+  }
+
+  /// Counts bytes that have arrived, those that are kept nowhere too.
+  func countUpload(_ bytes: Int, _ permit: UploadPermit) {
+    requests.spend(
+      Double(bytes),
+      for: "upload \(permit.user)",
+      rate: limits.uploadBytesPerSecond,
+      burst: limits.uploadBurst,
+      now: now
+    )
+    guard let share = share(of: permit) else { return }
+    requests.spend(
+      Double(bytes),
+      for: share.name,
+      rate: share.rate,
+      burst: share.bytes,
+      now: now
+    )
+  }
+
+  /// Counts an upload to a used address among the open ones while the body runs.
+  func countingOpen<Result>(
+    _ permit: UploadPermit,
+    _ body: () async throws -> Result
+  ) async throws -> Result {
+    do throws(UploadLedger.Refusal) {
+      try uploads.open(permit, limit: limits.openUploads)
+    } catch {
+      throw refusal(error)
+    }
+    defer { uploads.close(permit, 0) }
+    return try await body()
   }
 
   /// Keeps a file that has arrived, the first one of its permit.

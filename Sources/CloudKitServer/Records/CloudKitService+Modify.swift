@@ -36,7 +36,7 @@ extension CloudKitService {
       context.scope == .shared
       ? try storage.read { try target(of: zones, context, $0).id } : try partition(context)
     if request.operations.contains(where: { !$0.operationType.isDelete }) {
-      try await checkQuota(context, id)
+      try await checkQuota(context, id, adding: Int64(bodySize))
       quotas.add(Int64(bodySize), in: id)
     }
     let outcome = try await afterErasing(context.container) {

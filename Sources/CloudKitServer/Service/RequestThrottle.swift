@@ -49,6 +49,18 @@ final class RequestThrottle: Sendable {
     }
   }
 
+  /// Takes tokens for what was used already; a bucket may owe some, and has none until it has paid.
+  func spend(_ cost: Double, for sender: String, rate: Double, burst: Double, now: Int64) {
+    buckets.withLock { buckets in
+      if buckets.count >= limit, buckets[sender] == nil { Self.evict(&buckets, limit, now) }
+      var bucket =
+        buckets[sender] ?? Bucket(rate: rate, burst: burst, tokens: burst, filled: now)
+      bucket.fill(now: now)
+      bucket.tokens -= cost
+      buckets[sender] = bucket
+    }
+  }
+
   /// Forgets full buckets, which lose nothing, and beyond them those that were used longest ago.
   ///
   /// A sender that is forgotten has a full bucket again, so one that keeps sending must stay known

@@ -76,6 +76,11 @@ package struct ServiceLimits: Hashable, Sendable {
   package var uploadURLLifetime = 15.0 * 60
   /// Uploads that one person may have under way at a time.
   package var openUploads = 32
+  /// Bytes of files in a second that one person may upload on average; an upload that has begun ends,
+  /// the next one waits.
+  package var uploadBytesPerSecond = 16.0 * 1_048_576
+  /// Bytes that they may upload at once: a library that is uploaded for the first time.
+  package var uploadBurst = 4096.0 * 1_048_576
   /// Seconds that the reply of a batch with a sequence number is kept, after the device's last batch.
   package var replyLifetime = 24.0 * 60 * 60
   /// Devices of one user, in one database, whose replies are kept; the longest unused goes first.
@@ -223,4 +228,7 @@ package struct ServiceLimits: Hashable, Sendable {
   package var assetGrace = 30.0 * 24 * 60 * 60
 
   package init() {}
+  /// Bytes of a container's public database that one person may fill with records that they make, and
+  /// the same in files that they upload to it, which come back over `assetGrace`; none: no limit.
+  package var publicUserQuota: Int64?
 }

@@ -214,6 +214,8 @@ package protocol StorageSnapshot {
   func partitions(container: String, owner: String) throws -> [PartitionKey: PartitionID]
   /// The bytes of all rows in a partition that clients can add, without assets.
   func recordBytes(in id: PartitionID) throws -> Int64
+  /// The people who made records of so many bytes or more together in a partition.
+  func creators(in id: PartitionID, holding bytes: Int64) throws -> [String]
   /// The number of records of a type in a partition.
   func recordCount(in id: PartitionID, type: String) throws -> Int64
   func entry(_ key: DirectoryEntry.Key) throws -> DirectoryEntry?

@@ -40,6 +40,7 @@ extension ServerConfiguration {
     configuration.limits.publicQuota = publicQuota
     if let assetLimit { configuration.limits.assetSize = assetLimit }
     if let s3 {
+    configuration.limits.publicUserQuota = publicUserQuota
       configuration.assetStore = try S3AssetStore(
         S3AssetStore.Settings(
           endpoint: s3.endpoint,

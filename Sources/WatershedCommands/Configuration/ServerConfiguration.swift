@@ -67,6 +67,9 @@ struct ServerConfiguration: Codable, Hashable, Sendable {
   /// The file with the keys of encrypted fields and of signatures.
   ///
   /// Absent: `field-keys.json` in the data folder. Servers that share a database need the same file.
+  /// Bytes of it that one user may fill with records, and the same with uploads; null in the file: no
+  /// limit.
+  var publicUserQuota: Int64? = 5 * 1_073_741_824
   var keyFile: String?
   /// Shows `/metrics` to other machines and through proxies.
   var publicMetrics = false
@@ -155,6 +158,7 @@ extension ServerConfiguration {
   }
 
   /// Every name of a key in the environment.
+    ("publicUserQuota", .wholeNumber),
   static var variables: [String] {
     keys.map { variable($0.name) }
       + sections.flatMap { section in
@@ -293,7 +297,10 @@ extension ServerConfiguration {
         found.append("\(name): \(number) is not above zero")
       }
     }
-    for (name, number) in [("userQuota", userQuota), ("publicQuota", publicQuota)] {
+    let quotas = [
+      ("userQuota", userQuota), ("publicQuota", publicQuota), ("publicUserQuota", publicUserQuota),
+    ]
+    for (name, number) in quotas {
       if let number, number < 0 { found.append("\(name): \(number) is below zero") }
     }
     if let assetLimit, assetLimit < 1 {

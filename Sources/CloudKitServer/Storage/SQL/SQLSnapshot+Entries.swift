@@ -73,6 +73,16 @@ extension SQLSnapshot {
     }
   }
 
+  func creators(in id: PartitionID, holding bytes: Int64) throws -> [String] {
+    try connection.query(
+      """
+      SELECT created_by FROM records WHERE partition = $1 AND deleted = 0
+      GROUP BY created_by HAVING SUM(200 + LENGTH(fields) + LENGTH(name)) >= $2
+      """,
+      [partition(id), .integer(bytes)]
+    ) { $0.text(0) }
+  }
+
   private func entry(_ row: Session.Row) throws -> DirectoryEntry {
     guard let kind = DirectoryEntry.Kind(rawValue: row.text(0)) else {
       throw UnknownDirectoryEntry(kind: row.text(0))
