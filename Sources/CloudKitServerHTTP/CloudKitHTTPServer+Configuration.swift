@@ -20,9 +20,9 @@ extension CloudKitHTTPServer {
     /// Seconds in which a client must have taken an answer that is kept in memory.
     package var replySeconds: Int64
     /// Bytes of answers in memory that wait for their clients, over all connections; half of it for
-    /// one network.
+    /// one site.
     package var replyBufferLimit: Int
-    /// Bytes of request bodies in memory, over all connections; half of it for one network.
+    /// Bytes of request bodies in memory, over all connections; half of it for one site.
     package var bufferLimit: Int
     /// Seconds in which a body must have come by `leastBodyRate`, again and again.
     package var bodyWindow: Int64
@@ -34,7 +34,8 @@ extension CloudKitHTTPServer {
     package var connectionLimit: Int
     /// Connections of one network: an IPv4 address or 64 bits of an IPv6 address.
     ///
-    /// The devices of an office share one; trusted proxies and this machine are not counted.
+    /// The devices of an office share one; trusted proxies and this machine are not counted. The
+    /// networks of one site, 48 bits of an IPv6 address, have half of all connections.
     package var connectionsPerNetwork: Int
     /// Absent: plain HTTP, for loopback or behind a proxy.
     package var tls: TLS?

@@ -51,7 +51,7 @@ struct ConnectionBoundsTests {
     }
   }
 
-  @Test("One network takes half of the buffers at most, and leaves the rest to others")
+  @Test("One site takes half of the buffers at most, and leaves the rest to others")
   func shares() {
     let budget = BufferBudget(limit: 100)
     #expect(budget.take(50, for: "a"))
@@ -260,6 +260,21 @@ struct ConnectionBoundsTests {
     counts.end("2001:db8::1")
     admitted = ["2001:db8::3", "192.0.2.1", "127.0.0.1"].map { counts.admit($0) }
     #expect(admitted == [true, true, false])
+  }
+
+  @Test("The networks of one site have half of the connections together")
+  func sites() {
+    var counts = ConnectionCounts(
+      CloudKitHTTPServer.Configuration(connectionLimit: 6, connectionsPerNetwork: 2)
+    )
+    let peers = (1...4).map { "2001:db8:0:\($0)::1" } + ["2001:db8:1::1", "192.0.2.1"]
+    var admitted = peers.map { counts.admit($0) }
+    #expect(admitted == [true, true, true, false, true, true])
+    counts.end("2001:db8:0:1::1")
+    admitted = ["2001:db8:0:4::1", "192.0.2.2"].map { counts.admit($0) }
+    #expect(admitted == [true, true])
+    admitted = ["192.0.2.3"].map { counts.admit($0) }
+    #expect(admitted == [false])
   }
 
   @Test("A HEAD request takes no notification from a long poll")

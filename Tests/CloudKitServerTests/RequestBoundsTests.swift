@@ -61,6 +61,28 @@ struct RequestBoundsTests {
   }
 
   @Test(
+    "The networks of one site share what a few networks may send",
+    arguments: ["/sign-in", database]
+  )
+  func rateOfASite(path: String) async throws {
+    let server = try await TestServer(limits: {
+      $0.requestsPerSecond = 1
+      $0.requestBurst = 2
+      $0.networksPerSite = 2
+    })
+    func ask(_ address: String) async -> Bool {
+      await server.service.respond(
+        to: WebServiceRequest(method: "POST", path: path, clientAddress: address)
+      ).status == 429
+    }
+    var refusals: [Bool] = []
+    for number in 1...5 { refusals.append(await ask("2001:db8:0:\(number)::1")) }
+    #expect(refusals == [false, false, false, false, true])
+    #expect(await !ask("2001:db8:1::1"))
+    #expect(await !ask("192.0.2.1"))
+  }
+
+  @Test(
     "A sender is an IPv4 address or 64 bits of an IPv6 address, whatever the port",
     arguments: [
       ("192.0.2.1", "192.0.2.1:4711", true), ("192.0.2.1", "::ffff:192.0.2.1", true),

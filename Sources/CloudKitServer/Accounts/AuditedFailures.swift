@@ -24,7 +24,8 @@ struct AuditedFailures: Hashable, Sendable {
       self = AuditedFailures()
       hour = current
     }
-    let network = sender?.network
+    // One customer may have all networks of a site.
+    let network = sender?.site
     if let account, byAccount[account] == nil, byAccount.count < Self.names {
       count(network)
       byAccount[account] = 1

@@ -5,7 +5,7 @@ import Synchronization
 /// Where requests read that may look at many records: a few threads beside the pool, so that slow
 /// reads never keep the pool from other requests.
 ///
-/// A reader is a person, or a network of callers who are not signed in. One reader has no more than
+/// A reader is a person, or a site of callers who are not signed in. One reader has no more than
 /// half of the threads and a bounded number of places in the queue. Threads that become free go to the
 /// readers in turn, so a reader with many waiting reads delays another reader by one read at most for
 /// each thread.
@@ -144,7 +144,7 @@ extension CloudKitService {
     _ context: RequestContext,
     _ body: @escaping @Sendable (ReadControl) throws -> Result
   ) async throws -> Result {
-    let reader = context.principal.map { "user \($0.account)" } ?? "network \(context.network)"
+    let reader = context.principal.map { "user \($0.account)" } ?? "site \(context.site)"
     let control = ReadControl(seconds: limits.readTime, clock: effects.clock)
     do {
       return try await withTaskCancellationHandler {

@@ -15,8 +15,8 @@ struct RequestContext: Sendable {
   /// Names the device, so that it is not told of its own changes.
   var clientID: String?
   var wantsSyncToken: Bool
-  /// The network that the request came from; empty for a request of this process.
-  var network = ""
+  /// The site that the request came from; empty for a request of this process.
+  var site = ""
   /// Where to sign in; empty for who is.
   var signInURL: String
   /// Set where a server-to-server key signed the request.

@@ -82,23 +82,52 @@ final class RequestThrottle: Sendable {
 extension CloudKitService {
   /// Refuses a request of a user or a network that sent too many.
   func throttle(_ context: RequestContext, _ request: WebServiceRequest) throws {
+    guard let principal = context.principal else { return try throttleAddress(request) }
     guard let rate = limits.requestsPerSecond, rate > 0 else { return }
-    let sender =
-      context.principal.map { "user \($0.userRecordName)" }
-      ?? "address \(SenderAddress(request.clientAddress)?.network ?? "")"
-    if let seconds = requests.delay(for: sender, rate: rate, burst: limits.requestBurst, now: now) {
-      throw ErrorDictionary(.throttled, "too many requests, slow down", retryAfter: seconds)
-    }
+    let seconds = requests.delay(
+      for: "user \(principal.userRecordName)",
+      rate: rate,
+      burst: limits.requestBurst,
+      now: now
+    )
+    if let seconds { throw Self.tooMany("requests, slow down", seconds) }
   }
 
   /// Refuses an address that calls pages and account endpoints too often, before anything is read
   /// of the request's body or looked up.
   func throttleAddress(_ request: WebServiceRequest) throws {
     guard let rate = limits.requestsPerSecond, rate > 0 else { return }
-    let sender = "address \(SenderAddress(request.clientAddress)?.network ?? "")"
-    if let seconds = requests.delay(for: sender, rate: rate, burst: limits.requestBurst, now: now) {
-      throw ErrorDictionary(.throttled, "too many requests, slow down", retryAfter: seconds)
-    }
+    let seconds = delay("address", of: request, rate: rate, burst: limits.requestBurst)
+    if let seconds { throw Self.tooMany("requests, slow down", seconds) }
+  }
+
+  /// Seconds that the sender of a request has to wait, by its network and by its site.
+  ///
+  /// One customer may have all networks of a site, so these share what a few networks may send.
+  private func delay(
+    _ kind: String,
+    of request: WebServiceRequest,
+    rate: Double,
+    burst: Double
+  ) -> Double? {
+    let sender = SenderAddress(request.clientAddress)
+    let own = requests.delay(
+      for: "\(kind) \(sender?.network ?? "")",
+      rate: rate,
+      burst: burst,
+      now: now
+    )
+    guard own == nil, let sender, sender.isPartOfSite else { return own }
+    return requests.delay(
+      for: "\(kind) site \(sender.site)",
+      rate: rate * limits.networksPerSite,
+      burst: burst * limits.networksPerSite,
+      now: now
+    )
+  }
+
+  private static func tooMany(_ what: String, _ seconds: Double) -> ErrorDictionary {
+    ErrorDictionary(.throttled, "too many \(what)", retryAfter: seconds)
   }
 
   /// Counts a token, a key or a sealed URL that opens nothing against the network that sent it, with
@@ -135,9 +164,7 @@ extension CloudKitService {
 
   /// Refuses an address that makes accounts or guesses links in quantity: ten, then one a minute.
   func throttleStrangers(_ request: WebServiceRequest) throws {
-    let sender = "stranger \(SenderAddress(request.clientAddress)?.network ?? "")"
-    if let seconds = requests.delay(for: sender, rate: 1.0 / 60, burst: 10, now: now) {
-      throw ErrorDictionary(.throttled, "too many attempts from this address", retryAfter: seconds)
-    }
+    let seconds = delay("stranger", of: request, rate: 1.0 / 60, burst: 10)
+    if let seconds { throw Self.tooMany("attempts from this address", seconds) }
   }
 }

@@ -32,7 +32,7 @@ package struct ServiceLimits: Hashable, Sendable {
   package var readThreads = 4
   /// Reads that may wait for a thread; a further one is asked to come again.
   package var waitingReads = 1000
-  /// The same for one person, or for one network of callers who are not signed in.
+  /// The same for one person, or for one site of callers who are not signed in.
   package var waitingReadsPerReader = 100
   /// Records that a filter may leave for them to be put in order in memory; where it leaves more,
   /// the index of the order is walked instead.
@@ -217,6 +217,9 @@ package struct ServiceLimits: Hashable, Sendable {
   package var requestBurst = 200.0
   /// Bytes that one user's databases may hold in a container, assets included; none: no
   /// limit.
+  /// How many times as much the networks of one site may send together: 48 bits of an IPv6 address,
+  /// which one customer of a provider may have whole.
+  package var networksPerSite = 8.0
   ///
   /// Each row counts 100 or 200 bytes beside its content, and each file 4,096, so that
   /// nothing is free by being empty.

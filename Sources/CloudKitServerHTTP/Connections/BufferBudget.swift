@@ -4,43 +4,43 @@ import Synchronization
 /// Bytes of request bodies, or of answers that wait to be written, that the process holds in memory
 /// over all connections.
 ///
-/// A limit of each one does not bound their sum. A part is for one network at most, so that one
-/// client cannot keep the others' requests out.
+/// A limit of each one does not bound their sum. Half is for one site at most (an IPv4 address, or 48
+/// bits of an IPv6 address), so that one client cannot keep the others' requests out.
 final class BufferBudget: Sendable {
   private struct Held {
     var total = 0
-    var byNetwork: [String: Int] = [:]
+    var bySite: [String: Int] = [:]
   }
 
   private let limit: Int
-  private let networkLimit: Int
+  private let siteLimit: Int
   private let held = Mutex(Held())
 
   init(limit: Int) {
     self.limit = limit
-    networkLimit = limit / 2
+    siteLimit = limit / 2
   }
 
   /// Bytes held now.
   var total: Int { held.withLock { $0.total } }
 
   /// Whether there is room; what was taken is given back with `release`.
-  func take(_ bytes: Int, for network: String?) -> Bool {
+  func take(_ bytes: Int, for site: String?) -> Bool {
     held.withLock { held in
-      let own = network.map { held.byNetwork[$0, default: 0] } ?? 0
-      guard held.total + bytes <= limit, own + bytes <= networkLimit else { return false }
+      let own = site.map { held.bySite[$0, default: 0] } ?? 0
+      guard held.total + bytes <= limit, own + bytes <= siteLimit else { return false }
       held.total += bytes
-      if let network { held.byNetwork[network] = own + bytes }
+      if let site { held.bySite[site] = own + bytes }
       return true
     }
   }
 
-  func release(_ bytes: Int, for network: String?) {
+  func release(_ bytes: Int, for site: String?) {
     held.withLock { held in
       held.total -= bytes
-      guard let network else { return }
-      let left = (held.byNetwork[network] ?? bytes) - bytes
-      held.byNetwork[network] = left > 0 ? left : nil
+      guard let site else { return }
+      let left = (held.bySite[site] ?? bytes) - bytes
+      held.bySite[site] = left > 0 ? left : nil
     }
   }
 }

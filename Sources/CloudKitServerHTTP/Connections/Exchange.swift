@@ -12,8 +12,8 @@ final class Exchange {
   let announced: Int
   /// Bytes that the body may have.
   let limit: Int
-  /// Whose share of the process's buffers the body is part of.
-  let network: String?
+  /// Whose share of the process's buffers the body and the answer are part of.
+  let site: String?
   /// The client waits for leave to send its body.
   let isExpectant: Bool
   let start = ContinuousClock().now
@@ -50,7 +50,7 @@ final class Exchange {
   init(_ incoming: IncomingRequest, _ head: HTTPRequestHead) {
     self.incoming = incoming
     limit = incoming.bodyLimit
-    network = SenderAddress(incoming.request.clientAddress)?.network
+    site = SenderAddress(incoming.request.clientAddress)?.site
     version = head.version
     isKeptAlive = head.isKeepAlive
     announced = incoming.request.headers["content-length"].flatMap { Int($0) } ?? 0
@@ -71,7 +71,7 @@ final class Exchange {
       drop(budget)
       return true
     }
-    guard budget.take(part.readableBytes, for: network) else {
+    guard budget.take(part.readableBytes, for: site) else {
       drop(budget)
       return false
     }
@@ -93,7 +93,7 @@ final class Exchange {
 
   /// Gives back what the body has taken of the process's buffers.
   func release(_ budget: BufferBudget) {
-    budget.release(buffered, for: network)
+    budget.release(buffered, for: site)
     buffered = 0
   }
 
@@ -109,14 +109,14 @@ final class Exchange {
         length.map { Int(min($0, Int64(ConnectionLine.pieceSize))) } ?? ConnectionLine.pieceSize
       }
     guard bytes > Self.shortReply, !incoming.isHead else { return true }
-    guard budget.take(bytes, for: network) else { return false }
+    guard budget.take(bytes, for: site) else { return false }
     heldReply = bytes
     return true
   }
 
   /// Gives back the room of the answer.
   func releaseReply(_ budget: BufferBudget) {
-    budget.release(heldReply, for: network)
+    budget.release(heldReply, for: site)
     heldReply = 0
   }
 
