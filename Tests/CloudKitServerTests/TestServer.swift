@@ -41,6 +41,7 @@ struct TestServer {
     isLenient: Bool = false,
     limits change: (inout ServiceLimits) -> Void = { _ in },
     registration: RegistrationPolicy = .invitation,
+    discovery: DiscoveryPolicy = .everyone,
     baseURL: String = "http://127.0.0.1:8080",
     allowedHosts: [String] = [],
     administratorToken: String? = nil,
@@ -73,6 +74,7 @@ struct TestServer {
       onCommit: onCommit
     )
     configuration.storage = storage
+    configuration.discovery = discovery
     service = try CloudKitService(configuration)
     let made = service
     if TestEngine.current == .postgreSQL {

@@ -1,3 +1,4 @@
+import CloudKitServer
 import Foundation
 import Testing
 
@@ -38,6 +39,52 @@ struct ExposureTests {
     #expect(try problems(open).first?.hasPrefix("environment: ") == true)
     #expect(try problems(open.merging(["ALLOW_PUBLIC_DEVELOPMENT": "true"]) { $1 }).isEmpty)
     #expect(try problems(["HOST": "0.0.0.0"]).isEmpty)
+  }
+
+  @Test(
+    "Data leaves the machine without verified TLS only where the configuration says so",
+    arguments: [
+      ("postgresql:///w", "", false), ("postgresql://u@localhost/w", "", false),
+      ("postgresql://u@db.example.org/w?sslmode=verify-full", "", false),
+      ("postgresql://u@db.example.org/w", "database: ", false),
+      ("postgresql://u@db.example.org/w?sslmode=disable", "", true),
+      ("postgresql://u@db.example.org/w?sslmode=require", "", true),
+    ]
+  )
+  func databases(url: String, problem: String, isWarned: Bool) throws {
+    let configuration = try configuration(["DATABASE": url])
+    #expect(configuration.problems.first.map { $0.hasPrefix(problem) } ?? problem.isEmpty)
+    #expect(configuration.warnings.isEmpty != isWarned)
+  }
+
+  @Test(
+    "Files go to another machine over http: only where the configuration says so",
+    arguments: [
+      ("https://s3.example.org", "", false, false), ("http://localhost:9000", "", false, false),
+      ("http://minio:9000", "", true, false), ("http://minio:9000", "true", false, true),
+    ]
+  )
+  func buckets(endpoint: String, allows: String, isRefused: Bool, isWarned: Bool) throws {
+    var environment = [
+      "S3_ENDPOINT": endpoint, "S3_BUCKET": "b", "S3_ACCESS_KEY": "a", "S3_SECRET_KEY": "s",
+    ]
+    if !allows.isEmpty { environment["S3_ALLOW_PLAIN_HTTP"] = allows }
+    let configuration = try configuration(environment)
+    #expect(configuration.problems.contains { $0.hasPrefix("s3.endpoint: ") } == isRefused)
+    #expect(configuration.warnings.contains { $0.hasPrefix("s3.endpoint: ") } == isWarned)
+  }
+
+  @Test("People are found by consent in production, and by everyone in development")
+  func discovery() throws {
+    func policy(_ environment: [String: String]) throws -> DiscoveryPolicy {
+      var service = ServiceConfiguration()
+      try configuration(environment).apply(to: &service, token: "", service.logger)
+      return service.discovery
+    }
+    #expect(try policy([:]) == .everyone)
+    #expect(try policy(["HOST": "0.0.0.0"]) == .consent)
+    #expect(try policy(["HOST": "0.0.0.0", "DISCOVERY": "everyone"]) == .everyone)
+    #expect(try policy(["DISCOVERY": "consent"]) == .consent)
   }
 
   @Test("Rates and quotas are on by default, and null in the file turns them off")

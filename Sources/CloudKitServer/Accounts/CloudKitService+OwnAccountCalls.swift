@@ -31,6 +31,11 @@ extension CloudKitService {
     var code: String
   }
 
+  private struct Consent: Decodable {
+    /// Absent: it is asked for, and stays.
+    var isGranted: Bool?
+  }
+
   func respondToOwnAccount(
     _ call: OwnAccountCall,
     _ request: WebServiceRequest,
@@ -85,6 +90,11 @@ extension CloudKitService {
     case .beginSecondFactor:
       return try WireCoding.encode(
         try await beginSecondFactor(of: own, password: try read(Proof.self).password)
+      )
+    case .discoverability:
+      let consent: Consent = try read()
+      return try WireCoding.encode(
+        try await discoverability(of: own, granting: consent.isGranted)
       )
     case .exportData:
       let proof: Proof = try read()

@@ -32,9 +32,12 @@ extension CloudKitService {
       let networks = try storage.read {
         try $0.entries(DirectoryRange(.knownNetwork, owner: account, limit: .max))
       }
+      let consents = try storage.read {
+        try $0.entries(DirectoryRange(.discoverability, owner: account, limit: .max))
+      }
       batch.removedEntries =
         [AccountState.key(account), SecondFactor.key(account)] + identities.map(\.key)
-        + networks.map(\.key)
+        + networks.map(\.key) + consents.map(\.key)
       if let number = try storage.read({ try $0.phoneNumber(ofAccount: account) }) {
         batch.removedEntries.append(DirectoryEntry.Key(.phoneNumber, number))
       }

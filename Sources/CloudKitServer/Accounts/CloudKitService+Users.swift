@@ -127,6 +127,9 @@ extension CloudKitService {
   }
 
   /// The people of this container among those asked for; others are left out.
+  ///
+  /// By an address or a number those are found who may be. Who asks with a record name knows the user
+  /// already, from a record or a share: without consent the reply has that name alone.
   private func find(
     _ infos: [LookupInfo],
     _ context: RequestContext,
@@ -151,6 +154,17 @@ extension CloudKitService {
           known = try snapshot.user(container: context.container, account: account)
         }
         guard let known else { return nil }
+        let isOpen =
+          try known.account == user.account
+          || isDiscoverable(known.account, in: context.container, snapshot)
+        guard isOpen else {
+          guard info.userRecordName != nil else { return nil }
+          return UserIdentity(
+            userRecordName: known.recordName,
+            nameComponents: NameComponents(),
+            lookupInfo: info
+          )
+        }
         let account = try snapshot.account(id: known.account)
         return UserIdentity(
           userRecordName: known.recordName,

@@ -31,6 +31,8 @@ package enum OwnAccountCall: String, CaseIterable, Sendable {
   case removeSecondFactor = "remove-second-factor"
   case renewRecoveryCodes = "renew-recovery-codes"
   case exportData = "export-data"
+  /// Whether others find the person in the container of the session.
+  case discoverability
 }
 
 /// What a person sees of their own account.

@@ -18,6 +18,8 @@ package struct ServiceConfiguration: Sendable {
   package var allowsUnindexedQueriesInDevelopment: Bool
   /// Who may make an account.
   package var registration: RegistrationPolicy
+  /// Whom others find by an address or a number.
+  package var discovery = DiscoveryPolicy.everyone
   /// What takes mails; nil: the server sends none.
   package var mailSender: (any MailSender)?
   /// Another service that people can sign in at; nil: only here.

@@ -16,6 +16,7 @@ package struct DirectoryEntry: Hashable, Sendable {
     /// long.
     case deviceBinding = "device-binding"
     case deviceCode = "device-code"
+    case discoverability
     case identity
     case identityAttempt = "identity-attempt"
     case invitation

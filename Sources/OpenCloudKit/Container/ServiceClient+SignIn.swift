@@ -100,9 +100,10 @@ extension ServiceClient {
 
   // MARK: Calls
 
-  private func account<Reply: Decodable>(
+  func account<Reply: Decodable>(
     _ verb: String,
-    _ body: [String: String]
+    _ body: some Encodable,
+    userToken: String? = nil
   ) async throws(CKError) -> Reply {
     let bytes: Data
     do {
@@ -110,11 +111,14 @@ extension ServiceClient {
     } catch {
       throw CKError(.invalidArguments, "The request can't be written: \(error)", underlying: error)
     }
+    let items =
+      [(WebServiceName.apiToken, configuration.apiToken)]
+      + (userToken.map { [(WebServiceName.webAuthToken, $0)] } ?? [])
+    let query = items.map { "\($0.0)=\(WebServicePath.escape($0.1))" }
     let response = try await exchange(
       WebServiceRequest(
         method: "POST",
-        path: "/account/\(verb)?\(WebServiceName.apiToken)="
-          + WebServicePath.escape(configuration.apiToken),
+        path: "/account/\(verb)?\(query.joined(separator: "&"))",
         headers: [WebServiceName.contentType: "application/json"],
         body: bytes
       )

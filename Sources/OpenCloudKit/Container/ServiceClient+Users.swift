@@ -20,4 +20,33 @@ extension ServiceClient {
     confirm(name, for: account)
     return CKRecord.ID(recordName: name)
   }
+
+  /// Whether other users of the container find the user.
+  struct Discoverability: Decodable, Sendable {
+    var isDiscoverable: Bool
+    /// Whether the user has said so.
+    var isDecided: Bool
+  }
+
+  private struct Consent: Encodable {
+    var isGranted: Bool?
+  }
+
+  /// What the service has of the user's consent to be found, after a new word if there is one.
+  ///
+  /// Nil where the service has no such call.
+  func discoverability(granting isGranted: Bool? = nil) async throws(CKError) -> Discoverability? {
+    guard let token = webAuthToken else { return nil }
+    do {
+      return try await account(
+        "discoverability",
+        Consent(isGranted: isGranted),
+        userToken: token
+      )
+    } catch  where error.isTransient || error.code == .notAuthenticated {
+      throw error
+    } catch {
+      return nil
+    }
+  }
 }

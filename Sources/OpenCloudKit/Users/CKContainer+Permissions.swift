@@ -50,14 +50,26 @@ extension CKContainer {
 
   /// Whether the user granted a permission.
   ///
-  /// **Differs from CloudKit:** the server that holds the accounts decides which users can be
-  /// found, not the app. A signed-in user has granted what that server allows.
+  /// A server that lets everyone be found answers `granted` for a user who has said nothing.
   @available(*, deprecated, message: "Fetch share participants instead")
   public func applicationPermissionStatus(
     for applicationPermission: CKContainer.ApplicationPermissions
   ) async throws -> CKContainer.ApplicationPermissionStatus {
+    try await permissionStatus(granting: nil)
+  }
+
+  @available(*, deprecated, message: "Fetch share participants instead")
+  private func permissionStatus(
+    granting isGranted: Bool?
+  ) async throws -> CKContainer.ApplicationPermissionStatus {
+    // Renews the user token where that is needed.
     switch try await accountStatus() {
-    case .available: return .granted
+    case .available:
+      // Another service decides by itself which users can be found.
+      guard let known = try await client().discoverability(granting: isGranted) else {
+        return .granted
+      }
+      return known.isDiscoverable ? .granted : known.isDecided ? .denied : .initialState
     case .couldNotDetermine, .temporarilyUnavailable: return .couldNotComplete
     case .restricted: return .denied
     case .noAccount:
@@ -65,12 +77,19 @@ extension CKContainer {
     }
   }
 
-  /// Requests a permission; see `applicationPermissionStatus(for:)`.
+  /// Requests a permission: other users find this one from now on.
+  ///
+  /// **Differs from CloudKit:** there is no system that asks the user, so the app has to ask before it
+  /// calls this. A user who has refused stays so.
   @available(*, deprecated, message: "Fetch share participants instead")
   public func requestApplicationPermission(
     _ applicationPermission: CKContainer.ApplicationPermissions
   ) async throws -> CKContainer.ApplicationPermissionStatus {
-    try await applicationPermissionStatus(for: applicationPermission)
+    guard applicationPermission.contains(.userDiscoverability) else {
+      return try await applicationPermissionStatus(for: applicationPermission)
+    }
+    let status = try await permissionStatus(granting: nil)
+    return status == .initialState ? try await permissionStatus(granting: true) : status
   }
 
   /// Fetches whether the user granted a permission.
@@ -86,16 +105,16 @@ extension CKContainer {
     )
   }
 
-  /// Requests a permission.
+  /// Requests a permission; see the asynchronous function.
   @available(*, deprecated, message: "Fetch share participants instead")
   public func requestApplicationPermission(
     _ applicationPermission: CKContainer.ApplicationPermissions,
     completionHandler:
       @escaping @Sendable (CKContainer.ApplicationPermissionStatus, (any Error)?) -> Void
   ) {
-    status(
-      forApplicationPermission: applicationPermission,
-      completionHandler: completionHandler
+    hand(
+      over: { status, error in completionHandler(status ?? .couldNotComplete, error) },
+      { try await $0.requestApplicationPermission(applicationPermission) }
     )
   }
 }

@@ -76,6 +76,7 @@ struct ConfigurationFile {
   private static let words = [
     "environment": ContainerEnvironment.allCases.map(\.rawValue),
     "banner": BannerStyle.allCases.map(\.rawValue),
+    "discovery": DiscoveryPolicy.allCases.map(\.rawValue),
     "registration": RegistrationPolicy.allCases.map(\.rawValue),
     "security": SMTPSettings.Security.allCases.map(\.rawValue),
   ]

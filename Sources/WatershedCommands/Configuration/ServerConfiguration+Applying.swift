@@ -26,6 +26,8 @@ extension ServerConfiguration {
     configuration.allowsUnindexedQueriesInDevelopment = allowUnindexedQueries
     configuration.allowedHosts = allowedHosts.map { $0.lowercased() }
     configuration.registration = registration
+    configuration.discovery =
+      discovery ?? (servedEnvironment == .production ? .consent : .everyone)
     configuration.assetURL = assetURL.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
     configuration.keyFile = keyFile.map { URL(fileURLWithPath: $0) }
     configuration.logger = logger
@@ -38,9 +40,9 @@ extension ServerConfiguration {
     configuration.limits.requestBurst = rateBurst ?? ServerConfiguration().rateBurst ?? 500
     configuration.limits.userQuota = userQuota
     configuration.limits.publicQuota = publicQuota
+    configuration.limits.publicUserQuota = publicUserQuota
     if let assetLimit { configuration.limits.assetSize = assetLimit }
     if let s3 {
-    configuration.limits.publicUserQuota = publicUserQuota
       configuration.assetStore = try S3AssetStore(
         S3AssetStore.Settings(
           endpoint: s3.endpoint,

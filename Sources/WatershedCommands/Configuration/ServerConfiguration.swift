@@ -50,6 +50,11 @@ struct ServerConfiguration: Codable, Hashable, Sendable {
   /// Who may make an account on the sign-up page: `closed` (administrators make all accounts),
   /// `invitation` or `open`.
   var registration = RegistrationPolicy.invitation
+  /// Whom others find by an e-mail address or a telephone number: `consent` (who has consented in the
+  /// app) or `everyone` (all who have not refused).
+  ///
+  /// Absent: `consent` in production, `everyone` in development.
+  var discovery: DiscoveryPolicy?
   /// In the development environment, answers queries that CloudKit's index rules refuse.
   var allowUnindexedQueries = false
   /// Requests that one user, or one network without a user, may send in a second on average.
@@ -140,7 +145,8 @@ extension ServerConfiguration {
     ("environment", .text), ("allowPublicDevelopment", .flag), ("publicURL", .text),
     ("assetURL", .text), ("tlsCertificate", .text),
     ("tlsKey", .text), ("trustedProxies", .list), ("allowedHosts", .list),
-    ("registration", .text), ("allowUnindexedQueries", .flag), ("rateLimit", .number),
+    ("registration", .text), ("discovery", .text), ("allowUnindexedQueries", .flag),
+    ("rateLimit", .number),
     ("rateBurst", .number), ("userQuota", .wholeNumber), ("publicQuota", .wholeNumber),
     ("assetLimit", .wholeNumber), ("keyFile", .text), ("publicMetrics", .flag),
     ("adminListen", .text), ("banner", .text),

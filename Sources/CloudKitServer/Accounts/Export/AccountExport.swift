@@ -64,6 +64,8 @@ struct AccountExport: Sendable {
     struct User: Encodable {
       var container: String
       var userRecordName: String
+      /// Whether others find the person there; nil where the person has said nothing.
+      var isDiscoverable: Bool?
     }
 
     var exported: Int64
@@ -98,7 +100,11 @@ struct AccountExport: Sendable {
           try WireCoding.decode(VouchedIdentity.Body.self, from: $0.body)
         },
         users: try snapshot.users(account: account.id).map {
-          Facts.User(container: $0.container, userRecordName: $0.recordName)
+          Facts.User(
+            container: $0.container,
+            userRecordName: $0.recordName,
+            isDiscoverable: try snapshot.discoverability(of: account.id, in: $0.container)
+          )
         }
       )
     }

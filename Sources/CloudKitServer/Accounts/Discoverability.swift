@@ -1,0 +1,77 @@
+import CloudKitWebServices
+import Foundation
+
+/// Which people of a container others find by an e-mail address or a telephone number.
+package enum DiscoveryPolicy: String, Codable, Hashable, Sendable, CaseIterable {
+  /// All who have not said no.
+  case everyone
+  /// Those who have consented, as in CloudKit.
+  case consent
+}
+
+/// What a person has said about being found by others in a container.
+struct Discoverability: Codable, Hashable, Sendable {
+  var isGranted: Bool
+
+  static func key(_ account: String, in container: String) -> DirectoryEntry.Key {
+    // Names of containers have no line break.
+    DirectoryEntry.Key(.discoverability, "\(container)\n\(account)")
+  }
+}
+
+/// The reply to `POST /account/discoverability`.
+package struct DiscoverabilityReply: Codable, Hashable, Sendable {
+  /// Whether others find the person by an address or a number.
+  package var isDiscoverable: Bool
+  /// Whether the person has said so; otherwise it is the server's rule.
+  package var isDecided: Bool
+}
+
+extension StorageSnapshot {
+  /// What the person has said; nil where they have said nothing.
+  func discoverability(of account: String, in container: String) throws -> Bool? {
+    try entry(Discoverability.key(account, in: container)).map {
+      try WireCoding.decode(Discoverability.self, from: $0.body).isGranted
+    }
+  }
+}
+
+/// Consent to be found, for each container: an app that asks for it speaks for itself alone.
+extension CloudKitService {
+  func isDiscoverable(
+    _ account: String,
+    in container: String,
+    _ snapshot: any StorageSnapshot
+  ) throws -> Bool {
+    try snapshot.discoverability(of: account, in: container)
+      ?? (configuration.discovery == .everyone)
+  }
+
+  /// Notes the person's word for the container of their session where there is one, and tells what
+  /// holds.
+  func discoverability(
+    of own: OwnAccount,
+    granting isGranted: Bool?
+  ) async throws -> DiscoverabilityReply {
+    let container = own.session.container
+    let account = own.account.id
+    if let isGranted {
+      let entry = DirectoryEntry(
+        Discoverability.key(account, in: container),
+        owner: account,
+        body: try WireCoding.encode(Discoverability(isGranted: isGranted))
+      )
+      try await write {
+        var batch = WriteBatch()
+        batch.savedEntries = [entry]
+        return (batch, ())
+      }
+    }
+    return try storage.read { snapshot in
+      DiscoverabilityReply(
+        isDiscoverable: try isDiscoverable(account, in: container, snapshot),
+        isDecided: try snapshot.discoverability(of: account, in: container) != nil
+      )
+    }
+  }
+}
