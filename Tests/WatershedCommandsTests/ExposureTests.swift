@@ -94,6 +94,7 @@ struct ExposureTests {
     #expect(usual.rateBurst == 500)
     #expect(usual.userQuota == Int64(20 * 1_073_741_824))
     #expect(usual.publicQuota == Int64(50 * 1_073_741_824))
+    #expect(usual.publicUserQuota == Int64(5 * 1_073_741_824))
     let file = FileManager.default.temporaryDirectory.appendingPathComponent(
       "watershed-exposure-\(UUID().uuidString).json"
     )
@@ -114,4 +115,3 @@ struct ExposureTests {
     #expect("Zoë 👩‍👧 می‌خواهم".spelledOut == "Zoë 👩‍👧 می‌خواهم")
   }
 }
-    #expect(usual.publicUserQuota == Int64(5 * 1_073_741_824))

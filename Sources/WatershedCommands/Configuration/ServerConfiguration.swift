@@ -67,14 +67,14 @@ struct ServerConfiguration: Codable, Hashable, Sendable {
   var userQuota: Int64? = 20 * 1_073_741_824
   /// Bytes that a container's public database may hold; null in the file: no limit.
   var publicQuota: Int64? = 50 * 1_073_741_824
+  /// Bytes of it that one user may fill with records, and the same with uploads; null in the file: no
+  /// limit.
+  var publicUserQuota: Int64? = 5 * 1_073_741_824
   /// Bytes of one asset; absent: `assetSize` of the limits.
   var assetLimit: Int?
   /// The file with the keys of encrypted fields and of signatures.
   ///
   /// Absent: `field-keys.json` in the data folder. Servers that share a database need the same file.
-  /// Bytes of it that one user may fill with records, and the same with uploads; null in the file: no
-  /// limit.
-  var publicUserQuota: Int64? = 5 * 1_073_741_824
   var keyFile: String?
   /// Shows `/metrics` to other machines and through proxies.
   var publicMetrics = false
@@ -114,6 +114,15 @@ struct ServerConfiguration: Codable, Hashable, Sendable {
     var secretKey: String
     /// A prefix of the names of all objects, so that several servers can use one bucket.
     var prefix: String = ""
+    /// Lets files go to a store on another machine without TLS.
+    var allowPlainHTTP: Bool?
+
+    var isPlainToAnotherMachine: Bool {
+      guard let parts = URLComponents(string: endpoint), parts.scheme?.lowercased() == "http" else {
+        return false
+      }
+      return !["127.0.0.1", "localhost", "::1", "[::1]"].contains(parts.host?.lowercased() ?? "")
+    }
 
     init(from decoder: any Decoder) throws {
       let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -123,6 +132,7 @@ struct ServerConfiguration: Codable, Hashable, Sendable {
       accessKey = try container.decode(String.self, forKey: .accessKey)
       secretKey = try container.decode(String.self, forKey: .secretKey)
       prefix = try container.decodeIfPresent(String.self, forKey: .prefix) ?? ""
+      allowPlainHTTP = try container.decodeIfPresent(Bool.self, forKey: .allowPlainHTTP)
     }
   }
 }
@@ -148,6 +158,7 @@ extension ServerConfiguration {
     ("registration", .text), ("discovery", .text), ("allowUnindexedQueries", .flag),
     ("rateLimit", .number),
     ("rateBurst", .number), ("userQuota", .wholeNumber), ("publicQuota", .wholeNumber),
+    ("publicUserQuota", .wholeNumber),
     ("assetLimit", .wholeNumber), ("keyFile", .text), ("publicMetrics", .flag),
     ("adminListen", .text), ("banner", .text),
     ("logLevel", .text), ("logFormat", .text), ("s3", .object), ("openID", .object),
@@ -164,7 +175,6 @@ extension ServerConfiguration {
   }
 
   /// Every name of a key in the environment.
-    ("publicUserQuota", .wholeNumber),
   static var variables: [String] {
     keys.map { variable($0.name) }
       + sections.flatMap { section in
@@ -181,7 +191,7 @@ extension ServerConfiguration {
       required: ["endpoint", "bucket", "accessKey", "secretKey"],
       keys: [
         ("endpoint", .text), ("bucket", .text), ("region", .text), ("accessKey", .text),
-        ("secretKey", .text), ("prefix", .text),
+        ("secretKey", .text), ("prefix", .text), ("allowPlainHTTP", .flag),
       ]
     ),
     Section(
@@ -256,11 +266,15 @@ extension ServerConfiguration {
           + "stop the sign-in of all; name the proxy's address, such as 127.0.0.1"
       )
     }
-    if let database, PostgreSQLAddress.isUnverified(database) {
+    if let database, PostgreSQLAddress.isUnverified(database), PostgreSQLAddress.namesMode(database)
+    {
       found.append(
         "database: the connection to another machine does not check that machine's certificate; "
           + "add sslmode=verify-full to the URL"
       )
+    }
+    if let s3, s3.isPlainToAnotherMachine, s3.allowPlainHTTP == true {
+      found.append("s3.endpoint: files go to \(s3.endpoint) without TLS, as allowPlainHTTP says")
     }
     return found + (smtp?.warnings ?? [])
   }
@@ -297,6 +311,20 @@ extension ServerConfiguration {
     }
     if let database, !database.hasPrefix("postgresql://"), !database.hasPrefix("postgres://") {
       found.append("database: it is not a URL such as postgresql://USER@HOST/NAME")
+    }
+    if let database, PostgreSQLAddress.isUnverified(database),
+      !PostgreSQLAddress.namesMode(database)
+    {
+      found.append(
+        "database: the URL leads to another machine and has no sslmode, so that the connection might "
+          + "be in clear text; add sslmode=verify-full, or sslmode=disable in a network of your own"
+      )
+    }
+    if let s3, s3.isPlainToAnotherMachine, s3.allowPlainHTTP != true {
+      found.append(
+        "s3.endpoint: \(s3.endpoint) leads to another machine without TLS; use https:, or set "
+          + "s3.allowPlainHTTP in a network of your own"
+      )
     }
     for (name, number) in [("rateLimit", rateLimit), ("rateBurst", rateBurst)] {
       if let number, number <= 0 || !number.isFinite {
