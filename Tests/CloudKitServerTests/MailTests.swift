@@ -407,6 +407,17 @@ struct MailTests {
     #expect(await world.forgot("nobody", from: "192.0.2.2").status == 200)
   }
 
+  @Test("The figures about mails on the page of metrics have no labels and name no address")
+  func figures() async throws {
+    let world = try await World()
+    _ = try await world.server.person("ada")
+    _ = await world.forgot("ada")
+    #expect(await world.mails().count == 1)
+    let lines = world.service.metricsText.split(separator: "\n").filter { $0.contains("mails") }
+    #expect(lines.contains("watershed_mails_sent_total 1"))
+    #expect(lines.allSatisfy { line in !line.contains { "{@\"".contains($0) } })
+  }
+
   @Test("A server without a mail server has no link to the page, and the page says so")
   func withoutMail() async throws {
     let server = try await TestServer()
@@ -449,6 +460,42 @@ struct MailTests {
     world.server.clock.advance(seconds: 300)
     for _ in 1...2 { world.service.notify(account, of: .recoveryCodes, from: nil) }
     #expect(await world.mails().count == 1)
+  }
+
+  @Test("A code that is sent a second time is refused, noted as such, and brings a notice")
+  func repeatedCode() async throws {
+    let world = try await World()
+    _ = try await world.server.person("ada")
+    let account = try world.service.account(named: "ada")
+    let secret = Data(repeating: 7, count: TimeCode.secretLength)
+    let step = TimeCode.step(at: world.service.now)
+    let factor = SecondFactor(
+      sealedSecret: try world.service.vault.seal(secret, for: "second factor \(account.id)"),
+      isConfirmed: true,
+      lastStep: step - 1
+    )
+    var batch = WriteBatch()
+    batch.savedEntries = [try factor.entry(account.id, revision: 1)]
+    try world.service.storage.commit(batch)
+    func signIn(_ code: String) async -> Bool {
+      let account = try? await world.service.checkPassword(
+        userName: "ada",
+        password: "secret",
+        code: code,
+        from: nil
+      )
+      return account != nil
+    }
+    let code = TimeCode.code(secret, step: step)
+    #expect(await signIn(code))
+    #expect(await world.mails().isEmpty)
+    #expect(await !signIn("000000"))
+    #expect(await world.mails().isEmpty)
+    #expect(await !signIn(code))
+    #expect(await world.mails().map(\.to) == ["ada@example.com"])
+    let details = try await world.service.auditLines(AuditQuery(kind: "sign-in")).lines
+      .compactMap(\.detail)
+    #expect(details.contains("used code") && details.contains("wrong code"))
   }
 
   @Test(

@@ -145,6 +145,13 @@ extension CloudKitService {
     try await useCode(code, of: account, from: sender) { _ in }
   }
 
+  private enum CodeUse {
+    case right
+    case wrong
+    /// It was right, and was used before.
+    case repeated
+  }
+
   /// Uses a code up and changes the factor in the same transaction.
   ///
   /// An attempt counts as failed first, as with passwords; wrong codes count for the account whichever
@@ -158,24 +165,28 @@ extension CloudKitService {
     let attempt = SignInAttempt(codeOf: account, sender: sender, limits: limits)
     try await reserve(attempt)
     let time = now
-    let isRight = try await write { [storage, vault] () -> (WriteBatch?, Bool) in
+    let use = try await write { [storage, vault] () -> (WriteBatch?, CodeUse) in
       guard
         let (known, revision) = try storage.read({ try $0.secondFactor(of: account.id, now: time) })
-      else { return (nil, false) }
+      else { return (nil, .wrong) }
       let secret = try vault.open(known.sealedSecret, for: Self.purpose(account.id))
       var factor = known
-      guard factor.use(String(code.prefix(64)), of: account.id, secret, now: time) else {
-        return (nil, false)
+      let code = String(code.prefix(64))
+      guard factor.use(code, of: account.id, secret, now: time) else {
+        let isRepeated = known.hasUsed(code, secret, now: time)
+        return (nil, isRepeated ? .repeated : .wrong)
       }
       try change(&factor)
       var batch = WriteBatch()
       // Of two uses at once, on two servers too, the second finds another revision and the used step.
       batch.expectedEntries[SecondFactor.key(account.id)] = .some(revision)
       batch.savedEntries = [try factor.entry(account.id, revision: revision + 1)]
-      return (batch, true)
+      return (batch, .right)
     }
-    guard isRight else {
-      auditFailure(account, from: sender, detail: "wrong code")
+    guard use == .right else {
+      auditFailure(account, from: sender, detail: use == .repeated ? "used code" : "wrong code")
+      // Who reads codes over a shoulder has the password too: the person has to know.
+      if use == .repeated { notify(account, of: .repeatedCode, from: sender) }
       throw ErrorDictionary(.authenticationFailed, "wrong code")
     }
     try await settle(attempt, of: account.id)

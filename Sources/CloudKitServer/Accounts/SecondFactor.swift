@@ -54,6 +54,15 @@ struct SecondFactor: Codable, Hashable, Sendable {
     text.uppercased().filter { $0.isASCII && ($0.isLetter || $0.isNumber) }
   }
 
+  /// Whether a code of the app is one that was used before.
+  func hasUsed(_ text: String, _ secret: Data, now: Int64) -> Bool {
+    let code = Self.typed(text)
+    guard code.count == TimeCode.digits,
+      let step = TimeCode.step(of: code, secret, at: now, after: -1)
+    else { return false }
+    return step <= lastStep
+  }
+
   /// Uses a code up; false where it is none of this factor's, or was used before.
   mutating func use(_ text: String, of account: String, _ secret: Data, now: Int64) -> Bool {
     let code = Self.typed(text)

@@ -94,6 +94,8 @@ enum AccountNotice: Hashable, Sendable {
   case secondFactorAdded
   case secondFactorRemoved
   case recoveryCodes
+  /// A code of the second factor, a second time, with the right password.
+  case repeatedCode
   case deletion
   /// A sign-in with the password, from a network that none came from before.
   case newNetwork
@@ -105,6 +107,7 @@ enum AccountNotice: Hashable, Sendable {
     case .secondFactorAdded: "second factor set up"
     case .secondFactorRemoved: "second factor removed"
     case .recoveryCodes: "new recovery codes"
+    case .repeatedCode: "a used code was tried again"
     case .deletion: "deleted"
     case .newNetwork: "a sign-in from a new network"
     }
@@ -118,6 +121,9 @@ enum AccountNotice: Hashable, Sendable {
     case .secondFactorRemoved: "The second factor of your account was removed."
     case .recoveryCodes:
       "Your account has new recovery codes; the former ones are not good any more."
+    case .repeatedCode:
+      "Your password and a code that was used before were sent to sign in to your account. Unless you "
+        + "sent the form twice, choose another password."
     case .deletion: "Your account was deleted. What belongs to it is removed after a while."
     case .newNetwork: "Somebody signed in to your account from a network that is new to it."
     }
