@@ -83,17 +83,62 @@ struct ClientOverHTTPTests {
     }
   }
 
+  @Test("A user is found by address once the app has requested the permission, unless they refused")
+  @available(*, deprecated)
+  func discoverability() async throws {
+    try await withTemporaryFolder { folder in
+      try await TestCloud.run(in: folder, adjust: { $0.discovery = .consent }) { cloud in
+        let anna = try device("phone", cloud)
+        try await cloud.service.createAccount(
+          userName: "bob",
+          password: "battery staple",
+          givenName: "Bob",
+          emailAddress: "bob@example.org"
+        )
+        let token = try await cloud.service.signIn(
+          userName: "bob",
+          container: TestCloud.container
+        )
+        let bob = try device("laptop", cloud, webAuthToken: token)
+        func find() async throws -> String? {
+          try await anna.userIdentity(forEmailAddress: "bob@example.org")?
+            .nameComponents?.givenName
+        }
+        #expect(
+          try await bob.applicationPermissionStatus(for: .userDiscoverability) == .initialState
+        )
+        #expect(try await find() == nil)
+        #expect(
+          try await bob.requestApplicationPermission(.userDiscoverability) == .granted
+        )
+        #expect(try await find() == "Bob")
+        let query = "ckAPIToken=\(cloud.apiToken)&ckWebAuthToken=\(token)"
+        let reply = try await cloud.post(
+          "\(cloud.url)/account/discoverability?\(query)",
+          Data(#"{"isGranted":false}"#.utf8)
+        )
+        #expect(reply.status == 200)
+        #expect(try await bob.requestApplicationPermission(.userDiscoverability) == .denied)
+        #expect(try await find() == nil)
+      }
+    }
+  }
+
   private func id(_ name: String) -> CKRecord.ID {
     CKRecord.ID(recordName: name, zoneID: zone.zoneID)
   }
 
-  private func device(_ name: String, _ cloud: TestCloud) throws -> CKContainer {
+  private func device(
+    _ name: String,
+    _ cloud: TestCloud,
+    webAuthToken: String? = nil
+  ) throws -> CKContainer {
     CKContainer(
       identifier: TestCloud.container,
       configuration: CKContainerConfiguration(
         url: URL(string: cloud.url),
         apiToken: cloud.apiToken,
-        webAuthToken: cloud.webAuthToken
+        webAuthToken: webAuthToken ?? cloud.webAuthToken
       ),
       clientIdentifier: name,
       retries: .interactive

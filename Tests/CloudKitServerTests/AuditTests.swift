@@ -163,6 +163,18 @@ struct AuditTests {
     )
   }
 
+  @Test("What an administrator looks up of people and their devices is in the log")
+  func looks() async throws {
+    let admin = try await server()
+    _ = try await admin.call("users/list")
+    admin.server.clock.advance(seconds: 1)
+    _ = try await admin.call("users/devices", #"{"userName":"ada"}"#)
+    let found = try await lines(admin.server)
+    #expect(found.map(\.action) == ["user.devices", "user.list"])
+    #expect(found.map(\.about) == ["ada", ""])
+    #expect(found.map(\.by) == ["operator", "operator"])
+  }
+
   @Test("Failures are kept for thirty days, and so many of an hour")
   func failures() async throws {
     let server = try await TestServer(limits: { $0.auditedFailuresPerHour = 5 })

@@ -80,6 +80,20 @@ struct PasswordTests {
     #expect(await [first.status, second.status].sorted() == [200, 400])
   }
 
+  @Test("A new password has 128 characters at most, however many bytes they have")
+  func longestPassword() {
+    let rule = PasswordRule()
+    func objection(_ text: String) -> String? { rule.objection(to: text, userName: "ada") }
+    let words = "correct horse battery staple "
+    let long = String(repeating: words, count: 5)
+    #expect(objection(String(long.prefix(128))) == nil)
+    #expect(objection(String(long.prefix(129))) == "A password has at most 128 characters.")
+    let wide = String(repeating: "語学の勉強は楽しい", count: 15)
+    #expect(objection(String(wide.prefix(128))) == nil)
+    #expect(objection(String(wide.prefix(129))) != nil)
+    #expect(objection(String(repeating: long, count: 10_000)) != nil)
+  }
+
   @Test("A hash of a lower cost opens its account and is replaced by one of today's cost")
   func raisedCost() async throws {
     try await withTemporaryFolder { folder in

@@ -26,6 +26,20 @@ struct ReplyHeaderTests {
     }
   }
 
+  @Test("Replies in JSON are attachments with a name of the server's, and pages are not")
+  func attachments() async throws {
+    let server = try await TestServer()
+    let ada = try await server.person()
+    for reply in [
+      await ada.send(.listZones, Data(), method: "GET"), await server.send("GET", "/nothing"),
+      await server.send("POST", "/account/sign-in", body: Data("{}".utf8)),
+    ] {
+      #expect(reply.headers["content-disposition"] == "attachment; filename=\"api.json\"")
+    }
+    let page = await server.send("GET", "/my-account")
+    #expect(page.headers["content-disposition"] == nil)
+  }
+
   @Test("Without HTTPS nothing asks browsers for it")
   func plain() async throws {
     let server = try await TestServer()

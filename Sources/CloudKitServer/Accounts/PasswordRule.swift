@@ -7,8 +7,10 @@ import Foundation
 package struct PasswordRule: Hashable, Sendable {
   /// Characters: NIST asks for eight, OWASP for ten where there is no second factor.
   package var shortest = 10
-  /// Bytes in UTF-8: beyond what a person types or a password manager makes.
-  package var longest = 1024
+  /// Characters: beyond what a person types or a password manager makes.
+  ///
+  /// Each may have eight bytes in UTF-8 on average.
+  package var longest = 128
   /// Refuses the passwords that are guessed first.
   package var refusesCommon = true
 
@@ -24,17 +26,14 @@ package struct PasswordRule: Hashable, Sendable {
 
   /// Why a password cannot be taken for an account; nil where it can.
   package func objection(to password: String, userName: String) -> String? {
+    let tooLong = "A password has at most \(longest) characters."
     // Counted in bytes first: the characters of a long text take long to count.
-    guard password.utf8.count <= 4 * longest else {
-      return "A password has at most \(longest) bytes."
-    }
+    guard password.utf8.count <= 8 * longest else { return tooLong }
     let password = Self.normalized(password)
     guard password.count >= shortest else {
       return "A password has at least \(shortest) characters."
     }
-    guard password.utf8.count <= longest else {
-      return "A password has at most \(longest) bytes."
-    }
+    guard password.count <= longest else { return tooLong }
     guard !refusesCommon || !(Self.isCommon(password) || Self.isName(password, userName)) else {
       return "This password is among the first that are guessed; choose another."
     }

@@ -59,6 +59,7 @@ extension CloudKitService {
     switch verb {
     case .list:
       let page: AdminPage = try call.read()
+      audit("user.list", by: call, about: "")
       return try call.write(
         ["users": try accountDescriptions(after: page.after, limit: page.size)]
       )
@@ -113,7 +114,9 @@ extension CloudKitService {
       return AdminCall.done
     case .devices:
       let user: NamedUser = try call.read()
-      return try call.write(["devices": try devices(of: user.userName)])
+      let devices = try devices(of: user.userName)
+      audit("user.devices", by: call, about: user.userName)
+      return try call.write(["devices": devices])
     case .revokeDevice:
       let device: NamedDevice = try call.read()
       let grant = try await revokeDevice(device.id)

@@ -192,6 +192,12 @@ extension CloudKitService {
     if response.headers[WebServiceName.contentType] == nil, response.status != 204 {
       response.headers[WebServiceName.contentType] = "application/json; charset=UTF-8"
     }
+    // Data, which no browser shows as a page of this server.
+    if response.headers["content-disposition"] == nil,
+      response.headers[WebServiceName.contentType]?.hasPrefix("application/json") == true
+    {
+      response.headers["content-disposition"] = "attachment; filename=\"api.json\""
+    }
     // A browser takes no answer for anything but what it says it is.
     response.headers["x-content-type-options"] = "nosniff"
     response.headers[WebServiceName.requestUUID] = uuid

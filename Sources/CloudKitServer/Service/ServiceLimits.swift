@@ -157,7 +157,7 @@ package struct ServiceLimits: Hashable, Sendable {
   /// How often scrypt repeats its work, one after the other: with 32,768 rounds three times are what
   /// OWASP asks for, in a quarter of the memory of its other choice (131,072 rounds, once).
   package var passwordRepetitions = 3
-  /// Characters that a new password has at least, and bytes at most; those that are guessed first are
+  /// Characters that a new password has at least and at most; those that are guessed first are
   /// refused.
   package var passwordRule = PasswordRule()
   /// Sign-ins that may wait for the one lane that hashes passwords: ten seconds' work.
@@ -184,7 +184,12 @@ package struct ServiceLimits: Hashable, Sendable {
   /// Seconds that the link to a person's own data works.
   package var exportLinkLifetime = 15.0 * 60
   /// Downloads of people's own data at a time; each holds a page of records in memory.
+  ///
+  /// An account has one, and a site (an IPv4 address, or 48 bits of an IPv6 address) half of them.
   package var runningExports = 8
+  /// Bytes in a second that a client takes of such a download; one that takes fewer loses its place
+  /// where another account asks for one.
+  package var exportRate = 16 * 1024
   /// Mails that may wait to be sent, and as many requests for one before they are looked up.
   package var waitingMails = 500
   /// Of these, notices of changes; each of the two classes fills its own places alone.
@@ -192,9 +197,6 @@ package struct ServiceLimits: Hashable, Sendable {
   /// Seconds after which a mail is given up that no mail server takes.
   package var mailLifetime = 24.0 * 60 * 60
   /// Mails that people may ask for to one address in an hour, links that confirm it and links to a new
-  /// Bytes in a second that a client takes of such a download; one that takes fewer loses its place
-  /// where another account asks for one.
-  package var exportRate = 16 * 1024
   /// password each, and links that one account may ask for.
   package var mailsPerAddress = 5
   /// The same over all addresses, of each of the two kinds.
@@ -215,23 +217,23 @@ package struct ServiceLimits: Hashable, Sendable {
   package var requestsPerSecond: Double?
   /// Requests that they may send at once.
   package var requestBurst = 200.0
-  /// Bytes that one user's databases may hold in a container, assets included; none: no
-  /// limit.
   /// How many times as much the networks of one site may send together: 48 bits of an IPv6 address,
   /// which one customer of a provider may have whole.
   package var networksPerSite = 8.0
+  /// Bytes that one user's databases may hold in a container, assets included; none: no
+  /// limit.
   ///
   /// Each row counts 100 or 200 bytes beside its content, and each file 4,096, so that
   /// nothing is free by being empty.
   package var userQuota: Int64?
   /// Bytes that a container's public database may hold; none: no limit.
   package var publicQuota: Int64?
+  /// Bytes of a container's public database that one person may fill with records that they make, and
+  /// the same in files that they upload to it, which come back over `assetGrace`; none: no limit.
+  package var publicUserQuota: Int64?
   /// Seconds that the file of an asset stays after the last record that used it: longer than any URL
   /// lives and any backup is kept.
   package var assetGrace = 30.0 * 24 * 60 * 60
 
   package init() {}
-  /// Bytes of a container's public database that one person may fill with records that they make, and
-  /// the same in files that they upload to it, which come back over `assetGrace`; none: no limit.
-  package var publicUserQuota: Int64?
 }
