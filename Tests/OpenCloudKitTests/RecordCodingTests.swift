@@ -99,6 +99,101 @@ struct RecordCodingTests {
     try roundTrip(CKServerChangeToken(syncToken: "abc"))
   }
 
+  /// An archive as Apple's CloudKit writes it, from the objects after the first one, which is null.
+  private func appleArchive(_ objects: [Any], top: [String: Any]) throws -> Data {
+    // References between objects are numbers in a dictionary; only this coder can write them.
+    let list: [String: Any] = [
+      "$archiver": "NSKeyedArchiver", "$version": 100_000, "$top": top,
+      "$objects": ["$null"] + objects,
+    ]
+    return try PropertyListSerialization.data(fromPropertyList: list, format: .xml, options: 0)
+  }
+
+  private func object(_ number: Int) -> [String: Int] { ["CF$UID": number] }
+
+  private func appleClass(_ names: String...) -> [String: Any] {
+    ["$classname": names[0], "$classes": names]
+  }
+
+  @Test("A change token that Apple's CloudKit archived is read as the text of its bytes")
+  func appleToken() throws {
+    let bytes = Data([1, 0, 0, 1, 0x63, 0xda, 0xd4, 0x35, 2])
+    let data = try appleArchive(
+      [
+        ["$class": object(4), "ChangeTokenData": object(2)],
+        ["$class": object(3), "NS.data": bytes],
+        appleClass("NSMutableData", "NSData", "NSObject"),
+        appleClass("CKServerChangeToken", "NSObject"),
+      ],
+      top: ["root": object(1)]
+    )
+    let token = try #require(
+      try NSKeyedUnarchiver.unarchivedObject(ofClass: CKServerChangeToken.self, from: data)
+    )
+    #expect(token.syncToken == "AQAAAWPa1DUC")
+    let copy = try NSKeyedUnarchiver.unarchivedObject(
+      ofClass: CKServerChangeToken.self,
+      from: NSKeyedArchiver.archivedData(withRootObject: token, requiringSecureCoding: true)
+    )
+    #expect(copy == token)
+  }
+
+  @Test("System fields that Apple's CloudKit archived are read")
+  func appleSystemFields() throws {
+    let data = try appleArchive(
+      [
+        "Company",
+        ["$class": object(8), "RecordName": object(3), "ZoneID": object(4)],
+        "Company.1",
+        ["$class": object(7), "ZoneName": object(5), "ownerName": object(6)],
+        "Zone",
+        "__defaultOwner__",
+        appleClass("CKRecordZoneID", "NSObject"),
+        appleClass("CKRecordID", "NSObject"),
+        ["$class": object(10), "NS.time": 523_319_906.5],
+        appleClass("NSDate", "NSObject"),
+        "4",
+      ],
+      top: [
+        "RecordType": object(1), "RecordID": object(2), "RecordCtime": object(9),
+        "RecordMtime": object(9), "ETag": object(11), "KnownToServer": true, "Permission": 1,
+        "ParentReference": object(0), "ShareReference": object(0), "URL": object(0),
+      ]
+    )
+    let coder = try NSKeyedUnarchiver(forReadingFrom: data)
+    let record = try #require(CKRecord(coder: coder))
+    #expect(record.recordType == "Company")
+    #expect(
+      record.recordID
+        == CKRecord.ID(recordName: "Company.1", zoneID: CKRecordZone.ID(zoneName: "Zone"))
+    )
+    #expect(record.recordChangeTag == "4")
+    #expect(record.creationDate == Date(timeIntervalSinceReferenceDate: 523_319_906.5))
+    #expect(record.parent == nil)
+    #expect(record.allKeys().isEmpty)
+  }
+
+  @Test("A record whose archive has an unreadable part is not read without it")
+  func unreadablePart() throws {
+    let data = try appleArchive(
+      [
+        "Note",
+        ["$class": object(8), "RecordName": object(3), "ZoneID": object(4)],
+        "n",
+        ["$class": object(7), "ZoneName": object(5), "ownerName": object(6)],
+        "Zone",
+        "__defaultOwner__",
+        appleClass("CKRecordZoneID", "NSObject"),
+        appleClass("CKRecordID", "NSObject"),
+        ["$class": object(10)],
+        appleClass("UnknownReference", "NSObject"),
+      ],
+      top: ["RecordType": object(1), "RecordID": object(2), "ParentReference": object(9)]
+    )
+    let coder = try NSKeyedUnarchiver(forReadingFrom: data)
+    #expect(CKRecord(coder: coder) == nil)
+  }
+
   @Test("A copied record has equal contents and another identity")
   func copying() throws {
     let record = sample()

@@ -17,9 +17,18 @@ public final class CKServerChangeToken: NSObject, NSSecureCoding, NSCopying, @un
   public static var supportsSecureCoding: Bool { true }
 
   /// Reads a token from an archive.
+  ///
+  /// A token that Apple's CloudKit archived is read too. No other service can continue it: a fetch
+  /// with it fails with `CKError.changeTokenExpired`, upon which an app fetches without a token.
   public init?(coder: NSCoder) {
-    guard let syncToken = coder.decodeString(forKey: "SyncToken") else { return nil }
-    self.syncToken = syncToken
+    if let syncToken = coder.decodeString(forKey: "SyncToken") {
+      self.syncToken = syncToken
+    } else if let data = coder.decodeIfPresent(of: NSData.self, forKey: "ChangeTokenData") {
+      // Apple's web services write the same bytes in this form.
+      syncToken = data.base64EncodedString()
+    } else {
+      return nil
+    }
     super.init()
   }
 

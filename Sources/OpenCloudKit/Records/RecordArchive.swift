@@ -3,7 +3,8 @@ import Foundation
 /// The form of a record in a keyed archive.
 ///
 /// System fields are plain strings and dates under their own keys; the values are one property
-/// list under `Values`, which an archive of the system fields does not have.
+/// list under `Values`, which an archive of the system fields does not have. The keys of the system
+/// fields are those of Apple's CloudKit, so that an app's archives of them are read here.
 struct RecordArchive {
   /// The part that `encodeSystemFields(with:)` leaves out.
   struct Contents: Codable {
@@ -61,6 +62,8 @@ struct RecordArchive {
     system.parent = coder.decodeIfPresent(of: CKRecord.Reference.self, forKey: Key.parent)
     system.isParentChanged = coder.integer(forKey: Key.isParentChanged) != 0
     system.share = coder.decodeIfPresent(of: CKRecord.Reference.self, forKey: Key.share)
+    // A part that could not be read leaves no record that lacks it.
+    guard (coder as? NSKeyedUnarchiver)?.error == nil else { return nil }
     guard let data = coder.decodeIfPresent(of: NSData.self, forKey: Key.values) else { return }
     guard
       let contents = try? PropertyListDecoder().decode(
@@ -98,12 +101,19 @@ extension NSCoder {
     if let object { encode(object, forKey: key) }
   }
 
-  /// Outside Apple's platforms, decoding an absent key is an error that stops the process.
+  /// Outside Apple's platforms, decoding an absent key is an error that stops the process, and so is
+  /// an object of an unknown class, unless the coder keeps its errors.
   func decodeIfPresent<Value: NSObject & NSCoding>(
     of type: Value.Type,
     forKey key: String
   ) -> Value? {
     guard containsValue(forKey: key) else { return nil }
+    guard let unarchiver = self as? NSKeyedUnarchiver else {
+      return decodeObject(of: type, forKey: key)
+    }
+    let policy = unarchiver.decodingFailurePolicy
+    unarchiver.decodingFailurePolicy = .setErrorAndReturn
+    defer { unarchiver.decodingFailurePolicy = policy }
     return decodeObject(of: type, forKey: key)
   }
 

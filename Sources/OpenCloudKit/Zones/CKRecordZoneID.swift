@@ -35,10 +35,11 @@ public final class CKRecordZoneID: NSObject, NSSecureCoding, NSCopying, @uncheck
   /// Whether archives of this class are read securely.
   public static var supportsSecureCoding: Bool { true }
 
-  /// Reads an identifier from an archive.
+  /// Reads an identifier from an archive, one that Apple's CloudKit made included.
   public init?(coder: NSCoder) {
     guard let zoneName = coder.decodeString(forKey: "ZoneName"), !zoneName.isEmpty,
       let ownerName = coder.decodeString(forKey: "OwnerName")
+        ?? coder.decodeString(forKey: "ownerName")
     else { return nil }
     self.zoneName = zoneName
     self.ownerName = ownerName
