@@ -46,7 +46,7 @@ public final class CKShare: CKRecord, @unchecked Sendable {
 
   /// Creates a share of a record and its descendants.
   ///
-  /// Stops the process if the root is in the default zone, whose records can't be shared.
+  /// Records of the default zone can't be shared: saving such a share fails.
   public convenience init(rootRecord: CKRecord) {
     let name = "Share-" + CKRecord.ID.newRecordName()
     self.init(
@@ -57,10 +57,6 @@ public final class CKShare: CKRecord, @unchecked Sendable {
 
   /// Creates a share of a record and its descendants, with an identifier.
   public init(rootRecord: CKRecord, shareID: CKRecord.ID) {
-    precondition(
-      rootRecord.recordID.zoneID.zoneName != CKRecordZone.ID.defaultZoneName,
-      "Records of the default zone can't be shared: save the root record in a custom zone"
-    )
     precondition(
       rootRecord.recordID.zoneID == shareID.zoneID,
       "A share must be in the zone of its root record"
