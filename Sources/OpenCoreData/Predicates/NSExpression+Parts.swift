@@ -3,8 +3,8 @@ import Foundation
 extension NSExpression {
   /// The value of a constant expression.
   public var constantValue: Any? {
-    if case .constant(let constant) = tree { return constant.raw }
-    return nil
+    guard case .constant(let constant) = tree else { return nil }
+    return constant.isNull ? NSNull() : constant.raw
   }
 
   /// The key path of a key path expression; empty for other kinds.

@@ -160,7 +160,9 @@ struct PredicateFormatTests {
     Example("a == %f", "a == 1.0") { [1] },
     Example("a == %@", "a == 1.5") { [NSNumber(value: 1.5)] },
     Example("a == %@", "a == 1") { [true] },
-    Example("a == %@", "a == nil") { [NSNull()] },
+    Example("a == %@", "a == <null>") { [NSNull()] },
+    Example("a == <null> AND b == 1", "a == <null> AND b == 1"),
+    Example("a IN %@", "a IN {1, <null>}") { [[1, NSNull()] as [Any]] },
     Example("a == %@", "a == nil") { [String?.none as Any] },
     Example("a == '%@'", "a == \"%@\""),
     Example("a == %@", "a == CAST(10.000000, \"NSDate\")") {

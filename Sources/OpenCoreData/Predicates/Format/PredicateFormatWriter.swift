@@ -54,7 +54,7 @@ package enum PredicateFormatWriter {
 
   package static func string(_ tree: ExpressionTree) -> String {
     switch tree {
-    case .constant(let constant): string(constant.value)
+    case .constant(let constant): constant.isNull ? null : string(constant.value)
     case .evaluatedObject: "SELF"
     case .variable(let name): "$" + name
     case .keyPath(let base, let keys): keyPath(base, keys)
@@ -152,6 +152,9 @@ package enum PredicateFormatWriter {
 
   // MARK: Values
 
+  /// Foundation's description of `NSNull`; the parser reads it back.
+  private static let null = "<null>"
+
   package static func string(_ value: ExpressionValue) -> String {
     switch value {
     case .null: "nil"
@@ -164,9 +167,15 @@ package enum PredicateFormatWriter {
     case .url(let value): cast(value.absoluteString, "NSURL")
     case .uuid(let value): cast(value.uuidString, "NSUUID")
     case .data(let value): cast(value.map { hexadecimal($0) }.joined(), "NSData")
-    case .collection(let members): "{" + members.map(string).joined(separator: ", ") + "}"
+    case .collection(let members): "{" + members.map(member).joined(separator: ", ") + "}"
     case .object(_, let value), .opaque(let value): "<\(value)>"
     }
+  }
+
+  /// A collection has no nil as a member, only `NSNull`.
+  private static func member(_ value: ExpressionValue) -> String {
+    if case .null = value { return null }
+    return string(value)
   }
 
   /// Without a cast if parsing the number gives an equal one, as Apple always writes it.

@@ -144,11 +144,22 @@ extension PredicateParser {
       return inner
     case .symbol("{"):
       return try readAggregate()
+    case .symbol("<"):
+      return try readNull()
     case .word(let text):
       return try readWord(text)
     default:
       throw failure("a key, a value or a parenthesis")
     }
+  }
+
+  /// `<null>`, as `NSNull` is written.
+  private mutating func readNull() throws -> ExpressionTree {
+    guard case .word("null") = nextToken else { throw failure("a key, a value or a parenthesis") }
+    advance()
+    advance()
+    try expect(symbol: ">")
+    return .value(NSNull())
   }
 
   private mutating func readAggregate() throws -> ExpressionTree {

@@ -57,18 +57,22 @@ package struct ExpressionConstant: @unchecked Sendable {
   /// `NSNull` has become nil.
   package let raw: Any?
   package let value: ExpressionValue
+  /// Whether the value is `NSNull`, which compares as nil and is written `<null>`.
+  let isNull: Bool
   /// The members of a large collection by their values; nil for a small one and for other values.
   let index: MemberIndex?
 
   package init(_ raw: Any?) {
     let flat = flattened(raw)
-    self.raw = flat is NSNull ? nil : flat
+    isNull = flat is NSNull
+    self.raw = isNull ? nil : flat
     value = ExpressionValue(flat)
     index = Self.index(of: value)
   }
 
   package init(value: ExpressionValue) {
     raw = value.foundationValue
+    isNull = false
     self.value = value
     index = Self.index(of: value)
   }
