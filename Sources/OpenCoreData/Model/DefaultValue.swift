@@ -38,6 +38,12 @@ enum DefaultValue {
     }
   }
 
+  /// The whole number that a text begins with, as C reads a number from a text; "0" without one.
+  static func leadingNumber(_ text: String) -> String {
+    let digits = text.drop { $0.isWhitespace }.prefixMatch(of: /-?[0-9]+/)
+    return digits.map { String($0.output) } ?? "0"
+  }
+
   /// YES and NO as the model editor writes them, and the other spellings that occur.
   static func boolean(_ text: String) -> Bool? {
     switch text.lowercased() {

@@ -152,13 +152,28 @@ struct ModelXMLPropertyReader {
         // The editor validates numbers, but accepts any text for these two types (such as "empy").
         if type == .UUIDAttributeType || type == .URIAttributeType { return nil }
         let name = Self.typeNames.first { $0.value == type }?.key ?? ""
-        throw fields.error(
-          "defaultValueString=\"\(text)\"",
-          expected: "a value of the type \(name)"
-        )
+        let expected = "a value of the type \(name)"
+        warn(fields.error("defaultValueString=\"\(text)\"", expected: expected))
+        return DefaultValue.parse(DefaultValue.leadingNumber(text), type: type)
+          ?? DefaultValue.parse("0", type: type)
       }
       return value
     }
+  }
+
+  /// A limit that another type may have left behind: none where it is no limit of this type.
+  private func leftover<Value>(_ read: () throws -> Value?) -> Value? {
+    do {
+      return try read()
+    } catch {
+      warn(error)
+      return nil
+    }
+  }
+
+  /// One such attribute must not keep an app from its whole model.
+  private func warn(_ error: any Error) {
+    StoreLog.warning("\(error); a type that the attribute had before may have left it")
   }
 
   private func limits(_ fields: ModelXMLFields, type: NSAttributeType) throws -> AttributeLimits {
@@ -166,11 +181,11 @@ struct ModelXMLPropertyReader {
     switch type {
     case .integer16AttributeType, .integer32AttributeType, .integer64AttributeType,
       .decimalAttributeType, .doubleAttributeType, .floatAttributeType:
-      limits.minimum = try fields.decimal("minValueString")
-      limits.maximum = try fields.decimal("maxValueString")
+      limits.minimum = leftover { try fields.decimal("minValueString") }
+      limits.maximum = leftover { try fields.decimal("maxValueString") }
     case .stringAttributeType:
-      limits.minimumLength = try fields.integer("minValueString")
-      limits.maximumLength = try fields.integer("maxValueString")
+      limits.minimumLength = leftover { try fields.integer("minValueString") }
+      limits.maximumLength = leftover { try fields.integer("maxValueString") }
       limits.regularExpression = fields.string("regularExpressionString")
         .flatMap { $0.isEmpty ? nil : $0 }
     case .dateAttributeType:

@@ -234,10 +234,6 @@ struct ModelXMLTests {
         3, "String"
       ),
       (
-        "<model>\n<entity name=\"A\">\n<attribute name=\"a\" attributeType=\"Integer 16\" "
-          + "defaultValueString=\"many\"/></entity></model>", 3, "Integer 16"
-      ),
-      (
         "<model>\n<entity name=\"A\">\n<attribute name=\"a\" optional=\"MAYBE\"/></entity></model>",
         3,
         "YES or NO"
@@ -461,6 +457,9 @@ struct ModelXMLTests {
     arguments: [
       ("Integer 32", "NO", 0), ("Integer 16", "YES", 1), ("Double", "NO", 0), ("Float", "YES", 1),
       ("Boolean", "0.0", 0), ("Boolean", "2", 1), ("Integer 64", "0.0", 0),
+      ("Integer 16", "many", 0), ("Integer 32", "12 apples", 12), ("Integer 64", "1.5", 1),
+      ("Double", "many", 0), ("Decimal", "-3 or so", -3), ("Boolean", "many", 0),
+      ("Integer 16", "70000", 0),
     ] as [(String, String, Double)]
   )
   func leftoverDefault(type: String, text: String, expected: Double) throws {
@@ -470,5 +469,16 @@ struct ModelXMLTests {
     let model = try load(xml)
     let attribute = try #require(model.entitiesByName["A"]?.attributesByName["a"])
     #expect((attribute.defaultValue as? NSNumber)?.doubleValue == expected)
+  }
+
+  @Test("A limit that an earlier type left behind limits nothing")
+  func leftoverLimit() throws {
+    let xml =
+      "<model><entity name=\"A\"><attribute name=\"a\" attributeType=\"Integer 32\" "
+      + "minValueString=\"few\" maxValueString=\"9\"/><attribute name=\"b\" "
+      + "attributeType=\"String\" minValueString=\"0.5\"/></entity></model>"
+    let attributes = try #require(try load(xml).entitiesByName["A"]?.attributesByName)
+    #expect(attributes["a"]?.validationPredicates.map(\.predicateFormat) == ["SELF <= 9"])
+    #expect(attributes["b"]?.validationPredicates.isEmpty == true)
   }
 }
