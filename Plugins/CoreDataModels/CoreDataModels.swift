@@ -4,14 +4,16 @@ import PackagePlugin
 /// Writes the classes of a target's models and the accessors of its `@NSManaged` members.
 ///
 /// Each `Name.xcdatamodeld` in the target becomes `Name.momd` in the target's resources, where
-/// `NSPersistentContainer(name:)` and `Bundle.module` find it.
+/// `NSPersistentContainer(name:)` and `Bundle.module` find it, and each `Name.xcmappingmodel` becomes
+/// `Name.cdm` beside it.
 @main
 struct CoreDataModels: BuildToolPlugin {
   func createBuildCommands(context: PluginContext, target: any Target) throws -> [Command] {
     guard let target = target.sourceModule else { return [] }
     let work = context.pluginWorkDirectoryURL
     let output = work.appending(path: "\(target.moduleName)+CoreDataModels.swift")
-    let models = try Self.models(in: target)
+    let models = Self.files(of: ["xcdatamodeld", "xcdatamodel"], in: target)
+    let mappings = Self.files(of: ["xcmappingmodel"], in: target)
     let sources = target.sourceFiles(withSuffix: ".swift").map(\.url)
       .filter { !$0.path.hasPrefix(work.path) }
 
@@ -28,6 +30,13 @@ struct CoreDataModels: BuildToolPlugin {
       outputs.append(compiled)
       inputs += [model] + Self.files(in: model)
     }
+    for mapping in mappings {
+      let name = mapping.deletingPathExtension().lastPathComponent
+      let compiled = work.appending(path: "\(name).cdm")
+      arguments += ["--mapping", mapping.path, "--compiled-mapping", compiled.path]
+      outputs.append(compiled)
+      inputs += [mapping] + Self.files(in: mapping)
+    }
     for source in sources { arguments += ["--source", source.path] }
     return [
       .buildCommand(
@@ -40,15 +49,18 @@ struct CoreDataModels: BuildToolPlugin {
     ]
   }
 
-  /// The model packages of a target, and single models that are in none.
-  private static func models(in target: any SourceModuleTarget) throws -> [URL] {
+  /// The files and packages of these kinds in a target, without those that are inside of others.
+  private static func files(
+    of kinds: Set<String>,
+    in target: any SourceModuleTarget
+  ) -> [URL] {
     var found: [URL] = []
     let contents = FileManager.default.enumerator(
       at: target.directoryURL,
       includingPropertiesForKeys: nil
     )
     while let url = contents?.nextObject() as? URL {
-      guard ["xcdatamodeld", "xcdatamodel"].contains(url.pathExtension) else { continue }
+      guard kinds.contains(url.pathExtension) else { continue }
       found.append(url)
       contents?.skipDescendants()
     }

@@ -6,7 +6,8 @@ import OpenCoreData
 /// What the build plugin runs: models and sources in, one source file and compiled models out.
 ///
 ///     model-tool --module M --import I --output FILE [--access A]
-///       [--model MODEL --compiled FOLDER]… [--source FILE]…
+///       [--model MODEL --compiled FOLDER]… [--mapping MAPPING --compiled-mapping FILE]…
+///       [--source FILE]…
 @main
 enum ModelTool {
   static func main() {
@@ -36,6 +37,9 @@ enum ModelTool {
     let models = options["--model"] ?? []
     for (model, folder) in zip(models, options["--compiled"] ?? []) {
       try ModelCompiler.compile(URL(fileURLWithPath: model), into: URL(fileURLWithPath: folder))
+    }
+    for (mapping, file) in zip(options["--mapping"] ?? [], options["--compiled-mapping"] ?? []) {
+      try MappingCompiler.compile(URL(fileURLWithPath: mapping), into: URL(fileURLWithPath: file))
     }
     let generator = ModuleGenerator(
       module: module,

@@ -107,6 +107,28 @@ struct MappingFileTests {
     )
   }
 
+  @Test("The build plugin's form of a mapping model says the same")
+  func compiling() throws {
+    let folder = try ScratchFolder()
+    let mapping = try #require(Corpus.folder).appendingPathComponent(
+      "models/_mapping/alemar11__CoreDataPlus__V2toV3.xcmappingmodel"
+    )
+    let file = folder.file("V2toV3.cdm")
+    try MappingCompiler.compile(mapping, into: file)
+    let compiled = try #require(NSMappingModel(contentsOf: file))
+    #expect(!compiled.entityMappings.isEmpty)
+    #expect(compiled == NSMappingModel(contentsOf: mapping))
+    try FileManager.default.createDirectory(
+      at: folder.file("bad.xcmappingmodel"),
+      withIntermediateDirectories: true
+    )
+    try Data("<model/>".utf8).write(to: folder.file("bad.xcmappingmodel/xcmapping.xml"))
+    #expect(throws: (any Error).self) {
+      try MappingCompiler.compile(folder.file("bad.xcmappingmodel"), into: file)
+    }
+    #expect(NSMappingModel(contentsOf: file) == compiled)
+  }
+
   @Test("A damaged file gives nil")
   func damaged() throws {
     let folder = try ScratchFolder()

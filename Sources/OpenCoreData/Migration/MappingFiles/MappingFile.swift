@@ -13,6 +13,14 @@ enum MappingFile {
   }
 
   static func load(contentsOf url: URL) throws -> Contents {
+    let data = try data(of: url)
+    return data.starts(with: Data("bplist00".utf8))
+      ? Contents(mappings: try MappingArchiveReader.mappings(in: data, file: url.path))
+      : try MappingXMLReader.read(data, file: url.path)
+  }
+
+  /// The bytes of a file, or of the one file in a folder as Xcode writes it.
+  static func data(of url: URL) throws -> Data {
     let found = try FileSystem.look(at: url.path)
     guard found != .missing else {
       throw ModelFileError(
@@ -23,10 +31,7 @@ enum MappingFile {
       )
     }
     let file = found == .folder ? url.appendingPathComponent("xcmapping.xml") : url
-    let data = try ModelFile.data(at: file)
-    return data.starts(with: Data("bplist00".utf8))
-      ? Contents(mappings: try MappingArchiveReader.mappings(in: data, file: file.path))
-      : try MappingXMLReader.read(data, file: file.path)
+    return try ModelFile.data(at: file)
   }
 
   /// The mappings of the bundles that lead from one model to another.
