@@ -19,6 +19,7 @@ let package = Package(
     .library(name: "CoreData", targets: ["CoreData"]),
     .library(name: "CloudKit", targets: ["CloudKit"]),
     .library(name: "ManagedMacros", targets: ["ManagedMacros"]),
+    .library(name: "AppleShims", targets: ["AppleShims"]),
     .plugin(name: "CoreDataModels", targets: ["CoreDataModels"]),
     .executable(name: "watershed", targets: ["watershed"]),
   ],
@@ -107,6 +108,8 @@ let package = Package(
       swiftSettings: strict
     ),
     .target(name: "ManagedMacros", dependencies: ["ManagedMacroPlugin"], swiftSettings: strict),
+    // Names of Apple's that Linux lacks; no module of ours imports it.
+    .target(name: "AppleShims", swiftSettings: strict),
     .target(
       name: "CloudKitWebServices",
       dependencies: [.product(name: "Crypto", package: "swift-crypto")],
@@ -213,6 +216,7 @@ let package = Package(
     ),
 
     .testTarget(name: "EffectsTests", dependencies: ["Effects"], swiftSettings: strict),
+    .testTarget(name: "AppleShimsTests", dependencies: ["AppleShims"], swiftSettings: strict),
     .testTarget(
       name: "WatershedSQLiteTests",
       dependencies: ["WatershedSQLite"],

@@ -148,7 +148,10 @@ struct AdoptionTests {
       ("extension A {\n  override func b() {}\n}", "extension"),
       ("\nlet a = Bundle(for: A.self)", "Bundle.module"),
       ("\nlet a = Bundle.main.url(forResource: \"A\", withExtension: \"momd\")", "Bundle.module"),
-      ("\nautoreleasepool { a() }", "closure"),
+      ("\nautoreleasepool { a() }", "AppleShims"),
+      ("\nc.addObserver(self, selector: #selector(a), name: b, object: nil)", "using:"),
+      ("\nbutton.addTarget(self, action: #selector(a), for: b)", "inside #if"),
+      ("import CoreData\nd(a as! NSFetchRequest<NSFetchRequestResult>)", "(sameAs: a)"),
     ]
   )
   func remedies(source: String, remedy: String) {

@@ -33,13 +33,14 @@ struct PackageManifestTests {
     let notes = manifest(Self.plain).notes([
       "Store": .init(coreData: true, cloudKit: true, models: true),
       "Other": .init(coreData: false, cloudKit: false, models: false),
-      "StoreTests": .init(coreData: true, cloudKit: false, models: false),
+      "StoreTests": .init(coreData: true, cloudKit: false, models: false, shims: true),
     ])
-    #expect(notes.map(\.line) == [5, 5, 5, 7, 3])
+    #expect(notes.map(\.line) == [5, 5, 5, 7, 7, 3])
     #expect(notes.map(\.isByHand) == notes.map { _ in true })
     #expect(notes[0].text.contains(#".product(name: "CoreData", package: "watershed""#))
     #expect(notes[1].text.contains(#"name: "CloudKit""#))
     #expect(notes[2].text.contains("CoreDataModels"))
+    #expect(notes[4].text.contains(#".product(name: "AppleShims", package: "watershed""#))
   }
 
   @Test("A package that has all it needs gets no note")

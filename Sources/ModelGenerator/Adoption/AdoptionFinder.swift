@@ -97,7 +97,13 @@ final class AdoptionFinder: SyntaxVisitor {
       rewriteKeyPath(node)
       return .skipChildren
     case "selector":
-      note(node, "#selector needs Objective-C; put it inside #if or use a closure", isByHand: true)
+      note(
+        node,
+        isForNotification(node)
+          ? "#selector needs Objective-C; addObserver(forName:object:queue:using:) takes a closure"
+          : "#selector needs Objective-C; put it inside #if or use a closure",
+        isByHand: true
+      )
       return .skipChildren
     default:
       return .visitChildren
@@ -143,7 +149,7 @@ final class AdoptionFinder: SyntaxVisitor {
     if called == "autoreleasepool" {
       note(
         node,
-        "autoreleasepool is Objective-C's; call the closure directly in #else",
+        "autoreleasepool is Objective-C's; import AppleShims in #else, or call the closure directly",
         isByHand: true
       )
     } else if called == "Bundle", labels == ["for"] {
@@ -225,6 +231,15 @@ final class AdoptionFinder: SyntaxVisitor {
     let type = target.trimmedDescription.filter { !$0.isWhitespace }
     guard let match = type.wholeMatch(of: /NSFetchRequest<([\w.]+)>[?!]?/) else { return }
     let name = String(match.output.1)
+    guard name != "NSFetchRequestResult" else {
+      note(
+        value,
+        "a cast to \(type) fails on Linux; in #else pass the request itself to NSBatchDeleteRequest "
+          + "and count(for:), elsewhere \(type)(sameAs: \(value.trimmedDescription))",
+        isByHand: true
+      )
+      return
+    }
     let request = "NSFetchRequest<\(name)>(entityName: \(name).entity().name ?? \"\(name)\")"
     guard value.trimmedDescription.filter({ !$0.isWhitespace }) == "\(name).fetchRequest()",
       type.hasSuffix(">")
@@ -284,6 +299,14 @@ final class AdoptionFinder: SyntaxVisitor {
       next = parent.parent
     }
     return false
+  }
+
+  /// Whether a selector is the one of `NotificationCenter.addObserver(_:selector:name:object:)`.
+  private func isForNotification(_ node: MacroExpansionExprSyntax) -> Bool {
+    let call = node.parent?.as(LabeledExprSyntax.self)?.parent?.parent?
+      .as(FunctionCallExprSyntax.self)
+    return call?.calledExpression.trimmedDescription.hasSuffix("addObserver") == true
+      && call?.arguments.contains { $0.label?.text == "name" } == true
   }
 
   private func isModel(_ arguments: LabeledExprListSyntax) -> Bool {

@@ -5,8 +5,8 @@ struct AppleModule {
 
   private static let remedies: [String: String] = [
     "Combine": "put publishers and @Published inside the same #if, or use OpenCombine",
-    "os": "put Logger and os_log inside the same #if, or use Logging of swift-log",
-    "OSLog": "put Logger and os_log inside the same #if, or use Logging of swift-log",
+    "os": "import AppleShims in #else, whose Logger writes nothing, or use Logging of swift-log",
+    "OSLog": "import AppleShims in #else, whose Logger writes nothing, or use Logging of swift-log",
     "CryptoKit": "import Crypto of swift-crypto in #else; it has the same names",
     "CommonCrypto": "use Crypto of swift-crypto",
     "CoreLocation": "CLLocation and CLLocationCoordinate2D come with import CloudKit",

@@ -12,6 +12,7 @@ package struct PackageManifest {
     package var hasCoreData: Bool
     package var hasCloudKit: Bool
     package var hasPlugin: Bool
+    package var hasShims = false
   }
 
   /// The frameworks that the sources of a target use.
@@ -20,11 +21,14 @@ package struct PackageManifest {
     package var cloudKit: Bool
     /// A model, or classes with `@NSManaged`; both need the build plugin.
     package var models: Bool
+    /// The names of Apple's that `AppleShims` stands in for.
+    package var shims: Bool
 
-    package init(coreData: Bool, cloudKit: Bool, models: Bool) {
+    package init(coreData: Bool, cloudKit: Bool, models: Bool, shims: Bool = false) {
       self.coreData = coreData
       self.cloudKit = cloudKit
       self.models = models
+      self.shims = shims
     }
   }
 
@@ -54,6 +58,7 @@ package struct PackageManifest {
       for (name, isUsed, isThere) in [
         ("CoreData", use.coreData, target.hasCoreData),
         ("CloudKit", use.cloudKit, target.hasCloudKit),
+        ("AppleShims", use.shims, target.hasShims),
       ] where isUsed && !isThere {
         note(
           target.line,
@@ -116,7 +121,8 @@ private final class TargetFinder: SyntaxVisitor {
         line: line(node),
         hasCoreData: has("CoreData"),
         hasCloudKit: has("CloudKit"),
-        hasPlugin: has("CoreDataModels")
+        hasPlugin: has("CoreDataModels"),
+        hasShims: has("AppleShims")
       )
     )
     return .visitChildren

@@ -106,8 +106,16 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest {
     NSFetchRequest<ResultType>(sameAs: self)
   }
 
-  /// A request with the same settings, and another type of results.
-  convenience init<OtherType>(sameAs other: NSFetchRequest<OtherType>) {
+  /// Creates a request with the settings of another one, and another type of results.
+  ///
+  /// It stands in for a cast between `NSFetchRequest` types, which succeeds with Objective-C alone:
+  ///
+  /// ```swift
+  /// let anyRequest = NSFetchRequest<any NSFetchRequestResult>(sameAs: NSFetchRequest<Post>())
+  /// ```
+  ///
+  /// Results that are not of the type are left out.
+  public convenience init<OtherType>(sameAs other: NSFetchRequest<OtherType>) {
     self.init()
     entityDescription = other.entityDescription
     name = other.name

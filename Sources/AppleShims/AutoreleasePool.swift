@@ -1,0 +1,8 @@
+#if !canImport(ObjectiveC)
+/// Calls a closure; there is no pool, because objects are released when their last use ends.
+public func autoreleasepool<Result>(
+  invoking body: () throws -> Result
+) rethrows -> Result {
+  try body()
+}
+#endif
