@@ -79,7 +79,7 @@ struct ServiceResponder: Sendable {
   /// The answer to a request that is here as a whole.
   func respond(to incoming: IncomingRequest) async -> WebServiceResponse {
     if withholdsAdministration, Self.isOfAdministration(incoming.route) {
-      return .noHandler(headers: incoming.request.headers)
+      return refused(incoming, .noHandler(headers: incoming.request.headers))
     }
     if incoming.request.method == "GET", let page = await ownPage(incoming) { return page }
     return await handlers.respond(incoming.request)
@@ -118,12 +118,25 @@ struct ServiceResponder: Sendable {
   }
 
   func tooLarge(_ incoming: IncomingRequest) -> StreamedResponse {
-    StreamedResponse(.bodyTooLarge(limit: incoming.bodyLimit, headers: incoming.request.headers))
+    StreamedResponse(
+      refused(
+        incoming,
+        .bodyTooLarge(limit: incoming.bodyLimit, headers: incoming.request.headers)
+      )
+    )
   }
 
   /// The answer where the process holds as many bytes of bodies, or of answers, as it may.
   func noRoom(_ incoming: IncomingRequest) -> StreamedResponse {
-    StreamedResponse(.noRoom(headers: incoming.request.headers))
+    StreamedResponse(refused(incoming, .noRoom(headers: incoming.request.headers)))
+  }
+
+  /// A refusal of the adapter itself, as a page where a person reads it.
+  private func refused(
+    _ incoming: IncomingRequest,
+    _ refusal: WebServiceResponse
+  ) -> WebServiceResponse {
+    ErrorPage.isAskedFor(incoming.request, incoming.route) ? ErrorPage.page(of: refusal) : refusal
   }
 
   // MARK: Pages of the adapter

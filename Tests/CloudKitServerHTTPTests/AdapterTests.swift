@@ -89,6 +89,33 @@ struct AdapterTests {
     #expect(statuses == [200, 413, 200])
   }
 
+  @Test(
+    "A browser gets the adapter's own refusal as a page, other clients get the error dictionary"
+  )
+  func refusesBrowsersWithPages() async throws {
+    try await withServer(bodyLimit: 100) { _ in
+      WebServiceResponse(status: 200)
+    } body: { address in
+      for (path, accept, type) in [
+        ("/account/sign-in", "text/html,*/*;q=0.8", "text/html; charset=UTF-8"),
+        ("/account/sign-in", "*/*", "application/json; charset=UTF-8"),
+        (
+          "/database/1/c/development/public/records/query", "text/html",
+          "application/json; charset=UTF-8"
+        ),
+      ] {
+        var request = HTTPClientRequest(url: address + path)
+        request.method = .POST
+        request.headers.add(name: "accept", value: accept)
+        request.body = .bytes(ByteBuffer(repeating: 65, count: 101))
+        let reply = try await send(request)
+        #expect(reply.status == 413)
+        #expect(reply.headers["content-type"] == type, "\(path) \(accept)")
+        #expect(reply.headers["x-apple-request-uuid"] != nil)
+      }
+    }
+  }
+
   @Test("A large answer arrives whole, and a HEAD request gets its length without its bytes")
   func answersLargeBodies() async throws {
     let large = Data((0..<1_000_003).map { UInt8(truncatingIfNeeded: $0 &* 31) })

@@ -260,6 +260,8 @@ struct AccessTests {
     let policy = try #require(right.headers["content-security-policy"])
     let nonce = try #require(policy.firstMatch(of: /'nonce-([0-9a-f]+)'/)?.1)
     #expect(html.contains("<script nonce=\"\(nonce)\">"))
+    // A window that cannot close says what to do.
+    #expect(html.contains("You can close this window."))
     let token = try #require(html.firstMatch(of: /const token = "([^"]+)"/)?.1)
     visitor.webAuthToken = String(token)
     #expect(await response(visitor).0 == 200)

@@ -255,6 +255,25 @@ struct OwnAccountTests {
     #expect(await post(server, "session=\(token)&do=codes&password=another").status == 401)
   }
 
+  @Test("A refused form says why beside its fields; above all forms, where the page has it no more")
+  func refusedForms() async throws {
+    let server = try await TestServer()
+    _ = try await server.person()
+    let token = try session(await post(server, "user=ada&password=secret").html)
+    let refused = await post(server, "session=\(token)&do=password&password=no&new=another")
+    #expect(refused.status == 401)
+    let parts = refused.html.split(separator: "id=\"refusal\"")
+    #expect(parts.count == 2)
+    let form = parts.first?.matches(of: /name="do" type="hidden" value="(\w+)"/).last
+    #expect(form?.1 == "password")
+    let field = "<input autofocus aria-describedby=\"refusal\" name=\"password\""
+    #expect(refused.html.contains(field))
+    let gone = await post(server, "session=\(token)&do=confirm&code=000000")
+    #expect(gone.status != 200)
+    #expect(!gone.html.contains("id=\"refusal\""))
+    #expect(gone.html.contains("<p class=\"message\" role=\"status\">"))
+  }
+
   @Test("A proof at another service waives no code of the account's own second factor")
   func issuersPage() async throws {
     let server = try await TestServer()

@@ -128,15 +128,23 @@ struct AccountPage {
       <script nonce="\(nonce)">
       const token = \(Self.literal(handOver.token));
       const origin = \(Self.literal(handOver.origin));
-      function answer(message) {
-        if (window.opener) { window.opener.postMessage(message, origin); }
-        document.getElementById("consent").remove();
+      function answer(message, text) {
+        const isThere = window.opener && !window.opener.closed;
+        if (isThere) { window.opener.postMessage(message, origin); }
+        // A window that no script has opened stays open.
+        const end = document.createElement("p");
+        end.setAttribute("role", "status");
+        end.textContent = isThere ? text
+          : "The page that asked for this is closed. Open it, and sign in there again.";
+        document.getElementById("consent").replaceWith(end);
         setTimeout(() => window.close(), 400);
       }
       document.getElementById("allow").addEventListener("click", () =>
-        answer({ckSession: token, ckWebAuthToken: token}));
+        answer({ckSession: token, ckWebAuthToken: token},
+          "You are signed in. You can close this window."));
       document.getElementById("deny").addEventListener("click", () =>
-        answer({errorMessage: "The person did not allow the sign-in."}));
+        answer({errorMessage: "The person did not allow the sign-in."},
+          "The app was not let in. You can close this window."));
       </script>
       """
   }

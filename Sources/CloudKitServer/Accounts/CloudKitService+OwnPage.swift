@@ -158,10 +158,13 @@ extension CloudKitService {
       default: break
       }
     } catch let error as AdministrationError {
-      return try ownPage(own, token, message: error.description).response(status: 400)
+      var page = try ownPage(own, token)
+      page.refusal = .init(form: form["do"] ?? "", reason: error.description)
+      return page.response(status: 400)
     } catch let error as ErrorDictionary {
-      return try ownPage(own, token, message: wrongPasswordMessage(error))
-        .response(status: error.serverErrorCode.httpStatus).retrying(after: error)
+      var page = try ownPage(own, token)
+      page.refusal = .init(form: form["do"] ?? "", reason: wrongPasswordMessage(error))
+      return page.response(status: error.serverErrorCode.httpStatus).retrying(after: error)
     }
     // Read again: the address or the name may be another one now.
     guard let changed = try ownAccount(token, from: own.sender) else {

@@ -9,6 +9,8 @@ struct OwnAccountPage {
   var overview: AccountOverview
   var session: String
   var message: String?
+  /// What was refused, and by which form it was asked for.
+  var refusal: Refusal?
   /// What is shown this once: a secret for an authenticator app, or recovery codes.
   var secret: CloudKitService.SecondFactorOffer?
   var recoveryCodes: [String]?
@@ -21,14 +23,20 @@ struct OwnAccountPage {
   var shortestPassword: Int
   var daysUntilRemoval: Int
 
+  /// Why a form was refused.
+  struct Refusal {
+    /// The form's value of `do`.
+    var form: String
+    var reason: String
+  }
+
   func response(status: Int = 200) -> WebServiceResponse {
-    var page = CardPage.page(
-      heading: overview.userName,
-      """
-      \(CardPage.message(message))\(onceHTML)\(devicesHTML)\(sessionsHTML)\
-      \(hasPassword ? factorHTML + changesHTML : "")\(dataHTML)
-      """
-    )
+    let changes = hasPassword ? factorHTML + changesHTML : ""
+    let parts = onceHTML + devicesHTML + sessionsHTML + changes + dataHTML
+    // A form that the page no longer has cannot show its refusal.
+    let isShown = parts.contains("id=\"\(Self.refusalID)\"")
+    let top = CardPage.message(message) + (isShown ? "" : CardPage.message(refusal?.reason))
+    var page = CardPage.page(heading: overview.userName, top + parts)
     page.keepsForms = true
     return page.response(status: status)
   }
@@ -186,10 +194,25 @@ struct OwnAccountPage {
     <h2>\(escape(title))</h2>
     \(note.map { "<p class=\"quiet\">\(escape($0))</p>\n" } ?? "")\
     <form method="post">
-    \(hidden("session", session))\(hidden("do", deed))\(fields)<button>\(escape(title))</button>
+    \(hidden("session", session))\(hidden("do", deed))\(refused(fields, deed))\
+    <button>\(escape(title))</button>
     </form>
 
     """
+  }
+
+  private static let refusalID = "refusal"
+
+  /// A form's fields below the reason why it was refused; the browser scrolls to the first one.
+  private func refused(_ fields: String, _ deed: String) -> String {
+    guard let refusal, refusal.form == deed else { return fields }
+    let first = fields.replacing(
+      "<input ",
+      with: "<input autofocus aria-describedby=\"\(Self.refusalID)\" ",
+      maxReplacements: 1
+    )
+    return "<p class=\"message\" role=\"alert\" id=\"\(Self.refusalID)\">"
+      + "\(escape(refusal.reason))</p>\n\(first)"
   }
 
   private func button(_ text: String, _ label: String, do deed: String, _ id: String) -> String {

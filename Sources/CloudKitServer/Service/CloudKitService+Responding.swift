@@ -18,7 +18,7 @@ extension CloudKitService {
     } catch {
       response = failure(error, uuid: uuid)
       logRefusal(response, of: request, route, subject, uuid: uuid)
-      if asksForPage(request, route) { response = errorPage(of: response) }
+      if ErrorPage.isAskedFor(request, route) { response = ErrorPage.page(of: response) }
     }
     addCommonHeaders(to: &response, for: request, route, uuid: uuid)
     return response
@@ -159,28 +159,6 @@ extension CloudKitService {
       )
     }
     return ErrorDictionary(.internalError, "the server could not do this; its log says why")
-  }
-
-  /// Whether a person reads the reply: a browser asked for a page, at an address that is none of the
-  /// web services.
-  private func asksForPage(_ request: WebServiceRequest, _ route: Route) -> Bool {
-    (route.rules.isPage || route == .unknown)
-      && request.headers["accept"]?.lowercased().contains("text/html") == true
-  }
-
-  /// A refusal as a page, with the status of the error and the time after which to come back.
-  private func errorPage(of failure: WebServiceResponse) -> WebServiceResponse {
-    let (title, message) =
-      switch failure.status {
-      case 404: ("There is no such page", "The address may be incomplete, or the page is gone.")
-      case 429: ("Too many requests", "Please wait a little, then try again.")
-      case 503: ("The server is busy", "Please try again in a little while.")
-      default: ("This did not work", "Please go back, and try again.")
-      }
-    var page = AccountPage(title: title, message: message)
-      .response(status: failure.status, nonce: nonce)
-    page.headers[WebServiceName.retryAfter] = failure.headers[WebServiceName.retryAfter]
-    return page
   }
 
   func addCommonHeaders(

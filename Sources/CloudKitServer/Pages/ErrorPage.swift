@@ -1,0 +1,29 @@
+import CloudKitWebServices
+
+/// A refusal as a page for a person, in place of the web services' error dictionary.
+package enum ErrorPage {
+  /// Whether a person reads the reply: a browser asked for a page, at an address that is none of the
+  /// web services.
+  package static func isAskedFor(_ request: WebServiceRequest, _ route: Route) -> Bool {
+    (route.rules.isPage || route == .unknown)
+      && request.headers["accept"]?.lowercased().contains("text/html") == true
+  }
+
+  /// The page of a refusal, with its status and the time after which to come back.
+  package static func page(of refusal: WebServiceResponse) -> WebServiceResponse {
+    let (heading, text) =
+      switch refusal.status {
+      case 404: ("There is no such page", "The address may be incomplete, or the page is gone.")
+      case 413: ("This is too large", "The server takes less than that. Please go back.")
+      case 429: ("Too many requests", "Please wait a little, then try again.")
+      case 503: ("The server is busy", "Please try again in a little while.")
+      default: ("This did not work", "Please go back, and try again.")
+      }
+    var page = CardPage.page(heading: heading, CardPage.message(text))
+      .response(status: refusal.status)
+    for name in [WebServiceName.retryAfter, WebServiceName.requestUUID] {
+      page.headers[name] = refusal.headers[name]
+    }
+    return page
+  }
+}
