@@ -1,7 +1,9 @@
-import CloudKitServer
 import CloudKitWebServices
 import Foundation
 import Testing
+import WatershedSQLite
+
+@testable import CloudKitServer
 
 @Suite("Backups, from either engine into either")
 struct BackupTests {
@@ -133,6 +135,38 @@ struct BackupTests {
       await #expect(throws: BackupError.self) {
         try await BackupFolder(backup).restore(to: new, configuration: ServiceConfiguration())
       }
+      #expect(!FileManager.default.fileExists(atPath: new.path))
+    }
+  }
+
+  @Test("A backup of a newer storage format is refused by verify and restore, with both formats")
+  func newerFormat() async throws {
+    try await withTemporaryFolder { folder in
+      let backup = folder.appendingPathComponent("backup")
+      let server = try await TestServer(folder: folder.appendingPathComponent("old"))
+      var manifest = try await server.service.backUp(to: backup)
+      await server.service.shutdown()
+      let known = StorageFormat.current.version
+      let database = backup.appendingPathComponent(CloudKitService.databaseFileName)
+      let connection = try SQLiteConnection(path: database.path)
+      let facts = ServiceFacts(session: SQLiteSession(connection: connection))
+      try facts.set("format", known + 2)
+      try facts.set("oldest server", known + 1)
+      try connection.execute("PRAGMA user_version = \(known + 2)")
+      // A newer program's manifest describes its own files.
+      manifest.files = try manifest.files.map { try BackupManifest.describe($0.path, in: backup) }
+      let file = backup.appendingPathComponent(BackupManifest.fileName)
+      try WireCoding.encode(manifest).write(to: file)
+
+      let problems = try BackupFolder(backup).problems()
+      #expect(problems.count == 1)
+      #expect(problems.first?.contains("format \(known + 2)") == true, "\(problems)")
+      #expect(problems.first?.contains("knows format \(known)") == true, "\(problems)")
+      let new = folder.appendingPathComponent("new")
+      let error = await #expect(throws: BackupError.self) {
+        try await BackupFolder(backup).restore(to: new, configuration: ServiceConfiguration())
+      }
+      #expect(error?.description.contains("format \(known + 2)") == true)
       #expect(!FileManager.default.fileExists(atPath: new.path))
     }
   }

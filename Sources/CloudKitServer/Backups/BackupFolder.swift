@@ -22,6 +22,19 @@ package struct BackupFolder: Sendable {
     return manifest
   }
 
+  /// Why this program cannot restore the backup: a newer program wrote its database.
+  private func formatProblem() throws -> String? {
+    let file = url.appendingPathComponent(CloudKitService.databaseFileName)
+    guard FileManager.default.fileExists(atPath: file.path) else { return nil }
+    do {
+      let connection = try SQLiteConnection(path: file.path, mode: .immutable)
+      try StorageFormat.current.check(SQLiteSession(connection: connection))
+      return nil
+    } catch let error as StorageVersionError {
+      return error.description
+    }
+  }
+
   /// Everything that is wrong with the backup, each in a sentence.
   package func problems() throws -> [String] {
     let manifest = try manifest()
@@ -41,6 +54,8 @@ package struct BackupFolder: Sendable {
       if found != file { problems.append("\(file.path) has changed since the backup was made") }
     }
     guard problems.isEmpty else { return problems }
+    // Tables of a newer format cannot be checked further.
+    if let problem = try formatProblem() { return [problem] }
     return try databaseProblems(manifest)
   }
 
@@ -96,7 +111,9 @@ package struct BackupFolder: Sendable {
   package func restore(to folder: URL, configuration: ServiceConfiguration) async throws {
     let problems = try problems()
     guard problems.isEmpty else {
-      throw BackupError(description: "The backup is damaged: \(problems.joined(separator: "; ")).")
+      throw BackupError(
+        description: "The backup cannot be restored: \(problems.joined(separator: "; "))"
+      )
     }
     let manager = FileManager.default
     let there = (try? manager.contentsOfDirectory(atPath: folder.path)) ?? []
