@@ -325,6 +325,29 @@ struct AccountLifeTests {
     #expect(await person.send("server/status").status == 403)
   }
 
+  @Test("Use renews an administrator's session for a day; without use it ends in half an hour")
+  func administratorSessionRenewal() async throws {
+    let admin = try await administrator()
+    let server = admin.server
+    _ = try await server.person()
+    try await server.service.changeAccount("ada", .init(isAdministrator: true))
+    let start = #"{"userName":"ada","password":"secret"}"#
+    func signIn() async throws -> Administrator {
+      let reply = try await admin.call("session/start", start)
+      return Administrator(server: server, token: try #require(reply["token"] as? String))
+    }
+    let idle = try await signIn()
+    let busy = try await signIn()
+    // Twenty minutes from use to use, for a day.
+    for _ in 0..<71 {
+      server.clock.advance(seconds: 20 * 60)
+      #expect(await busy.send("server/status").status == 200)
+    }
+    #expect(await idle.send("server/status").status == 401)
+    server.clock.advance(seconds: 20 * 60)
+    #expect(await busy.send("server/status").status == 401)
+  }
+
   @Test("No sign-in of a page, an app or a program makes a session of the administration")
   func administratorsContainer() async throws {
     let admin = try await administrator()

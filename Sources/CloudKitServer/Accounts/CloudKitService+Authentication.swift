@@ -71,15 +71,10 @@ extension CloudKitService {
     if session == nil {
       session = try storage.read { try $0.session(digest: digest) }
     }
-    guard var session, session.container == container, session.expires > now else { return nil }
-    // Use renews a session, with a write only once in half its life.
-    let lifetime = session.isKept ? limits.keptSessionLifetime : limits.sessionLifetime
-    if Double(session.expires - now) < lifetime * 500 {
-      guard let renewed = try await renew(session, lifetime) else {
-        sessions.forgetSessions()
-        return nil
-      }
-      session = renewed
+    guard let session, session.container == container, session.expires > now else { return nil }
+    guard let session = try await renewed(session) else {
+      sessions.forgetSessions()
+      return nil
     }
     sessions.note(session, readIn: generation, now: now)
     let account = session.account
@@ -91,6 +86,15 @@ extension CloudKitService {
         try storage.read { try grant(ofSession: digest, account: account, $0) }
       }
     )
+  }
+
+  /// A session that is used now: use renews it, with a write only once in half its life.
+  ///
+  /// - Returns: Nil where it was ended meanwhile.
+  func renewed(_ session: StoredSession) async throws -> StoredSession? {
+    let lifetime = session.isKept ? limits.keptSessionLifetime : limits.sessionLifetime
+    guard Double(session.expires - now) < lifetime * 500 else { return session }
+    return try await renew(session, lifetime)
   }
 
   /// Moves a session's end on, up to its greatest age; nil where it was ended meanwhile.

@@ -26,7 +26,7 @@ extension CloudKitService {
       try throttleAddress(request)
     } else {
       (call.by, call.isOperator) = try await countingFailures(of: request) {
-        try administrator(request)
+        try await administrator(request)
       }
     }
     // Unknown calls are named to administrators only.
@@ -68,10 +68,10 @@ extension CloudKitService {
 
   // MARK: Who asks
 
-  /// The administrator that the bearer token stands for.
+  /// The administrator that the bearer token stands for; use renews a session.
   func administrator(
     _ request: WebServiceRequest
-  ) throws -> (name: String, isOperator: Bool) {
+  ) async throws -> (name: String, isOperator: Bool) {
     let header = request.headers["authorization"] ?? ""
     guard header.lowercased().hasPrefix("bearer ") else {
       throw ErrorDictionary(.authenticationFailed, "the admin API takes a bearer token")
@@ -92,6 +92,9 @@ extension CloudKitService {
     let state = try storage.read { try $0.state(of: account.id).0 }
     guard state.isAdministrator, !state.isDisabled else {
       throw ErrorDictionary(.accessDenied, "\(account.userName) is not an administrator")
+    }
+    guard try await renewed(session) != nil else {
+      throw ErrorDictionary(.authenticationFailed, "unknown bearer token")
     }
     return (account.userName, false)
   }

@@ -46,7 +46,7 @@ extension CloudKitService {
           try await checkCredential(of: request, target, path, endpoint)
         }
       case .section(.admin):
-        _ = try await countingFailures(of: request) { try administrator(request) }
+        _ = try await countingFailures(of: request) { try await administrator(request) }
       case .section, .unknownEndpoint, .unknown: break
       }
       return nil
