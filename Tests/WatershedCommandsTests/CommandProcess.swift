@@ -18,7 +18,9 @@ final class CommandProcess: @unchecked Sendable {
   private let outputHasReader: Bool
 
   struct Outcome: Sendable {
+    /// The signal's number where one ended the program.
     var exitCode: Int32
+    var wasSignalled: Bool
     var output: String
     var errors: String
   }
@@ -106,6 +108,9 @@ final class CommandProcess: @unchecked Sendable {
   /// Asks the process to stop, as `kill` does.
   func terminate() { process.terminate() }
 
+  /// Sends the process a signal.
+  func send(_ signal: Int32) { _ = Foundation.kill(process.processIdentifier, signal) }
+
   /// Asks the process to stop, as Ctrl-C does.
   func interrupt() { process.interrupt() }
 
@@ -118,7 +123,12 @@ final class CommandProcess: @unchecked Sendable {
     let text = String(decoding: try await unread + rest, as: UTF8.self)
     let errorText = String(decoding: try await complaints, as: UTF8.self)
     try await onThread { [self] in process.waitUntilExit() }
-    return Outcome(exitCode: process.terminationStatus, output: text, errors: errorText)
+    return Outcome(
+      exitCode: process.terminationStatus,
+      wasSignalled: process.terminationReason == .uncaughtSignal,
+      output: text,
+      errors: errorText
+    )
   }
 
   /// Reading a pipe blocks; a thread of its own keeps the pool free.

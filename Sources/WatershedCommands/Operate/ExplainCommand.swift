@@ -119,6 +119,10 @@ struct ExplainCommand: AsyncParsableCommand {
       "watershed config check names each with its line."
     ),
     (
+      "COMMAND_NOT_RUN", "watershed exec could not start the command that was named after --.",
+      "Name a program that is in PATH and may be run; the exit code is 127 or 126, as in a shell."
+    ),
+    (
       "FAILED", "The command could not do its work; the line \"why\" says what stood in the way.",
       "Mend that, and run it again; watershed doctor looks the server over."
     ),
