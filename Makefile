@@ -1,12 +1,13 @@
 # Commands work on a fresh clone with the Swift toolchain. `release`, `coverage` and `differences` need python3
 # too, `coverage` also WATERSHED_SHARED.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz programs requests simulate lint format bench docs coverage limits handbook differences release clean
+.PHONY: help setup demo test fuzz programs requests simulate lint format bench startup docs coverage limits handbook differences \
+  release test-release api-diff clean
 
 SWIFT_PATHS := Package.swift Sources Plugins Tests Benchmarks/Sources $(wildcard Examples/*/Package.swift Examples/*/Sources)
 
 help: ## List the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 setup: ## Install what the build needs (Debian packages, only the missing ones)
 	@scripts/setup
@@ -50,8 +51,17 @@ format: ## Format every Swift file
 bench: setup ## Measure against raw limits in the same run; ARGS picks benchmarks
 	WATERSHED_BENCHMARKS=1 WATERSHED_WITHOUT_FIXTURES=1 swift run -c release --scratch-path .build-bench benchmarks $(ARGS)
 
-release: setup ## Write dist/: tarball, Debian package, digests, bill of materials
+release: setup ## Write dist/: tarball, Debian package, container image, digests, bill of materials
 	@scripts/release
+
+test-release: ## Install what dist/ has on a minimal Debian and use it (needs root); PREVIOUS=FILE.deb
+	@scripts/test-release
+
+api-diff: setup ## List breaking changes of the libraries since the last tag; BASE=COMMIT for another
+	@scripts/api-diff $(BASE)
+
+startup: ## Measure how fast commands and the server start; BINARY=FILE, a release build
+	@python3 Benchmarks/startup.py $(or $(BINARY),.build-release/release/watershed)
 
 docs: setup ## Write the API documentation to .build/docs
 	@scripts/docs
