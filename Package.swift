@@ -381,6 +381,23 @@ if Context.environment["WATERSHED_WITHOUT_FIXTURES"] == nil {
       dependencies: ["BlogModel", "MainActorModel", "OpenCoreData", "Swift5Model", "blog-check"],
       swiftSettings: strict
     ),
+    // The package that `watershed new` writes.
+    .target(
+      name: "StarterStore",
+      dependencies: ["CloudKit", "CoreData"],
+      path: "Examples/Starter/Sources/StarterStore",
+      plugins: ["CoreDataModels"]
+    ),
+    .executableTarget(
+      name: "Starter",
+      dependencies: ["StarterStore"],
+      path: "Examples/Starter/Sources/Starter"
+    ),
+    .testTarget(
+      name: "StarterTests",
+      dependencies: ["CloudKitTesting", "StarterStore"],
+      path: "Examples/Starter/Tests/StarterTests"
+    ),
   ]
 }
 

@@ -12,7 +12,8 @@ public struct WatershedCommand: AsyncParsableCommand {
       """,
     version: "0.1.0",
     subcommands: [
-      DemoCommand.self, ServeCommand.self, ExecCommand.self, AdoptCommand.self, ModelCommand.self,
+      DemoCommand.self, ServeCommand.self, ExecCommand.self, NewCommand.self, AdoptCommand.self,
+      ModelCommand.self,
       StorageCommand.self,
       ServerCommand.self, LoginCommand.self, UsersCommand.self, ContainersCommand.self,
       TokensCommand.self,

@@ -1,0 +1,77 @@
+import CloudKit
+import CoreData
+import Foundation
+
+/// The items of one device, mirrored with a server where one is configured.
+public struct ItemStore: Sendable {
+  /// The model; every container of a process uses the same one, which its classes belong to.
+  public static let model: NSManagedObjectModel = {
+    guard let url = Bundle.module.url(forResource: "Starter", withExtension: "momd"),
+      let model = NSManagedObjectModel(contentsOf: url)
+    else { fatalError("The model is not among the resources of StarterStore.") }
+    return model
+  }()
+
+  /// The container of the store.
+  public let container: NSPersistentCloudKitContainer
+
+  /// Opens the store of a file, or makes it.
+  ///
+  /// - Parameters:
+  ///   - url: The file.
+  ///   - containerIdentifier: The CloudKit container to mirror with; nil keeps the items here.
+  /// - Throws: An error of the store that cannot be opened.
+  public init(at url: URL, containerIdentifier: String?) throws {
+    let container = NSPersistentCloudKitContainer(name: "Starter", managedObjectModel: Self.model)
+    let description = NSPersistentStoreDescription(url: url)
+    description.cloudKitContainerOptions = containerIdentifier.map {
+      NSPersistentCloudKitContainerOptions(containerIdentifier: $0)
+    }
+    container.persistentStoreDescriptions = [description]
+    var failure: (any Error)?
+    container.loadPersistentStores { _, error in failure = failure ?? error }
+    if let failure { throw failure }
+    self.container = container
+  }
+
+  /// Adds an item.
+  public func add(_ title: String) throws {
+    let context = container.newBackgroundContext()
+    try context.performAndWait { try Self.add(title, to: context) }
+  }
+
+  /// Adds an item to the store of a context.
+  public static func add(_ title: String, to context: NSManagedObjectContext) throws {
+    let item = Item(context: context)
+    item.title = title
+    item.created = Date()
+    try context.save()
+  }
+
+  /// The titles of all items, oldest first.
+  public func titles() throws -> [String] {
+    let context = container.newBackgroundContext()
+    return try context.performAndWait { try Self.titles(in: context) }
+  }
+
+  /// The titles of all items in the store of a context, oldest first.
+  public static func titles(in context: NSManagedObjectContext) throws -> [String] {
+    let request: NSFetchRequest<Item> = Item.fetchRequest()
+    request.sortDescriptors = [
+      NSSortDescriptor(key: "created", ascending: true),
+      NSSortDescriptor(key: "title", ascending: true),
+    ]
+    return try context.fetch(request).map { $0.title ?? "" }
+  }
+
+  /// Calls a function after each save and each import, on a thread that nothing waits for.
+  ///
+  /// - Returns: What keeps the calls coming.
+  public func onChange(_ body: @escaping @Sendable () -> Void) -> any NSObjectProtocol {
+    NotificationCenter.default.addObserver(
+      forName: .NSPersistentStoreRemoteChange,
+      object: container.persistentStoreCoordinator,
+      queue: nil
+    ) { _ in body() }
+  }
+}

@@ -1,0 +1,80 @@
+import ArgumentParser
+import Effects
+import Foundation
+
+/// `watershed new NAME`: a package to begin an app with.
+struct NewCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "new",
+    abstract: "Write a package with a model, a mirrored store and a test of two devices.",
+    discussion: """
+      The folder NAME is made here. `swift test` in it syncs two devices through a service in the process; \
+      its README says how to run them against a server.
+
+      The package depends on the checkout that this program was built in, or on what --watershed names.
+      """
+  )
+
+  @Argument(help: "The package's name, such as Notes: letters and digits, the first in upper case.")
+  var name: String
+
+  @Option(
+    help: ArgumentHelp(
+      "Where Watershed is: the folder of a checkout, or a repository's address.",
+      valueName: "location"
+    )
+  )
+  var watershed: String?
+
+  /// Modules that a package's own would hide.
+  private static let takenNames: Set<String> = [
+    "CloudKit", "CloudKitMirroring", "CloudKitServer", "CloudKitTesting", "CoreData", "Effects",
+    "Foundation", "Item", "OpenCloudKit", "OpenCoreData", "Simulation", "Swift", "Testing",
+  ]
+
+  func validate() throws {
+    guard name.wholeMatch(of: /[A-Z][A-Za-z0-9]*/) != nil else {
+      throw ValidationError(
+        "\(name) cannot be a module's name; take letters and digits, an upper-case letter first."
+      )
+    }
+    guard !Self.takenNames.contains(name) else {
+      throw ValidationError("\(name) is the name of a module or class that the package uses.")
+    }
+  }
+
+  func run() throws {
+    let template = AppTemplate(name: name, library: try library())
+    let folder = URL(fileURLWithPath: name, isDirectory: true)
+    let manager = FileManager.default
+    guard !manager.fileExists(atPath: folder.path) else {
+      throw ValidationError("There is something at \(folder.path) already.")
+    }
+    for file in template.files {
+      let url = folder.appendingPathComponent(file.path)
+      try manager.createDirectory(
+        at: url.deletingLastPathComponent(),
+        withIntermediateDirectories: true
+      )
+      try Data(file.text.utf8).write(to: url)
+    }
+    try StandardOutput.print("Wrote \(Count.of(template.files.count, "file")) to \(folder.path).")
+    try StandardOutput.print("Next: cd \(name) && swift test")
+  }
+
+  private func library() throws -> LibraryLocation {
+    if let watershed {
+      let version = WatershedCommand.configuration.version
+      if let location = LibraryLocation(watershed, version: version) { return location }
+      throw ValidationError("\(watershed) is neither an address nor a checkout of Watershed.")
+    }
+    if let program = Bundle.main.executableURL,
+      let location = LibraryLocation.checkout(of: program)
+    {
+      return location
+    }
+    throw ValidationError(
+      "This program is in no checkout of Watershed; name one, or a repository, with --watershed."
+    )
+  }
+}

@@ -1,0 +1,82 @@
+import Foundation
+import Testing
+
+/// `watershed new`: the package that it writes is `Examples/Starter`, which is built and tested with the
+/// project's own tests.
+@Suite("A new package")
+struct NewPackageTests {
+  private static let example = Watershed.packageRoot.appendingPathComponent("Examples/Starter")
+
+  private func files(in folder: URL) throws -> [String: String] {
+    var files: [String: String] = [:]
+    for path in try FileManager.default.subpathsOfDirectory(atPath: folder.path) {
+      let url = folder.appendingPathComponent(path)
+      var isFolder: ObjCBool = false
+      _ = FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder)
+      // What a build in the example's folder leaves is none of its files.
+      let isBuilt = path.hasPrefix(".build") || path == "Package.resolved"
+      guard !isFolder.boolValue, !isBuilt else { continue }
+      files[path] = try String(contentsOf: url, encoding: .utf8)
+    }
+    return files
+  }
+
+  private func new(_ arguments: String..., in folder: URL) async throws -> CommandProcess.Outcome {
+    try await CommandProcess(["new"] + arguments, currentFolder: folder).finish()
+  }
+
+  @Test("The package is the example, whose tests are run with the project's")
+  func example() async throws {
+    try await withTemporaryFolder { folder in
+      let root = Watershed.packageRoot.path
+      let outcome = try await new("Starter", "--watershed", root, in: folder)
+      #expect(outcome.exitCode == 0, "\(outcome.errors)")
+      #expect(outcome.output.contains("cd Starter && swift test"))
+      var written = try files(in: folder.appendingPathComponent("Starter"))
+      written["Package.swift"] = written["Package.swift"]?.replacing(root, with: "../..")
+      #expect(written == (try files(in: Self.example)))
+    }
+  }
+
+  @Test("Another name is everywhere, and a repository is named with the version of the program")
+  func otherName() async throws {
+    try await withTemporaryFolder { folder in
+      let address = "https://git.example.org/watershed"
+      let outcome = try await new("Notes", "--watershed", address, in: folder)
+      #expect(outcome.exitCode == 0, "\(outcome.errors)")
+      let written = try files(in: folder.appendingPathComponent("Notes"))
+      #expect(written["Sources/NotesStore/Notes.xcdatamodeld/Notes.xcdatamodel/contents"] != nil)
+      #expect(!written.contains { $0.key.contains("Starter") || $0.value.contains("Starter") })
+      let version = try await CommandProcess.run("--version").output
+        .trimmingCharacters(in: .newlines)
+      let dependency = #".package(url: "\#(address)", from: "\#(version)")"#
+      #expect(written["Package.swift"]?.contains(dependency) == true)
+    }
+  }
+
+  @Test("The model of a new package is one that CloudKit takes")
+  func model() async throws {
+    let model = Self.example
+      .appendingPathComponent("Sources/StarterStore/Starter.xcdatamodeld").path
+    let outcome = try await CommandProcess.run("model", "records", model)
+    #expect(outcome.exitCode == 0, "\(outcome.errors)")
+    #expect(outcome.output.contains("RECORD TYPE CD_Item"))
+  }
+
+  @Test(
+    "A name that is no module's, a place that is taken and an unknown library write nothing",
+    arguments: [
+      ["notes", "--watershed", "https://x.example/w"], ["my-notes"], ["CoreData"], ["Taken"],
+      ["Notes", "--watershed", "/nowhere"],
+    ]
+  )
+  func refusals(arguments: [String]) async throws {
+    try await withTemporaryFolder { folder in
+      let taken = folder.appendingPathComponent("Taken")
+      try FileManager.default.createDirectory(at: taken, withIntermediateDirectories: true)
+      let outcome = try await CommandProcess(["new"] + arguments, currentFolder: folder).finish()
+      #expect(outcome.exitCode == 64, "\(outcome.output)")
+      #expect(try files(in: folder).isEmpty)
+    }
+  }
+}
