@@ -13,8 +13,7 @@ public struct WatershedCommand: AsyncParsableCommand {
     version: "0.1.0",
     subcommands: [
       DemoCommand.self, ServeCommand.self, ExecCommand.self, NewCommand.self, AdoptCommand.self,
-      ModelCommand.self,
-      StorageCommand.self,
+      ModelCommand.self, RecoveryCommand.self, StorageCommand.self,
       ServerCommand.self, LoginCommand.self, UsersCommand.self, ContainersCommand.self,
       TokensCommand.self,
       KeysCommand.self, SchemaCommand.self,

@@ -121,6 +121,11 @@ package struct MirrorBooks {
   package func open() throws {
     for sql in Self.tables { try connection.execute(sql) }
     if try meta(.version) == nil { try setMeta(.version, .integer(Self.version)) }
+    try requireKnownVersion()
+  }
+
+  /// Refuses tables that another version of this library wrote.
+  package func requireKnownVersion() throws {
     let found = try meta(.version)
     guard found == .integer(Self.version) else {
       throw MirroringErrorCode.metadataUnreadable.error(
