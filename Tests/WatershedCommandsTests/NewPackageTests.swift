@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// `watershed new`: the package that it writes is `Examples/Starter`, which is built and tested with the
-/// project's own tests.
+/// `watershed new`: what it writes is `Examples/Starter`, which is built and tested with the project's own
+/// tests, and `Examples/StarterWeb`.
 @Suite("A new package")
 struct NewPackageTests {
   private static let example = Watershed.packageRoot.appendingPathComponent("Examples/Starter")
@@ -35,6 +35,34 @@ struct NewPackageTests {
       var written = try files(in: folder.appendingPathComponent("Starter"))
       written["Package.swift"] = written["Package.swift"]?.replacing(root, with: "../..")
       #expect(written == (try files(in: Self.example)))
+    }
+  }
+
+  @Test("The web page is the example")
+  func webExample() async throws {
+    try await withTemporaryFolder { folder in
+      let outcome = try await new("Starter", "--kind", "web", in: folder)
+      #expect(outcome.exitCode == 0, "\(outcome.errors)")
+      let example = Watershed.packageRoot.appendingPathComponent("Examples/StarterWeb")
+      #expect(try files(in: folder.appendingPathComponent("Starter")) == files(in: example))
+    }
+  }
+
+  /// Debian's Node, or one of the person's own.
+  private static let node = ProcessInfo.processInfo.environment["PATH"]?.split(separator: ":")
+    .map { "\($0)/node" }.first { FileManager.default.isExecutableFile(atPath: $0) }
+
+  @Test("The test of a new web page passes under exec", .enabled(if: node != nil))
+  func webTests() async throws {
+    try await withTemporaryFolder { folder in
+      #expect(try await new("Notes", "--kind", "web", in: folder).exitCode == 0)
+      // As `npm test` runs it.
+      let outcome = try await CommandProcess(
+        ["exec", "--schema", "schema.ckdb", "--", Self.node ?? "node", "--test"],
+        currentFolder: folder.appendingPathComponent("Notes")
+      ).finish()
+      #expect(outcome.exitCode == 0, "\(outcome.output) \(outcome.errors)")
+      #expect(outcome.output.contains("pass 2"), "\(outcome.output)")
     }
   }
 

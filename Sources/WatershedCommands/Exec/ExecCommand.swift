@@ -75,6 +75,8 @@ struct ExecCommand: AsyncParsableCommand {
     let token = AdminTokenFile.newToken()
     let server = try await LoopbackServer.start(folder: folder, label: "watershed.exec") {
       $0.administratorToken = token
+      // The hash of a password that ends with the command needs to cost an attacker nothing.
+      $0.limits.passwordRounds = 1
       $0.allowsUnindexedQueriesInDevelopment = allowUnindexedQueries
     }
     let outcome: Result<ChildProcess.End, any Error>

@@ -2,21 +2,32 @@ import ArgumentParser
 import Effects
 import Foundation
 
-/// `watershed new NAME`: a package to begin an app with.
+/// `watershed new NAME`: what an app begins with.
 struct NewCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "new",
-    abstract: "Write a package with a model, a mirrored store and a test of two devices.",
+    abstract: "Write the beginning of an app: a Swift package, or a web page.",
     discussion: """
-      The folder NAME is made here. `swift test` in it syncs two devices through a service in the process; \
-      its README says how to run them against a server.
+      The folder NAME is made here, with a README that says how to run it against a server.
 
-      The package depends on the checkout that this program was built in, or on what --watershed names.
+      app: a Swift package with a model, generated classes, a mirrored store, and a test that syncs two \
+      devices through a service in the process. It depends on the checkout that this program was built in, \
+      or on what --watershed names.
+
+      web: a page over CloudKit's web services, with a schema and a test in Node under `watershed exec`.
       """
   )
 
   @Argument(help: "The package's name, such as Notes: letters and digits, the first in upper case.")
   var name: String
+
+  /// What is written.
+  enum Kind: String, CaseIterable, ExpressibleByArgument {
+    case app, web
+  }
+
+  @Option(help: "What to write: app or web.")
+  var kind = Kind.app
 
   @Option(
     help: ArgumentHelp(
@@ -44,7 +55,11 @@ struct NewCommand: ParsableCommand {
   }
 
   func run() throws {
-    let template = AppTemplate(name: name, library: try library())
+    let template: any PackageTemplate =
+      switch kind {
+      case .app: AppTemplate(name: name, library: try library())
+      case .web: WebTemplate(name: name)
+      }
     let folder = URL(fileURLWithPath: name, isDirectory: true)
     let manager = FileManager.default
     guard !manager.fileExists(atPath: folder.path) else {
@@ -59,7 +74,7 @@ struct NewCommand: ParsableCommand {
       try Data(file.text.utf8).write(to: url)
     }
     try StandardOutput.print("Wrote \(Count.of(template.files.count, "file")) to \(folder.path).")
-    try StandardOutput.print("Next: cd \(name) && swift test")
+    try StandardOutput.print("Next: cd \(name) && \(kind == .app ? "swift test" : "npm test")")
   }
 
   private func library() throws -> LibraryLocation {
