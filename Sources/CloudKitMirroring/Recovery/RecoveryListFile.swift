@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 import WatershedSQLite
 
@@ -18,10 +19,10 @@ package struct RecoveryListFile: Sendable {
   /// Reads at most `limit` entries of a store's file.
   package init(contentsOf url: URL, limit: Int) throws {
     let path = url.path
-    guard FileManager.default.fileExists(atPath: path) else {
+    guard try FileSystem.isThere(path) else {
       throw Unreadable(description: "There is no file at \(path).")
     }
-    let connection = try SQLiteConnection(path: path, mode: Self.mode(for: path))
+    let connection = try SQLiteConnection(path: path, mode: try Self.mode(for: path))
     let table = try connection.scalar(
       "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'WSMIRROR_RECOVERY'"
     )
@@ -36,7 +37,7 @@ package struct RecoveryListFile: Sendable {
 
   /// With a log the file is opened as any reader opens it; without one, not even the log's index is
   /// created beside it.
-  private static func mode(for path: String) -> SQLiteConnection.Mode {
-    FileManager.default.fileExists(atPath: path + "-wal") ? .readOnly : .immutable
+  private static func mode(for path: String) throws -> SQLiteConnection.Mode {
+    try FileSystem.isThere(path + "-wal") ? .readOnly : .immutable
   }
 }
