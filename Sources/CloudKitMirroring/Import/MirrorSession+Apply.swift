@@ -40,19 +40,15 @@ package struct ImportEffect: Hashable, Sendable {
 
 extension MirrorSession {
   /// Applies some of a page: objects with attributes and known links, then edges, then links that
-  /// waited for these objects, then deletions.
+  /// waited for these objects.
   ///
-  /// Applying the same again changes nothing, so a crash between two transactions of a page costs
+  /// Deletions are noted, and applied at the end of the feed. Applying the same again changes nothing, so a crash between two transactions of a page costs
   /// only the time to read it again.
-  ///
-  /// While more pages come, deletions of edges wait: objects that a later page deletes are kept for
-  /// recovery with their links.
   @discardableResult
   package func apply(
     records: some Sequence<CloudRecord>,
     deletedNames: some Sequence<String> = [],
-    generation: Int64,
-    isMoreComing: Bool = false
+    generation: Int64
   ) throws -> ImportEffect {
     var effect = ImportEffect()
     var edges: [CloudRecord] = []
@@ -66,44 +62,10 @@ extension MirrorSession {
     }
     for edge in edges { try applyEdge(edge, generation: generation, &effect) }
     for name in effect.inserted { try linkWhatWaited(for: name) }
-    var gone: [BookedRecord] = []
-    var goneEdges: [String] = []
     for name in deletedNames where !context.effects.has(.forgetTombstone) {
-      try books.forgetUnreadable(name)
-      if let record = try books.record(named: name) {
-        gone.append(record)
-      } else if try books.edge(named: name) != nil {
-        goneEdges.append(name)
-      } else {
-        try books.unpark(record: name)
-      }
-    }
-    // A record whose first batch is open was made by it, and deleted by another device since.
-    for record in gone where record.tag != nil || record.sequence != nil {
-      // A cascade may have taken it meanwhile.
-      guard let record = try books.record(named: record.name) else { continue }
-      try applyDeletion(of: record, isConcluded: isOtherServer())
-      effect.deleted.append(record.name)
-    }
-    // After the objects: what is kept of one for recovery has its links.
-    for name in goneEdges {
-      if isMoreComing {
-        try books.keepGoneEdge(name)
-      } else if let edge = try books.edge(named: name) {
-        try applyDeletion(of: edge)
-      }
+      try noteDeletion(of: name)
     }
     return effect
-  }
-
-  /// Applies deletions of edges that waited for the end of the feed; returns whether more are left.
-  package func applyGoneEdges(limit: Int) throws -> Bool {
-    let names = try books.goneEdges(limit: limit)
-    for name in names {
-      if let edge = try books.edge(named: name) { try applyDeletion(of: edge) }
-      try books.forgetGoneEdge(name)
-    }
-    return names.count == limit
   }
 
   /// Notes records whose copies on the server cannot be had whole: the rest of the page goes on, and
@@ -137,6 +99,8 @@ extension MirrorSession {
     _ effect: inout ImportEffect
   ) throws {
     let known = try books.record(named: record.name)
+    // The record was created again after a deletion that an earlier page of the feed listed.
+    if known != nil { try books.forgetGoneRecord(record.name) }
     if var known, known.tag == record.tag, known.tag != nil {
       // An export of ours coming back, or a page read again.
       guard known.generation != generation else { return }

@@ -2,12 +2,94 @@ import Foundation
 import OpenCoreData
 
 extension MirrorSession {
+  // MARK: Tombstones of the feed
+
+  /// Notes a deletion that the feed lists, for the end of the feed.
+  ///
+  /// Earlier it would take along, by its delete rules, objects that a later page moves to another
+  /// owner. What is kept of a deleted object for recovery has its links, so edges go after objects.
+  func noteDeletion(of name: String) throws {
+    try books.forgetUnreadable(name)
+    if let record = try books.record(named: name) {
+      if isOnServer(record) { try books.keepGoneRecord(name) }
+    } else if try books.edge(named: name) != nil {
+      try books.keepGoneEdge(name)
+    } else {
+      try books.unpark(record: name)
+    }
+  }
+
+  /// Whether a tombstone means this record: one whose first batch is open was created by that batch,
+  /// and deleted by another device since.
+  private func isOnServer(_ record: BookedRecord) -> Bool {
+    record.tag != nil || record.sequence != nil
+  }
+
+  /// Applies the deletions of some records that the feed listed, after a name.
+  ///
+  /// A deletion that would take along an object whose record cannot be read now is postponed: the
+  /// record may say that the object has another owner. Returns the last name, or nil at the end.
+  package func applyGoneRecords(
+    after name: String,
+    limit: Int,
+    generation: Int64,
+    _ effect: inout ImportEffect
+  ) throws -> String? {
+    let names = try books.goneRecords(after: name, limit: limit)
+    let hasUnreadable = try !names.isEmpty && books.unreadableCount() > 0
+    for name in names {
+      // A cascade may have deleted it meanwhile.
+      if var record = try books.record(named: name), isOnServer(record) {
+        if try hasUnreadable
+          && deletionTakes(record, where: { try books.isUnreadable($0.name) })
+        {
+          // A reading from the start does not take it for missing.
+          record.generation = generation
+          try books.update(record)
+          continue
+        }
+        try applyDeletion(of: record, isConcluded: isOtherServer())
+        effect.deleted.append(name)
+      }
+      try books.forgetGoneRecord(name)
+    }
+    return names.count == limit ? names.last : nil
+  }
+
+  /// Applies the deletions of some edges that the feed listed, after a name; returns the last name, or
+  /// nil at the end.
+  package func applyGoneEdges(after name: String, limit: Int) throws -> String? {
+    let names = try books.goneEdges(after: name, limit: limit)
+    for name in names {
+      if let edge = try books.edge(named: name) {
+        // The reply to the open batch says whether this tombstone is older than the edge it creates.
+        if edge.isBeingCreated { continue }
+        try applyDeletion(of: edge)
+      }
+      try books.forgetGoneEdge(name)
+    }
+    return names.count == limit ? names.last : nil
+  }
+
   func applyDeletion(of edge: BookedEdge) throws {
     // A tombstone of an earlier record of the same name says nothing about one being made now.
-    guard edge.pending != .save || edge.tag != nil else { return }
+    guard edge.tag != nil || (edge.pending != .save && edge.sentKind != .save) else { return }
     if edge.isLinked { try unlink(edge) }
     try books.remove(edge)
   }
+
+  /// Applies the deletion of an edge that was in doubt, after a look-up has not found its record.
+  func applyDoubtfulDeletion(ofEdge name: String) throws {
+    guard try books.isGoneEdge(name) else { return }
+    if let edge = try books.edge(named: name) {
+      // A batch that creates it again is open.
+      guard edge.sequence == nil else { return }
+      try applyDeletion(of: edge)
+    }
+    try books.forgetGoneEdge(name)
+  }
+
+  // MARK: Objects
 
   /// Deletes the object of a record that another device deleted.
   ///

@@ -26,7 +26,9 @@ extension MirrorSession {
   func destination(_ toOne: ToOneMapping, named name: String) throws -> RowReference? {
     guard let record = try books.record(named: name), let reference = reference(of: record),
       let entity = mapping.entity(named: record.entityName),
-      entity.layout.isMemberOrSub(of: toOne.destinationEntity)
+      entity.layout.isMemberOrSub(of: toOne.destinationEntity),
+      // An object that goes at the end of the feed gets no more members, which would go with it.
+      try !books.isGoneRecord(name)
     else { return nil }
     return reference
   }

@@ -44,13 +44,13 @@ extension MirrorSession {
       try setPartner(of: record, toOne, nil)
       return true
     }
-    guard let other = try books.record(named: target), other.key != nil else {
+    guard let other = try staying(target) else {
       try setPartner(of: record, toOne, nil)
       return false
     }
     let counterclaim = try claim(of: other, partner)
     if let counterclaim, counterclaim != record.name,
-      let rival = try books.record(named: counterclaim), rival.key != nil,
+      let rival = try staying(counterclaim),
       try claim(of: rival, toOne.name) == target
     {
       // The other object and a rival agree on each other.
@@ -69,8 +69,14 @@ extension MirrorSession {
     _ partner: String
   ) throws -> Bool {
     let claimed = try claim(of: record, toOne.name)
+    if let former = try localPartner(of: record, toOne), former != claimed,
+      try books.isGoneRecord(former)
+    {
+      // The deletion of the former partner is not to take this object along.
+      try setPartner(of: record, toOne, nil)
+    }
     if let claimed {
-      guard let other = try books.record(named: claimed), other.key != nil else { return false }
+      guard let other = try staying(claimed) else { return false }
       if try claim(of: other, partner) == record.name {
         try setPartner(of: record, toOne, other)
         return true
@@ -86,6 +92,14 @@ extension MirrorSession {
     let stands = try localPartner(of: record, toOne)
     if stands != claimed { try mark(record, [toOne.name]) }
     return true
+  }
+
+  /// The record of an object that is here and that the feed did not delete.
+  private func staying(_ name: String) throws -> BookedRecord? {
+    guard let record = try books.record(named: name), record.key != nil,
+      try !books.isGoneRecord(name)
+    else { return nil }
+    return record
   }
 
   /// What a record says about a one-to-one: an unexported edit before the server's field.

@@ -67,14 +67,20 @@ extension MirrorSession {
   /// Whether the delete rules of a missing object would take along an object that is on the server: a
   /// device that deleted the one would have deleted the other.
   private func deletionTakesMet(_ record: BookedRecord, generation: Int64) throws -> Bool {
+    try deletionTakes(record) { $0.tag != nil && $0.generation >= generation }
+  }
+
+  /// Whether the delete rules of a record's object would take along an object of such a record.
+  func deletionTakes(
+    _ record: BookedRecord,
+    where isMeant: (BookedRecord) throws -> Bool
+  ) throws -> Bool {
     guard let start = reference(of: record) else { return false }
     var visited: Set<RowReference> = [start]
     var rest = [start]
     while let reference = rest.popLast() {
       for victim in try cascade(from: reference) where visited.insert(victim).inserted {
-        if let other = try booked(victim), other.tag != nil, other.generation >= generation {
-          return true
-        }
+        if let other = try booked(victim), try isMeant(other) { return true }
         rest.append(victim)
       }
     }

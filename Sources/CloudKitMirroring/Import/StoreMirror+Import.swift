@@ -57,6 +57,22 @@ extension StoreMirror {
       try Task.checkCancellation()
       last = next
     }
+    try applyPostponedDeletions(&total)
+  }
+
+  /// Applies deletions that waited for a record that could not be read.
+  private func applyPostponedDeletions(_ total: inout ImportEffect) throws {
+    guard try read({ try !$0.goneRecords(limit: 1).isEmpty }) else { return }
+    var position = FeedEnd()
+    while true {
+      let isDone = try write(MirrorAuthor.importing) { session in
+        try session.foldHistory()
+        let generation = try session.books.zone(options.zone).generation
+        return try applyDeletions(session, generation: generation, &position, &total)
+      }
+      if isDone { return }
+      try Task.checkCancellation()
+    }
   }
 
   private func importUnreadable(_ names: [String], _ total: inout ImportEffect) async throws {
@@ -66,10 +82,14 @@ extension StoreMirror {
       for name in names where found.unreadable[name] == nil {
         try session.books.forgetUnreadable(name)
       }
-      return try session.apply(
+      let effect = try session.apply(
         records: found.records,
         generation: try session.books.zone(options.zone).generation
       )
+      let missing = Set(names).subtracting(found.unreadable.keys)
+        .subtracting(found.records.map(\.name))
+      for name in missing.sorted() { try session.applyDoubtfulDeletion(ofEdge: name) }
+      return effect
     }
     total.add(effect)
   }
@@ -206,7 +226,7 @@ extension StoreMirror {
     var rest = page.records[...]
     if effects.has(.skipLastOfPage), rest.count > 2 { rest = rest.dropLast() }
     var isDone = false
-    var oneToOnes: (String, String)? = ("", "")
+    var position = FeedEnd()
     repeat {
       let chunk = rest.prefix(state.withLock { $0.chunk })
       rest = rest.dropFirst(chunk.count)
@@ -218,12 +238,11 @@ extension StoreMirror {
           try session.apply(
             records: chunk,
             deletedNames: isLast ? page.deletedNames : [],
-            generation: zone.generation,
-            isMoreComing: page.isMoreComing
+            generation: zone.generation
           )
         )
         if isLast { try session.park(page.unreadable, generation: zone.generation) }
-        if isLast { isDone = try end(page, zone, session, &oneToOnes, &effect) }
+        if isLast { isDone = try end(page, zone, session, &position, &effect) }
       }
       adapt(to: effects.clock.uptime - begun)
     } while !rest.isEmpty
@@ -231,7 +250,7 @@ extension StoreMirror {
       try write(MirrorAuthor.importing) { session in
         // A foreign commit before this one is never skipped over.
         try session.foldHistory()
-        isDone = try end(page, zone, session, &oneToOnes, &effect)
+        isDone = try end(page, zone, session, &position, &effect)
       }
     }
     total.add(effect)
@@ -258,24 +277,28 @@ extension StoreMirror {
     }
   }
 
-  /// What comes after a page's records: at the end of the feed, deletions of edges, one-to-ones and what a reading from
-  /// the start has not met; then the token.
+  /// How far the end of a feed is applied: the last one-to-one, record and edge; nil once all are.
+  private struct FeedEnd {
+    var oneToOnes: (String, String)? = ("", "")
+    var records: String? = ""
+    var edges: String? = ""
+  }
+
+  /// What comes after a page's records: at the end of the feed, one-to-ones, deletions and what a
+  /// reading from the start has not met; then the token.
   ///
-  /// `oneToOnes` is how far the one-to-ones are settled, nil once all are. Returns false while more is
-  /// left.
+  /// Returns false while more is left.
   private func end(
     _ page: CloudZoneChanges,
     _ zone: MirrorBooks.Zone,
     _ session: MirrorSession,
-    _ oneToOnes: inout (String, String)?,
+    _ position: inout FeedEnd,
     _ effect: inout ImportEffect
   ) throws -> Bool {
     var zone = zone
     if !page.isMoreComing {
-      if try session.applyGoneEdges(limit: Self.settlementLimit) { return false }
-      if let after = oneToOnes {
-        oneToOnes = try session.settleOneToOnes(after: after, limit: Self.settlementLimit)
-        guard oneToOnes == nil else { return false }
+      guard try applyDeletions(session, generation: zone.generation, &position, &effect) else {
+        return false
       }
       if let rereading = try session.books.zone(zone.name).rereading {
         if try endRereading(rereading, zone, session, &effect) { return false }
@@ -287,6 +310,35 @@ extension StoreMirror {
     zone.token = page.token
     try session.books.save(zone)
     return true
+  }
+
+  /// Applies deletions once all records of the feed have said to whom their objects belong.
+  ///
+  /// Returns false while more is left.
+  private func applyDeletions(
+    _ session: MirrorSession,
+    generation: Int64,
+    _ position: inout FeedEnd,
+    _ effect: inout ImportEffect
+  ) throws -> Bool {
+    if let after = position.oneToOnes {
+      position.oneToOnes = try session.settleOneToOnes(after: after, limit: Self.settlementLimit)
+      guard position.oneToOnes == nil else { return false }
+    }
+    if let after = position.records {
+      position.records = try session.applyGoneRecords(
+        after: after,
+        limit: Self.settlementLimit,
+        generation: generation,
+        &effect
+      )
+      guard position.records == nil else { return false }
+    }
+    // After the objects: what is kept of one for recovery has its links.
+    if let after = position.edges {
+      position.edges = try session.applyGoneEdges(after: after, limit: Self.settlementLimit)
+    }
+    return position.edges == nil
   }
 
   /// Returns whether more is left.

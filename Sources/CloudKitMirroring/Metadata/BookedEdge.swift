@@ -19,6 +19,9 @@ package struct BookedEdge: BookedChange, Hashable, Sendable {
     self.edge = edge
   }
 
+  /// Whether an open batch creates the record.
+  var isBeingCreated: Bool { tag == nil && sentKind == .save }
+
   package mutating func requeue() {
     if pending == .nothing { pending = sentKind }
     sentKind = .nothing

@@ -141,24 +141,6 @@ extension MirrorBooks {
     try connection.run("DELETE FROM WSMIRROR_EDGE WHERE ID = ?", [.integer(edge.id)])
   }
 
-  // MARK: Edges that the feed deleted
-
-  /// Keeps the name of an edge whose deletion is applied at the end of the feed.
-  package func keepGoneEdge(_ name: String) throws {
-    try connection.run("INSERT OR REPLACE INTO WSMIRROR_GONEEDGE (NAME) VALUES (?)", [.text(name)])
-  }
-
-  package func forgetGoneEdge(_ name: String) throws {
-    try connection.run("DELETE FROM WSMIRROR_GONEEDGE WHERE NAME = ?", [.text(name)])
-  }
-
-  package func goneEdges(limit: Int) throws -> [String] {
-    try connection.query(
-      "SELECT NAME FROM WSMIRROR_GONEEDGE ORDER BY NAME LIMIT ?",
-      [.integer(Int64(limit))]
-    ) { $0.text(0) }
-  }
-
   private func values(_ edge: BookedEdge) -> [SQLiteValue] {
     let relationship = edge.edge.relationship
     return [

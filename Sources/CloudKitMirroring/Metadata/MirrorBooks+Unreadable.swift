@@ -14,6 +14,10 @@ extension MirrorBooks {
     try connection.run("DELETE FROM WSMIRROR_UNREADABLE WHERE NAME = ?", [.text(name)])
   }
 
+  package func isUnreadable(_ name: String) throws -> Bool {
+    try connection.scalar("SELECT 1 FROM WSMIRROR_UNREADABLE WHERE NAME = ?", [.text(name)]) != nil
+  }
+
   package func unreadableRecords(after name: String = "", limit: Int) throws -> [String] {
     try connection.query(
       "SELECT NAME FROM WSMIRROR_UNREADABLE WHERE NAME > ? ORDER BY NAME LIMIT ?",
