@@ -293,6 +293,56 @@ import Testing
     }
   }
 
+  @Test("A deletion that was undone, and an edit after it, in one reading of the history")
+  func undoneDeletion() async throws {
+    let world = try await World()
+    let pad = try await world.device("pad")
+    let phone = try await world.device("phone")
+    try phone.save { context in
+      let tag = context.make("Tag", ["name": "t"])
+      context.make("Post", ["title": "old"]).setValue(NSSet(object: tag), forKey: "tags")
+    }
+    try await world.settle(phone, pad)
+    try await phone.quit()
+    let plain = NSPersistentContainer(name: "phone", managedObjectModel: world.model)
+    let description = NSPersistentStoreDescription(url: phone.storeURL)
+    description.setOption(NSNumber(value: true), forKey: NSPersistentHistoryTrackingKey)
+    plain.persistentStoreDescriptions = [description]
+    plain.loadPersistentStores { _, error in #expect(error == nil) }
+    let context = plain.newBackgroundContext()
+    try context.performAndWait {
+      let manager = UndoManager()
+      manager.groupsByEvent = false
+      context.undoManager = manager
+      let post = try context.first("Post", "title", "old")
+      let identifier = post.objectID
+      manager.beginUndoGrouping()
+      context.delete(post)
+      manager.endUndoGrouping()
+      try context.save()
+      context.undo()
+      manager.disableUndoRegistration()
+      #expect(post.objectID == identifier)
+      post.setValue("new", forKey: "title")
+      try context.save()
+    }
+    for store in plain.persistentStoreCoordinator.persistentStores {
+      try plain.persistentStoreCoordinator.remove(store)
+    }
+    try phone.launch()
+    try await world.settle(phone, pad)
+    #expect(try phone.snapshot() == pad.snapshot())
+    for device in [phone, pad] {
+      let links = try device.save { context in
+        let post = try context.first("Post", "title", "new")
+        return (post.value(forKey: "tags") as? NSSet)?.count
+      }
+      #expect(links == 1)
+    }
+    #expect(try phone.snapshot().count == 2)
+    for device in [phone, pad] { try await device.quit() }
+  }
+
   @Test("A store that was put back from a copy uses no number again that the server answers for")
   func restoredStore() async throws {
     try await World.with("pad") { world, devices in

@@ -45,7 +45,11 @@ extension MirrorSession {
     case .delete:
       if let known { try forget(known, group: change.transaction) }
     case .insert:
-      try noteInsert(change.reference, entity, known, group: change.transaction)
+      guard let known else {
+        try noteInsert(change.reference, entity, nil, group: change.transaction)
+        return
+      }
+      try noteReinsert(known, at: change.reference, entity, group: change.transaction)
     case .update:
       guard var known else {
         // An object that was here before mirroring began.
@@ -87,6 +91,29 @@ extension MirrorSession {
     record.edges = Set(entity.manyToManys.map(\.name))
     record.group = group
     return try books.insert(record)
+  }
+
+  /// An object that was deleted and inserted again before history was folded, as by an undo.
+  ///
+  /// History does not say which values differ from before: all are compared with the base. A link that
+  /// waits for its object is no edit, or it would be sent as removed.
+  private func noteReinsert(
+    _ known: BookedRecord,
+    at reference: RowReference,
+    _ entity: EntityMapping,
+    group: Int64
+  ) throws {
+    var known = known
+    let row = try rows.row(reference)
+    let waiting = try books.links(of: known.name).map(\.property).filter { property in
+      entity.toOne(property).map { row?.values[$0.index].isNull ?? true } ?? false
+    }
+    if known.pending == .nothing { known.group = group }
+    known.pending = .save
+    known.properties.formUnion(Set(entity.fieldProperties).subtracting(waiting))
+    known.edges.formUnion(entity.manyToManys.map(\.name))
+    known.parked = nil
+    try books.update(known)
   }
 
   /// The object is gone here: its record and its edges are to go too, as far as they were sent.

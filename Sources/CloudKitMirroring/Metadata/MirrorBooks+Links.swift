@@ -55,6 +55,11 @@ extension MirrorBooks {
     try links("TARGET = ? AND ISONETOONE = 0", [.text(target)])
   }
 
+  /// The links of a record that wait.
+  package func links(of record: String) throws -> [ParkedLink] {
+    try links("RECORD = ?", [.text(record)])
+  }
+
   /// The one-to-one links that have to be settled, after a record and property.
   package func oneToOneLinks(after: (String, String), limit: Int) throws -> [ParkedLink] {
     try links(
