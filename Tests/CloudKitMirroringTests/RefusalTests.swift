@@ -43,6 +43,32 @@ struct RefusalTests {
     }
   }
 
+  @Test("A batch whose connection always breaks holds up no import, and is split")
+  func brokenConnection() async throws {
+    try await with { world, phone in
+      let pad = try await world.device("pad")
+      phone.cloud.onModify { batch in
+        guard batch.operations.count > 1 else { return nil }
+        throw CloudFailure.unreachable(reason: "The connection broke.")
+      }
+      try phone.save { context in
+        for title in ["a", "b"] { _ = context.make("Post", ["title": title]) }
+      }
+      await #expect(throws: CloudFailure.self) { try await phone.mirror.syncNow() }
+      try pad.save { _ = $0.make("Post", ["title": "pad"]) }
+      try await pad.sync()
+      // The first call may join a round that began before.
+      for _ in 0..<2 { _ = try? await phone.mirror.syncNow() }
+      #expect(try phone.titles() == ["a", "b", "pad"])
+      for _ in 0..<8 { _ = try? await phone.mirror.syncNow() }
+      try await phone.sync()
+      try await pad.sync()
+      #expect(try pad.snapshot() == phone.mirror.snapshot())
+      #expect(try pad.snapshot().count == 3)
+      try await pad.quit()
+    }
+  }
+
   @Test("A full database holds back its records alone, says so, and takes them once there is room")
   func fullDatabase() async throws {
     try await with { world, phone in

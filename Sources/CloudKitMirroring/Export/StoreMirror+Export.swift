@@ -102,8 +102,8 @@ extension StoreMirror {
       return nil
     } catch let failure as CloudFailure {
       switch failure {
-      // The import would fail alike.
-      case .unreachable, .notAuthenticated, .accountChanged: throw failure
+      // The import would fail alike. A connection that breaks may do so for this batch alone.
+      case .notAuthenticated, .accountChanged: throw failure
       default: return failure
       }
     }

@@ -32,18 +32,25 @@ extension StoreMirror {
     }
   }
 
-  /// Notes that the server failed at the open batch and took the requests of the import after it: the
-  /// batch is at fault then, and not the server as a whole.
+  /// Notes that the server failed at the open batch, or that its connection broke, and that the server took
+  /// the requests of the import after it: the batch is at fault then, and not the server as a whole.
   func noteFailedBatch(_ failure: CloudFailure) throws {
-    guard case .busy(_, nil) = failure, let open = try read({ try $0.openBatch() }) else { return }
+    guard Self.mayBeOfBatch(failure), let open = try read({ try $0.openBatch() }) else { return }
     state.withLock { state in
       let known = state.failedBatch.flatMap { $0.sequence == open.sequence ? $0.count : nil } ?? 0
       state.failedBatch = (open.sequence, known + 1)
     }
   }
 
+  private static func mayBeOfBatch(_ failure: CloudFailure) -> Bool {
+    switch failure {
+    case .busy(_, nil), .unreachable: true
+    default: false
+    }
+  }
+
   private func isAtFault(_ batch: CloudBatch, _ failure: CloudFailure) -> Bool {
-    guard case .busy(_, nil) = failure else { return false }
+    guard Self.mayBeOfBatch(failure) else { return false }
     return state.withLock { state in
       state.failedBatch.map { $0.sequence == batch.sequence && $0.count >= Self.failureLimit }
         ?? false
@@ -57,7 +64,7 @@ extension StoreMirror {
     _ total: inout BatchSettlement
   ) async throws -> Bool {
     switch failure {
-    case .busy where isAtFault(batch, failure):
+    case .busy where isAtFault(batch, failure), .unreachable where isAtFault(batch, failure):
       // Where the server did have it, the records are found there with what was sent.
       return try split(batch, failure, &total)
     case .unreachable, .busy, .notAuthenticated, .accountChanged, .tokenExpired:
