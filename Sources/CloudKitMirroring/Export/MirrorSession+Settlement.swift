@@ -20,6 +20,8 @@ package struct BatchSettlement: Hashable, Sendable {
   var refusedInARow = 0
   /// What is known of the room in the database.
   var room = Room.unknown
+  /// Records that are looked up: the reply is older than what an import has brought since.
+  package var doubtful: [String] = []
   /// What the server asked to wait, in seconds.
   package var retryAfter: Double?
   package var mustWait = false
@@ -52,12 +54,14 @@ extension MirrorSession {
   /// Writes down what became of a batch.
   ///
   /// `fetched` are records as the server has them, for conflicts whose outcome lacks them. `confirmed` are
-  /// those whose older copies the feed has been read since: the server was not restored.
+  /// those whose older copies the feed has been read since: the server was not restored. `isRepeat` says
+  /// that the batch was sent before.
   package func settle(
     _ batch: CloudBatch,
     _ outcomes: [CloudOutcome],
     fetched: [String: CloudRecord],
-    confirmed: Set<String> = []
+    confirmed: Set<String> = [],
+    isRepeat: Bool = false
   ) throws -> BatchSettlement {
     var result = BatchSettlement()
     let generation = try books.zone(context.zone).generation
@@ -70,7 +74,15 @@ extension MirrorSession {
         {
           continue
         }
-        try settleRecord(operation, outcome, batch.sequence, generation, fetched, &result)
+        try settleRecord(
+          operation,
+          outcome,
+          batch.sequence,
+          generation,
+          fetched,
+          isRepeat: isRepeat,
+          &result
+        )
       }
     }
     try books.dropBatch(batch.sequence)
@@ -129,6 +141,7 @@ extension MirrorSession {
     _ sequence: Int64,
     _ generation: Int64,
     _ fetched: [String: CloudRecord],
+    isRepeat: Bool,
     _ result: inout BatchSettlement
   ) throws {
     guard var record = try books.record(named: operation.name), record.sequence == sequence else {
@@ -136,6 +149,14 @@ extension MirrorSession {
     }
     switch outcome {
     case .saved(let tag, let stamps):
+      if let imported = record.tag, imported != operation.tag, imported != tag {
+        // The reply is a kept one, and the feed is past what another device saved after it.
+        try books.keepUnreadable(
+          record.name,
+          reason: "The reply to its batch is older than the copy that was imported since."
+        )
+        result.doubtful.append(record.name)
+      }
       let changed = ChangedFields(set: operation.set.values, removed: operation.removed)
       let base = operation.kind == .create ? FieldBag() : record.base ?? FieldBag()
       record.base = changed.applied(to: base)
@@ -161,6 +182,20 @@ extension MirrorSession {
         }
         return try settleVanished(record, operation, &result)
       }
+      var repeated: RepeatedUpdate?
+      if isRepeat, operation.kind == .update, let base = record.base,
+        let entity = mapping.entity(named: record.entityName)
+      {
+        let update = RepeatedUpdate(
+          operation,
+          properties: record.sent,
+          since: base,
+          server: server.fields,
+          entity
+        )
+        if !update.taken.isEmpty { record.base = update.sent }
+        repeated = update
+      }
       record.requeue()
       if operation.kind == .create {
         // A creation of ours whose reply was lost, or another device's of the same name: what was
@@ -177,7 +212,7 @@ extension MirrorSession {
         return try books.update(record)
       }
       try books.update(record)
-      try apply(server, generation: record.generation)
+      try apply(server, generation: record.generation, repeated: repeated)
       result.merged.append(record.name)
     case .batchFailed, .later:
       try requeue(record, after: outcome, &result)
@@ -248,6 +283,18 @@ extension MirrorSession {
   ) throws {
     guard var edge = try books.edge(named: operation.name), edge.sequence == sequence else {
       return
+    }
+    if try edge.isBeingCreated && books.isGoneEdge(edge.name) {
+      // A tombstone was read while the batch was open: an older record's, or this one's.
+      if case .saved = outcome {
+        try books.keepUnreadable(
+          edge.name,
+          reason: "Another device may have deleted it since this device created it."
+        )
+        result.doubtful.append(edge.name)
+      } else {
+        try books.forgetGoneEdge(edge.name)
+      }
     }
     switch outcome {
     case .saved(let tag, let stamps):

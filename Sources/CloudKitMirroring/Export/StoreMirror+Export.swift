@@ -65,6 +65,15 @@ extension StoreMirror {
     }
   }
 
+  /// The next import looks these records up.
+  private func noteDoubtful(_ names: [String]) {
+    guard !names.isEmpty else { return }
+    state.withLock { state in
+      state.wantsParkedRetry = true
+      state.wantsImport = true
+    }
+  }
+
   private func createVanishedAgain() throws {
     let names = state.withLock { state in
       defer { state.vanished = [] }
@@ -186,7 +195,13 @@ extension StoreMirror {
     let confirmed = state.withLock { $0.confirmed }
     let settled = try write(MirrorAuthor.importing) { session in
       try session.foldHistory()
-      return try session.settle(batch, outcomes, fetched: fetched, confirmed: confirmed)
+      return try session.settle(
+        batch,
+        outcomes,
+        fetched: fetched,
+        confirmed: confirmed,
+        isRepeat: isRepeat
+      )
     }
     context.assets.remove(settled.files)
     note(settled, batch, duration: effects.clock.uptime - started)
@@ -197,6 +212,7 @@ extension StoreMirror {
     total.vanished += settled.vanished
     total.outdated += settled.outdated
     noteOutdated(settled.outdated)
+    noteDoubtful(settled.doubtful)
     if settled.mustWait {
       throw CloudFailure.busy(
         reason: "The server asks for patience.",

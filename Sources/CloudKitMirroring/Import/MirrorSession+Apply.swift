@@ -86,16 +86,21 @@ extension MirrorSession {
     }
   }
 
-  /// Applies one record.
-  func apply(_ record: CloudRecord, generation: Int64) throws {
+  /// Applies one record; `repeated` is the update of a repeated batch that it conflicts with.
+  func apply(
+    _ record: CloudRecord,
+    generation: Int64,
+    repeated: RepeatedUpdate? = nil
+  ) throws {
     var effect = ImportEffect()
-    try apply(record, generation: generation, &effect)
+    try apply(record, generation: generation, repeated: repeated, &effect)
     for name in effect.inserted { try linkWhatWaited(for: name) }
   }
 
   private func apply(
     _ record: CloudRecord,
     generation: Int64,
+    repeated: RepeatedUpdate? = nil,
     _ effect: inout ImportEffect
   ) throws {
     let known = try books.record(named: record.name)
@@ -138,7 +143,15 @@ extension MirrorSession {
     var record = record
     record.fields = entity.reading(record.fields, since: known?.base).fields
     if let known {
-      try applyUpdate(known, record, base: base, entity, generation: generation, &effect)
+      try applyUpdate(
+        known,
+        record,
+        base: base,
+        entity,
+        generation: generation,
+        repeated: repeated,
+        &effect
+      )
     } else {
       try applyInsert(record, base: base, entity, known: nil, generation: generation, &effect)
     }
@@ -193,6 +206,7 @@ extension MirrorSession {
     base newBase: FieldBag,
     _ entity: EntityMapping,
     generation: Int64,
+    repeated: RepeatedUpdate?,
     _ effect: inout ImportEffect
   ) throws {
     var known = known
@@ -258,6 +272,21 @@ extension MirrorSession {
         reason: "Another device restored the object too, with other values."
       )
     } else if let base {
+      if let repeated {
+        try keepReplaced(
+          merge.conflicting,
+          of: record,
+          entity,
+          reason: "Another device edited it while the reply to a batch of this device was lost."
+        )
+        try keepOwn(
+          merge.fromServer.intersection(repeated.taken),
+          of: record,
+          entity,
+          row,
+          reason: "Another device replaced it while the reply to a batch of this device was lost."
+        )
+      }
       try keepAgreed(
         record,
         entity,

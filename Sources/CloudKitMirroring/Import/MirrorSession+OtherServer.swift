@@ -52,16 +52,27 @@ extension MirrorSession {
     isForgotten: Bool
   ) throws {
     guard try isForgotten || isOtherServer() else { return }
-    let whole = try RecordSerializer(budget: AssetBudget(limit: .max))
-      .serialize(row.values, entity) { try recordName(of: $0) }.fields
-    let replaced = agreedProperties(record, entity, local: local, since: base)
-    try keep(
-      replaced,
+    try keepOwn(
+      agreedProperties(record, entity, local: local, since: base),
       of: record,
       entity,
-      whole,
-      "A zone that was made again, or a server that was restored, replaced it."
-    ) { whole.content(of: $0) }
+      row,
+      reason: "A zone that was made again, or a server that was restored, replaced it."
+    )
+  }
+
+  /// Keeps values of this device's object that the service's copy is about to replace.
+  func keepOwn(
+    _ properties: Set<String>,
+    of record: CloudRecord,
+    _ entity: EntityMapping,
+    _ row: Row,
+    reason: String
+  ) throws {
+    guard !properties.isEmpty else { return }
+    let whole = try RecordSerializer(budget: AssetBudget(limit: .max))
+      .serialize(row.values, entity) { try recordName(of: $0) }.fields
+    try keep(properties, of: record, entity, whole, reason) { whole.content(of: $0) }
   }
 
   /// Keeps the values of the service that this device is about to replace, as they may be edits.

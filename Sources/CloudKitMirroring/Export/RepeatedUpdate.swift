@@ -1,0 +1,28 @@
+/// A conflict of an update that was sent before and whose reply never came.
+///
+/// A server that no longer has the reply refuses the update for the tag that the update itself gave
+/// the record, or for the edit of another device. What is replaced then is kept for recovery: it
+/// is not known which of the two it was.
+package struct RepeatedUpdate: Hashable, Sendable {
+  /// What the record held once it was saved as it was sent.
+  package var sent: FieldBag
+  /// The sent properties, where the server's copy holds one of the sent values: it took the update then,
+  /// and what differs are later edits.
+  package var taken: Set<String> = []
+
+  /// Compares the server's copy with what was sent; `base` is the last copy that both sides agreed on,
+  /// and `properties` are those in the batch.
+  package init(
+    _ operation: CloudOperation,
+    properties: Set<String>,
+    since base: FieldBag,
+    server: FieldBag,
+    _ entity: EntityMapping
+  ) {
+    sent = ChangedFields(set: operation.set.values, removed: operation.removed).applied(to: base)
+    let (before, after) = (entity.reading(base).fields, entity.reading(sent).fields)
+    let found = entity.reading(server).fields
+    let changed = properties.filter { !after.agrees(with: before, on: $0) }
+    if changed.contains(where: { found.agrees(with: after, on: $0) }) { taken = changed }
+  }
+}

@@ -1,0 +1,209 @@
+import CloudKitMirroring
+import CloudKitTesting
+import Foundation
+import OpenCoreData
+import Testing
+
+@Suite("Batches whose replies come late or never")
+struct RepeatedBatchTests {
+  private func with(
+    _ body: (_ phone: ScriptedDevice, _ pad: TestDevice) async throws -> Void
+  ) async throws {
+    let world = try await World()
+    let phone = try await ScriptedDevice("phone", in: world)
+    let pad = try await world.device("pad")
+    do {
+      try await body(phone, pad)
+    } catch {
+      try? await phone.quit()
+      try? await pad.quit()
+      throw error
+    }
+    try await phone.quit()
+    try await pad.quit()
+  }
+
+  private func settle(_ phone: ScriptedDevice, _ pad: TestDevice) async throws {
+    for _ in 0..<3 {
+      try await phone.sync()
+      try await pad.sync()
+    }
+  }
+
+  /// The next batch is committed and its reply lost; the device reads nothing, and its repetitions of
+  /// the batch are not taken, until the test says otherwise.
+  private func saveWithoutReply(
+    _ phone: ScriptedDevice,
+    _ body: (NSManagedObjectContext) throws -> Void
+  ) async throws {
+    phone.cloud.onModify { [cloud = phone.cloud, faults = phone.faults] _ in
+      faults.add(.loseReply, to: "records/modify")
+      faults.add(.loseRequest, to: "changes", count: .max)
+      cloud.onModify { _ in throw CloudFailure.busy(reason: "Not now.", retryAfter: 0) }
+      return nil
+    }
+    try phone.save(body)
+    await #expect(throws: (any Error).self) { try await phone.mirror.syncNow() }
+    #expect(try phone.mirror.read { try $0.openBatch() } != nil)
+  }
+
+  /// The device reads again, and its batch is still not taken.
+  private func importWithOpenBatch(_ phone: ScriptedDevice) async throws {
+    phone.faults.clear()
+    // The first call may join a round that began before.
+    for _ in 0..<2 {
+      await #expect(throws: (any Error).self) { try await phone.mirror.syncNow() }
+    }
+    #expect(try phone.mirror.read { try $0.openBatch() } != nil)
+  }
+
+  /// The server has forgotten the reply, and refuses the batch for its tags.
+  private func forgetReply(_ phone: ScriptedDevice) {
+    phone.cloud.onModify { [cloud = phone.cloud] batch in
+      cloud.onModify(nil)
+      return batch.operations.map { _ in .conflict(nil) }
+    }
+    phone.faults.clear()
+  }
+
+  private func titles(_ device: TestDevice) throws -> [String] {
+    try device.save { context in
+      try context.all("Post").map { $0.value(forKey: "title") as? String ?? "nil" }
+    }
+  }
+
+  @Test("An edit that a repeated batch replaces after the server forgot its reply is kept")
+  func forgottenReply() async throws {
+    try await with { phone, pad in
+      try phone.save { _ = $0.make("Post", ["title": "v0"]) }
+      try await settle(phone, pad)
+      try await saveWithoutReply(phone) { context in
+        try context.all("Post").first?.setValue("v1", forKey: "title")
+      }
+      try await pad.sync()
+      #expect(try titles(pad) == ["v1"])
+      try pad.save { try $0.all("Post").first?.setValue("v2", forKey: "title") }
+      try await pad.sync()
+      forgetReply(phone)
+      try await settle(phone, pad)
+      #expect(try phone.mirror.snapshot() == pad.snapshot())
+      let kept = try phone.mirror.read { try $0.recoveredEdits() }
+      #expect(kept.map { $0.fields["CD_title"] } == [.string("v2")])
+    }
+  }
+
+  @Test("A repeated batch that the server's copy shows to be saved replaces no later edit")
+  func savedBeforeForgotten() async throws {
+    try await with { phone, pad in
+      try phone.save { _ = $0.make("Post", ["title": "v0"]) }
+      try await settle(phone, pad)
+      try await saveWithoutReply(phone) { context in
+        let post = try #require(try context.all("Post").first)
+        post.setValue("v1", forKey: "title")
+        post.setValue(7, forKey: "views")
+      }
+      try await pad.sync()
+      try pad.save { try $0.all("Post").first?.setValue("v2", forKey: "title") }
+      try await pad.sync()
+      forgetReply(phone)
+      try await settle(phone, pad)
+      #expect(try phone.titles() == ["v2"])
+      #expect(try phone.mirror.snapshot() == pad.snapshot())
+      let kept = try phone.mirror.read { try $0.recoveredEdits() }
+      #expect(kept.map { $0.fields["CD_title"] } == [.string("v1")])
+    }
+  }
+
+  @Test(
+    "A reply that comes after the import of a later edit takes nothing back",
+    arguments: [true, false]
+  )
+  func lateReply(isCreation: Bool) async throws {
+    try await with { phone, pad in
+      if !isCreation { try phone.save { _ = $0.make("Post", ["title": "v0"]) } }
+      try await settle(phone, pad)
+      try await saveWithoutReply(phone) { context in
+        let post = try isCreation ? context.make("Post") : #require(context.all("Post").first)
+        post.setValue("v1", forKey: "title")
+      }
+      try await pad.sync()
+      try pad.save { try $0.all("Post").first?.setValue("v2", forKey: "title") }
+      try await pad.sync()
+      // The later edit is imported while the batch is open.
+      try await importWithOpenBatch(phone)
+      // The server answers the repeated batch from the reply that it kept.
+      phone.cloud.onModify(nil)
+      try await settle(phone, pad)
+      #expect(try titles(pad) == ["v2"])
+      #expect(try phone.mirror.snapshot() == pad.snapshot())
+      #expect(try phone.mirror.read { try $0.unreadableCount() } == 0)
+    }
+  }
+
+  @Test("A link whose creation is under way is not removed by an older tombstone of its name")
+  func olderTombstone() async throws {
+    try await with { phone, pad in
+      try phone.save { context in
+        _ = context.make("Post", ["title": "p"])
+        _ = context.make("Tag", ["name": "t"])
+      }
+      try await settle(phone, pad)
+      phone.cloud.onModify { _ in throw CloudFailure.busy(reason: "Not now.", retryAfter: 0) }
+      try phone.save { context in
+        let tag = try context.first("Tag", "name", "t")
+        try context.first("Post", "title", "p").setValue(NSSet(object: tag), forKey: "tags")
+      }
+      await #expect(throws: (any Error).self) { try await phone.mirror.syncNow() }
+      await phone.mirror.stopAndFinish()
+      try phone.mirror.write(MirrorAuthor.importing) { session in
+        let books = session.books
+        let open = try #require(try books.openBatch())
+        let batch = try CloudBatch(encoded: open.payload)
+        let name = try #require(batch.operations.first { $0.isEdge }).name
+        try session.apply(records: [], deletedNames: [name], generation: 0)
+        #expect(try session.applyGoneEdges(after: "", limit: 10) == nil)
+        #expect(try books.edge(named: name)?.isLinked == true)
+        try session.abandon(batch)
+        #expect(try books.edge(named: name)?.pending == .save)
+        #expect(try books.goneEdges(limit: 10).isEmpty)
+      }
+      let links = try phone.mirror.write(MirrorAuthor.importing) { session in
+        let record = try #require(try session.books.record(entity: "Post", key: 1))
+        return try session.books.edges(touching: record.name).filter(\.isLinked).count
+      }
+      #expect(links == 1)
+    }
+  }
+
+  @Test("A link that another device removed before its reply came goes here too")
+  func removedBeforeReply() async throws {
+    try await with { phone, pad in
+      try phone.save { context in
+        _ = context.make("Post", ["title": "p"])
+        _ = context.make("Tag", ["name": "t"])
+      }
+      try await settle(phone, pad)
+      try await saveWithoutReply(phone) { context in
+        let tag = try context.first("Tag", "name", "t")
+        try context.first("Post", "title", "p").setValue(NSSet(object: tag), forKey: "tags")
+      }
+      try await pad.sync()
+      try pad.save { context in
+        let post = try context.first("Post", "title", "p")
+        #expect((post.value(forKey: "tags") as? NSSet)?.count == 1)
+        post.setValue(NSSet(), forKey: "tags")
+      }
+      try await pad.sync()
+      try await importWithOpenBatch(phone)
+      phone.cloud.onModify(nil)
+      try await settle(phone, pad)
+      func expectNoLink(_ context: NSManagedObjectContext) throws {
+        let post = try context.first("Post", "title", "p")
+        #expect((post.value(forKey: "tags") as? NSSet)?.count == 0)
+      }
+      try phone.save { try expectNoLink($0) }
+      try pad.save { try expectNoLink($0) }
+      #expect(try phone.mirror.read { try $0.goneEdges(limit: 10) }.isEmpty)
+    }
+  }
+}
