@@ -172,6 +172,34 @@ import Testing
     #expect(small.movedOut(fixedBytes: 0, lengths: [("a", 99), ("b", 100)]) == ["b"])
   }
 
+  @Test("Texts count by their bytes, and fields under former names count too")
+  func bytesAndFormerFields() throws {
+    let post = try #require(mapping.entity(named: "Post"))
+    // Three bytes each.
+    let text = String(repeating: "\u{8A9E}", count: 300_000)
+    let record = RecordSerializer().serialize(row(post, ["title": .string(text)]), post) { _ in
+      nil
+    }
+    #expect(record.fields["CD_title"] == nil)
+    #expect(record.fileContents == ["CD_title_ckAsset": Data(text.utf8)])
+
+    let renamed = BlogModel.entity(
+      "Post",
+      [BlogModel.attribute("title", .stringAttributeType) { $0.renamingIdentifier = "name" }]
+    )
+    let model = NSManagedObjectModel()
+    model.entities = [renamed]
+    let entity = try #require(ModelMapping(model: model, configuration: nil).entity(named: "Post"))
+    let long = String(repeating: "a", count: 400_000)
+    let values = row(entity, ["title": .string(long)])
+    let alone = RecordSerializer().serialize(values, entity) { _ in nil }
+    #expect(alone.fields["CD_title"] == .string(long))
+    let base = FieldBag(["CD_name": .string(long)]).asBase
+    let beside = RecordSerializer().serialize(values, entity, base: base) { _ in nil }
+    #expect(beside.fields["CD_title"] == nil)
+    #expect(beside.fileContents == ["CD_title_ckAsset": Data(long.utf8)])
+  }
+
   @Test("A value that was not edited makes room when another has grown")
   func makesRoom() throws {
     let post = try #require(mapping.entity(named: "Post"))

@@ -104,7 +104,7 @@ extension MirrorSession {
       try holdBack(record)
       return nil
     }
-    let now = try serialize(row, entity)
+    let now = try serialize(row, entity, base: record.base)
     let changed: ChangedFields
     if record.tag != nil {
       changed = ChangedFields(

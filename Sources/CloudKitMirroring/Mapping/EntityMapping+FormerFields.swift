@@ -16,6 +16,16 @@ extension EntityMapping {
     package var outdated: Set<String> = []
   }
 
+  /// What the former fields of a record take, by the present names of their properties.
+  func formerBytes(in base: FieldBag?) -> [String: Int] {
+    guard let base else { return [:] }
+    var bytes: [String: Int] = [:]
+    for (property, former) in formerNames where base.content(of: former) != nil {
+      bytes[property] = base[MirrorNames.field(former)]?.byteCount ?? 0
+    }
+    return bytes
+  }
+
   /// Reads the fields of a record; `base` is the last copy that both sides agreed on.
   package func reading(_ fields: FieldBag, since base: FieldBag? = nil) -> Reading {
     var reading = Reading(fields: fields)

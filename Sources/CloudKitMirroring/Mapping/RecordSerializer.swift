@@ -23,10 +23,12 @@ package struct RecordSerializer: Sendable {
   /// Serializes the values of a row.
   ///
   /// The values are by row index, and the mapping is that of the object's concrete entity. A
-  /// destination that has no record name is left out.
+  /// destination that has no record name is left out. `base` is the last copy that the server is known to
+  /// have, where the record is about to be sent: its fields under former names stay there and count.
   package func serialize(
     _ values: [RowValue],
     _ mapping: EntityMapping,
+    base: FieldBag? = nil,
     recordName: (RowReference) throws -> String?
   ) rethrows -> SerializedRecord {
     var fields = FieldBag([MirrorNames.entityName: .string(mapping.entityName)])
@@ -46,9 +48,15 @@ package struct RecordSerializer: Sendable {
         movable.append((attribute, value))
       }
     }
+    let former = mapping.formerBytes(in: base)
     let moved = budget.movedOut(
-      fixedBytes: fields.byteCount,
-      lengths: movable.map { ($0.attribute.field, AssetBudget.length($0.value)) }
+      fixedBytes: fields.byteCount + former.values.reduce(0, +),
+      lengths: movable.map { attribute, value in
+        // Written under its former name too, in place of what stands there.
+        let length = AssetBudget.length(value)
+        let second = former[attribute.name].map { max(0, length - $0) } ?? 0
+        return (attribute.field, length + second)
+      }
     )
     var fileContents: [String: Data] = [:]
     for (attribute, value) in movable {

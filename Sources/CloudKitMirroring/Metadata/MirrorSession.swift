@@ -68,8 +68,13 @@ package struct MirrorSession {
     return try books.record(entity: entity, key: reference.key)
   }
 
-  func serialize(_ row: Row, _ mapping: EntityMapping) throws -> SerializedRecord {
-    try context.serializer.serialize(row.values, mapping) { try recordName(of: $0) }
+  /// The record of an object as it is now; `base` where it is about to be sent.
+  func serialize(
+    _ row: Row,
+    _ mapping: EntityMapping,
+    base: FieldBag? = nil
+  ) throws -> SerializedRecord {
+    try context.serializer.serialize(row.values, mapping, base: base) { try recordName(of: $0) }
   }
 
   /// Keeps an edit that is about to lose against a deletion.
