@@ -62,6 +62,47 @@ import Testing
     try await phone.quit()
   }
 
+  @Test("A store that the app removes is no longer mirrored, and can be loaded again")
+  func removedStore() async throws {
+    try await World.with("phone", "pad") { world, devices in
+      let (phone, pad) = (devices[0], devices[1])
+      try phone.save { _ = $0.make("Post", ["title": "first"]) }
+      try await phone.sync()
+      let container = phone.container
+      let coordinator = container.persistentStoreCoordinator
+      let mirror = try #require(container.storeMirrors.first)
+      for store in coordinator.persistentStores { try coordinator.remove(store) }
+      #expect(container.storeMirrors.isEmpty)
+      await #expect(throws: (any Error).self) { try await mirror.syncNow() }
+      #expect(load(container).isEmpty)
+      #expect(container.storeMirrors.count == 1)
+      try phone.save { _ = $0.make("Post", ["title": "second"]) }
+      try await world.settle(phone, pad)
+      #expect(try pad.snapshot() == phone.snapshot())
+      #expect(try pad.snapshot().count == 2)
+    }
+  }
+
+  @Test("A store that the app moves to another place is mirrored there, and sends nothing twice")
+  func movedStore() async throws {
+    try await World.with("phone", "pad") { world, devices in
+      let (phone, pad) = (devices[0], devices[1])
+      try phone.save { _ = $0.make("Post", ["title": "first"]) }
+      try await world.settle(phone, pad)
+      let container = phone.container
+      let coordinator = container.persistentStoreCoordinator
+      let store = try #require(coordinator.persistentStores.first)
+      let place = world.folder.appendingPathComponent("moved.sqlite")
+      let moved = try coordinator.migratePersistentStore(store, to: place, type: .sqlite)
+      #expect(container.mirror(of: store) == nil)
+      #expect(container.mirror(of: moved) != nil)
+      try phone.save { _ = $0.make("Post", ["title": "second"]) }
+      try await world.settle(phone, pad)
+      #expect(try pad.snapshot() == phone.snapshot())
+      #expect(try pad.snapshot().count == 2)
+    }
+  }
+
   @Test("Of descriptions without options, only the container's own is mirrored")
   func defaultDescription() throws {
     let model = BlogModel.make()

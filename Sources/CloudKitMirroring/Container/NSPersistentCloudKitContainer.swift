@@ -19,7 +19,7 @@ import Synchronization
 /// container.loadPersistentStores { _, error in if let error { report(error) } }
 /// ```
 ///
-/// What another device's deletion or a restored server overrode is kept in a list; see
+/// What another device's deletion, a restored server or a repeated batch overrode is kept in a list; see
 /// ``recoveryEntries(in:limit:)``.
 ///
 /// **Differs from Core Data:** CloudKit keeps a decimal as a double: other devices have some 16 of its
@@ -36,15 +36,19 @@ import Synchronization
 open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Sendable {
   // Sendable: `mirrors` guards what the class adds.
 
-  private struct Mirrored {
+  struct Mirrored: @unchecked Sendable {
+    // Sendable: the options are the app's, and are only read here, when the store moves.
     let store: NSPersistentStore
     let mirror: StoreMirror
+    let options: NSPersistentCloudKitContainerOptions
     /// Has the mirror check its account again whenever that may have changed.
     let account: AccountObserver
   }
 
   /// The stores that are mirrored, in the order in which they were loaded.
-  private let mirrors = Mutex<[Mirrored]>([])
+  let mirrors = Mutex<[Mirrored]>([])
+  /// Ends and continues the mirroring of stores that the coordinator removes and moves.
+  private let storesObserver = Mutex<StoresObserver?>(nil)
   /// The description that the container made, kept so that none of the app's is taken for it.
   private var ownDescription: NSPersistentStoreDescription?
 
@@ -53,6 +57,10 @@ open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Send
   public override init(name: String, managedObjectModel model: NSManagedObjectModel) {
     super.init(name: name, managedObjectModel: model)
     ownDescription = persistentStoreDescriptions.first
+    let observer = StoresObserver(of: persistentStoreCoordinator) { [weak self] removed, moved in
+      self?.storesDidChange(removed: removed, moved: moved)
+    }
+    storesObserver.withLock { $0 = observer }
   }
 
   deinit {
@@ -163,44 +171,52 @@ open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Send
       return MirroringErrorCode.cancelled.error("The store was removed while it was loaded.")
     }
     do {
-      let identifier = store.identifier ?? ""
-      try MirroredStores.shared.claim(identifier)
-      let container =
-        options.container ?? CKContainer(identifier: options.containerIdentifier)
-      let cloud = CloudKitDatabase(container: container, scope: options.databaseScope)
-      let mirror: StoreMirror
-      // An observer may make the posting thread wait for the main queue: never the mirror's.
-      let notices = coordinator.effects.waitingLane("NSPersistentCloudKitContainer.Event")
-      do {
-        mirror = try StoreMirror(
-          store: store,
-          cloud: cloud,
-          options: StoreMirror.Options(
-            containerIdentifier: options.containerIdentifier,
-            limits: ExportBatcher.Limits(operations: options.limits.operationsPerBatch),
-            budget: AssetBudget(limit: options.limits.inlineBytes),
-            pageLimit: options.limits.recordsPerPage
-          ),
-          effects: coordinator.effects,
-          onEvent: { [weak self] event, error in
-            notices.async { [weak self] in self?.post(event, error, of: identifier) }
-          }
-        )
-      } catch {
-        MirroredStores.shared.release(identifier)
-        throw error
-      }
-      let account = AccountObserver(of: container) { [weak mirror] in
-        mirror?.accountMayHaveChanged()
-      }
-      mirrors.withLock { $0.append(Mirrored(store: store, mirror: mirror, account: account)) }
-      MirroredStores.shared.add(mirror, of: store)
-      mirror.start()
+      try attach(store, options)
       return nil
     } catch {
       try? coordinator.remove(store)
       return error
     }
+  }
+
+  /// Starts to mirror a store of the coordinator.
+  func attach(_ store: SQLiteStore, _ options: NSPersistentCloudKitContainerOptions) throws {
+    let effects = persistentStoreCoordinator.effects
+    let identifier = store.identifier ?? ""
+    try MirroredStores.shared.claim(identifier)
+    let container =
+      options.container ?? CKContainer(identifier: options.containerIdentifier)
+    let cloud = CloudKitDatabase(container: container, scope: options.databaseScope)
+    let mirror: StoreMirror
+    // An observer may make the posting thread wait for the main queue: never the mirror's.
+    let notices = effects.waitingLane("NSPersistentCloudKitContainer.Event")
+    do {
+      mirror = try StoreMirror(
+        store: store,
+        cloud: cloud,
+        options: StoreMirror.Options(
+          containerIdentifier: options.containerIdentifier,
+          limits: ExportBatcher.Limits(operations: options.limits.operationsPerBatch),
+          budget: AssetBudget(limit: options.limits.inlineBytes),
+          pageLimit: options.limits.recordsPerPage
+        ),
+        effects: effects,
+        onEvent: { [weak self] event, error in
+          notices.async { [weak self] in self?.post(event, error, of: identifier) }
+        }
+      )
+    } catch {
+      MirroredStores.shared.release(identifier)
+      throw error
+    }
+    let account = AccountObserver(of: container) { [weak mirror] in
+      mirror?.accountMayHaveChanged()
+    }
+    mirrors.withLock {
+      $0.append(Mirrored(store: store, mirror: mirror, options: options, account: account))
+    }
+    MirroredStores.shared.add(mirror, of: store)
+    mirror.start()
   }
 
   private func store(of description: NSPersistentStoreDescription) -> SQLiteStore? {

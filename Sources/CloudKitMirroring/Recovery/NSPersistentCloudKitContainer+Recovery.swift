@@ -2,7 +2,7 @@ import Foundation
 import OpenCoreData
 
 extension NSPersistentCloudKitContainer {
-  /// What the mirrored stores keep because another device's deletion or a restored server overrode it,
+  /// What the mirrored stores keep because another device's deletion, a restored server or a repeated batch overrode it,
   /// oldest first.
   ///
   /// ```swift
