@@ -318,6 +318,40 @@ struct SyncEngineTests {
     #expect(subscriptions.map(\.subscriptionType) == [.database])
   }
 
+  @Test("A subscription that a restored service lost is created again")
+  func lostSubscription() async throws {
+    let service = try await RealService()
+    let device = Device(try await service.device("one"), automatically: true)
+    await device.notes.wait { $0.log.contains("did fetch") }
+    let database = device.engine.database
+    for subscription in try await database.allSubscriptions() {
+      _ = try await database.deleteSubscription(withID: subscription.subscriptionID)
+    }
+    let (created, continuation) = AsyncStream<Void>.makeStream()
+    service.intercept { request in
+      if request.path.contains("subscriptions/modify") { continuation.yield() }
+      return nil
+    }
+    try await service.service.beginNewIncarnation()
+    try await device.engine.fetchChanges()
+    // Ends with the request for a subscription.
+    for await _ in created { break }
+  }
+
+  @Test("An engine checks after a launch whether the service has its subscription")
+  func subscriptionAtLaunch() async throws {
+    let service = try await RealService()
+    let container = try await service.device("one")
+    var state = SyncEngineState()
+    state.subscriptionID = "lost"
+    state.user = try await container.userRecordID().recordName
+    let archive = try JSONEncoder().encode(state)
+    let kept = try JSONDecoder().decode(CKSyncEngine.State.Serialization.self, from: archive)
+    let device = Device(container, state: kept, automatically: true)
+    await device.notes.wait { $0.log.contains("did fetch") }
+    #expect(try await container.privateCloudDatabase.allSubscriptions().count == 1)
+  }
+
   @Test("An engine that starts without a user syncs after a sign-in")
   func laterSignIn() async throws {
     let service = try await RealService()

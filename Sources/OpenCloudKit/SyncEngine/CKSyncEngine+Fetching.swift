@@ -102,6 +102,8 @@ extension CKSyncEngine {
       let scope = database.databaseScope
       let isExplained = error.changeTokenCause == .otherIncarnation && scope == .private
       state.update { $0.restartFeeds(scope, keepingZones: isExplained) }
+      // The service may have lost the subscription, which a scheduled fetch ensures.
+      request(.fetch)
       return try await database.changedZones(since: nil)
     }
   }
@@ -260,11 +262,16 @@ extension CKSyncEngine {
   func ensureSubscription() async throws(CKError) {
     let database = self.database.pinned(to: try await ensureAccount())
     let known = state.value.subscriptionID
-    if let known, configuredSubscriptionID == nil || configuredSubscriptionID == known { return }
+    if let known, hasCheckedSubscription,
+      configuredSubscriptionID == nil || configuredSubscriptionID == known
+    {
+      return
+    }
     do {
       let found = try await findSubscription(of: database)
       let name = if let found { found } else { try await makeSubscription(of: database) }
       state.update { $0.subscriptionID = name }
+      hasCheckedSubscription = true
     } catch {
       let error = CKError(transport: error)
       // A service that refuses subscriptions can still be polled.

@@ -38,6 +38,8 @@ public final class CKSyncEngine: Sendable {
     var account: AccountPin?
     /// Whether a task is waiting to notify the delegate of a new state.
     var isUpdateDue = false
+    /// Whether the service was asked for the subscription since the engine was created.
+    var hasCheckedSubscription = false
     var parkedRetries = ParkedRecordRetries()
     var nextNumber = 0
     var operations: [Int: SpawnedTask] = [:]
@@ -291,6 +293,12 @@ public final class CKSyncEngine: Sendable {
     guard automaticallySyncs else { return }
     activity.withLock { $0.schedule.request(work) }
     signals.yield()
+  }
+
+  /// Whether the service was asked for the subscription since the engine was created.
+  var hasCheckedSubscription: Bool {
+    get { activity.withLock { $0.hasCheckedSubscription } }
+    set { activity.withLock { $0.hasCheckedSubscription = newValue } }
   }
 
   /// The parked records that a fetch tries again.

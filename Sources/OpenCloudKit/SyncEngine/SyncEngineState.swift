@@ -116,6 +116,8 @@ package struct SyncEngineState: Sendable {
         .sorted { ($0.ownerName, $0.zoneName) < ($1.ownerName, $1.zoneName) }
     }
     databaseToken = nil
+    // The subscription may be newer than the copy.
+    subscriptionID = nil
     if !keepingZones { zoneTokens = [:] }
   }
 
