@@ -33,9 +33,9 @@ struct KeptReplyTests {
     } != nil
   }
 
-  @Test("A reply goes a day after the device's last batch, at the next batch or the next tidying")
+  @Test("A reply goes when its time is over, at the next batch or the next tidying")
   func expiry() async throws {
-    let person = try await TestServer().person().extended
+    let person = try await TestServer(limits: { $0.replyLifetime = 86_400 }).person().extended
     try await person.makeZone()
     try await send(person, "old")
     person.server.clock.advance(seconds: 23 * 3600)

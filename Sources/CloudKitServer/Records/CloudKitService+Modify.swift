@@ -241,7 +241,7 @@ struct ModifyCall: Sendable {
   private static let markSize = 16
 
   /// Bounds what a device that never acknowledges makes the server keep.
-  private static let keptReplies: Int64 = 1000
+  private static let keptReplies: Int64 = 16
 
   /// Tells one batch from another, so that a number used twice is noticed.
   private var mark: Data {

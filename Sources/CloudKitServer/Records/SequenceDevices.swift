@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Devices whose batches with a number were noted lately: once an hour is enough for replies that are
-/// kept for a day.
+/// kept for much longer.
 final class SequenceDevices: Sendable {
   private struct User: Hashable {
     var partition: PartitionID

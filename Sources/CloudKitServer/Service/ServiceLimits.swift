@@ -81,8 +81,9 @@ package struct ServiceLimits: Hashable, Sendable {
   package var uploadBytesPerSecond = 16.0 * 1_048_576
   /// Bytes that they may upload at once: a library that is uploaded for the first time.
   package var uploadBurst = 4096.0 * 1_048_576
-  /// Seconds that the reply of a batch with a sequence number is kept, after the device's last batch.
-  package var replyLifetime = 24.0 * 60 * 60
+  /// Seconds that the reply of a batch with a sequence number is kept, after the device's last batch: as long
+  /// as a device may be away that did not get it.
+  package var replyLifetime = 2.0 * 365 * 24 * 60 * 60
   /// Devices of one user, in one database, whose replies are kept; the longest unused goes first.
   package var sequenceDevices = 64
   /// People whom one user may look up within an hour, by address, number or record name.
