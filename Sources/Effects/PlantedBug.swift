@@ -28,6 +28,22 @@ package enum PlantedBug: String, CaseIterable, Sendable, Codable {
   case overwriteOnConflict
   /// A fetched file is not compared with its checksum.
   case trustFetchedFiles
+  /// The fields of renamed attributes are not read under their former names.
+  case forgetFormerNames
+  /// A restored server is taken for one whose token is too old.
+  case restoredIsExpired
+  /// A conflict is merged with a copy of the record without its files.
+  case mergeWithoutFiles
+  /// All launches of a store, and all copies of it, number their batches under one name.
+  case reuseSequence
+  /// History that is deleted is not folded before, and its gap is not noticed.
+  case ignoreHistoryGap
+  /// What is missing from another zone of the same name is taken for deleted.
+  case trustOtherZone
+  /// Agreed values that another device replaces in a zone that was made again are not kept for recovery.
+  case forgetReplaced
+  /// A reading from the start does not ask for deletions.
+  case rereadWithoutDeletions
 }
 
 extension Effects {

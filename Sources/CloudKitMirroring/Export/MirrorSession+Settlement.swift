@@ -114,7 +114,8 @@ extension MirrorSession {
     _ fetched: [String: CloudRecord],
     _ result: inout BatchSettlement
   ) throws -> Bool {
-    guard case .conflict(let server) = outcome, let server = server ?? fetched[operation.name],
+    guard case .conflict(let server) = outcome,
+      let server = server ?? fetched[operation.name],
       var record = try books.record(named: operation.name), record.sequence == sequence,
       record.stamps.isNewer(than: server.stamps), try !isOtherServer()
     else { return false }
@@ -175,7 +176,7 @@ extension MirrorSession {
     case .notFound:
       try settleVanished(record, operation, &result)
     case .conflict(let server), .exists(let server):
-      guard let server = server ?? fetched[operation.name] else {
+      guard var server = server ?? fetched[operation.name] else {
         // Neither the reply nor a lookup has it: it went between the two.
         if operation.kind == .create {
           return try requeue(record, after: .batchFailed, &result)
@@ -212,6 +213,14 @@ extension MirrorSession {
         return try books.update(record)
       }
       try books.update(record)
+      if context.effects.has(.mergeWithoutFiles) {
+        server.fields = FieldBag(
+          server.fields.values.filter { _, value in
+            if case .asset = value { return false }
+            return true
+          }
+        )
+      }
       try apply(server, generation: record.generation, repeated: repeated)
       result.merged.append(record.name)
     case .batchFailed, .later:

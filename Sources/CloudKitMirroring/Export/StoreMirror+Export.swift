@@ -74,6 +74,15 @@ extension StoreMirror {
     }
   }
 
+  /// The feed is read after a merge: both sides of a one-to-one relationship are settled at its end.
+  private func noteMerged(_ names: [String]) {
+    guard !names.isEmpty else { return }
+    state.withLock { state in
+      state.settlesOneToOnes = true
+      state.wantsImport = true
+    }
+  }
+
   private func createVanishedAgain() throws {
     let names = state.withLock { state in
       defer { state.vanished = [] }
@@ -213,6 +222,7 @@ extension StoreMirror {
     total.outdated += settled.outdated
     noteOutdated(settled.outdated)
     noteDoubtful(settled.doubtful)
+    noteMerged(settled.merged)
     if settled.mustWait {
       throw CloudFailure.busy(
         reason: "The server asks for patience.",

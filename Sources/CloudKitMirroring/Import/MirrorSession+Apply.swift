@@ -141,7 +141,9 @@ extension MirrorSession {
     let base = record.fields.asBase
     try learnFieldKinds(from: record.fields, of: entity)
     var record = record
-    record.fields = entity.reading(record.fields, since: known?.base).fields
+    if !context.effects.has(.forgetFormerNames) {
+      record.fields = entity.reading(record.fields, since: known?.base).fields
+    }
     if let known {
       try applyUpdate(
         known,

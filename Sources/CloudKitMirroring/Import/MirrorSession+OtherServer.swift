@@ -51,7 +51,7 @@ extension MirrorSession {
     since base: FieldBag,
     isForgotten: Bool
   ) throws {
-    guard try isForgotten || isOtherServer() else { return }
+    guard try isForgotten || isOtherServer(), !context.effects.has(.forgetReplaced) else { return }
     try keepOwn(
       agreedProperties(record, entity, local: local, since: base),
       of: record,

@@ -119,7 +119,7 @@ extension StoreMirror {
         guard changes.isMoreComing else { break }
       } catch CloudFailure.tokenExpired(let loss) where token != nil {
         token = nil
-        if loss == .otherServer { try await rereadOtherServer() }
+        if loss == .otherServer, !effects.has(.restoredIsExpired) { try await rereadOtherServer() }
       }
     }
     return token == first ? nil : token
@@ -179,35 +179,75 @@ extension StoreMirror {
           limit: options.pageLimit,
           keys: context.mapping.desiredKeys,
           // A deletion is better known than concluded.
-          includesDeleted: zone.rereading != nil
+          includesDeleted: zone.rereading != nil && !effects.has(.rereadWithoutDeletions)
         )
-      } catch CloudFailure.tokenExpired(let loss) where zone.token != nil {
-        switch loss {
-        case .expired where effects.has(.expiredIsOtherZone):
-          try await recoverLostZone(cause: "The zone was deleted and made again.")
-        case .expired: try reread(.expired)
-        case .unexplained: try reread(.kept)
-        case .otherServer: try await rereadOtherServer()
-        case .otherZone:
-          losses += 1
-          guard losses < 3 else { throw CloudFailure.tokenExpired(loss) }
-          try await recoverLostZone(cause: "The zone was deleted and made again.")
-        }
-        continue
-      } catch CloudFailure.zoneMissing {
-        losses += 1
-        // A zone that goes as often as it is made is left for a later try.
-        guard losses < 3 else { throw CloudFailure.zoneMissing }
-        try await recoverLostZone(cause: "The zone is not on the server.")
+        if !page.isMoreComing, zone.rereading == .expired { try await checkIdentity(of: zone) }
+      } catch let failure as CloudFailure {
+        try await startAgain(after: failure, zone, &losses)
         continue
       }
       try await checkAccountEpoch()
+      let settlesOneToOnes = state.withLock { state in
+        defer { if !page.isMoreComing { state.settlesOneToOnes = false } }
+        return state.settlesOneToOnes
+      }
       let isNews =
         page.token != zone.token || !page.records.isEmpty || !page.unreadable.isEmpty
-        || zone.rereading != nil
+        || zone.rereading != nil || settlesOneToOnes
       if isNews { try apply(page, zone, &total) }
       guard page.isMoreComing else { return }
       try Task.checkCancellation()
+    }
+  }
+
+  /// Throws where the zone is not the one that was read before: what is missing from another one was not
+  /// deleted.
+  ///
+  /// Asked after the last page and before anything is concluded from it. A new version of the model begins
+  /// a reading without a token, which a zone that was made again answers like any other.
+  private func checkIdentity(of zone: MirrorBooks.Zone) async throws {
+    guard !effects.has(.trustOtherZone), !effects.has(.restoredIsExpired),
+      let token = try read({ try $0.blob(.tokenBeforeRereading) })
+    else { return }
+    do {
+      _ = try await cloud.zoneChanges(
+        options.zone,
+        after: token,
+        limit: 1,
+        keys: [],
+        includesDeleted: false
+      )
+    } catch CloudFailure.tokenExpired(.expired) {
+      // The server knows the zone, and the token is too old.
+    }
+  }
+
+  /// Has the zone read from its start, or made again, after the server could not continue its token.
+  private func startAgain(
+    after failure: CloudFailure,
+    _ zone: MirrorBooks.Zone,
+    _ losses: inout Int
+  ) async throws {
+    switch failure {
+    case .tokenExpired(let loss) where zone.token != nil || zone.rereading == .expired:
+      switch loss {
+      case .expired where effects.has(.expiredIsOtherZone):
+        try await recoverLostZone(cause: "The zone was deleted and made again.")
+      case .expired: try reread(.expired)
+      case .otherServer where effects.has(.restoredIsExpired): try reread(.expired)
+      case .unexplained: try reread(.kept)
+      case .otherServer: try await rereadOtherServer()
+      case .otherZone:
+        losses += 1
+        guard losses < 3 else { throw failure }
+        try await recoverLostZone(cause: "The zone was deleted and made again.")
+      }
+    case .zoneMissing:
+      losses += 1
+      // A zone that goes as often as it is made is left for a later try.
+      guard losses < 3 else { throw failure }
+      try await recoverLostZone(cause: "The zone is not on the server.")
+    default: throw failure
     }
   }
 
@@ -305,6 +345,7 @@ extension StoreMirror {
         zone.rereading = nil
         if rereading != .kept { try session.books.setMeta(.keptMissing, nil) }
         try session.books.setMeta(.readsWithNewModel, nil)
+        try session.books.setMeta(.tokenBeforeRereading, nil)
       }
     }
     zone.token = page.token

@@ -50,6 +50,10 @@ extension MirrorBooks {
     )
   }
 
+  package func parkedEdges(limit: Int) throws -> [BookedEdge] {
+    try edges("PARKED IS NOT NULL ORDER BY ID LIMIT ?", [.integer(Int64(limit))])
+  }
+
   package func edges(inBatch sequence: Int64) throws -> [BookedEdge] {
     try edges("SEQUENCE = ? ORDER BY ID", [.integer(sequence)])
   }

@@ -159,6 +159,9 @@ package struct MirrorBooks {
     case scanPosition
     /// Set once the first scan has been through.
     case scanFinished
+    /// The change token that the zone had before it began to be read from the start: it tells whether the
+    /// server has the same zone still.
+    case tokenBeforeRereading
     /// Set while the zone is read with a model that reads more than the last one.
     case readsWithNewModel
     /// The number fields that the server has with another type than their attributes.

@@ -13,8 +13,11 @@ package struct MirrorContext: Sendable {
   /// The sender of batches, new with each opening of the store: in a file that was copied, restored or
   /// lost its last commits numbers are used again, which the server must not take for repeats.
   package let device: String
+  /// The store's identifier, which all copies of it share.
+  package let store: UUID?
 
   package init(
+    store: UUID? = nil,
     mapping: ModelMapping,
     zone: String = MirrorNames.zone,
     effects: Effects,
@@ -22,13 +25,15 @@ package struct MirrorContext: Sendable {
     serializer: RecordSerializer = RecordSerializer(),
     assets: AssetFolder
   ) {
+    self.store = store
     self.mapping = mapping
     self.zone = zone
     self.effects = effects
     self.journal = journal
     self.serializer = serializer
     self.assets = assets
-    device = effects.uuid().uuidString
+    let device = effects.uuid()
+    self.device = (effects.has(.reuseSequence) ? store ?? device : device).uuidString
   }
 }
 

@@ -41,6 +41,7 @@ extension MirrorSession {
     zone.rereading = nil
     try books.save(zone)
     try books.setMeta(.databaseToken, nil)
+    try books.setMeta(.tokenBeforeRereading, nil)
     // A zone goes with the whole development environment too, whose schema is made again.
     try books.setMeta(.fieldKinds, nil)
   }
@@ -49,9 +50,13 @@ extension MirrorSession {
   /// model now reads more than before.
   ///
   /// A server that lost data stays one until the zone has been read to its end, and what a sweep kept
-  /// stays kept.
+  /// stays kept. The former token is kept until then: without it, a zone that was deleted and made again
+  /// could not be told from this one.
   package func startRereading(_ reason: MirrorBooks.Rereading) throws {
     var zone = try books.zone(context.zone)
+    if let token = zone.token, try books.blob(.tokenBeforeRereading) == nil {
+      try books.setMeta(.tokenBeforeRereading, .blob(token))
+    }
     zone.token = nil
     zone.generation += 1
     zone.rereading = reason.combined(with: zone.rereading)

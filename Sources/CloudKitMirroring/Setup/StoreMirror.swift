@@ -80,6 +80,9 @@ package final class StoreMirror: Sendable {
     var outdated: Set<String> = []
     /// Those of them for which the feed has been read since.
     var confirmed: Set<String> = []
+    /// Whether a conflict was merged since the feed was last read to its end: its one-to-one relationships are
+    /// settled there.
+    var settlesOneToOnes = false
     /// Why no account can be used, as it was logged.
     var accountProblem: String?
     /// Raised whenever the account may have changed; a round ends where it is not what it began with.
@@ -124,6 +127,7 @@ package final class StoreMirror: Sendable {
     let temporary = FileManager.default.temporaryDirectory
       .appendingPathComponent((store.identifier ?? "memory") + "_ckAssets", isDirectory: true)
     context = MirrorContext(
+      store: store.identifier.flatMap(UUID.init(uuidString:)),
       mapping: ModelMapping(
         model: store.schema.model,
         configuration: store.schema.configuration
@@ -175,7 +179,8 @@ package final class StoreMirror: Sendable {
     }
     try removeLeftFiles()
     store.historyWillBeDeleted = { [weak self] transaction, _ in
-      try self?.session(transaction).foldHistory()
+      guard let self, !effects.has(.ignoreHistoryGap) else { return }
+      try session(transaction).foldHistory()
     }
     store.observeCommits { [weak self] commit in
       guard let self, isNews(commit) else { return }
@@ -317,10 +322,11 @@ package final class StoreMirror: Sendable {
 
   /// How the mirroring stands.
   package func status() throws -> MirroringStatus {
-    let (pending, links, parked, kept) = try read { books in
+    let (pending, links, parked, parkedEdges, kept) = try read { books in
       (
         try books.pendingCount(), try books.parkedLinkCount(),
-        try books.parkedRecords(limit: 100), try books.integer(.keptMissing) ?? 0
+        try books.parkedRecords(limit: 100), try books.parkedEdges(limit: 100),
+        try books.integer(.keptMissing) ?? 0
       )
     }
     return state.withLock { state in
@@ -332,7 +338,15 @@ package final class StoreMirror: Sendable {
         parkedLinkCount: links,
         parked: parked.map {
           .init(recordName: $0.name, entityName: $0.entityName, reason: $0.parked ?? "")
-        },
+        }
+          + parkedEdges.map { edge in
+            let side = edge.edge.relationship.first
+            return .init(
+              recordName: edge.name,
+              entityName: "\(side.entityName).\(side.relationship)",
+              reason: edge.parked ?? ""
+            )
+          },
         keptMissingCount: Int(kept),
         lastError: state.lastError,
         pausedUntil: state.pausedUntil,
