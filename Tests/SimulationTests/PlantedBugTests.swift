@@ -10,16 +10,22 @@ struct PlantedBugTests {
 
   #if DEBUG
   /// Bugs that need more than chance brings together in a few worlds, with the worlds that do.
-  fileprivate static let made: [PlantedBug: SimulationPlan] = [
+  static let made: [PlantedBug: SimulationPlan] = [
     .overwriteOnConflict: editsAtOnce, .expiredIsOtherZone: absence,
-    .trustFetchedFiles: RegressionTests.garbledFiles,
+    .trustFetchedFiles: RegressionTests.garbledFilesPlan, .forgetFormerNames: update,
+    .restoredIsExpired: restore, .mergeWithoutFiles: editsOfLargeObject,
+    .reuseSequence: restoredDevice,
+    .ignoreHistoryGap: historyDeletedOffline,
+    .trustOtherZone: RegressionTests.remadeZoneDuringUpdatePlan,
+    .forgetReplaced: RegressionTests.remadeZonePlan,
+    .rereadWithoutDeletions: RegressionTests.unexplainedTokenPlan,
   ]
 
   /// Seeds whose worlds have found a bug; where the order of jobs changes, one of the next ones may.
-  fileprivate static let seeds: [PlantedBug: UInt64] = [
+  static let seeds: [PlantedBug: UInt64] = [
     .forgetTombstone: 30_001, .skipHistoryRow: 30_006, .importOverEdit: 30_009,
     .forgetRetry: 30_004, .clearMarkTooEarly: 30_006, .sweepRenamed: 30_006,
-    .skipLastOfPage: 30_002, .reuseTag: 30_001, .dropTombstone: 30_001, .skipRecovery: 30_009,
+    .skipLastOfPage: 30_002, .reuseTag: 30_001, .dropTombstone: 30_001, .skipRecovery: 30_020,
   ]
 
   @Test("Each bug has worlds that find it")
@@ -63,51 +69,6 @@ struct PlantedBugTests {
     guard !Simulation.run(plan).hasFailed else { return false }
     print("\(bug.rawValue): found in seed \(plan.seed): \(violation.guarantee.rawValue)")
     return true
-  }
-
-  /// Two devices edit different attributes of one object at once: a batch meets a conflict.
-  private static var editsAtOnce: SimulationPlan {
-    var plan = SimulationPlan(seed: 31_000, devices: [0, 0])
-    plan.network.latency = 2
-    plan.requestFaults = []
-    plan.steps = [
-      PlannedStep(1, .save(device: 0, context: 0, changes: [.insert(.item, link: 0, length: 0)]))
-    ]
-    for _ in 0..<6 {
-      plan.steps += [
-        PlannedStep(
-          120,
-          .save(device: 0, context: 0, changes: [.edit(.item, pick: 0, attribute: 0, length: 0)])
-        ),
-        PlannedStep(
-          0.1,
-          .save(device: 1, context: 0, changes: [.edit(.item, pick: 0, attribute: 1, length: 0)])
-        ),
-      ]
-    }
-    return plan
-  }
-
-  /// A device is away until the server has forgotten a deletion: its token is too old.
-  private static var absence: SimulationPlan {
-    var plan = SimulationPlan(seed: 31_100, devices: [0, 0])
-    plan.requestFaults = []
-    plan.steps = [
-      PlannedStep(
-        1,
-        .save(
-          device: 0,
-          context: 0,
-          changes: [.insert(.label, link: 0, length: 0), .insert(.label, link: 0, length: 0)]
-        )
-      ),
-      PlannedStep(120, .quit(device: 1)),
-      PlannedStep(1, .save(device: 0, context: 0, changes: [.delete(.label, pick: 0)])),
-      PlannedStep(120, .leap(days: 400)),
-      PlannedStep(120, .collectTraces),
-      PlannedStep(10, .launch(device: 1)),
-    ]
-    return plan
   }
   #endif
 }

@@ -20,139 +20,25 @@ struct RegressionTests {
   }
 
   @Test("A conflict with a server that was restored takes no older value for an edit")
-  func conflictWithRestoredServer() async {
-    var plan = SimulationPlan(seed: 5034, devices: [0, 0])
-    plan.network.latency = 1.6987047820378396
-    plan.requestFaults = []
-    plan.steps = [
-      PlannedStep(
-        0.377,
-        .save(device: 0, context: 0, changes: [.insert(.item, link: 2_551_646_004, length: 1500)])
-      ),
-      PlannedStep(
-        15.179,
-        .save(
-          device: 1,
-          context: 1,
-          changes: [.edit(.item, pick: 2_836_264_038, attribute: 2_184_609_665, length: 0)]
-        )
-      ),
-      PlannedStep(0.622, .backUpServer),
-      PlannedStep(
-        8.594,
-        .save(device: 0, context: 2, changes: [.insert(.label, link: 4_286_480_164, length: 0)])
-      ),
-      PlannedStep(0.234, .restoreServer),
-      PlannedStep(
-        0.291,
-        .save(
-          device: 1,
-          context: 2,
-          changes: [.edit(.item, pick: 2_633_257_045, attribute: 2_247_028_495, length: 0)]
-        )
-      ),
-    ]
-    await play(plan)
-  }
+  func conflictWithRestoredServer() async { await play(Self.conflictWithRestoredServerPlan) }
 
   @Test("A large value that a deletion overrides is in the recovery list itself")
-  func largeValueInRecoveryList() async {
-    var plan = SimulationPlan(seed: 7046, devices: [0, 0, 0])
-    plan.limits.operationsPerBatch = 3
-    plan.limits.inlineBytes = 349
-    plan.limits.repeatsRequests = true
-    plan.network.latency = 0.8286757259782801
-    plan.requestFaults = []
-    plan.steps = [
-      PlannedStep(
-        5.24,
-        .save(device: 0, context: 0, changes: [.insert(.item, link: 815_296_818, length: 0)])
-      ),
-      PlannedStep(163.5, .offline(device: 1)),
-      PlannedStep(
-        3.65,
-        .save(device: 1, context: 0, changes: [.delete(.item, pick: 3_935_208_831)])
-      ),
-      PlannedStep(19.5, .killServer(startAfter: 6.198374375313613)),
-      PlannedStep(
-        0.957,
-        .save(
-          device: 2,
-          context: 0,
-          changes: [.edit(.item, pick: 3_439_061_503, attribute: 3_698_070_705, length: 1500)]
-        )
-      ),
-    ]
-    await play(plan)
-  }
-
-  /// Files are fetched while replies are often no JSON, by a client that goes on where a fetch broke.
-  static var garbledFiles: SimulationPlan {
-    var plan = SimulationPlan(seed: 5123, devices: [0, 0])
-    plan.limits.inlineBytes = 200
-    plan.limits.repeatsRequests = true
-    plan.network.faults = [.garbled: 0.3]
-    plan.steps = [
-      PlannedStep(
-        1,
-        .save(device: 0, context: 0, changes: [.insert(.item, link: 0, length: 1500)])
-      ),
-      PlannedStep(
-        120,
-        .save(device: 1, context: 0, changes: [.edit(.item, pick: 0, attribute: 1, length: 900)])
-      ),
-      PlannedStep(120, .sync(device: 0)),
-    ]
-    return plan
-  }
+  func largeValueInRecoveryList() async { await play(Self.largeValuePlan) }
 
   @Test("A page of a network's sign-in is not taken for a part of a file")
   func garbledFile() async {
-    await play(Self.garbledFiles)
-    var plan = Self.garbledFiles
+    await play(Self.garbledFilesPlan)
+    var plan = Self.garbledFilesPlan
     // Each failed request is left to the mirroring.
     plan.limits.repeatsRequests = false
     await play(plan)
   }
 
   @Test("A token that is lost without a cause brings no deleted object back")
-  func unexplainedToken() async {
-    var plan = SimulationPlan(seed: 5024, devices: [0, 0])
-    plan.network.faults = [.tokenExpired: 0.4]
-    plan.steps = [
-      PlannedStep(
-        1,
-        .save(
-          device: 0,
-          context: 0,
-          changes: [.insert(.label, link: 0, length: 0), .insert(.label, link: 0, length: 0)]
-        )
-      ),
-      PlannedStep(120, .save(device: 1, context: 0, changes: [.delete(.label, pick: 0)])),
-      PlannedStep(60, .save(device: 1, context: 0, changes: [.delete(.label, pick: 0)])),
-      PlannedStep(60, .sync(device: 0)),
-    ]
-    await play(plan)
-  }
+  func unexplainedToken() async { await play(Self.unexplainedTokenPlan) }
 
   @Test("What a remade zone replaces is in the recovery list")
-  func remadeZone() async {
-    var plan = SimulationPlan(seed: 5197, devices: [0, 0])
-    plan.requestFaults = []
-    plan.steps = [
-      PlannedStep(1, .save(device: 0, context: 0, changes: [.insert(.label, link: 0, length: 0)])),
-      PlannedStep(60, .offline(device: 1)),
-      PlannedStep(
-        1,
-        .save(device: 0, context: 0, changes: [.edit(.label, pick: 0, attribute: 0, length: 0)])
-      ),
-      PlannedStep(60, .offline(device: 0)),
-      PlannedStep(1, .deleteZone(person: 0)),
-      PlannedStep(1, .online(device: 1)),
-      PlannedStep(120, .online(device: 0)),
-    ]
-    await play(plan)
-  }
+  func remadeZone() async { await play(Self.remadeZonePlan) }
 
   @Test("A change of the account during a round ends in a set-up")
   func accountDuringRound() async {
@@ -251,6 +137,44 @@ struct RegressionTests {
       PlannedStep(1, .save(device: 1, context: 0, changes: [.insert(.label, link: 0, length: 0)])),
       PlannedStep(3, .kill(device: 1, afterJobs: 0, launchAfter: 19)),
       PlannedStep(30, .sync(device: 0)),
+    ]
+    await play(plan)
+  }
+
+  @Test("A new version of the app does not take a zone that was made again for the one it read")
+  func remadeZoneDuringUpdate() async { await play(Self.remadeZoneDuringUpdatePlan) }
+
+  @Test("A device with a lost reply that is away for months brings no deleted object back")
+  func lostReplyBeforeAbsence() async {
+    var plan = SimulationPlan(seed: 50_000_026, devices: [0, 0])
+    plan.limits.operationsPerBatch = 3
+    plan.network.latency = 1.006
+    plan.requestFaults = []
+    plan.steps = [
+      PlannedStep(
+        18.64,
+        .save(device: 0, context: 0, changes: [.insert(.item, link: 0, length: 0)])
+      ),
+      PlannedStep(0.54, .offline(device: 0)),
+      PlannedStep(0.718, .leap(days: 91)),
+      PlannedStep(7.009, .save(device: 1, context: 1, changes: [.delete(.item, pick: 0)])),
+    ]
+    await play(plan)
+  }
+
+  @Test("What the server lost is gone with the only device that had it")
+  func reinstallAfterLoss() async {
+    var plan = SimulationPlan(seed: 50_000_198, devices: [0])
+    plan.network.latency = 1.172
+    plan.requestFaults = []
+    plan.steps = [
+      PlannedStep(3.261, .backUpServer),
+      PlannedStep(
+        3.544,
+        .save(device: 0, context: 0, changes: [.insert(.item, link: 0, length: 0)])
+      ),
+      PlannedStep(1.281, .restoreServer),
+      PlannedStep(1.195, .reinstall(device: 0)),
     ]
     await play(plan)
   }

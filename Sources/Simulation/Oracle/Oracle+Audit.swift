@@ -4,6 +4,7 @@ extension Oracle {
   ///
   /// `recovered` are the writes that the recovery lists of the person's devices hold.
   func audit(_ state: AppState, person: Int, recovered: Set<String>) {
+    let recovered = recovered.union(lostLists[person] ?? [])
     for defect in state.defects { report(defect.guarantee, "person \(person): \(defect.text)") }
     for (key, birth) in births.sorted(by: { $0.key < $1.key }) where birth.person == person {
       if let object = state.objects[key] {
@@ -85,9 +86,7 @@ extension Oracle {
       )
     }
     check(.noUnaskedDeletion)
-    guard !personsWithLostLists.contains(person), serverLostSince == nil,
-      !personsWithDeletedZone.contains(person)
-    else { return }
+    guard serverLostSince == nil, !personsWithDeletedZone.contains(person) else { return }
     let seen = asked.reduce(into: Set<Int>()) { $0.formUnion($1.seen) }
     for property in AppModel.attributes(birth.entity) where property != "data" {
       let slot = Slot(key: key, property: property)

@@ -66,8 +66,8 @@ final class Oracle {
   var firstSeenGone: [String: Int] = [:]
   /// Persons whose zone was deleted: pending deletions of its objects have lost their meaning.
   var personsWithDeletedZone: Set<Int> = []
-  /// Persons one of whose devices lost its recovery list.
-  var personsWithLostLists: Set<Int> = []
+  /// The writes that were in recovery lists which their devices have lost since, by person.
+  var lostLists: [Int: Set<String>] = [:]
   var step = 0
   private(set) var checks: [Guarantee: Int] = [:]
   private(set) var violations: [Violation] = []
@@ -213,14 +213,41 @@ final class Oracle {
   func restored(_ device: Int, to known: Knowledge) {
     void(device, since: known.step)
     knowledge[device] = known
-    personsWithLostLists.insert(personOf[device])
+  }
+
+  /// A device is about to lose what it has, and the server lost data that the device has not read since: what
+  /// no other device has seen is gone.
+  func lostWithServer(_ device: Int, keeping copy: Knowledge = Knowledge()) {
+    let person = personOf[device]
+    guard let since = personsWithDeletedZone.contains(person) ? 0 : serverLostSince else { return }
+    let others =
+      knowledge.filter { $0.key != device && personOf[$0.key] == person }.map(\.value)
+      + [copy]
+    for number in writes.indices
+    where personOf[writes[number].device] == person && writes[number].step >= since {
+      let slot = writes[number].slot
+      if !others.contains(where: { $0.seen[slot]?.contains(number) ?? false }) {
+        writes[number].isVoid = true
+      }
+    }
+    let living = others.reduce(into: Set<String>()) { $0.formUnion($1.visible.keys.map(\.key)) }
+    for (key, birth) in births
+    where birth.person == person && birth.step >= since && !living.contains(key) {
+      births[key]?.isVoid = true
+    }
+    for (slot, all) in links where births[slot.key]?.person == person {
+      links[slot] = all.map { link in
+        var link = link
+        if link.step >= since { link.isVoid = true }
+        return link
+      }
+    }
   }
 
   /// The app was deleted with its data.
   func erased(_ device: Int, hadUnsentChanges: Bool) {
     if hadUnsentChanges { void(device, since: 0) }
     knowledge[device] = Knowledge()
-    personsWithLostLists.insert(personOf[device])
   }
 
   private func void(_ device: Int, since first: Int) {

@@ -41,22 +41,7 @@ package struct PlanGenerator {
       let kind = number < 2 ? Kind.save : random.weighted(mix.actions) ?? .save
       plan.steps += steps(kind, plan, &hasServerBackup)
     }
-    leaveOutWhatIsOpen(&plan)
     return plan
-  }
-
-  /// Leaves out what is known to fail; `Documentation/Reliability.md` lists it.
-  private func leaveOutWhatIsOpen(_ plan: inout SimulationPlan) {
-    var restores = 0
-    plan.steps.removeAll { step in
-      guard step.action == .restoreServer else { return false }
-      restores += 1
-      return restores > 1
-    }
-    let losesData = plan.steps.contains { step in
-      ["server restore", "device restore"].contains(step.action.kind)
-    }
-    if losesData { plan.steps.removeAll { $0.action.kind == "zone deleted" } }
   }
 
   private func limits() -> PlanLimits {

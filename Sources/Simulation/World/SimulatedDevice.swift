@@ -15,6 +15,15 @@ final class SimulatedDevice: @unchecked Sendable {
     var knowledge: Oracle.Knowledge
   }
 
+  /// How far the device has come since the server lost data of its person.
+  enum Loss {
+    case none
+    /// It was not running then.
+    case unknown
+    /// The change token of its zone was this one.
+    case token(Data?)
+  }
+
   let index: Int
   let person: Int
   let name: String
@@ -36,6 +45,8 @@ final class SimulatedDevice: @unchecked Sendable {
   /// Values that the app has written: each value names the device and this count.
   var valueCount = 0
   var isSignedInSinceBackup = false
+  /// Until the device has read from the server again, it alone may have what the server lost.
+  var loss = Loss.none
   /// Whether the device's own person is signed in.
   var isSignedIn = true
 
@@ -99,7 +110,27 @@ final class SimulatedDevice: @unchecked Sendable {
     return found
   }
 
-  /// Whether everything that was saved here has reached the server.
+  /// Notes that the server has lost data.
+  func noteLoss() throws {
+    guard let mirror else { return loss = .unknown }
+    loss = .token(try mirror.read { try $0.zone(MirrorNames.zone).token })
+  }
+
+  /// Whether the device has read from the server since that lost data.
+  func hasReadSinceLoss() throws -> Bool {
+    switch loss {
+    case .none: return true
+    case .unknown: return false
+    case .token(let token):
+      guard let zone = try mirror?.read({ try $0.zone(MirrorNames.zone) }),
+        let present = zone.token, present != token, zone.isSaved, zone.rereading == nil
+      else { return false }
+      loss = .none
+      return true
+    }
+  }
+
+  /// Whether anything that was saved here has still to reach the server.
   func hasUnsentChanges() throws -> Bool {
     guard let mirror else { return true }
     return try mirror.write(MirrorAuthor.setup) { session in

@@ -168,6 +168,12 @@ extension SimulatedWorld {
   private func restore(_ device: SimulatedDevice) async throws {
     guard let backup = device.backup else { return }
     try await signInOwner(device)
+    if !device.isRunning { try start(device) }
+    try keepList(of: device)
+    if try !device.hasReadSinceLoss() {
+      oracle.lostWithServer(device.index, keeping: backup.knowledge)
+      device.loss = .unknown
+    }
     kill(device)
     device.copies += 1
     let next = folder.appendingPathComponent("\(device.name).restored.\(device.copies)")
@@ -178,9 +184,17 @@ extension SimulatedWorld {
     try start(device)
   }
 
+  /// A device is about to lose its recovery list: what was in it has reached it.
+  private func keepList(of device: SimulatedDevice) throws {
+    oracle.lostLists[device.person, default: []].formUnion(try device.recoveredWrites())
+  }
+
   private func reinstall(_ device: SimulatedDevice) async throws {
     try await signInOwner(device)
     if !device.isRunning { try start(device) }
+    try keepList(of: device)
+    if try !device.hasReadSinceLoss() { oracle.lostWithServer(device.index) }
+    device.loss = .none
     oracle.erased(device.index, hadUnsentChanges: try device.hasUnsentChanges())
     kill(device)
     device.copies += 1
@@ -264,6 +278,7 @@ extension SimulatedWorld {
     oracle.serverLostSince = min(oracle.serverLostSince ?? step, step)
     try await server.start()
     try await server.service?.beginNewIncarnation()
+    for device in devices { try device.noteLoss() }
     // A sign-in that the backup does not know is over.
     for device in devices where device.isSignedInSinceBackup && device.webAuthToken != nil {
       try await signIn(device, as: device.person)
@@ -286,7 +301,14 @@ extension SimulatedWorld {
         )
       )
     } catch {
-      note("web", "the zone could not be deleted: \(error.localizedDescription)")
+      return note("web", "the zone could not be deleted: \(error.localizedDescription)")
+    }
+    for device in devices where device.person == person {
+      do {
+        try device.noteLoss()
+      } catch {
+        oracle.report(.liveness, "\(device.name) cannot be read: \(error)")
+      }
     }
   }
 }

@@ -168,6 +168,7 @@ final class SimulatedWorld: @unchecked Sendable {
     device.container = container
     device.cloud = cloud
     device.contexts = [:]
+    if case .unknown = device.loss { try device.noteLoss() }
     process.whenKilled { [self] in
       killed(
         device,
