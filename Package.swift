@@ -322,7 +322,7 @@ let package = Package(
     .testTarget(
       name: "WatershedCommandsTests",
       dependencies: [
-        "WatershedCommands", "watershed",
+        "CloudKitMirroring", "WatershedCommands", "WatershedSQLite", "watershed",
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
         .product(name: "NIOCore", package: "swift-nio"),
       ],

@@ -61,7 +61,9 @@ struct UpgradeTests {
       try manager.setAttributes([.posixPermissions: 0o700], ofItemAtPath: data.path)
       let keys = data.appendingPathComponent("field-keys.json").path
       try manager.setAttributes([.posixPermissions: 0o600], ofItemAtPath: keys)
-      // A server's start brings tables and asset store forward.
+      // A backup names the asset store of the server that it was made of.
+      let adopted = try await CommandProcess.run("storage", "adopt", "--yes", "--data", data.path)
+      #expect(adopted.exitCode == 0, "\(adopted.errors)")
       try await makeData(in: data.path)
       try await expectAll(of: release, in: data.path)
     }

@@ -129,10 +129,10 @@ package struct MirrorBooks {
 
   /// Refuses tables that another version of this library wrote.
   package func requireKnownVersion() throws {
-    let found = try meta(.version)
-    guard found == .integer(Self.version) else {
+    let found = try integer(.version)
+    guard found == Self.version else {
       throw MirroringErrorCode.metadataUnreadable.error(
-        "The store's mirroring tables are of version \(found.map { "\($0)" } ?? "nil"), and this "
+        "The store's mirroring tables are of version \(found.map(String.init) ?? "nil"), and this "
           + "library knows version \(Self.version). Open the store with the library that wrote it."
       )
     }

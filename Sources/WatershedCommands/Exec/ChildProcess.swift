@@ -40,6 +40,8 @@ final class ChildProcess: Sendable {
   private static let relayed = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2]
 
   private let state = Mutex(State())
+  /// What the caller of this program gave it, and the command gets; the server's files are opened later.
+  private let inherited = ChildProcess.openDescriptors()
   private let sources = Sources()
 
   /// Keeps signals from ending this process from now on.
@@ -87,6 +89,7 @@ final class ChildProcess: Sendable {
   func run(_ command: [String], environment: [String: String]) async throws -> End {
     let child = try state.withLock { state -> pid_t? in
       guard state.early == nil else { return nil }
+      keepOwnDescriptors()
       let child = try Self.spawn(command, environment)
       state.child = child
       return child
@@ -94,6 +97,25 @@ final class ChildProcess: Sendable {
     guard let child else { return .signal(earlySignal ?? SIGTERM) }
     return await withCheckedContinuation { continuation in
       Thread.detachNewThread { [self] in continuation.resume(returning: wait(for: child)) }
+    }
+  }
+
+  private static func openDescriptors() -> Set<Int32> {
+    #if os(Linux)
+    let folder = "/proc/self/fd"
+    #else
+    let folder = "/dev/fd"
+    #endif
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    return Set(names.compactMap { Int32($0) })
+  }
+
+  /// Closes what this process opened itself in the command: libraries open sockets that would keep the
+  /// server's port, were the command to outlive it.
+  private func keepOwnDescriptors() {
+    for descriptor in Self.openDescriptors() where !inherited.contains(descriptor) {
+      let flags = fcntl(descriptor, F_GETFD)
+      if flags >= 0 { _ = fcntl(descriptor, F_SETFD, flags | FD_CLOEXEC) }
     }
   }
 
