@@ -118,6 +118,8 @@ def system_layer(binary, seconds):
     layer.add("etc/passwd", f"root:x:0:0::/root:/nonexistent\nwatershed:x:{USER}:{USER}::/data:/nonexistent\n".encode())
     layer.add("etc/group", f"root:x:0:\nwatershed:x:{USER}:\n".encode())
     layer.add("etc/nsswitch.conf", b"passwd: files\ngroup: files\nhosts: files dns\n")
+    # Engines put their own in its place; the health check asks localhost.
+    layer.add("etc/hosts", b"127.0.0.1 localhost\n::1 localhost\n")
     for folder in ("proc", "sys", "dev"):
         layer.add(folder, mode=0o755, kind=tarfile.DIRTYPE)
     layer.add("tmp", mode=0o1777, kind=tarfile.DIRTYPE)
