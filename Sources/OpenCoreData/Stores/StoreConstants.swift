@@ -20,7 +20,7 @@ public let NSPersistentHistoryTokenKey = "historyToken"
 
 /// The option that opens a store read only.
 public let NSReadOnlyPersistentStoreOption = "NSReadOnlyPersistentStoreOption"
-/// The option with a dictionary of pragmas, names to values.
+/// The option with a dictionary of SQLite pragmas, values by name.
 public let NSSQLitePragmasOption = "NSSQLitePragmasOption"
 /// The option that runs ANALYZE when the store is added.
 public let NSSQLiteAnalyzeOption = "NSSQLiteAnalyzeOption"
@@ -32,7 +32,7 @@ public let NSPersistentStoreTimeoutOption = "NSPersistentStoreTimeoutOption"
 public let NSIgnorePersistentStoreVersioningOption = "NSIgnorePersistentStoreVersioningOption"
 /// The option that deletes a store even if it can't be locked.
 public let NSPersistentStoreForceDestroyOption = "NSPersistentStoreForceDestroyOption"
-/// The option with classes that values of a binary store may be decoded to, beyond the usual ones.
+/// The option with the classes that a binary store may decode, beyond the usual ones.
 public let NSBinaryStoreSecureDecodingClasses = "NSBinaryStoreSecureDecodingClasses"
 /// The option that lets a binary store be decoded without a check of classes.
 ///

@@ -1,11 +1,11 @@
 import Foundation
 
-/// A store that is one file, read when it is opened and written whole at every save.
+/// A store in one file, which is read when it is opened and written as a whole by every save.
 ///
-/// The objects are in memory. A save writes a new file and puts it in the old one's place, so a
-/// crash leaves the old or the new, never half of one.
+/// The objects are in memory. A save writes a new file and renames it over the old one, so a crash
+/// leaves a complete file, either the old or the new one.
 final class BinaryStore: NSAtomicStore, @unchecked Sendable {
-  // Sendable: as its superclass.
+  // Sendable: as its superclass is.
 
   private var modelCache: Data?
 
@@ -32,7 +32,7 @@ final class BinaryStore: NSAtomicStore, @unchecked Sendable {
       .write(to: url)
   }
 
-  /// The model in the form of an SQLite store's, for migrations to come.
+  /// The model in the encoding that SQLite stores use, for later migrations.
   private func carriedModel() throws -> Data? {
     if let modelCache { return modelCache }
     let made = try persistentStoreCoordinator.map {

@@ -1,10 +1,10 @@
 import Foundation
 
-/// Cache nodes to what the file of a binary store holds of them, and back.
+/// Converts cache nodes to the contents of a binary store's file, and back.
 struct BinaryStoreCoding {
   let store: BinaryStore
   let binding: StoreBinding
-  /// The classes that values of transformable attributes without a transformer may be of.
+  /// The classes that transformable attributes without a transformer may have.
   private let classes: [AnyClass]
 
   init(store: BinaryStore, binding: StoreBinding, options: [AnyHashable: Any]?) {
@@ -68,7 +68,7 @@ struct BinaryStoreCoding {
     return [binding.template(number: number)?.layout.entityName ?? "", key(of: node)]
   }
 
-  /// What a property list can hold of a value.
+  /// A value as a property list can store it.
   private func listed(_ value: Any, _ slot: AttributeSlot) -> Any? {
     if slot.holdsObjects {
       guard case .data(let bytes)? = TransformableCoding.encode(value, of: slot) else { return nil }
@@ -77,7 +77,7 @@ struct BinaryStoreCoding {
     switch AttributeConversion.rowValue(value, as: slot.type) {
     case .integer(let number)?: return NSNumber(value: number)
     case .double(let number)?: return NSNumber(value: number)
-    // A property list's own date is kept to the second by some readers.
+    // Some readers of property lists round dates to the second.
     case .date(let seconds)?: return NSNumber(value: seconds)
     case .decimal(let box)?: return "\(box.value)"
     case .string(let text)?: return text

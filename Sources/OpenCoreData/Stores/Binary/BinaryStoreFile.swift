@@ -3,12 +3,12 @@ import Foundation
 
 /// The file of a binary store: a binary property list with the metadata and the objects.
 ///
-/// The format is ours: what Core Data writes is not documented.
+/// The format is our own: Core Data's is not documented.
 struct BinaryStoreFile {
   /// The objects of one entity.
   struct Entity {
     var name: String
-    /// What the store knows each object by.
+    /// The reference by which the store knows each object.
     var references: [Any]
     /// The values of each object by property name.
     var values: [[String: Any]]
@@ -16,7 +16,8 @@ struct BinaryStoreFile {
 
   var metadata: [String: Any]
   var entities: [Entity]
-  /// The model that the objects were written with, as SQLite stores carry it; older files have none.
+  /// The model that the objects were written with, encoded as in SQLite stores; older files have
+  /// none.
   var model: Data?
 
   private static let format = "WatershedBinaryStore"
@@ -28,7 +29,7 @@ struct BinaryStoreFile {
     self.model = model
   }
 
-  /// Nil where there is no file, or an empty one that keeps the place.
+  /// Returns nil where there is no file, or an empty one that reserves the path.
   static func read(_ url: URL) throws -> BinaryStoreFile? {
     let data: Data
     do {
@@ -70,7 +71,7 @@ struct BinaryStoreFile {
     )
   }
 
-  /// Writes a new file and puts it in the old one's place; at the null device nothing is kept.
+  /// Writes a new file and renames it over the old one; writes nothing for the null device.
   func write(to url: URL) throws {
     guard try StorePlace.hasFile(at: url) else { return }
     var objects: [String: Any] = [:]

@@ -1,7 +1,8 @@
 import Foundation
 import WatershedSQLite
 
-/// Finds out which constraint of the model an error of SQLite is about, and whom it would double.
+/// Finds the uniqueness constraint of the model that an SQLite error reports, and the stored row
+/// that conflicts.
 struct ConstraintFinder {
   let store: SQLiteStore
   let writer: StoreConnection

@@ -1,15 +1,17 @@
-/// The query that follows a to-many from many sources at once, sorted by source and then by order.
+/// The query that reads the members of a to-many for many sources, sorted by source and then by
+/// order key.
 struct DestinationQuery {
   /// The destinations' entity where there is only one.
   let constantEntity: Int32?
-  /// What reads whole rows from one source, where the members' own columns hold the relationship.
+  /// The statement that reads whole rows of one source's members, where a column of theirs is the
+  /// relationship.
   let rows: String?
   private let head: String
-  /// The same for whole rows, with the source's key behind them.
+  /// The same for many sources: whole rows, with the source's key as the last column.
   private let rowsHead: String?
   private let tail: String
 
-  /// Nil where nothing can be found: the destination is in another store.
+  /// Returns nil where the destination entity is in another store.
   init?(
     _ relationship: NSRelationshipDescription,
     from source: EntityTable,
@@ -23,7 +25,7 @@ struct DestinationQuery {
     case .absent:
       return nil
     case .foreignKey(let table, let column, let order, _):
-      // Without the entity the index alone has the answer.
+      // Without the entity's column, the index alone answers the query.
       let entity = constantEntity == nil ? ", t0.Z_ENT" : ""
       head = "SELECT t0.\(column), t0.Z_PK\(entity) FROM \(table) AS t0 WHERE t0.\(column)"
       tail = Self.sort("t0.\(column)", order.map { "t0.\($0)" }, "t0.Z_PK")
@@ -35,7 +37,7 @@ struct DestinationQuery {
     case .join(let table, let from, let to, let order):
       rows = nil
       rowsHead = nil
-      // The rows themselves are looked at only where their entity is not known.
+      // The members' table is joined only where their entity is not constant.
       let entity = constantEntity == nil ? ", t0.Z_ENT" : ""
       let rows =
         constantEntity == nil ? " JOIN \(destination.table) AS t0 ON t0.Z_PK = j.\(to)" : ""
@@ -44,13 +46,13 @@ struct DestinationQuery {
     }
   }
 
-  /// `condition` is what a source's key must fulfil, as in ``KeySpan``.
+  /// The SQL for the sources whose keys fulfil `condition`, which is written as in ``KeySpan``.
   func sql(_ condition: String) -> String { "\(head) \(condition)\(tail)" }
 
-  /// What reads whole rows; nil where the members' own columns do not hold the relationship.
+  /// The SQL that reads whole rows; nil where no column of the members is the relationship.
   func rowsSQL(_ condition: String) -> String? { rowsHead.map { "\($0) \(condition)\(tail)" } }
 
-  /// Destinations without an order key, which another writer may have left, come last.
+  /// Members without an order key, which another program may have written, are sorted last.
   private static func sort(_ source: String, _ order: String?, _ key: String) -> String {
     guard let order else { return " ORDER BY \(source), \(key)" }
     return " ORDER BY \(source), \(order) IS NULL, \(order), \(key)"

@@ -1,9 +1,9 @@
 import Foundation
 import WatershedSQLite
 
-/// Writes the SELECT of a fetch of dictionaries and reads its answer.
+/// Writes the SELECT of a fetch of dictionaries and reads its result.
 struct DictionaryStatement {
-  /// One column of the answer.
+  /// One column of the result.
   struct Column {
     var name: String
     var form: Form
@@ -11,7 +11,7 @@ struct DictionaryStatement {
     enum Form {
       case stored(SlotColumn.Form, NSAttributeType)
       case expression(NSAttributeType, SQLValueKind)
-      /// The key of a row; the entity is in the next result column where it is not constant.
+      /// The key of a row; its entity is in the next result column where it is not constant.
       case reference(constant: Int32?)
     }
   }
@@ -52,10 +52,10 @@ struct DictionaryStatement {
     self.columns = columns
   }
 
-  /// Values as key-value coding gives them; what is nil has no key.
+  /// One result as a dictionary; an attribute that is nil has no key.
   ///
-  /// To-ones and object identifiers come as ``RowReference``, which the coordinator makes into
-  /// object IDs.
+  /// To-ones and object identifiers are returned as ``RowReference``, which the coordinator turns
+  /// into object IDs.
   func dictionary(_ statement: SQLiteStatement) throws -> [String: Any] {
     var result: [String: Any] = [:]
     var position = 0
@@ -131,7 +131,7 @@ struct DictionaryStatement {
     _ statement: FetchStatement,
     _ writer: PredicateSQLWriter
   ) throws -> (Column, [SQLFragment], SQLTerm?) {
-    // As Core Data has it, a description that says nothing but its name is nil.
+    // As in Core Data, the value of a description that sets only its name is nil.
     let expression = property.expression ?? NSExpression(forConstantValue: nil)
     let term = try writer.value(expression)
     let (fragment, kind) = (term.fragment, term.kind)
@@ -199,7 +199,7 @@ struct DictionaryStatement {
     case (.dateAttributeType, _, .integer(let seconds)),
       (.undefinedAttributeType, .date, .integer(let seconds)):
       .date(Double(seconds))
-    // A decimal that no double can hold.
+    // A decimal that no double can represent.
     case (.doubleAttributeType, .number, .text(let text)),
       (.floatAttributeType, .number, .text(let text)):
       .double(Double(text.replacing("m", with: "")) ?? 0)

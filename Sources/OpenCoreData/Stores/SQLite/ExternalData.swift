@@ -1,30 +1,28 @@
 import Effects
 import Foundation
 
-/// Large binary values in files of their own beside the store.
+/// Stores large binary values in files of their own beside the store.
 ///
-/// The column's first byte is a tag: 1, and the data follows; 2, and the name of a file in
-/// `.<store>_SUPPORT/_EXTERNAL_DATA` follows, with a NUL behind it.
+/// The column's first byte is a tag: 1 is followed by the data, 2 by the name of a file in
+/// `.<store>_SUPPORT/_EXTERNAL_DATA` and a NUL.
 struct ExternalData: Sendable {
-  /// Files that a transaction made, and files that it leaves without an owner.
+  /// The files that a transaction created, and the files that no row refers to once it commits.
   struct Pending: Sendable {
     fileprivate(set) var made: [URL] = []
     fileprivate(set) var abandoned: [URL] = []
 
-    /// Gives up the files made since there were so many: their row was not written.
+    /// Discards the files created after the first `count`: their row was not written.
     mutating func abandonMade(after count: Int) {
       guard made.count > count else { return }
       abandoned += made[count...]
     }
   }
 
-  /// Nil for a store without a file: everything stays inline.
+  /// Nil for a store in memory: every value stays in its column.
   let folder: URL?
   let effects: Effects
 
-  /// Values larger than this go to a file.
-  ///
-  /// Core Data's own limit is about this.
+  /// Values of more bytes than this are stored in a file; Core Data's own limit is about the same.
   static let threshold = 100_000
   private static let inline: UInt8 = 1
   private static let file: UInt8 = 2
@@ -39,9 +37,9 @@ struct ExternalData: Sendable {
     }
   }
 
-  /// The value behind a column; nil where its file is gone.
+  /// The value that a column stores or refers to; nil where its file is missing.
   ///
-  /// A file that is there and cannot be read is no value that is gone: that throws.
+  /// Throws where the file exists and cannot be read.
   func read(_ stored: Data) throws -> Data? {
     switch stored.first {
     case Self.inline: return Data(stored.dropFirst())
@@ -50,13 +48,13 @@ struct ExternalData: Sendable {
       if let data = try FileSystem.contents(of: url.path) { return data }
       StoreLog.warning("The file \(url.path) of a large value is gone; the value reads as nil.")
       return nil
-    // The attribute got the flag after the row was written.
+    // The attribute was made external after the row was written.
     case nil: return Data()
     default: return stored
     }
   }
 
-  /// What goes into the column; a large value is written to its file first.
+  /// The bytes to store in the column; a large value is written to its file first.
   func stored(_ data: Data, files: inout Pending) throws -> Data {
     guard let folder, data.count > Self.threshold else { return Data([Self.inline]) + data }
     try FileSystem.makeFolder(folder.path)
@@ -67,20 +65,20 @@ struct ExternalData: Sendable {
     return Data([Self.file]) + Data(name.utf8) + Data([0])
   }
 
-  /// Notes that the column's value is being replaced or deleted.
+  /// Notes that the column's value is being replaced or deleted, so that its file can be removed.
   func abandon(_ stored: Data, files: inout Pending) {
     guard stored.first == Self.file, let url = file(of: stored) else { return }
     files.abandoned.append(url)
   }
 
-  /// Removes what nothing refers to after the transaction ended.
+  /// Removes the files that no row refers to after the transaction ended.
   func settle(_ files: Pending, committed: Bool) {
     Self.remove(committed ? files.abandoned : files.made)
   }
 
   static func remove(_ files: [URL]) {
     for url in files {
-      // A file that cannot be removed costs space and nothing else.
+      // A file that cannot be removed only costs disk space.
       _ = try? FileSystem.remove(url.path)
     }
   }

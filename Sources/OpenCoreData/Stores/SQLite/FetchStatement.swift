@@ -21,10 +21,11 @@ struct FetchStatement {
     try select("t0.Z_PK, t0.Z_ENT")
   }
 
-  /// The keys of all rows of a table that has one entity; nil where a fetch asks for less or more.
+  /// The keys of all rows of a table of one entity; nil where the fetch has a condition or an
+  /// order.
   ///
-  /// Their order stays that of the table: an index that has the keys as well must not be read in its
-  /// place.
+  /// Reads the table itself, not an index that also has the keys, so that they are in the table's
+  /// order.
   var keysOfWholeTable: SQLFragment? {
     guard entity.superNumber == 0, !entity.hasSubentities, request.predicate == nil,
       request.sortDescriptors.isEmpty
@@ -48,7 +49,7 @@ struct FetchStatement {
     let condition = try self.condition(writer)
     var order = SQLFragment("")
     if isOrdered, !request.sortDescriptors.isEmpty {
-      // Pages of a sorted fetch must not overlap where rows are equal.
+      // Pages of a sorted fetch must not overlap where rows compare equal.
       let isPaged = request.limit > 0 || request.offset > 0
       order =
         " ORDER BY "
@@ -67,7 +68,7 @@ struct FetchStatement {
     )
   }
 
-  /// The entity test, where other entities share the table, and the predicate.
+  /// The WHERE condition: the predicate, and the entity's number where entities share the table.
   func condition(_ writer: PredicateSQLWriter) throws -> SQLFragment {
     var parts: [SQLFragment] = []
     let isWholeTable = entity.superNumber == 0 && request.includesSubentities

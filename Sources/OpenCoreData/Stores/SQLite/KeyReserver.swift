@@ -1,11 +1,11 @@
 import Synchronization
 import WatershedSQLite
 
-/// Hands out primary keys from blocks that `Z_PRIMARYKEY.Z_MAX` counts as given.
+/// Allocates primary keys from blocks that are reserved by raising `Z_PRIMARYKEY.Z_MAX`.
 ///
-/// A block is taken in a transaction of its own, so that two processes never hand out one key. The
-/// blocks of an entity that is inserted one at a time grow, to save transactions; what is left of
-/// a block goes back when the store is closed.
+/// A block is reserved in a transaction of its own, so that no two processes use one key. The block
+/// size of an entity that is inserted one row at a time grows, to save transactions; unused keys
+/// are returned when the store is closed.
 final class KeyReserver: Sendable {
   private struct Block {
     var next: Int64
@@ -15,10 +15,10 @@ final class KeyReserver: Sendable {
 
   private let blocks = Mutex<[Int32: Block]>([:])
 
-  /// The largest block beyond what was asked for; a crash wastes at most so many keys.
+  /// The largest number of keys reserved beyond those asked for; a crash wastes at most these.
   private static let largestBlock = 128
 
-  /// Keys from the block at hand.
+  /// Keys from the current block; nil where it has too few.
   func take(_ root: Int32, count: Int) -> Range<Int64>? {
     guard count > 0 else { return 0..<0 }
     return blocks.withLock { blocks in
@@ -30,13 +30,13 @@ final class KeyReserver: Sendable {
     }
   }
 
-  /// How many keys to take where so many are wanted.
+  /// How many keys to reserve when `count` are needed.
   func blockSize(_ root: Int32, count: Int) -> Int {
     let known = blocks.withLock { $0[root]?.size } ?? 0
     return max(count, min(known * 2 + 1, Self.largestBlock))
   }
 
-  /// Keeps what is left of a block whose transaction has been committed.
+  /// Keeps the unused keys of a block whose transaction has been committed.
   func keep(_ root: Int32, rest: Range<Int64>) {
     blocks.withLock { blocks in
       let size = min((blocks[root]?.size ?? 0) * 2 + 1, Self.largestBlock)
@@ -46,7 +46,7 @@ final class KeyReserver: Sendable {
 
   /// Raises `Z_MAX` and returns it.
   ///
-  /// A damaged file may count less than it holds.
+  /// The key is never below the largest in the table: a damaged file may have a lower `Z_MAX`.
   static func advance(
     _ entity: EntityTable,
     by count: Int,
@@ -73,7 +73,7 @@ final class KeyReserver: Sendable {
     return last
   }
 
-  /// Lowers `Z_MAX` by what is left, where nobody has taken keys since.
+  /// Lowers `Z_MAX` by the unused keys, unless another connection reserved keys after them.
   func giveBack(_ connection: SQLiteConnection) throws {
     let open = blocks.withLock { blocks in
       defer { blocks = [:] }

@@ -1,24 +1,24 @@
 import WatershedSQLite
 
-/// Sorted keys in portions, each with the condition that finds them.
+/// Splits sorted keys into portions, each with the SQL condition that selects them.
 ///
-/// Keys that nearly follow each other are read as a range, which is several times faster than a
-/// list; whoever reads skips what was not asked for. Lists have few sizes, so that few statements
-/// are compiled for any number of keys.
+/// Keys that are nearly consecutive are read as a range, which is several times faster than a list;
+/// the reader skips rows that were not asked for. Lists have few sizes, so that few statements are
+/// compiled for any number of keys.
 struct KeySpans: Sequence, IteratorProtocol {
   private let keys: [Int64]
   private var position = 0
 
-  /// So many keys are asked for at once where they are a range.
+  /// The most keys that one range selects.
   private static let rangeLimit = 4096
-  /// Fewer are not worth a range.
+  /// The fewest keys that are read as a range.
   private static let rangeMinimum = 8
   private static let lists: [(width: Int, condition: String)] = [1, 8, 64, 512].map { width in
     let marks = Array(repeating: "?", count: width).joined(separator: ", ")
     return (width, width == 1 ? "= ?" : "IN (\(marks))")
   }
 
-  /// The keys must ascend.
+  /// The keys must be ascending.
   init(_ keys: [Int64]) {
     self.keys = keys
   }
@@ -47,12 +47,12 @@ struct KeySpans: Sequence, IteratorProtocol {
 struct KeySpan {
   let keys: [Int64]
   let indices: Range<Int>
-  /// What follows the column in SQL.
+  /// The SQL after the column's name.
   let condition: String
   /// The parameters of a list; 0 for a range.
   let width: Int
 
-  /// Binds the keys; what is left of a list's width repeats the last one.
+  /// Binds the keys; unused parameters of a list repeat the last key.
   func bind(to statement: SQLiteStatement) {
     let last = keys[indices.upperBound - 1]
     if width == 0 {
@@ -74,7 +74,7 @@ struct KeySpan {
   func cursor() -> KeyCursor { KeyCursor(keys: keys, indices: indices) }
 }
 
-/// Finds keys among sorted ones, fastest where they are asked for in order.
+/// Finds keys in a sorted array, fastest where they are looked up in ascending order.
 struct KeyCursor {
   private let keys: [Int64]
   private let indices: Range<Int>
@@ -86,7 +86,7 @@ struct KeyCursor {
     position = indices.lowerBound
   }
 
-  /// The first index of the key; nil where it was not asked for.
+  /// The first index of the key; nil where the array does not have it.
   mutating func find(_ key: Int64) -> Int? {
     if position > indices.lowerBound, keys[position - 1] >= key { position = search(key) }
     while position < indices.upperBound, keys[position] < key { position += 1 }

@@ -7,7 +7,7 @@ struct ModelCompatibility {
   let file: StoreFile
   let url: URL
 
-  /// An error with both sides named where they differ.
+  /// An error that names the differences of both sides; nil where they agree.
   func mismatch() -> StoreError? {
     let entities = model.entities(forConfigurationName: configuration) ?? []
     let ours = Dictionary(
@@ -26,7 +26,7 @@ struct ModelCompatibility {
       remedy: "Open the store with the model that it was written with, or migrate it.",
       context: [
         "metadata": file.metadata,
-        // Apps look for Core Data's own sentence here.
+        // Apps compare this text, which is Core Data's own.
         "reason": "The model used to open the store is incompatible with the one used to create "
           + "the store",
         "NSFilePath": url.path,
@@ -55,9 +55,9 @@ struct ModelCompatibility {
 
   /// The entities whose hashes differ.
   ///
-  /// How Core Data hashes derived and composite attributes is not known. Where the hash that we
-  /// compute for the store's own copy of its model is not the one that the store has, ours means
-  /// nothing, and the two models are compared by it instead.
+  /// How Core Data hashes derived and composite attributes is not documented. Where the hash that
+  /// we compute for the store's own copy of its model differs from the stored hash, ours is not
+  /// comparable, and the two models are compared with each other instead.
   private func changedEntities(
     _ ours: [String: NSEntityDescription],
     _ stored: [String: Data]
@@ -65,7 +65,7 @@ struct ModelCompatibility {
     let differing = ours.keys.filter { name in
       stored[name] != nil && ours[name]?.versionHash != stored[name]
     }
-    // A cache that cannot be read proves nothing: then the stored hashes decide.
+    // Without a readable copy of the model, the stored hashes decide.
     guard !differing.isEmpty, let cached = (try? file.model())?.entityVersionHashesByName else {
       return differing.sorted()
     }

@@ -3,7 +3,7 @@ import Synchronization
 
 /// The files that this process has open as SQLite stores.
 ///
-/// SQLite's locks tell of other processes; who of the own process has a file open they do not say.
+/// SQLite's locks detect other processes, but not other connections of the same process.
 final class OpenStoreFiles: Sendable {
   static let shared = OpenStoreFiles()
 

@@ -1,9 +1,11 @@
 /// Chooses the sparse keys by which an ordered to-many is sorted.
 enum OrderKeys {
-  /// Between two keys, so that most insertions need not touch the neighbours.
+  /// The distance between two new keys, so that most insertions leave the neighbours' keys
+  /// unchanged.
   static let gap: Int64 = 1024
 
-  /// Ascending keys: what is in order already keeps its key, the others go between or behind.
+  /// Returns ascending keys: members already in order keep theirs, the others get keys between or
+  /// after them.
   static func keys(for current: [Int64?]) -> [Int64] {
     let kept = keptIndexes(current)
     var result: [Int64] = []
@@ -21,7 +23,7 @@ enum OrderKeys {
       let upper = nextKept < kept.count ? current[kept[nextKept]] : nil
       let key: Int64
       if let upper, upper - previous > 1 {
-        // Leave room for the others that go into the same gap.
+        // Leave room for the other members that need keys in the same gap.
         let waiting = Int64(kept[nextKept] - index)
         key = previous + max(1, (upper - previous) / (waiting + 1))
       } else {
@@ -33,7 +35,7 @@ enum OrderKeys {
     return result
   }
 
-  /// The indexes of a longest ascending run of keys.
+  /// The indexes of a longest ascending subsequence of keys.
   private static func keptIndexes(_ keys: [Int64?]) -> [Int] {
     var tails: [Int] = []
     var before: [Int?] = Array(repeating: nil, count: keys.count)

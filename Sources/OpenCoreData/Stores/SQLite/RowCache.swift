@@ -1,22 +1,22 @@
 import Synchronization
 
-/// The rows that were read or written last, and whom their to-many relationships lead to, shared by
-/// all contexts of a store.
+/// The rows that were last read or written, and the members of their to-many relationships, shared
+/// by all contexts of a store.
 ///
-/// It is bound by the memory that its contents take: when that is used up, it forgets what was not
-/// asked for since it did so last.
+/// Its size is limited by the memory of its contents: at the limit it evicts the entries that were
+/// not used since the last eviction.
 package final class RowCache: Sendable {
   private struct State: ~Copyable, @unchecked Sendable {
-    // Unchecked: guarded by the mutex; what it holds is immutable.
+    // Unchecked: guarded by the mutex; the rows and lists are immutable.
 
-    /// Addresses of rows' storages, each counted once.
+    /// Addresses of rows' storages, each holding one retain count.
     var rows = AgingTable()
-    /// The words of ``RowLinks``.
+    /// The raw values of ``RowLinks``.
     var links = AgingTable()
-    /// The memory of what was used since the tables aged last, and of what was not.
+    /// The bytes of the entries used since the tables were last aged, and of the others.
     var recentBytes = 0
     var olderBytes = 0
-    /// Grows with every commit: what a reader read before it is not kept.
+    /// Incremented by every commit: rows read at an older epoch are not inserted.
     var epoch = 0
 
     deinit {
@@ -29,7 +29,7 @@ package final class RowCache: Sendable {
       if wasRecent { recentBytes -= bytes } else { olderBytes -= bytes }
     }
 
-    /// What was old is in use again.
+    /// Moves an old entry's bytes to those of recently used entries.
     @inline(__always)
     mutating func renew(_ bytes: Int) {
       olderBytes -= bytes
@@ -39,16 +39,16 @@ package final class RowCache: Sendable {
 
   private let state = Mutex(State())
   private let byteLimit: Int
-  /// Grows whenever what was read before may be old.
+  /// Incremented whenever rows read earlier may be out of date.
   private let changeCount = Atomic<Int>(0)
 
-  /// What an entry takes in the table, at its usual load.
+  /// The bytes of an entry in the table, at its usual load factor.
   private static let entryBytes = 40
 
-  /// A fetch of more rows than fit in a quarter would push everything else out.
+  /// The bytes that one fetch may insert, a quarter of the limit; more would evict all other rows.
   let bytesOfOneFetch: Int
 
-  /// So many bytes at most, whatever the rows look like: about 100,000 rows of ten short values.
+  /// The limit in bytes fits about 100,000 rows of ten short values.
   package init(byteLimit: Int = 40 << 20) {
     self.byteLimit = byteLimit
     bytesOfOneFetch = byteLimit / 4
@@ -56,10 +56,10 @@ package final class RowCache: Sendable {
 
   package var epoch: Int { state.withLock { $0.epoch } }
 
-  /// The epoch of rows that are not to be kept.
+  /// The epoch for rows that must not be inserted.
   static let noEpoch = -1
 
-  /// Changes whenever readers should look anew: at commits, and where somebody asks for freshness.
+  /// Changes whenever readers must read again: at commits, and where the app asks for fresh values.
   var age: Int { changeCount.load(ordering: .acquiring) }
 
   // MARK: Rows
@@ -68,7 +68,7 @@ package final class RowCache: Sendable {
     state.withLock { state in self.row(reference, &state) }
   }
 
-  /// A row for each reference, nil where it is not known.
+  /// The cached row of each reference, or nil.
   func rows(_ references: [RowReference]) -> [Row?] {
     state.withLock { state in
       var result: [Row?] = []
@@ -83,7 +83,7 @@ package final class RowCache: Sendable {
     UInt64(UInt32(bitPattern: reference.entityNumber)) | UInt64(UInt32(kind)) << 32
   }
 
-  /// The storage that an entry of the rows' table is the address of.
+  /// The row storage whose address an entry of the rows' table is.
   @inline(__always)
   private static func storage(_ content: UInt) -> Unmanaged<RowStorage> {
     guard let address = UnsafeRawPointer(bitPattern: content) else {
@@ -100,7 +100,7 @@ package final class RowCache: Sendable {
     return row
   }
 
-  /// Keeps rows that were read when the cache had this epoch; later ones may be newer than they are.
+  /// Inserts rows that were read at an epoch, unless a commit has made the cache newer.
   package func insert(_ rows: some Collection<Row>, readAt epoch: Int) {
     guard !rows.isEmpty else { return }
     state.withLock { state in
@@ -135,14 +135,14 @@ package final class RowCache: Sendable {
     if let row = state.rows.remove(Self.word(reference), reference.key) { release(row, &state) }
   }
 
-  /// Lets go of a row that is no longer in the table.
+  /// Releases a row that is no longer in the table.
   private func release(_ found: AgingTable.Found, _ state: inout State) {
     let row = Row(storage: Self.storage(found.content).takeRetainedValue())
     state.discount(row.byteCount + Self.entryBytes, wasRecent: found.isRecent)
   }
 
-  /// What was used counts as old when it takes half of the memory, and what was old already goes
-  /// when both together take too much.
+  /// Ages the tables when the recently used entries take half of the memory, and evicts the old
+  /// entries when both together exceed the limit.
   private func turnOver(_ state: inout State) {
     let isHalf = state.olderBytes == 0 && state.recentBytes > byteLimit / 2
     guard isHalf || state.recentBytes + state.olderBytes > byteLimit else { return }
@@ -154,15 +154,15 @@ package final class RowCache: Sendable {
 
   // MARK: Relationships
 
-  /// What the cache knows of a relationship's members.
+  /// What the cache has of a relationship's members.
   package enum Knowledge {
     case nothing
-    /// Whom it leads to, but not the rows of all.
+    /// Their references, but not the rows of all of them.
     case members
     case rows
   }
 
-  /// Adds whom a to-many leads to, with the rows that are known.
+  /// Appends the references of a to-many's members, with the rows that are cached.
   package func appendMembers(
     _ source: RowReference,
     toMany index: Int,
@@ -184,8 +184,8 @@ package final class RowCache: Sendable {
     }
   }
 
-  /// Keeps whom a to-many leads to, and the rows that were read with it; members whose rows are
-  /// cached get them.
+  /// Stores the references of a to-many's members, and the rows that were read with them; members
+  /// whose rows are cached refer to those.
   package func insert(
     _ members: inout [RowMember],
     from start: Int,
@@ -212,7 +212,7 @@ package final class RowCache: Sendable {
     turnOver(&state)
   }
 
-  /// Lets go of links that are no longer in the table.
+  /// Releases links that are no longer in the table.
   private func release(links found: AgingTable.Found, _ state: inout State) {
     let links = RowLinks(word: found.content)
     state.discount(links.byteCount + Self.entryBytes, wasRecent: found.isRecent)
@@ -228,7 +228,7 @@ package final class RowCache: Sendable {
 
   // MARK: Changes
 
-  /// Takes in what a commit wrote.
+  /// Updates the cache with the rows that a commit wrote.
   package func commit(written: [Row], gone: [RowReference], changesLinks: Bool = true) {
     defer { grow() }
     state.withLock { state in
@@ -243,7 +243,7 @@ package final class RowCache: Sendable {
   func forget(_ references: [RowReference]) {
     defer { grow() }
     state.withLock { state in
-      // A staleness that the app asked for is about relationships as much as about values.
+      // A refresh that the app asked for covers relationships as well as values.
       dropLinks(&state)
       for reference in references { drop(reference, &state) }
     }
@@ -260,6 +260,6 @@ package final class RowCache: Sendable {
 
   private func grow() { changeCount.wrappingAdd(1, ordering: .acquiringAndReleasing) }
 
-  /// The memory that the cache takes.
+  /// The bytes that the cache takes.
   package var byteCount: Int { state.withLock { $0.recentBytes + $0.olderBytes } }
 }

@@ -3,7 +3,8 @@ import WatershedSQLite
 
 /// Reads rows out of a statement's columns and binds them to its parameters.
 ///
-/// A class, because it is handed on for each row: a copy would count every reference inside.
+/// A class, because it is passed on for each row: a copy of a structure would retain every
+/// reference inside.
 final class RowCoding: Sendable {
   let external: ExternalData
 
@@ -13,7 +14,8 @@ final class RowCoding: Sendable {
 
   // MARK: Reading
 
-  /// The row that a statement made from the plan stands on; nil for an entity unknown to the model.
+  /// Makes the row at which a statement of the plan stands; nil for an entity that is not in the
+  /// model.
   func row(
     _ statement: SQLiteStatement,
     _ plan: ReadPlan,
@@ -45,7 +47,7 @@ final class RowCoding: Sendable {
     for index in steps.indices { try read(statement, steps[index], builder) }
   }
 
-  /// Only a zero is asked whether it is NULL: SQLite reads NULL as zero, and as no text.
+  /// Only for a zero is the column's type checked: SQLite returns NULL as zero, and as no text.
   @inline(__always)
   private func read(
     _ statement: SQLiteStatement,
@@ -155,7 +157,7 @@ final class RowCoding: Sendable {
 
   // MARK: Writing
 
-  /// Binds a value to its column, and to its companion where it has one.
+  /// Binds a value to its column, and to the column that goes with it where it has one.
   ///
   /// Returns the next index.
   func bind(
@@ -183,7 +185,7 @@ final class RowCoding: Sendable {
     return index + 1
   }
 
-  /// Binds a value by itself.
+  /// Binds one value.
   @inline(__always)
   static func bind(_ value: RowValue, to statement: SQLiteStatement, at index: Int) {
     switch value {
@@ -214,9 +216,9 @@ final class RowCoding: Sendable {
 
   /// An integer or a real where that is exact, otherwise text.
   ///
-  /// The column has numeric affinity: SQLite would turn a long number in digits alone into a real
-  /// and lose the digits behind the fifteenth (sqlite.org/datatype3.html, 3). A letter behind it
-  /// keeps it text, and readers of numbers stop before it.
+  /// The column has numeric affinity: SQLite would convert a long number of digits alone to a real
+  /// and lose the digits after the fifteenth (sqlite.org/datatype3.html, 3). A letter after the
+  /// digits keeps it text; readers of numbers stop before the letter.
   private static func decimal(_ value: Decimal) -> SQLiteValue {
     guard !value.isNaN else { return .text("NaN") }
     let text = value.description

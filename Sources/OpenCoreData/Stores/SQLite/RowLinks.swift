@@ -1,11 +1,12 @@
-/// Whom one to-many relationship of one row leads to, as the row cache keeps it: in one word.
+/// The members of one to-many relationship of one row, as the row cache stores them: in one machine
+/// word.
 ///
-/// Most of them lead to one row, which is in the word itself where its key and its entity's number
-/// fit; else the word is the address of a list.
+/// Most of them have one member, which is in the word itself where its key and its entity's number
+/// fit; otherwise the word is the address of a list.
 struct RowLinks {
   let word: UInt
 
-  /// Objects begin at multiples of 16, so the last bits of an address are free.
+  /// Objects are aligned to 16 bytes, so the last bits of an address are free.
   private static let singleBit: UInt = 1
   private static let nobody: UInt = 2
   private static let entityBits = 16
@@ -14,7 +15,7 @@ struct RowLinks {
     self.word = word
   }
 
-  /// Whoever makes one calls ``release()`` when it is done with.
+  /// The caller must call ``release()`` when it no longer needs the value.
   init(_ members: ArraySlice<RowMember>) {
     if members.isEmpty {
       word = Self.nobody
@@ -38,7 +39,7 @@ struct RowLinks {
     return UnsafeRawPointer(bitPattern: word).map { Unmanaged.fromOpaque($0) }
   }
 
-  /// The memory that they take beside the word.
+  /// The bytes that the members take outside the word.
   var byteCount: Int { list?._withUnsafeGuaranteedRef { $0.byteCount } ?? 0 }
 
   @inline(__always)
@@ -59,7 +60,7 @@ struct RowLinks {
   func release() { list?.release() }
 }
 
-/// More than one row, in order; the header is how many there are.
+/// More than one member, in order; the header is their number.
 private final class RowLinkList: ManagedBuffer<Int, RowReference> {
   var byteCount: Int { 32 + header * MemoryLayout<RowReference>.stride }
 

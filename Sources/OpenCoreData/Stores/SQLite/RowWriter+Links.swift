@@ -1,14 +1,15 @@
 import Foundation
 import WatershedSQLite
 
-/// What is no column of the row itself: edges, and the order of members.
+/// Writes relationships that are no column of the row itself: edges in join tables, and the order
+/// of members.
 extension RowWriter {
-  /// Makes and removes edges; removals come first.
+  /// Inserts and deletes edges; deletions first.
   func link(_ links: [RowChanges.Link]) throws {
     for link in links where !link.isInsertion { try self.link(link) }
     var first = 0
     while first < links.count {
-      // Links of one relationship come together.
+      // Links of one relationship are adjacent.
       var end = first + 1
       while end < links.count, links[end].isAlike(links[first]) { end += 1 }
       if links[first].isInsertion { try insert(links[first..<end]) }
@@ -16,7 +17,7 @@ extension RowWriter {
     }
   }
 
-  /// Makes edges of one relationship, in blocks where there are many.
+  /// Inserts edges of one relationship, in blocks where there are many.
   private func insert(_ links: ArraySlice<RowChanges.Link>) throws {
     guard links.count >= InsertBlock.worthwhile, let first = links.first,
       first.relationship.inverseRelationship !== first.relationship,
@@ -43,7 +44,7 @@ extension RowWriter {
     for link in rest { try write(single, link.source.key, link.destination.key) }
   }
 
-  /// Makes or removes one edge.
+  /// Inserts or deletes one edge.
   func link(_ link: RowChanges.Link) throws {
     changesLinks = true
     let entity = try store.table(of: link.source)
@@ -58,7 +59,7 @@ extension RowWriter {
       )
       try write(statement, link.source.key, link.destination.key)
       if link.relationship.inverseRelationship === link.relationship {
-        // Both directions are kept, so that either end finds the other by one column.
+        // Both directions are stored, so that each end finds the other with one column.
         try write(statement, link.destination.key, link.source.key)
       }
     case .foreignKey(let table, let column, _, true):
@@ -81,7 +82,7 @@ extension RowWriter {
 
   // MARK: Order
 
-  /// Gives the destinations ascending order keys; those in order keep theirs.
+  /// Gives the members ascending order keys; members already in order keep theirs.
   func order(_ order: RowChanges.Order) throws {
     changesLinks = true
     let entity = try store.table(of: order.source)
@@ -115,7 +116,7 @@ extension RowWriter {
 }
 
 extension RowChanges.Link {
-  /// Whether the other edge is made or removed by the same statement.
+  /// Whether the other edge is written by the same statement.
   fileprivate func isAlike(_ other: RowChanges.Link) -> Bool {
     relationship === other.relationship && isInsertion == other.isInsertion
       && source.entityNumber == other.source.entityNumber

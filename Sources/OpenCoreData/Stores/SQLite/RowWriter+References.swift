@@ -2,8 +2,8 @@ import WatershedSQLite
 
 /// The references to rows that a transaction deletes.
 extension RowWriter {
-  /// Clears the to-ones that still lead to a deleted row, each as an update of its row, in the history
-  /// as well.
+  /// Clears the to-ones that still refer to a deleted row, each as an update of its row that the
+  /// history records.
   ///
   /// A context nullifies what it knows to refer to an object that it deletes. Another context may have
   /// saved a reference since, in a row that the save does not write and whose version it does not
@@ -41,7 +41,7 @@ extension RowWriter {
     else { return }
     var values = row.values
     values[rowIndex] = .null
-    // A constraint that this violates is noted, and fails the save.
+    // A violated constraint is recorded, and fails the save.
     _ = try update(
       reference,
       entity,

@@ -2,13 +2,13 @@ import WatershedSQLite
 
 /// The updates of one save.
 extension RowWriter {
-  /// Writes the changed rows of a save; returns those whose rows have another version.
+  /// Writes the changed rows of a save; returns the updates whose stored row has another version.
   ///
-  /// SQLite checks a UNIQUE constraint after each row, while a save is judged by its outcome: unique
-  /// values may move from one row of it to another, all positions of a list may shift by one. A row
-  /// whose value another row has at that moment therefore waits until the others are written; then
-  /// all waiting rows give up their unique values before any of them takes its new one. What still
-  /// fails has its values twice in the outcome, and is noted as a conflict.
+  /// SQLite checks a UNIQUE constraint after each row, while a save is valid if its final state is:
+  /// two rows may swap unique values, or all positions of a list may shift by one. So a row whose
+  /// new value is still stored in another row is written after the others; then all remaining rows
+  /// have their unique values set to NULL before any of them is written. A row that still fails
+  /// duplicates a value in the final state, and is recorded as a conflict.
   func update(_ updates: [RowChanges.Update]) throws -> [RowChanges.Update] {
     var outdated: [RowChanges.Update] = []
     var waiting: [Int] = []
@@ -40,8 +40,8 @@ extension RowWriter {
     )
   }
 
-  /// Sets the unique columns that an update changes to NULL, which is never a duplicate; derived
-  /// attributes are written with every update.
+  /// Sets the unique columns that an update changes to NULL, which never violates the constraint;
+  /// derived attributes are written with every update.
   private func vacate(_ update: RowChanges.Update) throws {
     let entity = try store.table(of: update.reference)
     let unique = uniqueColumns(of: entity)

@@ -1,23 +1,23 @@
 import Foundation
 import WatershedSQLite
 
-/// Writes rows inside one transaction and remembers what it did, for the history, the cache and
-/// whoever observes commits.
+/// Writes rows inside one transaction and records the changes for the history, the row cache and
+/// commit observers.
 ///
-/// It lives as long as the transaction, with the writer's lock held.
+/// It lives as long as the transaction; the thread holds the writer's lock.
 final class RowWriter {
   let store: SQLiteStore
   let writer: StoreConnection
   let now: Double
   private(set) var written = WrittenRows()
-  /// Whether anything that a to-many leads to may have changed.
+  /// Whether members of any to-many may have changed.
   var changesLinks = false
   private(set) var record = HistoryRecord()
   var constraintConflicts: [RowConstraintError.Conflict] = []
   private(set) var files = ExternalData.Pending()
   /// Rows that triggers or links changed beside those written.
   private(set) var stale: Set<RowReference> = []
-  /// Rows that a batch changed and did not read back.
+  /// Rows that a batch changed and that were not read back.
   private(set) var outdated: [RowReference] = []
   private var isBatch = false
 
@@ -25,13 +25,13 @@ final class RowWriter {
     self.store = store
     self.writer = writer
     now = store.effects.now.timeIntervalSinceReferenceDate
-    // What an earlier transaction left behind after it failed is not ours.
+    // Discard what an earlier, failed transaction left in the connection.
     _ = writer.takeAffected()
   }
 
   var connection: SQLiteConnection { writer.connection }
 
-  /// Makes room for as many rows as will be written.
+  /// Reserves capacity for `count` written rows.
   func reserveCapacity(_ count: Int) {
     written.reserveCapacity(count)
   }
@@ -40,7 +40,7 @@ final class RowWriter {
 
   /// Writes a new row.
   ///
-  /// False where a value that must be unique is taken.
+  /// Returns false where a unique value is already taken.
   @discardableResult
   func insert(
     _ reference: RowReference,
@@ -52,7 +52,7 @@ final class RowWriter {
 
   /// Writes a new row.
   ///
-  /// False where a value that must be unique is taken.
+  /// Returns false where a unique value is already taken.
   @discardableResult
   func insert(_ given: Row, _ entity: EntityTable) throws -> Bool {
     let row = completed(given, entity)
@@ -62,7 +62,7 @@ final class RowWriter {
     return true
   }
 
-  /// Writes new rows, those of one entity in blocks where there are many.
+  /// Writes new rows, in blocks for entities with many.
   func insert(_ insertions: [RowChanges.Insertion]) throws {
     guard insertions.count >= InsertBlock.worthwhile else {
       for insertion in insertions {
@@ -70,7 +70,7 @@ final class RowWriter {
       }
       return
     }
-    // The places of the rows that wait for their block, by entity.
+    // The indexes of the rows that wait for a full block, by entity.
     var waiting: [[Int]] = Array(repeating: [], count: store.schema.entities.count)
     var rows: [Row] = []
     rows.reserveCapacity(insertions.count)
@@ -136,7 +136,7 @@ final class RowWriter {
     case constraintViolated
   }
 
-  /// Writes the changed slots where the row still has the version.
+  /// Writes the changed slots if the row still has the expected version.
   func update(
     _ reference: RowReference,
     _ entity: EntityTable,
@@ -154,9 +154,10 @@ final class RowWriter {
     )
   }
 
-  /// Writes the changed slots where the row still has the version.
+  /// Writes the changed slots if the row still has the expected version.
   ///
-  /// A save writes each row but once, and says so: it is not looked for among those written.
+  /// A save writes each row once and passes that on, so the row is not looked up among those
+  /// written.
   func update(
     _ given: Row,
     _ entity: EntityTable,
@@ -175,7 +176,7 @@ final class RowWriter {
       try abandonFiles(of: reference, entity, slots: slots)
     }
     if !changesLinks {
-      // A to-one is the other side's to-many.
+      // A to-one is the inverse of a to-many.
       let attributes = entity.layout.attributes.count
       changesLinks = !changedToManys.isEmpty || slots.contains { $0 >= attributes }
     }
@@ -199,7 +200,7 @@ final class RowWriter {
     return .written
   }
 
-  /// Deletes the row and its links where it still has the version.
+  /// Deletes the row and its links if it still has the expected version.
   func delete(
     _ reference: RowReference,
     _ entity: EntityTable,
@@ -224,7 +225,7 @@ final class RowWriter {
 
   // MARK: Reading in the transaction
 
-  /// The row as the transaction wrote it; nil where it did not.
+  /// The row as the transaction wrote it; nil where it did not write it.
   func writtenRow(_ reference: RowReference) -> Row? { written[reference] }
 
   /// The row as the transaction sees it.
@@ -235,13 +236,13 @@ final class RowWriter {
 
   // MARK: Batches
 
-  /// Notes what a batch request did to many rows at once.
+  /// Records the changes of a batch request to many rows.
   func append(_ run: HistoryRun) {
     isBatch = true
     record.append(run)
   }
 
-  /// Notes that a batch took a to-one of these rows away.
+  /// Records that a batch set a to-one of these rows to NULL.
   func noteUpdates(of references: [RowReference], toOne name: String) throws {
     for reference in references {
       written.remove(reference)
@@ -254,7 +255,7 @@ final class RowWriter {
     outdated += references
   }
 
-  /// Binds a value to a column's parameter; a large one is written to its file.
+  /// Binds a value to a column's parameter; a large value is written to its file.
   func bind(
     _ value: RowValue,
     _ column: SlotColumn,
@@ -264,7 +265,7 @@ final class RowWriter {
     _ = try store.coding.bind(value, column, to: statement, at: place, files: &files)
   }
 
-  /// Gives up the files made since there were so many: their row was not written.
+  /// Discards the files created after the first `count`: their row was not written.
   func abandonFiles(after count: Int) {
     files.abandonMade(after: count)
   }
@@ -276,7 +277,8 @@ final class RowWriter {
 
   // MARK: The end
 
-  /// Reads back what triggers computed, writes the history, and returns its transaction number.
+  /// Reads back the values that triggers computed, writes the history, and returns its transaction
+  /// number.
   func finish(author: String?, contextName: String?) throws -> Int64? {
     if isBatch {
       outdated += writer.takeAffected()
@@ -309,7 +311,7 @@ final class RowWriter {
 
   // MARK: Parts
 
-  /// Without transient values, which are not the store's, and with derived ones.
+  /// The row with derived values, and without transient ones, which are not stored.
   private func completed(_ row: Row, _ entity: EntityTable) -> Row {
     if entity.isPlain { return row }
     var values = row.values
@@ -322,8 +324,8 @@ final class RowWriter {
 
   /// Binds some of a row's values; returns the next index.
   ///
-  /// SQLite reads strings where the row has them: the row is alive until the statement has run,
-  /// and the next use binds anew.
+  /// SQLite reads strings in place: the row outlives the statement's run, and the next use binds
+  /// every parameter again.
   @discardableResult
   private func bind(
     _ row: Row,
@@ -351,8 +353,8 @@ final class RowWriter {
 
   /// Runs an insert or an update.
   ///
-  /// A violated constraint is noted, and the transaction goes on, so that all violations of a save
-  /// are told at once.
+  /// A violated constraint is recorded, and the transaction continues, so that one error reports
+  /// all violations of a save.
   private func run(
     _ statement: SQLiteStatement,
     _ row: Row,

@@ -32,7 +32,7 @@ extension SQLiteStore {
 
   package func cachedRow(_ reference: RowReference) -> Row? { cache.row(reference) }
 
-  /// What a write transaction did.
+  /// The result of a write transaction.
   struct WriteOutcome<Result> {
     var result: Result
     var rows: [Row]
@@ -60,8 +60,8 @@ extension SQLiteStore {
     }
   }
 
-  /// Runs the body in a write transaction with a row writer, writes the history and takes what was
-  /// written into the cache.
+  /// Runs the body in a write transaction with a row writer, writes the history and updates the row
+  /// cache with the written rows.
   func writing<Result>(
     author: String?,
     contextName: String?,
@@ -70,7 +70,8 @@ extension SQLiteStore {
     var writer: RowWriter?
     var isComplete = false
     do {
-      // The lock is held until the cache is in step: a next writer must not overtake it there.
+      // The lock is held until the cache is up to date, so that the next writer cannot update it
+      // first.
       return try withWriter { connection in
         guard !connection.connection.isInTransaction else {
           throw StoreError(
@@ -108,14 +109,14 @@ extension SQLiteStore {
         )
       }
     } catch {
-      // Where the commit itself failed, what it wrote may be in the log and be found there by the next
-      // process: its files stay, which costs space and nothing else.
+      // If the commit itself failed, its pages may be in the log and be recovered by the next
+      // process: its files are kept, which only costs disk space.
       if let writer, !isComplete { coding.external.settle(writer.files, committed: false) }
       throw error
     }
   }
 
-  /// Deletes come first, so that a unique value may move from a deleted row to a new one.
+  /// Deletions are written first, so that a unique value can move from a deleted row to a new one.
   private func apply(_ changes: RowChanges, with writer: RowWriter) throws {
     writer.reserveCapacity(changes.inserted.count + changes.updated.count)
     var conflicts: [RowConflictError.Conflict] = []

@@ -14,7 +14,7 @@ extension SQLiteStore {
     return try reading { connection, _ in try readReferences(request, from: connection) }
   }
 
-  /// The rows that a fetch finds, as a connection sees the file.
+  /// The references of the rows that a fetch finds through a connection.
   func readReferences(
     _ request: RowFetch,
     from connection: StoreConnection
@@ -51,7 +51,7 @@ extension SQLiteStore {
     }
   }
 
-  /// The fetch as a connection sees the file; rows go into the cache where its epoch is given.
+  /// Runs the fetch on a connection; rows are inserted into the row cache if its epoch is given.
   func fetch(
     _ request: RowFetch,
     from connection: StoreConnection,
@@ -78,7 +78,7 @@ extension SQLiteStore {
     }
   }
 
-  /// Without a closure per row: this is the path of every fetch of objects.
+  /// Uses no closure per row: every fetch of objects runs this loop.
   private func rows(
     _ fragment: SQLFragment,
     _ plan: ReadPlan,
@@ -107,9 +107,9 @@ extension SQLiteStore {
     return rows
   }
 
-  /// The first rows of a fetch are cached; more would push everything else out of the cache.
+  /// The most rows of one fetch that are cached; more would evict everything else from the cache.
   static let cachedRows = 8192
-  /// Rows go into the cache while the processor still has them at hand.
+  /// Rows are inserted into the cache in portions, while they are still in the processor's cache.
   private static let cachePortion = 256
 
   private func each(

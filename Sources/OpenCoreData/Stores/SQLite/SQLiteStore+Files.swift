@@ -7,7 +7,7 @@ extension SQLiteStore {
     try translatingFile(url) { try StoreFile.inspect(url).metadata }
   }
 
-  /// The model that the store at a URL carries.
+  /// The model that is stored in the store at a URL.
   package static func model(inStoreAt url: URL) throws -> NSManagedObjectModel {
     try translatingFile(url) { try StoreFile.inspect(url).model() }
   }
@@ -17,7 +17,7 @@ extension SQLiteStore {
     try translatingFile(url) {
       let file = try StoreFile.inspect(url)
       var metadata = metadata
-      // The type and the identifier are always there, whoever writes the rest.
+      // The type and the identifier are always present, even if the new metadata lacks them.
       metadata[NSStoreTypeKey] = NSSQLiteStoreType
       if metadata[NSStoreUUIDKey] == nil { metadata[NSStoreUUIDKey] = file.identifier }
       let connection = try SQLiteConnection(path: url.path, mode: .readWrite)

@@ -1,14 +1,13 @@
 import Foundation
 import WatershedSQLite
 
-/// Where a read gets its connection from: the store lends one for each, a context's session keeps
-/// one for a while.
+/// Where a read gets its connection from: the store lends one for each read, a context's session
+/// keeps one for several.
 protocol ReadSource {
-  /// Whether what the source reads in one go may be read in one transaction.
+  /// Whether one read transaction may serve several reads of the source.
   var isSession: Bool { get }
 
-  /// Lends a connection, and the epoch of the row cache at which nothing was newer than what the
-  /// connection sees.
+  /// Lends a connection, and an epoch of the row cache: no row that the connection reads is newer.
   func reading<Result>(_ body: (StoreConnection, Int) throws -> Result) throws -> Result
 }
 
@@ -18,7 +17,7 @@ extension SQLiteStore: ReadSource {
   func reading<Result>(_ body: (StoreConnection, Int) throws -> Result) throws -> Result {
     let epoch = cache.epoch
     return try withReader { connection in
-      // Inside a write transaction, as of a store in memory, a row may never be committed.
+      // Inside a write transaction, also that of a store in memory, the rows may be rolled back.
       try body(connection, connection.connection.isInTransaction ? RowCache.noEpoch : epoch)
     }
   }
@@ -86,7 +85,7 @@ extension SQLiteStore {
   func row(_ reference: RowReference, by source: some ReadSource) throws -> RowAnswer {
     if let row = cache.row(reference) { return .row(row) }
     let epoch = cache.epoch
-    // While another thread writes, a reader does not wait.
+    // While another thread writes, a reader does not wait for it.
     if let answer = tryWriterRow(reference, inSession: source.isSession) {
       if case .row(let row) = answer { cache.insert(CollectionOfOne(row), readAt: epoch) }
       return answer
@@ -132,7 +131,7 @@ extension SQLiteStore {
     return rows
   }
 
-  /// The row as a connection sees it; nil where it is gone.
+  /// The row as a connection reads it; nil where it was deleted.
   func readRow(_ reference: RowReference, from connection: StoreConnection) throws -> Row? {
     let entity = try table(of: reference)
     let statement = try connection.selectByKey(entity)
@@ -155,7 +154,7 @@ extension SQLiteStore {
     return result
   }
 
-  /// Reads rows, and says for each in which places it was asked for.
+  /// Reads rows, and passes the body each row with the indexes at which it was asked for.
   private func eachRow(
     _ references: [RowReference],
     from connection: StoreConnection,
@@ -231,7 +230,8 @@ extension SQLiteStore {
     }
   }
 
-  /// Whoever asks for the members reads them next: one question instead of one for each.
+  /// Reads the members' rows too, because the caller reads them next: one query instead of one for
+  /// each.
   private func fill(
     _ members: inout [RowMember],
     from start: Int,
@@ -258,8 +258,8 @@ extension SQLiteStore {
     return result
   }
 
-  /// The destinations' rows can be brought where they are the ones that lead to the sources; they
-  /// are cached only if the row cache still has the epoch.
+  /// Where a column of the destinations is the relationship, their rows are read too; they are
+  /// cached only if the row cache still has the epoch.
   func readDestinationLists(
     of relationship: NSRelationshipDescription,
     from sources: [RowReference],
@@ -294,7 +294,7 @@ extension SQLiteStore {
     return lists
   }
 
-  /// The answer is in the order of the sources, so each one's destinations are in one piece.
+  /// The result is in the order of the sources, so the members of each are adjacent.
   private func readList(
     _ query: StoreConnection.DestinationStatement,
     _ span: KeySpan,

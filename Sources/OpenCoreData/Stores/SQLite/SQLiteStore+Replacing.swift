@@ -3,10 +3,10 @@ import Foundation
 import WatershedSQLite
 
 extension SQLiteStore {
-  /// Empties the store's file and deletes all that belongs to it.
+  /// Empties the store's file and deletes the files that belong to it.
   ///
-  /// A file that is not a store is left alone, and so is one that another process has open, unless
-  /// the options say to destroy it in any case.
+  /// A file that is not a store, or that another process has open, is left unchanged, unless the
+  /// options force its destruction.
   package static func destroy(at url: URL, options: [AnyHashable: Any]? = nil) throws {
     guard try StorePlace.hasFile(at: url) else { return }
     let isForced = flag(NSPersistentStoreForceDestroyOption, in: options)
@@ -16,23 +16,25 @@ extension SQLiteStore {
         _ = try StoreFile.inspect(url)
         try requireUnused(file, options)
       }
-      // Until the file is empty the store is whole: a process that ends before has destroyed nothing.
+      // The store stays complete until its file is emptied: if the process ends before, nothing is
+      // destroyed.
       try checkpoint(file, isForced)
       try empty(url)
       StoreDraft.sweep(beside: url)
     }
   }
 
-  /// Puts a copy of one store in the place of another, or where there is none.
+  /// Replaces a store by a copy of another, or creates the copy where there is none.
   ///
-  /// The copy is made beside the place, so a crash leaves the old store or the new.
+  /// The copy is written beside the destination, so a crash leaves either the old store or the new
+  /// one.
   package static func replace(
     at destination: URL,
     options: [AnyHashable: Any]?,
     from source: URL,
     effects: Effects
   ) throws {
-    // The file itself is replaced, not a link to it.
+    // Replace the file that a symbolic link refers to, not the link.
     let file = destination.resolvingSymlinksInPath()
     guard file.standardizedFileURL != source.resolvingSymlinksInPath().standardizedFileURL
     else { return }
@@ -49,7 +51,7 @@ extension SQLiteStore {
           try $0.copy(to: draft.url.path)
           try files.bring()
         }
-        // A connection of this process to the file would take the new store for the old one.
+        // A connection of this process to the old file would read the new store's pages as its own.
         if !isForced, OpenStoreFiles.shared.isOpen(file) { throw openError(file) }
         let installation = StoreInstallation(
           draft: draft.url,
@@ -66,14 +68,15 @@ extension SQLiteStore {
     }
   }
 
-  /// Lends a connection that reads a store's file, with the file's write lock held meanwhile: what is
-  /// read is of one moment, and no file of a large value goes while it is copied.
+  /// Lends a connection that reads a store's file, while another connection holds the write lock:
+  /// everything is read from one moment, and no file of a large value is removed while it is
+  /// copied.
   private static func copying(
     _ source: URL,
     _ body: (SQLiteConnection) throws -> Void
   ) throws {
-    // The log of a process that died is read by a connection of its own, and so is a file that
-    // cannot be written.
+    // The log of a crashed process is read by one connection alone, and so is a file that cannot be
+    // written.
     let isLogLeft =
       try FileSystem.size(of: source.path + "-wal") > 0
       && !FileSystem.isThere(source.path + "-shm")
@@ -89,7 +92,7 @@ extension SQLiteStore {
     }
   }
 
-  /// Runs the body while no thread and no other process writes to the store.
+  /// Runs the body while no other thread and no other process writes to the store.
   func withoutWrites<Result>(_ body: () throws -> Result) throws -> Result {
     try withWriter { writer in
       guard !isInMemory, !isReadOnly, !writer.connection.isInTransaction else {
@@ -113,15 +116,15 @@ extension SQLiteStore {
 
   // MARK: Files
 
-  /// Leaves an empty file, which a store can be made in, and nothing beside it.
+  /// Leaves an empty file, in which a store can be created, and deletes the files beside it.
   private static func empty(_ url: URL) throws {
     let file = url.resolvingSymlinksInPath()
-    // The log goes before its store: a store without its last commits is whole, a log without its
-    // store is read into the next file at its place.
+    // The log is removed before its store: a store without its last commits is consistent, but a
+    // log without its store would be read into the next file at that path.
     try StorePlace.removeLog(of: file)
     if try FileSystem.isThere(file.path) {
       // Another file takes the name: a connection that has the old one open, in this process or
-      // another, must neither meet a file without pages nor lose its locks.
+      // another, must neither read a file without pages nor lose its locks.
       try FileSystem.save(Data(), to: file.path)
     }
     guard let folder = ExternalData(storeURL: url, effects: .live).folder else { return }
@@ -141,7 +144,8 @@ extension SQLiteStore {
     )
   }
 
-  /// Refuses a file that another process has open; the own process knows what it does.
+  /// Throws if another process has the file open; uses within this process are the caller's
+  /// responsibility.
   private static func requireUnused(_ file: URL, _ options: [AnyHashable: Any]?) throws {
     guard !OpenStoreFiles.shared.isOpen(file) else { return }
     let connection = try SQLiteConnection(
@@ -156,10 +160,10 @@ extension SQLiteStore {
     (options?[NSPersistentStoreTimeoutOption] as? NSNumber)?.doubleValue ?? 0
   }
 
-  /// Brings the log of a store into its file, so that the log can go without a commit.
+  /// Checkpoints a store's log into its file, so that removing the log loses no commit.
   ///
-  /// A damaged store may be destroyed. A log that could not be brought in for another reason, a full
-  /// disk for one, has commits that are nowhere else.
+  /// A damaged store may be destroyed. A log that could not be checkpointed for another reason,
+  /// such as a full disk, has commits that exist nowhere else.
   private static func checkpoint(_ url: URL, _ isForced: Bool) throws {
     let hasLog = try ["-wal", "-journal"].contains {
       try FileSystem.size(of: url.path + $0) > 0
@@ -167,13 +171,13 @@ extension SQLiteStore {
     guard hasLog, try FileSystem.size(of: url.path) > 0 else { return }
     do {
       let connection = try SQLiteConnection(path: url.path, mode: .readWrite, busyTimeout: 0)
-      // Reading takes back what a process that died had begun.
+      // A read rolls back the unfinished transaction of a crashed process.
       _ = try connection.scalar("SELECT COUNT(*) FROM sqlite_master")
       _ = try connection.scalar("PRAGMA wal_checkpoint(TRUNCATE)")
     } catch let error as SQLiteError {
       guard error.isBusy || error.isNotADatabase || isForced else { throw error }
     }
-    // A checkpoint that could not be made is no error of SQLite's.
+    // SQLite does not report an incomplete checkpoint as an error.
     if !isForced, try FileSystem.size(of: url.path + "-wal") > 0 { throw openError(url) }
   }
 

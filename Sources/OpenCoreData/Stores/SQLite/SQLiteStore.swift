@@ -3,12 +3,12 @@ import Foundation
 import Synchronization
 import WatershedSQLite
 
-/// A store in Core Data's SQLite format, or the same tables in memory alone.
+/// A store in Core Data's SQLite format, or one with the same tables in memory.
 ///
-/// One connection writes, under a lock; others read, each seeing what was committed when its
-/// statement began. Rows that were read or written lately are shared through a cache.
+/// One connection writes, under a lock; others read, each the state committed when its statement
+/// began. Rows that were read or written recently are shared through a cache.
 package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
-  // Sendable: the writer is used under its lock, the rest is immutable or guards itself.
+  // Sendable: the writer is used under its lock, the rest is immutable or synchronizes itself.
 
   package let schema: StoreSchema
   package let effects: Effects
@@ -22,12 +22,12 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   let coding: RowCoding
   let cache = RowCache()
   let isInMemory: Bool
-  /// The earlier states that somebody reads.
+  /// The earlier states that query generations read.
   let generations = StoreGenerations()
   private let storeType: String
   private let writer: StoreWriter
   private let readers: StoreReaders?
-  /// Whether a write-ahead log lets readers and the writer go on beside each other.
+  /// Whether a write-ahead log lets readers and the writer run at the same time.
   let keepsSessions: Bool
   private let postsRemoteChanges: Bool
   let keys = KeyReserver()
@@ -40,7 +40,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   private let abandoned = Mutex<[AbandonedFiles]>([])
   private let hasAbandonedFiles = Atomic(false)
 
-  /// Files that the last commits no longer need, and when that was.
+  /// Files that no row refers to since a moment of the readers.
   private struct AbandonedFiles: Sendable {
     let moment: Int
     let files: [URL]
@@ -117,7 +117,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
 
   package override var type: String { storeType }
 
-  /// The metadata; what is set goes into the file at once, so that no crash can lose it.
+  /// The metadata; a new value is written to the file immediately, so that a crash cannot lose it.
   // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
   package override var metadata: [String: Any]! {
     get { super.metadata }
@@ -130,7 +130,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     }
   }
 
-  /// Sets the metadata; what could not be written to the file is set for this process alone.
+  /// Sets the metadata; if the file cannot be written, it is set for this process alone.
   func write(metadata: [String: Any]) throws {
     var value = metadata
     value[NSStoreTypeKey] = storeType
@@ -140,27 +140,27 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     try withWriter { try StoreMetadata.write(value, to: $0.connection) }
   }
 
-  /// Where the file is, for messages.
+  /// The file's path, for messages.
   var path: String { url?.path ?? "memory" }
 
   var naming: SchemaNaming { SchemaNaming(schema: schema, store: self) }
 
   /// Called in the same transaction before history up to a transaction number is deleted, so that
-  /// the mirroring can fold what it has not exported yet into its books.
+  /// the mirroring can fold changes that it has not exported into its metadata.
   package var historyWillBeDeleted: (@Sendable (StoreTransaction, Int64) throws -> Void)? {
     get { shared.withLock { $0.historyWillBeDeleted } }
     set { shared.withLock { $0.historyWillBeDeleted = newValue } }
   }
 
-  /// Has remote-change notifications posted whatever the options say; the mirroring needs them.
+  /// Posts remote-change notifications regardless of the options; the mirroring needs them.
   package func postRemoteChanges() {
     shared.withLock { $0.remoteChangesAreWanted = true }
     watchFile()
   }
 
-  /// Gives unused keys back and lets go of the file.
+  /// Returns unused keys and closes the file.
   ///
-  /// Calls after it throw.
+  /// Later calls throw.
   package func close() {
     let wasClosed = shared.withLock { shared in
       defer { shared.isClosed = true }
@@ -200,7 +200,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
 
   /// Lends a reading connection.
   ///
-  /// In memory there is one connection for everything.
+  /// A store in memory has one connection for everything.
   func withReader<Result>(_ body: (StoreConnection) throws -> Result) throws -> Result {
     guard let readers else { return try withWriter(body) }
     return try translating("reading") {
@@ -210,7 +210,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     }
   }
 
-  /// A reading connection that is given back later.
+  /// A reading connection that the caller returns later.
   func takeReader() throws -> StoreConnection? { try readers?.take() }
 
   func giveBack(reader: StoreConnection) {
@@ -223,8 +223,8 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     removeAbandonedFiles()
   }
 
-  /// Removes files of large values once no reader of this process is left that may see the rows which
-  /// named them: query generations, turns of contexts, and reads that have begun.
+  /// Removes files of large values once no reader of this process can see the rows that named them:
+  /// query generations, turns of contexts, and reads in progress.
   func abandon(_ files: [URL]) {
     guard !files.isEmpty else { return }
     let moment = readers?.moment ?? 0
@@ -252,25 +252,26 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     ExternalData.remove(due)
   }
 
-  /// Lends the writing connection where nobody else has it; nil also where it fails.
+  /// Lends the writing connection if no thread holds it; nil also if the body throws.
   func tryWriter<Result>(_ body: (StoreConnection) throws -> Result) -> Result? {
     writer.tryUse(body)
   }
 
-  /// The row as the writing connection sees it, where nobody else has that; nil also where it fails.
+  /// The row as the writing connection reads it, if no thread holds that; nil also if reading
+  /// fails.
   ///
-  /// Who asks for a single row is often about to change it. Read by the writing connection, the
-  /// row's page is at hand when it is written.
+  /// A caller that reads a single row often changes it next. Read by the writing connection, the
+  /// row's page is already cached when it is written.
   func tryWriterRow(_ reference: RowReference, inSession: Bool) -> RowAnswer? {
     inSession
       ? writer.tryRead(age: cache.age) { RowAnswer(try readRow(reference, from: $0)) }
       : writer.tryUse { RowAnswer(try readRow(reference, from: $0)) }
   }
 
-  /// Ends what the writing connection reads for sessions.
+  /// Ends the transaction in which the writing connection reads for sessions.
   func endWriterReading() { writer.endReading() }
 
-  /// Knows a session that has a connection, so that closing the store can end it.
+  /// Registers a session that holds a connection, so that closing the store can end it.
   func keep(session: StoreSession) {
     shared.withLock { $0.sessions[ObjectIdentifier(session)] = session }
   }
@@ -279,15 +280,15 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     shared.withLock { $0.sessions[ObjectIdentifier(session)] = nil }
   }
 
-  /// Has turns that read nothing at the moment let go of their read transactions where the log has
-  /// grown: a block that waits for something else would keep it from starting anew.
+  /// Ends the read transactions of idle sessions where the log has grown: a block that waits for
+  /// something else would keep SQLite from restarting the log.
   private func releaseIdleSessions() {
     let sessions = shared.withLock { Array($0.sessions.values) }
     guard !sessions.isEmpty, logSize > Self.idleSessionLogLimit else { return }
     for session in sessions { session.letGoIfIdle() }
   }
 
-  /// SQLite begins a log anew after about half as much.
+  /// In bytes; SQLite restarts a log after about half as much.
   private static let idleSessionLogLimit = 8 << 20
 
   var closedError: StoreError {
@@ -299,7 +300,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     )
   }
 
-  /// Runs the body in a write transaction that sees what other processes committed.
+  /// Runs the body in a write transaction that sees the commits of other processes.
   func inTransaction<Result>(_ body: (StoreConnection) throws -> Result) throws -> Result {
     try withWriter { writer in
       try requireWritable()
@@ -350,17 +351,17 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     cache.forget(references)
   }
 
-  /// Announces a commit of this store when those before it have been announced.
+  /// Notifies the observers of a commit of this store, after those of the commits before it.
   func announce(_ commit: StoreCommit, in turn: CommitOrder.Turn) {
     turn.announce { self.announce(commit) }
   }
 
-  /// Calls the commit observers on the calling thread, which must hold no lock of a store, and has
-  /// the remote-change notification posted on a thread of its own.
+  /// Calls the commit observers on the calling thread, which must hold no lock of a store, and
+  /// posts the remote-change notification on another thread.
   ///
-  /// An observer that was added with an operation queue makes the posting thread wait for that queue.
-  /// Where the main thread was given up, the thread that saves may be the one that runs the main
-  /// queue: posting there would wait for itself.
+  /// An observer that was added with an operation queue makes the posting thread wait for that
+  /// queue. Where the program has no main thread to run the main queue, the saving thread may be
+  /// running it: posting there would deadlock.
   func announce(_ commit: StoreCommit) {
     let (observers, isWanted) = shared.withLock { ($0.observers, $0.remoteChangesAreWanted) }
     for observer in observers { observer(commit) }

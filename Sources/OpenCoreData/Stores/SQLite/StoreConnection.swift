@@ -1,10 +1,10 @@
 import Foundation
 import WatershedSQLite
 
-/// A connection to a store's file with the statements that rows are read and written with.
+/// A connection to a store's file with the statements that read and write rows.
 ///
-/// Statements are found by the entity's index, not by their text: on the path of a single row the
-/// hash of a long text would cost as much as the look-up.
+/// Statements are found by the entity's index, not by their text: for a single row, hashing a long
+/// text would cost as much as the look-up.
 final class StoreConnection {
   let connection: SQLiteConnection
   let builder = RowBuilder()
@@ -19,7 +19,7 @@ final class StoreConnection {
   private var destinations: [DestinationKey: DestinationStatement] = [:]
   /// By the entity's index and the number of its to-many.
   private var members: [[MembersStatement?]]
-  /// The triggers of derived attributes report here whom they changed.
+  /// The triggers of derived attributes report the rows here that they changed.
   private let affected = AffectedRows()
 
   init(connection: SQLiteConnection, entityCount: Int) throws {
@@ -53,7 +53,7 @@ final class StoreConnection {
     return made
   }
 
-  /// What writes a block of rows.
+  /// The statement that inserts a block of rows.
   func insertBlock(_ entity: EntityTable) throws -> SQLiteStatement {
     if let kept = blocks[entity.index] { return kept }
     let made = try connection.makeStatement(entity.write.insertBlock)
@@ -68,7 +68,7 @@ final class StoreConnection {
     return made
   }
 
-  /// What removes the links of a deleted row; each takes its key.
+  /// The statements that delete the links of a deleted row; each takes its key.
   func cleanup(_ entity: EntityTable) throws -> [SQLiteStatement] {
     if let kept = cleanups[entity.index] { return kept }
     let made = try entity.cleanup.map { try connection.makeStatement($0) }
@@ -85,7 +85,8 @@ final class StoreConnection {
   }
 
   func update(_ entity: EntityTable, slots: [Int]) throws -> SQLiteStatement {
-    // Few, and most often the last one: comparing them is faster than a hash of the slots.
+    // There are few, and the last one is used most: comparing them is faster than hashing the
+    // slots.
     if let place = updates[entity.index].lastIndex(where: { $0.slots == slots }) {
       return updates[entity.index][place].statement
     }
@@ -106,7 +107,8 @@ final class StoreConnection {
     let change: LinkChange
   }
 
-  /// What makes or removes edges in a join table; it takes the source's key and the destination's.
+  /// The statement that inserts or deletes edges of a join table; it takes the source's key and the
+  /// destination's.
   func link(
     _ relationship: NSRelationshipDescription,
     _ table: String,
@@ -138,13 +140,15 @@ final class StoreConnection {
   struct DestinationStatement {
     let statement: SQLiteStatement
     let constantEntity: Int32?
-    /// What reads the destinations' rows out of the answer; nil where it brings their keys alone.
+    /// The plan that reads the destinations' rows from the result; nil where it has only their
+    /// keys.
     let rowPlan: ReadPlan?
     /// The column of the source's key.
     let sourceColumn: Int
   }
 
-  /// What follows a to-many from a portion of sources; nil where it leads into another store.
+  /// The statement that reads the members of a to-many for a portion of sources; nil where they are
+  /// in another store.
   func destinations(
     of relationship: NSRelationshipDescription,
     from entity: EntityTable,
@@ -176,11 +180,12 @@ final class StoreConnection {
   struct MembersStatement {
     let statement: SQLiteStatement
     let constantEntity: Int32?
-    /// What reads the members' rows out of the answer; nil where it brings their keys alone.
+    /// The plan that reads the members' rows from the result; nil where it has only their keys.
     let rowPlan: ReadPlan?
   }
 
-  /// What follows a to-many from one source; nil where it leads into another store.
+  /// The statement that reads the members of a to-many of one source; nil where they are in another
+  /// store.
   func members(
     at index: Int,
     from entity: EntityTable,
@@ -203,25 +208,25 @@ final class StoreConnection {
     return made
   }
 
-  /// Each set of changed properties is a statement of its own; an app has few.
+  /// Each set of changed properties has a statement of its own; an app uses few.
   private static let updateLimit = 16
 
-  /// Hands out and forgets whom triggers changed since the last call.
+  /// Returns and forgets the rows that triggers changed since the last call.
   func takeAffected() -> Set<RowReference> {
     guard !affected.references.isEmpty else { return [] }
     defer { affected.references.removeAll(keepingCapacity: true) }
     return affected.references
   }
 
-  /// What the triggers of one connection reported.
+  /// The rows that the triggers of one connection reported.
   ///
-  /// The functions hold it, not the connection: a weak reference would slow down every use of the
-  /// connection.
+  /// The functions hold this object, not the connection: a weak reference to the connection would
+  /// slow down every use of it.
   private final class AffectedRows {
     var references: Set<RowReference> = []
   }
 
-  /// The functions that Core Data's own triggers call; without them an insert would fail with
+  /// Registers the functions that Core Data's own triggers call; without them an insert fails with
   /// "no such function".
   private func registerTriggerFunctions() throws {
     try DerivedValues.register(on: connection)

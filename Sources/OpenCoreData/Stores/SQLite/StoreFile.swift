@@ -2,7 +2,7 @@ import Effects
 import Foundation
 import WatershedSQLite
 
-/// What a file says about itself before anything is done to it.
+/// The metadata of a store's file, read before the file is changed.
 struct StoreFile {
   let path: String
   let version: Int64
@@ -37,7 +37,7 @@ struct StoreFile {
         context: [NSFilePathErrorKey: url.path, "NSSQLiteErrorDomain": 14]
       )
     }
-    // A connection without locks may read what another process changes meanwhile.
+    // A connection without locks may read while another process writes.
     for _ in 0..<2 {
       let before = try FileMoment(url)
       let file = Result {
@@ -53,7 +53,7 @@ struct StoreFile {
     )
   }
 
-  /// What changes with a write to a store's file or to its log.
+  /// A state of a store's file and of its log: two differ if the store was written between them.
   private struct FileMoment: Equatable {
     let file: FileVersion?
     let log: FileVersion?
@@ -64,7 +64,7 @@ struct StoreFile {
     }
   }
 
-  /// Reads the file through a connection that is open.
+  /// Reads the file through an open connection.
   static func read(_ connection: SQLiteConnection, _ url: URL) throws -> StoreFile {
     guard let (version, identifier, metadata) = try readMetadata(connection, url) else {
       throw notAStore(url, "it has no Z_METADATA")
@@ -79,10 +79,10 @@ struct StoreFile {
     )
   }
 
-  /// A connection that leaves the file, and what is beside it, as they are.
+  /// Opens a connection that leaves the file, and the files beside it, unchanged.
   ///
-  /// Where there is no log, none need be made. A log without an index belongs to a process that
-  /// died; its index is made in memory. Where there are both, somebody may have the store open.
+  /// Without a log, none is created. A log without an index was left by a crashed process; its
+  /// index is built in memory. Where both exist, another connection may have the store open.
   static func connection(
     to url: URL,
     busyTimeout: Double
@@ -104,9 +104,10 @@ struct StoreFile {
     return try open(.readOnly)
   }
 
-  /// Has SQLite take back what a process had begun when it ended, where a journal beside the file says so.
+  /// Lets SQLite roll back the unfinished transaction of a crashed process, if a journal beside the
+  /// file records one.
   ///
-  /// A connection that only reads refuses such a file (sqlite.org/rescode.html#readonly_rollback).
+  /// A read-only connection refuses such a file (sqlite.org/rescode.html#readonly_rollback).
   private static func rollBack(_ url: URL, _ busyTimeout: Double) throws {
     guard try FileSystem.size(of: url.path + "-journal") > 0, try FileSystem.isWritable(url.path),
       try FileSystem.isWritable(url.deletingLastPathComponent().path)
@@ -119,10 +120,9 @@ struct StoreFile {
     _ = try connection.scalar("SELECT COUNT(*) FROM sqlite_master")
   }
 
-  /// Refuses a file that ends within a page; SQLite itself refuses one with pages missing.
+  /// Throws if the file ends within a page; SQLite itself refuses one with missing pages.
   ///
-  /// A page that was damaged is found when it is read: opening must not take longer for a larger
-  /// store.
+  /// A damaged page is detected when it is read: opening must not take longer for a larger store.
   private static func requireWhole(_ url: URL, _ connection: SQLiteConnection) throws {
     let length = try FileSystem.size(of: url.path)
     guard try FileSystem.size(of: url.path + "-wal") == 0,
@@ -161,7 +161,7 @@ struct StoreFile {
     return data
   }
 
-  /// The model that the store carries.
+  /// The model that is stored in the file.
   func model() throws -> NSManagedObjectModel {
     guard let modelCache else {
       throw StoreError(
@@ -174,7 +174,7 @@ struct StoreFile {
     return try ModelArchive.model(fromModelCache: modelCache)
   }
 
-  /// Refuses what a later release has written in a way that we cannot know.
+  /// Throws if a later release has written the file in a format that this release does not know.
   func requireKnownFormat() throws {
     let hashes = (metadata[StoreMetadataKey.versionHashesVersion] as? NSNumber)?.intValue
     let found = max(Int(version), 1)

@@ -2,12 +2,13 @@ import Effects
 import Foundation
 import WatershedSQLite
 
-/// Puts a complete copy of a store, which was made beside a place, into that place.
+/// Moves a complete copy of a store, which was written beside a path, to that path.
 ///
-/// Where a store is there, its contents are replaced in one transaction on its own file, under the
-/// file's exclusive lock: renaming another file over it would leave a process that opens it at that
-/// moment with a file without a name, and with the log of the other. Where none is there, or what is
-/// there cannot be read, the copy takes the name. Either way a crash leaves the old store or the new.
+/// If a store is at the path, its contents are replaced in one transaction on its own file, under
+/// the file's exclusive lock: renaming another file over it would leave a process that opens it at
+/// that moment with an unlinked file and the log of the other. If none is there, or it cannot be
+/// read, the copy is renamed to the path. In both cases a crash leaves either the old store or the
+/// new one.
 struct StoreInstallation {
   /// The copy, which no connection has open.
   let draft: URL
@@ -15,15 +16,15 @@ struct StoreInstallation {
   let place: URL
   /// Whether to replace a file that cannot be read or is in use.
   let isForced: Bool
-  /// How long another connection's lock is waited for, in seconds.
+  /// How long to wait for another connection's lock, in seconds.
   let timeout: Double
 
-  /// `willReplace` is called before the first call after which the copy may have the place, although the
-  /// call fails.
+  /// `willReplace` is called before the first call that may have replaced the store even if it
+  /// fails.
   func run(willReplace: () -> Void) throws {
     switch try FileSystem.look(at: place.path) {
     case .missing:
-      // A log without its store would be read into the file that takes the place.
+      // A log without its store would be read into the file that is renamed to the path.
       try StorePlace.removeLog(of: place)
       willReplace()
       try FileSystem.move(draft.path, toFree: place.path)
@@ -40,14 +41,15 @@ struct StoreInstallation {
     try FileSystem.move(draft.path, over: place.path)
   }
 
-  /// Whether the file could be opened as a database; false leaves it as it was.
+  /// Replaces the contents if the file can be opened as a database; returns false, with the file
+  /// unchanged, if not.
   private func replaceContents(_ willReplace: () -> Void) throws -> Bool {
     do {
       let connection = try SQLiteConnection(path: place.path, mode: .alone, busyTimeout: timeout)
-      // With this the lock is held until the connection is closed.
+      // From here the lock is held until the connection is closed.
       try connection.transaction(.exclusive) {}
       let source = try SQLiteConnection(path: draft.path, mode: .readOnly)
-      // A log holds pages of one size.
+      // All pages of a log have one size.
       guard try Self.pageSize(connection) == Self.pageSize(source) else {
         _ = try connection.scalar("PRAGMA wal_checkpoint(TRUNCATE)")
         try requireNoLog()
@@ -55,14 +57,15 @@ struct StoreInstallation {
       }
       willReplace()
       try connection.replaceContents(by: source)
-      // A log that stays is read by the next connection.
+      // A log that remains is read by the next connection.
       _ = try? connection.scalar("PRAGMA wal_checkpoint(TRUNCATE)")
       return true
     } catch let error as SQLiteError where isForced && (error.isNotADatabase || error.isBusy) {
       return false
     } catch let error as SQLiteError where error.isReadOnly {
-      // SQLite says so of a full disk too, where it cannot make the log. What is in a log that is there
-      // is nowhere else: if the copy could not take the place after it, the old store would lack it.
+      // SQLite returns this error for a full disk too, if it cannot create the log. Commits in an
+      // existing log are nowhere else: if renaming the copy failed afterwards, the old store would
+      // lack them.
       guard try hasLog else { return false }
       throw error
     }

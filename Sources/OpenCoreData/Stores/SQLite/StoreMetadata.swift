@@ -3,11 +3,11 @@ import WatershedSQLite
 
 /// The property list in `Z_METADATA`.
 enum StoreMetadata {
-  /// The version of the format's bookkeeping that we know; `Z_METADATA.Z_VERSION`.
+  /// The known version of the metadata tables, `Z_METADATA.Z_VERSION`.
   static let knownVersion: Int64 = 1
-  /// The version of the hashes that we know.
+  /// The known version of the hash algorithm.
   static let knownHashesVersion = 3
-  /// The release of Core Data whose format we write.
+  /// The release of Core Data whose format is written.
   private static let frameworkVersion = 1344
 
   /// The metadata of a new store.
@@ -18,7 +18,7 @@ enum StoreMetadata {
     return metadata
   }
 
-  /// What a store of any type says of its model.
+  /// The entries about the model in the metadata of a store of any type.
   static func versions(of model: NSManagedObjectModel, configuration: String?) -> [String: Any] {
     let hashes = hashes(of: model, configuration)
     let identifiers = model.versionIdentifiers.compactMap { $0.base as? String }.sorted()
@@ -32,7 +32,7 @@ enum StoreMetadata {
     ]
   }
 
-  /// The version hashes that a store of a configuration carries.
+  /// The version hashes in the metadata of a store with a configuration.
   static func hashes(
     of model: NSManagedObjectModel,
     _ configuration: String?

@@ -2,11 +2,11 @@ import Effects
 import Foundation
 import WatershedSQLite
 
-/// Opens or creates the file of a store, and refuses one that is not for the model.
+/// Opens or creates the file of a store, and throws for one that does not match the model.
 ///
-/// A file is first looked at through a read-only connection, so one that is refused stays as it was.
+/// A file is first read through a read-only connection, so one that is refused stays unchanged.
 struct StoreOpener: @unchecked Sendable {
-  // Sendable: the options are only read, and what is in them is not changed.
+  // Sendable: the options are only read, and the objects in them are not changed.
 
   struct Opened {
     var connection: SQLiteConnection
@@ -17,7 +17,7 @@ struct StoreOpener: @unchecked Sendable {
     var isReadOnly: Bool
     var hasHistoryTables: Bool
     var tombstoneColumns: [String]
-    /// The log that readers make where there is none, and cannot remove.
+    /// The log that this reader created and must remove.
     var readersLog: ReadersLog?
   }
 
@@ -44,7 +44,7 @@ struct StoreOpener: @unchecked Sendable {
     self.url = url
     self.effects = effects
     self.type = type
-    // `/dev/null` is the well-known way to ask for an SQLite store without a file.
+    // `/dev/null` is the documented path of an SQLite store without a file.
     isInMemory = type == NSInMemoryStoreType || url.path == "/dev/null"
     settings = StoreSettings(options: options)
     self.options = options
@@ -61,7 +61,7 @@ struct StoreOpener: @unchecked Sendable {
     }
   }
 
-  /// A connection that only reads.
+  /// A read-only connection.
   func openReader() throws -> SQLiteConnection {
     let connection = try SQLiteConnection(
       path: url.path,
@@ -72,7 +72,8 @@ struct StoreOpener: @unchecked Sendable {
     return connection
   }
 
-  /// In a folder where no index can be made for a log, a file without one is read as it is.
+  /// In a folder where SQLite cannot create the index of a log, a file without a log is read as
+  /// immutable.
   private var readingMode: SQLiteConnection.Mode {
     get throws {
       let folder = url.deletingLastPathComponent().path
@@ -83,7 +84,7 @@ struct StoreOpener: @unchecked Sendable {
 
   // MARK: Files
 
-  /// An empty file keeps the place of a new store, as with atomic stores.
+  /// Creates the store in an empty file, which reserves the path as with atomic stores.
   private func fillReservedFile() throws {
     guard !settings.isReadOnly else {
       throw StoreError(
@@ -137,8 +138,8 @@ struct StoreOpener: @unchecked Sendable {
       configuration: configuration,
       against: file.tables
     )
-    // History once begun is kept, or a mirror that reads it would miss changes. An app that says
-    // "no" in so many words may look but not write, as with Core Data.
+    // History that was begun is continued, or a mirroring that reads it would miss changes. A store
+    // whose options refuse history is opened read-only, as in Core Data.
     let isLocked = try !FileSystem.isWritable(url.path)
     if isLocked, !settings.isReadOnly {
       StoreLog.warning(
@@ -173,7 +174,7 @@ struct StoreOpener: @unchecked Sendable {
     )
   }
 
-  /// What is between the file and the model; nil where nothing is.
+  /// The difference between the file and the model; nil where they match.
   private func mismatch(of file: StoreFile) -> StoreError? {
     ModelCompatibility(model: model, configuration: configuration, file: file, url: url).mismatch()
   }
@@ -222,7 +223,7 @@ struct StoreOpener: @unchecked Sendable {
     do {
       try FileSystem.move(draft.url.path, toFree: url.path)
     } catch let error as CocoaError where error.code == .fileWriteFileExists {
-      // Another process was faster; its store is opened.
+      // Another process created the file first; open that.
     }
   }
 
@@ -237,7 +238,7 @@ struct StoreOpener: @unchecked Sendable {
       remedy: "Create the folder first, and see that it may be written.",
       context: [
         NSFilePathErrorKey: url.path,
-        // As Core Data has it.
+        // Core Data's own text.
         "reason": "Failed to create file; code = \(number)",
       ],
       cause: cause
@@ -299,7 +300,7 @@ struct StoreOpener: @unchecked Sendable {
     let present = file.tables.columns["ACHANGE"]?.filter { $0.hasPrefix("ZTOMBSTONE") }.count ?? 0
     guard !file.hasHistory || present < tombstones else { return }
     try connection.transaction {
-      // Asked again under the lock: another process may be opening the store too.
+      // Checked again under the lock: another process may be opening the store too.
       let columns = try connection.query("SELECT name FROM pragma_table_info('ACHANGE')") {
         $0.text(0)
       }

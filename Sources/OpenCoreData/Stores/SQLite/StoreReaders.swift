@@ -1,19 +1,19 @@
 import Foundation
 import Synchronization
 
-/// Read connections to a store's file, each lent to one reader at a time.
+/// Read connections to a store's file, each used by one reader at a time.
 ///
-/// A reader that finds none free opens another, so a read inside a read never waits for itself.
+/// If none is idle, another is opened, so a nested read never waits for the outer one.
 final class StoreReaders: Sendable {
   private struct Lent: @unchecked Sendable {
-    // Unchecked: a connection in the list belongs to nobody, one taken from it to its taker.
+    // Unchecked: only the thread that took a connection out of the list uses it.
     let connection: StoreConnection
   }
 
   private struct State {
     var idle: [Lent] = []
     var isClosed = false
-    /// When each connection that is out was lent.
+    /// The moment at which each connection in use was lent.
     var lent: [ObjectIdentifier: Int] = [:]
     var moment = 0
 
@@ -31,14 +31,14 @@ final class StoreReaders: Sendable {
   private let state = Mutex(State())
   private let open: @Sendable () throws -> StoreConnection
 
-  /// Bounds the connections that are kept; each costs a page cache and file handles.
+  /// The most idle connections that are kept; each costs a page cache and file handles.
   private static let idleLimit = 8
 
   init(open: @escaping @Sendable () throws -> StoreConnection) {
     self.open = open
   }
 
-  /// Nil once the readers are closed.
+  /// Returns nil once the readers are closed.
   func read<Result>(_ body: (StoreConnection) throws -> Result) throws -> Result? {
     let (taken, isClosed) = state.withLock { ($0.idle.popLast(), $0.isClosed) }
     guard !isClosed else { return nil }
@@ -49,15 +49,16 @@ final class StoreReaders: Sendable {
     return try body(lent.connection)
   }
 
-  /// Now, for ``isDone(before:)``.
+  /// The current moment, for ``isDone(before:)``.
   var moment: Int { state.withLock { $0.moment } }
 
-  /// Whether all readers are done that were at work at a moment: none sees what was replaced then.
+  /// Whether all reads have ended that were in progress at a moment: none sees rows that were
+  /// replaced then.
   func isDone(before moment: Int) -> Bool {
     state.withLock { $0.lent.values.allSatisfy { $0 > moment } }
   }
 
-  /// A connection that its taker keeps until it is given back; nil once the readers are closed.
+  /// A connection that the caller keeps until it returns it; nil once the readers are closed.
   func take() throws -> StoreConnection? {
     let (taken, isClosed) = state.withLock { ($0.idle.popLast(), $0.isClosed) }
     guard !isClosed else { return nil }
@@ -67,19 +68,19 @@ final class StoreReaders: Sendable {
     return connection
   }
 
-  /// Takes a connection back.
+  /// Returns a connection to the idle ones.
   func giveBack(_ connection: StoreConnection) {
     let lent = Lent(connection: connection)
     state.withLock { $0.takeBack(lent) }
   }
 
-  /// A connection that was taken does not come back.
+  /// Removes a connection that will not be returned.
   func lose(_ connection: StoreConnection) {
     let identifier = ObjectIdentifier(connection)
     state.withLock { $0.lent[identifier] = nil }
   }
 
-  /// Closes the idle connections, and the others when their readers are done.
+  /// Closes the idle connections, and each of the others when its read ends.
   func close() {
     let closing = state.withLock { state in
       state.isClosed = true

@@ -2,18 +2,20 @@ import Foundation
 import Synchronization
 import WatershedSQLite
 
-/// A context's reading of one store during one of its turns: many faults in one read transaction.
+/// A context's reads of one store during one of its turns: many faults are fired in one read
+/// transaction.
 ///
 /// Beginning and ending a transaction costs as much as reading a small row: locks on the log's
-/// index, and a look whether it has grown. So a session keeps its transaction from one fault to the
-/// next. What it shows is never older than a read of its own would be, as far as this process
-/// knows: it begins anew after each commit that this process made or noticed, at each fetch, and
-/// after so many reads that those of others are seen soon. It ends with the turn, so that it does
-/// not hold up the log.
+/// index, and a check whether it has grown. So a session keeps its transaction from one fault to
+/// the next. It never shows an older state than a read of its own would, as far as this process
+/// knows: it begins a new transaction after each commit that this process made or noticed, at each
+/// fetch, and after a number of reads, so that commits of other processes are seen soon. It ends
+/// with the turn, so that the log can be checkpointed.
 ///
-/// Only a store with a write-ahead log has sessions: elsewhere readers would keep writers waiting.
+/// Only a store with a write-ahead log has sessions: with another journal, readers would block
+/// writers.
 final class StoreSession: RowStore, @unchecked Sendable {
-  // Sendable: `lock` guards what changes.
+  // Sendable: `lock` guards the mutable state.
 
   private let store: SQLiteStore
   private let lock = NSRecursiveLock()
@@ -24,35 +26,36 @@ final class StoreSession: RowStore, @unchecked Sendable {
   private var age = 0
   private var epoch = 0
   private var reads = 0
-  /// How many reads are going on, one inside the other.
+  /// The number of nested reads in progress.
   private var depth = 0
 
-  /// So many reads share a transaction: its cost is spread thinly enough.
+  /// The number of reads that share a transaction before it is renewed: its cost per read is then
+  /// small.
   static let readLimit = 256
 
   init(store: SQLiteStore) {
     self.store = store
   }
 
-  /// Whether the store has been closed meanwhile.
+  /// Whether the store has been closed since.
   var isExpired: Bool { expired.load(ordering: .relaxed) }
 
   /// Whether the session reads this store.
   func reads(_ rows: any RowStore) -> Bool { rows === store }
 
-  /// Gives the connection back, and lets go of the one that writes.
+  /// Returns the connection, and ends the writing connection's read transaction.
   func end() {
     lock.withLock { giveBack() }
     store.endWriterReading()
   }
 
-  /// The store is being closed; a read that is going on is waited for.
+  /// Called when the store is being closed; waits for a read in progress.
   func expire() {
     expired.store(true, ordering: .relaxed)
     end()
   }
 
-  /// Gives the connection back unless a read is going on; the next read takes one again.
+  /// Returns the connection unless a read is in progress; the next read takes one again.
   func letGoIfIdle() {
     guard lock.try() else { return }
     defer { lock.unlock() }
@@ -66,7 +69,7 @@ final class StoreSession: RowStore, @unchecked Sendable {
     store.giveBack(generation: connection)
   }
 
-  /// The connection in its transaction, which is begun anew where it may be old.
+  /// The connection in its transaction; a transaction that may be out of date is replaced.
   private func current() throws -> StoreConnection? {
     if depth > 0, let connection { return connection }
     if let connection {
@@ -83,7 +86,8 @@ final class StoreSession: RowStore, @unchecked Sendable {
   }
 
   private func begin(_ connection: StoreConnection) throws {
-    // Read before the transaction begins: what is committed in between makes it look old.
+    // Read before the transaction begins: a commit in between then makes the transaction look out
+    // of date.
     age = store.cache.age
     epoch = store.cache.epoch
     reads = 0
@@ -148,7 +152,7 @@ final class StoreSession: RowStore, @unchecked Sendable {
     try store.appendMembers(ofToMany: index, from: source, to: &members, by: self)
   }
 
-  /// A fetch always sees what is newest.
+  /// A fetch always reads the newest state.
   func fetch(_ request: RowFetch) throws -> RowFetchResult {
     store.noticeForeignCommitsBeforeReading()
     beginAnew()
@@ -163,7 +167,7 @@ final class StoreSession: RowStore, @unchecked Sendable {
     return try reading { connection, _ in try store.readReferences(request, from: connection) }
   }
 
-  /// The next read sees what is newest.
+  /// Makes the next read begin a new transaction.
   private func beginAnew() {
     lock.withLock { reads = Self.readLimit }
     store.endWriterReading()
@@ -212,7 +216,7 @@ extension StoreSession: ReadSource {
           return try body(connection, epoch)
         }
       } catch {
-        // Whatever went wrong, the next read begins anew.
+        // After any error, the next read begins a new transaction.
         if depth == 0 { giveBack() }
         throw error
       }
@@ -221,7 +225,7 @@ extension StoreSession: ReadSource {
 }
 
 extension NSManagedObjectContext {
-  /// What a turn reads a store through; nil where each read stands for itself.
+  /// The session through which a turn reads a store; nil outside a turn.
   ///
   /// Outside a turn nothing would end a session.
   func session(of binding: StoreBinding) -> StoreSession? {
@@ -237,7 +241,7 @@ extension NSManagedObjectContext {
     return made
   }
 
-  /// Lets go of what the turn read through.
+  /// Ends the sessions of the turn.
   func endReading() {
     guard let session = readSession else { return }
     readSession = nil

@@ -5,7 +5,7 @@ import WatershedSQLite
 struct StoreSettings: Sendable {
   let isReadOnly: Bool
   let wantsHistory: Bool
-  /// The option is there and says no.
+  /// Whether the history option is present and false.
   let historyIsRefused: Bool
   let ignoresVersions: Bool
   let busyTimeout: Double
@@ -13,10 +13,10 @@ struct StoreSettings: Sendable {
   private let analyzes: Bool
   private let vacuums: Bool
 
-  /// Seconds to wait for another process; a save never holds the lock for nearly as long.
+  /// Seconds to wait for the lock of another process; a save holds it for much less.
   private static let defaultBusyTimeout = 10.0
 
-  /// Kibibytes of pages that the writing connection keeps at most.
+  /// Kibibytes of pages that the writing connection caches at most.
   private static let writerCache = 8192
 
   init(options: [AnyHashable: Any]) {
@@ -43,10 +43,11 @@ struct StoreSettings: Sendable {
       let journal = pragmas.first { $0.name == "journal_mode" }?.value ?? "WAL"
       try connection.execute("PRAGMA journal_mode = \(journal)")
     }
-    // In WAL mode a commit survives the process; a power cut may cost the last ones, never the file
+    // In WAL mode a commit survives a crash of the process; a power failure may lose the last
+    // commits, but never damages the file
     // (sqlite.org/pragma.html#pragma_synchronous).
     try connection.execute("PRAGMA synchronous = NORMAL")
-    // The pages that a save of thousands of rows reads before it changes them; in KiB.
+    // Room for the pages that a save of thousands of rows reads before it changes them; in KiB.
     if isWriter { try connection.execute("PRAGMA cache_size = -\(Self.writerCache)") }
     for (name, value) in pragmas where name != "journal_mode" {
       try connection.execute("PRAGMA \(name) = \(value)")
@@ -56,7 +57,7 @@ struct StoreSettings: Sendable {
     if analyzes { try connection.execute("ANALYZE") }
   }
 
-  /// Pragmas go into SQL as text, so only plain words and numbers are taken.
+  /// Pragmas are inserted into SQL as text, so only identifiers and numbers are accepted.
   private static func pragmas(in option: Any?) -> [(String, String)] {
     guard let option = option as? [AnyHashable: Any] else { return [] }
     return option.compactMap { key, value -> (String, String)? in

@@ -4,17 +4,17 @@ import WatershedSQLite
 /// A store's writing connection, lent to one thread at a time.
 ///
 /// Between writes it also reads single rows for the sessions of contexts. Those reads share a
-/// transaction, as beginning and ending one costs as much as reading a small row; whoever wants the
-/// connection for anything else ends it first.
+/// transaction, as beginning and ending one costs as much as reading a small row; any other use of
+/// the connection ends it first.
 final class StoreWriter: @unchecked Sendable {
   // Sendable: everything is used under the lock.
 
   private let lock = NSRecursiveLock()
   /// Nil once the store is closed.
   private var connection: StoreConnection?
-  /// How many have borrowed the connection, one inside the other on one thread.
+  /// The depth of nested uses of the connection by one thread.
   private var borrowers = 0
-  /// How many reads have shared the transaction that is open; 0 where none is.
+  /// The number of reads that have shared the open transaction; 0 where none is open.
   private var reads = 0
   /// The row cache's age when that transaction began.
   private var age = 0
@@ -41,19 +41,18 @@ final class StoreWriter: @unchecked Sendable {
     return try body(connection)
   }
 
-  /// Lends the connection where nobody else has it; nil also where it fails.
+  /// Lends the connection if no thread holds it; nil also if the body throws.
   func tryUse<Result>(_ body: (StoreConnection) throws -> Result) -> Result? {
     guard lock.try() else { return nil }
     defer { lock.unlock() }
     guard let connection, reads > 0 || !connection.connection.isInTransaction else { return nil }
-    // Whoever asks can do without; an error shows again where it matters.
+    // The caller does not depend on the result; a lasting error appears again at the next write.
     return try? lend(connection, body)
   }
 
-  /// Reads in the transaction that reads share, where nobody else has the connection; nil also where
-  /// it fails.
+  /// Reads in the shared read transaction, if no thread holds the connection; nil also if it fails.
   ///
-  /// What was committed before the row cache reached an age is seen.
+  /// Sees every commit that was made before the row cache reached `age`.
   func tryRead<Result>(age: Int, _ body: (StoreConnection) throws -> Result) -> Result? {
     guard lock.try() else { return nil }
     defer { lock.unlock() }
@@ -67,16 +66,16 @@ final class StoreWriter: @unchecked Sendable {
       reads += 1
       return try body(connection)
     } catch {
-      // Whatever went wrong, the next read begins anew.
+      // After any error, the next read begins a new transaction.
       try? endReading(connection)
       return nil
     }
   }
 
-  /// Ends the transaction that reads share, so that it does not hold up the log.
+  /// Ends the shared read transaction, so that the log can be checkpointed.
   ///
-  /// Where somebody has the connection at this moment, it is either for writing, which has ended the
-  /// transaction, or a session's reading, and then that session ends it.
+  /// If another thread holds the connection, it either writes, and has ended the transaction, or it
+  /// reads for a session, which ends the transaction itself.
   func endReading() {
     guard lock.try() else { return }
     defer { lock.unlock() }
@@ -89,7 +88,7 @@ final class StoreWriter: @unchecked Sendable {
     try connection.connection.run("COMMIT")
   }
 
-  /// Lets go of the connection, after a last use.
+  /// Closes the connection, after a last use.
   func close(_ last: (StoreConnection) -> Void) {
     lock.withLock {
       defer { connection = nil }

@@ -1,17 +1,16 @@
-/// The rows that a transaction has written, each as it stands now, in the order of their first
+/// The rows that a transaction has written, each in its latest state, in the order of their first
 /// writing.
 ///
-/// A save writes each row once, so the places are found by a table only when something asks for a
-/// row again.
+/// A save writes each row once, so a table of their indexes is only built when a row is looked up.
 struct WrittenRows {
   private var slots: [Row] = []
-  /// The places of rows that were deleted again.
+  /// The indexes of rows that were deleted later in the transaction.
   private var gone: Set<Int> = []
   private var places: [RowReference: Int]?
 
   var count: Int { slots.count - gone.count }
 
-  /// Without those that were deleted again.
+  /// Without the rows that were deleted later.
   var rows: [Row] {
     gone.isEmpty ? slots : slots.indices.filter { !gone.contains($0) }.map { slots[$0] }
   }
@@ -52,7 +51,7 @@ struct WrittenRows {
 
   private mutating func place(of reference: RowReference) -> Int? {
     if slots.isEmpty { return nil }
-    // Rows are often written in the order of their keys, and asked for right after.
+    // Rows are often written in the order of their keys, and looked up immediately.
     if slots.last?.reference == reference { return slots.count - 1 }
     if places == nil {
       var made: [RowReference: Int] = [:]

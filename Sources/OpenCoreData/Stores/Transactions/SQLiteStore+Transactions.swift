@@ -2,10 +2,10 @@ import Foundation
 import WatershedSQLite
 
 extension SQLiteStore {
-  /// Runs the body in a write transaction at the row layer: committed when it returns, rolled back
-  /// when it throws.
+  /// Runs the body in a write transaction of rows, which is committed when it returns and rolled
+  /// back when it throws.
   ///
-  /// Commit observers and contexts learn of it afterwards.
+  /// Commit observers and contexts are notified afterwards.
   package func write<Result>(
     author: String?,
     contextName: String? = nil,
@@ -26,7 +26,7 @@ extension SQLiteStore {
     return outcome.result
   }
 
-  /// Runs the body in one read transaction: all it reads is of one moment.
+  /// Runs the body in one read transaction: all its reads see the same state.
   package func read<Result>(_ body: (StoreReader) throws -> Result) throws -> Result {
     try withReader { connection in
       let reader = StoreReader(store: self, reader: connection)

@@ -1,6 +1,6 @@
 import WatershedSQLite
 
-/// A consistent view of a store, valid inside its body alone.
+/// A consistent view of a store, valid only inside the body that it is passed to.
 package final class StoreReader {
   private let store: SQLiteStore
   private let reader: StoreConnection
@@ -10,7 +10,7 @@ package final class StoreReader {
     self.reader = reader
   }
 
-  /// The connection, for tables of the caller's own.
+  /// The connection, for the caller's own tables.
   package var connection: SQLiteConnection { reader.connection }
 
   package func row(_ reference: RowReference) throws -> Row? {
@@ -34,13 +34,13 @@ package final class StoreReader {
     try store.fetch(request, from: reader)
   }
 
-  /// The changes of up to `limit` transactions after one, in order; 0 for no limit.
+  /// The changes of up to `limit` transactions after `transaction`, in order; 0 for no limit.
   package func changes(after transaction: Int64, limit: Int = 0) throws -> [RowHistoryChange] {
     try HistoryReader(connection: connection, store: store)
       .changes(after: transaction, limit: limit)
   }
 
-  /// What others than these authors changed after a transaction, folded per row.
+  /// The changes after a transaction by any author except these, merged per row.
   package func pendingChanges(
     after transaction: Int64,
     excludingAuthors authors: Set<String>

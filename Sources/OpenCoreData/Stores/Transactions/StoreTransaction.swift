@@ -1,15 +1,15 @@
 import Foundation
 import WatershedSQLite
 
-/// A write transaction at the layer of rows, for the mirroring.
+/// A write transaction of rows, for the mirroring.
 ///
-/// It sees what it wrote itself. It is valid inside its body alone, on the thread of the body.
+/// It sees its own changes. It is valid only inside its body, on the body's thread.
 package final class StoreTransaction {
   private let store: SQLiteStore
   private let writer: RowWriter
   private var reserved: [Int32: (next: Int64, end: Int64)] = [:]
 
-  /// Keys taken at a time; what is left goes back when the body is done.
+  /// The number of keys reserved at a time; unused keys are returned at the end.
   private static let keyBlock = 64
 
   init(store: SQLiteStore, writer: RowWriter) {
@@ -17,10 +17,10 @@ package final class StoreTransaction {
     self.writer = writer
   }
 
-  /// The connection, for tables of the caller's own in the same transaction.
+  /// The connection, for the caller's own tables in the same transaction.
   package var connection: SQLiteConnection { writer.connection }
 
-  /// All rows that went so far, those taken by a cascade among them.
+  /// All rows deleted so far, including those that a cascade deleted.
   package var deletedRows: [RowReference] { writer.record.deleted.map(\.reference) }
 
   // MARK: Reading
@@ -72,7 +72,7 @@ package final class StoreTransaction {
 
   /// Sets values by row index.
   ///
-  /// A one-to-one that is set takes its partner from whom had it before.
+  /// Setting a one-to-one clears the inverse of the partner's former partner.
   package func update(_ reference: RowReference, set values: [Int: RowValue]) throws {
     guard let row = try writer.row(reference) else { return }
     let entity = try store.table(of: reference)
@@ -92,8 +92,8 @@ package final class StoreTransaction {
 
   /// Deletes the row after applying its delete rules: nullify and cascade.
   ///
-  /// What a "deny" would forbid a person to do is done: the server has done it already. The body gets
-  /// each row that goes, while it and all that it leads to are still there.
+  /// A deny rule is ignored: the server has deleted the record already. The body is called with
+  /// each row before it is deleted, while its relationships are still readable.
   package func delete(
     _ reference: RowReference,
     willDelete body: (Row) throws -> Void = { _ in }
@@ -102,7 +102,7 @@ package final class StoreTransaction {
     try delete(reference, visited: &visited, body)
   }
 
-  /// Makes an edge of a relationship that no to-one column holds; of others, sets the column.
+  /// Inserts an edge of a relationship that no to-one column stores; for others, sets the column.
   package func addLink(
     _ relationship: NSRelationshipDescription,
     _ source: RowReference,
@@ -111,7 +111,7 @@ package final class StoreTransaction {
     try link(relationship, source, destination, isInsertion: true)
   }
 
-  /// Removes an edge.
+  /// Deletes an edge.
   package func removeLink(
     _ relationship: NSRelationshipDescription,
     _ source: RowReference,
@@ -120,7 +120,7 @@ package final class StoreTransaction {
     try link(relationship, source, destination, isInsertion: false)
   }
 
-  /// Sets the whole order of an ordered to-many.
+  /// Sets the complete order of an ordered to-many.
   package func setOrder(
     of relationship: NSRelationshipDescription,
     from source: RowReference,
@@ -133,7 +133,7 @@ package final class StoreTransaction {
 
   // MARK: History
 
-  /// What others than these authors changed after a transaction, folded per row.
+  /// The changes after a transaction by any author except these, merged per row.
   package func pendingChanges(
     after transaction: Int64,
     excludingAuthors authors: Set<String>
@@ -195,7 +195,7 @@ package final class StoreTransaction {
     guard isWritten else { throw RowConstraintError(conflicts: writer.constraintConflicts) }
   }
 
-  /// Sets one to-one column, if the row is there and has another value.
+  /// Sets one to-one column, if the row exists and has another value.
   private func set(_ rowIndex: Int, of reference: RowReference, to value: RowValue) throws {
     guard let row = try writer.row(reference), row[rowIndex] != value else { return }
     var values = row.values
@@ -211,7 +211,8 @@ package final class StoreTransaction {
     return layout.toOnes[index].rowIndex
   }
 
-  /// Points a one-to-one's partner back, and frees whom the partner pointed at.
+  /// Sets the inverse of a one-to-one in the partner's row, and clears the partner's former
+  /// partner.
   private func claimPartner(
     _ partner: RowReference,
     for reference: RowReference,
@@ -269,7 +270,7 @@ package final class StoreTransaction {
         }
       }
     }
-    // A one-to-one that was nullified has set this row's own column, and so its version.
+    // Nullifying a one-to-one has changed this row's own column, and with it the version.
     guard let current = try writer.row(reference) else { return }
     _ = try writer.delete(reference, entity, expectedVersion: current.version)
     try writer.clearReferences(to: [reference])
@@ -309,7 +310,7 @@ package final class StoreTransaction {
     }
   }
 
-  /// Notes in the history and in the version that a to-many changed.
+  /// Records in the history, and in the row's version, that a to-many changed.
   private func touch(_ reference: RowReference, toMany name: String) throws {
     guard let row = try writer.row(reference) else { return }
     let entity = try store.table(of: reference)
@@ -319,7 +320,7 @@ package final class StoreTransaction {
 }
 
 extension RelationshipSlot {
-  /// The index of this to-one in a layout that has it, perhaps a sub-entity's.
+  /// The row index of this to-one in a layout that has it, which may be a sub-entity's.
   func rowIndex(in layout: EntityLayout) -> Int? {
     guard case .toOne(let index) = layout.slot(named: name) else { return nil }
     return layout.toOnes[index].rowIndex

@@ -1,12 +1,12 @@
 import Foundation
 import WatershedSQLite
 
-/// Takes the values of one row after the other to the parameters of an INSERT.
+/// Binds the attribute values of one row after the other to the parameters of an INSERT.
 ///
-/// The usual types are bound as they are; whatever else an app gives is converted as key-value
-/// coding would.
+/// The usual types are bound directly; any other value of the app is converted as key-value coding
+/// would.
 final class BatchAttributes {
-  /// What a column takes without a conversion.
+  /// The kind of value that a column stores without conversion.
   private enum Form {
     case string
     case integer
@@ -19,36 +19,36 @@ final class BatchAttributes {
   }
 
   private let entity: EntityTable
-  /// The statement that the next row goes to, and how many parameters come before the row's own.
+  /// The statement of the next row, and the number of its parameters before the row's own.
   private var statement: SQLiteStatement
   private var offset = 0
   private let writer: RowWriter
-  /// By row index: the parameter, 0 for what is not written.
+  /// The parameter by row index; 0 for a column that is not written.
   private let places: [Int]
   private let forms: [Form]
-  /// Empty where the attributes are few.
+  /// Slots by name; empty where there are few attributes.
   private let slots: [String: Int]
-  /// The names of the attributes where they are few: comparing some short strings is cheaper than
+  /// The names of the attributes where there are few: comparing some short strings is cheaper than
   /// hashing one.
   private let names: [(name: String, slot: Int)]
   private static let fewNames = 16
-  /// The slots of all attributes that an app may give.
+  /// The slots of all attributes that the request may set.
   let written: [Int]
   private var given = SlotSet()
   private var givenCount = 0
-  /// Derived attributes need all values of a row before any is bound.
+  /// Whether there are derived attributes, which need all values of a row before any is bound.
   private let derives: Bool
-  /// Whether an object's values can go to their parameters as they are.
+  /// Whether an object's values can be bound without conversion.
   private let isPlain: Bool
-  /// The strings of the rows that wait for their statement.
+  /// The strings of the rows that wait for their statement to run.
   private let texts = BoundTexts()
 
-  /// What an app gave for a row.
+  /// The values that the app set for a row.
   enum Row {
     case dictionary([String: Any])
-    /// By slot.
+    /// Values by slot.
     case raw([Any?])
-    /// An object's, with the slots that were set.
+    /// An object's values, with the slots that were set.
     case values([RowValue], given: SlotSet)
   }
 
@@ -86,16 +86,16 @@ final class BatchAttributes {
       : Dictionary(names.map { ($0.name, $0.slot) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// The next row goes to the parameters of a row of a statement.
+  /// Binds the next row to the parameters of one row of a statement.
   func aim(at statement: SQLiteStatement, row: Int) {
     self.statement = statement
     offset = row * entity.write.width
   }
 
-  /// The rows that were bound have been written.
+  /// Releases the strings of the bound rows, which have been written.
   func settle() { texts.removeAll() }
 
-  /// How many attributes there are, for dictionaries by slot.
+  /// The number of attributes, for dictionaries by slot.
   var width: Int { entity.layout.attributes.count }
 
   func slot(of name: String) -> Int? {
@@ -109,7 +109,7 @@ final class BatchAttributes {
 
   func isGiven(_ slot: Int) -> Bool { given.contains(slot) }
 
-  /// Relationships are none of a batch's business.
+  /// Binds NULL to relationships, which a batch does not set.
   func bindRelationships() {
     for slot in entity.layout.toOnes {
       guard let index = slot.rowIndex, places[index] > 0 else { continue }
@@ -122,7 +122,7 @@ final class BatchAttributes {
 
   // MARK: Rows
 
-  /// A dictionary's row: leaves are in the place of composites.
+  /// The row of a dictionary, with the attributes of composites flattened.
   func row(_ given: [String: Any]) throws -> Row {
     if entity.layout.composites.isEmpty { return .dictionary(given) }
     var result = given
@@ -174,7 +174,7 @@ final class BatchAttributes {
     }
   }
 
-  /// Defaults take the place of what was not given.
+  /// Binds the default values of attributes that the app did not set.
   private func bindDefaults() throws {
     guard givenCount < written.count else { return }
     for slot in written where !given.contains(slot) {
@@ -198,7 +198,7 @@ final class BatchAttributes {
     }
   }
 
-  /// A row in the form of rows: attributes as given or by default, no relationships.
+  /// The values by row index: attributes as set or by default, no relationships.
   func values(of row: Row) throws -> [RowValue] {
     var values = [RowValue](repeating: .null, count: entity.layout.rowWidth)
     for slot in written {

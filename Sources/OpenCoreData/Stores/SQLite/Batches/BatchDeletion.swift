@@ -2,8 +2,8 @@ import Foundation
 import WatershedSQLite
 
 extension SQLiteStore {
-  /// Deletes the rows that a fetch finds and what their delete rules take along, in one transaction;
-  /// returns those that were asked for.
+  /// Deletes the rows that a fetch finds, and applies their delete rules, in one transaction;
+  /// returns the rows that the fetch found.
   func deleteBatch(
     _ fetch: RowFetch,
     author: String?,
@@ -15,10 +15,10 @@ extension SQLiteStore {
   }
 }
 
-/// Deletes many rows by SQL over their keys.
+/// Deletes many rows with SQL statements over their keys.
 ///
-/// First the keys of all that cascades take along are collected, then denials and inverses that must
-/// not be nullified are looked for, and only then is anything changed.
+/// It first collects the keys of all rows that cascades delete, then checks for deny rules and for
+/// inverses that must not be nullified, and only then changes rows.
 struct BatchDeletion {
   private let store: SQLiteStore
   private let writer: RowWriter
@@ -58,7 +58,7 @@ struct BatchDeletion {
 
   // MARK: Delete rules
 
-  /// Adds what cascades take along, wave after wave.
+  /// Adds the rows that cascades delete, one level of relationships after the other.
   private func cascade(_ keys: BatchKeys) throws {
     var done: Int64 = 0
     while true {
@@ -110,7 +110,7 @@ struct BatchDeletion {
     }
   }
 
-  /// Inverses of what stays lose their value.
+  /// Nullifies the inverses in rows that are not deleted.
   private func nullify(_ entity: EntityTable) throws {
     let keys = BatchKeys.keys(of: entity.number)
     for slot in entity.layout.toOnes + entity.layout.toManys
@@ -144,7 +144,7 @@ struct BatchDeletion {
     }
   }
 
-  /// The rows at the other end of a relationship: a FROM and a WHERE, with their key and entity.
+  /// The rows at the other end of a relationship, as a FROM and a WHERE, with their key and entity.
   private func partners(
     of slot: RelationshipSlot,
     _ entity: EntityTable,
@@ -184,7 +184,7 @@ struct BatchDeletion {
       for data in stored { writer.abandon(data) }
     }
     for cleanup in entity.cleanup {
-      // Made for one key: "… = ?".
+      // The statement was written for one key: "… = ?".
       try writer.connection.run(cleanup.replacing(" = ?", with: " IN \(keys)"))
     }
     try writer.connection.run("DELETE FROM \(entity.table) WHERE Z_PK IN \(keys)")

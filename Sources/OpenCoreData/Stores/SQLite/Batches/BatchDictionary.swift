@@ -1,11 +1,11 @@
 import Foundation
 
-/// The dictionary that a batch's handler fills: values stay as they came, at the place of their
-/// attribute, and no key or value becomes an object on the way.
+/// The dictionary that a batch's handler fills: it stores values unconverted, by the slot of their
+/// attribute, and converts no key or value to an object.
 final class BatchDictionary: NSMutableDictionary {
-  /// By slot.
+  /// Values by slot.
   private(set) var raw: [Any?]
-  /// What the entity does not have, for the handler to read back.
+  /// Entries whose keys are no attributes, which the handler can read back.
   private var others: [AnyHashable: Any] = [:]
   private let attributes: BatchAttributes?
 
@@ -32,7 +32,7 @@ final class BatchDictionary: NSMutableDictionary {
     self.init(objects: nil, forKeys: nil, count: 0)
   }
 
-  /// Takes other values, for the row after this one.
+  /// Swaps the values with others, for the next row.
   func exchangeValues(with others: inout [Any?]) {
     swap(&raw, &others)
   }
@@ -62,7 +62,7 @@ final class BatchDictionary: NSMutableDictionary {
       return
     }
     others[aKey] = anObject
-    // What is no dictionary is left to be read back; it cannot be stored.
+    // A composite's value that is no dictionary can be read back, but cannot be stored.
     let composite = (aKey.base as? String).flatMap { attributes?.composite(named: $0) }
     for (slot, value) in composite?.leafValues(of: anObject) ?? [] { raw[slot] = value }
   }

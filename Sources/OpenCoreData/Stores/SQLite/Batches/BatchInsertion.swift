@@ -16,7 +16,7 @@ extension SQLiteStore {
     }
   }
 
-  /// Runs a batch request's body in a transaction and tells of it.
+  /// Runs a batch request's body in a transaction and announces the commit.
   func batch<Result>(
     author: String?,
     contextName: String?,
@@ -29,7 +29,8 @@ extension SQLiteStore {
         contextName: contextName,
         isContextSave: false
       )
-      // As with Core Data, contexts learn of batches when the app merges their identifiers.
+      // As in Core Data, contexts see the changes of a batch when the app merges its object
+      // identifiers.
       commit.mergesIntoContexts = false
       announce(commit, in: outcome.turn)
     }
@@ -37,22 +38,22 @@ extension SQLiteStore {
   }
 }
 
-/// Inserts rows by statements that are compiled once: an app's values go straight to their
-/// parameters, a block of rows at a time where nothing speaks against it.
+/// Inserts rows with statements that are compiled once: the app's values are bound directly, and
+/// rows are written in blocks where possible.
 final class BatchInsertion {
-  /// Where the rows come from.
+  /// The source of the rows.
   enum Source {
     case dictionaries([[String: Any]])
     case handler((NSMutableDictionary) -> Bool)
     case objects((NSManagedObject) -> Bool)
   }
 
-  /// The rows of a batch by their keys.
+  /// The written rows, by their keys.
   struct Keys {
     let entityNumber: Int32
     /// New rows.
     var inserted: [Range<Int64>] = []
-    /// Rows that were there and took new values.
+    /// Existing rows that took the new values.
     var updated: [RowReference] = []
 
     var count: Int { inserted.reduce(updated.count) { $0 + $1.count } }
@@ -83,7 +84,7 @@ final class BatchInsertion {
   private let entity: EntityTable
   private let policy: NSMergePolicyType
   private let single: SQLiteStatement
-  /// Nil where rows are inserted one by one, because one of them may be refused.
+  /// Nil where rows are inserted one by one, because one of them may violate a constraint.
   private let block: SQLiteStatement?
   private let attributes: BatchAttributes
   private var keys: Keys
@@ -91,7 +92,8 @@ final class BatchInsertion {
   private var nextKey: Int64 = 0
   private var lastKey: Int64 = -1
 
-  /// Keys taken at a time where the number of rows is not known, whole blocks; the rest goes back.
+  /// The number of keys reserved at a time where the number of rows is not known, whole blocks;
+  /// unused keys are returned.
   private static let keyBlock = 4096
 
   init(
@@ -155,8 +157,8 @@ final class BatchInsertion {
     return keys
   }
 
-  /// A required attribute without a value fails the request: no context could save the object, and a
-  /// migration would refuse the store.
+  /// Fails the request where a required attribute has no value: no context could save such an
+  /// object, and a migration would refuse the store.
   private func requireValues() throws {
     let required = attributes.written.filter { !entity.layout.attributes[$0].isOptional }
     guard !required.isEmpty else { return }
@@ -179,7 +181,7 @@ final class BatchInsertion {
     }
   }
 
-  /// Binds what is the same in all rows.
+  /// Binds the values that are the same in all rows.
   private func prepare() {
     single.bind(Int64(1), at: 2)
     attributes.bindRelationships()
@@ -192,10 +194,10 @@ final class BatchInsertion {
     attributes.aim(at: single, row: 0)
   }
 
-  /// How many rows wait for each other before they are written.
+  /// The number of rows that are written together.
   private var ahead: Int { block == nil ? 1 : InsertBlock.rows }
 
-  /// Has a handler give row after row until it is done.
+  /// Calls a handler for row after row until it reports the end.
   private func fill(
     _ isDone: () -> Bool,
     keep: (Int) -> Void,
@@ -271,10 +273,10 @@ final class BatchInsertion {
     throw RowConstraintError(conflicts: [conflict])
   }
 
-  /// Gives the stored row the new values; false where it cannot take them.
+  /// Sets the new values in the stored row; false where they violate another constraint.
   private func update(_ existing: RowReference, _ values: [RowValue]) throws -> Bool {
     let table = try store.table(of: existing)
-    // An entity below this one has its attributes in the same slots.
+    // A sub-entity of this one has its attributes in the same slots.
     guard table.layout.isMemberOrSub(of: entity.layout.entity), let row = try writer.row(existing)
     else { return false }
     var merged = row.values

@@ -3,16 +3,16 @@ import WatershedSQLite
 
 /// The rows that a batch request works on, in a temporary table of the writer's connection.
 ///
-/// What the request does to them is SQL over that table, so that nothing is carried out of the
-/// store and back for each row. `SEQ` counts from 1 without gaps.
+/// The request changes them with SQL over that table, so that no row is read out of the store and
+/// written back. `SEQ` counts from 1 without gaps.
 struct BatchKeys {
   static let table = "temp.ZBATCHKEYS"
 
   let connection: SQLiteConnection
-  /// How many attribute values a row's history may keep.
+  /// The columns of attribute values that the history keeps of deleted rows.
   private let tombstoneColumns: [String]
 
-  /// Makes an empty table.
+  /// Creates an empty table.
   init(_ connection: SQLiteConnection, tombstones: Int = 0) throws {
     self.connection = connection
     tombstoneColumns = (0..<tombstones).map { "S\($0)" }
@@ -24,7 +24,7 @@ struct BatchKeys {
     )
   }
 
-  /// Adds what a SELECT of keys and entity numbers finds, except what is there already.
+  /// Adds the keys and entity numbers that a SELECT returns, without duplicates.
   func insert(root: Int32, _ select: SQLFragment) throws {
     let statement = try connection.makeStatement(
       "INSERT OR IGNORE INTO \(Self.table) (ROOT, PK, ENT) SELECT \(root), * FROM (\(select.sql))"
@@ -35,14 +35,14 @@ struct BatchKeys {
     try statement.run()
   }
 
-  /// How many rows there are.
+  /// The number of rows.
   func count() throws -> Int64 {
     guard case .integer(let count)? = try connection.scalar("SELECT COUNT(*) FROM \(Self.table)")
     else { return 0 }
     return count
   }
 
-  /// The entities of the rows behind a place in the table.
+  /// The entity numbers of the rows after a `SEQ`.
   func entityNumbers(after place: Int64 = 0) throws -> [Int32] {
     try connection.query(
       "SELECT DISTINCT ENT FROM \(Self.table) WHERE SEQ > ? ORDER BY ENT",
@@ -50,24 +50,24 @@ struct BatchKeys {
     ) { Int32(truncatingIfNeeded: $0.int64(0)) }
   }
 
-  /// The rows in order.
+  /// The rows in the order of `SEQ`.
   func references() throws -> [RowReference] {
     try connection.query("SELECT ENT, PK FROM \(Self.table) ORDER BY SEQ") { row in
       RowReference(entityNumber: Int32(truncatingIfNeeded: row.int64(0)), key: row.int64(1))
     }
   }
 
-  /// The keys of the rows of one entity, for IN.
+  /// A SELECT of the keys of one entity's rows, for IN.
   static func keys(of number: Int32, after place: Int64 = 0) -> String {
     "(SELECT PK FROM \(table) WHERE ENT = \(number)\(place > 0 ? " AND SEQ > \(place)" : ""))"
   }
 
-  /// A condition: the row is not among those of the table.
+  /// The condition that a row is not in the table.
   static func excludes(root: Int32, key: String) -> String {
     "NOT EXISTS (SELECT 1 FROM \(table) AS k WHERE k.ROOT = \(root) AND k.PK = \(key))"
   }
 
-  /// Keeps the values that the history preserves, before their rows go.
+  /// Stores the values that the history preserves, before their rows are deleted.
   func keepTombstones(of entity: EntityTable) throws {
     let preserved = entity.history.preserved.prefix(tombstoneColumns.count)
     guard !preserved.isEmpty else { return }
@@ -80,7 +80,7 @@ struct BatchKeys {
     )
   }
 
-  /// What the history says of the rows: a run for each entity.
+  /// The history's changes of the rows: a run for each entity.
   func runs(
     _ kind: HistoryWriter.Kind,
     bits: (Int32) throws -> Data?
@@ -101,7 +101,7 @@ struct BatchKeys {
     )
   }
 
-  /// Empties the table when everything is written.
+  /// Drops the table after everything is written.
   func drop() throws {
     try connection.execute("DROP TABLE IF EXISTS \(Self.table)")
   }

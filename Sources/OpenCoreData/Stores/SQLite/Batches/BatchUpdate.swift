@@ -16,7 +16,7 @@ extension SQLiteStore {
   }
 }
 
-/// Changes columns of many rows by one UPDATE over the keys that a fetch found.
+/// Changes columns of many rows with one UPDATE over the keys that a fetch found.
 struct BatchUpdate {
   private let store: SQLiteStore
   private let writer: RowWriter
@@ -79,7 +79,7 @@ struct BatchUpdate {
       let column = entity.columns[assignment.slot.index]
       switch assignment.value {
       case .constant(let value):
-        // A file belongs to one row, so each gets its own afterwards.
+        // A file belongs to one row, so each row gets its own later.
         guard column.form != .externalData else { continue }
         terms.append((column.name, SQLFragment("?", [value])))
       case .expression(let expression):
@@ -88,7 +88,7 @@ struct BatchUpdate {
     }
     let table = entity.table
     let joins = sqlWriter.joins
-    // What an expression finds in other tables is looked up for each row.
+    // The parts of an expression that read other tables are evaluated for each row.
     let assigned = terms.map { term in
       joins.isEmpty || term.value.sql == "?"
         ? "\(term.column) = " + term.value
@@ -132,7 +132,7 @@ struct BatchUpdate {
       ? "CAST(" + fragment + " AS INTEGER)" : fragment
   }
 
-  // MARK: What SQL does not do
+  // MARK: Values that SQL cannot compute
 
   private func replaceFiles(_ references: [RowReference]) throws {
     for assignment in assignments {
@@ -156,7 +156,7 @@ struct BatchUpdate {
     }
   }
 
-  /// Attributes that a save derives from the object itself are derived here too.
+  /// Computes the attributes that a save derives from the object itself.
   private func derive(_ references: [RowReference]) throws {
     for reference in references {
       let table = try store.table(of: reference)

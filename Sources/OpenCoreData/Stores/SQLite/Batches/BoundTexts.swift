@@ -1,23 +1,23 @@
 import WatershedSQLite
 
-/// The strings of a few rows in one piece of memory, where SQLite reads them while a statement runs.
+/// The strings of a few rows in one block of memory, which SQLite reads in place while a statement
+/// runs.
 ///
-/// A string that SQLite is given for good it copies to memory of its own, which costs as much as
-/// writing it.
+/// Otherwise SQLite copies each bound string, which costs as much as writing it.
 final class BoundTexts {
   private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity, alignment: 16)
   private var used = 0
 
-  /// Enough for a block of usual rows.
+  /// In bytes; enough for a block of usual rows.
   private static let capacity = 32 << 10
 
   deinit {
     memory.deallocate()
   }
 
-  /// Binds a string, which then stays where it is until everything is removed.
+  /// Binds a string, whose bytes stay in place until `removeAll`.
   ///
-  /// SQLite copies what has no room.
+  /// A string for which there is no room is copied by SQLite.
   func bind(_ text: String, to statement: SQLiteStatement, at place: Int) {
     let isBound = text.withBytes { bytes in
       guard bytes.count <= memory.count - used else { return false }
@@ -30,6 +30,7 @@ final class BoundTexts {
     if !isBound { statement.bind(text, at: place) }
   }
 
-  /// What was bound has been written, and is bound anew before its statement runs again.
+  /// Discards the strings, which have been written and are bound again before their statement's
+  /// next run.
   func removeAll() { used = 0 }
 }
