@@ -1,4 +1,4 @@
-// Code that says `import CoreData` expects Foundation with it, as Apple's module brings it.
+// Code that imports Core Data expects Foundation with it, as with Apple's module.
 @_exported import Foundation
 
 #if Macros

@@ -1,16 +1,16 @@
 import Synchronization
 
-/// Lasting keys of objects that a child context knows by temporary ones, on their way to it.
+/// Permanent keys of objects that a child context knows by temporary ones, queued for the child.
 ///
-/// The parent gives them out on its own lane while the child may be at work. The child takes them
-/// before it makes an object for a lasting key, or one row would have two objects.
+/// The parent assigns them on its own lane while the child may be running. The child takes them
+/// before it creates an object for a permanent key, or one row would have two objects.
 final class ArrivingKeys: Sendable {
   typealias Pair = (former: Int64, key: ObjectKey)
 
   private let count = Atomic<Int>(0)
   private let pairs = Mutex<[Pair]>([])
 
-  /// Whether there are any; cheap enough to be asked for each object that is made.
+  /// Whether any keys are queued; cheap enough to check for each object that is created.
   @inline(__always)
   var isEmpty: Bool { count.load(ordering: .acquiring) == 0 }
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a notification says about objects.
+/// The objects that a notification carries.
 struct ChangedObjects {
   var inserted: [NSManagedObject] = []
   var updated: [NSManagedObject] = []
@@ -16,7 +16,7 @@ struct ChangedObjects {
     return userInfo(&sets)
   }
 
-  /// The same, with sets that were made before where they have the same objects.
+  /// The same, but reuses existing sets that contain the same objects.
   func userInfo(_ sets: inout NotificationSets?) -> [AnyHashable: Any] {
     var result: [AnyHashable: Any] = [:]
     func add(_ objects: [NSManagedObject], _ key: String) {
@@ -44,7 +44,8 @@ struct ChangedObjects {
     return result
   }
 
-  /// What was changed elsewhere was updated there and is refreshed here, so it goes by both names.
+  /// An object that another context updated is both updated and refreshed here, so it is in both
+  /// sets.
   var mergedIdentifiersUserInfo: [AnyHashable: Any] {
     var result = identifiersUserInfo
     if updated.isEmpty { result[NSUpdatedObjectIDsKey] = result[NSRefreshedObjectIDsKey] }
@@ -54,8 +55,8 @@ struct ChangedObjects {
 
 /// The sets of objects that the notifications of one save carry.
 ///
-/// The turn that a save ends has mostly changed what the save writes, so that both notifications
-/// are about the same objects.
+/// The turn that a save ends has usually changed the same objects that the save writes, so both
+/// notifications share the sets.
 struct NotificationSets {
   private var kept: [(objects: [NSManagedObject], set: Set<NSManagedObject>)] = []
 

@@ -26,8 +26,8 @@ public let NSInvalidatedObjectIDsKey = "invalidated_objectIDs"
 public let NSManagedObjectContextQueryGenerationKey = "newQueryGeneration"
 
 // All are posted on the queue of the context that is their object, before the call that causes them
-// returns: `save()` posts on the thread that saves, and a merge that is asked for by another context's
-// save posts when its turn on the merging context's own queue has come.
+// returns: `save()` posts on the saving thread, and a merge that another context's save requests
+// posts when it runs on the merging context's own queue.
 
 extension NSNotification.Name {
   /// Posted at the end of a turn that changed objects of a context.
@@ -54,7 +54,7 @@ extension NSNotification.Name {
   public static let NSManagedObjectContextDidSaveObjectIDs = NSNotification.Name(
     "NSManagedObjectContextDidSaveObjectIDsNotification"
   )
-  /// Posted after a context merged changes from elsewhere, with identifiers.
+  /// Posted after a context merged changes of another context or process, with identifiers.
   ///
   /// The object is the context, and the thread is the one that works on its queue.
   public static let NSManagedObjectContextDidMergeChangesObjectIDs = NSNotification.Name(
@@ -81,7 +81,7 @@ extension NSManagedObjectContext {
   /// The object is the context, and the thread is the one that works on its queue.
   public static let didSaveObjectIDsNotification =
     Notification.Name.NSManagedObjectContextDidSaveObjectIDs
-  /// Posted after a context merged changes from elsewhere, with identifiers.
+  /// Posted after a context merged changes of another context or process, with identifiers.
   ///
   /// The object is the context, and the thread is the one that works on its queue.
   public static let didMergeChangesObjectIDsNotification =
@@ -114,7 +114,7 @@ extension NSManagedObjectContext {
     /// The query generation that a save moved its context to.
     case queryGeneration
 
-    /// The key of a name in `userInfo`; nil for a name that is none.
+    /// The key with a name in `userInfo`; nil for any other name.
     public init?(rawValue: String) {
       guard let key = Self.allCases.first(where: { $0.rawValue == rawValue }) else { return nil }
       self = key

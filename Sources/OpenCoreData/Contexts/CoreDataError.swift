@@ -1,6 +1,6 @@
 import Foundation
 
-/// Makes errors of Cocoa's domain with Core Data's codes.
+/// Creates errors in Cocoa's domain with Core Data's codes.
 enum CoreDataError {
   static func make(
     _ code: Int,
@@ -13,7 +13,7 @@ enum CoreDataError {
     return NSError(domain: NSCocoaErrorDomain, code: code, userInfo: userInfo)
   }
 
-  /// What developers see of an error from below: a Cocoa error, whatever it was.
+  /// Converts an error of a lower layer to the Cocoa error that an app receives.
   static func facade(_ error: any Error) -> any Error {
     switch error {
     case let error as StoreError: error.nsError

@@ -1,19 +1,19 @@
-/// The lasting keys of objects by the temporary ones that they had before.
+/// The permanent keys of objects by their former temporary keys.
 ///
-/// A child context asks for the key of an object that its parent has stored since, and an app for the
-/// object of an identifier that it has kept. Only so many are remembered: a context that inserts for the
-/// whole life of a server would keep one for each object that ever was.
+/// A child context looks up the key of an object that its parent has stored since, and an app the
+/// object of an identifier that it has kept. The number of entries is limited: a context that
+/// inserts for the whole life of a server would otherwise keep one for every object.
 struct FormerKeys {
-  /// A generation of keys.
+  /// The size of a generation of keys.
   ///
-  /// The last one and the one before are remembered. Children take new keys before they do anything
-  /// else, so that even one generation is more than they ask for.
+  /// The current generation and the one before are kept. Children take new keys before they do
+  /// anything else, so even one generation is enough for them.
   private static let limit = 1 << 16
 
   private var recent: [Int64: ObjectKey] = [:]
   private var older: [Int64: ObjectKey] = [:]
 
-  /// How many are remembered.
+  /// The number of keys that are kept.
   var count: Int { recent.count + older.count }
 
   subscript(former: Int64) -> ObjectKey? { recent[former] ?? older[former] }

@@ -1,7 +1,7 @@
 import Foundation
 
 extension NSManagedObjectContext {
-  /// Stops the program where the context is used off its queue and somebody asked for the check.
+  /// Stops the program if the context is used off its queue and the check is enabled.
   @inline(__always)
   func requireLane() {
     if isChecked { checkLane() }
@@ -21,14 +21,13 @@ extension NSManagedObjectContext {
 }
 
 extension NSManagedObject {
-  /// Stops the program where the object is used off its context's queue and somebody asked for
-  /// the check.
+  /// Stops the program if the object is used off its context's queue and the check is enabled.
   @inline(__always)
   final func requireLane() {
     if state.contains(.guarded) { context?.requireLane() }
   }
 
-  /// What every access does that is not of a loaded object in an unchecked context.
+  /// The slow path of every access, except to a loaded object in an unchecked context.
   @inline(never)
   final func fireOrCheck() {
     requireLane()

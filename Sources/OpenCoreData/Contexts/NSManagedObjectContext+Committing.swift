@@ -1,23 +1,24 @@
 import Foundation
 
-/// A store did not take its part of a save.
+/// A store failed to commit its part of a save.
 struct StoreCommitFailure: Error {
   let binding: StoreBinding
   let cause: any Error
 }
 
-/// A save goes to one store, or to several.
+/// Commits a save to one store or to several.
 ///
-/// SQLite cannot commit two files at once, but it can come close: every store has written everything
-/// before the first one commits, so that conflicts, broken constraints and full disks are noticed
-/// while nothing is kept. What remains is a failure of a commit itself after another store's; then
-/// what was committed counts as saved, and the error is `NSPersistentStoreIncompleteSaveError`.
+/// SQLite cannot commit two files atomically, but close to it: every store has written everything
+/// before the first one commits, so that conflicts, violated constraints and full disks are
+/// detected before any commit. What remains is the failure of a commit itself after another store's
+/// commit; then the committed part counts as saved, and the error is
+/// `NSPersistentStoreIncompleteSaveError`.
 extension NSManagedObjectContext {
   typealias Commits = [(SavePlan, RowCommit)]
 
   func commit(_ plans: [SavePlan], _ coordinator: NSPersistentStoreCoordinator) throws {
-    // In one order everywhere, or two contexts would wait for each other. Stores of the app's own
-    // commit first, while all others can still take back what they wrote.
+    // All contexts lock stores in one order, or two of them could deadlock. Custom stores commit
+    // first, while all others can still roll back.
     let wanted = plans.filter { !$0.changes.isEmpty }
       .sorted {
         ($0.binding.isCustom ? 1 : 0, $0.binding.number)
@@ -25,10 +26,10 @@ extension NSManagedObjectContext {
       }
     var commits: Commits = []
     guard let first = wanted.first else { return finishSave(commits, coordinator) }
-    // A save into a store that was removed would be lost without a word.
+    // A save into a removed store would be lost without an error.
     guard wanted.allSatisfy({ $0.binding.rows != nil }) else { throw removedStoreError }
     var current = first.binding
-    // What was committed is announced whatever becomes of the rest, once no store is locked.
+    // Commits are announced even if a later store fails, once no store is locked.
     let announcements = CommitAnnouncements()
     do {
       defer { announcements.send() }
@@ -47,7 +48,7 @@ extension NSManagedObjectContext {
     _ announcements: CommitAnnouncements
   ) throws {
     guard let plan = plans.first else { return }
-    // Removed while this save waited for another store's lock.
+    // The store was removed while this save waited for another store's lock.
     guard let rows = rows(of: plan.binding) else { throw removedStoreError }
     current = plan.binding
     let rest = plans.dropFirst()
@@ -62,7 +63,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// What was committed is clean; the rest waits to be saved.
+  /// Marks the committed objects as saved; the others keep their pending changes.
   private func incomplete(
     _ commits: Commits,
     of plans: [SavePlan],
@@ -90,8 +91,8 @@ extension NSManagedObjectContext {
     for object in waiting.inserted { inserted.append(object) }
     for object in waiting.updated { updated.append(object) }
     for object in waiting.deleted { deleted.append(object) }
-    // What is to be done with these objects is to be done by the next save as well. Handlers of the
-    // save's notifications may have asked for more.
+    // The next save handles these objects the same way. Handlers of the save's notifications may
+    // have added other objects.
     for object in waiting.inserted where assignments[ObjectIdentifier(object)] == nil {
       assignments[ObjectIdentifier(object)] = assigned[ObjectIdentifier(object)]
     }

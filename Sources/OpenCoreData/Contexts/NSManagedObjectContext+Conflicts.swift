@@ -1,12 +1,12 @@
 import Foundation
 
 extension NSManagedObjectContext {
-  /// A row may change again while a policy decides; this often is bad luck, more is a bug.
+  /// The most attempts at a save whose rows change again while a policy resolves their conflicts.
   static let conflictLimit = 20
 
   var policy: NSMergePolicy { mergePolicy as? NSMergePolicy ?? .error }
 
-  /// Asks the merge policy; where it returns, the save is tried again.
+  /// Asks the merge policy to resolve a conflict; if it returns, the save is retried.
   func resolve(_ error: RowConflictError, in binding: StoreBinding, attempts: Int) throws {
     guard attempts <= Self.conflictLimit else {
       throw CoreDataError.make(
@@ -38,7 +38,8 @@ extension NSManagedObjectContext {
     propagateDeletions()
   }
 
-  /// What this save pointed at objects that are gone points nowhere now, and may not be valid so.
+  /// Clears the references of this save's objects to objects that were deleted in the store, and
+  /// validates the result.
   private func nullifyAndValidate(_ gone: [NSManagedObject]) throws {
     nullifyReferences(to: gone)
     for object in inserted.objects where object.hasMissingDestination {
@@ -49,8 +50,8 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Where the coordinator has the newer row, its context is behind; otherwise somebody has written
-  /// to the store past the coordinator.
+  /// If the coordinator's cache has the newer row, the context is out of date; otherwise another
+  /// process has written to the store.
   private func mergeConflict(
     of object: NSManagedObject,
     _ conflict: RowConflictError.Conflict,
@@ -58,7 +59,7 @@ extension NSManagedObjectContext {
   ) -> NSMergeConflict {
     let cached = rows(of: binding)?.cachedRow(conflict.reference)
     let persisted = conflict.persisted
-    // A commit of the coordinator's own puts its rows into the cache and takes deleted ones out.
+    // A commit of this coordinator updates the cache and removes deleted rows from it.
     let isKnown = cached?.version == persisted?.version
     let made = NSMergeConflict(
       source: object,
@@ -72,8 +73,8 @@ extension NSManagedObjectContext {
     return made
   }
 
-  /// A policy of the app's own may have left the object on the old row, with the values that it
-  /// wants saved.
+  /// A custom policy may have kept the object's old snapshot, with the values that it wants to
+  /// save.
   private func settle(_ conflict: NSMergeConflict) {
     let object = conflict.sourceObject
     guard object.context === self, let row = conflict.persistedRow,
@@ -82,11 +83,11 @@ extension NSManagedObjectContext {
     object.rebase(onto: row)
   }
 
-  /// Asks the merge policy about values that must be unique.
+  /// Asks the merge policy to resolve a violated uniqueness constraint.
   ///
-  /// What a policy decides may bring the next conflict to light: an object that gets its stored value
-  /// back has one that another object of the save was given, and so on through a list whose positions
-  /// all moved. So there may be as many attempts as there are objects.
+  /// A resolution may cause the next conflict: an object that gets its stored value back has one
+  /// that another object of the save was given, and so on through a list whose positions all moved.
+  /// So there may be as many attempts as there are objects.
   func resolve(
     _ error: RowConstraintError,
     in binding: StoreBinding,
@@ -99,7 +100,7 @@ extension NSManagedObjectContext {
       objects[object.key.reference] = object
     }
     let conflicts = ConstraintGroup.groups(of: error.conflicts, objects).map { group in
-      // One that is in the store, unless this save changes it as well.
+      // A stored object, unless this save changes it as well.
       let stored = group.stored.flatMap { self.object($0, from: group.objects[0]) }
       stored?.fireIfFault()
       return NSConstraintConflict(
@@ -123,8 +124,8 @@ extension NSManagedObjectContext {
     isSaving = true
   }
 
-  /// The conflicts of objects that still wait to be saved with those that a policy gave their stored
-  /// values back: one pass instead of an attempt to save for each.
+  /// The conflicts of pending objects with those that got their stored values back from a policy:
+  /// one pass instead of one save attempt for each.
   private func followingConflicts(
     of kept: Set<NSManagedObject>,
     _ binding: StoreBinding
@@ -161,7 +162,7 @@ extension NSManagedObjectContext {
     return conflicts
   }
 
-  /// The row of a conflict that the app has made itself.
+  /// The row of a conflict that the app has created itself.
   func newestRow(of conflict: NSMergeConflict) throws -> RowAnswer {
     guard conflict.newVersionNumber > 0 else { return .absent }
     let object = conflict.sourceObject
@@ -169,9 +170,9 @@ extension NSManagedObjectContext {
     return try row(for: object)
   }
 
-  // MARK: What policies do
+  // MARK: Actions of policies
 
-  /// Takes an object's deletion back.
+  /// Cancels an object's pending deletion.
   func undelete(_ object: NSManagedObject) {
     guard object.state.contains(.deleted) else { return }
     deleted.remove(object)
@@ -179,7 +180,7 @@ extension NSManagedObjectContext {
     noteState(of: object)
   }
 
-  /// Drops an object's changes.
+  /// Discards an object's pending changes.
   func discardChanges(of object: NSManagedObject) {
     retractingInverses(of: object) {
       if object.state.contains(.updated) {
@@ -191,16 +192,16 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Writes an object's row again, with its old key and all values that are known here.
+  /// Writes an object's row again, with its former key and all values that are known here.
   ///
-  /// An object that was never read here has no values to write: its deletion is accepted.
+  /// An object that was never read here has no values to write, so its deletion is accepted.
   func reinsert(_ object: NSManagedObject) throws {
     guard object.snapshot != nil else { return acceptDeletion(of: object) }
     updated.remove(object)
     object.state.remove(.updated)
     object.state.insert(.inserted)
     if object.isFault, let snapshot = object.snapshot { object.take(snapshot) }
-    // Where only a to-many changed, the snapshot has the values.
+    // If only a to-many changed, the snapshot has the values.
     if object.ownValues.isEmpty, let snapshot = object.snapshot {
       object.ownValues = snapshot.values
     }
@@ -211,10 +212,11 @@ extension NSManagedObjectContext {
     noteState(of: object)
   }
 
-  /// The rows of a join table went with the row, so all members that are known are links to make.
+  /// Inserts links to all known members, because the rows of the join table were deleted with the
+  /// row.
   ///
-  /// Members that are gone too are left out. What a to-one on the other side says is as the store has
-  /// it.
+  /// Members that were deleted too are left out. A to-one on the other side keeps the value in the
+  /// store.
   private func restoreLinks(of object: NSManagedObject) throws {
     var linked: [NSManagedObject] = []
     let links = object.template.toManys
@@ -243,7 +245,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// The store deleted the object, and so it is here.
+  /// Deletes the object here, because it was deleted in the store.
   func acceptDeletion(of object: NSManagedObject) {
     if object.state.contains(.updated) {
       updated.remove(object)
@@ -255,10 +257,11 @@ extension NSManagedObjectContext {
     noteState(of: object)
   }
 
-  /// Gives the destinations of one object to another, where both entities have the relationship.
+  /// Moves the members of one object's relationships to another, where both entities have the
+  /// relationship.
   ///
-  /// They leave the first object, which is about to be deleted: its delete rules concern only what it
-  /// keeps.
+  /// They are removed from the first object, which is about to be deleted, so its delete rules do
+  /// not apply to them.
   func moveRelationships(from source: NSManagedObject, to target: NSManagedObject) {
     for (index, link) in source.template.toManys.enumerated()
     where source.toManyStorage(ifTouched: index) != nil {
@@ -281,7 +284,7 @@ extension NSManagedObjectContext {
 }
 
 extension NSManagedObject {
-  /// The values of a constraint; nil where one is missing, which is never a duplicate.
+  /// The values of a constraint; nil if one is missing, because NULL is never a duplicate.
   fileprivate final func uniqueValues(_ constraint: [String]) -> [RowValue]? {
     fireIfFault()
     var values: [RowValue] = []
@@ -301,7 +304,7 @@ extension NSManagedObject {
     return values
   }
 
-  /// Whether a to-one that must lead somewhere was changed and leads nowhere.
+  /// Whether a required to-one was changed and is now nil.
   fileprivate final var hasMissingDestination: Bool {
     !state.contains(.fault)
       && template.toOnes.contains { link in
@@ -312,7 +315,7 @@ extension NSManagedObject {
       }
   }
 
-  /// Keeps what changed here on top of a newer row.
+  /// Adopts a newer row and keeps the changes made here.
   final func rebase(onto row: Row, storeWins: Bool = false) {
     guard !state.contains(.fault) else {
       attach(row, generation: context?.generation ?? 0)
@@ -328,7 +331,7 @@ extension NSManagedObject {
     take(row)
   }
 
-  /// Keeps everything that is here on top of a newer row.
+  /// Adopts a newer row's version and keeps all values of this object.
   final func rebaseWhole(onto row: Row) {
     fireIfFault()
     for slot in 0..<template.layout.rowWidth
@@ -339,17 +342,17 @@ extension NSManagedObject {
   }
 }
 
-/// The objects of one save that have the same values where one may have them.
+/// The objects of one save that have the same values for a uniqueness constraint.
 private struct ConstraintGroup {
   let constraint: [String]
-  /// The row that has the values already, out of this save.
+  /// The row outside this save that already has the values.
   let stored: RowReference?
   var objects: [NSManagedObject]
 
   private struct Key: Hashable {
     let constraint: [String]
     let existing: RowReference?
-    /// Where no row is known, each is a conflict of its own.
+    /// If no row is known, each object is a conflict of its own.
     let single: RowReference?
   }
 

@@ -1,20 +1,21 @@
 import Foundation
 
 extension NSManagedObjectContext {
-  /// The rows of a store as this context may ask for them; nil once the store was removed.
+  /// The rows of a store as this context reads them; nil once the store was removed.
   func rows(of binding: StoreBinding) -> (any RowStore)? {
     if isSaving { return newestRows(of: binding) }
     if let pinnedGeneration { return pinnedRows(of: binding, pinnedGeneration) }
     return session(of: binding) ?? newestRows(of: binding)
   }
 
-  /// The rows of a store as they are now, whatever the context is pinned to.
+  /// The newest rows of a store, also if the context is pinned to a query generation.
   func newestRows(of binding: StoreBinding) -> (any RowStore)? {
     guard binding.isContextual else { return binding.rows }
     return incrementalRows(of: binding)
   }
 
-  /// An incremental store is told which context asks, so each context has rows of its own.
+  /// Each context has rows of its own, because an incremental store is passed the context that
+  /// asks.
   private func incrementalRows(of binding: StoreBinding) -> IncrementalRows? {
     guard let shared = binding.rows as? IncrementalRows else {
       incrementalRows[binding.number] = nil
@@ -26,7 +27,7 @@ extension NSManagedObjectContext {
     return made
   }
 
-  /// Lasting references of new objects, where the store itself gives them; else nil.
+  /// Permanent references of new objects, if the store assigns them itself; otherwise nil.
   func customReferences(
     for objects: [NSManagedObject],
     in binding: StoreBinding
@@ -35,7 +36,7 @@ extension NSManagedObjectContext {
     return try rows.references(for: objects)
   }
 
-  /// Has a store save what a plan says.
+  /// Commits a plan to its store.
   func commit(_ plan: SavePlan, to rows: any RowStore) throws -> RowCommit {
     guard plan.binding.isCustom, let rows = rows as? any ObjectRowStore else {
       return try rows.commit(plan.changes)
@@ -46,13 +47,13 @@ extension NSManagedObjectContext {
     return try rows.commit(plan.changes, of: objects)
   }
 
-  /// Tells an incremental store that this context uses an object.
+  /// Notifies an incremental store that this context uses an object.
   func noteRegistered(_ object: NSManagedObject, _ binding: StoreBinding) {
     guard !object.key.isTemporary else { return }
     incrementalRows(of: binding)?.register(object.objectID)
   }
 
-  /// Tells an incremental store that this context no longer uses an object.
+  /// Notifies an incremental store that this context no longer uses an object.
   func noteUnregistered(_ object: NSManagedObject) {
     guard let binding = object.binding, binding.isContextual else { return }
     incrementalRows[binding.number]?.unregister([object.objectID])

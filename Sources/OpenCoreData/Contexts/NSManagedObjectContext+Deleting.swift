@@ -1,11 +1,11 @@
 import Foundation
 
 extension NSManagedObjectContext {
-  /// Applies the delete rules of what was deleted, wave by wave.
+  /// Applies the delete rules of deleted objects, one level of relationships after the other.
   ///
-  /// A wave's relationships are loaded with one question for each relationship, not one for each
-  /// object. An object whose relationships could not be read waits: no rule is applied to members
-  /// that are not known.
+  /// The relationships of one level are loaded with one query for each relationship, not one for
+  /// each object. An object whose relationships could not be read stays queued: no rule is applied
+  /// to unknown members.
   func propagateDeletions() {
     guard !unpropagated.isEmpty else { return }
     let before = readFailure
@@ -25,20 +25,20 @@ extension NSManagedObjectContext {
       }
     }
     unpropagated = unread
-    // What keeps rules waiting fails saves as long as they wait, and no longer.
+    // The read failure fails every save until the rules can be applied.
     deletionFailure = unread.isEmpty ? nil : readFailure
     if !unread.isEmpty, readFailure?.losesChanges != true { readFailure = nil }
     readFailure = before ?? readFailure
   }
 
-  /// Whether all relationships of an object are known that have a rule.
+  /// Whether all relationships of an object that have a delete rule are loaded.
   private func canPropagate(_ object: NSManagedObject) -> Bool {
     let template = object.template
     if object.state.contains(.fault),
       template.toOnes.contains(where: { $0.slot.deleteRule != .noActionDeleteRule })
     {
       object.fireIfFault()
-      // One whose row is gone needs no rules.
+      // An object whose row was deleted needs no rules.
       if object.state.contains(.propagated) { return true }
       if object.state.contains(.fault) { return false }
     }
@@ -59,7 +59,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Without an action nobody looks at the members, except to remove their rows in a join table.
+  /// Without an action the members are only needed to remove their rows in a join table.
   private func needsMembers(_ link: ObjectTemplate.Link) -> Bool {
     link.slot.deleteRule != .noActionDeleteRule || !link.hasInverse || link.slot.inverseIsToMany
   }
@@ -69,7 +69,7 @@ extension NSManagedObjectContext {
   ) -> [(template: ObjectTemplate, objects: [NSManagedObject])] {
     guard let first = objects.first?.template else { return [] }
     if objects.allUncounted({ $0.template === first }) { return [(first, objects)] }
-    // What changes together is of few entities.
+    // Changes usually concern few entities.
     var order: [(template: ObjectTemplate, objects: [NSManagedObject])] = []
     for object in objects {
       let template = object.template
@@ -114,7 +114,7 @@ extension NSManagedObjectContext {
         destination.storeToOne(nil, at: link.inverseIndex)
       }
     case .denyDeleteRule, .noActionDeleteRule:
-      // Denial is a matter of validation, when it is known what else goes.
+      // Deny is checked by validation, when all deletions are known.
       break
     }
   }

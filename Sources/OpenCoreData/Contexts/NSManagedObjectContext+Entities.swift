@@ -1,7 +1,7 @@
 import Foundation
 
 extension NSManagedObjectContext {
-  /// The coordinator, without which the context cannot reach any store.
+  /// The coordinator; throws where there is none.
   func requireCoordinator() throws -> NSPersistentStoreCoordinator {
     if let persistentStoreCoordinator { return persistentStoreCoordinator }
     throw CoreDataError.make(

@@ -1,12 +1,12 @@
 import Foundation
 
-/// A request that a layer above the stores answers, the mirroring for one.
+/// A request that a layer above the stores executes, for example the mirroring.
 package protocol StoreIndependentRequest {
   func run(in coordinator: NSPersistentStoreCoordinator) throws -> NSPersistentStoreResult
 }
 
 extension NSManagedObjectContext {
-  /// What `execute(_:)` does.
+  /// Implements `execute(_:)`.
   func run(_ request: NSPersistentStoreRequest) throws -> NSPersistentStoreResult {
     requireLane()
     endReading()

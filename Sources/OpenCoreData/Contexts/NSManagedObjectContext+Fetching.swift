@@ -10,7 +10,7 @@ extension NSManagedObjectContext {
     return typed(try objects(of: request))
   }
 
-  /// The results of a request whose type is not known, as what all results have in common.
+  /// The results of a request whose type is not known, as the type that all results share.
   @_disfavoredOverload
   public func fetch(
     _ request: NSFetchRequest<any NSFetchRequestResult>
@@ -21,7 +21,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// How many objects a request finds.
+  /// The number of objects that a request finds.
   public func count<T: NSFetchRequestResult>(for request: NSFetchRequest<T>) throws -> Int {
     requireLane()
     return try erasedCount(of: request)
@@ -32,7 +32,7 @@ extension NSManagedObjectContext {
     return results.compactMap { $0 as? T }
   }
 
-  /// Without a cast for each object, where all are of one class and the first one fits.
+  /// Casts without checking each object, where all are of one class and the first one is a `T`.
   private func typed<T: NSFetchRequestResult>(_ objects: [NSManagedObject]) -> [T] {
     guard let first = objects.first, first is T, T.self is NSManagedObject.Type else {
       return objects.compactMap { $0 as? T }
@@ -41,7 +41,7 @@ extension NSManagedObjectContext {
     guard objects.allUncounted({ ObjectIdentifier(type(of: $0)) == kind }) else {
       return objects.compactMap { $0 as? T }
     }
-    // Safe: an array of objects has one layout, whatever their class, and all of them are a `T`.
+    // Safe: an array of objects has one layout for all classes, and every object is a `T`.
     return unsafeBitCast(objects, to: [T].self)
   }
 
@@ -56,7 +56,8 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Throws what developers may handle, and stops where Core Data raises an exception.
+  /// Rethrows errors that an app can handle, and stops the program where Core Data raises an
+  /// exception.
   func facade<Result>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()
@@ -66,12 +67,12 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// How many objects a request finds whose type is not known.
+  /// The number of objects that a request of unknown type finds.
   func erasedCount<T>(of request: NSFetchRequest<T>) throws -> Int {
     try facade { try count(FetchPlan(request, model: requireCoordinator().managedObjectModel)) }
   }
 
-  /// What a request finds, each of the kind that it asks for.
+  /// The results of a request, each of the result type that it asks for.
   func results<T>(of request: NSFetchRequest<T>) throws -> [Any] {
     try facade {
       let plan = try FetchPlan(request, model: requireCoordinator().managedObjectModel)
@@ -133,7 +134,8 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// The objects of a store in memory that a predicate and descriptors beyond SQL find.
+  /// The objects of a store in memory that match a predicate and descriptors that SQL cannot
+  /// express.
   private func evaluated(
     _ plan: FetchPlan,
     _ binding: StoreBinding,
@@ -156,7 +158,7 @@ extension NSManagedObjectContext {
   ) -> [NSManagedObject] {
     var result: [NSManagedObject] = []
     result.reserveCapacity(rows.count)
-    // Rows are taken while they are at hand; faults that are fired later read all memory again.
+    // Attach the rows that were just read; a fault fired later would read all memory again.
     var taken: [NSManagedObject] = []
     for row in rows {
       guard let object = object(for: row.reference, binding) else { continue }
@@ -180,14 +182,14 @@ extension NSManagedObjectContext {
 
   // MARK: Pending changes
 
-  /// What waits to be saved and can change the answer of a fetch.
+  /// The pending changes that can alter the result of a fetch.
   struct PendingChanges {
     var inserted: [NSManagedObject] = []
     var updated: [NSManagedObject] = []
     var hasDeletions = false
 
     var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && !hasDeletions }
-    /// Deletions leave the order as it is.
+    /// Deletions leave the order unchanged.
     var needsSorting: Bool { !inserted.isEmpty || !updated.isEmpty }
   }
 
@@ -199,12 +201,12 @@ extension NSManagedObjectContext {
       return pending
     }
     pending.inserted = inserted.objects.filter(plan.covers)
-    // An object of which only to-manys changed may be a fault still; it matches as before.
+    // An object of which only to-manys changed may still be a fault; it matches as before.
     pending.updated = updated.objects.filter(plan.covers)
     return pending
   }
 
-  /// Whether something waits to be saved that can change the answer of a fetch.
+  /// Whether there are pending changes that can alter the result of a fetch.
   func hasPendingChanges(_ plan: FetchPlan) -> Bool { !pendingChanges(plan).isEmpty }
 
   private func merged(
@@ -276,7 +278,7 @@ extension NSManagedObjectContext {
     return plan.limit > 0 ? min(total, plan.limit) : total
   }
 
-  /// Dictionaries come from the stores alone; what waits to be saved is not seen.
+  /// Fetches dictionaries from the stores alone; pending changes are not included.
   private func dictionaries(
     _ plan: FetchPlan,
     _ shape: RowFetch.DictionaryShape
@@ -303,7 +305,7 @@ extension NSManagedObjectContext {
     return result.map { NSDictionary(dictionary: $0) }
   }
 
-  /// References become identifiers; all else is as key-value coding has it.
+  /// Converts references to identifiers, and other values as key-value coding does.
   private func exposed(_ value: Any, _ binding: StoreBinding) -> Any {
     guard let reference = value as? RowReference,
       let template = binding.template(number: reference.entityNumber)

@@ -1,20 +1,20 @@
 import Foundation
 
-/// A read that failed where nothing could be thrown.
+/// A read that failed in a call that cannot throw.
 struct ReadFailure {
   let error: any Error
-  /// Whether a change of the app could not be kept because of it, so that what waits to be saved is
-  /// not what the app wanted.
+  /// Whether a change of the app was lost because of it, so that the pending changes are not what
+  /// the app intended.
   var losesChanges = false
 }
 
 extension NSManagedObjectContext {
-  /// A store could not be read where nothing can be thrown: it is busy beyond its timeout, damaged,
-  /// or was removed by another thread.
+  /// Records that a store could not be read in a call that cannot throw: it is locked beyond its
+  /// timeout, damaged, or was removed by another thread.
   ///
-  /// What was asked for stays as it was: a fault stays a fault, a relationship unloaded, and a
-  /// deletion whose rules need it waits. The next save throws the error.
-  /// See `shouldDeleteInaccessibleFaults` for what apps see of it.
+  /// The object stays as it was: a fault stays a fault, a relationship stays unloaded, and a
+  /// deletion whose rules need it stays queued. The next save throws the error.
+  /// `shouldDeleteInaccessibleFaults` documents what apps see of it.
   func couldNotRead(_ what: String, _ error: any Error) {
     let sentence = "CoreData could not \(what): \(error)"
     guard shouldDeleteInaccessibleFaults else { fatalError(sentence) }
@@ -22,17 +22,17 @@ extension NSManagedObjectContext {
     if readFailure == nil { readFailure = ReadFailure(error: CoreDataError.facade(error)) }
   }
 
-  /// Rows could not be brought to hand before they are needed; each is tried again by itself then.
+  /// Logs that rows could not be prefetched; each is read by itself when it is needed.
   func couldNotPrefetch(_ what: String, _ error: any Error) {
     StoreLog.warning("CoreData could not \(what) in advance: \(error)")
   }
 
-  /// An object could not take a change, because it could not be read before.
+  /// Records that an object lost a change, because it could not be read first.
   func noteLostChange() {
     readFailure?.losesChanges = true
   }
 
-  /// Throws what could not be read since the last save.
+  /// Throws the first read failure since the last save.
   func raiseReadFailure() throws {
     if !unpropagated.isEmpty, let deletionFailure { throw deletionFailure.error }
     guard let failure = readFailure else { return }
@@ -40,7 +40,7 @@ extension NSManagedObjectContext {
     throw failure.error
   }
 
-  /// Does work for a child, which is told of a read that fails in place of this context.
+  /// Runs a child's request; a failed read is reported to the child instead of this context.
   func reportingReadFailure<Result>(_ body: () throws -> Result) throws -> Result {
     let before = readFailure
     readFailure = nil
@@ -50,7 +50,7 @@ extension NSManagedObjectContext {
     return result
   }
 
-  /// The error of a read from a store that is no longer there.
+  /// The error of a read from a store that was removed.
   var removedStoreError: NSError {
     CoreDataError.make(
       NSPersistentStoreOperationError,
@@ -60,8 +60,8 @@ extension NSManagedObjectContext {
 }
 
 extension NSManagedObject {
-  /// Loads a fault that is about to be changed; false where it could not be read, and the change is
-  /// lost.
+  /// Loads a fault that is about to be changed; returns false if it could not be read, and the
+  /// change is lost.
   final func isReadyForChange() -> Bool {
     fireIfFault()
     guard state.contains(.fault) else { return true }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Relationships in memory that lead to objects that are gone.
+/// Removes deleted objects from the relationships in memory that refer to them.
 extension NSManagedObjectContext {
-  /// One side of a relationship in which nothing is known of who refers to a deleted object.
+  /// A side of a relationship whose objects referring to a deleted object are not known.
   private struct UnknownSide: Hashable {
     let entity: ObjectIdentifier
     let index: Int
@@ -27,15 +27,16 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Takes objects that are gone out of the relationships of all others.
+  /// Removes deleted objects from the relationships of all others.
   ///
-  /// Where an object's own side is known it names who refers to it. Where it is not, as with a fault
-  /// that a batch request deleted, all objects of the other side are looked at, once for all.
+  /// If an object's own side is loaded, it names the objects that refer to it. If not, as for a
+  /// fault that a batch request deleted, all objects of the other side are searched, once for all
+  /// deletions.
   func leaveRelationships(_ objects: [NSManagedObject]) {
     guard !objects.isEmpty else { return }
     var unknown: Set<UnknownSide> = []
     let gone = Set(objects.map { ObjectIdentifier($0) })
-    // Each storage once: a hub may lose thousands of members at a time.
+    // Each storage once: one object may lose thousands of members at a time.
     var storages: [ObjectIdentifier: ToManyStorage] = [:]
     for object in objects { leaveKnown(object, gone, &storages, &unknown) }
     for storage in storages.values { storage.forget(gone) }
@@ -52,7 +53,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Takes an object out of the to-ones that are known to lead to it, and notes the to-manys.
+  /// Removes an object from the to-ones that are known to refer to it, and collects the to-manys.
   private func leaveKnown(
     _ object: NSManagedObject,
     _ gone: Set<ObjectIdentifier>,
@@ -60,7 +61,7 @@ extension NSManagedObjectContext {
     _ unknown: inout Set<UnknownSide>
   ) {
     func leave(_ other: NSManagedObject, _ link: ObjectTemplate.Link) {
-      // What goes too need not be left.
+      // An object that is deleted too need not be changed.
       if gone.contains(ObjectIdentifier(other)) { return }
       guard link.slot.inverseIsToMany else {
         return other.dropToOne(object, at: link.inverseIndex)
@@ -83,9 +84,9 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Has what waits to be saved point no longer at objects that are gone.
+  /// Clears the references of pending objects to deleted objects.
   ///
-  /// References that this save does not write were changed by the context that deleted the objects.
+  /// References that this save does not write were cleared by the context that deleted the objects.
   func nullifyReferences(to gone: [NSManagedObject]) {
     leaveRelationships(gone)
     let objects = Set(gone.map { ObjectIdentifier($0) })
@@ -104,13 +105,13 @@ extension NSManagedObjectContext {
 }
 
 extension NSManagedObject {
-  /// Whether the object's own values, or the row that is attached, say where a to-one leads.
+  /// Whether the object's own values, or its attached row, have the value of a to-one.
   final func knowsToOne(at index: Int) -> Bool {
     if !toOneObjects.isEmpty, toOneObjects[index] != nil { return true }
     return !state.contains(.fault) || snapshot != nil
   }
 
-  /// A destination is gone; its identity in the row goes with it.
+  /// Clears a to-one whose destination was deleted, also the identifier in the row.
   final func dropToOne(_ object: NSManagedObject, at index: Int) {
     dropToOne(at: index, where: [ObjectIdentifier(object)], [object.rowReference])
   }

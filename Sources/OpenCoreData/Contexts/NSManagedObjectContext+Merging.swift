@@ -1,31 +1,31 @@
 import Foundation
 
-/// Rows that changed elsewhere.
+/// Rows that other contexts or processes changed.
 struct ChangedRows {
   var inserted: [ObjectKey] = []
   var updated: [ObjectKey] = []
   var deleted: [ObjectKey] = []
-  /// Whether they were written past the coordinator, so that its cache may be behind.
+  /// Whether another process wrote them, so that the coordinator's cache may be out of date.
   var isForeign = false
 
   var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
 }
 
 extension NSManagedObjectContext {
-  /// What `mergeChanges(fromContextDidSave:)` does.
+  /// Implements `mergeChanges(fromContextDidSave:)`.
   func mergeSave(_ notification: Notification) {
     if concurrencyType == .mainQueueConcurrencyType { requireLane() }
     var rows = changedRows(in: notification.userInfo ?? [:])
-    // Without a context, as from the history, it tells of what any process wrote.
+    // A notification without a context, as from the history, may report changes of any process.
     if !(notification.object is NSManagedObjectContext) { rows.isForeign = true }
     guard performDepth == 0, concurrencyType != .mainQueueConcurrencyType, !lane.isCurrent else {
       return merge(rows)
     }
-    // Out of `perform`, the caller's thread takes the lane.
+    // Outside `perform`, the calling thread enters the lane.
     performAndWait { merge(rows) }
   }
 
-  /// Takes over changes that were made elsewhere into several contexts.
+  /// Merges changes that were made elsewhere into several contexts.
   ///
   /// The keys are those of save notifications; the values are objects, identifiers or their URLs.
   public class func mergeChanges(
@@ -90,7 +90,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// The key in terms of this context's stores: another coordinator may have made it.
+  /// The key of an identifier in this context's stores, also if another coordinator created it.
   private func own(
     _ key: ObjectKey,
     _ binding: StoreBinding?,
@@ -106,8 +106,8 @@ extension NSManagedObjectContext {
     )
   }
 
-  /// Takes changed rows over: inserted ones become faults, updated ones are refreshed below the
-  /// changes that wait here, deleted ones go.
+  /// Merges changed rows: inserted ones become faults, updated ones are refreshed and keep pending
+  /// changes, deleted ones are removed.
   func merge(_ rows: ChangedRows) {
     guard !rows.isEmpty else { return }
     releaseGeneration()
@@ -133,7 +133,7 @@ extension NSManagedObjectContext {
   }
 
   private func forgetCachedRows(_ rows: ChangedRows) {
-    // Inserted rows are members that cached relationships do not know of.
+    // Inserted rows are members that cached relationships do not have.
     let keys = rows.inserted + rows.updated + rows.deleted
     for (store, keys) in Dictionary(grouping: keys, by: \.store) {
       persistentStoreCoordinator?.binding(number: store)?.rows?.forget(keys.map(\.reference))
@@ -186,9 +186,10 @@ extension NSManagedObjectContext {
     return result
   }
 
-  /// A row that no object here stands for may have come to an owner that is here.
+  /// Adds rows without an object here to the relationships of their owners that are loaded here.
   ///
-  /// A context's save names the owner too; an import or a batch request names the moved row alone.
+  /// A context's save reports the owner too; an import or a batch request reports the moved row
+  /// alone.
   private func showToOwners(_ keys: [ObjectKey]) {
     for (store, keys) in Dictionary(grouping: keys, by: \.store) {
       guard let binding = persistentStoreCoordinator?.binding(number: store),
@@ -225,7 +226,8 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Where changed rows could not be read, everything that they may belong to is read again.
+  /// Unloads all relationships to which the changed rows may belong, because the rows could not be
+  /// read.
   private func unloadInverses(of templates: [ObjectTemplate], _ error: any Error) {
     couldNotPrefetch("read the rows of a merge", error)
     var seen: Set<ObjectIdentifier> = []
@@ -239,7 +241,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Changes here stay on top of the newer row, as `refresh(_:mergeChanges:)` has it.
+  /// Adopts the newer row and keeps pending changes, as `refresh(_:mergeChanges:)` does.
   private func takeNewerRow(_ object: NSManagedObject) {
     do {
       if case .row(let row) = try row(for: object) {
@@ -266,7 +268,7 @@ extension NSManagedObjectContext {
     return result
   }
 
-  /// To-many relationships in memory that a changed to-one column belongs to are loaded again.
+  /// Unloads the to-many relationships in memory whose inverse is a changed to-one column.
   private func invalidateInverses(of object: NSManagedObject, before: Row?) {
     var now = object.state.contains(.prefetched) || !object.isFault ? object.snapshot : nil
     if now == nil {
@@ -290,7 +292,7 @@ extension NSManagedObjectContext {
 
   // MARK: Other contexts' saves
 
-  /// Called on any thread after others committed; the merge waits for its turn on the lane.
+  /// Called on any thread after another context's commit; the merge is queued on the lane.
   func enqueueMerge(_ rows: ChangedRows) {
     lane.async { [handle] in
       guard let context = handle.object else { return }
@@ -300,7 +302,7 @@ extension NSManagedObjectContext {
 }
 
 extension NSManagedObject {
-  /// The other side of a one-to-one changed in the store.
+  /// Invalidates a one-to-one whose other side changed in the store.
   final func invalidateToOne(at index: Int) {
     guard !hasChanges else { return }
     turnIntoFault()

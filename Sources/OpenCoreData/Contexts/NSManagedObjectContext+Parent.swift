@@ -2,10 +2,12 @@ import Foundation
 
 /// Contexts that save into another context.
 ///
-/// A child reads rows that are made of its parent's objects, changes that wait there included, and
-/// its saves change the parent's objects. The stores learn of it when the parent is saved.
+/// A child reads rows that are made of its parent's objects, including the parent's pending
+/// changes, and its saves change the parent's objects. The stores are changed when the parent is
+/// saved.
 extension NSManagedObjectContext {
-  /// Tells those children that want to know of what this context has now; on this context's lane.
+  /// Merges this context's changes into the children that merge automatically; called on this
+  /// context's lane.
   func tellChildren(_ changes: ChangedObjects, except source: NSManagedObjectContext? = nil) {
     let children = children
     guard !children.isEmpty else { return }
@@ -21,12 +23,12 @@ extension NSManagedObjectContext {
 
   // MARK: The parent's side
 
-  /// The object of a key, whatever its state; called on this context's lane.
+  /// The object of a key, regardless of its state; called on this context's lane.
   private func ownObject(_ key: ObjectKey) -> NSManagedObject? {
     let key = lasting(key)
     if let known = registeredObject(key) { return known }
     if key.isTemporary {
-      // It may be a change of a parent further up.
+      // The object may be a pending one of the parent's own parent.
       return parent.flatMap { _ in faultOfParent(key) }
     }
     guard let binding = persistentStoreCoordinator?.binding(number: key.store),
@@ -35,7 +37,7 @@ extension NSManagedObjectContext {
     return makeFault(key, template: template, binding: binding)
   }
 
-  /// A row made of an object's values as they are here now.
+  /// A row made of an object's current values in this context.
   func rowForChild(_ key: ObjectKey) throws -> RowAnswer {
     try performAndWait {
       guard let object = ownObject(key) else {
@@ -58,7 +60,7 @@ extension NSManagedObjectContext {
 
   // MARK: The child's side
 
-  /// An object that the parent has not saved yet, as a fault.
+  /// The fault of an object that the parent has not saved yet.
   func faultOfParent(_ key: ObjectKey) -> NSManagedObject? {
     guard let parent else { return nil }
     let template = parent.performAndWait { parent.ownObject(key)?.template }
@@ -124,13 +126,13 @@ extension NSManagedObjectContext {
 
   // MARK: Saving
 
-  /// Passes the changes to the parent, which keeps them until it is saved itself.
+  /// Passes the changes to the parent, which keeps them until it is saved.
   func save(into parent: NSManagedObjectContext) throws {
     try validateChanges()
     try parent.performAndWait {
       var own: [ObjectIdentifier: NSManagedObject] = [:]
-      // What the parent cannot read it cannot change: everything that the changes need is read first,
-      // and where that fails nothing is passed on.
+      // The parent cannot change objects that it cannot read: everything that the changes need is
+      // read first, and if that fails no change is passed on.
       try parent.reportingReadFailure {
         for object in updated.objects {
           guard let target = parent.ownObject(object.key) else { throw missingInParent(object) }
@@ -171,7 +173,8 @@ extension NSManagedObjectContext {
     for object in changes.deleted { forgetDeleted(object) }
   }
 
-  /// The parent was reset, or undid the insertion: there is nothing that could take the changes.
+  /// The error of a change whose object the parent no longer has, because it was reset or undid the
+  /// insertion.
   private func missingInParent(_ object: NSManagedObject) -> NSError {
     CoreDataError.make(
       NSManagedObjectReferentialIntegrityError,
@@ -181,7 +184,7 @@ extension NSManagedObjectContext {
     )
   }
 
-  /// Has the parent read what ``push(_:into:_:)`` will need of an object.
+  /// Makes the parent read everything that ``push(_:into:_:)`` will need of an object.
   private func prepare(
     _ target: NSManagedObject,
     for object: NSManagedObject,
@@ -218,7 +221,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Observers of a relationship are given its members, which are therefore read.
+  /// Reads the members of an observed relationship, because its observers receive them.
   private func prepareMembers(of owner: NSManagedObject, at index: Int) {
     if owner.state.contains(.observed) { _ = owner.loadedToMany(at: index) }
   }
@@ -240,7 +243,8 @@ extension NSManagedObjectContext {
       } else {
         let index = slot - layout.attributes.count
         let destination = object.toOne(at: index).flatMap(counterpart)
-        // What the parent is about to delete is no destination, as its delete rule would have it.
+        // An object that the parent is about to delete is no destination, as its delete rule
+        // demands.
         let isGone = destination?.state.contains(.deleted) ?? false
         target.setToOne(isGone ? nil : destination, at: index)
       }
@@ -251,8 +255,8 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Passes what was added and removed, and no more: members that came to the parent or left it
-  /// meanwhile are the parent's.
+  /// Passes only the added and removed members: members that the parent added or removed since are
+  /// kept as the parent has them.
   private func push(
     _ storage: ToManyStorage,
     at index: Int,
@@ -260,7 +264,7 @@ extension NSManagedObjectContext {
     into target: NSManagedObject,
     _ counterpart: (NSManagedObject) -> NSManagedObject?
   ) {
-    // Where the inverse is to-one it has told the parent of the members already.
+    // A to-one inverse has already passed the members to the parent.
     if !link.hasInverse || link.slot.inverseIsToMany || link.slot.isOrdered {
       for member in storage.removed.items {
         if let own = counterpart(member) { target.inverseRemoved(own, from: index) }
@@ -294,7 +298,7 @@ extension NSManagedObjectContext {
   ) throws {
     let coordinator = try requireCoordinator()
     try obtainKeys(for: objects.filter { $0.state.contains(.inserted) }, coordinator)
-    // What was saved into the parent already gets its identifiers there.
+    // Objects already saved into the parent get their identifiers there.
     let keys = objects.filter { $0.key.isTemporary && $0.context === self }.map(\.key)
     guard !keys.isEmpty else { return }
     try parent.performAndWait {
@@ -302,9 +306,9 @@ extension NSManagedObjectContext {
     }
   }
 
-  // MARK: Lasting keys
+  // MARK: Permanent keys
 
-  /// The key that an object has now.
+  /// The current key of an object.
   func lasting(_ key: ObjectKey) -> ObjectKey {
     key.isTemporary ? formerKeys[key.reference.key] ?? key : key
   }
@@ -314,7 +318,7 @@ extension NSManagedObjectContext {
     lastingKeys.append((former, key))
   }
 
-  /// Children know objects by the keys that they had before they were stored.
+  /// Passes permanent keys to the children, which know the objects by their temporary ones.
   func tellChildrenOfKeys() {
     guard !lastingKeys.isEmpty else { return }
     let keys = lastingKeys
@@ -324,14 +328,14 @@ extension NSManagedObjectContext {
       if child.lane.isCurrent {
         child.takeArrivingKeys()
       } else {
-        // Before whatever is asked of the child from now on. Where it is at work, it takes them itself
-        // before it makes an object for one of them.
+        // Queued before any later work of the child. If the child is running, it takes the keys
+        // itself before it creates an object for one of them.
         child.lane.async { [weak child] in child?.takeArrivingKeys() }
       }
     }
   }
 
-  /// All contexts below this one, the nearer ones first.
+  /// All contexts below this one, nearer ones first.
   private var descendants: [NSManagedObjectContext] {
     let children = children
     return children + children.flatMap(\.descendants)
@@ -354,7 +358,7 @@ extension NSManagedObjectContext {
 }
 
 extension NSManagedObject {
-  /// Creates a parent's object for one that a child inserted; both have one key.
+  /// Creates the parent's object for one that a child inserted; both have the same key.
   static func make(
     entity: NSEntityDescription,
     in context: NSManagedObjectContext,

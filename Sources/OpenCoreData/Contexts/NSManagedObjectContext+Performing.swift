@@ -1,8 +1,8 @@
 import Foundation
 
-/// Carries a value to the one lane that uses it.
+/// Carries a value to the lane that uses it.
 struct LaneTransfer<Value>: @unchecked Sendable {
-  // Sendable: made by one side and taken by the other, never used by both.
+  // Sendable: created by one side and taken by the other, never used by both.
   let value: Value
 
   init(_ value: Value) {
@@ -14,11 +14,11 @@ extension NSManagedObjectContext {
   /// The context whose lane the calling code runs on.
   @TaskLocal static var current: NSManagedObjectContext?
 
-  /// When a block runs that is awaited.
+  /// When an awaited block runs.
   public enum ScheduledTaskType: Sendable, Hashable {
-    /// At once, where the caller is on the context's lane already.
+    /// Immediately, if the caller is already on the context's lane.
     case immediate
-    /// After what is queued already.
+    /// After the blocks that are already queued.
     case enqueued
   }
 
@@ -64,7 +64,8 @@ extension NSManagedObjectContext {
     return try Self.$current.withValue(self, operation: body)
   }
 
-  /// On the main thread an app changes objects without `perform`; the run loop's turn ends them.
+  /// Schedules the end of a turn on the run loop, because on the main thread an app changes objects
+  /// without `perform`.
   func scheduleTurn() {
     guard performDepth == 0, !isTurnScheduled, concurrencyType == .mainQueueConcurrencyType,
       lane.isCurrent

@@ -1,8 +1,8 @@
 extension NSManagedObjectContext {
-  /// Loads relationships of many objects with one question for each step of a key path.
+  /// Loads relationships of many objects with one query for each step of a key path.
   ///
-  /// A portion of the objects has all its key paths loaded before the next one begins: what the
-  /// first of them brought to hand is there for the others.
+  /// All key paths of a portion of the objects are loaded before the next portion begins, while
+  /// what the first path loaded is still cached.
   func prefetch(_ keyPaths: [String], of objects: [NSManagedObject]) throws {
     guard !keyPaths.isEmpty else { return }
     let paths = keyPaths.map { $0.split(separator: ".").map(String.init) }
@@ -22,9 +22,10 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Loads a to-many of objects that are alike and have nothing of it yet; false where they are not.
+  /// Loads a to-many of objects that share an entity and have none of it loaded; returns false for
+  /// others.
   ///
-  /// This is the most frequent prefetch, and it goes through the objects once.
+  /// This is the most frequent prefetch, and it iterates over the objects once.
   private func fulfill(
     _ key: String,
     of objects: [NSManagedObject],
@@ -46,7 +47,7 @@ extension NSManagedObjectContext {
     return true
   }
 
-  /// Loads one relationship and answers with its members, unless it is the last of its key path.
+  /// Loads one relationship and returns its members, unless it is the last of its key path.
   private func prefetch(
     _ key: String,
     of objects: [NSManagedObject],
@@ -65,7 +66,7 @@ extension NSManagedObjectContext {
         let unknown = objects.filterUncounted { $0.lacksToMany(at: index) }
         let known =
           unknown.count == objects.count ? [] : objects.filter { !$0.lacksToMany(at: index) }
-        // Members that were faults get their rows with this.
+        // This also attaches rows to members that were faults.
         fulfillToMany(at: index, of: unknown, &notes)
         for object in isLast ? known : objects {
           for member in object.memberSet(at: index).members { next.append(member) }
@@ -79,13 +80,13 @@ extension NSManagedObjectContext {
   }
 }
 
-/// What a prefetch has learned of one portion of the objects, for the next ones.
+/// Results of prefetching one portion of the objects, used for the next portions.
 struct PrefetchNotes {
-  /// How many rows came along with the members.
+  /// The number of rows that were read with the members.
   var broughtRows = 0
   private var known: Set<ObjectIdentifier> = []
 
-  /// Whether most members of a relationship turned out to be known already, rows and all.
+  /// Whether most members of a relationship were already registered with their rows.
   func knowsMembers(of relationship: NSRelationshipDescription) -> Bool {
     known.contains(ObjectIdentifier(relationship))
   }

@@ -1,7 +1,7 @@
 import Foundation
 
 extension NSManagedObjectContext {
-  /// What `refresh(_:mergeChanges:)` does.
+  /// Implements `refresh(_:mergeChanges:)`.
   func refreshObject(_ object: NSManagedObject, mergeChanges flag: Bool) {
     requireLane()
     guard object.context === self, !object.state.contains(.inserted),
@@ -35,7 +35,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// What `refreshAllObjects()` does.
+  /// Implements `refreshAllObjects()`.
   func refreshRegisteredObjects() {
     requireLane()
     for object in registry.objects {
@@ -44,7 +44,7 @@ extension NSManagedObjectContext {
     processPendingChanges()
   }
 
-  /// What `rollback()` does.
+  /// Implements `rollback()`.
   func dropUnsavedChanges() {
     requireLane()
     guard let undoRecorder else { return dropChanges() }
@@ -80,7 +80,7 @@ extension NSManagedObjectContext {
     processPendingChanges()
   }
 
-  /// Puts the values back that were loaded or saved last.
+  /// Restores the values that were last loaded or saved.
   private func revert(_ object: NSManagedObject) {
     object.announcingChanges { dropChanges(of: object) }
   }
@@ -93,12 +93,13 @@ extension NSManagedObjectContext {
     object.forEachToMany { $0.revert() }
     guard !object.state.contains(.fault), object.snapshot != nil else { return }
     object.objectValues = nil
-    // The values are the snapshot's from now on.
+    // From here on, the values are the snapshot's.
     object.ownValues = []
     untracked { object.awake(fromSnapshotEvents: .rollback) }
   }
 
-  /// To-many relationships that were loaded while an object was set to lead elsewhere are without it.
+  /// Unloads the to-many relationships that were loaded without an object while one of its to-ones
+  /// had a pending value.
   private func unloadCommittedOwners(of object: NSManagedObject) {
     guard let snapshot = object.snapshot else { return }
     for link in object.template.toOnes where link.hasInverse && link.slot.inverseIsToMany {
@@ -110,7 +111,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// What `reset()` does.
+  /// Implements `reset()`.
   func forgetAllObjects() {
     requireLane()
     releaseGeneration()
@@ -141,7 +142,7 @@ extension NSManagedObjectContext {
       object.context = nil
       object.snapshot = nil
       object.ownValues = []
-      // Who observes the object goes on observing it.
+      // Observers of the object stay registered.
       object.state.formIntersection(.observed)
       object.state.insert(.fault)
     }

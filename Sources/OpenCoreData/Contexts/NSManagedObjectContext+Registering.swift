@@ -3,7 +3,7 @@ import Foundation
 extension NSManagedObjectContext {
   // MARK: Objects by identifier
 
-  /// What `object(with:)` does.
+  /// Implements `object(with:)`.
   func knownObjectOrFault(_ objectID: NSManagedObjectID) -> NSManagedObject {
     requireLane()
     if let binding = ownBinding(of: objectID) {
@@ -15,20 +15,20 @@ extension NSManagedObjectContext {
     if let template = template(of: key.key, entity: objectID.entity) {
       return makeFault(key.key, template: template, binding: key.binding)
     }
-    // Its store may have been removed a moment ago: then it is a fault that cannot be fulfilled.
+    // If its store was just removed, this is a fault that cannot be fulfilled.
     guard objectID.entity.modelReference === model else {
       fatalError("The object ID \(objectID) belongs to none of the context's stores.")
     }
     return makeFault(key.key, template: objectID.template, binding: key.binding)
   }
 
-  /// What `registeredObject(for:)` does.
+  /// Implements `registeredObject(for:)`.
   func knownObject(_ objectID: NSManagedObjectID) -> NSManagedObject? {
     requireLane()
     return registeredObject(adopted(objectID).key)
   }
 
-  /// What `existingObject(with:)` does.
+  /// Implements `existingObject(with:)`.
   func objectWithRow(_ objectID: NSManagedObjectID) throws -> NSManagedObject {
     requireLane()
     if ownBinding(of: objectID) != nil {
@@ -42,7 +42,8 @@ extension NSManagedObjectContext {
     } else if objectID.isTemporaryID, parent == nil {
       throw missing(objectID)
     } else if template(of: adopted(objectID).key, entity: objectID.entity) == nil {
-      // Another container's identifier, or one whose store was removed, is an error to handle.
+      // An identifier of another container, or of a removed store, is an error that the app can
+      // handle.
       throw missing(objectID)
     }
     return try loaded(object(with: objectID), objectID)
@@ -71,7 +72,7 @@ extension NSManagedObjectContext {
     )
   }
 
-  /// The identifier's store, where it is one of the context's own coordinator.
+  /// The identifier's store, if it belongs to the context's own coordinator.
   @inline(__always)
   private func ownBinding(of objectID: NSManagedObjectID) -> StoreBinding? {
     guard coordinatorNumber != 0, let binding = objectID.binding, !objectID.key.isTemporary,
@@ -80,7 +81,7 @@ extension NSManagedObjectContext {
     return binding
   }
 
-  /// The identifier in terms of this context's stores: another coordinator may have made it.
+  /// The identifier's key in this context's stores, also if another coordinator created it.
   private func adopted(_ objectID: NSManagedObjectID) -> (key: ObjectKey, binding: StoreBinding?) {
     guard !objectID.isTemporaryID, let coordinator = persistentStoreCoordinator,
       let binding = objectID.binding
@@ -115,13 +116,13 @@ extension NSManagedObjectContext {
     registeredObject(self.key(of: reference, from: source))
   }
 
-  /// The object that a row of another refers to.
+  /// The object that a reference in another object's row identifies.
   func object(_ reference: RowReference, from source: NSManagedObject) -> NSManagedObject? {
     let key = lasting(key(of: reference, from: source))
     if let known = registeredObject(key) { return known }
     if key.isTemporary { return parent.flatMap { _ in faultOfParent(key) } }
     guard let binding = persistentStoreCoordinator?.binding(number: key.store) ?? source.binding,
-      // By the lasting key: a reference to what was not saved yet names no entity.
+      // Look up by the permanent key: a reference to an unsaved object has no entity.
       let template = binding.template(number: key.reference.entityNumber)
     else { return nil }
     return makeFault(key, template: template, binding: binding)
@@ -151,7 +152,7 @@ extension NSManagedObjectContext {
     return makeFault(key.reference.key, in: home)
   }
 
-  /// The object of a temporary key that the parent has replaced by a lasting one meanwhile.
+  /// The object of a temporary key that the parent has since replaced by a permanent one.
   private func objectOfLastingKey(
     _ temporary: ObjectKey,
     template: ObjectTemplate
@@ -172,7 +173,8 @@ extension NSManagedObjectContext {
     let type = home.templateReference._withUnsafeGuaranteedRef { $0.type }
     let object = type.init(_row: seed)
     if isChecked { object.state.insert(.guarded) }
-    // A class may come back to the context while its object is made; who was first stays.
+    // The initializer of a class may call the context while its object is created; the first object
+    // is kept.
     if let known = registry.enter(object, home.word, key) { return known }
     if keepsObjects { retainedObjects[object.key] = object }
     if home.isContextual, let binding = home.binding { noteRegistered(object, binding) }
@@ -181,7 +183,7 @@ extension NSManagedObjectContext {
 
   // MARK: Loading
 
-  /// How often anything was committed to the stores: rows read before may be old.
+  /// The number of commits to the stores; rows read at an earlier number may be out of date.
   var generation: UInt32 {
     pinnedGeneration?.rowGeneration ?? commits?.value
       ?? persistentStoreCoordinator?.commitCount ?? 0
@@ -219,7 +221,7 @@ extension NSManagedObjectContext {
     if object.template.awakesFromFetch { untracked { object.awakeFromFetch() } }
   }
 
-  /// The row is gone: the object is empty, and deleted.
+  /// Fulfills a fault whose row was deleted: the object is empty, and deleted.
   private func fulfillVanished(_ object: NSManagedObject) {
     guard shouldHandleInaccessibleFault(object, for: object.objectID, triggeredByProperty: nil)
     else {
@@ -239,10 +241,10 @@ extension NSManagedObjectContext {
     touch(object, .touchedDelete)
   }
 
-  /// Attaches rows to those faults that have none, with one question to each store.
+  /// Attaches rows to the faults among the objects, with one query to each store.
   ///
-  /// Where a store cannot be read, each fault is tried again by itself when it is needed.
-  /// Rows of a walk over very many objects pass by the store's cache.
+  /// If a store cannot be read, each fault is read again by itself when it is fired. With
+  /// `isPassing`, for an iteration over very many objects, the rows are not cached by the store.
   func attachRows(to objects: [NSManagedObject], isPassing: Bool = false) {
     do {
       try attachRows(to: objects, isSaving: false, isPassing: isPassing)
@@ -251,13 +253,14 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// An incremental store is asked only for what is needed: for objects that are being saved.
+  /// With an incremental store, only rows that are needed are read: those of objects that are being
+  /// saved.
   func attachRows(
     to objects: [NSManagedObject],
     isSaving: Bool,
     isPassing: Bool = false
   ) throws {
-    // A child's faults are filled by its parent, one by one.
+    // A child's faults are fulfilled by its parent, one by one.
     guard !isChild else { return }
     let generation = generation
     let wanted = objects.filterUncounted { $0.lacksRow(of: generation) }
@@ -277,10 +280,10 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// The object of a row, a fault where it is not known yet.
+  /// The object of a row, a fault if it is not registered yet.
   @inline(__always)
   func object(for reference: RowReference, _ binding: StoreBinding) -> NSManagedObject? {
-    // Not counted: the context keeps its homes.
+    // Not retained: the context keeps its homes.
     homeReference(of: reference.entityNumber, binding)?._withUnsafeGuaranteedRef { home in
       registry.object(home.word, reference.key) ?? makeFault(reference.key, in: home)
     }

@@ -3,7 +3,7 @@ import Foundation
 extension NSManagedObjectContext {
   // MARK: Loading to-manys
 
-  /// Objects that have a store, by store.
+  /// The objects that have a store, grouped by store.
   func groupedByBinding(
     _ objects: [NSManagedObject]
   ) -> [(binding: StoreBinding, objects: [NSManagedObject])] {
@@ -57,7 +57,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Loads one to-many relationship of a part of objects of one entity and one store.
+  /// Loads one to-many relationship for a portion of objects of one entity and one store.
   func fulfill(
     _ relationship: NSRelationshipDescription,
     at index: Int,
@@ -69,8 +69,8 @@ extension NSManagedObjectContext {
     guard let store = rows(of: binding) else {
       return couldNotRead("fulfill the relationship '\(relationship.name)'", removedStoreError)
     }
-    // The rows come with the answer, until it turns out that most members are known already. Where
-    // the app says how old rows may be, the cache is asked for them instead.
+    // Rows are read with the members until most members turn out to be registered already. If the
+    // app set a staleness interval, rows are read through the cache instead.
     var bringsRows = stalenessInterval < 0 && !notes.knowsMembers(of: relationship)
     do {
       var start = part.lowerBound
@@ -95,8 +95,8 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Gives a portion of objects their members, and answers how many of the rows that came along
-  /// were wanted.
+  /// Sets the members of a portion of objects, and returns how many of the rows read with them were
+  /// used.
   private func fill(
     _ objects: [NSManagedObject],
     _ portion: Range<Int>,
@@ -138,27 +138,29 @@ extension NSManagedObjectContext {
       }
       object.take(loading, at: index)
     }
-    // Whoever asks for the members reads them next: one question instead of one for each.
+    // Read the members' rows too, because the caller reads them next: one query instead of one for
+    // each.
     attachRows(to: faults.objects)
     faults.close()
     return used
   }
 
-  /// As many objects' relationships are loaded by one question, so that what is read of them is
-  /// still at hand when their members are made.
+  /// The number of objects whose relationship one query loads, so that the rows are still in the
+  /// processor's cache when the members are created.
   static let fulfilledAtOnce = 4096
 
-  /// The first rows of a prefetch are cached; more would push everything else out of the cache.
+  /// The most rows of a prefetch that are cached; more would evict everything else from the cache.
   private static let cachedRows = SQLiteStore.cachedRows
 
-  /// Of one object alone; where its members' own rows lead to it, they come with the answer.
+  /// Loads a to-many of one object; where a column of the members is the relationship, their rows
+  /// are read too.
   private func fulfill(toMany index: Int, of object: NSManagedObject, _ binding: StoreBinding) {
     guard let store = rows(of: binding) else {
       let name = object.template.toManys[index].slot.name
       return couldNotRead("fulfill the relationship '\(name)'", removedStoreError)
     }
     let generation = generation
-    // Taken out while it is used: a member's class may come back here.
+    // Moved out while in use: creating a member may call this context again.
     var found: [RowMember] = []
     swap(&found, &memberBuffer)
     defer {
@@ -176,7 +178,7 @@ extension NSManagedObjectContext {
     var loading = object.loadingMembers(at: index, capacity: found.count)
     for place in found.indices {
       guard let member = self.object(for: found[place].reference, binding) else { continue }
-      // Moved out of the list rather than copied, which would count it once more.
+      // Moved out of the list, because a copy would retain it once more.
       if let row = found[place].row.take(), member.state.contains(.fault) {
         if isShared, !member.state.contains(.prefetched) { sharedMembers.hold(member) }
         member.attach(row, generation: generation)
@@ -190,10 +192,10 @@ extension NSManagedObjectContext {
     object.take(loading, at: index)
   }
 
-  /// A larger buffer is not kept.
+  /// The largest buffer that is kept, in members.
   private static let memberBufferLimit = 4096
 
-  /// Faults that are to get their rows, each once.
+  /// Faults to which rows are to be attached, each once.
   private struct FaultList {
     private(set) var objects: [NSManagedObject] = []
     let generation: UInt32
@@ -209,7 +211,7 @@ extension NSManagedObjectContext {
       objects.append(object)
     }
 
-    /// The list is done with.
+    /// Releases the list.
     func close() {
       objects.forEachUncounted { _, object in object.state.remove(.listed) }
     }
@@ -217,21 +219,21 @@ extension NSManagedObjectContext {
 }
 
 extension NSManagedObject {
-  /// Whether the object's to-one was set to lead elsewhere than to an object of whose to-many it is
-  /// a member in the store.
+  /// Whether the object's to-one has a pending value other than an object in whose to-many the
+  /// store has it.
   ///
-  /// Another context may have made it a member after its to-one was set here.
+  /// Another context may have added it to the to-many after its to-one was set here.
   final func hasLeft(_ owner: NSManagedObject, toMany index: Int) -> Bool {
     guard state.contains(.updated), !state.contains(.fault) else { return false }
     let link = owner.template.toManys[index]
     guard link.hasInverse, !link.slot.inverseIsToMany,
       let rowIndex = template.toOnes[link.inverseIndex].slot.rowIndex, changed.contains(rowIndex)
     else { return false }
-    // By the object: its key may have become lasting since.
+    // Compares objects: the key may have become permanent since.
     return registeredToOne(at: link.inverseIndex) !== owner
   }
 
-  /// Whether the object is a fault without the row of a generation.
+  /// Whether the object is a fault without a row of the given commit number.
   @inline(__always)
   final func lacksRow(of generation: UInt32) -> Bool {
     let state = state
@@ -239,7 +241,7 @@ extension NSManagedObject {
     return !state.contains(.prefetched) || rowGeneration != generation
   }
 
-  /// Whether the members of a relationship are the members of other objects too.
+  /// Whether the members of a relationship may be members of other objects too.
   @inline(__always)
   final func sharesMembers(at index: Int) -> Bool {
     templateReference._withUnsafeGuaranteedRef { $0.sharedRelationships.contains(index) }

@@ -1,11 +1,11 @@
 import Foundation
 
-/// Relationships that a merge policy gives back to the store.
+/// Resets relationships for which a merge policy chooses the store's value.
 ///
-/// Both sides of a relationship know of a change: where one side takes the store's value, the other
-/// would still show what was set here, and a save would write its part of it.
+/// A change is recorded on both sides of a relationship: if only one side took the store's value,
+/// the other would still show the pending change, and a save would write its part of it.
 extension NSManagedObjectContext {
-  /// What a to-one that was changed led to, here and in the row that it was read from.
+  /// The destination of a changed to-one, here and in the row that it was read from.
   private struct ChangedToOne {
     let index: Int
     let rowIndex: Int
@@ -13,8 +13,8 @@ extension NSManagedObjectContext {
     let ends: [NSManagedObject]
   }
 
-  /// Does something that gives relationships of an object back, and takes their changes back on the
-  /// other sides.
+  /// Runs a body that resets relationships of an object, and reverts the changes on the inverse
+  /// sides.
   func retractingInverses(of object: NSManagedObject, _ body: () -> Void) {
     let toOnes = changedToOnes(of: object)
     var toManys: [(index: Int, link: ObjectTemplate.Link, members: [NSManagedObject])] = []
@@ -60,7 +60,7 @@ extension NSManagedObjectContext {
 }
 
 extension NSManagedObject {
-  /// Takes the change of a to-one back that the change of its inverse made.
+  /// Reverts the change of a to-one that a change of its inverse made.
   fileprivate final func retractToOne(at index: Int) {
     guard !state.contains(.fault), let snapshot,
       let rowIndex = template.toOnes[index].slot.rowIndex, changed.contains(rowIndex)

@@ -1,11 +1,11 @@
 import Foundation
 
 extension NSManagedObjectContext {
-  /// What `save()` does.
+  /// Implements `save()`.
   func saveChanges() throws {
     requireLane()
     if performDepth == 0, !lane.isCurrent, concurrencyType != .mainQueueConcurrencyType {
-      // Out of `perform`, the caller's thread takes the lane, so that merges do not interfere.
+      // Outside `perform`, the calling thread enters the lane, so that merges do not interfere.
       return try performAndWait { try saveOnLane() }
     }
     try saveOnLane()
@@ -23,7 +23,7 @@ extension NSManagedObjectContext {
     guard hasChanges || !conflictChecks.isEmpty else { return }
     isSaving = true
     defer { isSaving = false }
-    // The log could not begin anew after this save if the turn still read what was before.
+    // SQLite could not restart the log after this save if the turn still read an earlier state.
     endReading()
     NotificationCenter.default.post(name: .NSManagedObjectContextWillSave, object: self)
     try announceSave()
@@ -35,7 +35,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// `willSave()` may change objects, itself included, so it is repeated until nothing changes.
+  /// Calls `willSave()` until no object changes, because it may change objects, also its own.
   private func announceSave() throws {
     for _ in 0..<Self.willSaveLimit {
       var isDirty = false
@@ -57,10 +57,10 @@ extension NSManagedObjectContext {
     )
   }
 
-  /// Core Data's code for it; it has no name.
+  /// Core Data's unnamed code for this error.
   private static let recursiveSaveCode = 132_001
 
-  /// As Core Data's own.
+  /// Core Data's own limit.
   private static let willSaveLimit = 1000
 
   func validateChanges() throws {
@@ -88,12 +88,12 @@ extension NSManagedObjectContext {
       collect { try object.validateForUpdate() }
     }
     processPendingChanges()
-    // What could not be read cannot be judged.
+    // Values that could not be read cannot be validated.
     try raiseReadFailure()
     try ValidationError.raise(failures)
   }
 
-  /// Reads the rows of faults that changes of their inverses have to be checked against.
+  /// Reads the rows of faults that are needed to validate changes of their inverses.
   private func readUnreadOwners() throws {
     let owners = updated.objects.filter { $0.state.contains(.fault) && $0.isCheckedAsFault }
     if !owners.isEmpty { try attachRows(to: owners, isSaving: true) }
@@ -122,7 +122,7 @@ extension NSManagedObjectContext {
         case (let conflict as RowConstraintError, let binding?):
           try resolve(conflict, in: binding, attempts: attempts, limit: limit)
         default:
-          // A store that was moved while the save waited for it takes the save at its new place.
+          // If the store was moved while the save waited for it, the save goes to its new location.
           let now = coordinator.persistentStores
           let isMoved = now.count == stores.count && !now.elementsEqual(stores, by: ===)
           stores = now
@@ -132,7 +132,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Gives objects lasting keys, one reservation for each entity.
+  /// Assigns permanent keys to objects, with one reservation for each entity.
   func obtainKeys(
     for objects: [NSManagedObject],
     _ coordinator: NSPersistentStoreCoordinator
@@ -205,7 +205,7 @@ extension NSManagedObjectContext {
     registry.insert(objects)
   }
 
-  /// What `obtainPermanentIDs(for:)` does.
+  /// Implements `obtainPermanentIDs(for:)`.
   func obtainLastingIDs(for objects: [NSManagedObject]) throws {
     requireLane()
     do {
@@ -244,7 +244,7 @@ extension NSManagedObjectContext {
     for object in changes.deleted { forgetDeleted(object) }
   }
 
-  /// Empties the lists; what was saved is clean.
+  /// Empties the lists of pending changes after a save.
   func clearSavedChanges() -> ChangedObjects {
     var changes = ChangedObjects()
     changes.inserted = inserted.objects

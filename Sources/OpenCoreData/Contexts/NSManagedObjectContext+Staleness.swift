@@ -1,7 +1,7 @@
 import Foundation
 
 extension NSManagedObjectContext {
-  /// Drops cached rows that are older than the app allows, before they are asked for.
+  /// Drops cached rows that exceed the staleness interval, before they are read.
   func forgetStale(_ objects: [NSManagedObject], in rows: any RowStore) {
     guard stalenessInterval >= 0 else { return }
     guard stalenessInterval > 0 else { return rows.forget(objects.map(\.key.reference)) }
@@ -14,7 +14,7 @@ extension NSManagedObjectContext {
     if !stale.isEmpty { rows.forget(stale.map(\.key.reference)) }
   }
 
-  /// A fetch has just read these objects from the store.
+  /// Records that a fetch has just read these objects from the store.
   func noteRead(_ objects: [NSManagedObject]) {
     guard stalenessInterval > 0 else { return }
     let now = uptime
@@ -22,8 +22,8 @@ extension NSManagedObjectContext {
     dropOldReadTimes(now)
   }
 
-  /// An object that was read too long ago counts as one that was not read, so its time need not be
-  /// kept; looked for when there are twice as many as were left the last time.
+  /// Drops read times that exceed the staleness interval, which count as never read; done when
+  /// there are twice as many as were left the last time.
   private func dropOldReadTimes(_ now: Double) {
     guard readTimes.count > readTimesLimit else { return }
     readTimes = readTimes.filter { now - $0.value <= stalenessInterval }

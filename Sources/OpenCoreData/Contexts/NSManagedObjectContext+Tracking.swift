@@ -3,7 +3,7 @@ import Foundation
 extension NSManagedObjectContext {
   // MARK: Changing
 
-  /// An object that a child context inserted has been awakened there.
+  /// Inserts an object; one that a child context inserted was already awakened there.
   func insert(_ object: NSManagedObject, awakes: Bool) {
     if object.context === self {
       if object.state.contains(.deleted) { keep(object) }
@@ -14,7 +14,7 @@ extension NSManagedObjectContext {
       "The object is already registered in another context and cannot be inserted here."
     )
     requireLane()
-    // First, as it makes the memory in which the object then keeps the rest.
+    // First, because it allocates the storage that the following steps use.
     inserted.append(object)
     object.context = self
     object.state.insert(
@@ -26,7 +26,8 @@ extension NSManagedObjectContext {
     scheduleTurn()
   }
 
-  /// Inserting an object that waits to be deleted keeps it; what its delete rules did stays done.
+  /// Inserting an object that is to be deleted cancels the deletion; the effects of its delete
+  /// rules remain.
   private func keep(_ object: NSManagedObject) {
     undelete(object)
     unpropagated.removeAll { $0 === object }
@@ -40,7 +41,7 @@ extension NSManagedObjectContext {
     scheduleTurn()
   }
 
-  /// What `delete(_:)` does.
+  /// Implements `delete(_:)`.
   func markDeleted(_ object: NSManagedObject) {
     requireLane()
     precondition(
@@ -49,7 +50,7 @@ extension NSManagedObjectContext {
     )
     guard object.context === self, !object.state.contains(.deleted) else { return }
     object.prepareForDeletion()
-    // A subclass may have taken the object away meanwhile.
+    // A subclass may have removed the object from the context in between.
     guard object.context === self, !object.state.contains(.deleted) else { return }
     moveToDeleted(object)
     unpropagated.append(object)
@@ -57,7 +58,7 @@ extension NSManagedObjectContext {
     scheduleTurn()
   }
 
-  /// Takes an object from the inserted or updated ones to those that a save deletes.
+  /// Moves an object from the inserted or updated ones to the deleted ones.
   func moveToDeleted(_ object: NSManagedObject) {
     if object.state.contains(.inserted) {
       inserted.remove(object)
@@ -71,7 +72,7 @@ extension NSManagedObjectContext {
     noteState(of: object)
   }
 
-  /// What `assign(_:to:)` does.
+  /// Implements `assign(_:to:)`.
   func chooseStore(_ store: NSPersistentStore, for object: Any) {
     requireLane()
     guard let object = object as? NSManagedObject else { return }
@@ -89,7 +90,7 @@ extension NSManagedObjectContext {
     assignments[ObjectIdentifier(object)] = binding
   }
 
-  /// What `detectConflicts(for:)` does.
+  /// Implements `detectConflicts(for:)`.
   func checkConflicts(of object: NSManagedObject) {
     requireLane()
     guard object.context === self else { return }
@@ -117,7 +118,7 @@ extension NSManagedObjectContext {
     touched.append(object)
   }
 
-  /// Does work whose changes are none of the app's.
+  /// Runs a body whose changes are not recorded as changes of the app.
   func untracked<Result>(_ body: () throws -> Result) rethrows -> Result {
     untrackedDepth += 1
     defer { untrackedDepth -= 1 }
@@ -126,7 +127,7 @@ extension NSManagedObjectContext {
 
   // MARK: Turns
 
-  /// What `processPendingChanges()` does.
+  /// Implements `processPendingChanges()`.
   func processTurn() {
     requireLane()
     guard !isProcessing, !touched.isEmpty || !unpropagated.isEmpty else { return }
@@ -141,8 +142,8 @@ extension NSManagedObjectContext {
     touched = []
     undoRecorder?.record(objects)
     defer {
-      // The notification's handlers still ask what changed. What they change belongs to the next
-      // turn, and keeps the object's list.
+      // The notification's handlers can still read the changes. Their own changes belong to the
+      // next turn, and keep the object's list.
       for object in objects where !object.state.contains(.touched) { object.forgetTurn() }
     }
     var changes = ChangedObjects()
@@ -152,7 +153,7 @@ extension NSManagedObjectContext {
       object.state.remove([.touched, .touchedInsert, .touchedDelete, .touchedRefresh])
       let wasUnsaved = state.contains(.inserted)
       if state.contains(.touchedDelete) {
-        // What came and went within one turn was never there.
+        // An object inserted and deleted in one turn is in no notification.
         if !(wasUnsaved && state.contains(.touchedInsert)) { changes.deleted.append(object) }
       } else if state.contains(.touchedInsert) {
         changes.inserted.append(object)
@@ -171,7 +172,7 @@ extension NSManagedObjectContext {
     )
   }
 
-  /// Objects that were deleted before they were ever saved leave the context.
+  /// Removes objects from the context that were deleted before they were ever saved.
   private func dropUnsavedDeletions(among touched: [NSManagedObject]) {
     guard !deleted.isEmpty else { return }
     for object in touched where object.state.isSuperset(of: [.deleted, .inserted]) {
@@ -180,14 +181,14 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Cuts the ties between the context and an object that is gone from the store.
+  /// Detaches an object that was deleted in the store from the context.
   func forgetDeleted(_ object: NSManagedObject) {
     forget(object)
-    // Undoing the deletion brings the relationships back; until then the undo step holds them.
+    // Undoing the deletion restores the relationships; until then the undo step retains them.
     if undoRecorder?.canRevive(object) != true { object.cutRelationships() }
   }
 
-  /// Cuts the ties between the context and an object.
+  /// Detaches an object from the context.
   func forget(_ object: NSManagedObject) {
     if !incrementalRows.isEmpty { noteUnregistered(object) }
     registry.remove(object.key)
@@ -204,8 +205,8 @@ extension NSManagedObjectContext {
 }
 
 extension NSManagedObject {
-  /// Lets go of the objects that this one refers to: objects that refer to each other would never be
-  /// freed once their context does not know them.
+  /// Releases the objects that this one refers to: objects that refer to each other would never be
+  /// freed once their context no longer knows them.
   final func cutRelationships() {
     toOneObjects = []
     dropToManys()

@@ -2,7 +2,7 @@ import Foundation
 
 /// How a context's work is scheduled.
 public enum NSManagedObjectContextConcurrencyType: UInt, Sendable, Hashable {
-  /// On whatever thread the app chooses; it behaves as a private queue here.
+  /// On any thread that the app chooses; it behaves like a private queue here.
   case confinementConcurrencyType = 0
   /// On a queue of its own.
   case privateQueueConcurrencyType = 1
@@ -27,7 +27,7 @@ extension NSManagedObjectContext {
     public static let mainQueue = ConcurrencyType(rawValue: .mainQueueConcurrencyType)
   }
 
-  /// A context that is not kept alive.
+  /// A weak reference to a context.
   struct WeakContext {
     private let handle: WeakHandle<NSManagedObjectContext>
 

@@ -1,14 +1,14 @@
 import Effects
 import Foundation
 
-/// A space in which an app works with objects until it saves them.
+/// The objects that an app reads and changes until it saves them.
 ///
 /// A context is used on its own lane: call it inside `perform` or `performAndWait`, or on the main
 /// thread where it is a main-queue context.
 ///
-/// A subclass may override what this file declares; what a method does stands in the extensions.
+/// A subclass may override what this file declares; the implementations are in the extensions.
 open class NSManagedObjectContext: NSObject, @unchecked Sendable {
-  // Sendable: confined to its lane. What other threads need of it is constant or guarded by `lock`.
+  // Sendable: confined to its lane. State that other threads need is constant or guarded by `lock`.
 
   // MARK: State
 
@@ -24,74 +24,76 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
 
   let registry = ObjectRegistry()
   let handle = WeakHandle<NSManagedObjectContext>()
-  /// Of the context's own coordinator: found at every fault, so kept apart from the lock.
+  /// The commit counter of the context's own coordinator; read for every fault, so kept outside the
+  /// lock.
   private(set) final var commits: CommitCounter?
   private(set) final var coordinatorNumber: UInt32 = 0
-  /// Whether there is a parent; asked at every fault, so kept apart from the lock too.
+  /// Whether there is a parent; read for every fault, so kept outside the lock too.
   private(set) final var isChild = false
-  /// The same as `retainsRegisteredObjects`, which subclasses may override: asked for each object.
+  /// The same as `retainsRegisteredObjects`, which subclasses may override; read for each object.
   private(set) final var keepsObjects = false
   final var lastClass: (type: ObjectIdentifier, entity: NSEntityDescription)?
   var retainedObjects: [ObjectKey: NSManagedObject] = [:]
   var inserted = TrackedObjects()
   var updated = TrackedObjects()
   var deleted = TrackedObjects()
-  /// What this turn touched, in order.
+  /// The objects changed in this turn, in order.
   var touched: [NSManagedObject] = []
-  /// What was deleted and has not passed its delete rules on yet.
+  /// Deleted objects whose delete rules have not been applied yet.
   var unpropagated: [NSManagedObject] = []
-  /// Stores that the app chose for new objects.
+  /// The stores that the app chose for new objects.
   var assignments: [ObjectIdentifier: StoreBinding] = [:]
   /// Objects whose rows another context deleted and this save writes again.
   var reinserted: [NSManagedObject] = []
-  /// What keeps the delete rules of some objects waiting.
+  /// The read failure that keeps delete rules from being applied.
   var deletionFailure: ReadFailure?
   /// The first read that failed since the last save.
   var readFailure: ReadFailure?
   /// Objects that the app wants compared with the store at the next save.
   var conflictChecks: [NSManagedObject] = []
-  /// The lasting keys of objects that this context or its children know by their temporary ones.
+  /// The permanent keys of objects that this context or its children know by their temporary ones.
   var formerKeys = FormerKeys()
-  /// Lasting keys that the parent gave out and this context has yet to take, from any thread.
+  /// Permanent keys that the parent assigned and this context has not taken yet; used by any
+  /// thread.
   let arrivingKeys = ArrivingKeys()
-  /// Those of them that the children have not been told of.
+  /// The permanent keys that have not been passed to the children yet.
   var lastingKeys: [(former: Int64, key: ObjectKey)] = []
   var notesLastingKeys = false
-  /// The contexts that save into this one; guarded by the lock.
+  /// The child contexts; guarded by the lock.
   private var guardedChildren: [WeakContext] = []
-  /// What the context reads instead of what is newest.
+  /// The query generation that the context reads; nil for the newest state.
   var pinnedGeneration: NSQueryGenerationToken?
-  /// The rows of incremental stores as this context asks for them, by the bindings' numbers.
+  /// The rows of incremental stores for this context, by the bindings' numbers.
   var incrementalRows: [Int32: IncrementalRows] = [:]
-  /// The last fetches with a batch size, whose faults load a batch at a time.
+  /// The last fetches with a batch size, whose faults are loaded a batch at a time.
   var fetchBatches: [FetchBatches] = []
-  /// What the objects of each entity have in common.
+  /// The state that the objects of each entity share.
   var homes = ContextHomes()
-  /// Memory for the members of one to-many while they are loaded.
+  /// A reused buffer for the members of one to-many while they are loaded.
   var memberBuffer: [RowMember] = []
-  /// What a turn is likely to meet again.
+  /// Members of relationships that the turn is likely to read again.
   var sharedMembers = SharedMembers()
-  /// What the current turn reads a store through, and which store that is.
+  /// The session through which the current turn reads one store.
   var readSession: StoreSession?
   var readSessionBinding: StoreBinding?
   var performDepth = 0
   var isSaving = false
-  /// The sets of the save that is going on.
+  /// The sets of the save in progress.
   var sets: NotificationSets?
   var isProcessing = false
   var isTurnScheduled = false
-  /// Above 0 while changes are none of the app's, such as those in `awakeFromFetch()`.
+  /// Above 0 while changes are not recorded as the app's, such as those in `awakeFromFetch()`.
   var untrackedDepth = 0
   var entitiesByClass: [ObjectIdentifier: NSEntityDescription] = [:]
-  /// There with an undo manager alone.
+  /// Nil without an undo manager.
   var undoRecorder: UndoRecorder?
   private var userInfoStorage: NSMutableDictionary?
-  /// There with observers alone.
+  /// Nil without observers.
   var observers: ContextObservers?
 
-  /// What records changes so that they can be undone; nil, as it is at first, for no undo.
+  /// The manager that records changes so that they can be undone; nil, the default, for no undo.
   ///
-  /// What each turn changed is registered as one operation when the turn ends, or when
+  /// The changes of each turn are registered as one operation when the turn ends, or when
   /// `processPendingChanges()` is called.
   open var undoManager: UndoManager? {
     get { undoRecorder?.manager }
@@ -102,33 +104,33 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Who writes, for the persistent history.
+  /// The author that the persistent history records for saves of this context.
   open var transactionAuthor: String?
   /// What happens when objects were changed in the store since they were read: an `NSMergePolicy`.
   open var mergePolicy: Any = NSMergePolicy.error
-  /// Whether deletions are passed on at the end of the turn, and not before.
+  /// Whether delete rules are applied at the end of the turn, and not before.
   open var propagatesDeletesAtEndOfEvent = true
-  /// Whether a fault whose row is gone becomes a deleted object, and is no fatal error.
+  /// Whether a fault whose row was deleted becomes a deleted object; otherwise it is a fatal error.
   ///
-  /// **Differs from Core Data:** a store that could not be read is no row that is gone, and raises no
-  /// exception where this is true. The object stays a fault whose values read as nil, a relationship
-  /// stays unloaded and reads as empty, and the context's next save throws the error once. A change
-  /// that could not be kept, such as a value that was set on the fault, fails every save until
-  /// `rollback()` or `reset()`.
+  /// **Differs from Core Data:** a store that could not be read does not count as a deleted row,
+  /// and raises no exception where this is true. The object stays a fault whose values read as nil,
+  /// a relationship stays unloaded and reads as empty, and the context's next save throws the error
+  /// once. A change that was lost, such as a value that was set on the fault, fails every save
+  /// until `rollback()` or `reset()`.
   open var shouldDeleteInaccessibleFaults = true
-  /// How old cached values may be, in seconds, when a fault is loaded; below 0, as at first, is any
-  /// age, and 0 reads the store each time.
+  /// The maximum age in seconds of cached values when a fault is loaded; below 0, the default, is
+  /// any age, and 0 reads the store each time.
   ///
-  /// **Differs from Core Data:** the age counts from when this context read the object last; what
-  /// another context read is taken for too old.
+  /// **Differs from Core Data:** the age counts from when this context last read the object; values
+  /// that another context read count as too old.
   open var stalenessInterval: TimeInterval = -1 {
     didSet { if stalenessInterval <= 0 { readTimes = [:] } }
   }
-  /// When objects were read, in seconds of uptime; only where an age was set.
+  /// When objects were read, in seconds of uptime; recorded only if a staleness interval is set.
   var readTimes: [ObjectKey: Double] = [:]
-  /// Beyond so many of them those that are too old are dropped.
+  /// The number of read times at which expired ones are dropped.
   var readTimesLimit = NSManagedObjectContext.fewReadTimes
-  /// Whether the context keeps all its objects alive.
+  /// Whether the context retains all its objects.
   open var retainsRegisteredObjects = false {
     didSet {
       keepsObjects = retainsRegisteredObjects
@@ -146,7 +148,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     handle.hold(self)
   }
 
-  /// Creates a context of the kind `confinementConcurrencyType`, as code from before queues does.
+  /// Creates a context of type `confinementConcurrencyType`, for code older than context queues.
   public override convenience init() {
     self.init(concurrencyType: .confinementConcurrencyType)
   }
@@ -159,7 +161,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   deinit {
     handle.clear()
     for home in homes.all { home.leaveContext() }
-    // The objects may outlive the context; what they knew of it is cut, and so are their cycles.
+    // The objects may outlive the context; their references to it and to each other are cleared.
     for object in registry.objects + inserted.objects + updated.objects + deleted.objects {
       object.toOneObjects = []
       object.dropToManys()
@@ -168,13 +170,13 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
 
   // MARK: Settings
 
-  /// A name for people, which the persistent history keeps with each transaction.
+  /// A name for developers, which the persistent history records with each transaction.
   open var name: String? {
     get { lock.withLock { guardedName } }
     set { lock.withLock { guardedName = newValue } }
   }
 
-  /// A place for the app's own notes.
+  /// A dictionary for the app's own values.
   open var userInfo: NSMutableDictionary {
     if let userInfoStorage { return userInfoStorage }
     let made = NSMutableDictionary()
@@ -182,7 +184,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     return made
   }
 
-  /// The coordinator of the stores; a context with a parent has its parent's.
+  /// The coordinator of the stores; a context with a parent uses its parent's.
   open var persistentStoreCoordinator: NSPersistentStoreCoordinator? {
     get { lock.withLock { guardedCoordinator } ?? parent?.persistentStoreCoordinator }
     set {
@@ -223,28 +225,30 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Whether saves of the parent, or of other contexts of the coordinator, are merged at once.
+  /// Whether saves of the parent, or of other contexts of the coordinator, are merged
+  /// automatically.
   open var automaticallyMergesChangesFromParent: Bool {
     get { lock.withLock { guardedAutomaticMerging } }
     set { lock.withLock { guardedAutomaticMerging = newValue } }
   }
 
-  /// Where the context's work runs.
+  /// The lane on which the context's work runs.
   var lane: Lane {
-    // The main queue is the same for all, so no lock is needed to find it.
+    // The main lane is the same for all contexts, so it needs no lock.
     if concurrencyType == .mainQueueConcurrencyType { return .main }
     let effects = persistentStoreCoordinator?.effects ?? .live
     return lock.withLock {
       if let guardedLane { return guardedLane }
-      // Blocks of an app wait: for a busy store, or for a semaphore that a task signals. On the pool of
-      // Swift's tasks, which has a thread for each processor, that would stop everything `async`.
+      // Blocks of an app may block their thread: for a locked store, or for a semaphore that a task
+      // signals. On Swift's cooperative pool, which has a thread for each processor, that would
+      // stop every task.
       let made = effects.waitingLane(guardedName ?? "NSManagedObjectContext")
       guardedLane = made
       return made
     }
   }
 
-  /// Whether a fault whose row is gone becomes a deleted object, and is no fatal error.
+  /// Whether a fault whose row was deleted becomes a deleted object; otherwise it is a fatal error.
   open func shouldHandleInaccessibleFault(
     _ fault: NSManagedObject,
     for oid: NSManagedObjectID,
@@ -255,7 +259,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
 
   // MARK: Working on the lane
 
-  /// Queues a block on the context's lane and returns at once.
+  /// Queues a block on the context's lane and returns immediately.
   open func perform(_ block: @escaping () -> Void) {
     let work = LaneTransfer(block)
     lane.async { self.turn { work.value() } }
@@ -276,7 +280,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     return try results(of: request)
   }
 
-  /// How many objects a request finds.
+  /// The number of objects that a request finds.
   open func count(for request: NSFetchRequest<any NSFetchRequestResult>) throws -> Int {
     requireLane()
     return try erasedCount(of: request)
@@ -290,22 +294,22 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     try run(request)
   }
 
-  /// The object of an identifier, a fault where it is not known yet; its row may not exist.
+  /// The object of an identifier, a fault if it is not registered yet; its row may not exist.
   open func object(with objectID: NSManagedObjectID) -> NSManagedObject {
     knownObjectOrFault(objectID)
   }
 
-  /// The object of an identifier where the context has it; a store is not asked.
+  /// The object of an identifier if it is registered; does not read the store.
   open func registeredObject(for objectID: NSManagedObjectID) -> NSManagedObject? {
     knownObject(objectID)
   }
 
-  /// The object of an identifier; an error where its row does not exist.
+  /// The object of an identifier; throws if its row does not exist.
   open func existingObject(with objectID: NSManagedObjectID) throws -> NSManagedObject {
     try objectWithRow(objectID)
   }
 
-  /// The objects that the context knows and that are alive.
+  /// The registered objects that are still in memory.
   open var registeredObjects: Set<NSManagedObject> {
     requireLane()
     return Set(registry.objects).union(inserted.objects)
@@ -313,13 +317,13 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
 
   // MARK: Changing objects
 
-  /// The objects that wait to be saved for the first time.
+  /// The objects that the next save inserts.
   open var insertedObjects: Set<NSManagedObject> {
     requireLane()
     return inserted.set
   }
 
-  /// The objects with changes that wait to be saved.
+  /// The objects with changes that the next save writes.
   open var updatedObjects: Set<NSManagedObject> {
     requireLane()
     return updated.set
@@ -331,7 +335,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     return deleted.set
   }
 
-  /// Whether anything waits to be saved.
+  /// Whether there are unsaved changes.
   open var hasChanges: Bool {
     requireLane()
     return hasUnsavedChanges
@@ -347,30 +351,30 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     markDeleted(object)
   }
 
-  /// Chooses the store of an object that has not been saved yet.
+  /// Chooses the store of an object that has never been saved.
   open func assign(_ object: Any, to store: NSPersistentStore) {
     chooseStore(store, for: object)
   }
 
-  /// Turns an object into a fault, or takes newer values below the changes that wait.
+  /// Turns an object into a fault, or updates its values and keeps its unsaved changes.
   open func refresh(_ object: NSManagedObject, mergeChanges flag: Bool) {
     refreshObject(object, mergeChanges: flag)
   }
 
-  /// Turns all objects into faults that have no changes, and refreshes the others.
+  /// Turns all objects without changes into faults, and refreshes the others.
   open func refreshAllObjects() {
     refreshRegisteredObjects()
   }
 
-  /// Has an object compared with its row at the next save, though it did not change.
+  /// Compares an object with its row at the next save, even if it has no changes.
   ///
-  /// Where the row was changed or deleted since it was read, the save meets a conflict and asks the
-  /// merge policy. Objects with changes are always compared.
+  /// If the row was changed or deleted since it was read, the save asks the merge policy to resolve
+  /// the conflict. Objects with changes are always compared.
   open func detectConflicts(for object: NSManagedObject) {
     checkConflicts(of: object)
   }
 
-  /// Takes over what another context has saved.
+  /// Merges the changes that another context has saved.
   open func mergeChanges(fromContextDidSave notification: Notification) {
     mergeSave(notification)
   }
@@ -382,23 +386,23 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
 
   // MARK: Saving and dropping
 
-  /// Gives objects their lasting identifiers before they are saved.
+  /// Assigns permanent identifiers to objects before they are saved.
   open func obtainPermanentIDs(for objects: [NSManagedObject]) throws {
     try obtainLastingIDs(for: objects)
   }
 
-  /// Saves what changed: to the stores, or to the parent where there is one.
+  /// Saves the changes: to the stores, or to the parent where there is one.
   ///
-  /// Each store is written in one transaction. Nothing is written where validation fails or where
-  /// rows were changed meanwhile and the merge policy does not resolve the conflict.
+  /// Each store is written in one transaction. Nothing is written if validation fails, or if rows
+  /// were changed since they were read and the merge policy does not resolve the conflict.
   open func save() throws {
     try saveChanges()
   }
 
-  /// Undoes the changes of the group that ended last, or of the turns since then.
+  /// Undoes the changes of the last undo group, or of the turns since then.
   ///
-  /// It does nothing without an undo manager. Objects that were deleted come back with the
-  /// identifiers that they had, and where the deletion was saved they are inserted again.
+  /// It does nothing without an undo manager. Deleted objects are restored with their identifiers;
+  /// if the deletion was saved, they are inserted again.
   open func undo() {
     requireLane()
     processPendingChanges()
@@ -406,7 +410,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     processPendingChanges()
   }
 
-  /// Does again what was undone last.
+  /// Redoes the last undone changes.
   open func redo() {
     requireLane()
     processPendingChanges()
@@ -414,12 +418,12 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     processPendingChanges()
   }
 
-  /// Drops everything that waits to be saved.
+  /// Discards all unsaved changes.
   open func rollback() {
     dropUnsavedChanges()
   }
 
-  /// Forgets all objects; what waits to be saved is lost.
+  /// Forgets all objects; unsaved changes are lost.
   open func reset() {
     forgetAllObjects()
   }

@@ -1,28 +1,28 @@
 import Foundation
 
-/// A difference between what a context knows of an object and what is stored.
+/// A difference between an object in a context and its stored row.
 ///
-/// There are two. Where another context of the coordinator has saved the object meanwhile, the
+/// There are two cases. If another context of the coordinator has saved the object since, the
 /// coordinator's cache has the newer values: they are the `cachedSnapshot`, and there is no
-/// `persistedSnapshot`. Where the store was written past the coordinator, by another process for one,
-/// the `cachedSnapshot` has the values as they were read, and the `persistedSnapshot` the newer ones.
+/// `persistedSnapshot`. If another process, for example, has written to the store, the
+/// `cachedSnapshot` has the values as they were read, and the `persistedSnapshot` the newer ones.
 ///
 /// Snapshots have all attributes and to-one relationships, these as `NSManagedObjectID`; nil is
 /// `NSNull`.
 open class NSMergeConflict: NSObject {
-  /// The object that was to be saved; its current values are the app's.
+  /// The object that was to be saved; it has the app's values.
   public let sourceObject: NSManagedObject
-  /// The values that the app's changes began with.
+  /// The values that the object had before the app's changes.
   public let objectSnapshot: [String: Any]?
-  /// The values in the coordinator's cache; nil where it knows that the row is gone.
+  /// The values in the coordinator's cache; nil where the row is known to be deleted.
   public let cachedSnapshot: [String: Any]?
-  /// The values as the store has them, where somebody has written past the coordinator.
+  /// The values in the store, where they were written without this coordinator.
   public let persistedSnapshot: [String: Any]?
-  /// The version of the newer row; 0 where it is gone.
+  /// The version of the newer row; 0 where it was deleted.
   public let newVersionNumber: Int
-  /// The version that was read.
+  /// The version of the row that the context read.
   public let oldVersionNumber: Int
-  /// The row in the store, for the policies.
+  /// The row in the store, for merge policies.
   var persistedRow: Row?
 
   /// Creates a conflict.
@@ -53,13 +53,13 @@ open class NSMergeConflict: NSObject {
   }
 }
 
-/// Values that must be unique and are not.
+/// A violated uniqueness constraint.
 open class NSConstraintConflict: NSObject {
-  /// The names of the properties that must be unique together.
+  /// The names of the properties whose values must be unique together.
   public let constraint: [String]
-  /// The values that occur twice.
+  /// The duplicate values.
   public let constraintValues: [String: Any]
-  /// The object that is in the store already.
+  /// The object that is already stored with the values.
   public let databaseObject: NSManagedObject?
   /// The values of the object in the store.
   public let databaseSnapshot: [String: Any]?
@@ -90,7 +90,7 @@ open class NSConstraintConflict: NSObject {
     super.init()
   }
 
-  /// Creates a conflict of no objects.
+  /// Creates a conflict without objects.
   public override convenience init() {
     self.init(
       constraint: [],

@@ -4,9 +4,9 @@ import Foundation
 public enum NSMergePolicyType: UInt, Sendable, Hashable {
   /// The save fails.
   case errorMergePolicyType = 0
-  /// Property by property, what is in the store wins.
+  /// For each property, the value in the store wins.
   case mergeByPropertyStoreTrumpMergePolicyType = 1
-  /// Property by property, what is in memory wins.
+  /// For each property, the value in memory wins.
   case mergeByPropertyObjectTrumpMergePolicyType = 2
   /// The whole object in memory wins.
   case overwriteMergePolicyType = 3
@@ -14,7 +14,7 @@ public enum NSMergePolicyType: UInt, Sendable, Hashable {
   case rollbackMergePolicyType = 4
 }
 
-/// What to do when objects were changed in the store since they were read.
+/// Resolves conflicts with rows that were changed in the store since they were read.
 open class NSMergePolicy: NSObject, @unchecked Sendable {
   // Sendable: immutable; subclasses that add state guard it.
 
@@ -27,13 +27,13 @@ open class NSMergePolicy: NSObject, @unchecked Sendable {
     super.init()
   }
 
-  /// The save fails; the app decides.
+  /// Fails the save; the app resolves the conflicts.
   public static let error = NSMergePolicy(merge: .errorMergePolicyType)
-  /// Property by property, what is in the store wins.
+  /// For each property, the value in the store wins.
   public static let mergeByPropertyStoreTrump = NSMergePolicy(
     merge: .mergeByPropertyStoreTrumpMergePolicyType
   )
-  /// Property by property, what is in memory wins.
+  /// For each property, the value in memory wins.
   public static let mergeByPropertyObjectTrump = NSMergePolicy(
     merge: .mergeByPropertyObjectTrumpMergePolicyType
   )
@@ -42,7 +42,7 @@ open class NSMergePolicy: NSObject, @unchecked Sendable {
   /// The whole row in the store wins.
   public static let rollback = NSMergePolicy(merge: .rollbackMergePolicyType)
 
-  /// Resolves conflicts of any kind, or throws an error with them.
+  /// Resolves conflicts of any kind, or throws an error that carries them.
   open func resolve(mergeConflicts list: [Any]) throws {
     let locking = list.compactMap { $0 as? NSMergeConflict }
     let constraints = list.compactMap { $0 as? NSConstraintConflict }
@@ -65,7 +65,7 @@ open class NSMergePolicy: NSObject, @unchecked Sendable {
     for conflict in list { try resolve(conflict) }
   }
 
-  /// Resolves conflicts over values that must be unique.
+  /// Resolves violations of uniqueness constraints.
   open func resolve(constraintConflicts list: [NSConstraintConflict]) throws {
     if mergeType == .errorMergePolicyType {
       throw CoreDataError.make(
@@ -102,7 +102,7 @@ open class NSMergePolicy: NSObject, @unchecked Sendable {
       object.rebase(onto: row)
       return
     }
-    // One that was only to be compared has nothing to win with.
+    // An object that was only to be compared has no changes to keep.
     guard object.hasChanges else { return object.rebase(onto: row) }
     switch mergeType {
     case .mergeByPropertyStoreTrumpMergePolicyType:
@@ -120,7 +120,7 @@ open class NSMergePolicy: NSObject, @unchecked Sendable {
     object.awake(fromSnapshotEvents: .mergePolicy)
   }
 
-  /// The row is gone: the object goes too, or its row is written again.
+  /// Resolves a conflict with a deleted row: deletes the object too, or writes its row again.
   private func resolveVanished(
     _ object: NSManagedObject,
     _ context: NSManagedObjectContext
@@ -139,16 +139,16 @@ open class NSMergePolicy: NSObject, @unchecked Sendable {
 
   // MARK: Constraints
 
-  /// Trump policies keep one object: the stored one goes, or takes the new one's place.
+  /// Trump policies keep one object: the stored one is deleted, or replaces the new one.
   ///
-  /// Where the store wins, an object that is stored already is never deleted for a value that it was
-  /// given here: it keeps the values that it has in the store.
+  /// If the store wins, an object that is already stored is never deleted because of a value that
+  /// it was given here: it keeps its stored values.
   private func resolve(_ conflict: NSConstraintConflict) {
     switch mergeType {
     case .mergeByPropertyObjectTrumpMergePolicyType, .overwriteMergePolicyType:
       guard let stored = conflict.databaseObject, let winner = conflict.conflictingObjects.last
       else { return keepLast(of: conflict.conflictingObjects) }
-      // The stored row lives on with the new values, so that what refers to it stays whole.
+      // The stored row is kept with the new values, so that references to it stay valid.
       if winner.isInserted {
         for slot in winner.template.layout.attributes
         where stored.template.layout.slot(named: slot.name) != nil && !slot.isDerived {
@@ -192,11 +192,11 @@ open class NSMergePolicy: NSObject, @unchecked Sendable {
 
 /// The policy by which a save fails where there are conflicts.
 public var NSErrorMergePolicy: AnyObject { NSMergePolicy.error }
-/// The policy by which what is in the store wins, property by property.
+/// The policy by which the value in the store wins, for each property.
 public var NSMergeByPropertyStoreTrumpMergePolicy: AnyObject {
   NSMergePolicy.mergeByPropertyStoreTrump
 }
-/// The policy by which what is in memory wins, property by property.
+/// The policy by which the value in memory wins, for each property.
 public var NSMergeByPropertyObjectTrumpMergePolicy: AnyObject {
   NSMergePolicy.mergeByPropertyObjectTrump
 }

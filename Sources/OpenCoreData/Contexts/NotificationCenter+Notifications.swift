@@ -3,7 +3,7 @@ import Foundation
 extension NotificationCenter {
   /// The notifications of a name, as an asynchronous sequence.
   ///
-  /// Foundation on Linux does not have it.
+  /// Foundation on Linux lacks it.
   public final class Notifications: AsyncSequence, @unchecked Sendable {
     // Sendable: a name, an object's identity and a center, none of which change.
 
@@ -21,9 +21,9 @@ extension NotificationCenter {
       self.object = object
     }
 
-    /// Reads notification after notification.
+    /// Iterates over the notifications.
     ///
-    /// It observes from when it is made until it goes.
+    /// It observes from its creation until its release.
     public struct AsyncIterator: AsyncIteratorProtocol {
       private var stream: AsyncStream<LaneTransfer<Notification>>.Iterator
 
@@ -37,7 +37,7 @@ extension NotificationCenter {
       }
     }
 
-    /// Begins to observe.
+    /// Starts to observe.
     public func makeAsyncIterator() -> AsyncIterator {
       let (stream, continuation) = AsyncStream.makeStream(
         of: LaneTransfer<Notification>.self,
@@ -53,13 +53,13 @@ extension NotificationCenter {
       return AsyncIterator(stream)
     }
 
-    /// How many notifications wait for a slow reader before the oldest is dropped.
+    /// The most notifications that are buffered for a slow reader; beyond it the oldest is dropped.
     private static let limit = 1024
   }
 
-  /// The notifications of a name, from an object where one is given, as an asynchronous sequence.
+  /// The notifications of a name, optionally of one object, as an asynchronous sequence.
   ///
-  /// Notifications are buffered from when iteration begins; the thread that posts does not wait.
+  /// Notifications are buffered from the start of the iteration; the posting thread does not wait.
   public func notifications(
     named name: Notification.Name,
     object: AnyObject? = nil

@@ -3,10 +3,11 @@ import Synchronization
 
 /// The objects of a context by key: one instance for each row.
 ///
-/// Objects are not held. A Swift weak reference would give each object a side table, which costs
-/// an allocation and makes every later retain and release slower; so the table holds addresses,
-/// and an object takes itself out when it goes. That may be on any thread, hence the lock. An
-/// object that is going while it is looked up counts as gone: its retain fails.
+/// Objects are not retained. A Swift weak reference would give each object a side table, which
+/// costs an allocation and makes every later retain and release slower; so the table holds
+/// addresses, and an object removes itself when it is released. That may be on any thread, hence
+/// the lock. An object that is being released while it is looked up counts as removed: its retain
+/// fails.
 final class ObjectRegistry: Sendable {
   private struct State: ~Copyable, @unchecked Sendable {
     // Unchecked: guarded by the mutex.
@@ -24,23 +25,24 @@ final class ObjectRegistry: Sendable {
     object(Self.word(key), key.reference.key)
   }
 
-  /// The object of a home's word and a key.
+  /// The object with a home's word and a key.
   @inline(__always)
   func object(_ word: UInt64, _ key: Int64) -> NSManagedObject? {
     state.withLock { $0.table.object(word, key).flatMap(Self.retained) }
   }
 
-  /// Enters an object under its key, which must not change until it is removed.
+  /// Registers an object under its key, which must not change until it is removed.
   ///
-  /// The object must be of the registry's context: it tells its context's registry when it goes.
+  /// The object must belong to the registry's context: its release removes it from that context's
+  /// registry.
   func insert(_ object: NSManagedObject) {
     let address = UnsafeRawPointer(Unmanaged.passUnretained(object).toOpaque())
     let key = object.key
     state.withLock { $0.table.insert(address, Self.word(key), key.reference.key) }
   }
 
-  /// Enters an object under its home's word and its key, unless another has them: that one is
-  /// returned.
+  /// Registers an object under its home's word and its key, unless another object has them: then
+  /// that one is returned.
   @inline(__always)
   func enter(_ object: NSManagedObject, _ word: UInt64, _ key: Int64) -> NSManagedObject? {
     let address = UnsafeRawPointer(Unmanaged.passUnretained(object).toOpaque())
@@ -51,7 +53,7 @@ final class ObjectRegistry: Sendable {
     }
   }
 
-  /// Enters objects under their keys.
+  /// Registers objects under their keys.
   func insert(_ objects: [NSManagedObject]) {
     state.withLock { state in
       for object in objects {
@@ -66,21 +68,21 @@ final class ObjectRegistry: Sendable {
     state.withLock { $0.table.remove(Self.word(key), key.reference.key) }
   }
 
-  /// Called by an object that nobody holds any more, on any thread.
+  /// Called by an object that is being released, on any thread.
   func objectGoes(_ object: NSManagedObject, _ home: ObjectHome, _ key: Int64) {
     let address = UnsafeRawPointer(Unmanaged.passUnretained(object).toOpaque())
-    // Another object may have the key already.
+    // Another object may already be registered under the key.
     state.withLock { $0.table.remove(home.word, key, ifHolding: address) }
   }
 
-  /// Has an object forget what can be read again, where only one holds it: the array that a fetch
-  /// returned.
+  /// Makes an object discard what can be read again, if nothing but the array that a fetch returned
+  /// retains it.
   func makeCompact(_ key: ObjectKey) {
     state.withLock { state in
       guard let address = state.table.object(Self.word(key), key.reference.key),
         swift_retainCount(UnsafeMutableRawPointer(mutating: address)) == 1
       else { return }
-      // An object that goes meanwhile waits for the lock before its memory is given back.
+      // An object that is released now waits for the lock before its memory is freed.
       Unmanaged<NSManagedObject>.fromOpaque(address)._withUnsafeGuaranteedRef { $0.becomeCompact() }
     }
   }
@@ -89,7 +91,7 @@ final class ObjectRegistry: Sendable {
     state.withLock { $0.table.removeAll() }
   }
 
-  /// The objects that are alive.
+  /// The objects that are still in memory.
   var objects: [NSManagedObject] {
     state.withLock { state in
       var result: [NSManagedObject] = []
@@ -101,7 +103,7 @@ final class ObjectRegistry: Sendable {
     }
   }
 
-  /// The object at an address of the table, unless it is going.
+  /// The object at an address of the table, unless it is being released.
   @inline(__always)
   private static func retained(_ address: UnsafeRawPointer) -> NSManagedObject? {
     guard let held = swift_tryRetain(UnsafeMutableRawPointer(mutating: address)) else { return nil }

@@ -1,9 +1,10 @@
-/// Objects by two words: an open table of blocks, one for 32 neighbouring keys.
+/// A hash table from two words to objects, in blocks of 32 adjacent keys with open addressing.
 ///
-/// Keys of rows are handed out in order, so most objects have neighbours: a full block takes little
-/// more than the objects' addresses. A block of one object holds it in the table itself, one of few
-/// has their addresses without gaps, and a large one has a place for each key. The table neither
-/// retains nor releases: that is its owner's part, and so is locking.
+/// Keys of rows are assigned in order, so most objects have neighbours: a full block takes little
+/// more memory than the objects' addresses. A block of one object stores it in the table itself,
+/// one of few has their addresses without gaps, and a large one has a slot for each key. The table
+/// neither retains nor releases objects, and is not synchronized: that is its owner's
+/// responsibility.
 package struct ObjectTable: ~Copyable {
   private struct Block {
     var word: UInt64 = 0
@@ -11,9 +12,9 @@ package struct ObjectTable: ~Copyable {
     var keys: Int64 = 0
     /// The only object, or the addresses of all, in the order of their keys.
     var content: UnsafeMutableRawPointer?
-    /// A bit for each key that has an object; none in a free place of the table.
+    /// A bit for each key that has an object; 0 in a free slot of the table.
     var bits: UInt32 = 0
-    /// How many addresses fit behind `content`; 0 where it is the object.
+    /// The number of addresses that fit at `content`; 0 where it is the object.
     var capacity: UInt32 = 0
 
     @inline(__always)
@@ -21,11 +22,11 @@ package struct ObjectTable: ~Copyable {
       content?.assumingMemoryBound(to: UnsafeRawPointer.self)
     }
 
-    /// Whether there is a place for each key.
+    /// Whether the block has a slot for each key.
     @inline(__always)
     var isWide: Bool { capacity == ObjectTable.width }
 
-    /// Where a key's object is, or would be, among `objects`.
+    /// The index of a key's object in `objects`, or the index at which it would be inserted.
     @inline(__always)
     func place(_ key: Int64) -> Int {
       if isWide { return Int(truncatingIfNeeded: key) & Int(ObjectTable.width - 1) }
@@ -40,7 +41,7 @@ package struct ObjectTable: ~Copyable {
 
   private static let smallest = 16
   private static let blockBits = 5
-  /// How many keys a block is for.
+  /// The number of keys of a block.
   private static let width: UInt32 = 1 << blockBits
 
   package init() {
@@ -67,7 +68,7 @@ package struct ObjectTable: ~Copyable {
     return Int(truncatingIfNeeded: hash) & mask
   }
 
-  /// The place of a block, or the free one where it would be.
+  /// The index of a block, or the free slot where it would be inserted.
   @inline(__always)
   private func place(_ word: UInt64, _ keys: Int64) -> Int {
     var index = Self.home(word, keys, mask)
@@ -90,7 +91,7 @@ package struct ObjectTable: ~Copyable {
     return block.objects?[block.place(key)]
   }
 
-  /// Enters an object, in the place of another that has the key.
+  /// Inserts an object, or replaces the one with the same key.
   package mutating func insert(_ object: UnsafeRawPointer, _ word: UInt64, _ key: Int64) {
     if blockCount * 4 >= (mask + 1) * 3 { resize((mask + 1) * 2) }
     let index = place(word, key >> Self.blockBits)
@@ -144,7 +145,7 @@ package struct ObjectTable: ~Copyable {
     blocks[index].capacity = UInt32(capacity)
   }
 
-  /// Moves objects without gaps to the places of their keys.
+  /// Moves objects without gaps to the slots of their keys.
   private static func spread(
     _ objects: UnsafeMutablePointer<UnsafeRawPointer>,
     _ bits: UInt32,
@@ -159,7 +160,7 @@ package struct ObjectTable: ~Copyable {
     }
   }
 
-  /// Removes what is there, or only a given object.
+  /// Removes the object of a key, or only if it is a given one.
   package mutating func remove(
     _ word: UInt64,
     _ key: Int64,
@@ -186,7 +187,7 @@ package struct ObjectTable: ~Copyable {
 
   private mutating func removeBlock(_ index: Int) {
     if blocks[index].capacity > 0 { blocks[index].content?.deallocate() }
-    // What would have had this place moves up, so that no search ends too early.
+    // Blocks that would have used this slot are moved up, so that no search ends too early.
     var hole = index
     var next = index
     while true {
@@ -214,7 +215,7 @@ package struct ObjectTable: ~Copyable {
     old.deallocate()
   }
 
-  /// Every object, in no order.
+  /// Calls the body with every object, in no order.
   package func forEach(_ body: (UnsafeRawPointer) -> Void) {
     for index in 0...mask where blocks[index].bits != 0 {
       if blocks[index].capacity == 0 {

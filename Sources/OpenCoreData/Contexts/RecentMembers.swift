@@ -1,13 +1,13 @@
-/// The members that many objects' relationships led to a moment ago, by the last bits of their keys.
+/// The most recent members of many objects' relationships, by the last bits of their keys.
 ///
-/// Members that sources share are met again and again, and to find one in the registry takes a lock.
+/// Members that sources share are looked up repeatedly, and a look-up in the registry takes a lock.
 struct RecentMembers {
   private struct Entry {
     var reference: RowReference
     var object: NSManagedObject
   }
 
-  /// None where members are not shared, so that noting them is of no use.
+  /// Empty where members are not shared, so that recording them would be useless.
   private var entries: [Entry?]
 
   private static let count = 256

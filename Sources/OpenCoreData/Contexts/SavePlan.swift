@@ -1,11 +1,11 @@
 import Foundation
 
-/// What one save asks of one store, with the objects behind the rows.
+/// The changes of one save to one store, with the objects of the rows.
 final class SavePlan {
   let binding: StoreBinding
   private let builder = RowBuilder()
   var changes = RowChanges()
-  /// In the order of the insertions.
+  /// The inserted objects, in the order of their insertion.
   private var inserted: [NSManagedObject] = []
   private var updated: [NSManagedObject] = []
   private var deleted: [NSManagedObject] = []
@@ -16,14 +16,14 @@ final class SavePlan {
     changes.contextName = contextName
   }
 
-  /// The objects behind the changes.
+  /// The objects of the changes.
   var objects: SavedObjects {
     SavedObjects(inserted: inserted, updated: updated, deleted: deleted)
   }
 
   // MARK: Building
 
-  /// Makes room for a context's changes, most of which mostly go to one store.
+  /// Reserves capacity for a context's changes, most of which usually belong to one store.
   func reserveCapacity(inserted: Int, updated: Int) {
     changes.inserted.reserveCapacity(inserted)
     self.inserted.reserveCapacity(inserted)
@@ -74,8 +74,8 @@ final class SavePlan {
     updated.append(object)
   }
 
-  /// Only the inverse of a fault changed, and its row is gone: a version that no row has makes this
-  /// a conflict.
+  /// Makes the save report a conflict for a fault of which only the inverse changed and whose row
+  /// was deleted: it expects a version that no row has.
   private func conflict(_ object: NSManagedObject, _ toManys: SlotSet) {
     let layout = object.template.layout
     changes.updated.append(
@@ -91,7 +91,7 @@ final class SavePlan {
     updated.append(object)
   }
 
-  /// The object's values as one piece of memory, from which they are bound and cached.
+  /// The object's values as one row, from which they are bound and cached.
   private func row(of object: NSManagedObject, version: Int64) -> Row {
     if object.ownValues.isEmpty, let snapshot = object.snapshot {
       return Row(reference: object.key.reference, version: version, values: snapshot.values)
@@ -105,7 +105,7 @@ final class SavePlan {
     for (index, link) in object.template.toManys.enumerated()
     where !link.hasInverse || link.slot.inverseIsToMany {
       for member in object.loadedToMany(at: index).committedMembers where !member.key.isTemporary {
-        // Where both ends go, one of them says so.
+        // If both ends are deleted, only one of them removes the link.
         if member.state.contains(.deleted), link.hasInverse, !link.writesLinks { continue }
         changes.links.append(
           RowChanges.Link(
@@ -128,7 +128,7 @@ final class SavePlan {
     deleted.append(object)
   }
 
-  /// The row is compared though nothing of it changed.
+  /// Compares the row, although nothing of it changed.
   func check(_ object: NSManagedObject) {
     guard let snapshot = object.snapshot else { return }
     changes.checks.append(
@@ -136,7 +136,7 @@ final class SavePlan {
     )
   }
 
-  /// Objects that had no row when they were set have one now.
+  /// Sets the references to objects that had no row when the to-one was set.
   private func resolveToOnes(of object: NSManagedObject) throws {
     guard !object.toOneObjects.isEmpty else { return }
     for link in object.template.toOnes {
@@ -148,7 +148,7 @@ final class SavePlan {
     }
   }
 
-  /// A destination whose row is gone is a conflict, as where it was never read.
+  /// Makes a destination whose row was deleted a conflict, also if it was never read.
   private func expectRow(of destination: NSManagedObject) {
     changes.checks.append(
       RowChanges.Check(reference: destination.key.reference, expectedVersion: -1)
@@ -160,7 +160,7 @@ final class SavePlan {
     of object: NSManagedObject,
     _ link: ObjectTemplate.Link
   ) throws {
-    // A row that turned out to be gone when it was read is a conflict, which a policy may resolve.
+    // A row that was found deleted when it was read is a conflict, which a policy may resolve.
     if destination.context != nil, destination.state.contains(.vanished),
       destination.binding === object.binding, !destination.key.isTemporary
     {
@@ -188,7 +188,7 @@ final class SavePlan {
     )
   }
 
-  /// Adds the rows of join tables and orders; returns which to-manys changed.
+  /// Adds the rows of join tables and the order of members; returns the to-manys that changed.
   @discardableResult
   private func addToManys(
     of object: NSManagedObject,
@@ -204,7 +204,7 @@ final class SavePlan {
       let isJoined = !link.hasInverse || link.slot.inverseIsToMany
       if link.writesLinks || makesLinks && isJoined { try addLinks(of: object, storage, link) }
       guard link.slot.isOrdered else { continue }
-      // Members that are gone have no place in the order; new ones among them were refused above.
+      // Deleted members have no place in the order; new ones among them were refused above.
       let members = object.loadedToMany(at: index).members.items.filter { member in
         member.context != nil && !member.state.contains(.deleted)
       }
@@ -240,7 +240,8 @@ final class SavePlan {
       add(member, isInsertion: true)
     }
     for member in storage.removed.items where !member.key.isTemporary {
-      // A deleted object removes its own rows of the table, where it knows of the relationship.
+      // A deleted object removes its own rows of the join table, where it knows of the
+      // relationship.
       if member.state.contains(.deleted), link.hasInverse { continue }
       add(member, isInsertion: false)
     }
@@ -248,9 +249,9 @@ final class SavePlan {
 
   // MARK: Applying
 
-  /// Objects take the rows as they are in the store now.
+  /// Attaches the rows, as they are in the store now, to their objects.
   func apply(_ commit: RowCommit) {
-    // Stores mostly give the rows back in the order in which they got them.
+    // Stores usually return the rows in the order in which they received them.
     var next = 0
     var others: [RowReference: Row] = [:]
     let count = updated.count + inserted.count
@@ -268,7 +269,7 @@ final class SavePlan {
     }
   }
 
-  /// Among those whose rows were written, in the order of their writing.
+  /// The object of a written row, by its index in the order of writing.
   private func object(at place: Int) -> NSManagedObject {
     place < updated.count ? updated[place] : inserted[place - updated.count]
   }
@@ -288,7 +289,7 @@ final class SavePlan {
 }
 
 extension NSManagedObjectContext {
-  /// Sorts what waits to be saved by store.
+  /// Groups the pending changes by store.
   func savePlans(_ coordinator: NSPersistentStoreCoordinator) throws -> [SavePlan] {
     var plans: [SavePlan] = []
     let author = transactionAuthor

@@ -1,13 +1,13 @@
-/// Members of many-to-many relationships that were read in a turn, held until it ends.
+/// Members of many-to-many relationships that were read in a turn, retained until it ends.
 ///
-/// Whoever goes through objects meets the same members again and again: the tags of posts, say.
-/// When nobody else holds them they would be made anew each time. Core Data leaves this to the
-/// autorelease pool, which lets go of them when a turn of the run loop ends.
+/// An iteration over objects reads the same members repeatedly, for example the tags of posts. If
+/// nothing else retained them they would be created again each time. Core Data relies on the
+/// autorelease pool, which is drained when a turn of the run loop ends.
 struct SharedMembers {
   private var objects: [NSManagedObject] = []
   private var oldest = 0
 
-  /// More than that are let go of, the first ones first.
+  /// The most members that are retained; beyond it the oldest are released.
   private static let limit = 512
 
   mutating func hold(_ object: NSManagedObject) {

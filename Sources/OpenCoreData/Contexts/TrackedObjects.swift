@@ -1,11 +1,12 @@
-/// Objects that wait to be saved; they are held strongly, in the order in which they came.
+/// Objects with pending changes of one kind; they are retained, in the order in which they were
+/// added.
 ///
-/// An object is in one list at most and knows its place there, so it leaves without a search; the
-/// last one takes its place.
+/// An object is in one list at most and stores its index there, so it is removed without a search;
+/// the last object takes its index.
 struct TrackedObjects {
   private(set) var objects: [NSManagedObject] = []
-  /// The objects by their temporary keys, once one has been looked for; some may have left or got
-  /// lasting keys since.
+  /// The objects by their temporary keys, built by the first look-up; some may have been removed or
+  /// got permanent keys since.
   private var table: [Int64: NSManagedObject]?
 
   var count: Int { objects.count }
@@ -18,7 +19,8 @@ struct TrackedObjects {
     if table != nil, object.key.isTemporary { table?[object.key.reference.key] = object }
   }
 
-  /// Called when an object of the list got another temporary key, as one that a child inserted does.
+  /// Called when an object of the list gets another temporary key, as one that a child inserted
+  /// does.
   mutating func noteKey(of object: NSManagedObject) {
     guard table != nil, object.key.isTemporary else { return }
     table?[object.key.reference.key] = object

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Who observes a context, and what they were told last.
+/// The observers of a context, and the values that they were last notified of.
 ///
-/// Of a context's properties `hasChanges` alone announces its changes, as Core Data documents.
+/// Only the property `hasChanges` of a context is observable, as Core Data documents.
 final class ContextObservers {
   private unowned let context: NSManagedObjectContext
   private var observations: [Observation] = []
@@ -35,7 +35,7 @@ final class ContextObservers {
     }
   }
 
-  /// Tells of the context's changes where there are some now and were none, or the other way.
+  /// Notifies observers if the context has unsaved changes and had none, or the other way.
   func noteHasChanges() {
     let now = context.hasUnsavedChanges
     guard now != hasChanges else { return }

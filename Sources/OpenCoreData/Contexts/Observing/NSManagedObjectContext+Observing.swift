@@ -1,10 +1,10 @@
 import Foundation
 
 extension NSManagedObjectContext {
-  /// Tells an observer of changes of `hasChanges`, the property that announces its changes.
+  /// Notifies an observer of changes of `hasChanges`, the only observable property.
   ///
-  /// The observer is called on the context's lane, in the middle of the change: it leaves the
-  /// context and its objects alone. It is not kept alive; an observer that goes is told no more.
+  /// The observer is called on the context's lane, during the change: it must not use the context
+  /// or its objects. It is not retained; after its release it is no longer notified.
   ///
   /// **Differs from Core Data:** the observer conforms to ``NSKeyValueObserver``; any other stops
   /// the program.
@@ -26,7 +26,7 @@ extension NSManagedObjectContext {
     )
   }
 
-  /// Ends what `addObserver` began with the same context.
+  /// Removes the registration that `addObserver` made with the same context pointer.
   public func removeObserver(
     _ observer: NSObject,
     forKeyPath keyPath: String,
@@ -35,7 +35,7 @@ extension NSManagedObjectContext {
     remove(observer, keyPath, .some(context))
   }
 
-  /// Ends what `addObserver` began last.
+  /// Removes the newest registration of `addObserver`.
   public func removeObserver(_ observer: NSObject, forKeyPath keyPath: String) {
     remove(observer, keyPath, nil)
   }
@@ -79,19 +79,19 @@ extension NSManagedObjectContext {
 
   // MARK: Changing
 
-  /// As `hasChanges`, for those who are on the context's lane already.
+  /// `hasChanges` for callers that are already on the context's lane.
   final var hasUnsavedChanges: Bool {
     !inserted.isEmpty || !updated.isEmpty || !deleted.isEmpty || !unpropagated.isEmpty
   }
 
-  /// Tells the observers of an object's state, and those of the context's.
+  /// Notifies the observers of an object's state, and those of the context's.
   @inline(__always)
   final func noteState(of object: NSManagedObject) {
     object.noteState()
     observers?.noteHasChanges()
   }
 
-  /// Tells the observers of the context's state.
+  /// Notifies the observers of the context's state.
   @inline(__always)
   final func noteHasChanges() {
     observers?.noteHasChanges()
@@ -100,17 +100,17 @@ extension NSManagedObjectContext {
 
 // MARK: Swift key paths
 
-/// Gives `observe(_:options:changeHandler:)` the type of the context it is called on.
+/// Gives `observe(_:options:changeHandler:)` the type of the context on which it is called.
 public protocol ContextObservable: NSManagedObjectContext {}
 
 extension NSManagedObjectContext: ContextObservable {}
 
 extension ContextObservable {
-  /// Observes `hasChanges` until the result goes or is invalidated.
+  /// Observes `hasChanges` until the result is released or invalidated.
   ///
-  /// The handler is called on the context's lane, in the middle of the change: it leaves the
-  /// context and its objects alone. Other properties are told of once, with `.initial`; their
-  /// changes are not announced.
+  /// The handler is called on the context's lane, during the change: it must not use the context or
+  /// its objects. For other properties it is called once, with `.initial`; their changes are not
+  /// observable.
   public func observe<Value>(
     _ keyPath: KeyPath<Self, Value>,
     options: NSKeyValueObservingOptions = [],
