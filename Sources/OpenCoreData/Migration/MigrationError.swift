@@ -1,7 +1,7 @@
 import Foundation
 import WatershedSQLite
 
-/// Makes the errors of migrations, with the sentences that Core Data has for their codes.
+/// Creates the errors of migrations, with Core Data's texts for their codes.
 enum MigrationError {
   static func make(_ code: Int, _ userInfo: [String: Any] = [:]) -> NSError {
     var userInfo = userInfo
@@ -29,9 +29,9 @@ enum MigrationError {
     }
   }
 
-  /// What a migration in place says of what stopped it; the cause is the underlying error.
+  /// The error of a failed migration in place; its cause is the underlying error.
   ///
-  /// A full disk, a lock and the like are told as what they are.
+  /// An error such as a full disk or a lock is returned unchanged.
   static func inPlace(_ error: any Error, at url: URL) -> NSError {
     let cause: NSError
     switch error {
@@ -60,7 +60,7 @@ enum MigrationError {
     )
   }
 
-  /// No mapping model leads from one model to the other, and none can be inferred.
+  /// The error for two models with neither a mapping model nor an inferred mapping between them.
   static func missingMapping(
     from source: NSManagedObjectModel,
     to destination: NSManagedObjectModel,

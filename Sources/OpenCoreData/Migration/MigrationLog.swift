@@ -1,7 +1,7 @@
 import Effects
 import Foundation
 
-/// Says what migrations do, where `-com.apple.CoreData.MigrationDebug 1` asks for it.
+/// Logs the steps of migrations if `-com.apple.CoreData.MigrationDebug 1` is set.
 enum MigrationLog {
   static func note(_ message: @autoclosure () -> String) {
     guard DebugOptions.migrationLevel > 0 else { return }

@@ -92,7 +92,7 @@ package enum ModelFile {
     let versions = try children(of: url, extension: "xcdatamodel")
     let marker = url.appendingPathComponent(".xccurrentversion")
     if try FileSystem.isThere(marker.path) {
-      // An empty marker is as good as none.
+      // An empty marker is treated as a missing one.
       if let name = try dictionary(at: marker)["_XCCurrentVersionName"] as? String {
         guard let current = versions.first(where: { $0.lastPathComponent == name }) else {
           throw ModelFileError(

@@ -1,12 +1,12 @@
 import Foundation
 import WatershedSQLite
 
-/// Brings up to date what the file says about its entities: their numbers, the keys given out, the
-/// model, the history, and the books that others keep in the file.
+/// Updates the tables of a file that describe its entities: their numbers, the highest keys, the
+/// model, the history, and the metadata of mirrorings.
 struct BookMigration {
   private let migration: InPlaceMigration
   private let connection: SQLiteConnection
-  /// Every entity that goes on, with what it was.
+  /// Every entity that both models have, in its former and its current form.
   private let pairs: [(former: EntityTable, current: EntityTable)]
 
   init(_ migration: InPlaceMigration) {
@@ -24,7 +24,7 @@ struct BookMigration {
     try tellOthers()
   }
 
-  /// A new entity counts from 0; one that goes on never gives out a key twice.
+  /// The keys of a new entity begin at 1; an entity that both models have never reuses a key.
   private func renumber() throws {
     let counted = try connection.query("SELECT Z_ENT, Z_MAX FROM Z_PRIMARYKEY") {
       (Int32(truncatingIfNeeded: $0.int64(0)), $0.int64(1))
@@ -52,7 +52,7 @@ struct BookMigration {
     }
   }
 
-  /// What the app wrote into the metadata stays; what describes the model is the new one's.
+  /// Keeps the app's own metadata entries; the entries that describe the model are replaced.
   private func writeModel() throws {
     guard var metadata = try StoreMetadata.read(connection)?.metadata else { return }
     for (key, value) in StoreMetadata.new(for: migration.destination) { metadata[key] = value }
@@ -67,10 +67,10 @@ struct BookMigration {
     )
   }
 
-  // MARK: Books of others
+  // MARK: Metadata of mirrorings
 
-  /// Mirrors name objects by entity and key: Apple's by the entity's number, in tables that begin
-  /// with ANSCK; ours by its name, in tables that begin with WS.
+  /// Mirrorings identify objects by entity and key: Apple's by the entity's number, in tables with
+  /// the prefix ANSCK; ours by its name, in tables with the prefix WS.
   private func tellOthers() throws {
     for (table, columns) in migration.file.columns.sorted(by: { $0.key < $1.key }) {
       if table.hasPrefix("ANSCK"), columns.contains("ZENTITYID") {
@@ -91,7 +91,8 @@ struct BookMigration {
     }
   }
 
-  /// The objects of a removed entity are gone; a later entity of its name gives out their keys anew.
+  /// Detaches records from the objects of a removed entity: a later entity of the same name reuses
+  /// their keys.
   private func orphan(in table: String) throws {
     let removed = migration.source.entities.map(\.name)
       .filter { name in !pairs.contains { $0.former.name == name } }
@@ -120,7 +121,7 @@ struct BookMigration {
     )
   }
 
-  /// All names at once, as two may have been swapped.
+  /// Renames all at once, because two names may have been swapped.
   private func rename(_ column: String, of entityColumn: String, in table: String) throws {
     for (former, names) in renamedProperties() {
       let cases = names.sorted { $0.key < $1.key }.map {
@@ -134,7 +135,7 @@ struct BookMigration {
     }
   }
 
-  /// The properties of a record that are to be sent are noted by name, a line for each.
+  /// The pending properties of a record are stored by name, one per line.
   private func renameLines(_ column: String, in table: String) throws {
     for (former, names) in renamedProperties() {
       let noted = try connection.query(
@@ -153,7 +154,7 @@ struct BookMigration {
     }
   }
 
-  /// The entities some of whose properties have other names now, with the new names by the old.
+  /// The entities with renamed properties, each with the new names by the old ones.
   private func renamedProperties() -> [(EntityTable, [String: String])] {
     pairs.compactMap { former, current in
       let names = migration.difference.formerNames(in: current.layout.entity)

@@ -1,19 +1,19 @@
 import WatershedSQLite
 
-/// What one column of a migrated row is filled with.
+/// The source of the values in one column of a migrated table.
 enum ColumnSource: Hashable {
-  /// As it was in a column of the source.
+  /// Unchanged from a column of the source.
   case column(String)
-  /// As it was, or the default where it was nil: an optional attribute that is required now.
+  /// Unchanged, or the default where it was nil: an optional attribute that is required now.
   case defaulted(String, SQLiteValue)
-  /// A number of another type, or the default where it was nil.
+  /// Converted to another type of number, or the default where it was nil.
   case number(String, isWhole: Bool, SQLiteValue)
-  /// External storage was turned on or off, which changes the form of the value.
+  /// Converted because external storage was turned on or off.
   case external(String, isOn: Bool)
   /// A new property's default.
   case value(SQLiteValue)
 
-  /// The expression over a row of the source.
+  /// The SQL expression over a row of the source.
   var sql: String {
     switch self {
     case .column(let name): name
@@ -25,7 +25,7 @@ enum ColumnSource: Hashable {
     }
   }
 
-  /// The column that is taken over, changed or not.
+  /// The source's column, converted or not.
   var name: String? {
     switch self {
     case .column(let name), .defaulted(let name, _), .external(let name, _),
@@ -35,7 +35,7 @@ enum ColumnSource: Hashable {
     }
   }
 
-  /// The function that changes the form of a value between inline and external storage.
+  /// The SQL function that converts a value between inline and external storage.
   static let externalFunction = "WatershedExternalForm"
 
   static func literal(_ value: SQLiteValue) -> String {

@@ -1,11 +1,12 @@
 import WatershedSQLite
 
-/// What a lightweight migration may put off: indexes that only make fetches faster, and the removal
-/// of the old tables.
+/// The parts of a lightweight migration that can be deferred: indexes that only speed up fetches,
+/// and the removal of the old tables.
 enum DeferredWork {
   static let oldTablePrefix = "_T_"
 
-  /// A unique index is a promise, and a tree has triggers; both cannot wait.
+  /// A unique index enforces a constraint, and a spatial tree has triggers; neither can be
+  /// deferred.
   static func canWait(_ statement: String) -> Bool { statement.hasPrefix("CREATE INDEX") }
 
   static func finish(_ schema: StoreSchema, _ connection: SQLiteConnection) throws {
@@ -38,7 +39,7 @@ enum DeferredWork {
 }
 
 extension SQLiteStore {
-  /// Does what a migration put off, in one transaction.
+  /// Completes the deferred parts of a migration in one transaction.
   func finishDeferredMigration() throws {
     let key = NSPersistentStoreDeferredLightweightMigrationOptionKey
     guard metadata[key] != nil, !isReadOnly else { return }
@@ -48,10 +49,11 @@ extension SQLiteStore {
 }
 
 extension NSPersistentStoreCoordinator {
-  /// Does what the lightweight migrations of the stores have put off.
+  /// Completes the deferred parts of the stores' lightweight migrations.
   ///
-  /// A store whose metadata has a value for `NSPersistentStoreDeferredLightweightMigrationOptionKey`
-  /// has something to do. Other connections wait while it is done.
+  /// A store with deferred parts has a value for
+  /// `NSPersistentStoreDeferredLightweightMigrationOptionKey` in its metadata. Other connections
+  /// wait until the call returns.
   public func finishDeferredLightweightMigration() throws {
     for store in persistentStores {
       do {
@@ -62,7 +64,7 @@ extension NSPersistentStoreCoordinator {
     }
   }
 
-  /// Does what the lightweight migrations of the stores have put off, within a background task.
+  /// Completes the deferred parts of the stores' lightweight migrations, within a background task.
   ///
   /// **Differs from Core Data:** everything is done in one call.
   public func finishDeferredLightweightMigrationTask() throws {

@@ -1,7 +1,7 @@
 import Foundation
 import WatershedSQLite
 
-/// Computes the derived attributes of every row, as saves and triggers keep them afterwards.
+/// Computes the derived attributes of every row, which saves and triggers update afterwards.
 struct DerivedValues {
   let schema: StoreSchema
   let now: Double
@@ -49,7 +49,7 @@ struct DerivedValues {
     }
   }
 
-  /// A value through a function, if through any.
+  /// The SQL of a value, passed through the transform's function if there is one.
   static func sql(_ transform: Derivation.Transform?, _ value: String) -> String {
     transform.map { "\(function)('\($0.rawValue)', \(value))" } ?? value
   }
@@ -80,7 +80,7 @@ struct DerivedValues {
       .flatMap(schema.entity)
   }
 
-  /// Lets statements and triggers of a connection call the functions of derived attributes.
+  /// Registers the functions of derived attributes for the statements and triggers of a connection.
   static func register(on connection: SQLiteConnection) throws {
     try connection.register(function: function, argumentCount: 2) { arguments in
       guard case .text(let name) = arguments[0], case .text(let text) = arguments[1],

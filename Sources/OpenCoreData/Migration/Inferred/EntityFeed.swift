@@ -1,14 +1,14 @@
 import WatershedSQLite
 
-/// How the rows of one entity become the rows of its successor.
+/// How the rows of one source entity become the rows of its destination entity.
 struct EntityFeed {
   let source: EntityTable
   let destination: EntityTable
-  /// By column of the destination; what is left out is nil.
+  /// By column of the destination; a column without a source is NULL.
   private(set) var columns: [String: ColumnSource] = [:]
-  /// Required attributes that had no value to take over, or may have had none.
+  /// Required attributes without a source, or whose source may have been nil.
   private(set) var demands: [(attribute: String, column: String)] = []
-  /// Attributes that become another type of number, and their columns in the source.
+  /// Attributes that change to another type of number, and their columns in the source.
   private(set) var numbers: [(attribute: String, column: String, type: NSAttributeType)] = []
 
   init(_ source: EntityTable, _ destination: EntityTable, _ migration: InPlaceMigration) {
@@ -55,7 +55,7 @@ struct EntityFeed {
     }
   }
 
-  /// Keys are kept, so a key that leads to the same objects as before is right as it is.
+  /// Primary keys are kept, so a foreign key to the same objects as before stays valid.
   private mutating func addToOnes(_ migration: InPlaceMigration) {
     for slot in destination.layout.toOnes {
       guard let column = destination.columnName(of: slot.name),
@@ -70,7 +70,7 @@ struct EntityFeed {
     }
   }
 
-  /// The columns that a to-many has in its destination's table, where this feed writes that table.
+  /// Adds the columns of to-manys in their destination's table, if this feed writes that table.
   private mutating func addToManys(_ migration: InPlaceMigration) {
     for link in migration.heldLinks(in: destination.table) {
       if link.ownsColumn, let former = migration.formerHolder(of: link, in: source.table) {

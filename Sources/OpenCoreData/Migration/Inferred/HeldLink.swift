@@ -1,18 +1,18 @@
-/// A to-many of the destination model whose links are columns of its destination's table.
+/// A to-many of the destination model whose links are stored in columns of its destination's table.
 struct HeldLink {
   let relationship: NSRelationshipDescription
   let table: String
-  /// Holds the key of the owner.
+  /// The column with the owner's key.
   let column: String
   let order: String?
-  /// No to-one stands for the column.
+  /// Whether the column is no to-one of the entity.
   let ownsColumn: Bool
 }
 
-/// The links of one relationship as the source has them.
+/// A query for the links of one relationship in the source.
 struct EdgeQuery {
-  /// Gives columns `a`, the owner's key, `b`, the destination's, `o`, the place of b among a's, and
-  /// `p`, the place of a among b's.
+  /// Its columns are `a`, the owner's key; `b`, the destination's; `o`, the order of b among a's
+  /// members; and `p`, the order of a among b's.
   let sql: String
   let isOrdered: Bool
 

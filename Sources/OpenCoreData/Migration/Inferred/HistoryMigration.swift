@@ -1,10 +1,10 @@
 import Foundation
 import WatershedSQLite
 
-/// Brings the history up to the new model: the numbers of its entities, the bits of the changed
-/// properties, the places of tombstones.
+/// Converts the history to the new model: the entities' numbers, the bits of changed properties,
+/// the tombstone columns.
 ///
-/// What tells of an entity that is gone goes with it.
+/// Changes of removed entities are deleted.
 struct HistoryMigration {
   private let migration: InPlaceMigration
   private let connection: SQLiteConnection
@@ -36,7 +36,7 @@ struct HistoryMigration {
     )
   }
 
-  /// Bits are places in the order of the properties' names, which a new property changes.
+  /// A bit is a property's index in the order of names, which a new property shifts.
   private func moveBits() throws {
     var changed: [Int64: (HistoryColumns, HistoryColumns, [String: String])] = [:]
     for (former, current) in pairs {

@@ -1,7 +1,7 @@
 import WatershedSQLite
 
 extension InPlaceMigration {
-  /// The links of a relationship of the source; nil where it has none in this file.
+  /// The links of a source's relationship; nil where this file has none.
   func edges(of relationship: NSRelationshipDescription) -> EdgeQuery? {
     guard let entity = relationship.declaringEntity.flatMap({ source.entity(named: $0.name ?? "") })
     else { return nil }
@@ -40,7 +40,7 @@ extension InPlaceMigration {
     )
   }
 
-  /// The links that a relationship of the destination takes over, its own or its inverse's.
+  /// The links that a destination's relationship keeps, its own or its inverse's.
   func formerEdges(of relationship: NSRelationshipDescription) -> [EdgeQuery] {
     let own = difference.sources(of: relationship)
       .filter { leadsToSameRows($0, relationship) }
@@ -49,7 +49,7 @@ extension InPlaceMigration {
       return result
     }
     for former in difference.sources(of: inverse) where leadsToSameRows(former, inverse) {
-      // The two were one pair before: its links are there already.
+      // The two were one pair before: its links are already included.
       guard !own.contains(where: { $0.inverseRelationship === former }) else { continue }
       if let edges = edges(of: former) { result.append(edges.flipped) }
     }

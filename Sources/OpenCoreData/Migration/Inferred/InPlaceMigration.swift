@@ -1,28 +1,30 @@
 import Foundation
 import WatershedSQLite
 
-/// Turns the tables of one model into those of another, by SQL, in one transaction of the caller's.
+/// Converts the tables of one model to those of another with SQL, in one transaction of the
+/// caller's.
 ///
-/// Primary keys stay, and with them every object identifier. A table that only gains columns is
-/// altered; any other is built anew beside the old one and filled from it. Tables that are not the
-/// model's (history, mirrors) stay; what they say of entities is brought up to date.
+/// Primary keys are kept, and with them every object identifier. A table that only gains columns is
+/// altered; any other is created beside the old one and filled from it. Tables that are not part of
+/// the model (history, mirroring) stay; the entities that they refer to are updated.
 final class InPlaceMigration {
   let source: StoreSchema
   let destination: StoreSchema
   let difference: ModelDifference
-  /// The tables as the file has them before anything is done.
+  /// The tables of the file before the migration.
   let file: ExistingTables
   let connection: SQLiteConnection
   let external: ExternalData
   let now: Double
 
-  /// Whether indexes and old tables wait until `finishDeferredLightweightMigration()`.
+  /// Whether indexes and the removal of old tables are deferred to
+  /// `finishDeferredLightweightMigration()`.
   var isDeferred = false
-  /// The files that values left when they became inline.
+  /// The files of values that became inline.
   private(set) var files = ExternalData.Pending()
-  /// Where the old tables are while the new ones are made.
+  /// The temporary names of the old tables while the new ones are created.
   private var asides: [String: String] = [:]
-  /// Old tables that go on under another name.
+  /// Old tables that are kept under another name.
   private var renames: [String: String] = [:]
   private(set) var held: [HeldLink] = []
   private var tables: [TableMigration] = []
@@ -46,11 +48,11 @@ final class InPlaceMigration {
     held = Self.heldLinks(of: destination)
   }
 
-  /// Runs every step; `report` is told the part that is done, from 0 to 1.
+  /// Runs every step; `report` is called with the completed part, from 0 to 1.
   func run(report: (Float) -> Void) throws {
     try registerFunctions()
     tables = destination.tables.map { TableMigration($0, self) }
-    // They refer back to the migration, which has the file open.
+    // They refer to the migration, which keeps the file open.
     defer { tables = [] }
     let joins = JoinMigration(self)
     var before: Set<Data> = []
@@ -76,12 +78,12 @@ final class InPlaceMigration {
     }
   }
 
-  // MARK: Looking up
+  // MARK: Look-ups
 
-  /// Where a table of the source is now.
+  /// The current name of a table of the source.
   func place(_ table: String) -> String { asides[table] ?? renames[table] ?? table }
 
-  /// The columns that a table of the source has in the file, beside those that every table has.
+  /// The columns of a source's table in the file, without those that every table has.
   func columns(of table: String) -> [String] {
     (file.columns[table] ?? []).filter { !["Z_PK", "Z_ENT", "Z_OPT"].contains($0) }
   }
@@ -105,7 +107,8 @@ final class InPlaceMigration {
 
   func heldLinks(in table: String) -> [HeldLink] { held.filter { $0.table == table } }
 
-  /// Whether what a relationship leads to now was fed from what it led to before.
+  /// Whether the rows that a relationship refers to now are made of those that it referred to
+  /// before.
   func leadsToSameRows(
     _ before: NSRelationshipDescription,
     _ after: NSRelationshipDescription
@@ -118,7 +121,7 @@ final class InPlaceMigration {
     }
   }
 
-  /// The column of the source's table that held a to-many's owner.
+  /// The column of the source's table that stored a to-many's owner.
   func formerHolder(of link: HeldLink, in table: String) -> String? {
     for before in difference.sources(of: link.relationship) where before.isToMany {
       if case .foreignKey(let place, let column, _, _) = formerLink(of: before), place == table {
@@ -167,7 +170,7 @@ final class InPlaceMigration {
 
   // MARK: Steps
 
-  /// Triggers would follow every step of the migration; they are made anew at the end.
+  /// Triggers would run in every step of the migration; they are created again at the end.
   private func dropTriggers() throws {
     let tables = Set(source.tables.map(\.name) + source.joins.map(\.name))
     let objects = try connection.query(
@@ -194,7 +197,7 @@ final class InPlaceMigration {
 
   private func dropOldTables() throws {
     if isDeferred {
-      // The names of their indexes are wanted at once.
+      // The names of their indexes are needed immediately.
       for place in asides.values.sorted() { try DeferredWork.dropIndexes(of: place, connection) }
     } else {
       try DeferredWork.dropOldTables(connection)
@@ -202,7 +205,7 @@ final class InPlaceMigration {
     asides = [:]
   }
 
-  /// What a schema's columns say of values that have files of their own.
+  /// The column values of a schema that name files of external values.
   private func externalValues(of schema: StoreSchema) throws -> Set<Data> {
     var values: Set<Data> = []
     for entity in schema.entities {
@@ -218,7 +221,7 @@ final class InPlaceMigration {
     return values
   }
 
-  /// Files whose entity or attribute is gone go with it.
+  /// Deletes the files whose entity or attribute was removed.
   private func abandonFiles(of before: Set<Data>) throws {
     guard !before.isEmpty else { return }
     for value in before.subtracting(try externalValues(of: destination)) {
@@ -226,7 +229,7 @@ final class InPlaceMigration {
     }
   }
 
-  /// A number that its new type does not have is refused before anything is changed.
+  /// Throws before anything is changed if a number does not fit its new type.
   private func requireNumbers() throws {
     for feed in tables.flatMap(\.feeds) {
       for (attribute, column, type) in feed.numbers {
@@ -241,7 +244,8 @@ final class InPlaceMigration {
     }
   }
 
-  /// A required attribute without a value makes the store one that the new model cannot save.
+  /// Throws if a required attribute has no value, because the new model could not save such an
+  /// object.
   private func requireValues() throws {
     for feed in tables.flatMap(\.feeds) {
       for (attribute, column) in feed.demands {
@@ -275,7 +279,8 @@ final class InPlaceMigration {
       else { return .integer(0) }
       return .integer(NumberConversion.fits(arguments[0], type) ? 1 : 0)
     }
-    // The connection keeps the function: a strong reference would keep both, and the file open.
+    // The connection retains the function: a strong reference would keep both alive, and the file
+    // open.
     try connection.register(
       function: ColumnSource.externalFunction,
       argumentCount: 2,
@@ -283,7 +288,7 @@ final class InPlaceMigration {
     ) { [unowned self] arguments in
       guard case .blob(let data) = arguments[0] else { return arguments[0] }
       if arguments[1] == .integer(1) { return .blob(try external.stored(data, files: &files)) }
-      // A value whose file is gone stays what it is.
+      // A value whose file is missing is kept as it is.
       guard let value = try external.read(data) else { return .null }
       external.abandon(data, files: &files)
       return .blob(value)

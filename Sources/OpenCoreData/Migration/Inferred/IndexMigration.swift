@@ -1,8 +1,8 @@
 import WatershedSQLite
 
-/// Gives the tables the indexes and triggers that a new store of the model would have.
+/// Creates the indexes and triggers that a new store of the model would have.
 ///
-/// Indexes of tables that stay are kept where they are what the model asks for.
+/// Indexes of tables that are kept stay if the model has them.
 struct IndexMigration {
   private let migration: InPlaceMigration
   private let kept: Set<String>
@@ -38,7 +38,7 @@ struct IndexMigration {
     for trigger in DerivationTriggers(schema: schema).all() { try connection.execute(trigger) }
   }
 
-  /// Everything but tables and the triggers of derived attributes.
+  /// All statements except tables and the triggers of derived attributes.
   static func statements(of schema: StoreSchema) -> [String] {
     var statements = schema.tables.flatMap(SchemaStatements.keyIndexes)
     statements += schema.joins.map(SchemaStatements.index)
@@ -46,7 +46,7 @@ struct IndexMigration {
     return statements
   }
 
-  /// The trees' own triggers fill them: a row is told of when it is written as it is.
+  /// Writes each row unchanged, so that the trees' own triggers fill them.
   private func fillTrees() throws {
     for entity in migration.destination.entities {
       for index in entity.layout.entity.indexes {
@@ -61,7 +61,7 @@ struct IndexMigration {
     }
   }
 
-  /// What tells one index from another, however it was written down.
+  /// An index's SQL in a form that is equal for equal indexes, regardless of how it was written.
   static func normalized(_ sql: String) -> String {
     sql.replacing("IF NOT EXISTS ", with: "").filter { !$0.isWhitespace && $0 != "\"" }
   }

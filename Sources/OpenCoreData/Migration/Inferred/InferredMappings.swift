@@ -1,6 +1,6 @@
 import Foundation
 
-/// The mappings that say in words what a migration in place does by SQL.
+/// The mapping model that describes what a migration in place does with SQL.
 struct InferredMappings {
   let difference: ModelDifference
 
@@ -64,7 +64,7 @@ struct InferredMappings {
     NSExpression(tree: .keyPath(.variable(NSMigrationSourceObjectKey), [name]))
   }
 
-  /// What the objects that the source's relationship leads to have become.
+  /// The destination objects of those that the source's relationship refers to.
   static func relationship(_ name: String) -> NSExpression {
     NSExpression(
       tree: .call(

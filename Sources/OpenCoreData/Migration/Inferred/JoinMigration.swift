@@ -1,8 +1,8 @@
 import WatershedSQLite
 
-/// How the tables of many-to-many relationships come about.
+/// Creates the tables of many-to-many relationships.
 struct JoinMigration {
-  /// The join tables that stay as they are.
+  /// The join tables that are kept unchanged.
   let kept: Set<String>
   private let migration: InPlaceMigration
 
@@ -13,7 +13,7 @@ struct JoinMigration {
     )
   }
 
-  /// The same columns, holding the keys of the same rows.
+  /// Whether a table has the same columns, with the keys of the same rows.
   private static func isUnchanged(_ join: JoinTable, _ migration: InPlaceMigration) -> Bool {
     let formers = migration.difference.sources(of: join.relationship)
     guard formers.count == 1, let former = formers.first,
@@ -67,7 +67,7 @@ struct JoinMigration {
     }
   }
 
-  /// The place that a link had, or one in the order of the keys.
+  /// The order key that a link had, or one in the order of the keys.
   private static func order(_ place: String, of key: String, among group: String) -> String {
     "IFNULL(\(place), ROW_NUMBER() OVER (PARTITION BY \(group) ORDER BY \(key)) * \(OrderKeys.gap))"
   }

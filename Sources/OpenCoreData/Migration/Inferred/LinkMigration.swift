@@ -1,7 +1,7 @@
 import WatershedSQLite
 
-/// Fills the key and order columns that no column of the source stands for, and takes out what leads
-/// nowhere any more.
+/// Fills the key and order columns that have no column in the source, and removes references to
+/// rows that no longer exist.
 struct LinkMigration {
   private let migration: InPlaceMigration
   private let schema: StoreSchema
@@ -32,7 +32,7 @@ struct LinkMigration {
     }
   }
 
-  /// The links of a new to-one whose inverse is older than itself.
+  /// The links of a new to-one whose inverse existed before it.
   private func newEdges(of relationship: NSRelationshipDescription) -> [EdgeQuery] {
     let isKept = migration.difference.sources(of: relationship).contains {
       !$0.isToMany && migration.leadsToSameRows($0, relationship)
@@ -40,7 +40,7 @@ struct LinkMigration {
     return isKept ? [] : migration.formerEdges(of: relationship)
   }
 
-  /// Where several claim one place, the first by key has it.
+  /// If several owners refer to one row, the first by key gets it.
   private func fill(
     _ column: String,
     of table: String,
@@ -126,7 +126,7 @@ struct LinkMigration {
     }
   }
 
-  /// Whether the relationship leads to fewer entities than it did.
+  /// Whether the relationship refers to fewer entities than before.
   private func isNarrower(_ relationship: NSRelationshipDescription) -> Bool {
     migration.difference.sources(of: relationship).contains { former in
       former.destinationEntity.flatMap(migration.difference.destination)
@@ -134,7 +134,7 @@ struct LinkMigration {
     }
   }
 
-  /// Each to-one column once, at the entity that declares it.
+  /// Each to-one column once, with the entity that declares it.
   private func ownToOnes() -> [(EntityTable, RelationshipSlot, String)] {
     schema.entities.flatMap { entity in
       entity.layout.toOnes

@@ -1,12 +1,13 @@
 import Foundation
 
-/// Which entity and which property of a source model each of a destination model was.
+/// Maps each entity and each property of a destination model to the one of the source model that it
+/// was.
 ///
 /// Names are compared by their renaming identifiers, so a chain of renames whose versions all carry
-/// the first name is followed over any number of versions at once. What is refused is refused when
-/// the difference is made, before anything is touched.
+/// the first name is followed over any number of versions. Unsupported differences are refused when
+/// this value is created, before anything is changed.
 struct ModelDifference: @unchecked Sendable {
-  // Sendable: immutable, and made only of descriptions that nobody changes during a migration.
+  // Sendable: immutable, and made only of descriptions that are not changed during a migration.
 
   let sources: [NSEntityDescription]
   let destinations: [NSEntityDescription]
@@ -20,7 +21,7 @@ struct ModelDifference: @unchecked Sendable {
     let after: NSPropertyDescription
   }
 
-  /// Throws `NSInferredMappingModelError` where no way leads from one model to the other.
+  /// Throws `NSInferredMappingModelError` if no mapping can be inferred between the models.
   init(from sources: [NSEntityDescription], to destinations: [NSEntityDescription]) throws {
     self.sources = Self.withAncestors(sources)
     self.destinations = Self.withAncestors(destinations)
@@ -45,19 +46,19 @@ struct ModelDifference: @unchecked Sendable {
     try requireHierarchies()
   }
 
-  /// What the entity was; nil for a new one.
+  /// The entity in the source; nil for a new one.
   func source(of destination: NSEntityDescription) -> NSEntityDescription? {
     sourceOf[ObjectIdentifier(destination)]
   }
 
-  /// What has become of the entity; nil for a removed one.
+  /// The entity in the destination; nil for a removed one.
   func destination(of source: NSEntityDescription) -> NSEntityDescription? {
     destinationOf[ObjectIdentifier(source)]
   }
 
-  /// What a property, own or inherited, of the entity was; nil for a new one.
+  /// The source of a property of the entity, own or inherited; nil for a new one.
   ///
-  /// A leaf of a composite attribute goes by its path, `address.city`.
+  /// A leaf of a composite attribute is identified by its path, `address.city`.
   func source(
     ofPropertyNamed name: String,
     in destination: NSEntityDescription
@@ -70,7 +71,8 @@ struct ModelDifference: @unchecked Sendable {
     properties[ObjectIdentifier(destination)]?.mapValues(\.before.name) ?? [:]
   }
 
-  /// Everything that a relationship was; more than one where it has moved up to a common parent.
+  /// The relationships of the source that became this one; several if it has moved up to a common
+  /// parent.
   func sources(of relationship: NSRelationshipDescription) -> [NSRelationshipDescription] {
     guard let declaring = relationship.declaringEntity else { return [] }
     var result: [NSRelationshipDescription] = []
@@ -109,9 +111,9 @@ struct ModelDifference: @unchecked Sendable {
     var canonical: String { former ?? name }
   }
 
-  /// Pairs what carries one renaming identifier.
+  /// Pairs the descriptions that share a renaming identifier.
   ///
-  /// Where the developer wrote the name of the last version, not of the first, that counts too.
+  /// A renaming identifier may also be the name in the previous version, instead of the first.
   private static func pairs<Description>(
     _ sources: [Named<Description>],
     _ destinations: [Named<Description>]
@@ -132,7 +134,7 @@ struct ModelDifference: @unchecked Sendable {
         paired[ObjectIdentifier(destination.description)] = found.description
       }
     }
-    // What a developer wrote down comes before what merely has the same name.
+    // An explicit renaming identifier takes precedence over an equal name.
     let renamed = destinations.filter { $0.former != nil && $0.former != $0.name }
     pair(renamed) { $0.canonical == $1.canonical }
     pair(renamed) { $0.name == $1.former }
@@ -155,7 +157,7 @@ struct ModelDifference: @unchecked Sendable {
     }
     var result: [String: PropertyPair] = [:]
     for (before, after) in pairs(named(source), named(destination)) {
-      // A property of another kind is a new one under an old name.
+      // A property of another kind is a new one with an old name.
       let isSameKind =
         (before is NSAttributeDescription) == (after is NSAttributeDescription)
       guard isSameKind else { continue }
@@ -196,7 +198,7 @@ struct ModelDifference: @unchecked Sendable {
       .sorted(by: EntityNumbering.precedes)
   }
 
-  // MARK: Refusing
+  // MARK: Unsupported differences
 
   private func requireTypes() throws {
     for entity in destinations {
@@ -228,7 +230,7 @@ struct ModelDifference: @unchecked Sendable {
     }
   }
 
-  /// Two hierarchies number their rows apart, so they cannot become one.
+  /// Throws if two hierarchies become one, because their rows are numbered separately.
   private func requireHierarchies() throws {
     for root in destinations where root.superentity == nil {
       var origin: NSEntityDescription?

@@ -1,15 +1,15 @@
 import Foundation
 import WatershedSQLite
 
-/// Attributes that become another type of number.
+/// Attributes that change to another type of number.
 ///
 /// Core Data infers a mapping between types whose values have one class. Those are the integers,
 /// Boolean, Float and Double, all `NSNumber`; a decimal number has a class of its own, and a change to
 /// or from it needs a mapping model.
 ///
-/// A value is kept as it is or the migration is refused: 70,000 is no Integer 16, 1.5 no integer, 2 no
-/// Boolean, and 9,007,199,254,740,993 no Double. A Double that becomes a Float stays in the file as it
-/// was, and reads rounded to a Float.
+/// A value is either kept exactly or the migration is refused: 70,000 is no Integer 16, 1.5 no
+/// integer, 2 no Boolean, and 9,007,199,254,740,993 no Double. A Double that becomes a Float stays
+/// unchanged in the file, and reads rounded to a Float.
 enum NumberConversion {
   private static let whole: Set<NSAttributeType> = [
     .integer16AttributeType, .integer32AttributeType, .integer64AttributeType,
@@ -56,7 +56,7 @@ enum NumberConversion {
     }
   }
 
-  /// The same for a value as key-value coding gives it.
+  /// The same for a value of key-value coding.
   static func fits(_ value: NSNumber, _ type: NSAttributeType) -> Bool {
     let number = value.int64Value
     let stored: SQLiteValue =
@@ -64,7 +64,7 @@ enum NumberConversion {
     return fits(stored, type)
   }
 
-  /// The function by which SQL asks whether a number fits a type.
+  /// The SQL function that checks whether a number fits a type.
   static let function = "WatershedNumberFits"
 
   static func refusal(_ value: String, _ attribute: String, _ entity: String) -> NSError {

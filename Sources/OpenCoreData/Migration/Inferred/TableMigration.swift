@@ -1,12 +1,12 @@
 import WatershedSQLite
 
-/// How one table of the destination comes about.
+/// Creates one table of the destination.
 struct TableMigration {
   let table: RootTable
   let feeds: [EntityFeed]
   /// The source's table that all rows come from; nil for a new table.
   let origin: String?
-  /// Whether the origin becomes the table by gaining columns alone.
+  /// Whether the table is the origin with additional columns.
   let keepsOrigin: Bool
   private let migration: InPlaceMigration
   private let removed: [EntityTable]
@@ -34,11 +34,11 @@ struct TableMigration {
     _ migration: InPlaceMigration
   ) -> Bool {
     guard let origin else { return false }
-    // The name may still belong to another table of the source.
+    // The name may still be in use by another table of the source.
     let isFree =
       origin == table.name || migration.source.tables.allSatisfy { $0.name != table.name }
     let present = migration.columns(of: origin)
-    // An entity that moves to another table takes its rows from here.
+    // An entity that moves to another table reads its rows from here.
     let areGone = removed.allSatisfy { entity in
       migration.difference.destination(of: entity.layout.entity) == nil
     }
@@ -49,14 +49,14 @@ struct TableMigration {
         source.name.map { $0 == column } ?? !present.contains(column)
       }
     }
-    // The column has the affinity of its former type, which would change new values.
+    // The column has the affinity of its former type, which would convert new values.
     let keepsTypes = feeds.allSatisfy { feed in
       !feed.columns.values.contains { if case .number = $0 { true } else { false } }
     }
     return isFree && areGone && isSubset && areInPlace && keepsTypes
   }
 
-  /// Makes the table, or gives the old one its name and columns.
+  /// Creates the table, or renames the old one and adds its columns.
   func prepare() throws {
     guard keepsOrigin, let origin else {
       try migration.connection.execute(SchemaStatements.table(table))
@@ -105,7 +105,7 @@ struct TableMigration {
         }
         try update("\(column) = \(source.sql)", of: feed, condition)
       }
-      // A property that moved away must not come back with an old value.
+      // The column of a property that moved away must not be reused with its old values.
       let stale = feed.source.columns.filter(\.isStored).map(\.name)
         .filter { feed.columns[$0] == nil && !isWrittenLater($0, feed) }
       for column in stale { try update("\(column) = NULL", of: feed, "") }
@@ -120,7 +120,7 @@ struct TableMigration {
     )
   }
 
-  /// Derived values are computed anew at the end.
+  /// Derived values are computed at the end.
   private func isWrittenLater(_ column: String, _ feed: EntityFeed) -> Bool {
     feed.destination.columns.contains { $0.name == column && $0.isDerived }
   }

@@ -9,7 +9,7 @@ struct MappingValues {
 
   func setAttributes(of destination: NSManagedObject, from source: NSManagedObject) throws {
     guard let mappings = mapping.attributeMappings else {
-      // A copy that says nothing of its attributes copies those of the same name.
+      // A copying mapping without attribute mappings copies the attributes of the same name.
       return copyAttributes(from: source, to: destination)
     }
     for property in mappings {
@@ -29,7 +29,8 @@ struct MappingValues {
     }
   }
 
-  /// An inferred mapping keeps numbers as they are; setting one would cut it to the type's width.
+  /// An inferred mapping keeps numbers exactly; assigning one would truncate it to the type's
+  /// width.
   private func requireFit(_ value: Any?, _ attribute: NSAttributeDescription) throws {
     guard mapping.isInferred, NumberConversion.isNumber(attribute.attributeType),
       let number = value as? NSNumber, !NumberConversion.fits(number, attribute.attributeType)
@@ -41,9 +42,9 @@ struct MappingValues {
     )
   }
 
-  /// What the elements of a composite attribute take over: each what it was called before.
+  /// The value of a composite attribute, each element from the one with its former name.
   ///
-  /// Elements that are gone are left out, new ones keep the default that they have.
+  /// Removed elements are left out, new ones keep their default.
   private static func fitted(
     _ value: Any?,
     to composite: NSCompositeAttributeDescription,
@@ -61,7 +62,7 @@ struct MappingValues {
     return result
   }
 
-  /// What takes over a property of the same name needs one in the source.
+  /// A generated mapping of a property needs a property of the same name in the source.
   private func applies(_ property: NSPropertyMapping, _ source: NSManagedObject?) -> Bool {
     guard property.isGenerated, let name = property.name else { return true }
     return source?.entity.propertiesByName[name] != nil
@@ -111,7 +112,7 @@ struct MappingValues {
     return try Self.value(of: expression, variables, manager)
   }
 
-  /// An expression of a subclass evaluates itself.
+  /// Evaluates a value expression; an expression of a subclass evaluates itself.
   static func value(
     of expression: NSExpression,
     _ variables: [String: Any?],
@@ -129,7 +130,7 @@ struct MappingValues {
     )
   }
 
-  /// The objects in what an expression gave: one, or a collection of any kind.
+  /// The objects in an expression's result: one, or a collection of any kind.
   static func objects(in value: Any?) -> [NSManagedObject] {
     switch flattened(value) {
     case let object as NSManagedObject: [object]

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Which destination objects came of which source objects, by mapping.
+/// The destination objects of each source object, by mapping.
 struct MigrationAssociations {
   private struct Table {
     var destinations: [ObjectIdentifier: [NSManagedObject]] = [:]
@@ -22,7 +22,7 @@ struct MigrationAssociations {
     tables[mapping, default: Table()].pairs.append((source, destination))
   }
 
-  /// Nil asks for all of them.
+  /// The destination objects of some source objects by a mapping; nil for those of all.
   func destinations(of sources: [NSManagedObject]?, _ mapping: String) -> [NSManagedObject] {
     guard let table = tables[mapping] else { return [] }
     guard let sources else { return table.pairs.map(\.destination) }
@@ -35,7 +35,7 @@ struct MigrationAssociations {
     return destinations.flatMap { table.sources[ObjectIdentifier($0)] ?? [] }
   }
 
-  /// What the objects became by any mapping.
+  /// The destination objects of some source objects by any mapping.
   func destinations(of sources: [NSManagedObject]) -> [NSManagedObject] {
     sources.flatMap { source in
       tables.sorted { $0.key < $1.key }
@@ -43,7 +43,7 @@ struct MigrationAssociations {
     }
   }
 
-  /// The first thing that each source object became.
+  /// Each source object with its first destination object.
   var pairs: [(source: NSManagedObject, destination: NSManagedObject)] {
     tables.sorted { $0.key < $1.key }.flatMap(\.value.pairs)
   }

@@ -1,14 +1,14 @@
-/// The variable of a value expression that stands for the migration manager.
+/// The variable of the migration manager in a value expression.
 public let NSMigrationManagerKey = "manager"
-/// The variable of a value expression that stands for the source object.
+/// The variable of the source object in a value expression.
 public let NSMigrationSourceObjectKey = "source"
-/// The variable of a value expression that stands for the destination object.
+/// The variable of the destination object in a value expression.
 public let NSMigrationDestinationObjectKey = "destination"
-/// The variable of a value expression that stands for the entity mapping.
+/// The variable of the entity mapping in a value expression.
 public let NSMigrationEntityMappingKey = "entityMapping"
-/// The variable of a value expression that stands for the property mapping.
+/// The variable of the property mapping in a value expression.
 public let NSMigrationPropertyMappingKey = "propertyMapping"
-/// The variable of a value expression that stands for the entity migration policy.
+/// The variable of the entity migration policy in a value expression.
 public let NSMigrationEntityPolicyKey = "entityPolicy"
 
 /// The names by which value expressions call the migration manager.

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// How much of a migration is done, written by one thread and read by others.
+/// The completed part of a migration, written by one thread and read by others.
 final class MigrationProgress: Sendable {
   private let bits = Atomic<UInt32>(Float(0).bitPattern)
 

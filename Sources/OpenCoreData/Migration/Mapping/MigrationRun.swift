@@ -1,6 +1,6 @@
 import Foundation
 
-/// One pass of a migration manager: its contexts, and the mapping that it is at.
+/// One pass of a migration manager: its contexts, and the current mapping.
 final class MigrationRun {
   let mappingModel: NSMappingModel
   let sourceContext: NSManagedObjectContext
@@ -39,7 +39,7 @@ final class MigrationRun {
     }
     try requireGoingOn()
     do {
-      // An object or a relationship of the source that could not be read looks empty.
+      // An object or a relationship of the source that could not be read reads as empty.
       try sourceContext.raiseReadFailure()
     } catch {
       throw MigrationError.make(

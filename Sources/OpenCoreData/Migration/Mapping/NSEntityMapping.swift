@@ -1,14 +1,14 @@
 import Foundation
 
-/// What happens to the objects of an entity in a migration.
+/// How a migration handles the objects of an entity.
 public enum NSEntityMappingType: UInt, Sendable, Hashable, CaseIterable {
-  /// Not said: what is to be done follows from the mapping's other values.
+  /// Not specified: the handling follows from the mapping's other values.
   case undefinedEntityMappingType = 0
-  /// A migration policy of the developer's does it.
+  /// A custom migration policy handles them.
   case customEntityMappingType = 1
   /// The entity is new.
   case addEntityMappingType = 2
-  /// The entity is gone.
+  /// The entity was removed.
   case removeEntityMappingType = 3
   /// The entity has not changed.
   case copyEntityMappingType = 4
@@ -21,7 +21,7 @@ open class NSEntityMapping: NSObject {
   /// The name of the mapping, by which other mappings refer to it.
   // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
   open var name: String! = ""
-  /// What happens to the objects.
+  /// How the objects are handled.
   open var mappingType = NSEntityMappingType.undefinedEntityMappingType
   /// The entity whose objects are migrated.
   open var sourceEntityName: String?
@@ -40,22 +40,22 @@ open class NSEntityMapping: NSObject {
   /// It is a fetch, `FETCH(FUNCTION($manager, "fetchRequestForSourceEntityNamed:predicateString:",
   /// …), $manager.sourceContext, NO)`; the fetch request alone does as well.
   open var sourceExpression: NSExpression?
-  /// What the developer noted about the mapping.
+  /// The developer's annotations of the mapping.
   open var userInfo: [AnyHashable: Any]?
   /// The name of the subclass of `NSEntityMigrationPolicy` that migrates the objects.
   ///
-  /// On Linux it carries the module, `App.PostPolicy`; of a bare name the app's own modules are
-  /// tried.
+  /// On Linux it includes the module, `App.PostPolicy`; for a name without one, the app's own
+  /// modules are searched.
   open var entityMigrationPolicyClassName: String?
-  /// Whether the mapping follows from the two models.
+  /// Whether the mapping was inferred from the two models.
   var isInferred = false
 
-  /// Creates a mapping of no entity.
+  /// Creates a mapping without entities.
   public required override init() {
     super.init()
   }
 
-  /// Mappings are equal that say the same.
+  /// Mappings with equal contents are equal.
   open override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? NSEntityMapping else { return false }
     if other === self { return true }

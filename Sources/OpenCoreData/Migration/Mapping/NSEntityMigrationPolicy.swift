@@ -1,12 +1,13 @@
 import Foundation
 
-/// How the objects of one entity are migrated; subclasses do it their own way.
+/// How the objects of one entity are migrated; subclasses override its steps.
 ///
-/// For each entity mapping the manager makes one policy and calls it in three rounds over all
-/// mappings: objects are created, relationships are set, the result is validated. All calls come on
-/// the thread that migrates.
+/// For each entity mapping the manager creates one policy and calls it in three rounds over all
+/// mappings: objects are created, relationships are set, the result is validated. All calls are
+/// made on the migrating thread.
 open class NSEntityMigrationPolicy: NSObject {
-  /// Creates a policy; the migration manager does it by the class's name.
+  /// Creates a policy; the migration manager calls it on the class with the mapping's policy class
+  /// name.
   public required override init() {
     super.init()
   }
@@ -14,7 +15,7 @@ open class NSEntityMigrationPolicy: NSObject {
   /// Called before the objects of a mapping are created.
   open func begin(_ mapping: NSEntityMapping, with manager: NSMigrationManager) throws {}
 
-  /// Creates what a source object becomes.
+  /// Creates the destination objects of a source object.
   ///
   /// This one creates an object of the destination entity, sets its attributes by the mapping's
   /// value expressions, and associates the two. An override that does not call it must call
@@ -65,7 +66,7 @@ open class NSEntityMigrationPolicy: NSObject {
     manager: NSMigrationManager
   ) throws {}
 
-  /// Called once everything is created and connected, before the destination is saved.
+  /// Called after all objects and relationships were created, before the destination is saved.
   open func performCustomValidation(
     forMapping mapping: NSEntityMapping,
     manager: NSMigrationManager
@@ -74,11 +75,11 @@ open class NSEntityMigrationPolicy: NSObject {
   /// Called when a mapping is done.
   open func end(_ mapping: NSEntityMapping, manager: NSMigrationManager) throws {}
 
-  /// Answers a function that a value expression calls on the policy,
-  /// `FUNCTION($entityPolicy, "fullName:", $source)`.
+  /// Evaluates a function that a value expression calls on the policy, `FUNCTION($entityPolicy,
+  /// "fullName:", $source)`.
   ///
   /// **Differs from Core Data:** Swift on Linux calls no method by its name, so a policy with
-  /// functions of its own overrides this method and tells them apart by `name`.
+  /// functions of its own overrides this method and selects them by `name`.
   open func perform(_ name: String, arguments: [Any?]) throws -> Any? {
     throw MigrationError.make(
       NSEntityMigrationPolicyError,

@@ -3,11 +3,12 @@ import Foundation
 
 /// How the objects of one model become objects of another.
 open class NSMappingModel: NSObject {
-  /// The mappings of entities, in the order in which they are carried out.
+  /// The mappings of entities, in the order in which they are executed.
   // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
   open var entityMappings: [NSEntityMapping]! = []
 
-  /// Whether the mapping follows from the two models, so that SQL in place can do it.
+  /// Whether the mapping was inferred from the two models, so that it can be executed in place with
+  /// SQL.
   package internal(set) var isInferred = false
 
   /// Creates a mapping model without mappings.
@@ -18,7 +19,7 @@ open class NSMappingModel: NSObject {
   /// Reads a mapping model, compiled (`.cdm`) or as Xcode writes it (`.xcmappingmodel`); nil when it
   /// cannot be read.
   ///
-  /// The reason is written to the standard error.
+  /// The reason is written to standard error.
   public convenience init?(contentsOf url: URL?) {
     guard let url else { return nil }
     do {
@@ -31,11 +32,11 @@ open class NSMappingModel: NSObject {
     }
   }
 
-  /// Finds the mapping model between two models in bundles; nil searches the app's own places.
+  /// Finds the mapping model between two models in bundles; nil searches the app's own bundles.
   ///
-  /// A mapping model is between two models when the version hashes of its entities are theirs; one
-  /// that Xcode has not compiled, when it names their versions. Where a file cannot be read the answer
-  /// is nil, and the reason is written to the standard error.
+  /// A mapping model matches two models if the version hashes of its entities are theirs; one that
+  /// Xcode has not compiled, if it has the names of their versions. If a file cannot be read the
+  /// result is nil, and the reason is written to standard error.
   public convenience init?(
     from bundles: [Bundle]?,
     forSourceModel sourceModel: NSManagedObjectModel?,
@@ -53,7 +54,7 @@ open class NSMappingModel: NSObject {
     }
   }
 
-  /// The mapping model between two models in the app's own places; nil where there is none.
+  /// The mapping model between two models in the app's own bundles; nil where there is none.
   static func found(
     from source: NSManagedObjectModel,
     to destination: NSManagedObjectModel
@@ -81,9 +82,10 @@ open class NSMappingModel: NSObject {
   /// of number, between the integers, Boolean, Float and Double; other types need a mapping model of
   /// the app's.
   ///
-  /// **Differs from Core Data:** a number that its new type does not have, such as 70,000 in an Integer
-  /// 16 or 1.5 in an integer, is not cut: the migration throws `NSMigrationError` and leaves the store
-  /// as it was. A Double that becomes a Float stays in the file as it was and reads rounded.
+  /// **Differs from Core Data:** a number that does not fit its new type, such as 70,000 in an
+  /// Integer 16 or 1.5 in an integer, is not truncated: the migration throws `NSMigrationError` and
+  /// leaves the store unchanged. A Double that becomes a Float stays unchanged in the file and
+  /// reads rounded.
   open class func inferredMappingModel(
     forSourceModel sourceModel: NSManagedObjectModel,
     destinationModel: NSManagedObjectModel
@@ -98,7 +100,7 @@ open class NSMappingModel: NSObject {
     return model
   }
 
-  /// Mapping models are equal that have equal mappings in the same order.
+  /// Mapping models with equal mappings in the same order are equal.
   open override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? NSMappingModel else { return false }
     return other === self || (entityMappings ?? []) == (other.entityMappings ?? [])

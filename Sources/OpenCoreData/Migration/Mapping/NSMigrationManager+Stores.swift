@@ -107,7 +107,7 @@ extension NSMigrationManager {
     carryMetadata(from: sourceCoordinator, to: destinationCoordinator)
   }
 
-  /// What the app wrote into the source's metadata.
+  /// Copies the app's own entries of the source's metadata.
   private func carryMetadata(
     from source: NSPersistentStoreCoordinator,
     to destination: NSPersistentStoreCoordinator
@@ -155,7 +155,7 @@ extension NSManagedObjectModel {
   }
 }
 
-/// One end of a migration.
+/// The source or the destination of a migration.
 struct MigratedStore {
   let url: URL
   let type: String
@@ -182,7 +182,7 @@ struct MigratedStore {
 
   /// Removes what an unfinished migration left.
   func remove() {
-    // Nothing but a regular file was made here.
+    // Only regular files are created here.
     guard (try? StorePlace.hasFile(at: url)) == true else { return }
     StorePlace.discardStore(at: url)
   }

@@ -4,31 +4,32 @@ import Foundation
 /// Migrates a store by a mapping model, object by object, into a new store.
 ///
 /// The objects on both sides are plain `NSManagedObject` ones: an app's classes are written for its
-/// newest model, and the versions between need not have what their methods use.
+/// newest model, and earlier versions need not have the properties that their methods use.
 ///
 /// The manager is used on one thread. While it migrates, both contexts belong to that thread, so
 /// policies use them without `perform`.
 open class NSMigrationManager: NSObject, @unchecked Sendable {
-  // Sendable: used by one thread, as with Apple; progress alone is read by others.
+  // Sendable: used by one thread, as with Apple; only the progress is read by others.
 
   /// The model of the source store.
   public let sourceModel: NSManagedObjectModel
   /// The model of the destination store.
   public let destinationModel: NSManagedObjectModel
-  /// What the app wants its policies to know.
+  /// Values that the app passes to its policies.
   open var userInfo: [AnyHashable: Any]? {
-    // Not stored itself: one statement of a policy may read it and change it.
+    // Not stored itself: one statement of a policy may read and change it.
     get { notes }
     set { notes = newValue }
   }
   private var notes: [AnyHashable: Any]?
-  /// Whether a store of a kind that can migrate itself does so where the mapping was inferred.
+  /// Whether a store that can migrate itself does so if the mapping was inferred.
   ///
-  /// An SQLite store does it by SQL and keeps its object identifiers; policies are not called.
+  /// An SQLite store migrates itself with SQL and keeps its object identifiers; policies are not
+  /// called.
   open var usesStoreSpecificMigrationManager = true
 
   var effects = Effects.live
-  /// Called once the destination is saved, while both contexts are still there.
+  /// Called after the destination is saved, while both contexts still exist.
   var afterSaving: ((MigrationAssociations) throws -> Void)?
   var associations = MigrationAssociations()
   var run: MigrationRun?
@@ -45,7 +46,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
     super.init()
   }
 
-  /// The mapping model of the migration that runs; an empty one where none does.
+  /// The mapping model of the migration in progress; an empty one if there is none.
   open var mappingModel: NSMappingModel { run?.mappingModel ?? NSMappingModel() }
 
   /// The context of the source objects.
@@ -54,14 +55,14 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   /// The context of the destination objects.
   open var destinationContext: NSManagedObjectContext { requireRun().destinationContext }
 
-  /// The entity mapping that is being carried out.
+  /// The entity mapping that is being executed.
   open var currentEntityMapping: NSEntityMapping {
     run?.currentMapping ?? NSEntityMapping()
   }
 
-  /// How much is done, from 0 to 1; it may be read on any thread.
+  /// The completed part, from 0 to 1; it may be read on any thread.
   ///
-  /// **Differs from Core Data:** the value cannot be observed by key-value observing on Linux.
+  /// **Differs from Core Data:** the value cannot be observed with key-value observing on Linux.
   open var migrationProgress: Float { progress.value }
 
   func report(_ value: Float) { progress.value = value }
@@ -75,12 +76,12 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
 
   // MARK: Migrating
 
-  /// Migrates a store into a new one at another place.
+  /// Migrates a store into a new one at another URL.
   ///
-  /// Throws `NSMigrationManagerSourceStoreError` or `NSMigrationManagerDestinationStoreError` where a
-  /// store cannot be opened or saved, `NSEntityMigrationPolicyError` where a policy throws, with its
-  /// error as the underlying one, and the error of `cancelMigrationWithError(_:)` as it is. The source
-  /// is only read; what was begun of the destination is removed.
+  /// Throws `NSMigrationManagerSourceStoreError` or `NSMigrationManagerDestinationStoreError` if a
+  /// store cannot be opened or saved, `NSEntityMigrationPolicyError` if a policy throws, with its
+  /// error as the underlying one, and the error of `cancelMigrationWithError(_:)` unchanged. The
+  /// source is only read; an incomplete destination is removed.
   open func migrateStore(
     from sourceURL: URL,
     sourceType sStoreType: String,
@@ -97,7 +98,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
     )
   }
 
-  /// Migrates a store into a new one at another place.
+  /// Migrates a store into a new one at another URL.
   ///
   /// See `migrateStore(from:sourceType:options:with:toDestinationURL:destinationType:destinationOptions:)`.
   open func migrateStore(
@@ -137,7 +138,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
 
   // MARK: Associations
 
-  /// Notes what a source object has become, for the relationships that lead to it.
+  /// Records the destination object of a source object, for the relationships that refer to it.
   open func associate(
     sourceInstance: NSManagedObject,
     withDestinationInstance destinationInstance: NSManagedObject,
@@ -146,7 +147,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
     associations.associate(sourceInstance, destinationInstance, entityMapping.name ?? "")
   }
 
-  /// What source objects have become by a mapping; nil asks for all that the mapping created.
+  /// The destination objects of source objects by a mapping; nil for all that the mapping created.
   open func destinationInstances(
     forEntityMappingName mappingName: String,
     sourceInstances: [NSManagedObject]?
@@ -154,7 +155,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
     associations.destinations(of: sourceInstances, mappingName)
   }
 
-  /// What destination objects came of by a mapping; nil asks for all that the mapping migrated.
+  /// The source objects of destination objects by a mapping; nil for all that the mapping migrated.
   open func sourceInstances(
     forEntityMappingName mappingName: String,
     destinationInstances: [NSManagedObject]?
@@ -164,14 +165,14 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
 
   // MARK: Stopping
 
-  /// Has the migration that runs stop and throw the error.
+  /// Stops the migration in progress, which throws the error.
   ///
-  /// The source store stays as it is.
+  /// The source store is not changed.
   open func cancelMigrationWithError(_ error: any Error) {
     cancellation = error
   }
 
-  /// Forgets associations, contexts and progress, before another migration with this manager.
+  /// Discards associations, contexts and progress, before another migration with this manager.
   open func reset() {
     run = nil
     associations = MigrationAssociations()
@@ -181,7 +182,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
 }
 
 extension NSMigrationManager: KeyValueCoding {
-  /// What the key paths of value expressions ask for, as in `$manager.sourceContext`.
+  /// The values of the key paths in value expressions, as in `$manager.sourceContext`.
   package func value(forKey key: String) -> Any? {
     switch key {
     case "sourceContext": sourceContext

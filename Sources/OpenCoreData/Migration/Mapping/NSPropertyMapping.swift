@@ -9,18 +9,18 @@ open class NSPropertyMapping: NSObject {
   /// Its variables are `$manager`, `$source`, `$destination`, `$entityMapping`, `$propertyMapping`
   /// and `$entityPolicy`.
   open var valueExpression: NSExpression?
-  /// What the developer noted about the mapping.
+  /// The developer's annotations of the mapping.
   open var userInfo: [AnyHashable: Any]?
 
-  /// Whether the expression takes over what has the same name, if the source has it.
+  /// Whether the expression copies the source's property of the same name, if there is one.
   var isGenerated = false
 
-  /// Creates a mapping of no property.
+  /// Creates a mapping without a property.
   public required override init() {
     super.init()
   }
 
-  /// Mappings are equal that say the same.
+  /// Mappings with equal contents are equal.
   open override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? NSPropertyMapping else { return false }
     if other === self { return true }

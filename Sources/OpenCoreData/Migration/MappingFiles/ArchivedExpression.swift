@@ -1,9 +1,9 @@
 import Foundation
 
-/// Turns archived value expressions into ours.
+/// Converts archived value expressions to ours.
 ///
-/// Paths and calls on variables, which is what the mapping editor writes, are taken as they are; the
-/// rest goes through the format language.
+/// Paths and calls on variables, which the mapping editor writes, are converted directly; other
+/// expressions are converted through a format string.
 enum ArchivedExpression {
   static func expression(_ object: ArchivedObject) -> NSExpression? {
     tree(object, depth: 0).map { NSExpression(tree: $0) }
@@ -16,7 +16,7 @@ enum ArchivedExpression {
     case "NSSelfExpression": return .evaluatedObject
     case "NSConstantValueExpression":
       return .value(object.object("NSConstantValue")?.foundationValue())
-    // Mapping models fetch from the source alone, whatever words they have for its context.
+    // A mapping model always fetches from the source, regardless of how its context is archived.
     case "NSFetchRequestExpression":
       return object.object("NSFRExpression").flatMap { tree($0, depth: depth + 1) }
         .map { .fetch($0, .keyPath(.variable(NSMigrationManagerKey), ["sourceContext"]), false) }
@@ -50,7 +50,7 @@ enum ArchivedExpression {
 
   private static func parsed(_ object: ArchivedObject) -> ExpressionTree? {
     guard let format = ArchivedPredicateFormat.expression(object) else { return nil }
-    // What the format language cannot say has no value.
+    // Expressions that the format cannot express are nil.
     return try? PredicateParser.expression(format, arguments: [])
   }
 }

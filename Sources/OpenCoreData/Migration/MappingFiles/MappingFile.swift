@@ -5,7 +5,7 @@ import Foundation
 enum MappingFile {
   static let extensions = ["cdm", "xcmappingmodel"]
 
-  /// What a file says; one that Xcode has compiled names its models by their hashes.
+  /// The contents of a file; one that Xcode has compiled identifies its models by their hashes.
   struct Contents {
     var mappings: [NSEntityMapping]
     var sourceVersion: String?
@@ -34,11 +34,11 @@ enum MappingFile {
     return try ModelFile.data(at: file)
   }
 
-  /// The mappings of the bundles that lead from one model to another.
+  /// The mapping models of the bundles that lead from one model to another.
   ///
-  /// Where no bundles are named, what lies beside the destination's model file is asked first. A file
-  /// that cannot be parsed is skipped. One that could not be read may be the one that is looked for:
-  /// that throws, because a migration without it would lose what it carries over.
+  /// If no bundles are given, the directory of the destination's model file is searched first. A
+  /// file that cannot be parsed is skipped. One that could not be read may be the right one: that
+  /// throws, because a migration without it would lose data.
   static func mappings(
     in bundles: [Bundle]?,
     from source: NSManagedObjectModel,
@@ -66,7 +66,8 @@ enum MappingFile {
       .filter { extensions.contains($0.pathExtension) }
   }
 
-  /// Every mapping names entities as the two models have them, and none has changed unmentioned.
+  /// Whether every mapping matches the entities of the two models, and no changed entity lacks a
+  /// mapping.
   static func leads(
     _ contents: Contents,
     from source: NSManagedObjectModel,
@@ -86,7 +87,7 @@ enum MappingFile {
     return changed.isEmpty || changed.contains { named.contains($0) }
   }
 
-  /// Whether the model is the version of a name, as the file beside the app's model has it.
+  /// Whether the model is the version with a name, according to the file beside the app's model.
   private static func isVersion(
     _ name: String?,
     _ model: NSManagedObjectModel,

@@ -2,8 +2,8 @@ import Foundation
 
 /// Reads an `.xcmappingmodel`: the mapping editor's own Core Data store in XML.
 ///
-/// The file has no version hashes, but the names of the two versions that it leads between, and no
-/// expressions for what the editor fills in by itself, which takes over what has the same name.
+/// The file has no version hashes, but the names of its two versions, and no expressions for the
+/// mappings that the editor generates, which copy the property of the same name.
 struct MappingXMLReader {
   private struct Object {
     var type: String
@@ -64,7 +64,7 @@ struct MappingXMLReader {
     )
   }
 
-  /// The name of a version out of the path that its model had.
+  /// The name of a version in the path of its model.
   private static func version(_ path: String?) -> String? {
     path?.split(separator: "/").last.map { name in
       String(name.split(separator: ".").dropLast().joined(separator: "."))
@@ -141,7 +141,7 @@ struct MappingXMLReader {
 
   private static func expression(_ text: String?) -> NSExpression? {
     guard let data = data(text), !data.isEmpty, let archive = try? KeyedArchive(data) else {
-      // Without an archive there is nothing that could be evaluated.
+      // Without an archive there is no expression to evaluate.
       return nil
     }
     return ArchivedExpression.expression(archive.root)

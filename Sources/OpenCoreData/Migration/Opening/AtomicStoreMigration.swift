@@ -1,10 +1,10 @@
 import Effects
 import Foundation
 
-/// Migrates an atomic store, the binary one for instance, that is being opened with a newer model.
+/// Migrates an atomic store, for example the binary one, that is being opened with a newer model.
 ///
-/// Its objects are written to a new file by a mapping model, which takes the old one's place when it
-/// is complete: a crash leaves the old store or the new one.
+/// Its objects are written to a new file with a mapping model; the complete file is renamed over
+/// the old one: a crash leaves either the old store or the new one.
 struct AtomicStoreMigration {
   private let storeClass: NSAtomicStore.Type
   private let type: String
@@ -13,7 +13,7 @@ struct AtomicStoreMigration {
   private let options: [AnyHashable: Any]
   private let effects: Effects
 
-  /// Nil where the options do not ask for a migration.
+  /// Returns nil if the options do not ask for a migration.
   init?(
     storeClass: NSAtomicStore.Type,
     type: String,
@@ -90,7 +90,7 @@ struct AtomicStoreMigration {
     }
   }
 
-  /// The store keeps its identifier and what the app has noted in its metadata.
+  /// Keeps the store's identifier and the app's own metadata entries.
   private func keepNotes(of former: [String: Any], at place: URL) throws {
     let made = try storeClass.metadataForPersistentStore(with: place)
     var metadata = former.merging(made) { _, made in made }
@@ -100,7 +100,7 @@ struct AtomicStoreMigration {
 }
 
 extension NSAtomicStore {
-  /// The model that the file carries; nil for stores of an app's own, which carry none.
+  /// The model that the file contains; nil for custom stores, which contain none.
   class func carriedModel(at url: URL) throws -> NSManagedObjectModel? {
     guard self == BinaryStore.self, let data = try BinaryStoreFile.read(url)?.model else {
       return nil

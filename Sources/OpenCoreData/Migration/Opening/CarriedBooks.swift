@@ -1,8 +1,8 @@
 import Foundation
 import WatershedSQLite
 
-/// Takes along what a migration by objects leaves behind: the store's identity, its history, and the
-/// books of mirrors, with the keys that the rows have now.
+/// Copies what a migration by objects does not: the store's identity, its history, and the metadata
+/// of mirrorings, with the rows' new keys.
 struct CarriedBooks {
   let from: URL
   let to: URL
@@ -11,7 +11,7 @@ struct CarriedBooks {
   let source: StoreSchema
   let destination: StoreSchema
 
-  /// Until the copy has taken the store's place, nobody else opens it.
+  /// No other connection opens the copy before it has replaced the store.
   func carry(identifier: String, metadata: [String: Any]) throws {
     let old = try SQLiteConnection(path: from.path, mode: .readOnly)
     let new = try SQLiteConnection(path: to.path, mode: .readWrite)
@@ -29,7 +29,7 @@ struct CarriedBooks {
     }
   }
 
-  /// Everything that is not of the source's model comes as it is.
+  /// Copies every table that is not part of the source's model unchanged.
   private func copyTables(_ old: SQLiteConnection, _ new: SQLiteConnection) throws {
     let model = Set(source.tables.map(\.name) + source.joins.map(\.name))
     let present = Set(try new.query("SELECT name FROM sqlite_master") { $0.text(0) })
@@ -89,11 +89,11 @@ struct CarriedBooks {
     }
   }
 
-  /// Gives the rows whose deletion the history tells of keys that no row has or will have.
+  /// Gives deleted rows of the history keys that no row has or will have.
   ///
-  /// The migration hands keys out again from 1, so a deleted row's former key is that of another,
-  /// living row now. Who reads the deletion would delete that one. The mirror's record of the deleted
-  /// row gets the new key too, so that the deletion still leads to it.
+  /// The migration assigns keys from 1 again, so a deleted row's former key now belongs to another
+  /// row. A reader of the history would delete that one. The mirroring's record of the deleted row
+  /// gets the new key too, so that the deletion still refers to it.
   private func noteDeletions(_ old: SQLiteConnection, _ new: SQLiteConnection) throws {
     guard try hasHistory(new) else { return }
     for former in source.entities {
@@ -147,7 +147,8 @@ struct CarriedBooks {
     try connection.scalar("SELECT 1 FROM sqlite_master WHERE name = 'ACHANGE'") != nil
   }
 
-  /// Changes keep their transactions and their order; what tells of a row that is gone goes too.
+  /// Converts the changes in their transactions and order; changes of rows that no longer exist are
+  /// deleted.
   private func moveHistory(_ new: SQLiteConnection) throws {
     guard try hasHistory(new) else { return }
     // A deleted row was noted as one, where its entity goes on, under its name or another.
@@ -191,8 +192,8 @@ struct CarriedBooks {
     )
   }
 
-  /// Our mirror names an object by entity and key; a record whose row the migration left out has no
-  /// key, one whose row was deleted before has the key that the deletion goes by.
+  /// Our mirroring identifies an object by entity and key; a record whose row the migration left
+  /// out gets no key, one whose row was deleted before gets the key of the deletion.
   private func moveBooks(_ new: SQLiteConnection) throws {
     let tables = try new.query(
       """
@@ -207,7 +208,7 @@ struct CarriedBooks {
         WHERE k.FNAME = ENTITY AND k.FPK = \(table).PK)
         """
       )
-      // In two steps: a unique index must not see a new key beside an old one.
+      // In two steps: a unique index must not contain a new key and an equal old one.
       try new.execute(
         """
         UPDATE \(table) SET PK = -k.PK - 1, ENTITY = k.NAME FROM temp.WSKEYS AS k \

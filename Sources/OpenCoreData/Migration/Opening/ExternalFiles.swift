@@ -1,11 +1,11 @@
 import Effects
 import Foundation
 
-/// The files of external values that a store gets from a copy that takes its place, and those that it
-/// no longer needs then.
+/// The files of external values that a store gets from the copy that replaces it, and those that it
+/// no longer needs afterwards.
 ///
-/// Their names are UUIDs, so old and new ones stand beside each other until the copy has taken the
-/// place: a crash at any moment leaves each store with all of its files.
+/// Their names are UUIDs, so old and new files exist together until the copy has replaced the
+/// store: a crash at any moment leaves each store with all of its files.
 final class ExternalFiles {
   private let folder: URL?
   private let copyFolder: URL?
@@ -19,7 +19,7 @@ final class ExternalFiles {
     before = try Self.names(in: folder)
   }
 
-  /// Before the commit: a store never names a file that is not there.
+  /// Called before the commit: a store never refers to a missing file.
   func bring() throws {
     migrated = try Self.names(in: copyFolder)
     guard let folder, let copyFolder, !migrated.isEmpty else { return }
@@ -32,20 +32,20 @@ final class ExternalFiles {
   }
 
   func takeBack() {
-    // A file that stays costs space and nothing else.
+    // A file that cannot be removed only costs disk space.
     for file in brought { _ = try? FileSystem.remove(file.path) }
   }
 
-  /// After the commit.
+  /// Called after the commit.
   func forget() {
     guard let folder else { return }
     for name in before.subtracting(migrated) {
-      // A file that stays costs space and nothing else.
+      // A file that cannot be removed only costs disk space.
       _ = try? FileSystem.remove(folder.appendingPathComponent(name).path)
     }
   }
 
-  /// Where there is no folder there are no files; where it cannot be read there may be.
+  /// Without a folder there are no files; if it cannot be read, this throws.
   private static func names(in folder: URL?) throws -> Set<String> {
     guard let folder else { return [] }
     return Set(try FileSystem.names(in: folder.path))

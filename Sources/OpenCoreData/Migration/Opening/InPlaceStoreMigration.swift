@@ -2,7 +2,8 @@ import Effects
 import Foundation
 import WatershedSQLite
 
-/// Migrates a store's file by SQL in one transaction: a crash leaves the old store or the new one.
+/// Migrates a store's file with SQL in one transaction: a crash leaves either the old store or the
+/// new one.
 package struct InPlaceStoreMigration {
   let source: NSManagedObjectModel
   let destination: NSManagedObjectModel
@@ -27,12 +28,12 @@ package struct InPlaceStoreMigration {
     self.effects = effects
   }
 
-  /// Migrates the file as it is; `report` is told the part that is done, from 0 to 1.
+  /// Migrates the file; `report` is called with the completed part, from 0 to 1.
   package func run(report: (Float) -> Void = { _ in }) throws {
     try run(StoreFile.inspect(url), report: report)
   }
 
-  /// Throws what `ModelDifference` refuses before the file is opened for writing.
+  /// Throws for differences that `ModelDifference` refuses, before the file is opened for writing.
   func run(_ file: StoreFile, report: (Float) -> Void = { _ in }) throws {
     let hashes = NSManagedObjectModel.versionHashes(inStoreMetadata: file.metadata) ?? [:]
     source.freeze()
@@ -49,7 +50,7 @@ package struct InPlaceStoreMigration {
       let connection = try StoreSettings(options: options).migratingConnection(to: url)
       try connection.transaction {
         let current = try StoreFile.read(connection, url)
-        // Another process may have been faster.
+        // Another process may have migrated the file first.
         let found = NSManagedObjectModel.versionHashes(inStoreMetadata: current.metadata)
         guard found == hashes else { return }
         let migration = InPlaceMigration(
@@ -76,7 +77,8 @@ package struct InPlaceStoreMigration {
       external.settle(files, committed: true)
       MigrationLog.note("in-place migration of \(url.path) succeeded")
     } catch {
-      // A commit that failed may be found in the log by the next process, and needs its files then.
+      // The pages of a failed commit may be recovered from the log by the next process, which then
+      // needs the files.
       if !isComplete { external.settle(files, committed: false) }
       MigrationLog.note("in-place migration of \(url.path) failed: \(error)")
       throw MigrationError.inPlace(error, at: url)

@@ -1,7 +1,7 @@
 import Foundation
 import WatershedSQLite
 
-/// Migrates a store by a mapping model and puts the result into the store's own file.
+/// Migrates a store with a mapping model and writes the result into the store's own file.
 struct MappedStoreMigration {
   let source: NSManagedObjectModel
   let mapping: NSMappingModel
@@ -17,7 +17,7 @@ struct MappedStoreMigration {
     )
     do {
       try transplant.run { file, copy in
-        // Another process may have been faster.
+        // Another process may have migrated the file first.
         guard try !isDone(file) else { return false }
         let keys = try migrate(to: copy)
         try CarriedBooks(
@@ -47,7 +47,7 @@ struct MappedStoreMigration {
     file.hashes == (StoreMetadata.hashes(of: migration.model, migration.configuration))
   }
 
-  /// Returns what became of each row.
+  /// Returns the former and the new key of each row.
   private func migrate(to copy: URL) throws -> [MigratedKey] {
     let manager = NSMigrationManager(sourceModel: source, destinationModel: migration.model)
     manager.effects = migration.effects
@@ -75,14 +75,14 @@ struct MappedStoreMigration {
   }
 }
 
-/// What became of one row.
+/// The former and the new key of one row.
 struct MigratedKey {
   let formerEntity: String
   let formerKey: Int64
   let entity: String
   let key: Int64
 
-  /// Nil where an object has no row.
+  /// Returns nil if an object has no row.
   init?(_ source: NSManagedObject, _ destination: NSManagedObject) throws {
     guard let former = Self.key(of: source.objectID),
       let current = Self.key(of: destination.objectID)
@@ -93,7 +93,7 @@ struct MigratedKey {
     key = current
   }
 
-  /// The key out of `x-coredata://store/Entity/p<key>`.
+  /// The key in `x-coredata://store/Entity/p<key>`.
   private static func key(of identifier: NSManagedObjectID) -> Int64? {
     guard !identifier.isTemporaryID else { return nil }
     return Int64(identifier.uriRepresentation().lastPathComponent.dropFirst())

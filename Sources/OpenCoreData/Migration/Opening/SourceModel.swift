@@ -2,12 +2,12 @@ import Foundation
 
 /// Finds the model that a store was written with.
 ///
-/// The store carries one since 2016; before that, and where it does not fit the store, the versions
-/// beside the app's model and those in its bundles are asked.
+/// A store contains its model since 2016; without one, or if it does not match the store, the
+/// versions beside the app's model and those in its bundles are searched.
 struct SourceModel {
   private let url: URL
   private let metadata: [String: Any]
-  /// The model that the store carries; one that cannot be read is as good as none.
+  /// The model that the store contains; nil also if it cannot be read.
   private let carried: NSManagedObjectModel?
   private let destination: NSManagedObjectModel
 
@@ -49,9 +49,10 @@ struct SourceModel {
     )
   }
 
-  /// Every entity of the store is in the model, as the store has it.
+  /// Whether every entity of the store is in the model with the same hash.
   ///
-  /// How Core Data hashes derived and composite attributes is not known, so those are not compared.
+  /// How Core Data hashes derived and composite attributes is not documented, so those are not
+  /// compared.
   private func fits(_ model: NSManagedObjectModel, _ hashes: [String: Data]) -> Bool {
     hashes.allSatisfy { name, hash in
       guard let entity = model.entitiesByName[name] else { return false }

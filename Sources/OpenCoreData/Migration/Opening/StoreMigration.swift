@@ -1,10 +1,10 @@
 import Effects
 import Foundation
 
-/// Migrates a store that is being opened with a newer model, in whichever way there is.
+/// Migrates a store that is being opened with a newer model, in one of the available ways.
 ///
-/// A staged migration manager comes first, then a mapping model from the app's bundles, then what can
-/// be inferred.
+/// A staged migration manager is preferred, then a mapping model from the app's bundles, then an
+/// inferred mapping.
 struct StoreMigration {
   let model: NSManagedObjectModel
   let configuration: String?
@@ -12,7 +12,7 @@ struct StoreMigration {
   let options: [AnyHashable: Any]
   let effects: Effects
 
-  /// Whether the options ask for a migration at all.
+  /// Whether the options ask for a migration.
   static func isWanted(_ options: [AnyHashable: Any]) -> Bool {
     NSPersistentStore.flag(NSMigratePersistentStoresAutomaticallyOption, in: options)
       || options[NSPersistentStoreStagedMigrationManagerOptionKey] is NSStagedMigrationManager
@@ -40,7 +40,7 @@ struct StoreMigration {
     try inPlace(from: source, to: model, configuration, file, at: url)
   }
 
-  /// A lightweight migration of the file at a place, which may be a copy.
+  /// Runs a lightweight migration of the file at a URL, which may be a copy.
   func inPlace(
     from source: NSManagedObjectModel,
     to destination: NSManagedObjectModel,

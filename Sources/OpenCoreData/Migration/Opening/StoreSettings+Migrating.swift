@@ -10,7 +10,8 @@ extension StoreSettings {
       busyTimeout: busyTimeout
     )
     try apply(to: connection, isWriter: true)
-    // Renaming a table must not look into triggers of others, whose functions are not ours.
+    // Renaming a table must not parse the triggers of others, whose functions are not registered
+    // here.
     try connection.execute("PRAGMA legacy_alter_table = ON")
     return connection
   }

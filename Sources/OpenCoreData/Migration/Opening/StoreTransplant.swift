@@ -2,19 +2,20 @@ import Effects
 import Foundation
 import WatershedSQLite
 
-/// Puts the contents of a migrated copy into a store's own file, in one transaction that holds the
-/// file's write lock from before the copy was made.
+/// Writes the contents of a migrated copy into a store's own file, in one transaction that holds
+/// the file's write lock from before the copy was made.
 ///
-/// Moving the copy over the file would leave other processes with the old one, and its WAL beside
-/// the new one; this way they see an ordinary commit, and a crash leaves the old store or the new.
+/// Renaming the copy over the file would leave other processes with the old file, and its WAL
+/// beside the new one; this way they see an ordinary commit, and a crash leaves either the old
+/// store or the new one.
 struct StoreTransplant {
   let url: URL
   let options: [AnyHashable: Any]
   let effects: Effects
 
-  /// Gives the body a place for the copy, and replaces the store by what is there afterwards.
+  /// Passes the body a URL for the copy, and replaces the store with the copy afterwards.
   ///
-  /// The body is told the file as it is under the lock; where it returns false nothing is replaced.
+  /// The body receives the file as it is under the lock; if it returns false nothing is replaced.
   func run(_ body: (StoreFile, URL) throws -> Bool) throws {
     let draft = StoreDraft(beside: url, effects: effects)
     let copy = draft.url
@@ -32,7 +33,8 @@ struct StoreTransplant {
         isReplaced = true
       }
     } catch {
-      // A commit that failed may be found in the log by the next process, and needs its files then.
+      // The pages of a failed commit may be recovered from the log by the next process, which then
+      // needs the files.
       if !isReplaced { files.takeBack() }
       throw error
     }

@@ -1,6 +1,6 @@
 import WatershedSQLite
 
-/// Replaces every table, index and trigger of one database by those of another.
+/// Replaces every table, index and trigger of one database with those of another.
 struct TableReplacement {
   let target: SQLiteConnection
   let source: SQLiteConnection
@@ -11,7 +11,7 @@ struct TableReplacement {
     let sql: String
   }
 
-  /// The target has a transaction open, the source is not written to meanwhile.
+  /// The target has an open transaction; the source is not written to during the call.
   func run() throws {
     try clear()
     let items = try Self.items(of: source)
@@ -28,7 +28,7 @@ struct TableReplacement {
     try copySequence()
   }
 
-  /// The tables in which a spatial tree keeps its nodes; they come and go with it.
+  /// The tables in which a spatial tree stores its nodes; they are created and dropped with it.
   private static let shadowSuffixes = ["_node", "_parent", "_rowid"]
 
   private static func items(of connection: SQLiteConnection) throws -> [Item] {
@@ -68,7 +68,7 @@ struct TableReplacement {
     }
   }
 
-  /// The last numbers of tables that count by themselves.
+  /// Copies the counters of autoincrementing tables.
   private func copySequence() throws {
     let find = "SELECT 1 FROM sqlite_master WHERE name = 'sqlite_sequence'"
     guard try source.scalar(find) != nil, try target.scalar(find) != nil else { return }

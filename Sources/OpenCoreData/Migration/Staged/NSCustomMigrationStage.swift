@@ -1,10 +1,10 @@
 import Foundation
 
-/// A stage between two versions of a model around which the app does work of its own.
+/// A stage between two versions of a model before and after which the app runs code of its own.
 open class NSCustomMigrationStage: NSMigrationStage {
   /// The version that the stage starts from.
   public let currentModel: NSManagedObjectModelReference
-  /// The version that the stage leads to.
+  /// The version at which the stage ends.
   public let nextModel: NSManagedObjectModelReference
   /// Called before the migration; the manager's container has the store with the current model.
   open var willMigrateHandler: ((NSStagedMigrationManager, NSCustomMigrationStage) throws -> Void)?

@@ -2,7 +2,7 @@ import Foundation
 
 /// One step of a staged migration; use one of its subclasses.
 open class NSMigrationStage: NSObject {
-  /// What the app calls the stage, in logs.
+  /// The stage's name in logs.
   // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
   open var label: String! = ""
 
@@ -11,6 +11,6 @@ open class NSMigrationStage: NSObject {
     super.init()
   }
 
-  /// The versions that the stage knows, the oldest first.
+  /// The versions of the stage, the oldest first.
   var checksums: [String] { [] }
 }

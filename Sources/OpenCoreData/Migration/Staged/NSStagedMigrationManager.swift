@@ -1,24 +1,24 @@
 import Foundation
 
-/// Leads a store through the versions of a model, stage by stage.
+/// Migrates a store through the versions of a model, stage by stage.
 ///
-/// Give it to a store under `NSPersistentStoreStagedMigrationManagerOptionKey`. The stages up to the
-/// version that the store has are skipped.
+/// Pass it to a store under `NSPersistentStoreStagedMigrationManagerOptionKey`. The stages up to
+/// the store's version are skipped.
 ///
-/// **Differs from Core Data:** custom stages work on a copy of the store, which takes the store's
-/// place in one transaction when the last stage is done. A crash on the way leaves the old store.
+/// **Differs from Core Data:** custom stages work on a copy of the store, which replaces the store
+/// in one transaction after the last stage. A crash before that leaves the old store.
 open class NSStagedMigrationManager: NSObject, @unchecked Sendable {
-  // Sendable: the container is set by the one thread that migrates, and used in its handlers.
+  // Sendable: the container is set by the migrating thread, and used in its handlers.
 
   /// The stages, in the order in which they run.
   public let stages: [NSMigrationStage]
   /// The store while a handler of a custom stage runs; nil at any other time.
   open internal(set) var container: NSPersistentContainer?
 
-  /// Creates a manager for stages in their order.
+  /// Creates a manager with stages in their order.
   ///
-  /// A version that two stages claim stops the program; a version that ends one stage and begins the
-  /// next belongs to both.
+  /// A version in two stages stops the program, except that the last version of one stage may be
+  /// the first of the next.
   public init(_ stages: [NSMigrationStage]) {
     self.stages = stages
     super.init()

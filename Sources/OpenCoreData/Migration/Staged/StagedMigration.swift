@@ -1,12 +1,12 @@
 import Foundation
 import WatershedSQLite
 
-/// Carries out the stages that are between a store's version and the app's.
+/// Runs the stages between a store's version and the app's.
 struct StagedMigration {
   let manager: NSStagedMigrationManager
   let migration: StoreMigration
 
-  /// One step of the way.
+  /// One step of the migration.
   private enum Step {
     case lightweight(NSManagedObjectModel)
     case custom(NSCustomMigrationStage)
@@ -33,7 +33,7 @@ struct StagedMigration {
     defer { manager.container = nil }
     do {
       try transplant.run { current, copy in
-        // Another process may have been faster.
+        // Another process may have migrated the file first.
         guard current.hashes == file.hashes else { return false }
         try StoreCopy.copy(migration.url, to: copy)
         var model = source
@@ -57,7 +57,7 @@ struct StagedMigration {
   private func steps(from checksum: String) throws -> [Step] {
     let stages = manager.stages
     let target = migration.model.versionChecksum
-    // The later of two stages that share the version: the earlier one has been through.
+    // If two stages share the version, the later one: the earlier one is complete.
     guard let first = stages.lastIndex(where: { $0.checksums.contains(checksum) }) else {
       throw MigrationError.make(
         NSManagedObjectModelReferenceNotFoundError,
@@ -92,7 +92,7 @@ struct StagedMigration {
     return steps
   }
 
-  /// The store's own copy of its model, or the one that a stage refers to.
+  /// The store's own copy of its model, or the model that a stage refers to.
   private func source(of file: StoreFile) throws -> NSManagedObjectModel {
     let checksum = checksum(of: file)
     for stage in manager.stages.compactMap({ $0 as? NSCustomMigrationStage }) {
@@ -131,7 +131,7 @@ struct StagedMigration {
     to next: NSManagedObjectModel,
     at copy: URL
   ) throws {
-    // Versions on the way may lack the app's configuration; the last one has it.
+    // Intermediate versions may lack the app's configuration; the last one has it.
     let configuration = next === migration.model ? migration.configuration : nil
     try migration.inPlace(from: model, to: next, configuration, StoreFile.inspect(copy), at: copy)
   }
@@ -165,7 +165,7 @@ struct StagedMigration {
     defer {
       manager.container = nil
       for store in container.persistentStoreCoordinator.persistentStores {
-        // A store that cannot be closed is closed when it is let go.
+        // A store that cannot be closed here is closed when it is released.
         try? container.persistentStoreCoordinator.remove(store)
       }
     }
