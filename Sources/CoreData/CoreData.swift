@@ -3,7 +3,7 @@
 #endif
 @_exported import OpenCoreData
 
-// Foundation on Linux has unavailable shells of these names; ours are meant.
+// Foundation on Linux has unavailable types of these names; these aliases select ours.
 
 /// An expression of a predicate.
 public typealias NSExpression = OpenCoreData.NSExpression

@@ -3,7 +3,8 @@ import Foundation
 import ModelGenerator
 import OpenCoreData
 
-/// What the build plugin runs: models and sources in, one source file and compiled models out.
+/// The executable of the build plugin: reads models and sources, writes one source file and
+/// compiled models.
 ///
 ///     model-tool --module M --import I --output FILE [--access A]
 ///       [--model MODEL --compiled FOLDER]… [--mapping MAPPING --compiled-mapping FILE]…
@@ -54,14 +55,14 @@ enum ModelTool {
     guard result.errors.isEmpty else {
       throw ModelToolFailure(text: result.errors.map(\.description).joined(separator: "\n"))
     }
-    // Most changes of sources leave the output as it is, and nothing has to be compiled again.
+    // Most changes of sources leave the output unchanged, so that nothing is compiled again.
     let present = try? String(contentsOfFile: output, encoding: .utf8)
     guard present != result.source else { return }
     try result.source.write(toFile: output, atomically: true, encoding: .utf8)
   }
 }
 
-/// Why nothing was generated, as compilers say it.
+/// Why nothing was generated, in the format of compiler errors.
 struct ModelToolFailure: Error {
   var text: String
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What one request sends, numbered so that it can be sent again after a lost reply.
+/// The operations of one request, numbered so that it can be repeated after a lost reply.
 package struct CloudBatch: Hashable, Sendable {
   package var device: String
   package var sequence: Int64
@@ -14,7 +14,7 @@ package struct CloudBatch: Hashable, Sendable {
 
   private static let version: UInt8 = 1
 
-  /// The form in which the books keep a batch until its reply has come.
+  /// The encoding in which the metadata keeps a batch until its reply has arrived.
   package var encoded: Data {
     var writer = ByteWriter()
     writer.byte(Self.version)
@@ -38,14 +38,14 @@ package struct CloudBatch: Hashable, Sendable {
   package init(encoded: Data) throws {
     var reader = ByteReader(encoded)
     guard try reader.byte() == Self.version else {
-      throw FieldBagError(reason: "The books hold a batch in a form of another version.")
+      throw FieldBagError(reason: "The metadata has a batch in the encoding of another version.")
     }
     device = try reader.text()
     sequence = try reader.integer()
     operations = []
     for _ in 0..<(try reader.integer()) {
       guard let kind = CloudOperation.Kind(rawValue: try reader.byte()) else {
-        throw FieldBagError(reason: "The books hold an operation of an unknown kind.")
+        throw FieldBagError(reason: "The metadata has an operation of an unknown kind.")
       }
       let name = try reader.text()
       let recordType = try reader.text()

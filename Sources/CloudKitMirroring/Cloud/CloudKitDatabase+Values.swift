@@ -6,7 +6,7 @@ import OpenCloudKit
 extension CloudKitDatabase {
   // MARK: Records
 
-  /// Throws where a file of the record is not there: a record without one of its values would erase
+  /// Throws where a file of the record is missing: a record without one of its values would erase
   /// that value here.
   static func record(_ record: CKRecord) throws -> CloudRecord {
     try CloudRecord(
@@ -27,7 +27,7 @@ extension CloudKitDatabase {
     )
   }
 
-  /// Values of kinds that no attribute becomes are left out.
+  /// Returns nil for values of kinds that no attribute has.
   private static func mirrorValue(_ value: RecordValue) throws -> MirrorValue? {
     switch value {
     case .string(let text): .string(text)
@@ -70,7 +70,7 @@ extension CloudKitDatabase {
           uuid: effects.uuid()
         )
       )
-    // Only base copies hold fingerprints, and bases are never sent.
+    // Only base copies have fingerprints, and bases are never sent.
     case .fingerprint: .data(Data())
     }
   }
@@ -107,7 +107,7 @@ extension CloudKitDatabase {
     case .limitExceeded: return CloudFailure.tooLarge
     case .operationCancelled: return CancellationError()
     case .internalError, .serverRejectedRequest:
-      // Nothing says that the request itself is at fault.
+      // The error does not show that the request itself is invalid.
       return CloudFailure.busy(reason: reason, retryAfter: error.retryAfterSeconds)
     default: return CloudFailure.refused(reason: reason)
     }
@@ -116,7 +116,7 @@ extension CloudKitDatabase {
   static func outcome(_ error: CKError, _ operation: CloudOperation) -> CloudOutcome {
     switch error.code {
     case .serverRecordChanged:
-      // One that cannot be read whole is looked up.
+      // A record that cannot be read completely is looked up.
       let server = error.serverRecord.flatMap { try? record($0) }
       return operation.kind == .create ? .exists(server) : .conflict(server)
     case .unknownItem: return .notFound

@@ -5,8 +5,8 @@ import Synchronization
 
 /// The mirroring's view of a CloudKit database, through OpenCloudKit.
 ///
-/// Its requests are for the account that was asked for last: they fail where another user has signed
-/// in since, also where another process has changed the token file that both share.
+/// Its requests are made for the user that was last confirmed: they fail if another user has signed
+/// in since, even if another process changed the token file that both share.
 package final class CloudKitDatabase: MirrorCloud {
   private let container: CKContainer
   private let scope: CKDatabase.Scope
@@ -38,7 +38,7 @@ package final class CloudKitDatabase: MirrorCloud {
     }
   }
 
-  /// Why there is no account: a token that is missing and one that the service refuses are repaired in
+  /// Why there is no account: a missing token and one that the service refuses are fixed in
   /// different places.
   private func reasonWithoutAccount() async -> CloudAccount {
     do {
@@ -48,7 +48,7 @@ package final class CloudKitDatabase: MirrorCloud {
     }
   }
 
-  /// Asks for the user and has all further requests be that user's.
+  /// Reads the current user, and makes all further requests for that user.
   private func confirmedAccount() async throws -> CloudAccount {
     let confirmed = try await translating { try await container.confirmedAccount() }
     pin.withLock { $0 = confirmed }
@@ -140,7 +140,7 @@ package final class CloudKitDatabase: MirrorCloud {
     )
   }
 
-  /// The records that can be read whole; the others get their reasons.
+  /// The complete records; the others with their reasons.
   private static func whole(
     _ records: [CKRecord],
     _ unreadable: inout [String: String]
@@ -156,10 +156,11 @@ package final class CloudKitDatabase: MirrorCloud {
     return whole
   }
 
-  /// Why records cannot be had whole.
+  /// The reasons why records are incomplete.
   ///
-  /// A file that the service serves short or not at all says nothing of the other records, however often
-  /// it is asked for. What would fail for all of them is thrown, as all is asked for again then.
+  /// A file that the service truncates or lacks does not affect the other records, even if
+  /// requested repeatedly. An error that would apply to all of them is thrown, because all are then
+  /// requested again.
   private static func reasons(_ failures: [CKRecord.ID: CKError]) throws -> [String: String] {
     var reasons: [String: String] = [:]
     let ordered = failures.sorted { $0.key.recordName < $1.key.recordName }
@@ -188,7 +189,7 @@ package final class CloudKitDatabase: MirrorCloud {
       sequence: ClientSequence(
         device: batch.device,
         sequence: batch.sequence,
-        // One batch is open at a time: this one's number says that all before it are settled.
+        // One batch is open at a time: this batch's number acknowledges all before it.
         acknowledged: batch.sequence - 1
       )
     )
@@ -204,7 +205,7 @@ package final class CloudKitDatabase: MirrorCloud {
     let result = try await translating { [modification] in
       try await database.modify(modification)
     }
-    // Our service says of each item that its zone is missing: that is no fault of the records.
+    // Our service reports a missing zone for each item: that is no error of the records.
     let errors = result.saves.map(Self.error) + result.deletes.map(Self.error)
     for error in errors.compactMap(\.self) {
       if case CloudFailure.zoneMissing = Self.failure(error) { throw CloudFailure.zoneMissing }

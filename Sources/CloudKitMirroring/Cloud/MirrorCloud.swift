@@ -1,19 +1,19 @@
 import Foundation
 
-/// What the mirroring asks of a CloudKit database.
+/// The requests that the mirroring makes to a CloudKit database.
 ///
-/// The live conformer speaks through OpenCloudKit; tests use one that follows a script.
+/// The live conformer uses OpenCloudKit; tests use one with scripted replies.
 package protocol MirrorCloud: Sendable {
   /// Whether the account can be used.
   func account() async throws -> CloudAccount
-  /// Makes the zone, or finds it there.
+  /// Creates the zone, unless it exists.
   func saveZone(_ zone: String) async throws
   /// Subscribes to changes of the database.
   func saveSubscription(_ identifier: String) async throws
   /// The zones that changed since a token.
   func databaseChanges(after token: Data?) async throws -> CloudDatabaseChanges
-  /// One page of a zone's changes since a token, files downloaded; a first page has deletions only where
-  /// they are asked for and the server keeps traces of them.
+  /// One page of a zone's changes since a token, with the files downloaded; a first page has
+  /// deletions only if they are requested and the server keeps tombstones.
   func zoneChanges(
     _ zone: String,
     after token: Data?,
@@ -21,21 +21,21 @@ package protocol MirrorCloud: Sendable {
     keys: [String],
     includesDeleted: Bool
   ) async throws -> CloudZoneChanges
-  /// Saves and deletes as one atomic batch. The same sequence is answered from the server's memory.
+  /// Saves and deletes as one atomic batch. A repeated sequence gets the server's kept reply.
   func modify(
     _ zone: String,
     _ batch: CloudBatch
   ) async throws -> [CloudOutcome]
-  /// The records as the server has them; those it does not have are left out.
+  /// The server's current records; missing ones are left out.
   func lookup(_ zone: String, _ names: [String], keys: [String]) async throws -> CloudLookup
-  /// Tells of changes made by others, until the task is cancelled.
+  /// An element for each change made by others, until the task is cancelled.
   func notifications() -> AsyncThrowingStream<Void, any Error>
 }
 
-/// Whether an account can be used, and whose it is.
+/// Whether an account can be used, and its user.
 package enum CloudAccount: Hashable, Sendable {
   case available(userRecordName: String)
-  /// With the reason of the service, where it refused what the container is configured with.
+  /// The reason is the service's, if it refused the container's credentials.
   case none(reason: String?)
   case restricted
   case temporarilyUnavailable
@@ -48,7 +48,7 @@ package struct CloudRecord: Hashable, Sendable {
   package var recordType: String
   package var tag: String
   package var stamps: RecordStamps
-  /// Assets name the downloaded file by its whole path.
+  /// The fields; assets have the absolute path of the downloaded file.
   package var fields: FieldBag
 
   package init(
@@ -90,7 +90,7 @@ package struct CloudDatabaseChanges: Hashable, Sendable {
 package struct CloudZoneChanges: Hashable, Sendable {
   package var records: [CloudRecord]
   package var deletedNames: [String]
-  /// Records that cannot be had whole, with the reasons: the server lacks one of their files.
+  /// Incomplete records, with the reasons: the server lacks one of their files.
   package var unreadable: [String: String]
   package var token: Data
   package var isMoreComing: Bool
@@ -110,10 +110,10 @@ package struct CloudZoneChanges: Hashable, Sendable {
   }
 }
 
-/// What a look-up found.
+/// The result of a look-up.
 package struct CloudLookup: Hashable, Sendable {
   package var records: [CloudRecord]
-  /// Records that are there and cannot be had, with the reasons.
+  /// Records that exist but are incomplete, with the reasons.
   package var unreadable: [String: String]
 
   package init(records: [CloudRecord] = [], unreadable: [String: String] = [:]) {
@@ -125,11 +125,11 @@ package struct CloudLookup: Hashable, Sendable {
 /// One operation of a batch.
 package struct CloudOperation: Hashable, Sendable {
   package enum Kind: UInt8, Hashable, Sendable {
-    /// Fails where the record exists.
+    /// Fails if the record exists.
     case create = 1
-    /// Fails where the record has another tag.
+    /// Fails if the record has another tag.
     case update = 2
-    /// Fails where the record has another tag.
+    /// Fails if the record has another tag.
     case delete = 3
   }
 
@@ -162,49 +162,49 @@ package struct CloudOperation: Hashable, Sendable {
     self.isEdge = isEdge
   }
 
-  /// About what the operation takes of a request.
+  /// The approximate size of the operation in a request, in bytes.
   package var byteCount: Int {
     self.set.byteCount + removed.reduce(0) { $0 + $1.utf8.count } + name.utf8.count + Self.envelope
   }
 
-  /// Names, types, tags and punctuation around the fields.
+  /// The bytes of names, types, tags and punctuation around the fields.
   private static let envelope = 200
 }
 
-/// What happened to one operation.
+/// The result of one operation.
 package enum CloudOutcome: Hashable, Sendable {
   case saved(tag: String, stamps: RecordStamps)
   case deleted
-  /// The record has another tag; the record as the server has it, where the reply said so.
+  /// The record has another tag; with the server's record, if the reply has it.
   case conflict(CloudRecord?)
-  /// A record of the name is there already.
+  /// A record of the name already exists.
   case exists(CloudRecord?)
   case notFound
   /// Another operation of the batch failed.
   case batchFailed
   /// The server refused this record, with its reason.
   case refused(reason: String)
-  /// The server asks for patience.
+  /// The server asked to retry later.
   case later(seconds: Double?)
 }
 
-/// Why a whole request failed, as far as the mirroring acts on it.
+/// Why a whole request failed, in the cases that the mirroring distinguishes.
 package enum CloudFailure: Error, Hashable, Sendable {
   /// The server may or may not have seen the request.
   case unreachable(reason: String)
-  /// The server asks for patience.
+  /// The server asked to retry later.
   case busy(reason: String, retryAfter: Double?)
-  /// Nobody, or somebody else, is signed in.
+  /// No user, or another user, is signed in.
   case notAuthenticated(reason: String)
-  /// Another user than the one who was asked for may be signed in.
+  /// Another user than the confirmed one may be signed in.
   case accountChanged(reason: String)
   /// The change token cannot be continued.
   case tokenExpired(TokenLoss)
-  /// The zone is not there.
+  /// The zone does not exist.
   case zoneMissing
   /// The request was too large.
   case tooLarge
-  /// The database is full, or a value is larger than the service takes.
+  /// The database is full, or a value is larger than the service accepts.
   case overQuota(reason: String)
   /// The server refused the request as a whole.
   case refused(reason: String)
@@ -212,12 +212,13 @@ package enum CloudFailure: Error, Hashable, Sendable {
 
 /// Why a change token cannot be continued.
 package enum TokenLoss: Hashable, Sendable {
-  /// It is too old: read from the start and compare.
+  /// It is too old: the zone is read from the start and compared.
   case expired
-  /// The server does not say why: nothing is concluded from what is missing.
+  /// The server gives no reason: missing records do not count as deleted.
   case unexplained
-  /// The server is another one, or was restored from a backup: it may have lost what is here.
+  /// The server is another one, or was restored from a backup: it may have lost records that this
+  /// store has.
   case otherServer
-  /// The zone was deleted and made again.
+  /// The zone was deleted and created again.
   case otherZone
 }

@@ -1,16 +1,17 @@
-/// The three-way merge of one object: property by property, against the last agreed copy.
+/// The three-way merge of one object: property by property, against the last copy that both sides
+/// agreed on.
 ///
-/// What both sides changed goes to this device, which exports it next: the last exporter wins a
-/// property, as at Apple, but no edit of another property is ever lost with it.
+/// If both sides changed a property, this device's value wins, and is exported next: the last
+/// exporter wins a property, as with Apple, but no edit of another property is lost with it.
 package struct PropertyMerge: Hashable, Sendable {
   /// The properties that take the server's value.
   package var fromServer: Set<String> = []
-  /// The properties that stay as they are here and have to be exported.
+  /// The properties that keep this store's value and have to be exported.
   package var stillPending: Set<String> = []
   /// The properties that both sides changed, to different values.
   package var conflicting: Set<String> = []
 
-  /// Merges all properties that fields hold.
+  /// Merges all properties that have fields.
   ///
   /// `pending` are the properties with edits that the server has not confirmed; `base` is the last
   /// copy that both sides agreed on, nil where there was none.
@@ -39,9 +40,9 @@ package struct PropertyMerge: Hashable, Sendable {
     _ server: FieldBag,
     _ local: FieldBag
   ) -> Bool {
-    // Edited and edited back is no edit.
+    // Edited and set back to the agreed value is no edit.
     if let base { return !base.agrees(with: local, on: property) }
-    // Nothing was agreed: a value beats no value, and this device's beats the server's.
+    // Without a base: a value wins over no value, and this device's over the server's.
     return local.content(of: property) != nil
   }
 }

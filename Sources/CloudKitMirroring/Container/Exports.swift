@@ -1,3 +1,3 @@
-// Whoever imports the mirroring has the two libraries that it brings together.
+// An import of the mirroring also imports the two libraries that it connects.
 @_exported import OpenCloudKit
 @_exported import OpenCoreData

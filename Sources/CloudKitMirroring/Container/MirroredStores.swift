@@ -3,7 +3,7 @@ import OpenCloudKit
 import OpenCoreData
 import Synchronization
 
-/// The stores that this process mirrors: each may be mirrored once.
+/// The stores that this process mirrors; each may be mirrored only once.
 final class MirroredStores: Sendable {
   static let shared = MirroredStores()
 
@@ -19,7 +19,7 @@ final class MirroredStores: Sendable {
 
   private let state = Mutex(State())
 
-  /// Reserves a store; throws where another container of this process mirrors it.
+  /// Reserves a store; throws if another container of this process mirrors it.
   func claim(_ identifier: String) throws {
     guard state.withLock({ $0.claimed.insert(identifier).inserted }) else {
       throw MirroringErrorCode.anotherInstance.error(
@@ -47,7 +47,7 @@ final class MirroredStores: Sendable {
     }
   }
 
-  /// The mirror of a store, whichever container loaded it.
+  /// The mirror of a store, regardless of which container loaded it.
   func mirror(of store: NSPersistentStore?) -> StoreMirror? {
     guard let store else { return nil }
     return state.withLock { state in state.entries.first { $0.store === store }?.mirror }

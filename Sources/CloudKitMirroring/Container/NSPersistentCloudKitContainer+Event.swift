@@ -2,33 +2,33 @@ import Foundation
 import OpenCoreData
 
 extension NSPersistentCloudKitContainer {
-  /// What a mirrored store was busy with.
+  /// The kind of a mirroring event.
   public enum EventType: Int, Sendable {
-    /// Getting ready.
+    /// Setting up.
     case setup = 0
-    /// Taking in what others changed.
+    /// Importing changes that others made.
     case `import` = 1
-    /// Sending what was changed here.
+    /// Exporting changes made here.
     case export = 2
   }
 
-  /// One run of set-up, import or export.
+  /// One run of setup, import or export.
   public final class Event: NSObject, NSFetchRequestResult, NSCopying, @unchecked Sendable {
     // Sendable: immutable.
 
-    /// What tells this event from every other.
+    /// The unique identifier of the event.
     public let identifier: UUID
-    /// The store that the event is about.
+    /// The store of the event.
     public let storeIdentifier: String
-    /// What the store was busy with.
+    /// The kind of the event.
     public let type: EventType
     /// When the event began.
     public let startDate: Date
-    /// When the event ended; nil while it goes on.
+    /// When the event ended; nil while it is in progress.
     public let endDate: Date?
-    /// Whether the event ended well.
+    /// Whether the event succeeded.
     public let succeeded: Bool
-    /// Why the event did not end well.
+    /// Why the event failed.
     public let error: (any Error)?
 
     init(_ event: BookedEvent, storeIdentifier: String, error: (any Error)?) {
@@ -42,7 +42,7 @@ extension NSPersistentCloudKitContainer {
       super.init()
     }
 
-    /// The event itself: it never changes.
+    /// Returns the event itself, because it is immutable.
     public func copy(with zone: NSZone? = nil) -> Any { self }
 
     /// Describes the event.
@@ -62,7 +62,8 @@ extension NSPersistentCloudKitContainer {
     }
   }
 
-  /// Posted at the start and at the end of each event, on a background thread that nothing waits for.
+  /// Posted at the start and at the end of each event, on a background thread; no call waits for
+  /// it.
   public static let eventChangedNotification = NSNotification.Name(
     "NSPersistentCloudKitContainerEventChangedNotification"
   )

@@ -5,24 +5,24 @@ import OpenCoreData
 extension NSPersistentCloudKitContainer {
   // MARK: Records of objects
 
-  /// The record of an object as the server is known to have it; nil before its first export.
+  /// The last known server record of an object; nil before its first export.
   public func record(for managedObjectID: NSManagedObjectID) -> CKRecord? {
     Self.record(for: managedObjectID)
   }
 
-  /// The records of objects; objects that have none are left out.
+  /// The records of objects; objects without one are left out.
   public func records(
     for managedObjectIDs: [NSManagedObjectID]
   ) -> [NSManagedObjectID: CKRecord] {
     Self.records(for: managedObjectIDs)
   }
 
-  /// The record identifier of an object; nil before mirroring has named it.
+  /// The record identifier of an object; nil before the mirroring has assigned it.
   public func recordID(for managedObjectID: NSManagedObjectID) -> CKRecord.ID? {
     Self.recordID(for: managedObjectID)
   }
 
-  /// The record identifiers of objects; objects that have none are left out.
+  /// The record identifiers of objects; objects without one are left out.
   public func recordIDs(
     for managedObjectIDs: [NSManagedObjectID]
   ) -> [NSManagedObjectID: CKRecord.ID] {
@@ -69,13 +69,13 @@ extension NSPersistentCloudKitContainer {
 
   // MARK: Rights
 
-  /// Whether a change of the object would be taken by the server.
+  /// Whether the server would accept a change of the object.
   public func canUpdateRecord(forManagedObjectWith objectID: NSManagedObjectID) -> Bool {
-    // A private database's owner may do everything; other stores have nobody to ask.
+    // The owner of a private database may change everything; other stores have no server.
     true
   }
 
-  /// Whether a deletion of the object would be taken by the server.
+  /// Whether the server would accept a deletion of the object.
   public func canDeleteRecord(forManagedObjectWith objectID: NSManagedObjectID) -> Bool { true }
 
   /// Whether objects of a store can be changed.
@@ -83,24 +83,24 @@ extension NSPersistentCloudKitContainer {
 }
 
 extension NSManagedObjectContext {
-  /// The record of an object as the server is known to have it; nil before its first export.
+  /// The last known server record of an object; nil before its first export.
   public func record(for managedObjectID: NSManagedObjectID) -> CKRecord? {
     NSPersistentCloudKitContainer.record(for: managedObjectID)
   }
 
-  /// The records of objects; objects that have none are left out.
+  /// The records of objects; objects without one are left out.
   public func records(
     for managedObjectIDs: [NSManagedObjectID]
   ) -> [NSManagedObjectID: CKRecord] {
     NSPersistentCloudKitContainer.records(for: managedObjectIDs)
   }
 
-  /// The record identifier of an object; nil before mirroring has named it.
+  /// The record identifier of an object; nil before the mirroring has assigned it.
   public func recordID(for managedObjectID: NSManagedObjectID) -> CKRecord.ID? {
     NSPersistentCloudKitContainer.recordID(for: managedObjectID)
   }
 
-  /// The record identifiers of objects; objects that have none are left out.
+  /// The record identifiers of objects; objects without one are left out.
   public func recordIDs(
     for managedObjectIDs: [NSManagedObjectID]
   ) -> [NSManagedObjectID: CKRecord.ID] {

@@ -2,27 +2,27 @@ import Effects
 import Foundation
 import OpenCoreData
 
-/// How the CloudKit schema of a container is made.
+/// How a container's CloudKit schema is initialized.
 public struct NSPersistentCloudKitContainerSchemaInitializationOptions: OptionSet, Sendable {
-  /// The bits.
+  /// The options as bits.
   public let rawValue: UInt
 
-  /// Creates options of bits.
+  /// Creates options from bits.
   public init(rawValue: UInt) {
     self.rawValue = rawValue
   }
 
-  /// Checks the model and makes the records, but sends nothing.
+  /// Validates the model and creates the records, but sends nothing.
   public static let dryRun = Self(rawValue: 2)
   /// Prints the records.
   public static let printSchema = Self(rawValue: 4)
 }
 
 extension NSPersistentCloudKitContainer {
-  /// Makes the record types and fields of all mirrored stores in the development environment.
+  /// Creates the record types and fields of all mirrored stores in the development environment.
   ///
-  /// One record of each kind, with every field, is saved and deleted again. The call returns when
-  /// that is done; do it in development and in tests, never in a shipped app.
+  /// One record of each type, with every field, is saved and deleted again. The call returns when
+  /// this is done; use it in development and in tests, never in a shipped app.
   public func initializeCloudKitSchema(
     options: NSPersistentCloudKitContainerSchemaInitializationOptions = []
   ) throws {

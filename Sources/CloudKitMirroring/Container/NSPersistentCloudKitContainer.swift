@@ -4,11 +4,11 @@ import OpenCloudKit
 import OpenCoreData
 import Synchronization
 
-/// A container whose stores are kept in step with a person's CloudKit database.
+/// A container that keeps its stores equal to the user's CloudKit database.
 ///
-/// Stores whose descriptions have `cloudKitContainerOptions` are mirrored by themselves from the
-/// moment they are loaded; others are not. The description that the container makes itself gets options
-/// for the first CloudKit container of the configuration, as Core Data takes them from an app's
+/// Stores whose descriptions have `cloudKitContainerOptions` are mirrored automatically once they
+/// are loaded; others are not. The description that the container creates itself gets options for
+/// the first CloudKit container of the configuration, as Core Data reads them from an app's
 /// entitlements; set them to nil to keep that store local.
 ///
 /// ```swift
@@ -22,17 +22,19 @@ import Synchronization
 /// What another device's deletion, a restored server or a repeated batch overrode is kept in a list; see
 /// ``recoveryEntries(in:limit:)``.
 ///
-/// **Differs from Core Data:** CloudKit keeps a decimal as a double: other devices have some 16 of its
-/// digits, and the device that saved it has all. An attribute whose user info has `YES` under
-/// `WatershedExactDecimal` is exact on all devices: a value with more digits stands in the text field
-/// `CD_<name>_wsExact` too, which the schema has to have in production. A NaN is sent as no value.
+/// **Differs from Core Data:** CloudKit stores a decimal as a double: other devices receive about
+/// 16 of its digits, and the device that saved it keeps all. An attribute whose user info has `YES`
+/// under `WatershedExactDecimal` is exact on all devices: a value with more digits is also stored
+/// in the text field `CD_<name>_wsExact`, which must exist in the production schema. A NaN is sent
+/// as no value.
 ///
-/// **Differs from Core Data:** Dates have milliseconds on other devices, as in CloudKit, and keep their
-/// fraction on the device that saved them. The mirroring takes two dates of one millisecond for equal.
+/// **Differs from Core Data:** Dates have milliseconds on other devices, as in CloudKit, and keep
+/// their fraction on the device that saved them. The mirroring treats two dates within one
+/// millisecond as equal.
 ///
-/// **Differs from Core Data:** A number whose type a migration changed is sent in the type that CloudKit's
-/// field has, where that holds it. Where it does not (0.5 in an integer), the record is held back with
-/// the reason in the export's event; a new attribute has a field of its own.
+/// **Differs from Core Data:** A number whose type a migration changed is sent in the type of
+/// CloudKit's field, if that can represent it. If not (0.5 in an integer), the record is not
+/// exported and the export's event has the reason; a new attribute has a field of its own.
 open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Sendable {
   // Sendable: `mirrors` guards what the class adds.
 
@@ -52,8 +54,8 @@ open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Send
   /// The description that the container made, kept so that none of the app's is taken for it.
   private var ownDescription: NSPersistentStoreDescription?
 
-  /// Creates a container with a model; the store that it describes itself is mirrored with the first
-  /// CloudKit container of the configuration, where there is one.
+  /// Creates a container with a model; the store that it describes itself is mirrored with the
+  /// first CloudKit container of the configuration, if there is one.
   public override init(name: String, managedObjectModel model: NSManagedObjectModel) {
     super.init(name: name, managedObjectModel: model)
     ownDescription = persistentStoreDescriptions.first
@@ -72,9 +74,10 @@ open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Send
 
   // MARK: Loading
 
-  /// Opens the stores, or creates them, and starts to mirror those that have options for it.
+  /// Opens or creates the stores, and starts to mirror those that have options for it.
   ///
-  /// A model that CloudKit cannot take is refused with every reason, before the store is touched.
+  /// A model that CloudKit does not support is refused with all reasons, before the store is
+  /// changed.
   open override func loadPersistentStores(
     completionHandler block: @escaping (NSPersistentStoreDescription, (any Error)?) -> Void
   ) {
@@ -104,8 +107,8 @@ open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Send
     persistentStoreDescriptions = all
   }
 
-  /// Has the store that the container describes itself mirrored with a CloudKit container, unless the app
-  /// has said how its stores are mirrored.
+  /// Sets the options to mirror the container's own description with a CloudKit container, unless
+  /// the app has configured the mirroring of its stores.
   package func mirrorOwnDescription(with identifier: @autoclosure () -> String?) {
     guard let own = persistentStoreDescriptions.first(where: { $0 === ownDescription }),
       own.mirroring == nil, own.type == NSSQLiteStoreType,
@@ -161,7 +164,7 @@ open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Send
     )
   }
 
-  /// Starts to mirror a store that was just opened; the store goes again where that fails.
+  /// Starts to mirror a store that was just opened; if that fails, the store is removed again.
   private func attach(
     _ description: NSPersistentStoreDescription,
     _ options: NSPersistentCloudKitContainerOptions
@@ -221,7 +224,7 @@ open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Send
 
   private func store(of description: NSPersistentStoreDescription) -> SQLiteStore? {
     let stores = persistentStoreCoordinator.persistentStores.compactMap { $0 as? SQLiteStore }
-    // In memory several stores have one URL: the one added last is meant.
+    // In-memory stores may share one URL: the last added one is returned.
     return stores.last { store in
       store.url == description.url
         && (description.configuration == nil
@@ -229,7 +232,7 @@ open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Send
     }
   }
 
-  // MARK: What the package sees
+  // MARK: For other modules
 
   /// The mirrors of the stores, in the order in which they were loaded.
   package var storeMirrors: [StoreMirror] { mirrors.withLock { $0.map(\.mirror) } }
@@ -239,29 +242,29 @@ open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Send
     mirrors.withLock { $0.first { $0.store === store }?.mirror }
   }
 
-  /// How the mirroring of each store stands.
+  /// The mirroring status of each store.
   package func mirroringStatus() throws -> [MirroringStatus] {
     try storeMirrors.map { try $0.status() }
   }
 
-  /// Imports and exports once, now, in every mirrored store.
+  /// Imports and exports once, immediately, in every mirrored store.
   package func syncNow() async throws {
     for mirror in storeMirrors { try await mirror.syncNow() }
   }
 
-  /// Syncs until nothing has still to reach the server.
+  /// Syncs until no change is left to export.
   package func waitUntilSynced() async throws {
     for mirror in storeMirrors { try await mirror.waitUntilSynced() }
   }
 
-  /// Forgets the mirrors as if their process had been killed: nothing is stopped, closed or written.
+  /// Forgets the mirrors as if their process had crashed: nothing is stopped, closed or written.
   ///
   /// Another container of this process can then mirror a copy of their stores.
   package func abandonMirrors() {
     for mirror in storeMirrors { MirroredStores.shared.remove(mirror) }
   }
 
-  /// Ends all mirroring and lets go of the stores, as if the process ended.
+  /// Ends all mirroring and closes the stores, as at the end of the process.
   package func closeStores() async throws {
     for mirror in storeMirrors {
       await mirror.stopAndFinish()

@@ -1,11 +1,11 @@
 import Foundation
 import OpenCoreData
 
-/// Asks for the events of mirrored stores.
+/// Fetches the events of mirrored stores.
 open class NSPersistentCloudKitContainerEventRequest: NSPersistentStoreRequest,
   StoreIndependentRequest
 {
-  /// Whether the events are wanted, or their number.
+  /// Whether the result is the events, or their number.
   open var resultType = NSPersistentCloudKitContainerEventResult.ResultType.events
   private var date: Date?
   private var event: NSPersistentCloudKitContainer.Event?
@@ -29,7 +29,7 @@ open class NSPersistentCloudKitContainerEventRequest: NSPersistentStoreRequest,
     return request
   }
 
-  /// Gathers the events of the stores, oldest first.
+  /// Collects the events of the stores, oldest first.
   package func run(
     in coordinator: NSPersistentStoreCoordinator
   ) throws -> NSPersistentStoreResult {
@@ -64,17 +64,17 @@ open class NSPersistentCloudKitContainerEventRequest: NSPersistentStoreRequest,
 
 /// The events of mirrored stores, or their number.
 open class NSPersistentCloudKitContainerEventResult: NSPersistentStoreResult {
-  /// What a result holds.
+  /// The kind of a result.
   public enum ResultType: Int, Sendable {
     /// The events.
     case events = 0
-    /// How many there are.
+    /// Their number.
     case countEvents = 1
   }
 
   /// The events, or an array with their number.
   public let result: Any?
-  /// What the result holds.
+  /// The kind of the result.
   public let resultType: ResultType
 
   init(_ resultType: ResultType, result: Any?) {

@@ -6,39 +6,40 @@ import OpenCoreData
 open class NSPersistentCloudKitContainerOptions: NSObject {
   /// The CloudKit container that the store is mirrored with.
   public let containerIdentifier: String
-  /// The database of the container that the store is mirrored with: the private one, unless set.
+  /// The database scope of the container that the store is mirrored with; private by default.
   open var databaseScope = CKDatabase.Scope.private
-  /// A container with a way to the service of its own, so that one process can be two devices.
+  /// A container with its own connection to the service, so that one process can act as two
+  /// devices.
   package var container: CKContainer?
-  /// Limits of the mirroring other than the usual ones.
+  /// The limits of the mirroring, if they differ from the defaults.
   package var limits = MirroringLimits()
 
-  /// Mirrors with a container of this name.
+  /// Mirrors with the container of this identifier.
   public init(containerIdentifier: String) {
     self.containerIdentifier = containerIdentifier
     super.init()
   }
 
-  /// Mirrors with a container that is made already.
+  /// Mirrors with an existing container.
   package convenience init(container: CKContainer) {
     self.init(containerIdentifier: container.containerIdentifier ?? "")
     self.container = container
   }
 }
 
-/// Limits of the mirroring, which tests make small.
+/// Limits of the mirroring, which tests reduce.
 package struct MirroringLimits: Hashable, Sendable {
-  /// Operations of one batch.
+  /// The operations of one batch.
   package var operationsPerBatch = ExportBatcher.Limits.operationLimit
-  /// Records of one page of the feed.
+  /// The records of one page of the feed.
   package var recordsPerPage = 200
-  /// Bytes of a record's values before the largest move into files.
+  /// The bytes of a record's values above which the largest move into files.
   package var inlineBytes = AssetBudget.recordLimit
 
   package init() {}
 }
 
-/// Stands in a description whose mirroring was turned off by hand.
+/// Marks a description whose mirroring the app turned off.
 final class MirroringTurnedOff: NSObject {}
 
 extension NSPersistentStoreDescription {

@@ -9,7 +9,7 @@ extension StoreMirror {
 
   func knownRecordID(of reference: RowReference) -> CKRecord.ID? {
     guard let entity = store.layout(number: reference.entityNumber)?.entityName else { return nil }
-    // Books that cannot be read now know no record.
+    // If the metadata cannot be read now, no record is known.
     let name = try? read { try $0.recordName(entity: entity, key: reference.key) }
     return name.map { CKRecord.ID(recordName: $0, zoneID: zoneID) }
   }
@@ -50,7 +50,8 @@ extension StoreMirror {
     return system
   }
 
-  /// What the object would be sent as now: the books keep long values as fingerprints alone.
+  /// The fields that the object would be sent with now: the metadata keeps long values only as
+  /// fingerprints.
   private func presentFields(of reference: RowReference, _ entity: String) -> SerializedRecord? {
     guard let mapping = context.mapping.entity(named: entity) else { return nil }
     return try? store.read { reader in

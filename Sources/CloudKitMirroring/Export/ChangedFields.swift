@@ -1,11 +1,11 @@
-/// Which fields of a record a save sends: those that differ from the last agreed copy.
+/// The fields of a record that a save sends: those that differ from the last agreed copy.
 package struct ChangedFields: Hashable, Sendable {
   /// The new values.
   package var set: [String: MirrorValue] = [:]
-  /// The fields that lose their value.
+  /// The fields whose value is removed.
   package var removed: Set<String> = []
 
-  /// Files that are written under a former name too: that asset field, and the present one.
+  /// Files that are also written under a former name: the former asset field, and the present one.
   package var formerFiles: [String: String] = [:]
 
   package var isEmpty: Bool { self.set.isEmpty && removed.isEmpty }
@@ -15,10 +15,10 @@ package struct ChangedFields: Hashable, Sendable {
     self.removed = removed
   }
 
-  /// The fields of a record that the server does not have.
+  /// The fields of a record that does not exist on the server.
   ///
-  /// Where the server had the record before, `base` is the last copy that both sides agreed on: a former
-  /// field that it held is written again, for versions of the app that read no other.
+  /// If the server had the record before, `base` is the last copy that both sides agreed on: a
+  /// former field in it is written again, for versions of the app that read only that field.
   package init(creating record: SerializedRecord, base: FieldBag?, mapping: EntityMapping) {
     set = record.fields.values
     guard let base else { return }
@@ -34,11 +34,11 @@ package struct ChangedFields: Hashable, Sendable {
     }
   }
 
-  /// The fields that bring the server's copy to what the object holds.
+  /// The fields that change the server's copy to the object's values.
   ///
-  /// `base` is the last copy that both sides agreed on, with the fields that the record has itself;
-  /// `properties` are those that were edited here and not exported yet, and the field of the entity's name
-  /// where that is to be written again.
+  /// `base` is the last copy that both sides agreed on, with the record's own field names;
+  /// `properties` are those with edits that have not been exported, and the field of the entity's
+  /// name if that is to be written again.
   package init(
     updating record: SerializedRecord,
     base: FieldBag,
@@ -46,7 +46,7 @@ package struct ChangedFields: Hashable, Sendable {
     mapping: EntityMapping
   ) {
     for attribute in mapping.attributes {
-      // A value that was not edited must still make room when another has grown.
+      // An unedited value may have to move into a file when another one has grown.
       let mustMoveOut =
         attribute.assetField.map { record.fields[$0] != nil && base[attribute.field] != nil }
         ?? false
@@ -65,9 +65,11 @@ package struct ChangedFields: Hashable, Sendable {
     }
   }
 
-  /// Where the record has the field of a renamed property, earlier versions of the app read it.
+  /// Writes a renamed property's former field too if the record has it, because earlier versions of
+  /// the app read it.
   ///
-  /// A value in a file is not written twice; those versions then keep the last one that they read.
+  /// A value in a file is not written twice; those versions then keep the last value that they
+  /// read.
   private mutating func follow(
     _ property: String,
     _ record: SerializedRecord,

@@ -1,7 +1,6 @@
-/// Puts pending changes into requests.
+/// Divides pending changes into requests.
 ///
-/// What one local save wrote stays together wherever it fits, because a request is saved as a
-/// whole or not at all.
+/// The changes of one local save stay together if they fit, because a request is saved atomically.
 package struct ExportBatcher: Sendable {
   /// The limits of one request.
   package struct Limits: Sendable {
@@ -19,7 +18,7 @@ package struct ExportBatcher: Sendable {
     }
   }
 
-  /// One change that waits: the save it came from, and its size.
+  /// One pending change: the save it belongs to, and its size.
   package struct Item<ID: Hashable & Sendable>: Hashable, Sendable {
     package var id: ID
     package var group: Int64
@@ -38,9 +37,9 @@ package struct ExportBatcher: Sendable {
     self.limits = limits
   }
 
-  /// The first request's share of the items, which come in the order of their groups.
+  /// The items of the first request; `items` are in the order of their groups.
   ///
-  /// Where these are not all items that wait, the last group may go on: it is sent with this
+  /// If `items` are not all pending items, the last group may be incomplete: it is sent with this
   /// request only if nothing else is.
   package func firstBatch<ID>(of items: [Item<ID>], isComplete: Bool) -> [Item<ID>] {
     var batch: [Item<ID>] = []
@@ -66,7 +65,7 @@ package struct ExportBatcher: Sendable {
     return batch
   }
 
-  /// As much of a group that is too large as fits; at least one item, whatever its size.
+  /// As many items of a group that is too large as fit; at least one item, regardless of its size.
   private func prefix<ID>(of group: ArraySlice<Item<ID>>) -> [Item<ID>] {
     var batch: [Item<ID>] = []
     var bytes = 0

@@ -2,7 +2,7 @@ import Foundation
 import OpenCoreData
 
 extension MirrorSession {
-  /// A change that waits, with what a request would say of it.
+  /// A pending change, with the operation that a request would send for it.
   private struct Candidate {
     enum Subject {
       case record(BookedRecord)
@@ -11,7 +11,7 @@ extension MirrorSession {
 
     var subject: Subject
     var operation: CloudOperation
-    /// Values for files, by asset field; written only if the change makes it into the batch.
+    /// The contents of files by asset field; written only if the change becomes part of the batch.
     var fileContents: [String: Data] = [:]
 
     var group: Int64 {
@@ -21,7 +21,7 @@ extension MirrorSession {
       }
     }
 
-    /// Objects before the edges between them, and removals the other way round.
+    /// Objects come before the edges between them, and deletions in the reverse order.
     var rank: Int {
       switch (subject, operation.kind) {
       case (.record, .create), (.record, .update): 0
@@ -32,10 +32,11 @@ extension MirrorSession {
     }
   }
 
-  /// Puts what waits into the next batch and commits to it: the books then hold the batch word by
-  /// word, and whatever changes from now on belongs to a later one.
+  /// Assembles the next batch from pending changes and stores it in the metadata, so that the
+  /// identical batch can be repeated; later changes belong to a later batch.
   ///
-  /// A full database takes only deletions, which make room for all else. Nil when nothing waits.
+  /// For a full database it has only deletions, which free space for the rest. Nil if nothing is
+  /// pending.
   package func assembleBatch(
     limits: ExportBatcher.Limits,
     deletionsOnly: Bool = false
@@ -53,7 +54,7 @@ extension MirrorSession {
       for edge in edges {
         if let candidate = try candidate(edge) { candidates.append(candidate) }
       }
-      // All that was read had nothing to say; look further.
+      // None of the changes read so far needs an operation; read more.
       guard !candidates.isEmpty else { continue }
       let isComplete = records.count < window && edges.count < window
       return try commit(choose(candidates, isComplete: isComplete, limits: limits))
@@ -117,7 +118,7 @@ extension MirrorSession {
       changed = ChangedFields(creating: now, base: record.base, mapping: entity)
     }
     guard record.tag == nil || !changed.isEmpty else {
-      // Edited and edited back.
+      // Edited and set back to the agreed value.
       var record = record
       record.pending = .nothing
       record.properties = []
@@ -138,16 +139,15 @@ extension MirrorSession {
     return Candidate(subject: .record(record), operation: operation, fileContents: contents)
   }
 
-  /// Keeps back an edit whose object this store does not have, because a new model or a migration
-  /// dropped it.
+  /// Parks an edit whose object this store lacks, because a new model or a migration dropped it.
   ///
-  /// Other devices have the object: only a deletion in the history is sent as one.
+  /// Other devices have the object: only a deletion in the history is exported as one.
   private func holdBack(_ record: BookedRecord) throws {
     guard record.tag != nil else { return try forget(record, group: record.group) }
     var record = record
     record.key = nil
     record.parked =
-      "This store has no object of the entity \(record.entityName) for the record; its edit waits."
+      "This store has no object of the entity \(record.entityName) for the record; its edit is parked."
     try books.update(record)
   }
 
@@ -157,7 +157,8 @@ extension MirrorSession {
       try books.remove(edge)
       return nil
     }
-    // An edge is never edited: saving one that has a tag means that it was deleted and made again.
+    // An edge is never edited: saving one that has a tag means that it was deleted and created
+    // again.
     return Candidate(
       subject: .edge(edge),
       operation: CloudOperation(

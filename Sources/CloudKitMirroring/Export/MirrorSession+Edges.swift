@@ -2,10 +2,11 @@ import Foundation
 import OpenCoreData
 
 extension MirrorSession {
-  /// Compares changed many-to-many relationships with the books' edges, for so many objects.
+  /// Compares changed many-to-many relationships with the edges in the metadata, for `limit`
+  /// objects.
   ///
-  /// History says that a relationship changed, not which links: the books know what was there.
-  /// Returns whether more objects wait.
+  /// The history records that a relationship changed, not which links: the metadata has the former
+  /// ones. Returns whether more objects are left.
   package func compareEdges(limit: Int) throws -> Bool {
     let records = try books.recordsWithChangedEdges(limit: limit)
     for record in records {
@@ -53,7 +54,7 @@ extension MirrorSession {
     }
   }
 
-  /// A relationship that is its own inverse has its objects on either side.
+  /// In a relationship that is its own inverse an object may be on either side.
   private func bookedEdges(
     _ relationship: ManyToManyMapping,
     of record: String
@@ -78,7 +79,7 @@ extension MirrorSession {
   private func note(_ edge: Edge, known: [BookedEdge], group: Int64) throws {
     if known.contains(where: { $0.isLinked && $0.pending != .delete }) { return }
     if var again = known.first {
-      // Removed and made again before the removal was sent, or parked and made by hand.
+      // Deleted and created again before the deletion was sent, or parked and linked by the user.
       again.isLinked = true
       let isUnsent = again.tag == nil || again.sentKind == .delete
       again.pending = isUnsent ? .save : .nothing
@@ -92,7 +93,7 @@ extension MirrorSession {
     try books.insert(made)
   }
 
-  /// The record name of a destination; an object that was here before mirroring gets one now.
+  /// The record name of a destination; an object older than the mirroring gets one now.
   private func name(of reference: RowReference, group: Int64) throws -> String? {
     if let name = try recordName(of: reference) { return name }
     guard let entityName = rows.entityName(of: reference),

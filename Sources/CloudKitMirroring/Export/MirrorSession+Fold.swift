@@ -2,9 +2,10 @@ import Foundation
 import OpenCoreData
 
 extension MirrorSession {
-  /// Brings the books up to the history's end: what waits to be exported, and under which name.
+  /// Folds the history into the metadata up to its end: the pending changes, and their record
+  /// names.
   ///
-  /// Whoever reads the books under the same lock then sees every save that came before.
+  /// A reader of the metadata under the same lock then sees every earlier save.
   @discardableResult
   package func foldHistory() throws -> Int {
     let last = try rows.lastTransactionNumber()
@@ -17,14 +18,14 @@ extension MirrorSession {
     return changes.count
   }
 
-  /// Folds history, and compares some objects where part of it was deleted before that; returns
-  /// whether more are left to compare.
+  /// Folds history, and compares some objects if part of it was deleted before it was folded;
+  /// returns whether more are left to compare.
   package func foldAndScan(limit: Int) throws -> Bool {
     try foldHistory()
     return try scan(limit: limit)
   }
 
-  /// Whether history that was not folded into the books has been deleted, by another process or
+  /// Whether history that was not folded into the metadata has been deleted, by another process or
   /// through another coordinator.
   package func hasHistoryGap() throws -> Bool {
     if context.effects.has(.ignoreHistoryGap) { return false }
@@ -53,26 +54,26 @@ extension MirrorSession {
       try noteReinsert(known, at: change.reference, entity, group: change.transaction)
     case .update:
       guard var known else {
-        // An object that was here before mirroring began.
+        // An object that is older than the mirroring.
         try noteInsert(change.reference, entity, nil, group: change.transaction)
         return
       }
       let fields = entity.fieldProperties(in: change.properties)
       let edges = entity.edgeProperties(in: change.properties)
-      // Saves that touch only what is not mirrored start no export.
+      // Saves that change only properties that are not mirrored start no export.
       guard !fields.isEmpty || !edges.isEmpty, known.pending != .delete else { return }
       if context.effects.has(.skipHistoryRow), change.reference.key % 4 == 3 { return }
       if known.pending == .nothing { known.group = change.transaction }
       if !fields.isEmpty { known.pending = .save }
       known.properties.formUnion(fields)
       known.edges.formUnion(edges)
-      // A new edit may be what the server wanted.
+      // The new edit may fix what the server refused.
       known.parked = nil
       try books.update(known)
     }
   }
 
-  /// Gives an object its record name, and marks all of it.
+  /// Assigns a record name to an object, and marks all of its properties as pending.
   @discardableResult
   func noteInsert(
     _ reference: RowReference,
@@ -134,7 +135,7 @@ extension MirrorSession {
     try books.update(record)
   }
 
-  /// The link is gone here: its record is to go too, if it was ever sent.
+  /// Marks the record of a removed link for deletion, if it was ever sent.
   func forget(_ edge: BookedEdge, group: Int64) throws {
     guard edge.tag != nil || edge.sentKind != .nothing else { return try books.remove(edge) }
     var edge = edge

@@ -1,34 +1,34 @@
 import Foundation
 import OpenCoreData
 
-/// What a batch came to.
+/// The results of a batch.
 package struct BatchSettlement: Hashable, Sendable {
   package var saved: [String] = []
   package var deleted: [String] = []
-  /// Conflicts that were merged; they wait again.
+  /// Conflicts that were merged and are pending again.
   package var merged: [String] = []
-  /// Records that the server does not have, though it had them; the feed says what became of them.
+  /// Records that the server had and no longer has; the feed has the reason.
   package var vanished: [String] = []
-  /// Records of which the server has an older copy than the last agreed one: it may have been restored from a
-  /// backup, which the feed says.
+  /// Records of which the server has an older copy than the last agreed one: it may have been
+  /// restored from a backup, which the feed shows.
   package var outdated: [String] = []
   /// Records that the server refused, with its reasons.
   package var refused: [String: String] = [:]
-  /// Records that wait again because another one failed.
+  /// The number of records that are pending again because another one failed.
   package var requeued = 0
-  /// Requests of one record that the server refused since it last took anything.
+  /// The number of one-record requests that the server refused since it last accepted anything.
   var refusedInARow = 0
-  /// What is known of the room in the database.
+  /// Whether the database has room.
   var room = Room.unknown
   /// Records that are looked up: the reply is older than what an import has brought since.
   package var doubtful: [String] = []
   /// What the server asked to wait, in seconds.
   package var retryAfter: Double?
   package var mustWait = false
-  /// Files that are done with.
+  /// Files that are no longer needed.
   package var files: [String] = []
 
-  /// How an export makes room in a full database.
+  /// How an export frees space in a full database.
   enum Room: Hashable, Sendable {
     case unknown
     /// It is full: deletions are sent first.
@@ -39,10 +39,10 @@ package struct BatchSettlement: Hashable, Sendable {
 
   package init() {}
 
-  /// Whether anything left the books' list of what waits.
+  /// Whether the number of pending changes decreased.
   var isProgress: Bool { !saved.isEmpty || !deleted.isEmpty || !refused.isEmpty }
 
-  /// Notes a change that waits because the server asked for patience.
+  /// Records a change that stays pending because the server asked to retry later.
   mutating func postpone(seconds: Double?) {
     requeued += 1
     mustWait = true
@@ -51,7 +51,7 @@ package struct BatchSettlement: Hashable, Sendable {
 }
 
 extension MirrorSession {
-  /// Writes down what became of a batch.
+  /// Records the results of a batch in the metadata.
   ///
   /// `fetched` are records as the server has them, for conflicts whose outcome lacks them. `confirmed` are
   /// those whose older copies the feed has been read since: the server was not restored. `isRepeat` says
@@ -95,7 +95,7 @@ extension MirrorSession {
     return result
   }
 
-  /// Puts everything of a batch back among what waits: the server has none of it.
+  /// Makes all changes of a batch pending again, because the server has none of it.
   package func abandon(_ batch: CloudBatch) throws {
     _ = try settle(
       batch,
@@ -104,9 +104,10 @@ extension MirrorSession {
     )
   }
 
-  /// Leaves a conflict for later where the server's copy is older than the last agreed one.
+  /// Postpones a conflict if the server's copy is older than the last agreed one.
   ///
-  /// Merging it now would take what a restored server lost for edits of others. Returns whether it waits.
+  /// Merging it now would treat the values that a restored server lost as edits of others. Returns
+  /// whether it was postponed.
   private func postpone(
     _ operation: CloudOperation,
     _ outcome: CloudOutcome,
@@ -125,7 +126,7 @@ extension MirrorSession {
     return true
   }
 
-  /// Takes a batch for saved whose reply did not come: a planted bug.
+  /// Treats a batch without a reply as saved: a planted bug.
   func believe(_ batch: CloudBatch) throws {
     let outcomes = batch.operations.map { operation in
       operation.kind == .delete
@@ -199,8 +200,8 @@ extension MirrorSession {
       }
       record.requeue()
       if operation.kind == .create {
-        // A creation of ours whose reply was lost, or another device's of the same name: what was
-        // sent is the base that both started from.
+        // Our own creation whose reply was lost, or another device's record of the same name: the
+        // sent fields are the base of both.
         record.base = record.base ?? operation.set.asBase
       }
       if context.effects.has(.overwriteOnConflict), operation.kind == .update,
@@ -231,15 +232,16 @@ extension MirrorSession {
         .export,
         .recordParked,
         cause: reason,
-        effect: "The record of a \(record.entityName) is kept back and tried again later; "
-          + "everything else goes on."
+        effect: "The record of a \(record.entityName) is parked and retried later; "
+          + "all other records are exported."
       ) { $0.recordNames = [record.name] }
     }
   }
 
-  /// The record is not at the server: it was deleted, or lost.
+  /// Handles a record that is missing on the server: it was deleted, or lost.
   ///
-  /// A deletion comes by the feed, which is read next; nothing is deleted here for a reply alone.
+  /// A deletion is reported by the feed, which is read next; no object is deleted because of a
+  /// reply alone.
   private func settleVanished(
     _ record: BookedRecord,
     _ operation: CloudOperation,
@@ -256,11 +258,11 @@ extension MirrorSession {
     }
   }
 
-  /// The record is gone from the server, because this store deleted the object.
+  /// Removes a record from the metadata after the server deleted it for this store.
   private func settleDeleted(_ record: BookedRecord, _ result: inout BatchSettlement) throws {
     result.deleted.append(record.name)
     guard record.pending == .save, record.key != nil else { return try books.remove(record) }
-    // The object was restored from the recovery list while its deletion was on the way.
+    // The object was restored from the recovery list while its deletion was being sent.
     var record = record
     record.endSending()
     record.tag = nil
@@ -268,7 +270,7 @@ extension MirrorSession {
     try books.update(record)
   }
 
-  /// Has records created again that the server does not have and whose deletion the feed did not tell.
+  /// Marks records for creation that the server lacks and whose deletion the feed did not report.
   package func createAgain(_ names: some Sequence<String>) throws {
     let group = try rows.lastTransactionNumber()
     for name in names {
@@ -319,7 +321,7 @@ extension MirrorSession {
         return try requeue(edge, after: .batchFailed, &result)
       }
       if edge.pending == .save {
-        // Made again while its removal was on the way.
+        // Created again while its deletion was being sent.
         edge.tag = nil
         edge.sequence = nil
         edge.sentKind = .nothing
@@ -329,7 +331,7 @@ extension MirrorSession {
       }
       result.deleted.append(edge.name)
     case .conflict(let server), .exists(let server):
-      // Edges are never edited: whatever tag the server has is as good.
+      // Edges are never edited, so any tag of the server's is current.
       edge.requeue()
       if let server = server ?? fetched[operation.name] {
         edge.tag = server.tag
@@ -345,7 +347,7 @@ extension MirrorSession {
 
   // MARK: Both
 
-  /// What did not go through waits again, or is kept back where the server refused it.
+  /// Makes a failed change pending again, or parks it if the server refused it.
   private func requeue(
     _ change: some BookedChange,
     after outcome: CloudOutcome,

@@ -1,13 +1,13 @@
 import Foundation
 
 extension StoreMirror {
-  /// Objects whose edges one write transaction compares.
+  /// The number of objects whose edges one write transaction compares.
   private static let edgeLimit = 500
 
-  /// Rounds that bring nothing to the server before the export pauses: a conflict takes two.
+  /// The number of rounds without progress before the export pauses: a conflict takes two.
   private static let idleRounds = 3
 
-  /// Sends everything that waits.
+  /// Exports all pending changes.
   func runExport() async throws {
     try await phase(.export, type: 2, cause: "Something was saved.") {
       var total = BatchSettlement()
@@ -45,7 +45,8 @@ extension StoreMirror {
     }
   }
 
-  /// The feed is read before anything more is sent: it says whether these records were deleted.
+  /// Makes the next round read the feed before more is sent: it shows whether these records were
+  /// deleted.
   private func noteVanished(_ names: [String]) {
     guard !names.isEmpty else { return }
     state.withLock { state in
@@ -55,7 +56,8 @@ extension StoreMirror {
     }
   }
 
-  /// The feed is read before conflicts with older copies are merged: it says whether the server was restored.
+  /// Makes the next round read the feed before conflicts with older copies are merged: it shows
+  /// whether the server was restored.
   private func noteOutdated(_ names: [String]) {
     guard !names.isEmpty else { return }
     state.withLock { state in
@@ -92,7 +94,7 @@ extension StoreMirror {
     try write(MirrorAuthor.exporting) { try $0.createAgain(names.sorted()) }
   }
 
-  /// Repeats a batch whose reply never came: the server answers from its memory, or does it now.
+  /// Repeats a batch without a reply: the server returns its kept reply, or executes the batch now.
   func resolveOpenBatch(_ total: inout BatchSettlement) async throws {
     while let open = try read({ try $0.openBatch() }) {
       let batch = try CloudBatch(encoded: open.payload)
@@ -106,16 +108,16 @@ extension StoreMirror {
     }
   }
 
-  /// Resolves an open batch before an import; one that the server does not take now waits until after
-  /// it, as what others changed does not depend on it.
+  /// Resolves an open batch before an import; a batch that the server refuses now is postponed
+  /// until after the import, which does not depend on it.
   ///
-  /// Returns why it waits.
+  /// Returns why it was postponed.
   func resolveOpenBatchBeforeImport() async throws -> CloudFailure? {
     var settled = BatchSettlement()
     do {
       try await resolveOpenBatch(&settled)
       noteVanished(settled.vanished)
-      // No event of an export says it.
+      // No export event reports this error.
       _ = refusalError(settled)
       return nil
     } catch let failure as CloudFailure {
@@ -127,7 +129,8 @@ extension StoreMirror {
     }
   }
 
-  /// The next batch; deletions alone where the database is full, and then all that waits once more.
+  /// The next batch; only deletions while the database is full, and then all pending changes once
+  /// more.
   private func nextBatch(after total: inout BatchSettlement) throws -> CloudBatch? {
     if total.room == .deleting {
       if let batch = try nextBatch(deletionsOnly: true) { return batch }
@@ -150,7 +153,7 @@ extension StoreMirror {
             effect: "\(folded) objects changed."
           )
         }
-        // History that was deleted before it was folded is made up for by comparing all objects.
+        // All objects are compared if history was deleted before it was folded.
         if try session.scan(limit: Self.edgeLimit) { return (nil, true) }
         let isMore = try session.compareEdges(limit: Self.edgeLimit)
         guard !isMore else { return (nil, true) }
@@ -160,7 +163,7 @@ extension StoreMirror {
     }
   }
 
-  /// Sends a batch and writes down what became of it; returns whether anything went through.
+  /// Sends a batch and records its results; returns whether the server accepted anything.
   private func send(
     _ batch: CloudBatch,
     isRepeat: Bool,
@@ -196,7 +199,7 @@ extension StoreMirror {
       let found = try await cloud.lookup(options.zone, missing, keys: context.mapping.desiredKeys)
       for record in found.records { fetched[record.name] = record }
       for (index, operation) in batch.operations.enumerated() {
-        // Its copy on the server cannot be read, so nothing can be merged with it.
+        // The server's copy cannot be read, so nothing can be merged with it.
         guard let reason = found.unreadable[operation.name] else { continue }
         outcomes[index] = .refused(reason: reason)
       }
@@ -225,7 +228,7 @@ extension StoreMirror {
     noteMerged(settled.merged)
     if settled.mustWait {
       throw CloudFailure.busy(
-        reason: "The server asks for patience.",
+        reason: "The server asked to retry later.",
         retryAfter: settled.retryAfter
       )
     }
@@ -234,7 +237,7 @@ extension StoreMirror {
     return settled.isProgress
   }
 
-  /// The batch with the whole paths of its files.
+  /// The batch with the absolute paths of its files.
   private func onTheWire(_ batch: CloudBatch) -> CloudBatch {
     var batch = batch
     for index in batch.operations.indices {

@@ -1,17 +1,19 @@
 import Foundation
 import OpenCloudKit
 
-/// What an export does about requests and records that the server does not take.
+/// Handles requests and records that the server refuses during an export.
 extension StoreMirror {
-  /// Requests of one record that are refused in a row before the rest is left for later: where all are
-  /// refused, as in a full database, one request for each record would say no more.
+  /// The number of consecutive one-record requests that may be refused before the rest is
+  /// postponed: if all are refused, as with a full database, further requests give no more
+  /// information.
   private static let refusalLimit = 5
 
-  /// Times that the server fails at a batch while it takes other requests, before the batch is split.
+  /// The number of times that the server may fail at a batch while it accepts other requests,
+  /// before the batch is split.
   private static let failureLimit = 3
 
-  /// What the server refused, as the event of the export says it: as from CloudKit, an error with those
-  /// of the single records.
+  /// The error of the export's event for refused records: as from CloudKit, an error that contains
+  /// those of the single records.
   func refusalError(_ total: BatchSettlement) -> (any Error)? {
     guard !total.refused.isEmpty else { return nil }
     let zone = CKRecordZone.ID(zoneName: options.zone, ownerName: CKCurrentUserDefaultName)
@@ -24,7 +26,7 @@ extension StoreMirror {
     return error
   }
 
-  /// After what was too large or refused has been found, batches grow again.
+  /// Resets the batch limits after the change that was too large or refused was found.
   func widenLimits() {
     state.withLock { state in
       let wider = min(options.limits.operations, state.limits.operations * 2)
@@ -57,7 +59,7 @@ extension StoreMirror {
     }
   }
 
-  /// A request that failed as a whole; returns whether something was done about it.
+  /// Handles the failure of a whole request; returns whether the export can continue.
   func handle(
     _ failure: CloudFailure,
     _ batch: CloudBatch,
@@ -68,7 +70,7 @@ extension StoreMirror {
       // Where the server did have it, the records are found there with what was sent.
       return try split(batch, failure, &total)
     case .unreachable, .busy, .notAuthenticated, .accountChanged, .tokenExpired:
-      // The server may have it: the batch stays open and is repeated.
+      // The server may have executed it: the batch stays open and is repeated.
       if effects.has(.forgetRetry) { try write(MirrorAuthor.exporting) { try $0.believe(batch) } }
       throw failure
     case .zoneMissing:
@@ -79,7 +81,8 @@ extension StoreMirror {
       return false
     case .overQuota
     where total.room == .unknown && batch.operations.contains(where: { $0.kind != .delete }):
-      // Deletions wait behind what the full database does not take, and make room for it.
+      // Deletions are queued behind changes that the full database refuses, and free space for
+      // them.
       total.room = .deleting
       try write(MirrorAuthor.exporting) { try $0.abandon(batch) }
       return true
@@ -88,7 +91,8 @@ extension StoreMirror {
     }
   }
 
-  /// Half as much is sent next: what cannot be sent is found and held back, and the rest goes through.
+  /// Halves the next batch: the change that cannot be sent is thus found and parked, and the rest
+  /// is sent.
   private func split(
     _ batch: CloudBatch,
     _ failure: CloudFailure,

@@ -1,17 +1,17 @@
 import Foundation
 import OpenCoreData
 
-/// What an import changed in the store.
+/// The changes of an import in the store.
 package struct ImportEffect: Hashable, Sendable {
   package var inserted: [String] = []
   package var updated: [String] = []
   package var deleted: [String] = []
   package var skipped: [String] = []
   package var conflicts: [String] = []
-  /// Set where so much was missing from the server that nothing was deleted for it.
+  /// Set if so many records were missing on the server that none was treated as deleted.
   package var stoppedSweep: StoppedSweep?
 
-  /// Deletions that were not carried out: so many objects, or so many links.
+  /// Deletions that were not applied: the number of objects, or of links.
   package struct StoppedSweep: Hashable, Sendable {
     package var missing: Int
     package var known: Int
@@ -81,7 +81,7 @@ extension MirrorSession {
         .import,
         .recordParked,
         cause: reason,
-        effect: "The record is asked for again later; everything else goes on."
+        effect: "The record is requested again later; all other records are imported."
       ) { $0.recordNames = [name] }
     }
   }
@@ -107,9 +107,9 @@ extension MirrorSession {
     // The record was created again after a deletion that an earlier page of the feed listed.
     if known != nil { try books.forgetGoneRecord(record.name) }
     if var known, known.tag == record.tag, known.tag != nil {
-      // An export of ours coming back, or a page read again.
+      // An export of our own in the feed, or a page that is read again.
       guard known.generation != generation else { return }
-      // A model that reads more than the last one applies the same record once more.
+      // With a model that reads more than the last one, the same record is applied again.
       if try books.integer(.readsWithNewModel) != 1 {
         known.generation = generation
         return try books.update(known)
@@ -118,14 +118,14 @@ extension MirrorSession {
     var entityName: String?
     if case .string(let name) = record.fields[MirrorNames.entityName] { entityName = name }
     guard
-      // The books know what became of an entity in migrations; the record says what it once was.
+      // The metadata follows an entity through migrations; the record has its original name.
       let entity = known.flatMap({ mapping.entity(named: $0.entityName) })
         ?? mapping.entity(recordType: record.recordType, entityName: entityName),
       !entity.layout.entity.isAbstract,
       !context.effects.has(.sweepRenamed) || entityName == entity.entityName
     else {
       effect.skipped.append(record.name)
-      // It is on the server, whether or not this model can read it.
+      // The record is on the server, even if this model cannot read it.
       if var known, known.generation != generation, !context.effects.has(.sweepRenamed) {
         known.generation = generation
         try books.update(known)
@@ -162,7 +162,7 @@ extension MirrorSession {
 
   // MARK: Objects
 
-  /// Inserts the object of a record, whose fields are as this model names them; `base` are its own.
+  /// Inserts the object of a record; `fields` have this model's names, `base` the record's own.
   private func applyInsert(
     _ record: CloudRecord,
     base: FieldBag,
@@ -224,7 +224,8 @@ extension MirrorSession {
       let row = try rows.row(reference)
     else {
       if known.pending == .delete, base.map({ !$0.hasSameFields(as: record.fields) }) ?? true {
-        // Deleted here, edited there: the deletion wins and goes out with the new tag.
+        // Deleted here and edited on the other device: the deletion wins and is sent with the new
+        // tag.
         try keepLosingEdit(
           known,
           fields: try whole(record.fields, entity),
@@ -246,7 +247,7 @@ extension MirrorSession {
       return try books.update(known)
     }
     let local = try serialize(row, entity)
-    // What both sides had agreed on and the service has lost is as if it had been edited here.
+    // Agreed values that the service has lost are treated as edited here.
     let lost =
       try base.map { base in
         try lostProperties(record, entity, local: local.fields, since: base, saved: stamps)
@@ -266,7 +267,7 @@ extension MirrorSession {
         reason: "A server that was restored had other values than the last agreed ones."
       )
     } else if let base, base.values.isEmpty {
-      // An object that was restored here, and nothing of it agreed on.
+      // An object that was restored here, without agreed values.
       try keepReplaced(
         merge.conflicting,
         of: record,
@@ -338,8 +339,8 @@ extension MirrorSession {
     }
   }
 
-  /// The value of an attribute in a record; the default where it has neither field; nil where it
-  /// holds what the attribute cannot.
+  /// The value of an attribute in a record; the default if it has neither field; nil if the
+  /// attribute cannot have the value.
   private func rowValue(_ attribute: AttributeMapping, in record: CloudRecord) throws -> RowValue? {
     let content = record.fields.content(of: attribute.name)
     switch content {
@@ -362,7 +363,7 @@ extension MirrorSession {
 }
 
 extension FieldBag {
-  /// Whether both bags hold the same content under the same keys.
+  /// Whether both bags have the same content under the same keys.
   package func hasSameFields(as other: FieldBag) -> Bool {
     guard values.count == other.values.count else { return false }
     return values.allSatisfy { key, value in

@@ -93,8 +93,8 @@ extension MirrorSession {
 
   /// Deletes the object of a record that another device deleted.
   ///
-  /// What no server has of it, and of the objects that its delete rules take along, is kept for
-  /// recovery; all of it where the deletion is only concluded.
+  /// Edits that no server has, of this object and of those that its delete rules delete, are kept
+  /// for recovery; if the deletion is only inferred, all values are kept.
   func applyDeletion(of record: BookedRecord, isConcluded: Bool = false) throws {
     let group = try rows.lastTransactionNumber()
     if let reference = reference(of: record) {
@@ -118,8 +118,8 @@ extension MirrorSession {
         )
       }
       for gone in gone where gone != reference {
-        // What went with it by a delete rule goes at the server too; where the other device sent
-        // that deletion as well, it arrives first and nothing is left to send.
+        // Objects that a delete rule deleted are deleted on the server too; if the other device
+        // sent that deletion as well, it arrives first and none is left to send.
         if let other = try booked(gone) { try forget(other, group: group) }
       }
     }
@@ -128,7 +128,8 @@ extension MirrorSession {
     try books.remove(record)
   }
 
-  /// Keeps an object that is about to go, where it has edits that no server has, or in any case.
+  /// Keeps an object that is about to be deleted, if it has edits that no server has or `isWhole`
+  /// is set.
   private func keepBeforeDeletion(_ row: Row, _ reason: String, isWhole: Bool) throws {
     guard let entityName = rows.entityName(of: row.reference),
       let entity = mapping.entity(named: entityName)
@@ -136,7 +137,7 @@ extension MirrorSession {
     let record = try booked(row.reference)
     guard isWhole || record?.hasUnconfirmedEdits ?? true else { return }
     if context.effects.has(.skipRecovery) { return }
-    // Long values are kept themselves, not their fingerprints, and links by the names they lead to.
+    // Long values are kept in full, not as fingerprints, and links by record names.
     let serializer = RecordSerializer(budget: AssetBudget(limit: .max))
     var fields = try serializer.serialize(row.values, entity) { try recordName(of: $0) }.fields
     for relationship in entity.manyToManys {

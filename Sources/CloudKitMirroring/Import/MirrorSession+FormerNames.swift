@@ -2,11 +2,11 @@ import OpenCoreData
 
 /// Records that were written under the names of an earlier version of the model.
 extension MirrorSession {
-  /// Has a record say under the present names what it says under former names alone.
+  /// Marks properties for export whose values a record has only under former names.
   ///
-  /// The next version of the model knows this version's names and no earlier ones: a device that starts
-  /// with it would read no value from the former fields. A property is left as it is while the object
-  /// does not hold the record's value, as with a link to an object that has not arrived yet.
+  /// The next version of the model knows this version's names and no earlier ones: a device that
+  /// starts with it would read no value from the former fields. A property is skipped while the
+  /// object does not have the record's value, as with a link to an object that has not arrived yet.
   func writePresentNames(_ name: String, since base: FieldBag? = nil) throws {
     guard let record = try books.record(named: name), let fields = record.base,
       let entity = mapping.entity(named: record.entityName)

@@ -2,7 +2,7 @@ import Foundation
 import OpenCoreData
 
 extension MirrorSession {
-  /// The destination of a many-to-one, or null while it is not here.
+  /// The destination of a many-to-one, or null if it has not been imported.
   func destination(_ toOne: ToOneMapping, in record: CloudRecord) throws -> RowValue {
     guard !toOne.isOneToOne else {
       try parkOneToOne(toOne, in: record)
@@ -22,7 +22,7 @@ extension MirrorSession {
     return .null
   }
 
-  /// The object of a record name, if a relationship can lead to it.
+  /// The object of a record name, if it can be a destination of the relationship.
   func destination(_ toOne: ToOneMapping, named name: String) throws -> RowReference? {
     guard let record = try books.record(named: name), let reference = reference(of: record),
       let entity = mapping.entity(named: record.entityName),
@@ -33,7 +33,7 @@ extension MirrorSession {
     return reference
   }
 
-  /// Both sides of a one-to-one have a field: they are settled when both have been read.
+  /// Parks a one-to-one: both sides have a field, and they are settled when both have been read.
   func parkOneToOne(_ toOne: ToOneMapping, in record: CloudRecord) throws {
     var target: String?
     if case .string(let name) = record.fields[toOne.field], !name.isEmpty { target = name }
@@ -42,7 +42,7 @@ extension MirrorSession {
     )
   }
 
-  /// Makes the links and edges that could not be made before an object was here.
+  /// Sets the links and edges that waited for an object to be imported.
   func linkWhatWaited(for name: String) throws {
     for link in try books.linksParked(for: name) {
       guard let source = try books.record(named: link.record),
@@ -51,7 +51,7 @@ extension MirrorSession {
         let target = try destination(toOne, named: name)
       else { continue }
       try books.unpark(record: link.record, property: link.property)
-      // An edit made here meanwhile stands.
+      // An edit made here in the meantime is kept.
       guard !source.unconfirmed.contains(link.property) else { continue }
       try rows.update(reference, set: [toOne.index: .reference(target)])
       try writePresentNames(link.record)
@@ -63,7 +63,8 @@ extension MirrorSession {
     }
   }
 
-  /// Has a link sent that the server's record lacks: its object was restored here before this target was.
+  /// Marks a link for export that the server's record lacks: its object was restored here before
+  /// this target was.
   private func markRestored(_ toOne: ToOneMapping, of name: String, to target: String) throws {
     guard let source = try books.record(named: name),
       let entity = mapping.entity(named: source.entityName)
@@ -72,7 +73,7 @@ extension MirrorSession {
     if agreed != .string(target) { try mark(source, [toOne.name]) }
   }
 
-  /// Has an edge sent that was restored before both of its objects were here.
+  /// Marks an edge for export that was restored before both of its objects were imported.
   private func sendRestored(_ name: String) throws {
     guard var edge = try books.edge(named: name), edge.isLinked, edge.tag == nil,
       edge.sequence == nil, edge.pending == .nothing
@@ -144,7 +145,7 @@ extension MirrorSession {
     try books.update(edge)
   }
 
-  /// Removes the link of an edge, unless another record still says it.
+  /// Removes the link of an edge, unless another record represents the same edge.
   func unlink(_ edge: BookedEdge) throws {
     let others = try books.edges(like: edge.edge).filter { $0.id != edge.id && $0.isLinked }
     guard others.isEmpty,

@@ -2,13 +2,13 @@ import Foundation
 import OpenCoreData
 
 extension MirrorSession {
-  /// Settles one-to-one relationships once a whole feed has been read, some at a time.
+  /// Settles one-to-one relationships after a whole feed has been read, `limit` at a time.
   ///
-  /// Both records hold a field, and two devices can leave them saying different things. One side
-  /// decides (position 0 of the ordering rule), unless its claim stands against a pair that agrees.
-  /// Whoever finds a field that says otherwise corrects it, so that server and stores agree.
+  /// Both records have a field, and two devices can leave them with different values. One side
+  /// decides (position 0 of the ordering rule), unless its value contradicts a pair that agrees. A
+  /// device that finds a field with another value corrects it, so that server and stores agree.
   ///
-  /// The result is where to go on, or nil at the end.
+  /// Returns where to continue, or nil at the end.
   package func settleOneToOnes(
     after position: (String, String),
     limit: Int
@@ -34,7 +34,7 @@ extension MirrorSession {
     return (last.record, last.property)
   }
 
-  /// Returns false while the other object is not here.
+  /// Returns false while the other object has not been imported.
   private func settleDecider(
     _ record: BookedRecord,
     _ toOne: ToOneMapping,
@@ -53,7 +53,7 @@ extension MirrorSession {
       let rival = try staying(counterclaim),
       try claim(of: rival, toOne.name) == target
     {
-      // The other object and a rival agree on each other.
+      // The other object and a third one refer to each other.
       if try localPartner(of: record, toOne) == target { try setPartner(of: record, toOne, nil) }
       try mark(record, [toOne.name])
       return true
@@ -82,7 +82,7 @@ extension MirrorSession {
         return true
       }
     }
-    // Nobody on the deciding side claims what this record says.
+    // No object of the deciding side refers to this one.
     let present = try localPartner(of: record, toOne)
     if let present, let other = try books.record(named: present),
       try claim(of: other, partner) != record.name
@@ -119,7 +119,7 @@ extension MirrorSession {
     return try recordName(of: destination)
   }
 
-  /// Links two objects both ways, or unlinks one; former partners let go.
+  /// Links two objects both ways, or unlinks one; former partners are unlinked.
   private func setPartner(
     of record: BookedRecord,
     _ toOne: ToOneMapping,
@@ -156,7 +156,7 @@ extension MirrorSession {
   }
 
   private func remark(_ name: String, _ property: String) throws {
-    // Read again: linking may have changed the books' entry.
+    // Read again: linking may have changed the metadata.
     if let record = try books.record(named: name) { try mark(record, [property]) }
   }
 }

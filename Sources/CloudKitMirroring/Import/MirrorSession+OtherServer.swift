@@ -1,18 +1,18 @@
 import OpenCoreData
 
-/// The reading of a zone whose service may have lost what was agreed with it: another one, or one that
-/// was restored from a backup.
+/// Reads a zone whose service may have lost agreed values: another service, or one that was
+/// restored from a backup.
 extension MirrorSession {
   func isOtherServer() throws -> Bool {
     try books.zone(context.zone).rereading == .otherServer
   }
 
-  /// The properties whose last agreed value the service has lost: its copy of the record was saved before
-  /// the one that both sides had agreed on.
+  /// The properties whose last agreed value the service has lost: its copy of the record was saved
+  /// before the agreed one.
   ///
-  /// The times are the service's own. Where its clock was wrong the other values stand; those that
-  /// lose are in the recovery list either way. To take the agreed values always would be no better: a
-  /// device that comes back late would undo what others have edited since.
+  /// The times are the service's own. If its clock was wrong the other values are kept; the values
+  /// that lose are in the recovery list in both cases. Always keeping the agreed values would be no
+  /// better: a device that reconnects late would revert later edits of others.
   func lostProperties(
     _ record: CloudRecord,
     _ entity: EntityMapping,
@@ -24,7 +24,7 @@ extension MirrorSession {
     return agreedProperties(record, entity, local: local, since: base)
   }
 
-  /// The properties that hold here what was agreed on, and something else in the service's copy.
+  /// The properties that have the agreed value here, and another value in the service's copy.
   private func agreedProperties(
     _ record: CloudRecord,
     _ entity: EntityMapping,
@@ -33,16 +33,18 @@ extension MirrorSession {
   ) -> Set<String> {
     Set(
       entity.fieldProperties.filter { property in
-        // A link whose object has not arrived is not in the row, and is not to be sent as removed.
+        // A link whose object has not arrived is not in the row, and must not be exported as
+        // removed.
         !base.agrees(with: record.fields, on: property) && base.agrees(with: local, on: property)
       }
     )
   }
 
-  /// Keeps the agreed values that the service's copy is about to replace, as it may have lost them.
+  /// Keeps the agreed values that the service's copy is about to replace, because it may have lost
+  /// them.
   ///
-  /// A forgotten record is one of a zone that was deleted: a device that had missed edits may have made it
-  /// again first, with older values.
+  /// A forgotten record is one of a deleted zone: a device that had missed edits may have created
+  /// the zone again first, with older values.
   func keepAgreed(
     _ record: CloudRecord,
     _ entity: EntityMapping,
@@ -75,7 +77,7 @@ extension MirrorSession {
     try keep(properties, of: record, entity, whole, reason) { whole.content(of: $0) }
   }
 
-  /// Keeps the values of the service that this device is about to replace, as they may be edits.
+  /// Keeps the service's values that this device is about to replace, because they may be edits.
   func keepReplaced(
     _ properties: Set<String>,
     of record: CloudRecord,
@@ -93,7 +95,7 @@ extension MirrorSession {
     }
   }
 
-  /// The fields of a record with the contents of its files, which go with the page.
+  /// The fields of a record with the contents of its files, which are removed with the page.
   func whole(_ fields: FieldBag, _ entity: EntityMapping) throws -> FieldBag {
     var whole = fields
     for attribute in entity.attributes {

@@ -1,15 +1,17 @@
 import Foundation
 import OpenCoreData
 
-/// What a reading of the whole zone did not meet.
+/// Handles records that a read of the whole zone did not return.
 ///
-/// A missing record is weaker news than a tombstone. Where too much is missing, and where what a deletion
-/// would take along is on the server, this store has what the server lost.
+/// A missing record is weaker evidence than a tombstone. If too many are missing, or if the
+/// deletion would cascade to objects that are on the server, the server has lost data that this
+/// store has.
 extension MirrorSession {
-  /// Ends a reading from the start: what the server once had and no longer has was deleted there.
+  /// Ends a read of the whole zone: records that the server once had and no longer has were deleted
+  /// there.
   ///
-  /// Where that is more than the guard allows, nothing is deleted: what is missing is sent again, after
-  /// a restart too, and the effect says so. Returns whether more is left to do.
+  /// If these are more than the guard allows, nothing is deleted: missing records are sent again,
+  /// also after a restart, and the effect records it. Returns whether more is left to do.
   package func sweepMissing(
     generation: Int64,
     limit: Int,
@@ -28,7 +30,7 @@ extension MirrorSession {
     let group = try rows.lastTransactionNumber()
     let records = try books.missingRecords(generation: generation, limit: limit)
     for record in records {
-      // A cascade may have taken it meanwhile.
+      // A cascade may have deleted it already.
       guard let record = try books.record(named: record.name) else { continue }
       if record.pending == .delete {
         try books.remove(record)
@@ -50,7 +52,7 @@ extension MirrorSession {
     return edges.count == limit
   }
 
-  /// The missing records or links, where they are more than the guard allows.
+  /// The missing records or links, if they are more than the guard allows.
   private func excess(
     generation: Int64,
     _ limits: SweepGuard
@@ -64,8 +66,8 @@ extension MirrorSession {
     return nil
   }
 
-  /// Whether the delete rules of a missing object would take along an object that is on the server: a
-  /// device that deleted the one would have deleted the other.
+  /// Whether the delete rules of a missing object would delete an object that is on the server: a
+  /// device that deleted the first would have deleted the second.
   private func deletionTakesMet(_ record: BookedRecord, generation: Int64) throws -> Bool {
     try deletionTakes(record) { $0.tag != nil && $0.generation >= generation }
   }
@@ -87,7 +89,7 @@ extension MirrorSession {
     return false
   }
 
-  /// The objects that the deletion of an object deletes at once.
+  /// The objects that the deletion of an object directly deletes.
   private func cascade(from reference: RowReference) throws -> [RowReference] {
     guard let name = rows.entityName(of: reference),
       let layout = mapping.entity(named: name)?.layout
@@ -105,7 +107,7 @@ extension MirrorSession {
     return victims
   }
 
-  /// Ends a reading of a server that lost data: what it no longer has is created again.
+  /// Ends a read of a server that lost data: records that it no longer has are created again.
   ///
   /// Returns whether more is left to do.
   package func sendMissing(generation: Int64, limit: Int) throws -> Bool {

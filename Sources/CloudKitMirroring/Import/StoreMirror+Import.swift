@@ -1,15 +1,16 @@
 import Foundation
 
 extension StoreMirror {
-  /// What a write transaction of an import may take, in seconds: a person's save waits no longer.
+  /// The longest time of a write transaction of an import, in seconds, so that a save of the app
+  /// does not wait longer.
   private static let transactionBudget = 0.05
   private static let chunkRange = 10...400
-  /// One-to-ones and missing records that one write transaction takes.
+  /// The number of one-to-ones and missing records that one write transaction handles.
   private static let settlementLimit = 500
 
-  /// Reads what others changed and applies it.
+  /// Reads the changes of others and applies them.
   ///
-  /// Returns why a batch of this store's waits, where the server does not take it.
+  /// Returns why a batch of this store was postponed, if the server does not accept it.
   func runImport() async throws -> CloudFailure? {
     try await phase(.import, type: 1, cause: "Something may have changed at the server.") {
       log.detail(1, "Scheduling automated import with activity")
@@ -25,7 +26,7 @@ extension StoreMirror {
       }
       try await importUnreadable(&total)
       if try read({ try $0.pendingCount() }) > 0 {
-        // Merges and corrections wait to be sent.
+        // Merges and corrections are pending.
         state.withLock { $0.wantsExport = true }
       }
       if let stuck { try noteFailedBatch(stuck) }
@@ -46,7 +47,7 @@ extension StoreMirror {
     }
   }
 
-  /// Asks again for records that could not be had whole; those that can be had now are applied.
+  /// Requests incomplete records again; those that are complete now are applied.
   private func importUnreadable(_ total: inout ImportEffect) async throws {
     guard state.withLock({ $0.retriesParked }) else { return }
     var last = ""
@@ -103,7 +104,7 @@ extension StoreMirror {
 
   /// Reads the database's feed.
   ///
-  /// Returns its token, which is to be kept once the zone has been read; nil where it is kept already.
+  /// Returns its token, to be stored after the zone has been read; nil if it is already stored.
   private func changedDatabase() async throws -> Data? {
     var token = try read { try $0.blob(.databaseToken) }
     let first = token
@@ -125,17 +126,17 @@ extension StoreMirror {
     return token == first ? nil : token
   }
 
-  /// Reads the zone of another server from its start.
+  /// Reads the zone of another server from the start.
   private func rereadOtherServer() async throws {
-    // The token of another account looks the same, and that account is not to get these objects.
+    // The token of another account looks the same, and that account must not receive these objects.
     try await checkAccount()
     try await checkAccountEpoch()
-    // The other server may not know what this device wants to be notified of.
+    // The other server may not have this device's subscription.
     try await cloud.saveSubscription(options.subscription)
     try reread(.otherServer)
   }
 
-  /// Has the zone read from its start, to compare.
+  /// Makes the next import read the zone from the start and compare.
   private func reread(_ reason: MirrorBooks.Rereading) throws {
     switch reason {
     case .expired:
@@ -162,7 +163,7 @@ extension StoreMirror {
     }
     try write(MirrorAuthor.importing) { session in
       try session.startRereading(reason)
-      // The token is of no more use, and an interrupted reading is not to begin again.
+      // The token is useless, and an interrupted read must not start again.
       try session.books.setMeta(.databaseToken, nil)
     }
   }
@@ -259,7 +260,7 @@ extension StoreMirror {
   ) throws {
     let started = effects.clock.uptime
     var effect = ImportEffect()
-    // Where history was deleted before it was folded, edits are found by comparing all objects.
+    // If history was deleted before it was folded, edits are found by comparing all objects.
     while try write(MirrorAuthor.importing, { try $0.foldAndScan(limit: Self.settlementLimit) }) {
       try Task.checkCancellation()
     }
@@ -288,7 +289,7 @@ extension StoreMirror {
     } while !rest.isEmpty
     while !isDone {
       try write(MirrorAuthor.importing) { session in
-        // A foreign commit before this one is never skipped over.
+        // Another process's commit before this one is never skipped.
         try session.foldHistory()
         isDone = try end(page, zone, session, &position, &effect)
       }
@@ -304,7 +305,7 @@ extension StoreMirror {
     journal.note(
       .import,
       .pageApplied,
-      cause: "The server told of \(page.records.count) records and "
+      cause: "The server reported \(page.records.count) records and "
         + "\(page.deletedNames.count) deletions.",
       effect: "\(effect.inserted.count) inserted, \(effect.updated.count) updated, "
         + "\(effect.deleted.count) deleted."
@@ -402,7 +403,8 @@ extension StoreMirror {
     }
   }
 
-  /// Keeps write transactions short on slow machines and few on fast ones.
+  /// Adapts the chunk size, so that write transactions are short on slow machines and few on fast
+  /// ones.
   private func adapt(to seconds: Double) {
     state.withLock { state in
       if seconds > Self.transactionBudget {

@@ -1,10 +1,12 @@
-/// How many objects may be deleted because a reading of the whole zone did not meet their records.
+/// The limit on objects that may be deleted because a read of the whole zone did not return their
+/// records.
 ///
-/// A missing record is weaker news than a tombstone: a fault of a server or of a reader looks the same.
+/// A missing record is weaker evidence than a tombstone: a defect of a server or of a reader looks
+/// the same.
 package struct SweepGuard: Hashable, Sendable {
-  /// So many may always be deleted.
+  /// The number that may always be deleted.
   package var floor: Int
-  /// Above the floor, at most this share of the objects that the server once had.
+  /// Above the floor, at most this fraction of the objects that the server once had.
   package var share: Double
 
   package init(floor: Int = 100, share: Double = 0.5) {

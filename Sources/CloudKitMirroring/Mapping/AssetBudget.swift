@@ -1,14 +1,14 @@
 /// Decides which values of a record move into files.
 ///
-/// The service takes a megabyte per record, files apart. Core Data keeps to 700,000 bytes, counted
-/// over the whole record: fixed values first, then the others from the shortest to the longest,
-/// each inline as long as it fits. So the largest values move out first.
+/// The service accepts a megabyte per record without files. Core Data limits itself to 700,000
+/// bytes, counted over the whole record: fixed values first, then the others from the shortest to
+/// the longest, each inline as long as it fits. So the largest values are moved first.
 package struct AssetBudget: Sendable {
   /// Core Data's limit (0xAAE60).
   package static let recordLimit = 700_000
 
   package var limit: Int
-  /// Values of this length and more move out in any case.
+  /// Values of at least this length are always moved.
   package var threshold: Int?
 
   package init(limit: Int = AssetBudget.recordLimit, threshold: Int? = nil) {
@@ -16,9 +16,10 @@ package struct AssetBudget: Sendable {
     self.threshold = threshold
   }
 
-  /// The keys of the values that do not fit.
+  /// The keys of the values that do not fit inline.
   ///
-  /// `fixedBytes` is what the values that cannot move take; `lengths` are those of the others.
+  /// `fixedBytes` is the size of the values that cannot be moved; `lengths` are those of the
+  /// others.
   package func movedOut(fixedBytes: Int, lengths: [(key: String, length: Int)]) -> Set<String> {
     var total = fixedBytes
     var moved: Set<String> = []

@@ -1,9 +1,9 @@
 import Foundation
 import OpenCoreData
 
-/// How the values of one attribute stand in a record.
+/// How the values of one attribute are stored in a record.
 package struct AttributeMapping: Sendable {
-  /// The forms that Core Data's attribute types take in CloudKit.
+  /// The field types of Core Data's attribute types in CloudKit.
   package enum Form: Hashable, Sendable {
     case integer
     case double
@@ -36,20 +36,20 @@ package struct AttributeMapping: Sendable {
   }
 
   package let name: String
-  /// The index in a row.
+  /// The row index.
   package let index: Int
   package let type: NSAttributeType
   package let form: Form
   package let isEncrypted: Bool
-  /// What an import sets where the record has neither field.
+  /// The value that an import sets if the record has neither field.
   package let defaultValue: RowValue
   package let field: String
   /// The field of the file, for values that vary in length.
   package let assetField: String?
-  /// The field of the exact text, for decimals that the model wants kept exactly.
+  /// The field of the exact text, for decimals that the model marks as exact.
   package let exactField: String?
 
-  /// The mapping of an attribute, or nothing where it is not mirrored.
+  /// Returns nil for an attribute that is not mirrored.
   package init?(_ slot: AttributeSlot) {
     guard !slot.isTransient, !slot.isDerived, !MirrorFlags.isIgnored(slot.description),
       let form = Form(slot.type)
@@ -67,15 +67,15 @@ package struct AttributeMapping: Sendable {
       ? MirrorNames.exactField(slot.name) : nil
   }
 
-  /// All fields that hold something of the attribute.
+  /// All fields of the attribute.
   package var fields: [String] { [field, assetField, exactField].compactMap(\.self) }
 
-  /// The value as a record holds it; nil for null.
+  /// The value in a record; nil for null.
   package func mirrorValue(_ value: RowValue) -> MirrorValue? {
     switch value {
     case .null, .reference: nil
     case .integer(let number): .integer(number)
-    // The service's numbers are JSON's, which has no form for these: the field is left out.
+    // The service's numbers are JSON's, which cannot represent these: the field is left out.
     case .double(let number): number.isFinite ? .double(number) : nil
     case .decimal(let number): Self.double(number.value).map(MirrorValue.double)
     case .date(let seconds): .milliseconds(Self.milliseconds(seconds))
@@ -86,7 +86,7 @@ package struct AttributeMapping: Sendable {
     }
   }
 
-  /// The value as a row holds it, or nil where a record holds something of another type.
+  /// The value in a row, or nil if the record's value has another type.
   package func rowValue(_ value: MirrorValue) -> RowValue? {
     switch (form, value) {
     case (.integer, .integer(let number)): integer(number)
@@ -104,7 +104,7 @@ package struct AttributeMapping: Sendable {
     }
   }
 
-  /// The value of the attribute's content in a record's fields.
+  /// The attribute's value from its content in a record's fields.
   package func rowValue(_ content: MirrorValue, in fields: FieldBag) -> RowValue? {
     guard exactField != nil, let text = fields.exactText(of: name),
       let decimal = Decimal(string: text, locale: Self.posix), !decimal.isNaN
@@ -112,7 +112,7 @@ package struct AttributeMapping: Sendable {
     return .decimal(RowDecimal(decimal))
   }
 
-  /// The exact text of a decimal that its double does not give back; nil for any other value.
+  /// The exact text of a decimal that its double does not represent; nil for any other value.
   package func exactText(_ value: RowValue) -> MirrorValue? {
     guard exactField != nil, case .decimal(let number) = value, !number.value.isNaN,
       let double = Self.double(number.value), Decimal(nearest: double) != number.value
@@ -120,7 +120,7 @@ package struct AttributeMapping: Sendable {
     return .string(number.value.description)
   }
 
-  /// A number that no decimal holds is not taken: it would become NaN.
+  /// Returns nil for a number that no decimal can represent, because it would become NaN.
   private func decimal(_ number: Double) -> RowValue? {
     let decimal = Decimal(nearest: number)
     return decimal.isNaN ? nil : .decimal(RowDecimal(decimal))
@@ -128,7 +128,7 @@ package struct AttributeMapping: Sendable {
 
   private static let posix = Locale(identifier: "en_US_POSIX")
 
-  /// The value of the bytes of a file.
+  /// The value in the bytes of a file.
   package func rowValue(fileContents: Data) -> RowValue? {
     switch form {
     case .string, .url:
@@ -138,7 +138,7 @@ package struct AttributeMapping: Sendable {
     }
   }
 
-  /// The bytes that go into the file of a value.
+  /// The bytes of a value's file.
   package static func fileContents(_ value: MirrorValue) -> Data? {
     switch value {
     case .string(let text): Data(text.utf8)
@@ -147,7 +147,7 @@ package struct AttributeMapping: Sendable {
     }
   }
 
-  /// A number of another client may not fit the attribute's width; it is then not taken.
+  /// Returns nil for a number of another client that does not fit the attribute's width.
   private func integer(_ number: Int64) -> RowValue? {
     switch type {
     case .booleanAttributeType: .integer(number == 0 ? 0 : 1)
@@ -157,7 +157,8 @@ package struct AttributeMapping: Sendable {
     }
   }
 
-  /// The nearest double by the digits: Foundation's own conversion loses numbers far from zero.
+  /// The nearest double, from the digits: Foundation's own conversion is wrong for numbers far from
+  /// zero.
   private static func double(_ decimal: Decimal) -> Double? {
     guard let number = Double(decimal.description), number.isFinite else { return nil }
     return number
@@ -176,31 +177,31 @@ package struct AttributeMapping: Sendable {
   }
 }
 
-/// What a model says about mirroring beside types.
+/// A model's settings for the mirroring, besides types.
 package enum MirrorFlags {
-  /// The keys whose values say yes or no.
+  /// The keys with Boolean values.
   package static let keys = [
     MirrorNames.ignoredKey, MirrorNames.encryptedKey, MirrorNames.exactDecimalKey,
   ]
 
-  /// Whether a property stays out of CloudKit.
+  /// Whether a property is not mirrored.
   package static func isIgnored(_ property: NSPropertyDescription) -> Bool {
     truth(property.userInfo?[MirrorNames.ignoredKey]) ?? false
   }
 
-  /// Whether an attribute's values go into the encrypted values of its record.
+  /// Whether an attribute's values are stored in the encrypted values of its record.
   package static func isEncrypted(_ attribute: NSAttributeDescription) -> Bool {
     attribute.allowsCloudEncryption
       || (truth(attribute.userInfo?[MirrorNames.encryptedKey]) ?? false)
   }
 
-  /// Whether an attribute's decimals are kept exactly.
+  /// Whether an attribute's decimals are mirrored exactly.
   package static func isExact(_ attribute: NSAttributeDescription) -> Bool {
     attribute.attributeType == .decimalAttributeType
       && truth(attribute.userInfo?[MirrorNames.exactDecimalKey]) ?? false
   }
 
-  /// Yes or no in the spellings that a model file can hold.
+  /// A Boolean in the spellings that a model file can contain.
   package static func truth(_ value: Any?) -> Bool? {
     switch value {
     case let value as Bool: value

@@ -1,13 +1,13 @@
 import Foundation
 import OpenCoreData
 
-/// What CloudKit cannot take of a Core Data model.
+/// The rules that a Core Data model must follow to be mirrored with CloudKit.
 package enum CloudKitModelRules {
-  /// One rule, and what breaks it.
+  /// One rule, and the parts of the model that violate it.
   package struct Violation: Hashable, Sendable {
-    /// Apple's own words.
+    /// Apple's own text.
     package var leadingText: String
-    /// "Entity: property", sorted without regard to case.
+    /// "Entity: property", sorted case-insensitively.
     package var items: [String]
 
     package init(leadingText: String, items: [String]) {
@@ -17,13 +17,13 @@ package enum CloudKitModelRules {
       }
     }
 
-    /// The text with its items, as an error prints it.
+    /// The text with its items, as an error contains it.
     package var text: String {
       items.isEmpty ? leadingText : leadingText + "\n" + items.joined(separator: "\n")
     }
   }
 
-  /// Every violation in a configuration of a model; nil is the one that holds all entities.
+  /// Every violation in a configuration of a model; nil is the configuration with all entities.
   package static func violations(
     of model: NSManagedObjectModel?,
     configuration: String? = nil
@@ -57,7 +57,7 @@ package enum CloudKitModelRules {
     .sorted { $0.leadingText < $1.leadingText }
   }
 
-  /// The error of a model that breaks rules, with all of them in its failure reason.
+  /// The error of a model that violates rules, with all of them in its failure reason.
   package static func error(_ violations: [Violation], storeURL: URL? = nil) -> NSError {
     var userInfo: [String: Any] = [
       NSLocalizedFailureReasonErrorKey: violations.map(\.text).joined(separator: "\n")
@@ -75,7 +75,7 @@ package enum CloudKitModelRules {
     var items: (_ entity: NSEntityDescription, _ all: [NSEntityDescription]) -> [String]
   }
 
-  /// The rules in no order of weight; the report sorts them by their texts.
+  /// The rules in no particular order; the report sorts them by their texts.
   private static var rules: [Rule] {
     [
       attribute(
@@ -175,7 +175,7 @@ package enum CloudKitModelRules {
       && !MirrorFlags.isIgnored(attribute)
   }
 
-  /// The bytes of a record with every field set and all that can move in files.
+  /// The bytes of a record with every field set and all movable values in files.
   private static func smallestRecord(of entity: NSEntityDescription) -> Int {
     entity.propertiesByName.reduce(0) { total, entry in
       let key = MirrorNames.field(entry.key).utf8.count

@@ -1,8 +1,8 @@
 import CloudKitWebServices
 import OpenCoreData
 
-/// The CloudKit schema that a configuration of a model becomes, as development makes it when every
-/// field has been saved once.
+/// The CloudKit schema of a model's configuration, as the development environment has it after
+/// every field has been saved once.
 package func cloudKitSchema(
   for model: NSManagedObjectModel,
   configuration: String? = nil
@@ -12,7 +12,7 @@ package func cloudKitSchema(
   for entity in entities {
     let root = entity.ancestors.last ?? entity
     let name = MirrorNames.prefix + (root.name ?? "")
-    // A field has one type; where two subentities differ, the first in name order is saved first.
+    // A field has one type; if two subentities differ, the first by name is saved first.
     types[name, default: [:]].merge(fields(of: entity)) { first, _ in first }
   }
   if entities.contains(where: hasManyToMany) {

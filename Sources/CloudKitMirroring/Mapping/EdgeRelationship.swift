@@ -4,9 +4,9 @@ import OpenCoreData
 
 /// The two sides of a relationship in the order in which an edge record names them.
 ///
-/// The side whose owning entity's name sorts first, ignoring case, stands first; where both sides
+/// The side whose owning entity's name sorts first, case-insensitively, is first; if both sides
 /// belong to one entity, the relationship's name decides. The owning entity is the one that
-/// declares the relationship, which need not be the concrete one of the object.
+/// declares the relationship, which may be a parent of the object's entity.
 package struct EdgeRelationship: Hashable, Sendable {
   package struct Side: Hashable, Sendable {
     package var entityName: String
@@ -36,7 +36,7 @@ package struct EdgeRelationship: Hashable, Sendable {
     self.init(Side(relationship), Side(inverse))
   }
 
-  /// Whether a side of the relationship stands at position 0.
+  /// Whether a side of the relationship is at position 0.
   func startsWith(_ relationship: NSRelationshipDescription) -> Bool {
     first == Side(relationship)
   }
@@ -48,7 +48,7 @@ package struct EdgeRelationship: Hashable, Sendable {
     for (a, b) in [
       (left.entityName.lowercased(), right.entityName.lowercased()),
       (left.relationship.lowercased(), right.relationship.lowercased()),
-      // Names that differ by case alone still need one order on every device.
+      // Names that differ only in case still need the same order on every device.
       (left.entityName, right.entityName),
       (left.relationship, right.relationship),
     ] where a != b {
@@ -58,7 +58,7 @@ package struct EdgeRelationship: Hashable, Sendable {
   }
 }
 
-/// One edge of a many-to-many relationship, as a `CDMR` record says it.
+/// One edge of a many-to-many relationship, as in a `CDMR` record.
 package struct Edge: Hashable, Sendable {
   package var relationship: EdgeRelationship
   /// The record name of the object at position 0.
@@ -76,7 +76,7 @@ package struct Edge: Hashable, Sendable {
     self.secondRecord = isSwapped ? firstRecord : secondRecord
   }
 
-  /// Reads an edge record; nil where a field is missing or has not exactly two parts.
+  /// Reads an edge record; nil if a field is missing or does not have exactly two parts.
   package init?(fields: FieldBag) {
     guard let entities = Self.parts(fields[MirrorNames.edgeEntityNames]),
       let records = Self.parts(fields[MirrorNames.edgeRecordNames]),
@@ -85,7 +85,7 @@ package struct Edge: Hashable, Sendable {
     let one = EdgeRelationship.Side(entityName: entities.0, relationship: relationships.0)
     let other = EdgeRelationship.Side(entityName: entities.1, relationship: relationships.1)
     let relationship = EdgeRelationship(one, other)
-    // Another writer may have used another order; ours decides.
+    // Another client may have written another order; ours is used.
     let isInOrder = relationship.first == one
     self.init(
       relationship: relationship,
@@ -105,7 +105,7 @@ package struct Edge: Hashable, Sendable {
     ])
   }
 
-  /// The name of the record that we write: the same on every device, so that an edge made on two
+  /// The name of the record that we write: the same on every device, so that an edge created on two
   /// devices is one record.
   package func recordName(zone: String) -> String {
     let text = [
@@ -121,7 +121,7 @@ package struct Edge: Hashable, Sendable {
     )
   )
 
-  /// Apple's prose says semicolon where its example has a colon: both are read.
+  /// Apple's text says semicolon but its example has a colon: both are read.
   private static func parts(_ value: MirrorValue?) -> (String, String)? {
     guard case .string(let text) = value else { return nil }
     let separator: Character = text.contains(":") ? ":" : ";"
@@ -131,7 +131,7 @@ package struct Edge: Hashable, Sendable {
   }
 }
 
-/// Identifiers of version 5: made of a name (RFC 9562, 5.5).
+/// UUIDs of version 5, made from a name (RFC 9562, 5.5).
 package enum NameBasedUUID {
   package static func make(namespace: UUID, name: String) -> UUID {
     var hasher = Insecure.SHA1()

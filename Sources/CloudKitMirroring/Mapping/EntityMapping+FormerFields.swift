@@ -1,17 +1,17 @@
-/// Properties whose fields have the name that an earlier version of the model gave them.
+/// Properties whose fields have the name of an earlier version of the model.
 ///
 /// A record that an earlier version wrote has only the former field. Each version writes the fields
-/// under the names that it knows: a version that renames the property once more knows one former name
-/// and not the one before it. Versions that run side by side read and write the fields they know.
+/// under the names that it knows: a version that renames the property once more knows one former
+/// name and not the one before it. Versions that are used at the same time read and write the
+/// fields that they know.
 extension EntityMapping {
-  /// A record's fields as this model names them.
+  /// A record's fields under the names of this model.
   ///
-  /// Only for comparison: what the server holds, and so what a save has to change, are the record's own
-  /// fields.
+  /// Only for comparison: the server has the record's own fields, and a save has to change those.
   package struct Reading {
     /// The fields, those of renamed properties under their present names.
     package var fields: FieldBag
-    /// Properties whose newest value stands in the former field alone: the present field is missing, or
+    /// Properties whose newest value is only in the former field: the present field is missing, or
     /// an earlier version of the app has edited the former one since.
     package var outdated: Set<String> = []
   }

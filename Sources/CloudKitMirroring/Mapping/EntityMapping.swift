@@ -1,18 +1,18 @@
 import OpenCoreData
 
-/// A to-one relationship that a record holds as the destination's record name.
+/// A to-one relationship that a record stores as the destination's record name.
 package struct ToOneMapping: @unchecked Sendable {
-  // Sendable: the descriptions are frozen.
+  // Sendable: the descriptions are immutable.
 
   package let name: String
-  /// The index in a row.
+  /// The row index.
   package let index: Int
   package let field: String
   package let destinationEntity: NSEntityDescription
   package let description: NSRelationshipDescription
-  /// For a one-to-one: the relationship that leads back.
+  /// For a one-to-one: the inverse relationship.
   package let partner: NSRelationshipDescription?
-  /// For a one-to-one: whether this side decides when both sides say different things.
+  /// For a one-to-one: whether this side decides when both sides differ.
   package let isDeciding: Bool
 
   init(_ slot: RelationshipSlot) {
@@ -35,12 +35,12 @@ package struct ToOneMapping: @unchecked Sendable {
 
 /// A many-to-many relationship, whose edges are records of their own.
 package struct ManyToManyMapping: @unchecked Sendable {
-  // Sendable: the descriptions are frozen.
+  // Sendable: the descriptions are immutable.
 
   package let name: String
   package let description: NSRelationshipDescription
   package let edge: EdgeRelationship
-  /// Whether objects of this entity stand at position 0 of the edge.
+  /// Whether objects of this entity are at position 0 of the edge.
   package let isFirst: Bool
 
   init?(_ slot: RelationshipSlot) {
@@ -52,9 +52,9 @@ package struct ManyToManyMapping: @unchecked Sendable {
   }
 }
 
-/// How the objects of one concrete entity stand in records.
+/// How the objects of one concrete entity are stored in records.
 package final class EntityMapping: @unchecked Sendable {
-  // Sendable: immutable, and the layout is frozen.
+  // Sendable: immutable, and so is the layout.
 
   package let layout: EntityLayout
   package let entityName: String
@@ -62,7 +62,7 @@ package final class EntityMapping: @unchecked Sendable {
   package let attributes: [AttributeMapping]
   package let toOnes: [ToOneMapping]
   package let manyToManys: [ManyToManyMapping]
-  /// What an earlier version of the model called a property, where that was another name.
+  /// The properties' names in an earlier version of the model, where they differ.
   package let formerNames: [String: String]
   private let attributesByName: [String: AttributeMapping]
   private let toOnesByName: [String: ToOneMapping]
@@ -81,7 +81,7 @@ package final class EntityMapping: @unchecked Sendable {
     manyToManysByName = Dictionary(uniqueKeysWithValues: manyToManys.map { ($0.name, $0) })
   }
 
-  /// A name that another property of the entity has now says nothing of the past.
+  /// A former name that another property of the entity has now is ignored.
   private static func formerNames(_ layout: EntityLayout) -> [String: String] {
     let attributes = layout.attributes.map { ($0.name, $0.description.renamingIdentifier) }
     let relationships = (layout.toOnes + layout.toManys).map {
@@ -98,15 +98,15 @@ package final class EntityMapping: @unchecked Sendable {
   package func toOne(_ name: String) -> ToOneMapping? { toOnesByName[name] }
   package func manyToMany(_ name: String) -> ManyToManyMapping? { manyToManysByName[name] }
 
-  /// The properties that fields of the record hold, in row order.
+  /// The properties that have fields in the record, in row order.
   package var fieldProperties: [String] { attributes.map(\.name) + toOnes.map(\.name) }
 
-  /// Of some changed properties, those that fields of the record hold.
+  /// The changed properties that have fields in the record.
   package func fieldProperties(in names: some Sequence<String>) -> Set<String> {
     Set(names.filter { attributesByName[$0] != nil || toOnesByName[$0] != nil })
   }
 
-  /// Of some changed properties, the many-to-many relationships.
+  /// The changed properties that are many-to-many relationships.
   package func edgeProperties(in names: some Sequence<String>) -> Set<String> {
     Set(names.filter { manyToManysByName[$0] != nil })
   }

@@ -1,15 +1,15 @@
 import Foundation
 
-/// The bytes of a field bag were not what this version writes.
+/// Encoded fields that this version cannot decode.
 package struct FieldBagError: Error {
   package var reason: String
 }
 
 extension FieldBag {
-  /// The first byte of the form; another number is another form.
+  /// The first byte of the encoding; other encodings have other numbers.
   private static let version: UInt8 = 1
 
-  /// The compact form: keys in order, each value behind a byte that tells its kind.
+  /// The compact encoding: keys in order, each value after a byte for its kind.
   package var encoded: Data {
     var writer = ByteWriter()
     writer.byte(Self.version)
@@ -47,11 +47,11 @@ extension FieldBag {
     return writer.bytes
   }
 
-  /// Reads the compact form.
+  /// Decodes the compact encoding.
   package init(encoded: Data) throws {
     var reader = ByteReader(encoded)
     guard try reader.byte() == Self.version else {
-      throw FieldBagError(reason: "The books hold fields in a form of another version.")
+      throw FieldBagError(reason: "The metadata has fields in the encoding of another version.")
     }
     let count = try reader.integer()
     var values: [String: MirrorValue] = [:]
@@ -71,14 +71,14 @@ extension FieldBag {
       case 7:
         let size = try reader.integer()
         values[key] = .fingerprint(MirrorFingerprint(size: size, digest: try reader.data()))
-      case let kind: throw FieldBagError(reason: "The books hold a value of kind \(kind).")
+      case let kind: throw FieldBagError(reason: "The metadata has a value of kind \(kind).")
       }
     }
     self.values = values
   }
 }
 
-/// Writes numbers, texts and bytes one after the other.
+/// Writes numbers, texts and bytes in sequence.
 struct ByteWriter {
   private(set) var bytes = Data()
 
@@ -99,7 +99,7 @@ struct ByteWriter {
   }
 }
 
-/// Reads what a ``ByteWriter`` wrote.
+/// Reads the output of a ``ByteWriter``.
 struct ByteReader {
   private let bytes: [UInt8]
   private var position = 0

@@ -1,10 +1,10 @@
 import Foundation
 
-/// The fields of a record by key, with a compact form for the books.
+/// The fields of a record by key, with a compact encoding for the metadata.
 package struct FieldBag: Hashable, Sendable {
   package var values: [String: MirrorValue]
 
-  /// Values above this many bytes are kept in a base copy as fingerprints.
+  /// In bytes; longer values are kept in a base copy as fingerprints.
   static let fingerprintThreshold = 256
 
   package init(_ values: [String: MirrorValue] = [:]) {
@@ -16,7 +16,8 @@ package struct FieldBag: Hashable, Sendable {
     set { values[key] = newValue }
   }
 
-  /// The bag as the base of later merges: equality suffices, so large values shrink to digests.
+  /// The bag as the base of later merges: those only compare, so large values are replaced with
+  /// digests.
   package var asBase: FieldBag {
     FieldBag(
       values.mapValues { value in
@@ -31,7 +32,7 @@ package struct FieldBag: Hashable, Sendable {
     )
   }
 
-  /// About how many bytes the record takes on the wire.
+  /// The approximate size of the record in a request, in bytes.
   package var byteCount: Int {
     values.reduce(0) { $0 + $1.key.utf8.count + $1.value.byteCount }
   }
@@ -42,15 +43,15 @@ package struct FieldBag: Hashable, Sendable {
     return values[MirrorNames.assetField(property)] ?? values[MirrorNames.field(property)]
   }
 
-  /// The exact text of a property's decimal, as long as the number beside it is the text's: a client that
-  /// does not know the text edits the number alone.
+  /// The exact text of a property's decimal, if the number beside it equals the text: a client that
+  /// does not know the text field edits the number alone.
   package func exactText(of property: String) -> String? {
     guard case .string(let text)? = values[MirrorNames.exactField(property)],
       let number = Double(text)
     else { return nil }
     switch values[MirrorNames.field(property)] {
     case .double(number)?: return text
-    // A whole number may come back as an integer.
+    // A whole number may be returned as an integer.
     case .integer(let integer)? where Double(integer) == number: return text
     default: return nil
     }
@@ -68,7 +69,7 @@ package struct FieldBag: Hashable, Sendable {
 }
 
 extension MirrorValue {
-  /// Apple's page says to look into the asset field where the inline one has no length.
+  /// Apple's documentation says to read the asset field if the inline one is empty.
   var isEmptyText: Bool {
     switch self {
     case .string(let text): text.isEmpty

@@ -1,24 +1,25 @@
-/// Number fields that the server has with another type than their attributes.
+/// Number fields whose type on the server differs from their attribute's.
 ///
-/// A field keeps its type in CloudKit, while a migration makes an integer attribute a double, or the other
-/// way round. A number that the field's type holds is sent in that type; any other one is refused
-/// by the server, with its record.
+/// A field keeps its type in CloudKit, while a migration makes an integer attribute a double, or
+/// the reverse. A number that the field's type can represent is sent in that type; any other one is
+/// refused by the server, with its record.
 package struct FieldKinds: Hashable, Sendable {
   package enum Kind: String, Hashable, Sendable {
     case integer
     case double
   }
 
-  /// By record type and field.
+  /// The differing kinds, by record type and field.
   private var kinds: [String: Kind] = [:]
-  /// Fields that a copy has with the types of their attributes.
+  /// Fields whose kind in a copy is that of their attributes.
   private var usual: [String: Kind] = [:]
 
   package init() {}
 
   package var isEmpty: Bool { kinds.isEmpty && usual.isEmpty }
 
-  /// What a copy of the server's says of the types of its number fields, those of former names too.
+  /// Reads the types of the number fields in a copy of the server's, including those of former
+  /// names.
   package init(of fields: FieldBag, _ entity: EntityMapping) {
     for attribute in entity.attributes {
       guard let kind = attribute.form.numberKind else { continue }
@@ -38,17 +39,18 @@ package struct FieldKinds: Hashable, Sendable {
     if found == kind { usual[key] = found } else { kinds[key] = found }
   }
 
-  /// Takes over what another copy says: the server may be another one by now, or its schema made again.
+  /// Adds the kinds in another copy, which replace the earlier: the server may be another one, or
+  /// its schema created again.
   package mutating func add(_ other: FieldKinds) {
-    // Entities of one record type can differ in what is usual.
+    // The attributes' kinds may differ between entities of one record type.
     for (key, kind) in other.usual where kinds[key] != kind { kinds[key] = nil }
     kinds.merge(other.kinds) { $1 }
   }
 
-  /// The values as the server's fields take them, as far as they fit.
+  /// Converts the values to the types of the server's fields, as far as they fit.
   ///
-  /// A former field that does not take the value is left out: earlier versions of the app then keep what
-  /// they read last.
+  /// A former field that cannot store the value is left out: earlier versions of the app then keep
+  /// the value that they last read.
   package func adapted(
     _ values: [String: MirrorValue],
     _ entity: EntityMapping,
@@ -68,7 +70,7 @@ package struct FieldKinds: Hashable, Sendable {
     return values
   }
 
-  /// A number in a field's type; nil where that cannot hold it.
+  /// A number in a field's type; nil if that cannot represent it.
   private static func adapted(_ value: MirrorValue, to kind: Kind) -> MirrorValue? {
     switch (kind, value) {
     case (.integer, .double(let number)): Int64(exactly: number).map(MirrorValue.integer)
@@ -98,7 +100,7 @@ package struct FieldKinds: Hashable, Sendable {
 }
 
 extension AttributeMapping.Form {
-  /// The kind of the field that a number of this form makes; nil for what is no number.
+  /// The kind of the field that such a number creates; nil for other values.
   fileprivate var numberKind: FieldKinds.Kind? {
     switch self {
     case .integer: .integer
@@ -113,7 +115,7 @@ extension MirrorSession {
     FieldKinds(text: try books.text(.fieldKinds) ?? "")
   }
 
-  /// Notes what a copy of the server's says of the types of its fields.
+  /// Records the types of the fields in a copy of the server's.
   func learnFieldKinds(from fields: FieldBag, of entity: EntityMapping) throws {
     let found = FieldKinds(of: fields, entity)
     guard !found.isEmpty else { return }
@@ -123,7 +125,7 @@ extension MirrorSession {
     if all != known { try books.setMeta(.fieldKinds, .text(all.text)) }
   }
 
-  /// Notes what the base copies say, where another version of the model has other types.
+  /// Records the types in the base copies, for another version of the model with other types.
   func learnFieldKindsFromBases() throws {
     for name in mapping.entityNames {
       guard let entity = mapping.entity(named: name) else { continue }
@@ -133,6 +135,7 @@ extension MirrorSession {
     }
   }
 
-  /// Records of an entity that tell of its fields; one that lacks a value says nothing of its field.
+  /// The number of records of an entity that are read; a record without a value does not show its
+  /// field's type.
   private static var sampleSize: Int { 100 }
 }

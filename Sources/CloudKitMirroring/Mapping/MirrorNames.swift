@@ -1,12 +1,12 @@
-/// The names that Core Data and CloudKit have agreed on, as they stand in records and zones.
+/// The names that Core Data and CloudKit use in records and zones.
 package enum MirrorNames {
-  /// Before every record type and field that comes from a model, so that none collides.
+  /// The prefix of every record type and field of a model, which avoids collisions.
   package static let prefix = "CD_"
-  /// After the name of a field whose value moved into a file.
+  /// The suffix of a field whose value is in a file.
   package static let assetSuffix = "_ckAsset"
-  /// The field that holds the name of the concrete entity.
+  /// The field with the name of the concrete entity.
   package static let entityName = "CD_entityName"
-  /// The field that tells where a shared record came from.
+  /// The field with the origin of a shared record.
   package static let moveReceipt = "CD_moveReceipt"
 
   /// The record type of one edge of a many-to-many relationship.
@@ -16,30 +16,30 @@ package enum MirrorNames {
   package static let edgeRecordNames = "CD_recordNames"
   package static let edgeRelationships = "CD_relationships"
 
-  /// The zone that holds a private store's records.
+  /// The zone of a private store's records.
   package static let zone = "com.apple.coredata.cloudkit.zone"
   /// The database subscription of a private store.
   package static let privateSubscription = "com.apple.coredata.cloudkit.private.subscription"
   /// The database subscription of a store of shared objects.
   package static let sharedSubscription = "com.apple.coredata.cloudkit.shared.subscription"
 
-  /// Records whose names begin so were made by a schema initialization; importers skip them.
+  /// The prefix of records that a schema initialization created; importers skip them.
   package static let schemaRecordPrefix = "com.apple.coredata.cloudkit.schema."
 
-  /// The key in a property's user info that keeps it out of CloudKit.
+  /// The key in a property's user info that excludes it from CloudKit.
   package static let ignoredKey = "NSCloudKitMirroringDelegateIgnoredPropertyKey"
-  /// The older way to ask for encryption.
+  /// The older key that encrypts an attribute.
   package static let encryptedKey = "NSPersistentCloudKitContainerEncryptedAttributeKey"
   /// The key in an attribute's user info that keeps decimals exact beside CloudKit's doubles.
   package static let exactDecimalKey = "WatershedExactDecimal"
-  /// After the name of a field whose decimal stands exactly in a text.
+  /// The suffix of a field with a decimal's exact text.
   package static let exactSuffix = "_wsExact"
-  /// An attribute of this name holds the record's own name.
+  /// The attribute that has the record's own name.
   package static let recordIDAttribute = "ckRecordID"
 
   /// The field of a property.
   ///
-  /// A leaf of a composite attribute has a dot in its name, which a field may not have.
+  /// A leaf of a composite attribute has a dot in its name, which a field must not have.
   package static func field(_ property: String) -> String {
     property.contains(".") ? prefix + property.replacing(".", with: "_") : prefix + property
   }
@@ -49,14 +49,14 @@ package enum MirrorNames {
   package static func exactField(_ property: String) -> String { field(property) + exactSuffix }
 }
 
-/// Who wrote a history transaction.
+/// The authors of history transactions.
 package enum MirrorAuthor {
   package static let importing = "NSCloudKitMirroringDelegate.import"
   package static let exporting = "NSCloudKitMirroringDelegate.export"
   package static let setup = "NSCloudKitMirroringDelegate.setup"
   package static let reset = "NSCloudKitMirroringDelegate.reset"
 
-  /// What an app takes back from the recovery list: edits like any other, so they are exported.
+  /// The author of values restored from the recovery list: they are exported like edits.
   package static let recovery = "NSCloudKitMirroringDelegate.recovery"
 
   /// Transactions of these authors are never exported.

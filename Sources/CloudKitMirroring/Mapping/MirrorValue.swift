@@ -1,20 +1,20 @@
 import Crypto
 import Foundation
 
-/// What one field of a mirrored record holds.
+/// The value of one field of a mirrored record.
 package enum MirrorValue: Hashable, Sendable {
   case string(String)
   case integer(Int64)
   case double(Double)
-  /// Milliseconds since 1970, as finely as the service keeps a moment.
+  /// Milliseconds since 1970, the service's precision.
   case milliseconds(Int64)
   case data(Data)
   /// A file beside the record.
   case asset(MirrorAsset)
-  /// A value of which only the fingerprint is kept: enough to know whether another equals it.
+  /// Only the fingerprint of a value: enough to compare it with another.
   case fingerprint(MirrorFingerprint)
 
-  /// About how much of a record's budget the value takes.
+  /// The approximate size of the value in a record's budget, in bytes.
   package var byteCount: Int {
     switch self {
     case .string(let text): text.utf8.count
@@ -25,7 +25,7 @@ package enum MirrorValue: Hashable, Sendable {
     }
   }
 
-  /// Bytes that tell this value from others, for values that can be large.
+  /// A digest of this value, for values that can be large.
   package var fingerprint: MirrorFingerprint? {
     switch self {
     case .string(let text): MirrorFingerprint(of: Data(text.utf8))
@@ -36,7 +36,7 @@ package enum MirrorValue: Hashable, Sendable {
     }
   }
 
-  /// Whether both hold the same content, wherever each of them keeps it.
+  /// Whether both have the same content, inline, in a file or as a fingerprint.
   package func hasSameContent(as other: MirrorValue) -> Bool {
     switch (self, other) {
     case (.string(let left), .string(let right)):
@@ -44,7 +44,7 @@ package enum MirrorValue: Hashable, Sendable {
       left.utf8.elementsEqual(right.utf8)
     case (.data(let left), .data(let right)): left == right
     case (.integer(let left), .double(let right)), (.double(let right), .integer(let left)):
-      // Not as doubles: beyond 2^53 several integers become one.
+      // Not compared as doubles: above 2^53 several integers become one.
       Int64(exactly: right) == left
     case (.asset, _), (.fingerprint, _), (_, .asset), (_, .fingerprint):
       fingerprint != nil && fingerprint == other.fingerprint
@@ -72,7 +72,7 @@ package struct MirrorFingerprint: Hashable, Sendable {
 /// A value's file in the asset folder of a store.
 package struct MirrorAsset: Hashable, Sendable {
   package var fingerprint: MirrorFingerprint
-  /// The file's name in the folder, or its whole path after a download; not part of the content.
+  /// The file's name in the folder, or its absolute path after a download; not part of the content.
   package var file: String
 
   package init(fingerprint: MirrorFingerprint, file: String) {

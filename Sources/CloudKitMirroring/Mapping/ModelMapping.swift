@@ -1,9 +1,9 @@
 import OpenCoreData
 
-/// How the entities of one configuration stand in records.
+/// How the entities of one configuration are stored in records.
 package final class ModelMapping: Sendable {
   private let mappings: [String: EntityMapping]
-  /// The mappings by the names that an earlier version of the model had.
+  /// The mappings by entity names of an earlier version of the model.
   private let formerMappings: [String: EntityMapping]
   /// The concrete and abstract entities of the configuration by name.
   package let entityNames: [String]
@@ -11,7 +11,7 @@ package final class ModelMapping: Sendable {
   package init(model: NSManagedObjectModel, configuration: String?) {
     model.freeze()
     let entities = model.entities(forConfigurationName: configuration) ?? []
-    // A parent may be left out of a configuration that lists its children.
+    // A configuration may contain children without their parent.
     mappings = Dictionary(
       entities.map { EntityMapping($0.layout) }.map { ($0.entityName, $0) },
       uniquingKeysWith: { first, _ in first }
@@ -27,15 +27,15 @@ package final class ModelMapping: Sendable {
 
   package func entity(named name: String) -> EntityMapping? { mappings[name] }
 
-  /// The mapping for a record, by its entity name or, where it has none, by its type.
+  /// The mapping of a record, by its entity name or, if it has none, by its type.
   package func entity(recordType: String, entityName: String?) -> EntityMapping? {
     if let entityName, !entityName.isEmpty { return mapping(presentOrFormer: entityName) }
     guard recordType.hasPrefix(MirrorNames.prefix) else { return nil }
     return mapping(presentOrFormer: String(recordType.dropFirst(MirrorNames.prefix.count)))
   }
 
-  /// Whether a record's field of the entity's name holds the name that the last version of the model gave
-  /// the entity.
+  /// Whether a record's field of the entity's name has the entity's name in the previous version of
+  /// the model.
   package func isFormerName(_ value: MirrorValue?, of entity: EntityMapping) -> Bool {
     guard case .string(let name) = value, mappings[name] == nil else { return false }
     return formerMappings[name] === entity
@@ -45,7 +45,7 @@ package final class ModelMapping: Sendable {
     mappings[name] ?? formerMappings[name]
   }
 
-  /// An edge as this model names it; nil where it has no such relationship.
+  /// An edge with this model's names; nil if the model has no such relationship.
   ///
   /// Records keep the names of the model that wrote them.
   package func present(_ edge: Edge) -> Edge? {
@@ -67,7 +67,7 @@ package final class ModelMapping: Sendable {
     )
   }
 
-  /// One side of an edge as this model names it; nil where it has no such relationship.
+  /// One side of an edge with this model's names; nil if the model has no such relationship.
   package func present(_ side: EdgeRelationship.Side) -> EdgeRelationship.Side? {
     guard let entity = mapping(presentOrFormer: side.entityName) else { return nil }
     let name =
@@ -77,7 +77,7 @@ package final class ModelMapping: Sendable {
     return name.map { EdgeRelationship.Side(entityName: entity.entityName, relationship: $0) }
   }
 
-  /// The many-to-many relationship that an edge names, from the side of position 0.
+  /// The many-to-many relationship of an edge, from the side of position 0.
   package func manyToMany(
     entityName: String,
     relationship: String
@@ -85,7 +85,7 @@ package final class ModelMapping: Sendable {
     mappings[entityName]?.manyToMany(relationship)
   }
 
-  /// The fields of exact decimals, behind the names of their entities.
+  /// The fields of exact decimals, prefixed with the names of their entities.
   package var exactFields: [String] {
     mappings.values.flatMap { mapping in
       mapping.attributes.compactMap(\.exactField).map { "\(mapping.entityName) \($0)" }

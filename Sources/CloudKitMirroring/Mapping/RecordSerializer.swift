@@ -1,18 +1,18 @@
 import Foundation
 import OpenCoreData
 
-/// An object as its record would hold it now, large values in files.
+/// The fields of an object's record with its current values, large ones in files.
 package struct SerializedRecord: Sendable {
   package var recordType: String
-  /// All fields that have values; assets name no file yet.
+  /// All fields that have values; assets have no file name yet.
   package var fields: FieldBag
-  /// What the files hold, by asset field.
+  /// The contents of the files, by asset field.
   package var fileContents: [String: Data]
-  /// The fields that belong into the encrypted values.
+  /// The fields to be stored in the encrypted values.
   package var encryptedKeys: Set<String>
 }
 
-/// Turns the row of an object into the fields of its record.
+/// Converts the row of an object to the fields of its record.
 package struct RecordSerializer: Sendable {
   package var budget: AssetBudget
 

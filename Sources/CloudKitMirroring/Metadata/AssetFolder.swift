@@ -1,7 +1,7 @@
 import Effects
 import Foundation
 
-/// The folder beside a store where values wait in files until their batch has been saved.
+/// The folder beside a store for the files of values until their batch has been saved.
 package struct AssetFolder: Sendable {
   package let url: URL
   private let effects: Effects
@@ -11,14 +11,14 @@ package struct AssetFolder: Sendable {
     self.effects = effects
   }
 
-  /// The folder of a store: its base name and `_ckAssets`, as Core Data names it.
+  /// The folder of a store: its base name and `_ckAssets`, as in Core Data.
   package static func url(forStoreAt store: URL) -> URL {
     let base = store.deletingPathExtension().lastPathComponent
     return store.deletingLastPathComponent()
       .appendingPathComponent(base + "_ckAssets", isDirectory: true)
   }
 
-  /// Makes the folder, unless it is there.
+  /// Creates the folder, unless it exists.
   package func open() throws {
     do {
       try FileSystem.makeFolder(url.path)
@@ -38,7 +38,7 @@ package struct AssetFolder: Sendable {
     return name
   }
 
-  /// The whole path of a file; a downloaded one has it already.
+  /// The absolute path of a file; a downloaded one already has it.
   package func path(_ file: String) -> String {
     file.hasPrefix("/") ? file : url.appendingPathComponent(file).path
   }
@@ -50,7 +50,7 @@ package struct AssetFolder: Sendable {
   /// Removes files that are no longer needed.
   package func remove(_ files: some Sequence<String>) {
     for file in files where !file.isEmpty {
-      // A file that stays costs space and nothing else.
+      // A file that cannot be removed only costs disk space.
       _ = try? FileSystem.remove(path(file))
     }
   }

@@ -1,10 +1,10 @@
-/// What the books' entries of records and of edges have in common while a change of theirs is sent.
+/// The properties that the metadata of records and of edges share while a change is sent.
 package protocol BookedChange {
   var name: String { get }
-  /// Why the server refused it; nil where it did not.
+  /// Why the server refused it; nil if it did not.
   var parked: String? { get set }
 
-  /// Puts what was sent back among what waits, because the batch came to nothing.
+  /// Makes the sent changes pending again, because the batch failed.
   mutating func requeue()
   func save(in books: MirrorBooks) throws
 }

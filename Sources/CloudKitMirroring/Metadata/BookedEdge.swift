@@ -1,4 +1,4 @@
-/// The books' entry for one edge of a many-to-many relationship.
+/// The metadata of one edge of a many-to-many relationship.
 package struct BookedEdge: BookedChange, Hashable, Sendable {
   package var id: Int64 = 0
   package var name: String
@@ -9,7 +9,7 @@ package struct BookedEdge: BookedChange, Hashable, Sendable {
   package var group: Int64 = 0
   package var sequence: Int64?
   package var sentKind = PendingKind.nothing
-  /// Whether the link stands in the store; otherwise one of its objects is missing.
+  /// Whether the link exists in the store; otherwise one of its objects is missing.
   package var isLinked = false
   package var parked: String?
   package var generation: Int64 = 0
@@ -28,7 +28,7 @@ package struct BookedEdge: BookedChange, Hashable, Sendable {
     sequence = nil
   }
 
-  /// Has the record created again, because the server no longer has it.
+  /// Marks the record for creation, because the server no longer has it.
   package mutating func resend(group: Int64) {
     if pending == .nothing { self.group = group }
     tag = nil

@@ -1,13 +1,13 @@
 import Foundation
 
-/// What waits to be sent for a record.
+/// The pending operation of a record.
 package enum PendingKind: Int64, Hashable, Sendable {
   case nothing = 0
   case save = 1
   case delete = 2
 }
 
-/// What the service keeps about a record beside its fields and tag.
+/// The service's own values of a record, besides its fields and tag.
 package struct RecordStamps: Hashable, Sendable {
   /// Seconds since 2001.
   package var created: Double?
@@ -27,7 +27,7 @@ package struct RecordStamps: Hashable, Sendable {
     self.modifier = modifier
   }
 
-  /// Whether the record was saved later than another copy of it, as the service says.
+  /// Whether the record was saved later than another copy of it, by the service's times.
   func isNewer(than other: RecordStamps) -> Bool {
     guard let modified, let earlier = other.modified else { return false }
     return modified > earlier
@@ -44,7 +44,7 @@ package struct RecordStamps: Hashable, Sendable {
 
   init(encoded: Data?) {
     guard let encoded, let bag = try? FieldBag(encoded: encoded) else {
-      // Stamps are shown, and decide only which of two copies is the newer one: neither, without them.
+      // Stamps are only shown, and decide which of two copies is newer: without them, neither is.
       self.init()
       return
     }
@@ -56,13 +56,13 @@ package struct RecordStamps: Hashable, Sendable {
   }
 }
 
-/// The books' entry for one object.
+/// The metadata of one object.
 package struct BookedRecord: BookedChange, Hashable, Sendable {
   package var id: Int64 = 0
   package var name: String
   package var recordType: String
   package var entityName: String
-  /// The object's primary key; nil once the object is gone and the record is still to be deleted.
+  /// The object's primary key; nil once the object is deleted and the record's deletion is pending.
   package var key: Int64?
   /// The change tag of the base; nil until the server has confirmed the record.
   package var tag: String?
@@ -70,18 +70,18 @@ package struct BookedRecord: BookedChange, Hashable, Sendable {
   /// The last copy that both sides agreed on.
   package var base: FieldBag?
   package var pending = PendingKind.nothing
-  /// The edited properties that wait for a batch.
+  /// The edited properties that are not in a batch yet.
   package var properties: Set<String> = []
   /// The many-to-many relationships whose edges have to be compared.
   package var edges: Set<String> = []
   /// The history transaction of the save, which batches keep together.
   package var group: Int64 = 0
-  /// The batch that the record is part of and whose reply has not come.
+  /// The batch that contains the record and has no reply yet.
   package var sequence: Int64?
   package var sentKind = PendingKind.nothing
   /// The edited properties in that batch.
   package var sent: Set<String> = []
-  /// Why the record cannot be sent, where the server refused it.
+  /// Why the server refused the record; it is then parked.
   package var parked: String?
   package var generation: Int64 = 0
 
@@ -95,19 +95,19 @@ package struct BookedRecord: BookedChange, Hashable, Sendable {
   /// All properties with edits that the server has not confirmed.
   package var unconfirmed: Set<String> { properties.union(sent) }
 
-  /// Whether anything of this record has still to reach the server.
+  /// Whether anything of this record has not reached the server yet.
   package var hasUnconfirmedEdits: Bool {
     pending != .nothing || sentKind != .nothing
   }
 
-  /// Puts what was sent back among what waits, because the batch came to nothing.
+  /// Makes the sent properties pending again, because the batch failed.
   package mutating func requeue() {
     if pending == .nothing { pending = sentKind }
     properties.formUnion(sent)
     endSending()
   }
 
-  /// Has the whole record created again, because the server no longer has it.
+  /// Marks the whole record for creation, because the server no longer has it.
   package mutating func resend(_ entity: EntityMapping, group: Int64) {
     if pending == .nothing { self.group = group }
     tag = nil
@@ -116,7 +116,7 @@ package struct BookedRecord: BookedChange, Hashable, Sendable {
     parked = nil
   }
 
-  /// Forgets the batch, because it is done.
+  /// Forgets the batch, which is settled.
   package mutating func endSending() {
     sent = []
     sentKind = .nothing

@@ -11,7 +11,7 @@ extension MirrorBooks {
     try edges("NAME = ?", [.text(name)]).first
   }
 
-  /// All records of one edge: other writers may have made several.
+  /// All records of one edge: other clients may have created several.
   package func edges(like edge: Edge) throws -> [BookedEdge] {
     try edges(
       """
@@ -25,7 +25,7 @@ extension MirrorBooks {
     )
   }
 
-  /// The edges of a record in one relationship, from the side that the record stands on.
+  /// The edges of a record in one relationship, from the record's side.
   package func edges(
     of record: String,
     relationship: String,
@@ -65,8 +65,9 @@ extension MirrorBooks {
     )
   }
 
-  /// How many links the server once had, and how many of those a reading from the start has not met
-  /// although it met the objects at both ends: what is missing with an object goes with it.
+  /// The number of links that the server once had, and of those that a read from the start did not
+  /// return although it returned the objects at both ends: links that are missing with an object
+  /// are not counted.
   package func missingEdgeCount(generation: Int64) throws -> (missing: Int, known: Int) {
     let counts = try connection.query(
       """

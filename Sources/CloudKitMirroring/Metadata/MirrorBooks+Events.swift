@@ -1,7 +1,7 @@
 import Foundation
 import WatershedSQLite
 
-/// One run of setup, import or export, as the books keep it.
+/// One run of setup, import or export, as stored in the metadata.
 package struct BookedEvent: Sendable {
   package var id: Int64 = 0
   package var identifier: UUID
@@ -46,11 +46,11 @@ extension MirrorBooks {
         event.errorReason.map(SQLiteValue.text) ?? .null,
       ]
     )
-    // A process that runs for months trims too.
+    // Trims during the run too, for a process that runs for months.
     if connection.lastInsertRowID % Self.trimInterval == 0 { try trimEvents() }
   }
 
-  /// Forgets old events once there are too many.
+  /// Deletes old events when there are too many.
   package func trimEvents() throws {
     let value = try connection.scalar("SELECT COUNT(*) FROM WSMIRROR_EVENT")
     guard case .integer(let count) = value, count > Self.eventCeiling else { return }

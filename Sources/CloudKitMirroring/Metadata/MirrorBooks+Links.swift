@@ -3,12 +3,12 @@ import WatershedSQLite
 
 /// A to-one link that could not be set when its record arrived.
 package struct ParkedLink: Hashable, Sendable {
-  /// The record that holds the field.
+  /// The record that has the field.
   package var record: String
   package var property: String
   /// The record name in the field; nil where a one-to-one was cleared.
   package var target: String?
-  /// Whether both sides hold a field, so that they are settled together at the end of an import.
+  /// Whether both sides have a field, so that they are settled together at the end of an import.
   package var isOneToOne: Bool
 
   package init(record: String, property: String, target: String?, isOneToOne: Bool) {
@@ -42,7 +42,7 @@ extension MirrorBooks {
     )
   }
 
-  /// Forgets the links of a record that is gone, both ways.
+  /// Forgets the parked links from and to a deleted record.
   package func unpark(record: String) throws {
     try connection.run(
       "DELETE FROM WSMIRROR_PENDINGLINK WHERE RECORD = ? OR TARGET = ?",
@@ -90,7 +90,7 @@ extension MirrorBooks {
 
   // MARK: Batches
 
-  /// Keeps what is about to be sent, so that it can be sent again word by word.
+  /// Stores a batch that is about to be sent, so that it can be repeated identically.
   package func keepBatch(_ sequence: Int64, _ payload: Data) throws {
     try connection.run(
       "INSERT INTO WSMIRROR_BATCH (SEQUENCE, PAYLOAD) VALUES (?, ?)",
@@ -102,7 +102,7 @@ extension MirrorBooks {
     try connection.run("DELETE FROM WSMIRROR_BATCH WHERE SEQUENCE = ?", [.integer(sequence)])
   }
 
-  /// The oldest batch whose reply has not come.
+  /// The oldest batch without a reply.
   package func openBatch() throws -> (sequence: Int64, payload: Data)? {
     try connection.query(
       "SELECT SEQUENCE, PAYLOAD FROM WSMIRROR_BATCH ORDER BY SEQUENCE LIMIT 1"

@@ -17,7 +17,7 @@ extension MirrorBooks {
     try records("ENTITY = ? AND PK = ?", [.text(entity), .integer(key)]).first
   }
 
-  /// The record name of an object, where it has one.
+  /// The record name of an object, if it has one.
   package func recordName(entity: String, key: Int64) throws -> String? {
     let value = try connection.scalar(
       "SELECT NAME FROM WSMIRROR_RECORD WHERE ENTITY = ? AND PK = ?",
@@ -27,7 +27,7 @@ extension MirrorBooks {
     return nil
   }
 
-  /// The records that wait to be sent, by the saves they came from.
+  /// The records with pending changes, in the order of their saves.
   package func pendingRecords(
     limit: Int,
     deletionsOnly: Bool = false
@@ -38,7 +38,7 @@ extension MirrorBooks {
     )
   }
 
-  /// The condition for what waits to be sent; its first part is that of the index.
+  /// The condition for pending records; its first part is that of the index.
   static func waiting(deletionsOnly: Bool) -> String {
     "PENDING <> 0 AND PARKED IS NULL AND SEQUENCE IS NULL"
       + (deletionsOnly ? " AND PENDING = 2" : "")
@@ -53,7 +53,7 @@ extension MirrorBooks {
     try records("SEQUENCE = ? ORDER BY ID", [.integer(sequence)])
   }
 
-  /// The records that a reading from the start has not met though the server once had them.
+  /// The records that a read from the start did not return though the server once had them.
   package func missingRecords(generation: Int64, limit: Int) throws -> [BookedRecord] {
     try records(
       "TAG IS NOT NULL AND GENERATION < ? ORDER BY ID LIMIT ?",
@@ -61,7 +61,8 @@ extension MirrorBooks {
     )
   }
 
-  /// How many objects the server once had, and how many of those a reading from the start has not met.
+  /// The number of objects that the server once had, and of those that a read from the start did
+  /// not return.
   package func missingCount(generation: Int64) throws -> (missing: Int, known: Int) {
     let counts = try connection.query(
       """
@@ -162,7 +163,7 @@ extension MirrorBooks {
     ]
   }
 
-  /// Property names are identifiers, so a line break never stands in one.
+  /// Property names are identifiers, so they contain no line breaks.
   private static func text(_ names: Set<String>) -> String {
     names.sorted().joined(separator: "\n")
   }
@@ -173,15 +174,16 @@ extension MirrorBooks {
 
   // MARK: Counting
 
-  /// How many records and edges have still to reach the server, those in a batch included.
+  /// The number of records and edges that have not reached the server yet, including those in a
+  /// batch.
   package func pendingCount() throws -> Int {
     let value = try connection.scalar(Self.pendingCountSQL)
     if case .integer(let count) = value { return Int(count) }
     return 0
   }
 
-  /// Each part has an index of what it looks for: the count is asked for after every import, and costs
-  /// what waits and not what there is.
+  /// Each part uses an index: the count is read after every import, and costs time for each pending
+  /// change, not for each record.
   package static let pendingCountSQL = """
     SELECT
       (SELECT COUNT(*) FROM (

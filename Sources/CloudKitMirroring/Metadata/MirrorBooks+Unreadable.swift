@@ -1,7 +1,6 @@
 import WatershedSQLite
 
-/// Records whose copies on the server cannot be had whole, and changes that the server refused: both
-/// are tried again later.
+/// Unreadable records, and changes that the server refused: both are retried later.
 extension MirrorBooks {
   package func keepUnreadable(_ name: String, reason: String) throws {
     try connection.run(
@@ -31,7 +30,7 @@ extension MirrorBooks {
     return 0
   }
 
-  /// Has everything that the server refused wait to be sent again.
+  /// Makes all refused changes pending again.
   package func unparkChanges() throws {
     for table in ["WSMIRROR_RECORD", "WSMIRROR_EDGE"] {
       try connection.run("UPDATE \(table) SET PARKED = NULL WHERE PARKED IS NOT NULL")

@@ -4,8 +4,8 @@ import WatershedSQLite
 /// The mirroring's own tables in the file of its store.
 ///
 /// They are written through the connection of the transaction that writes the objects, so data,
-/// change tags and tokens commit together. Objects are named by entity and key, so that the books
-/// survive a migration that renumbers entities. Readers of Core Data's own tables never look here.
+/// change tags and tokens commit together. Objects are identified by entity name and key, so that
+/// the tables survive a migration that renumbers entities. Core Data never reads them.
 package struct MirrorBooks {
   package let connection: SQLiteConnection
 
@@ -13,7 +13,7 @@ package struct MirrorBooks {
     self.connection = connection
   }
 
-  /// Raised with each change of the tables.
+  /// Incremented with each change of the tables.
   package static let version: Int64 = 1
 
   private static let tables = [
@@ -120,7 +120,7 @@ package struct MirrorBooks {
     """,
   ]
 
-  /// Makes the tables that are missing.
+  /// Creates the tables that are missing.
   package func open() throws {
     for sql in Self.tables { try connection.execute(sql) }
     if try meta(.version) == nil { try setMeta(.version, .integer(Self.version)) }
@@ -138,14 +138,14 @@ package struct MirrorBooks {
     }
   }
 
-  // MARK: Single facts
+  // MARK: Single values
 
-  /// The facts of which there is one per store.
+  /// The keys of values that a store has once.
   package enum MetaKey: String, Sendable {
     case version
-    /// The history transaction up to which changes are folded into the books.
+    /// The history transaction up to which changes are folded into the metadata.
     case historyTransaction
-    /// The record name of the person whose database the store mirrors.
+    /// The record name of the user whose database the store mirrors.
     case userRecordName
     /// The container that the store is mirrored with.
     case containerIdentifier
@@ -153,21 +153,21 @@ package struct MirrorBooks {
     case sequence
     /// The database's change token.
     case databaseToken
-    /// The version hashes of the model that the last import read with.
+    /// The version hashes of the model that the last import used.
     case modelHashes
-    /// How far a scan of rows that history does not tell of has come: entity and key.
+    /// The position of a scan of rows that the history does not record: entity and key.
     case scanPosition
-    /// Set once the first scan has been through.
+    /// Set once the first scan is complete.
     case scanFinished
     /// The change token that the zone had before it began to be read from the start: it tells whether the
     /// server has the same zone still.
     case tokenBeforeRereading
     /// Set while the zone is read with a model that reads more than the last one.
     case readsWithNewModel
-    /// The number fields that the server has with another type than their attributes.
+    /// The number fields whose type on the server differs from their attribute's.
     case fieldKinds
-    /// How many missing records or links the last reading from the start sent again, because they were too
-    /// many to have been deleted.
+    /// The number of missing records or links that the last read from the start sent again, because
+    /// they were too many to have been deleted.
     case keptMissing
   }
 
@@ -200,31 +200,31 @@ package struct MirrorBooks {
 
   // MARK: Zones
 
-  /// Why a zone is read from the start, which says what it means that a record is missing.
+  /// Why a zone is read from the start, which determines what a missing record means.
   package enum Rereading: Int64, Hashable, Sendable {
-    /// The change token is too old, or the model reads more: what is missing was deleted.
+    /// The change token is too old, or the model reads more: missing records were deleted.
     case expired = 1
-    /// The server is another one, or was restored from a backup: what is missing is sent again.
+    /// The server is another one, or was restored from a backup: missing records are sent again.
     case otherServer = 2
-    /// Too much is missing to have been deleted, or the server does not say why the token is of no use:
-    /// what is missing is sent again.
+    /// Too many records are missing to have been deleted, or the server does not say why the token
+    /// is invalid: missing records are sent again.
     case kept = 3
 
-    /// The reason that holds where a reading for another one has not come to its end: the one of the
-    /// two that deletes less.
+    /// The reason of a read that starts while another one is incomplete: the one of the two that
+    /// deletes less.
     func combined(with other: Rereading?) -> Rereading {
       if self == .otherServer || other == .otherServer { return .otherServer }
       return self == .kept || other == .kept ? .kept : .expired
     }
   }
 
-  /// What is known of a zone.
+  /// The state of a zone.
   package struct Zone: Hashable, Sendable {
     package var name: String
     package var token: Data?
-    /// Raised with each reading from the start.
+    /// Incremented with each read from the start.
     package var generation: Int64 = 0
-    /// Why the zone is being read from the start, to compare; nil while it is not.
+    /// Why the zone is being read from the start; nil if it is not.
     package var rereading: Rereading?
     /// Whether the server has the zone.
     package var isSaved = false

@@ -3,14 +3,14 @@ import WatershedSQLite
 
 /// One write transaction of a store as the mirroring needs it.
 ///
-/// The live conformer is the SQLite store's transaction; tests use a small one of their own.
+/// The live conformer is the SQLite store's transaction; tests have their own.
 package protocol MirrorRows {
-  /// The transaction's connection, for the books.
+  /// The transaction's connection, for the metadata.
   var connection: SQLiteConnection { get }
   /// The number of the last history transaction.
   func lastTransactionNumber() throws -> Int64
-  /// What others than the given authors changed after a history transaction, folded per object,
-  /// in the order of the transactions.
+  /// The changes by other authors than the given ones after a history transaction, merged per
+  /// object, in the order of the transactions.
   func changes(
     after transaction: Int64,
     excludingAuthors: Set<String>
@@ -20,9 +20,9 @@ package protocol MirrorRows {
   func row(_ reference: RowReference) throws -> Row?
   func insert(_ layout: EntityLayout, values: [RowValue]) throws -> RowReference
   func update(_ reference: RowReference, set: [Int: RowValue]) throws
-  /// Deletes an object with its delete rules; returns all objects that went, it included.
+  /// Deletes an object with its delete rules; returns all deleted objects, including itself.
   ///
-  /// The body gets the row of each before it goes.
+  /// The body is called with each row before it is deleted.
   func delete(
     _ reference: RowReference,
     willDelete body: (Row) throws -> Void
@@ -31,7 +31,7 @@ package protocol MirrorRows {
     of relationship: NSRelationshipDescription,
     from source: RowReference
   ) throws -> [RowReference]
-  /// Makes a many-to-many link; nothing happens where it is there.
+  /// Adds a many-to-many link, unless it exists.
   func addLink(
     _ relationship: NSRelationshipDescription,
     _ source: RowReference,
@@ -50,7 +50,7 @@ package protocol MirrorRows {
   ) throws -> [RowReference]
 }
 
-/// What happened to one object since a history transaction.
+/// The changes of one object since a history transaction.
 package struct MirrorRowChange: Hashable, Sendable {
   package enum Kind: Hashable, Sendable {
     case insert

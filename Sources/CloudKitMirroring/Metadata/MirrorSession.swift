@@ -2,7 +2,7 @@ import Effects
 import Foundation
 import OpenCoreData
 
-/// What stays the same for all transactions of a mirrored store.
+/// The values that are the same in all transactions of a mirrored store.
 package struct MirrorContext: Sendable {
   package var mapping: ModelMapping
   package var zone: String
@@ -10,8 +10,8 @@ package struct MirrorContext: Sendable {
   package var journal: SyncJournal
   package var serializer: RecordSerializer
   package var assets: AssetFolder
-  /// The sender of batches, new with each opening of the store: in a file that was copied, restored or
-  /// lost its last commits numbers are used again, which the server must not take for repeats.
+  /// The sender of batches, new with each opening of the store: a file that was copied, restored or
+  /// lost its last commits reuses numbers, which the server must not treat as repeats.
   package let device: String
   /// The store's identifier, which all copies of it share.
   package let store: UUID?
@@ -37,7 +37,7 @@ package struct MirrorContext: Sendable {
   }
 }
 
-/// The mirroring at work inside one write transaction: objects and books together.
+/// The mirroring inside one write transaction: objects and metadata together.
 package struct MirrorSession {
   package let rows: any MirrorRows
   package let books: MirrorBooks
@@ -51,19 +51,19 @@ package struct MirrorSession {
 
   var mapping: ModelMapping { context.mapping }
 
-  /// The record name of an object that has one.
+  /// The record name of an object, if it has one.
   func recordName(of reference: RowReference) throws -> String? {
     guard let entity = rows.entityName(of: reference) else { return nil }
     return try books.recordName(entity: entity, key: reference.key)
   }
 
-  /// The object of a record, where it is here.
+  /// The object of a record, if it has been imported.
   func reference(of record: BookedRecord) -> RowReference? {
     guard let key = record.key else { return nil }
     return rows.reference(entityName: record.entityName, key: key)
   }
 
-  /// The object of a record name, where it is here.
+  /// The object of a record name, if it has been imported.
   func reference(named name: String) throws -> RowReference? {
     try books.record(named: name).flatMap(reference(of:))
   }
@@ -82,7 +82,7 @@ package struct MirrorSession {
     try context.serializer.serialize(row.values, mapping, base: base) { try recordName(of: $0) }
   }
 
-  /// Keeps an edit that is about to lose against a deletion.
+  /// Keeps an edit that a deletion is about to discard.
   func keepLosingEdit(
     _ record: BookedRecord,
     fields: FieldBag,
@@ -100,7 +100,7 @@ package struct MirrorSession {
     )
   }
 
-  /// Fields with the contents of their files, which go with the page that brought them.
+  /// Fields with the contents of their files, which are removed with their page.
   private func withContents(_ fields: FieldBag, _ entity: EntityMapping) throws -> FieldBag {
     var whole = fields
     for attribute in entity.attributes {
@@ -113,7 +113,7 @@ package struct MirrorSession {
     return whole
   }
 
-  /// Marks properties of an object for export, though nobody edited them here.
+  /// Marks properties of an object for export, though they were not edited here.
   func mark(_ record: BookedRecord, _ properties: Set<String>) throws {
     var record = record
     guard record.pending != .delete else { return }

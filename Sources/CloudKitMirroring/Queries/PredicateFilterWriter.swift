@@ -4,13 +4,14 @@ import Foundation
 import OpenCloudKit
 import OpenCoreData
 
-/// Writes predicates as filters of the web service: the fourth reader of the predicate tree.
+/// Writes predicates as filters of the web service, from the same predicate tree as SQL and
+/// evaluation.
 ///
-/// The service joins filters with AND and knows one negation for each comparison, so OR and
-/// comparisons of two fields are refused, as CloudKit refuses them.
+/// The service joins filters with AND and has one negation for each comparison, so OR and
+/// comparisons of two fields are refused, as by CloudKit.
 ///
-/// A class with a name, because `CKQuery` finds it by that name: an app that uses no mirrored
-/// store never calls into this module before its first query.
+/// A named class, because `CKQuery` finds it by that name: an app without mirrored stores never
+/// calls this module before its first query.
 package final class PredicateFilterWriter: CKPredicateFilterWriter {
   package required init() {}
 
@@ -64,14 +65,15 @@ package final class PredicateFilterWriter: CKPredicateFilterWriter {
     if case .between = comparison.comparison { return try between(comparison, negated: negated) }
     let (key, value, isFieldLeft) = try sides(comparison)
     let comparator = try comparator(comparison, value: value, isFieldLeft: isFieldLeft)
-    // The service compares texts one way; another way would find something else than was asked.
+    // The service compares texts in one way; another comparison would find other records than asked
+    // for.
     guard comparison.options.isEmpty || Self.meansTokens(key) else {
       throw Self.refused("CloudKit can't compare texts with options such as [cd].")
     }
     return [try filter(negated ? Self.negation(of: comparator) : comparator, key, value)]
   }
 
-  /// The field's name and the value it is compared with, whichever side they stand on.
+  /// The field's name and the compared value, on whichever side they are.
   private func sides(
     _ comparison: ComparisonTree
   ) throws(CKError) -> (key: String, value: ExpressionConstant, isFieldLeft: Bool) {
@@ -217,7 +219,7 @@ package final class PredicateFilterWriter: CKPredicateFilterWriter {
     }
   }
 
-  /// Whether a key stands for all searchable fields together.
+  /// Whether a key means all searchable fields together.
   private static func meansTokens(_ key: String) -> Bool { key == "self" || key == "allTokens" }
 
   private static func constant(_ expression: ExpressionTree) -> ExpressionConstant? {
@@ -252,7 +254,7 @@ package final class PredicateFilterWriter: CKPredicateFilterWriter {
 }
 
 extension RecordValue {
-  /// A value that a predicate compares with: also a record or its identifier, as a reference.
+  /// A value that a predicate compares with; a record or its identifier becomes a reference.
   fileprivate init?(comparing value: Any?) {
     switch value {
     case let record as CKRecord:

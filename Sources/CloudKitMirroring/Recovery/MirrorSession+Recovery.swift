@@ -1,14 +1,14 @@
 import Foundation
 import OpenCoreData
 
-/// Taking back what the recovery list keeps.
+/// Restores entries of the recovery list.
 extension MirrorSession {
-  /// Writes an entry's values into the object of its record, or makes that object again, and removes the
-  /// entry from the list; returns the object.
+  /// Writes an entry's values into the object of its record, or creates that object again, and
+  /// removes the entry from the list; returns the object.
   ///
-  /// History records the change under an author that is exported, so other devices get it. The record
-  /// keeps its name: two devices that restore one object make one record, and a link that led to
-  /// it leads to it again.
+  /// The history records the change under an author that is exported, so other devices receive it.
+  /// The record keeps its name: two devices that restore one object create one record, and links to
+  /// it become valid again.
   func restore(_ id: Int64) throws -> RowReference {
     try foldHistory()
     guard let edit = try books.recoveredEdit(id) else {
@@ -29,7 +29,7 @@ extension MirrorSession {
     let known = try books.record(named: edit.record)
     let reference: RowReference
     if let known, let living = self.reference(of: known), let row = try rows.row(living) {
-      // It may be of another entity by now.
+      // Its entity may have changed since.
       let present = mapping.entity(named: known.entityName) ?? entity
       let fields = present.reading(edit.fields).fields
       try write(fields, into: row, of: known.name, present)
@@ -45,8 +45,8 @@ extension MirrorSession {
     return reference
   }
 
-  /// The name of an entry's record; entries of objects that never had one were once kept under entity
-  /// and key, which name another object on another device.
+  /// The name of an entry's record; entries of objects that never had one were once stored under
+  /// entity and key, which identify another object on another device.
   private func restoredName(of edit: RecoveredEdit) -> String {
     guard edit.record.hasPrefix(edit.entityName + "/") else { return edit.record }
     return context.effects.uuid().uuidString
@@ -73,7 +73,7 @@ extension MirrorSession {
     try rows.update(row.reference, set: set)
   }
 
-  /// Keeps the values that an entry replaces: another device may have edited them since.
+  /// Keeps the values that an entry replaces, because another device may have edited them since.
   private func keepReplaced(
     _ indexes: Set<Int>,
     _ row: Row,
@@ -98,7 +98,7 @@ extension MirrorSession {
     )
   }
 
-  /// Makes the object of a record again; a deletion of the record that was not sent is taken back.
+  /// Creates the object of a record again; a pending deletion of the record is cancelled.
   private func make(
     _ name: String,
     _ fields: FieldBag,
@@ -106,7 +106,7 @@ extension MirrorSession {
     _ entity: EntityMapping
   ) throws -> RowReference {
     var values = [RowValue](repeating: .null, count: entity.layout.rowWidth)
-    // A whole object's missing field is a value that was nil; a part of one says nothing of the rest.
+    // In a whole object a missing field means nil; in a part of one it has no meaning.
     let isWhole = fields[MirrorNames.entityName] != nil
     for slot in entity.layout.attributes where !isWhole || !slot.isOptional {
       values[slot.index] = slot.defaultRowValue
@@ -142,14 +142,15 @@ extension MirrorSession {
     record.properties = Set(entity.fieldProperties).subtracting(waiting.map(\.property))
     record.edges = Set(entity.manyToManys.map(\.name))
     record.parked = nil
-    // Another device may have restored it too: nothing is agreed on with that device.
+    // Another device may have restored it too: no values are agreed on with that device.
     if record.base == nil, record.sequence == nil { record.base = FieldBag() }
     if known == nil { try books.insert(record) } else { try books.update(record) }
     for link in waiting { try books.park(link) }
     return reference
   }
 
-  /// The links of an entry to objects that are here; and those of others that waited for this object.
+  /// Sets the links of an entry to imported objects, and those of other entries that waited for
+  /// this object.
   private func restoreLinks(
     _ fields: FieldBag,
     of name: String,
@@ -173,7 +174,7 @@ extension MirrorSession {
       guard case .string(let target)? = fields[toOne.field],
         let other = try books.record(named: target), let partner = self.reference(of: other),
         let back = mapping.entity(named: other.entityName)?.toOne(toOne.partner?.name ?? ""),
-        // What is linked otherwise by now stays so.
+        // An object that has another link by now keeps it.
         try rows.row(partner)?.values[back.index].isNull == true,
         try rows.row(reference)?.values[toOne.index].isNull == true
       else { continue }
@@ -183,7 +184,8 @@ extension MirrorSession {
     try linkWhatWaited(for: name)
   }
 
-  /// Books the edge to an object that is not here; it is linked and sent once the object is.
+  /// Stores the edge to an object that has not been imported; it is linked and sent once the object
+  /// is.
   private func keepForLater(
     _ relationship: ManyToManyMapping,
     from name: String,

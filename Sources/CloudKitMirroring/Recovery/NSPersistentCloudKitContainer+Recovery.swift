@@ -12,12 +12,12 @@ extension NSPersistentCloudKitContainer {
   /// }
   /// ```
   ///
-  /// An entry stays until it is restored or discarded. The call reads the stores' files on the calling
-  /// thread.
+  /// An entry is kept until it is restored or discarded. The call reads the stores' files on the
+  /// calling thread.
   ///
   /// - Parameters:
-  ///   - store: The store to look in; nil for all mirrored stores of the container.
-  ///   - limit: The most entries to read of each store, as an entry can hold a large value.
+  ///   - store: The store to read; nil for all mirrored stores of the container.
+  ///   - limit: The most entries to read of each store, as an entry can have a large value.
   /// - Returns: The entries.
   /// - Throws: An error of the store that cannot be read.
   public func recoveryEntries(
@@ -28,16 +28,16 @@ extension NSPersistentCloudKitContainer {
       .flatMap { try $0.recoveryEntries(limit: limit) }
   }
 
-  /// Takes an entry's values back into its store, and the entry off the list.
+  /// Restores an entry's values in its store, and removes the entry from the list.
   ///
-  /// Where the object is there, the entry's values replace its own, as an edit that is exported, and what
-  /// they replace becomes an entry; where it is not, it is made again under its record's name. A link to an object that is not there waits for that
-  /// object: a folder and its notes can be restored in any order. Contexts learn of the change as they
-  /// learn of an import's.
+  /// If the object exists, the entry's values replace its own, as an edit that is exported, and the
+  /// replaced values become an entry; if not, it is created again under its record's name. A link
+  /// to an object that does not exist waits for that object: a folder and its notes can be restored
+  /// in any order. Contexts are notified of the change as of an import's.
   ///
   /// - Returns: The identifier of the object.
-  /// - Throws: `NSCocoaErrorDomain` 134490 where the entry is not in the list any more, or the model has no
-  ///   such entity; an error of the store that cannot be written. The entry stays then.
+  /// - Throws: `NSCocoaErrorDomain` 134490 if the entry is no longer in the list, or the model has
+  ///   no such entity; an error of the store that cannot be written. The entry is then kept.
   @discardableResult
   public func restore(_ entry: RecoveryEntry) throws -> NSManagedObjectID {
     let mirror = try mirror(keeping: entry)
@@ -48,7 +48,7 @@ extension NSPersistentCloudKitContainer {
     return objectID
   }
 
-  /// Removes entries from their stores' lists for good.
+  /// Removes entries from their stores' lists permanently.
   ///
   /// - Throws: An error of the store that cannot be written.
   public func discard(_ entries: some Sequence<RecoveryEntry>) throws {

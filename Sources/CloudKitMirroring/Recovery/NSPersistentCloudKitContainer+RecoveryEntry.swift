@@ -3,12 +3,12 @@ import OpenCloudKit
 import OpenCoreData
 
 extension NSPersistentCloudKitContainer {
-  /// Values that were replaced in a store by what another device or the server had, kept for the app.
+  /// Values that another device or the server replaced in a store, kept for the app.
   ///
-  /// An entry is an object that went with a deletion of another device while it had edits that no
-  /// server had, or values that a restored server's older ones replaced.
+  /// An entry is an object that another device deleted while it had edits that no server had, or
+  /// values that a restored server's older ones replaced.
   ///
-  /// **Differs from Core Data:** Core Data keeps no such list; the values are lost there.
+  /// **Differs from Core Data:** Core Data has no such list; it loses the values.
   public struct RecoveryEntry: Identifiable, Sendable {
     /// The number of the entry in its store.
     public let id: Int64
@@ -16,13 +16,13 @@ extension NSPersistentCloudKitContainer {
     public let storeIdentifier: String
     /// The record of the object.
     public let recordID: CKRecord.ID
-    /// The entity of the object, as the model named it when the entry was made.
+    /// The entity of the object, with its name when the entry was created.
     public let entityName: String
-    /// Why the values are here and not in the store.
+    /// Why the values were replaced.
     public let reason: String
-    /// When the entry was made.
+    /// When the entry was created.
     public let date: Date
-    /// The names of the properties that the entry has a value of, sorted.
+    /// The names of the properties with values in the entry, sorted.
     public let propertyNames: [String]
     private let fields: FieldBag
     private let entity: EntityMapping?
@@ -52,10 +52,10 @@ extension NSPersistentCloudKitContainer {
       propertyNames = names.sorted()
     }
 
-    /// The value of a property: an attribute's as key-value coding gives it, the record identifier of a
+    /// The value of a property: an attribute's as in key-value coding, the record identifier of a
     /// to-one relationship's object, and those of a many-to-many relationship's objects as a set.
     ///
-    /// Nil where the entry has none.
+    /// Nil if the entry has none.
     public func value(forKey key: String) -> Any? {
       guard let entity else { return nil }
       if let attribute = entity.attribute(key) {

@@ -1,4 +1,4 @@
-/// An edit or object that lost against a deletion or a restored server, as the metadata keeps it.
+/// An edit or object that a deletion or a restored server replaced, as the metadata stores it.
 package struct RecoveredEdit: Hashable, Sendable {
   package var id: Int64 = 0
   package var record: String
@@ -6,8 +6,8 @@ package struct RecoveredEdit: Hashable, Sendable {
   package var reason: String
   /// Seconds since 2001.
   package var noted: Double
-  /// Under the fields of the record; the record names of a many-to-many relationship stand under the
-  /// relationship's own name, a line for each.
+  /// By the fields of the record; the record names of a many-to-many relationship are under the
+  /// relationship's own name, one per line.
   package var fields: FieldBag
 
   package init(

@@ -1,22 +1,22 @@
 import OpenCoreData
 import WatershedSQLite
 
-/// What a new version of the model means for the books.
+/// Updates the metadata for a new version of the model.
 extension MirrorSession {
-  /// Compares every object with its base, for what a migration computed or made has no history; then
-  /// reads the zone from the start and applies records whose tags are known too.
+  /// Compares every object with its base, because changes of a migration are not in the history;
+  /// then reads the zone from the start and also applies records whose tags are known.
   package func adoptModel() throws {
     try renameEdges()
     try learnFieldKindsFromBases()
-    // What history tells is an edit even where it looks like a default.
+    // A change in the history is an edit even if its value equals a default.
     try foldHistory()
     try requestScan()
     try books.setMeta(.readsWithNewModel, .integer(1))
     try startRereading(.expired)
   }
 
-  /// Has the books name edges as the model does now: a migration by objects keeps the former names,
-  /// and new names can sort the other way round.
+  /// Renames the edges in the metadata to the model's names: a migration by objects keeps the
+  /// former names, and new names may sort in the other order.
   private func renameEdges() throws {
     typealias Side = EdgeRelationship.Side
     let kinds = try rows.connection.query(
@@ -32,8 +32,8 @@ extension MirrorSession {
     }
     for (first, second) in kinds {
       guard let one = mapping.present(first), let other = mapping.present(second) else {
-        // The migration dropped the links: a later model that has them again makes them again, and
-        // does not take them for links that were removed here.
+        // The migration dropped the links: a later model that has them again creates them again,
+        // and does not treat them as removed here.
         try rows.connection.run(
           "UPDATE WSMIRROR_EDGE SET LINKED = 0 WHERE FIRSTENTITY = ? AND FIRSTRELATIONSHIP = ? "
             + "AND SECONDENTITY = ? AND SECONDRELATIONSHIP = ?",

@@ -2,13 +2,14 @@ import Foundation
 import WatershedSQLite
 
 extension MirrorSession {
-  /// Forgets what the server had: its zone is gone.
+  /// Forgets the server's state, because its zone was deleted.
   ///
-  /// The objects stay, and all of them are sent again under the names they had, so that another
-  /// device's copies meet them.
+  /// The objects are kept, and all of them are sent again under their record names, so that another
+  /// device's copies are matched with them.
   package func forgetZone() throws {
     let group = try rows.lastTransactionNumber()
-    // Bases stay: where another device makes the zone first, they tell its edits from ours.
+    // Bases are kept: if another device creates the zone first, they distinguish its edits from
+    // ours.
     try rows.connection.run("DELETE FROM WSMIRROR_BATCH")
     try rows.connection.run("DELETE FROM WSMIRROR_RECORD WHERE PK IS NULL")
     for name in mapping.entityNames {
@@ -46,8 +47,8 @@ extension MirrorSession {
     try books.setMeta(.fieldKinds, nil)
   }
 
-  /// Starts reading the zone from the beginning, to compare: the token cannot be continued, or the
-  /// model now reads more than before.
+  /// Starts to read the zone from the start, to compare: the token is invalid, or the model now
+  /// reads more than before.
   ///
   /// A server that lost data stays one until the zone has been read to its end, and what a sweep kept
   /// stays kept. The former token is kept until then: without it, a zone that was deleted and made again

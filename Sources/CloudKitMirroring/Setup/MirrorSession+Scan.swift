@@ -3,10 +3,10 @@ import OpenCoreData
 import WatershedSQLite
 
 extension MirrorSession {
-  /// Goes through the objects that history does not tell of, some at a time: those that were in
-  /// the store before mirroring began, and all of them where history was lost.
+  /// Compares the objects whose changes the history lacks, `limit` at a time: those that were in
+  /// the store before the mirroring, and all of them if history was lost.
   ///
-  /// Returns whether more is left. A restart goes on where the last commit ended.
+  /// Returns whether more is left. After a restart it continues after the last commit.
   package func scan(limit: Int) throws -> Bool {
     if try books.integer(.scanFinished) == 1 { return false }
     let names = mapping.entityNames.filter { name in
@@ -14,7 +14,7 @@ extension MirrorSession {
     }
     var (entityName, key) = try scanPosition() ?? (names.first ?? "", 0)
     if try books.text(.scanPosition) == nil {
-      // What history has of edits is an edit even where it looks like a default.
+      // A change in the history is an edit even if its value equals a default.
       if try books.integer(.historyTransaction) != nil { try foldHistory() }
       // Later saves are in the history.
       try books.setMeta(.historyTransaction, .integer(try rows.lastTransactionNumber()))
@@ -47,7 +47,7 @@ extension MirrorSession {
     return true
   }
 
-  /// Asks for another scan, because history has a gap.
+  /// Requests another scan, because the history has a gap.
   package func requestScan() throws {
     try books.setMeta(.scanFinished, nil)
     try books.setMeta(.scanPosition, nil)
@@ -66,7 +66,7 @@ extension MirrorSession {
     return (String(parts[1]), key)
   }
 
-  /// What differs from the last agreed copy was edited while nobody kept books.
+  /// Differences from the last agreed copy are edits made while the mirroring was not running.
   private func compareWithBase(
     _ known: BookedRecord,
     _ reference: RowReference,
@@ -88,7 +88,7 @@ extension MirrorSession {
       !parked.contains(property) && !now.fields.agrees(with: base, on: property)
         && !isDefault(property, row, entity, base)
     }
-    // A version between the record's and this one may never have reached the server.
+    // The server may never have received a version between the record's and this one.
     if case .string(let name) = fields[MirrorNames.entityName], name != entity.entityName,
       try books.integer(.readsWithNewModel) == 1
     {
@@ -104,8 +104,8 @@ extension MirrorSession {
     try books.update(known)
   }
 
-  /// Whether a property holds what a row has that knows nothing of the server's value: a default
-  /// where the record has no field, or a value of another type than the attribute's.
+  /// Whether a property has the value of a row that was never given the server's value: a default
+  /// if the record has no field, or if its value has another type than the attribute.
   ///
   /// An attribute that a new version of the model added is not edited by that.
   private func isDefault(
@@ -127,7 +127,7 @@ extension MirrorSession {
     return try reference(named: name) == nil
   }
 
-  /// Records of the scanned stretch whose objects are gone.
+  /// Handles the records of the scanned range whose objects no longer exist.
   private func forgetMissing(
     _ entityName: String,
     after start: Int64,
@@ -137,7 +137,7 @@ extension MirrorSession {
   ) throws {
     var position = start
     let isMigrated = try books.integer(.readsWithNewModel) == 1
-    // What the app deleted since the scan began is a deletion; only the rest was dropped.
+    // Objects that the app deleted since the scan began are deletions; only the rest was dropped.
     if isMigrated, try !hasHistoryGap() { try foldHistory() }
     while true {
       let records = try books.records(entity: entityName, after: position, limit: 500)
@@ -146,7 +146,7 @@ extension MirrorSession {
         position = key
         guard !present.contains(key) else { continue }
         if isMigrated {
-          // The migration dropped the object; a deletion would have been in the history.
+          // The migration dropped the object; a deletion would be in the history.
           var record = record
           record.key = nil
           try books.update(record)

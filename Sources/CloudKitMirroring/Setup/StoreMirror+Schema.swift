@@ -5,7 +5,7 @@ import OpenCoreData
 extension StoreMirror {
   private static let schemaBatch = 100
 
-  /// One record of each entity with all its fields, and one edge; files are written.
+  /// Creates one record of each entity with all its fields, and one edge, and writes their files.
   func schemaRecords() throws -> [CloudOperation] {
     let violations = CloudKitModelRules.violations(
       of: store.schema.model,
@@ -133,7 +133,7 @@ extension StoreMirror {
     )
   }
 
-  /// Prints a record in the form CloudKit prints.
+  /// Prints a record in CloudKit's format.
   func printSchemaRecord(_ operation: CloudOperation) {
     let zoneID = CKRecordZone.ID(zoneName: options.zone, ownerName: CKCurrentUserDefaultName)
     let record = CKRecord(

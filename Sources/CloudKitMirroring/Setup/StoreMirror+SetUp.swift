@@ -2,7 +2,7 @@ import Effects
 import Foundation
 
 extension StoreMirror {
-  /// Objects that one write transaction of the first scan takes.
+  /// The number of objects that one write transaction of the first scan handles.
   private static let scanLimit = 500
 
   func setUpIfNeeded() async throws {
@@ -26,10 +26,10 @@ extension StoreMirror {
     }
   }
 
-  /// Asks whose account it is where that may have changed since the round began: what is under way
-  /// belongs to the person who was signed in then.
+  /// Checks the account if it may have changed since the round began: the work in progress belongs
+  /// to the user who was signed in then.
   ///
-  /// A notification of an account names no container, so it may be about another one's.
+  /// An account notification names no container, so it may concern another one.
   func checkAccountEpoch() async throws {
     while let epoch = state.withLock({ state in
       state.workingEpoch == state.accountEpoch ? nil : state.accountEpoch
@@ -39,10 +39,10 @@ extension StoreMirror {
     }
   }
 
-  /// Throws where nobody, or another person than the store's, is signed in.
+  /// Throws if no user, or another user than the store's, is signed in.
   ///
-  /// The requests are for the user who was asked for last, so nothing is sent after a failure before a
-  /// set-up has found the store's own user again.
+  /// Requests are made for the last confirmed user, so after a failure nothing is sent until a
+  /// setup has found the store's own user again.
   func checkAccount() async throws {
     do {
       try await compareAccount()
@@ -88,8 +88,8 @@ extension StoreMirror {
       )
     }
     if let known, known != user {
-      // Nothing here is deleted because somebody else signed in; and nothing of this person's goes
-      // to the other one.
+      // Nothing is deleted here because another user signed in; and no data of this user is sent to
+      // the other's database.
       throw MirroringErrorCode.accountChanged.error(
         "The store belongs to \(known), and \(user) is signed in. Sign in as before, or load "
           + "another store."
@@ -102,7 +102,8 @@ extension StoreMirror {
     }
   }
 
-  /// Logs why no account can be used, once for each reason: the question is asked again and again.
+  /// Logs why no account can be used, once for each reason, because the account is checked
+  /// repeatedly.
   private func noteAccountProblem(_ error: NSError?) {
     let text = error.map { MirrorErrorText.text($0) }
     let isNews = state.withLock { state in
@@ -122,22 +123,22 @@ extension StoreMirror {
     }
   }
 
-  /// Removes the files of batches that were settled by a process that then ended.
+  /// Removes the files of batches that were settled by an earlier process.
   ///
-  /// Only while nothing of this mirror has begun: a set-up that comes later, after a change of the
-  /// account, would take files from a schema that is being made or from records that the app reads.
+  /// Called only before this mirror starts: a later setup, after a change of the account, would
+  /// remove files of a schema initialization in progress or of records that the app reads.
   func removeLeftFiles() throws {
     guard try read({ try $0.openBatch() }) == nil else { return }
     do {
       let files = try FileSystem.names(in: context.assets.url.path)
       context.assets.remove(files.filter { $0.hasSuffix(".fxd") })
     } catch {
-      // Files that stay cost space and nothing else.
+      // Files that cannot be removed only cost disk space.
       log.detail(1, "Left files could not be listed: \(MirrorErrorText.text(error))")
     }
   }
 
-  /// Listens to what others change, for as long as the mirror works.
+  /// Listens for changes of others until the mirror stops.
   func startListening() {
     let isListening = state.withLock { state in
       defer { state.hasNotifications = true }
@@ -154,7 +155,7 @@ extension StoreMirror {
       } catch {
         self?.log.detail(1, "Notifications ended: \(MirrorErrorText.text(error))")
       }
-      // Without notifications the feed is looked at now and then; the next import listens again.
+      // Without notifications the feed is polled; the next import listens again.
       self?.notificationsEnded()
     }
     state.withLock { $0.listener = task }
@@ -165,11 +166,11 @@ extension StoreMirror {
       state.hasNotifications = false
       state.nextPoll = effects.clock.uptime + options.pollInterval
     }
-    // Whatever waits for a notification alone is to wait for the poll too.
+    // Tasks that wait for a notification alone must also wait for the poll.
     signal.raise()
   }
 
-  /// Takes the mirror through its set-up again, because the account may have changed.
+  /// Makes the mirror run its setup again, because the account may have changed.
   package func accountMayHaveChanged() {
     state.withLock { state in
       state.isSetUp = false
@@ -178,12 +179,13 @@ extension StoreMirror {
     wake(import: true, export: true, urgent: true, cause: "The account changed.")
   }
 
-  /// The zone is not on the server: it is made again, and everything is sent again.
+  /// Creates a zone again that is missing on the server, and sends every object again.
   func recoverLostZone(cause: String) async throws {
-    // Another person's database lacks the zone too, and is not to get this one's.
+    // Another user's database lacks the zone too, and must not receive this user's objects.
     try await checkAccount()
     try await checkAccountEpoch()
-    // What ended the zone may have ended the subscription too. A failure leaves the loss to the next try.
+    // The subscription may have been deleted with the zone. If this fails, the next attempt handles
+    // the loss.
     try await cloud.saveSubscription(options.subscription)
     journal.note(
       .reset,

@@ -3,11 +3,11 @@ import Foundation
 import OpenCloudKit
 
 extension StoreMirror {
-  /// Seconds until what the server refused is tried again, and the most that this pause grows to.
+  /// The first pause in seconds before refused changes are retried, and its maximum.
   static let firstParkedPause = 60.0
   private static let longestParkedPause = 3600.0
 
-  /// One round: waits until something is wanted, then does all of it.
+  /// One round: waits for work, then does all of it.
   func turn() async {
     let (isWanted, due) = state.withLock { state in
       (state.wantsImport || state.wantsExport, dueTime(state))
@@ -26,7 +26,7 @@ extension StoreMirror {
         state.lastError = nil
         state.pausedUntil = nil
         state.backoff.succeeded()
-        // Who asked while this round ran gets a round of their own.
+        // Work requested during this round gets a round of its own.
         guard !state.wantsImport, !state.wantsExport else { return [] }
         defer { state.waiters = [] }
         return state.waiters
@@ -39,7 +39,7 @@ extension StoreMirror {
     }
   }
 
-  /// When the feed or what the server refused is to be looked at without a call; nil: never.
+  /// When to poll the feed or retry refused changes without a wake-up; nil: never.
   private func dueTime(_ state: State) -> Double? {
     [state.hasNotifications ? nil : state.nextPoll, state.nextParkedRetry].compactMap(\.self).min()
   }
@@ -57,7 +57,7 @@ extension StoreMirror {
     }
   }
 
-  /// Has what the server refused sent again where it is time for that, or the app asked to sync.
+  /// Makes refused changes pending again if their retry is due, or the app asked to sync.
   private func unpark() throws {
     let isWanted = state.withLock { state in
       defer { state.wantsParkedRetry = false }
@@ -68,7 +68,7 @@ extension StoreMirror {
     try write(MirrorAuthor.exporting) { try $0.books.unparkChanges() }
   }
 
-  /// What is refused still, or newly, is tried again after a pause that grows.
+  /// Schedules the retry of refused changes, after a pause that grows.
   private func planParkedRetry() throws {
     let isParked = try read { try $0.parkedCount() + $0.unreadableCount() > 0 }
     let now = effects.clock.uptime
@@ -92,7 +92,7 @@ extension StoreMirror {
       state.workingEpoch = state.accountEpoch
     }
     while true {
-      // Again: the account may have changed while the round ran.
+      // Checked again: the account may have changed during the round.
       try await setUpIfNeeded()
       try unpark()
       let (wantsImport, wantsExport) = state.withLock { state in
@@ -108,10 +108,10 @@ extension StoreMirror {
         if let stuck { throw stuck }
         if wantsExport { try await runExport() }
       } catch {
-        // What was wanted is still wanted.
+        // The requested work is still to be done.
         state.withLock { state in
           if case CloudFailure.accountChanged = error {
-            // Whose account it is now decides what becomes of the rest.
+            // The current account decides how to continue.
             state.isSetUp = false
             state.accountEpoch += 1
           }
@@ -148,7 +148,7 @@ extension StoreMirror {
     )
     log.detail(1, "Request failed, will retry: \(MirrorErrorText.text(error))")
     for waiter in waiters { waiter.resume(throwing: error) }
-    // A time that the server named is kept, whatever calls meanwhile.
+    // A pause that the server requested is kept, regardless of wake-ups.
     if let retryAfter { try? await effects.clock.sleep(seconds: retryAfter) }
     let rest = wait - (retryAfter ?? 0)
     if rest > 0 { await signal.wait(onlyUrgent: true, seconds: rest, clock: effects.clock) }
@@ -160,7 +160,7 @@ extension StoreMirror {
 
   // MARK: Events
 
-  /// Runs a phase between its two events, and keeps it in the books.
+  /// Runs a phase between its start and end events, and stores them in the metadata.
   func phase<Result>(
     _ phase: SyncEvent.Phase,
     type: Int,
@@ -209,19 +209,19 @@ extension StoreMirror {
     do {
       try write(MirrorAuthor.setup) { [event] in try $0.books.keep(event) }
     } catch {
-      // An event that cannot be kept is still told; the next write meets the same trouble.
+      // An event that cannot be stored is still posted; the next write fails for the same reason.
       log.error("An event could not be kept: \(error)")
     }
     onEvent(event, error)
   }
 }
 
-/// How a phase came to its end.
+/// The result of a phase.
 struct PhaseEnd<Result> {
   var result: Result
   /// What it did, in a sentence.
   var effect: String
-  /// What it could not do, though nothing stopped it: its event then says that it failed.
+  /// A problem that did not stop it: the event then has it as its error.
   var problem: (any Error)?
 }
 

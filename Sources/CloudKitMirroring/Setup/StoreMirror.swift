@@ -3,10 +3,10 @@ import Foundation
 import OpenCoreData
 import Synchronization
 
-/// Mirrors one store with one zone: sets up, imports, exports, one at a time, woken by saves and by
-/// notifications.
+/// Mirrors one store with one zone: sets up, imports and exports, one at a time, woken by saves and
+/// by notifications.
 package final class StoreMirror: Sendable {
-  /// What a mirror is told about its store.
+  /// The configuration of a mirror.
   package struct Options: Sendable {
     package var containerIdentifier: String
     package var subscription: String
@@ -14,11 +14,11 @@ package final class StoreMirror: Sendable {
     package var limits: ExportBatcher.Limits
     package var backoff: RetryBackoff
     package var budget: AssetBudget
-    /// Records that a page of the feed holds at most.
+    /// The most records in a page of the feed.
     package var pageLimit: Int
-    /// Seconds between looks at the feed while no notifications can be had.
+    /// Seconds between polls of the feed while notifications are not available.
     package var pollInterval: Double
-    /// What may be deleted because a reading from the start did not meet it.
+    /// The limit on deletions of records that a read from the start did not return.
     package var sweepGuard = SweepGuard()
 
     package init(
@@ -55,26 +55,26 @@ package final class StoreMirror: Sendable {
     var lastExport: Date?
     var backoff: RetryBackoff
     var limits: ExportBatcher.Limits
-    /// Records that one write transaction of an import takes.
+    /// The number of records that one write transaction of an import handles.
     var chunk = StoreMirror.firstChunk
     var waiters: [CheckedContinuation<Void, any Error>] = []
     var tasks: [SpawnedTask] = []
     var listener: SpawnedTask?
-    /// On the clock that never jumps: when the feed is looked at while no notifications can be had.
+    /// On the monotonic clock: when the feed is polled next while notifications are not available.
     var nextPoll = -Double.infinity
     /// Until when the server asked this device to wait.
     var heldUntil: Double?
-    /// When what the server refused is tried again; nil where nothing is refused.
+    /// When refused changes are retried; nil if there are none.
     var nextParkedRetry: Double?
     var parkedPause = StoreMirror.firstParkedPause
-    /// Whether what the server refused is to be tried again: after a launch it is, as the app or the schema
-    /// may be newer.
+    /// Whether refused changes are to be retried: after a launch they are, because the app or the
+    /// schema may be newer.
     var wantsParkedRetry = true
-    /// Whether the round under way tries again what the server refused.
+    /// Whether the round in progress retries refused changes.
     var retriesParked = false
-    /// The open batch that the server failed at while it took other requests, and how often.
+    /// The open batch at which the server failed while it accepted other requests, and how often.
     var failedBatch: (sequence: Int64, count: Int)?
-    /// Records that the server did not have at the last export.
+    /// Records that the server lacked at the last export.
     var vanished: Set<String> = []
     /// Records of which the server had an older copy than the last agreed one.
     var outdated: Set<String> = []
@@ -85,10 +85,11 @@ package final class StoreMirror: Sendable {
     var settlesOneToOnes = false
     /// Why no account can be used, as it was logged.
     var accountProblem: String?
-    /// Raised whenever the account may have changed; a round ends where it is not what it began with.
+    /// Incremented whenever the account may have changed; a round ends if it differs from its
+    /// start.
     var accountEpoch = 0
     var workingEpoch = 0
-    /// The last history transaction that was heard of.
+    /// The last history transaction of which this mirror was notified.
     var seenTransaction: Int64 = 0
   }
 
@@ -104,9 +105,9 @@ package final class StoreMirror: Sendable {
   let signal = WakeSignal()
   let onEvent: @Sendable (BookedEvent, (any Error)?) -> Void
 
-  /// Prepares a store: its books are open when this returns.
+  /// Prepares a store: its metadata tables are open when this returns.
   ///
-  /// `onEvent` is called at the start and the end of each set-up, import and export.
+  /// `onEvent` is called at the start and the end of each setup, import and export.
   package init(
     store: SQLiteStore,
     cloud: any MirrorCloud,
@@ -141,14 +142,14 @@ package final class StoreMirror: Sendable {
     try prepare()
   }
 
-  /// What the log calls this mirror.
+  /// The log with this mirror's name.
   var log: MirrorLog {
     MirrorLog(address: UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()))
   }
 
   // MARK: Transactions
 
-  /// Runs the body with objects and books in one transaction.
+  /// Runs the body with objects and metadata in one transaction.
   package func write<Result>(
     _ author: String,
     _ body: (MirrorSession) throws -> Result
@@ -165,7 +166,7 @@ package final class StoreMirror: Sendable {
     )
   }
 
-  /// Reads the books as of one moment.
+  /// Reads the metadata in one read transaction.
   package func read<Result>(_ body: (MirrorBooks) throws -> Result) throws -> Result {
     try store.read { try body(MirrorBooks($0.connection)) }
   }
@@ -189,10 +190,10 @@ package final class StoreMirror: Sendable {
     }
   }
 
-  /// Whether a commit may have brought something to export.
+  /// Whether a commit may contain changes to export.
   ///
-  /// Another process that mirrors the file writes events and books, which are no history: two
-  /// processes that answered each other's would never rest.
+  /// Another process that mirrors the file writes events and metadata, which are not in the
+  /// history: two processes that reacted to each other's commits would never become idle.
   private func isNews(_ commit: StoreCommit) -> Bool {
     let isHistory =
       commit.transactionNumber.map { number in
@@ -204,11 +205,11 @@ package final class StoreMirror: Sendable {
     return isHistory && commit.author.map { !MirrorAuthor.all.contains($0) } ?? true
   }
 
-  /// A model that reads more than the last one has to see the records again.
+  /// After a change to a model that reads more than the last one, the records must be read again.
   private func compareModel(_ session: MirrorSession) throws {
     let versions = store.schema.model.entityVersionHashesByName.sorted { $0.key < $1.key }
       .map { "\($0.key) \($0.value.base64EncodedString())" }
-    // User info is no part of a version hash.
+    // User info is not part of a version hash.
     let hashes = (versions + context.mapping.exactFields).joined(separator: "\n")
     let known = try session.books.text(.modelHashes)
     guard known != hashes else { return }
@@ -219,7 +220,7 @@ package final class StoreMirror: Sendable {
 
   // MARK: Waking
 
-  /// Starts working.
+  /// Starts the mirror's task.
   package func start() {
     let task = effects.tasks.spawn { [weak self] in
       while let self, !self.state.withLock({ $0.isStopped }), !Task.isCancelled {
@@ -230,7 +231,7 @@ package final class StoreMirror: Sendable {
     signal.raise()
   }
 
-  /// Stops working; what is under way is abandoned where it stands, and taken up after a restart.
+  /// Stops the task; work in progress is abandoned, and resumed after a restart.
   package func stop() {
     let (tasks, waiters) = state.withLock { state in
       state.isStopped = true
@@ -246,14 +247,14 @@ package final class StoreMirror: Sendable {
     for waiter in waiters { waiter.resume(throwing: error) }
   }
 
-  /// Stops working and waits until nothing of it runs any more.
+  /// Stops the task and waits until it has ended.
   package func stopAndFinish() async {
     let tasks = state.withLock { $0.tasks + [$0.listener].compactMap(\.self) }
     stop()
     for task in tasks { await task.finish() }
   }
 
-  /// Notes what is wanted and wakes the mirror.
+  /// Records the requested work and wakes the mirror.
   package func wake(
     import wantsImport: Bool = false,
     export wantsExport: Bool = false,
@@ -277,9 +278,9 @@ package final class StoreMirror: Sendable {
     signal.raise(urgent: urgent)
   }
 
-  /// Imports and exports once, now; returns when both are done, throws what stopped them.
+  /// Imports and exports once, immediately; returns when both are done, and throws if they fail.
   ///
-  /// What the server refused before is tried again; while the server asks to wait, the call fails.
+  /// Changes that the server refused are retried; while the server asks to wait, the call fails.
   package func syncNow() async throws {
     if let held = state.withLock({ $0.heldUntil }), held > effects.clock.uptime {
       throw CloudFailure.busy(
@@ -306,7 +307,7 @@ package final class StoreMirror: Sendable {
     }
   }
 
-  /// Syncs until nothing of this store has still to reach the server.
+  /// Syncs until no change of this store is left to export.
   package func waitUntilSynced(attempts: Int = 20) async throws {
     for _ in 0..<attempts {
       try await syncNow()
@@ -320,7 +321,7 @@ package final class StoreMirror: Sendable {
     )
   }
 
-  /// How the mirroring stands.
+  /// The status of the mirroring.
   package func status() throws -> MirroringStatus {
     let (pending, links, parked, parkedEdges, kept) = try read { books in
       (

@@ -1,11 +1,10 @@
 import Foundation
 import Logging
 
-/// The lines that Core Data with CloudKit writes, for those who look for them.
+/// The log lines of Core Data with CloudKit, in the same words.
 ///
-/// `-com.apple.CoreData.CloudKitDebug N` as an argument, or the same user default, raises the
-/// detail: 0 tells of set-up and errors, 1 of requests, 2 of their steps, 3 of batches and pages, 4
-/// of single records.
+/// `-com.apple.CoreData.CloudKitDebug N` as an argument, or the same user default, sets the level:
+/// 0 logs setup and errors, 1 requests, 2 their steps, 3 batches and pages, 4 single records.
 package struct MirrorLog: Sendable {
   package static let levelKey = "com.apple.CoreData.CloudKitDebug"
 
@@ -19,7 +18,7 @@ package struct MirrorLog: Sendable {
     self.level = level ?? Self.configuredLevel
   }
 
-  /// Read once: the log is asked for its level at every step.
+  /// Read once, because the level is checked at every step.
   private static let configuredLevel: Int = {
     let arguments = ProcessInfo.processInfo.arguments
     if let index = arguments.firstIndex(of: "-" + levelKey), index + 1 < arguments.count,
@@ -30,7 +29,7 @@ package struct MirrorLog: Sendable {
     return UserDefaults.standard.integer(forKey: levelKey)
   }()
 
-  /// The line that tells that a store is set up.
+  /// Logs that a store is set up.
   func setUp(storeIdentifier: String, url: URL?) {
     logger.notice(
       """

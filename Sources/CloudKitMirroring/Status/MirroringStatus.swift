@@ -1,6 +1,6 @@
 import Foundation
 
-/// How the mirroring of a store stands.
+/// The status of a store's mirroring.
 package struct MirroringStatus: Sendable {
   /// An object that the server refused.
   package struct Parked: Sendable, Hashable {
@@ -11,16 +11,16 @@ package struct MirroringStatus: Sendable {
 
   package var storeIdentifier: String
   package var isSetUp: Bool
-  /// Whether nothing is wanted or running.
+  /// Whether no work is requested or in progress.
   package var isIdle: Bool
-  /// Records and edges that have still to reach the server.
+  /// The number of records and edges that have not reached the server yet.
   package var pendingCount: Int
-  /// Links that wait for objects that are not here.
+  /// The number of links to objects that have not been imported.
   package var parkedLinkCount: Int
   /// Records that the server refused, with its reasons; the first hundred.
   package var parked: [Parked]
-  /// How many objects or links the last reading of the whole zone did not meet and kept, because they
-  /// were too many to have been deleted.
+  /// The number of objects or links that the last read of the whole zone did not return and that
+  /// were kept, because they were too many to have been deleted.
   package var keptMissingCount: Int
   package var lastError: (any Error)?
   /// When a pause after a failure ends.

@@ -1,12 +1,13 @@
 import Foundation
 
-/// How long to wait after a failure: longer each time, never in step with other devices.
+/// How long to wait after a failure: longer each time, with jitter, so that devices do not retry at
+/// the same time.
 package struct RetryBackoff: Hashable, Sendable {
   /// The wait after the first failure, in seconds.
   package var first: Double
-  /// The longest wait of our own choosing, in seconds.
+  /// The longest wait without the server's request, in seconds.
   package var longest: Double
-  /// The failures in a row.
+  /// The number of consecutive failures.
   package private(set) var failures = 0
 
   package init(first: Double = 0.5, longest: Double = 60) {
@@ -14,26 +15,26 @@ package struct RetryBackoff: Hashable, Sendable {
     self.longest = longest
   }
 
-  /// Notes a failure and says how long to wait.
+  /// Records a failure and returns the wait in seconds.
   ///
-  /// What the server asked for is never undercut; `fraction` is a random number in `0 ..< 1`.
+  /// The wait is never below the server's request; `fraction` is a random number in `0 ..< 1`.
   package mutating func failed(retryAfter: Double?, fraction: Double) -> Double {
     let ceiling = min(longest, first * pow(2, Double(min(failures, 30))))
     failures += 1
-    // Half fixed and half random: bounded below, so that a storm of retries cannot form.
+    // Half fixed and half random: the lower bound prevents a storm of retries.
     let wait = ceiling / 2 + ceiling / 2 * fraction
     return max(wait, retryAfter ?? 0)
   }
 
-  /// The longest time that a server can make this device wait, in seconds.
+  /// The longest wait that a server can request, in seconds.
   package static let longestRetryAfter = 3600.0
 
-  /// A time that a server named, within reason; nothing where it is no time at all.
+  /// A wait that a server requested, limited; 0 if it is not a valid number.
   package static func bounded(_ retryAfter: Double) -> Double {
     guard retryAfter > 0 else { return 0 }
     return min(retryAfter, longestRetryAfter)
   }
 
-  /// Notes a success.
+  /// Records a success.
   package mutating func succeeded() { failures = 0 }
 }

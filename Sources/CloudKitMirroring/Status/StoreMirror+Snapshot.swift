@@ -2,10 +2,10 @@ import Foundation
 import OpenCoreData
 
 extension StoreMirror {
-  /// Every object of the store by its record name, with fields and links as texts: what two devices
-  /// must agree on.
+  /// Every object of the store by its record name, with fields and links as texts: two synchronized
+  /// devices have equal snapshots.
   ///
-  /// Objects that have no name yet stand under their entity and key.
+  /// Objects without a record name are under their entity and key.
   package func snapshot() throws -> [String: [String: String]] {
     // History is folded first, so that every object has its name.
     _ = try write(MirrorAuthor.setup) { try $0.foldHistory() }

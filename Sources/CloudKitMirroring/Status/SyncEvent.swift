@@ -1,6 +1,6 @@
 import Foundation
 
-/// One thing that the mirroring did: what, why, with what effect.
+/// One action of the mirroring: what, why, with which effect.
 package struct SyncEvent: Sendable, Hashable {
   package enum Phase: String, Sendable, Hashable, CaseIterable {
     case setup
@@ -12,7 +12,7 @@ package struct SyncEvent: Sendable, Hashable {
     case schema
   }
 
-  /// The steps that a phase tells of.
+  /// The steps of a phase.
   package enum Step: String, Sendable, Hashable {
     case started
     case finished
@@ -39,20 +39,20 @@ package struct SyncEvent: Sendable, Hashable {
   package var step: Step
   /// Why it happened, in a few words.
   package var cause: String
-  /// What came of it, in a sentence.
+  /// Its result, in a sentence.
   package var effect: String
   package var saved = 0
   package var deleted = 0
   package var inserted = 0
   package var updated = 0
   package var bytes = 0
-  /// The records concerned; at most ``nameLimit`` of them.
+  /// The affected records; at most ``nameLimit`` of them.
   package var recordNames: [String] = []
   package var moment: Date
-  /// Seconds, for what ended.
+  /// In seconds, for steps that ended.
   package var duration: Double?
 
-  /// Keeps an event small when thousands of records are concerned.
+  /// Limits the size of an event that affects thousands of records.
   package static let nameLimit = 50
 
   package init(

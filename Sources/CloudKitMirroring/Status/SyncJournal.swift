@@ -2,8 +2,8 @@ import Effects
 import Foundation
 import Synchronization
 
-/// The one record of what the mirroring of a store does; logs, events, status and the demo's
-/// timeline all read it.
+/// The record of all actions of a store's mirroring; logs, events, status and the demo's timeline
+/// read it.
 package final class SyncJournal: Sendable {
   private struct State {
     var observers: [Int: @Sendable (SyncEvent) -> Void] = [:]
@@ -11,7 +11,7 @@ package final class SyncJournal: Sendable {
     var latest: [SyncEvent] = []
   }
 
-  /// How many events are kept for who comes late.
+  /// The number of events that are kept for observers added later.
   package static let capacity = 500
 
   private let state = Mutex(State())
@@ -23,7 +23,7 @@ package final class SyncJournal: Sendable {
     self.effects = effects
   }
 
-  /// Notes an event and tells all observers, on the calling thread.
+  /// Records an event and notifies all observers, on the calling thread.
   package func note(
     _ phase: SyncEvent.Phase,
     _ step: SyncEvent.Step,
@@ -56,7 +56,7 @@ package final class SyncJournal: Sendable {
   /// The last events, oldest first.
   package var latest: [SyncEvent] { state.withLock { $0.latest } }
 
-  /// Calls the observer with each event until the observation is ended with the number returned.
+  /// Calls the observer with each event until the observation is removed by the returned number.
   @discardableResult
   package func observe(_ observer: @escaping @Sendable (SyncEvent) -> Void) -> Int {
     state.withLock { state in
@@ -70,7 +70,7 @@ package final class SyncJournal: Sendable {
     state.withLock { $0.observers[number] = nil }
   }
 
-  /// The events from now on.
+  /// The events from this call on.
   package func events() -> AsyncStream<SyncEvent> {
     AsyncStream(bufferingPolicy: .bufferingNewest(Self.capacity)) { continuation in
       let number = observe { continuation.yield($0) }

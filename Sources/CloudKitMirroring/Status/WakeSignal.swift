@@ -1,7 +1,7 @@
 import Effects
 import Synchronization
 
-/// Wakes one waiting task; a call while nobody waits is not lost.
+/// Wakes one waiting task; a call without a waiting task is kept for the next wait.
 final class WakeSignal: Sendable {
   private struct State {
     var isRaised = false
@@ -13,7 +13,7 @@ final class WakeSignal: Sendable {
 
   private let state = Mutex(State())
 
-  /// Wakes the waiter; an urgent call also ends a pause after a failure.
+  /// Wakes the waiting task; an urgent call also ends a pause after a failure.
   func raise(urgent: Bool = false) {
     let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
       state.isRaised = true
@@ -23,7 +23,7 @@ final class WakeSignal: Sendable {
     waiter?.resume()
   }
 
-  /// Waits for a call, or an urgent one, or the end of a span.
+  /// Waits for a call, or an urgent one, or for `seconds`.
   func wait(onlyUrgent: Bool = false, seconds: Double?, clock: any EffectClock) async {
     guard let seconds else { return await wait(onlyUrgent: onlyUrgent) }
     await withTaskGroup(of: Void.self) { group in
@@ -64,7 +64,7 @@ final class WakeSignal: Sendable {
     state.withLock { _ = $0.cancelled.remove(ticket) }
   }
 
-  /// The waiter, if what it waits for has happened; the call is then used up.
+  /// The waiting task, if its event has happened; the event is then consumed.
   private static func take(_ state: inout State) -> CheckedContinuation<Void, Never>? {
     guard let waiter = state.waiter, waiter.onlyUrgent ? state.isUrgent : state.isRaised else {
       return nil
